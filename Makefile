@@ -1,0 +1,84 @@
+# Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
+#
+# Archives, in link order; a call upward does not link:
+#   gateway and CLI  ->  libsallyport.a (store, job)  ->  libjail.a (client of the jailer)  ->  libbase.a (errors … configuration)
+# The jailer links libjailer.a, libjail.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
+
+SAN ?=
+B   := build$(if $(SAN),/san)
+BIN := $(B)/bin
+
+CC       ?= gcc
+WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla -Wwrite-strings \
+            -Wpointer-arith -Wformat=2 -Wundef -Wimplicit-fallthrough=5 -Wcast-qual -Wduplicated-cond -Wlogical-op
+HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=3) -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+CFLAGS   ?= -O2 -g
+ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(HARDEN) -fno-common -pthread $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
+            -I$(B)
+ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+
+BASE_SRC    := $(addprefix lib/,util.c err.c buf.c utf8.c log.c json.c bind.c config.c)
+LIB_SRC     := $(filter-out $(BASE_SRC),$(wildcard lib/*.c))
+CLIENT_SRC  := $(wildcard jail/client*.c jail/wire*.c jail/result*.c)
+JAILER_SRC  := $(filter-out $(CLIENT_SRC) jail/jailer.c,$(wildcard jail/*.c))
+GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c))
+CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+
+LIBS_BASE := -ljson-c
+LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
+ARCHIVES  := $(B)/libsallyport.a $(B)/libjail.a $(B)/libbase.a
+
+all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer
+
+$(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB)
+$(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
+$(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(B)/libjailer.a $(B)/libjail.a $(B)/libbase.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
+
+$(B)/libbase.a: $(call obj,$(BASE_SRC))
+$(B)/libsallyport.a: $(call obj,$(LIB_SRC))
+$(B)/libjail.a: $(call obj,$(CLIENT_SRC))
+$(B)/libjailer.a: $(call obj,$(JAILER_SRC))
+$(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
+$(B)/libcli.a: $(call obj,$(CLI_SRC))
+$(B)/lib%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/obj/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# A change of flags rebuilds everything.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
+
+# schema.sql as a C string: lib/store_schema.c includes it.
+$(B)/schema_sql.inc: schema.sql
+	@mkdir -p $(@D)
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(call obj,$(LIB_SRC)): $(B)/schema_sql.inc
+
+# Unit tests: one cmocka program a file.
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
+		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
+unit: $(UNIT)
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+.PHONY: all unit clean FORCE
+.SUFFIXES:
+.DELETE_ON_ERROR:

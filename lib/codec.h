@@ -1,0 +1,36 @@
+/*
+ * codec.h - hex and base64 (RFC 4648), SHA-256 and HMAC-SHA-256 (libcrypto), random bytes, constant-time comparison, ids.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "err.h"
+
+#define SHA256_SIZE 32
+#define SHA256_HEX_SIZE 65 /* 64 digits and the NUL */
+
+void hex_encode(const uint8_t *data, size_t length, char *ret); /* 2*length+1 bytes */
+int hex_decode(const char *text, size_t length, uint8_t *ret);  /* lower and upper case; 0 or -1 */
+void base64_encode(struct buf *out, const void *data, size_t length);
+/* Standard alphabet, padding required, no blanks, canonical last digits; ERR_INVALID says at which character it fails. */
+int base64_decode(const char *text, size_t length, struct buf *out, struct err *err);
+
+struct sha256; /* a running digest */
+struct sha256 *sha256_new(void);
+void sha256_add(struct sha256 *digest, const void *data, size_t length);
+void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE]); /* frees it; ret_hex NULL: just frees */
+void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE]);
+void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t ret[SHA256_SIZE]);
+
+void random_bytes(void *ret, size_t length); /* getrandom; aborts if the kernel has none */
+bool equal_constant_time(const void *a, const void *b, size_t length);
+
+/* A UUID version 7 (RFC 9562): time-ordered, 74 random bits, lower-case text of 36 characters. Ids made in one process are
+ * strictly increasing. Thread-safe. */
+#define ID_SIZE 37
+void id_new(char ret[ID_SIZE]);
+bool id_valid(const char *text);

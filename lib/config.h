@@ -1,0 +1,69 @@
+/*
+ * config.h - the one configuration file (JSON, comments allowed) as a struct; man page sallyport.conf(5).
+ *
+ * Found by --config, else SALLYPORT_CONFIG, else built-in defaults (enough for `sallyport run`, not for a gateway). Every member can
+ * be overridden by an environment variable: SALLYPORT_ and its path in capitals with _ between the parts
+ * (SALLYPORT_JAILER_SOCKET=/run/x). Unknown members and unknown SALLYPORT_* variables are errors that name them.
+ * Relative paths are relative to the file's folder.
+ */
+#pragma once
+
+#include "bind.h"
+#include "err.h"
+
+/* Defaults for a caller that says nothing, and what it may ask for at most (design: "decisions in numbers"). */
+struct config_limits {
+	int64_t wall_seconds, wall_seconds_max;
+	int64_t cpu_percent;          /* share of a run; -1 none */
+	int64_t memory_mb, memory_mb_max;
+	int64_t pids, pids_max;
+	int64_t data_mb, data_mb_max, data_inodes;
+	int64_t tmp_mb;
+	int64_t output_mb;            /* both streams, in the record */
+	int64_t answer_kb;            /* a stream, in an answer */
+	int64_t compile_seconds, compile_memory_mb;
+	int64_t body_mb;              /* HTTP request */
+	int64_t in_flight;            /* running calls per token */
+	int64_t queue;                /* waiting calls per server */
+};
+
+struct config {
+	const char *data_dir;        /* database sallyport.db, blobs/, running/, secret.key; owned by the gateway */
+	const char *public_base_url; /* download URLs begin with it; no trailing slash */
+	struct {
+		const char *socket;
+		int64_t threads;
+		const char *accel_prefix;            /* nginx's internal location for blobs, "/_blobs/"; "" = send the bytes ourselves */
+		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
+		struct bind_strings allowed_hosts;
+	} gateway;
+	struct {
+		const char *socket;  /* "" = a private jailer */
+		const char *program; /* sallyport-jailer; "" = beside the running program */
+		const char *runners_dir;
+		const char *modules_dir;          /* npm packages of the runners; "" = none */
+		struct bind_strings allowed_users; /* names or ids that may connect, besides the jailer's own and root */
+		int64_t id_base, id_count;         /* host ids for guests when started as root; 0 = built-in range */
+		const char *cgroup;                /* name of the subtree: "sallyport" */
+		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/security.md) */
+		int64_t jails;                     /* at once */
+	} jailer;
+	struct config_limits limits;
+	struct {
+		int64_t owner_mb;              /* all files of an owner */
+		int64_t conversation_days;     /* idle conversations are removed */
+	} retention;
+
+	/* Not members of the file: */
+	char *path;                  /* where it came from; NULL: defaults */
+	struct json_object *document; /* strings above point into it */
+};
+
+extern const struct bind config_table[]; /* for the man page's check and `--help` */
+
+/* `path` NULL: SALLYPORT_CONFIG or the defaults. */
+int config_load(const char *path, struct config *ret, struct err *err);
+void config_clear(struct config *config);
+#define auto_config __attribute__((cleanup(config_clear)))
+/* Directory of the running program (/proc/self/exe), for what stands beside it; the caller's. */
+char *config_program_dir(void);

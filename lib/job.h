@@ -1,0 +1,95 @@
+/*
+ * job.h - request -> run -> record: the only place where store and jail meet.
+ *
+ * A job engine owns all running jobs of a process on one reactor thread, which holds the connection to the jailer (and connects
+ * again when it is lost). A request thread submits and then *waits* on a job; it never is the job. So cancel, clients that vanish,
+ * and (later) tasks, progress and idempotency keys need nothing special.
+ *
+ * What happens to a job: it queues behind the other jobs of its conversation; its row is written as `running`; the
+ * conversation's files and the request's own go into the jail; the program runs, its output going to running/ID.out and ID.err; the
+ * changed files go into the blob store; result, output and file list are recorded in one transaction; then the waiters wake.
+ * An orderly stop drains for up to JOB_DRAIN_SECONDS.
+ */
+#pragma once
+
+#include "../jail/jail.h"
+#include "bind.h"
+#include "config.h"
+#include "store.h"
+
+#define JOB_DRAIN_SECONDS 30
+#define JOB_CONVERSATION_QUEUE 16 /* calls waiting in one conversation; one more is ERR_BUSY */
+#define JOB_FILES_MAX 64          /* files with one request */
+#define JOB_FILE_NAME_MAX 255
+
+struct job_engine;
+/* Starts the reactor and connects to the jailer (config.jailer.socket, or a private one). */
+int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err);
+void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
+/* What the jailer told at connect; new references, NULL while it is away. */
+struct json_object *job_engine_runners(struct job_engine *engine);
+struct json_object *job_engine_info(struct job_engine *engine);
+
+struct job_file {
+	const char *name; /* one path segment (job_file_name_check) */
+	const char *data;
+	size_t length;
+};
+struct job_request {
+	const char *owner, *token_id, *session_id; /* session_id NULL: none */
+	const char *conversation;                  /* NULL: none, /data starts empty and is not kept */
+	const char *language;
+	struct bind_text code, stdin_text;
+	struct bind_strings args;
+	struct bind_map environment, secrets; /* secrets are never stored, in any form */
+	const struct job_file *files;         /* put into the conversation before the run */
+	size_t n_files;
+	int64_t timeout_seconds, memory_mb;   /* 0: default */
+	bool network;
+};
+
+/* A file that the run made, changed or removed. */
+struct job_change {
+	enum jail_change_kind kind;
+	struct store_file file; /* name NUL-terminated */
+	char reason[64];
+};
+struct job_result {
+	char id[ID_SIZE];
+	struct jail_result jail; /* verdict and accounting */
+	/* The first config.limits.answer_kb of each stream, bytes as they came; *_more: the stream went on. */
+	struct bind_text stdout_text, stderr_text;
+	bool stdout_more, stderr_more;
+	struct job_change *changes;
+	size_t n_changes;
+	char conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
+};
+
+struct job;
+/* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT, ERR_UNAVAILABLE). All of the
+ * request is copied. The job is referenced by the caller until job_release. */
+int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err);
+/* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP (ERR_CANCELLED; the job goes on).
+ * *ret stays the job's. */
+int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err);
+void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
+const char *job_id(const struct job *job);
+void job_release(struct job *job); /* NULL is fine */
+
+/* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
+int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */, const struct job_file *file,
+	       struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
+/* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not "." or "..". */
+int job_file_name_check(const char *name, const char *member, struct err *err);
+int job_conversation_check(const char *name, const char *member, struct err *err);
+
+/* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. The result is the caller's. */
+struct job_replay {
+	struct jail_result jail;
+	int stdout_fd, stderr_fd; /* memfds, positioned at 0 */
+	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
+	size_t n_changes;
+};
+int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
+	       struct job_replay *ret, struct err *err);
+void job_replay_clear(struct job_replay *replay);

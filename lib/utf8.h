@@ -1,0 +1,18 @@
+/*
+ * utf8.h - is it UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF), and if not, make it so visibly.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+
+bool utf8_valid(const char *data, size_t length);
+/* Appends data with every byte that is not part of valid UTF-8 written as \xNN; returns how many bytes were replaced.
+ * Control characters stay: JSON escapes them. */
+size_t utf8_safe(struct buf *out, const char *data, size_t length);
+/* The longest prefix of at most `max` bytes that ends on a character's boundary. */
+size_t utf8_cut(const char *data, size_t length, size_t max);
+/* Appends data for a terminal or log line: as utf8_safe, and control characters (also C1, bidi overrides) as \xNN. */
+void utf8_printable(struct buf *out, const char *data, size_t length);

@@ -1,0 +1,79 @@
+/*
+ * util.h - the few macros and helpers that every other file uses.
+ *
+ * Ownership is written with the cleanup attribute: a variable marked auto_free, auto_close … is given back when it goes out of
+ * scope; steal() hands it on instead. File descriptors start at -1 and are tested with `< 0` (0 is a valid descriptor).
+ * Nothing here prints or exits, except that running out of memory aborts (xmalloc and friends): there is nothing sensible a
+ * request handler can do then, and the supervisor starts the program again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "banned.h"
+#include "err.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* steal(&p): the value of *p, which becomes NULL (or, for descriptors with steal_fd, -1). */
+#define steal(pp)                    \
+	({                               \
+		typeof(*(pp)) stolen_ = *(pp); \
+		*(pp) = NULL;                \
+		stolen_;                     \
+	})
+static inline int steal_fd(int *fd)
+{
+	int stolen = *fd;
+
+	*fd = -1;
+	return stolen;
+}
+
+void free_pointer(void *pointer_to_pointer);
+void close_pointer(const int *fd); /* keeps errno */
+void fclose_pointer(FILE **file);
+
+#define auto_free __attribute__((cleanup(free_pointer)))
+#define auto_close __attribute__((cleanup(close_pointer)))
+#define auto_fclose __attribute__((cleanup(fclose_pointer)))
+
+/* Memory that is there or the program aborts. xasprintf's result is the caller's. */
+void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *xrealloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *text, size_t length) __attribute__((malloc, returns_nonnull));
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+
+static inline bool streq(const char *a, const char *b)
+{
+	return __builtin_strcmp(a, b) == 0;
+}
+bool str_starts(const char *text, const char *prefix);
+
+/* A decimal number within [min, max], the whole string; 0 or -1 (nothing is set). No sign, no blanks, no octal. */
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+
+/* The whole file below directory `at` (AT_FDCWD: a path), at most `max` bytes, NUL added behind `*ret_length` bytes. */
+int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_length, struct err *err);
+/* All of fd from its current position, same rules. */
+int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err);
+/* Writes all of it, taking up after EINTR and short writes; 0 or -1 with errno. */
+int write_all(int fd, const void *data, size_t length);
+/* A new anonymous file (memfd, CLOEXEC) that holds the data, positioned at 0; -1 with errno. */
+int memfd_with(const char *name, const void *data, size_t length);
+
+/* Microseconds: since the epoch (UTC), and of the monotonic clock for deadlines. */
+int64_t clock_now_us(void);
+int64_t clock_monotonic_us(void);
+/* "2026-11-21T08:11:09.123456Z"; buffer of at least CLOCK_TEXT_SIZE. */
+#define CLOCK_TEXT_SIZE 32
+void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE]);
