@@ -1,0 +1,191 @@
+/*
+ * cli.h - what every subcommand of `sallyport` stands on.
+ *
+ * One file per subcommand (cmd_NAME.c) exports one const struct cli_command; cli/commands.c lists them. A command's options are a
+ * table: parser, usage text, --help and the bash completion come from it. The parser fills a struct of the command's own, whose
+ * first member is struct cli_common; groups of options that several commands share (cli_common_options, cli_filter_options) are
+ * tables of their own that are filled in at an offset. Strings point into argv. A value that does not fit is an error that names
+ * the option and what was expected; it ends the program with CLI_USAGE before the handler runs.
+ *
+ *     struct hello {
+ *             struct cli_common common;      // always first
+ *             struct cli_filter filter;
+ *             int64_t times;
+ *     };
+ *     static const struct cli_option hello_options[] = {
+ *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, .value = "N", .help = "how often"},
+ *             {0},
+ *     };
+ *     static const struct cli_group hello_groups[] = {{hello_options, 0}, {cli_filter_options, offsetof(struct hello, filter)}, {0}};
+ *     const struct cli_command cmd_hello = {.name = "hello", .groups = hello_groups, .size = sizeof(struct hello), .run = hello_run, …};
+ *
+ * The handler returns an exit code >= 0, or a negative err code with `err` set: main prints "sallyport: TEXT" on stderr and ends
+ * with err_info(code)->exit. Results go to stdout and nothing else does. Whatever came from a guest or a client passes
+ * cli_print_safe or cli_table before it reaches a terminal, so that it cannot send escape sequences.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../jail/jail.h"
+#include "../lib/buf.h"
+#include "../lib/config.h"
+#include "../lib/err.h"
+#include "../lib/json.h"
+#include "../lib/store.h"
+
+#define SALLYPORT_VERSION "0.1.0"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
+	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
+	CLI_FAILED = 3,    /* it could not be done: no database, no such id, the jailer is away */
+	/* Only `run`, whose exit code is otherwise the program's own: */
+	CLI_RUN_TIME = 124,    /* wall or CPU time */
+	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */
+	CLI_RUN_SIGNAL = 128,  /* + number of the signal */
+	CLI_RUN_CANCELLED = 130,
+};
+
+/* --- options ------------------------------------------------------------------------------------------------------------------ */
+enum cli_option_type {
+	CLI_FLAG = 1, /* bool */
+	CLI_STRING,   /* const char *, not empty */
+	CLI_STRINGS,  /* struct bind_strings: repeatable; the array is given back by cli_run */
+	CLI_INT,      /* int64_t within [min, max] */
+	CLI_SECONDS,  /* int64_t microseconds; "0.25", within [min, max] microseconds */
+	CLI_TIME,     /* int64_t microseconds since the epoch: cli_parse_time */
+};
+struct cli_option {
+	const char *name; /* without dashes: "timeout"; taken as --timeout V and --timeout=V */
+	char letter;      /* 'j': -j V, -jV; 0: none */
+	enum cli_option_type type;
+	size_t offset; /* in the group's struct */
+	int64_t min, max;
+	const char *value; /* placeholder in the usage: "SECONDS" */
+	const char *help;  /* a phrase without a full stop */
+	const char *const *choices; /* CLI_STRING: the allowed values, ended by NULL; or NULL */
+};
+struct cli_group {
+	const struct cli_option *options; /* ended by {0} */
+	size_t offset;                    /* of the group's struct in the command's */
+};
+
+/* First member of every command's struct; its options are part of every command without being listed. */
+struct cli_common {
+	const char *config; /* --config; NULL: SALLYPORT_CONFIG or the defaults */
+	bool json;          /* --json */
+	bool help;          /* --help: handled by cli_run */
+	const char *const *args; /* positional arguments */
+	size_t n_args;
+	const char *const *rest; /* what stood behind "--"; NULL-terminated; NULL: there was no "--" */
+	size_t n_rest;
+};
+extern const struct cli_option cli_common_options[];
+
+struct cli_command {
+	const char *name;      /* "replay" */
+	const char *summary;   /* one line for `sallyport help` */
+	const char *arguments; /* for the usage line: "ID…" */
+	const char *help;      /* paragraphs behind the options: what it does, an example, exit codes */
+	const struct cli_group *groups; /* ended by {0}; NULL: none */
+	size_t size;                    /* of the command's struct */
+	size_t min_args, max_args;      /* positional arguments; max SIZE_MAX: any number */
+	bool takes_rest;                /* "-- ARGUMENT…" is allowed */
+	/* `options` is the command's struct, filled in. */
+	int (*run)(void *options, struct err *err);
+};
+extern const struct cli_command *const cli_commands[]; /* ended by NULL */
+const struct cli_command *cli_command_find(const char *name); /* NULL: no such command */
+
+/* Fills `ret_options` (zeroed, command->size bytes). ERR_INVALID names the option. cli_options_clear gives repeatable ones back. */
+int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err);
+void cli_options_clear(const struct cli_command *command, void *options);
+/* Usage, options and help of one command; the list of all commands. */
+void cli_usage(const struct cli_command *command, FILE *out);
+void cli_usage_all(FILE *out);
+/* Parses and runs one command (argv[0] is its name), prints its error; the exit code. */
+int cli_run(const struct cli_command *command, int argc, char **argv);
+/* "sallyport: TEXT" on stderr, made printable; the exit code that belongs to it. */
+int cli_complain(const struct err *err);
+
+/* "0.25" -> 250000; at most six decimals, no sign. */
+int cli_parse_seconds(const char *text, int64_t min_us, int64_t max_us, int64_t *ret_us, struct err *err);
+/* "15m" "2h" "3d" "1w" "90s" before now; "2026-11-21", "2026-11-21T08:11[:09[.5]]" (a blank for the T will do), local time or with Z. */
+int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err *err);
+
+/* --- which executions: shared by log and replay ------------------------------------------------------------------------------ */
+struct cli_filter {
+	const char *verdict, *language, *owner, *token, *conversation, *text;
+	int64_t since_us, until_us; /* 0: open */
+};
+extern const struct cli_option cli_filter_options[];
+bool cli_filter_empty(const struct cli_filter *filter);
+/* Everything else of *ret is zero; strings are the filter's. */
+void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret);
+
+/* --- what commands open ------------------------------------------------------------------------------------------------------- */
+/* Configuration (the caller's: auto_config) and the store of its data_dir. */
+int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret, struct err *err);
+/* The jailer of config.jailer.socket if one is named, else a private one for the life of the client. */
+int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err);
+
+void cli_store_pointer(struct store **store);
+void cli_jailer_pointer(struct jail_client **client);
+#define auto_store __attribute__((cleanup(cli_store_pointer)))
+#define auto_jailer __attribute__((cleanup(cli_jailer_pointer)))
+
+/* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
+struct json_object *cli_execution_json(const struct store_execution *execution);
+
+/* --- output ------------------------------------------------------------------------------------------------------------------- */
+enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
+/* Colours: `out` is a terminal, NO_COLOR is unset or empty, TERM is not "dumb". */
+bool cli_colours(FILE *out);
+/* Escape sequence to begin a colour on `out` ("" where there are none), and to end it. */
+const char *cli_colour_on(FILE *out, enum cli_colour colour);
+const char *cli_colour_off(FILE *out);
+enum cli_colour cli_verdict_colour(const char *verdict);
+/* Text made printable (utf8_printable), newlines too. */
+void cli_print_safe(FILE *out, const char *data, size_t length);
+/* One JSON value, indented when pretty, and a newline. */
+void cli_print_json(FILE *out, struct json_object *value, bool pretty);
+
+/* A table: cells are made printable and cut to the column's maximum; columns are as wide as their widest cell. */
+struct cli_column {
+	const char *title;
+	bool right;      /* aligned to the right */
+	int min, max;    /* width in characters; max 0: none (the last column is cut to the terminal's width) */
+};
+struct cli_table;
+struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_columns);
+void cli_table_free(struct cli_table *table); /* NULL is fine */
+void cli_table_pointer(struct cli_table **table);
+#define auto_table __attribute__((cleanup(cli_table_pointer)))
+/* The next cell, row by row; the text is copied. */
+void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour colour);
+/* Prints the rows that were not printed yet, and the titles before the first: may be called again as rows arrive. */
+void cli_table_print(struct cli_table *table, FILE *out);
+size_t cli_table_rows(const struct cli_table *table);
+
+/* "1.2 s", "34 ms"; "12.3 MB"; "2026-11-21 08:11:09" in local time. */
+#define CLI_TEXT_SIZE 32
+void cli_text_duration(int64_t us, char ret[CLI_TEXT_SIZE]);
+void cli_text_bytes(int64_t bytes, char ret[CLI_TEXT_SIZE]);
+void cli_text_time(int64_t us, char ret[CLI_TEXT_SIZE]);
+
+/* A progress bar on stderr: only when stderr is a terminal, only from the second second on; cleared at the end. */
+struct cli_progress {
+	const char *label;
+	int64_t total, done;
+	int64_t started_us, drawn_us; /* monotonic */
+	bool enabled, shown;
+};
+void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total);
+void cli_progress_step(struct cli_progress *progress, int64_t done);
+/* Takes the bar off the line, before other output and at the end; the next step draws it again. */
+void cli_progress_hide(struct cli_progress *progress);
