@@ -58,6 +58,8 @@ static inline bool streq(const char *a, const char *b)
 	return __builtin_strcmp(a, b) == 0;
 }
 bool str_starts(const char *text, const char *prefix);
+/* Are they the same but for letter case or up to two typing errors? For "did you mean …". */
+bool str_near(const char *a, const char *b);
 
 /* A decimal number within [min, max], the whole string; 0 or -1 (nothing is set). No sign, no blanks, no octal. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);

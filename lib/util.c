@@ -1,0 +1,247 @@
+/* util.c - see util.h. */
+#include "util.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STR_NEAR_MAX 64 /* longer words are compared exactly */
+#define STR_NEAR_ERRORS 2
+#define READ_STEP 65536
+
+void free_pointer(void *pointer_to_pointer)
+{
+	free(*(void **)pointer_to_pointer);
+}
+
+void close_pointer(const int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		close(*fd);
+	errno = saved;
+}
+
+void fclose_pointer(FILE **file)
+{
+	if (*file != NULL)
+		fclose(*file);
+}
+
+void *xmalloc(size_t size)
+{
+	void *memory = malloc(size > 0 ? size : 1);
+
+	if (memory == NULL)
+		abort();
+	return memory;
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	void *memory = count > 0 && size > 0 ? calloc(count, size) : calloc(1, 1);
+
+	if (memory == NULL)
+		abort();
+	return memory;
+}
+
+void *xrealloc(void *old, size_t count, size_t size)
+{
+	void *memory = count > 0 && size > 0 ? reallocarray(old, count, size) : realloc(old, 1);
+
+	if (memory == NULL)
+		abort();
+	return memory;
+}
+
+char *xstrdup(const char *text)
+{
+	return xstrndup(text, strlen(text));
+}
+
+char *xstrndup(const char *text, size_t length)
+{
+	length = strnlen(text, length);
+	char *copy = xmalloc(length + 1);
+
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return copy;
+}
+
+char *xasprintf(const char *format, ...)
+{
+	char *text;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		abort();
+	va_end(args);
+	return text;
+}
+
+bool str_starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Levenshtein distance, one row at a time. */
+bool str_near(const char *a, const char *b)
+{
+	size_t a_length = strlen(a), b_length = strlen(b);
+	unsigned char row[STR_NEAR_MAX + 1];
+
+	if (a_length > STR_NEAR_MAX || b_length > STR_NEAR_MAX)
+		return strcasecmp(a, b) == 0;
+	for (size_t j = 0; j <= b_length; j++)
+		row[j] = (unsigned char)j;
+	for (size_t i = 1; i <= a_length; i++) {
+		unsigned char diagonal = row[0];
+
+		row[0] = (unsigned char)i;
+		for (size_t j = 1; j <= b_length; j++) {
+			bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+			unsigned char best = (unsigned char)(diagonal + !same);
+
+			best = MIN(best, MIN(row[j], row[j - 1]) + 1);
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	/* Two letters of three changed make another word, not a typing error. */
+	return row[b_length] <= STR_NEAR_ERRORS && 2 * (size_t)row[b_length] < MAX(a_length, b_length);
+}
+
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (*text == '\0' || (text[0] == '0' && text[1] != '\0'))
+		return -1;
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '9')
+			return -1;
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+			return -1;
+	}
+	if (value < min || value > max)
+		return -1;
+	*ret = value;
+	return 0;
+}
+
+int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err)
+{
+	struct stat st;
+	size_t length = 0, size = READ_STEP;
+	auto_free char *data = NULL;
+
+	/* The size is only a hint: files in /proc say 0, files may grow. One byte more than max tells "exactly max" from "more". */
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
+		size = (size_t)st.st_size + 1;
+	size = MIN(size, max + 1);
+	data = xmalloc(size + 1);
+	for (;;) {
+		ssize_t got = read(fd, data + length, size - length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_errno(err, "reading");
+		if (got == 0)
+			break;
+		length += (size_t)got;
+		if (length > max)
+			return err_set(err, ERR_LIMIT, "larger than the allowed %zu bytes", max);
+		if (length == size) {
+			size = MIN(size * 2, max + 1);
+			data = xrealloc(data, size + 1, 1);
+		}
+	}
+	data[length] = '\0';
+	*ret = steal(&data);
+	if (ret_length != NULL)
+		*ret_length = length;
+	return 0;
+}
+
+int read_file_at(int at, const char *path, size_t max, char **ret, size_t *ret_length, struct err *err)
+{
+	auto_close int fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct err why = ERR_INIT;
+
+	if (fd < 0)
+		return err_errno(err, "%s", path);
+	if (read_fd(fd, max, ret, ret_length, &why) < 0)
+		return err_set(err, why.code, "%s: %s", path, why.text);
+	return 0;
+}
+
+int write_all(int fd, const void *data, size_t length)
+{
+	const char *from = data;
+
+	while (length > 0) {
+		ssize_t written = write(fd, from, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -1;
+		from += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+int memfd_with(const char *name, const void *data, size_t length)
+{
+	auto_close int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd < 0 || write_all(fd, data, length) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+static int64_t clock_us(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now); /* cannot fail for these two clocks */
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_now_us(void)
+{
+	return clock_us(CLOCK_REALTIME);
+}
+
+int64_t clock_monotonic_us(void)
+{
+	return clock_us(CLOCK_MONOTONIC);
+}
+
+void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
+{
+	int64_t fraction = us % 1000000;
+	time_t seconds = (time_t)(us / 1000000);
+	struct tm parts;
+	char text[64];
+
+	if (fraction < 0) { /* before 1970 */
+		fraction += 1000000;
+		seconds--;
+	}
+	if (gmtime_r(&seconds, &parts) == NULL)
+		memset(&parts, 0, sizeof(parts)); /* a year beyond int: shown as 1900-01-00 */
+	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+		 parts.tm_hour, parts.tm_min, parts.tm_sec, (int)fraction);
+	snprintf(buffer, CLOCK_TEXT_SIZE, "%.*s", CLOCK_TEXT_SIZE - 1, text);
+}
