@@ -51,5 +51,5 @@ int err_set(struct err *err, enum err_code code, const char *format, ...) __attr
 int err_member(struct err *err, const char *member, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* ERR_SYSTEM: the text with ": " and strerror(errno) behind it. Call it before anything else changes errno. */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Puts "context: " in front of the text and returns -code again. */
+/* Puts "context: " in front of the text and returns -code again (-ERR_INTERNAL for err NULL: keep the first function's result then). */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

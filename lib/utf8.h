@@ -8,6 +8,8 @@
 
 #include "buf.h"
 
+/* Bytes of the character that data begins with (1 to 4), 0 if it begins with none. A NUL is a character of one byte. */
+size_t utf8_length(const char *data, size_t length);
 bool utf8_valid(const char *data, size_t length);
 /* Appends data with every byte that is not part of valid UTF-8 written as \xNN; returns how many bytes were replaced.
  * Control characters stay: JSON escapes them. */

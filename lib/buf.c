@@ -1,0 +1,106 @@
+/* buf.c - see buf.h. */
+#include "buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "util.h"
+
+#define BUF_SIZE_FIRST 64
+
+/* What `data` of a buffer without memory points to, so that it is a text at any time. Nobody writes it. */
+static char nothing[1];
+
+void buf_init(struct buf *buf, size_t max)
+{
+	*buf = (struct buf){.data = nothing, .max = max};
+}
+
+void buf_clear(struct buf *buf)
+{
+	if (buf->size > 0)
+		free(buf->data);
+	buf_init(buf, buf->max);
+}
+
+void buf_reset(struct buf *buf)
+{
+	buf->length = 0;
+	buf->overflow = false;
+	if (buf->size > 0)
+		buf->data[0] = '\0';
+}
+
+/* Room for `more` bytes and the NUL; how many of them may be written. */
+static size_t reserve(struct buf *buf, size_t more)
+{
+	if (buf->overflow)
+		return 0;
+	if (more > buf->max - buf->length) {
+		more = buf->max - buf->length;
+		buf->overflow = true;
+	}
+	size_t need = buf->length + more + 1;
+
+	if (need > buf->size) {
+		size_t size = MAX(MAX(need, 2 * buf->size), (size_t)BUF_SIZE_FIRST);
+
+		buf->data = xrealloc(buf->size > 0 ? buf->data : NULL, size, 1);
+		buf->size = size;
+	}
+	return more;
+}
+
+void buf_add(struct buf *buf, const void *data, size_t length)
+{
+	if (length == 0 || buf->overflow)
+		return;
+	length = reserve(buf, length);
+	memcpy(buf->data + buf->length, data, length);
+	buf->length += length;
+	buf->data[buf->length] = '\0';
+}
+
+void buf_puts(struct buf *buf, const char *text)
+{
+	buf_add(buf, text, strlen(text));
+}
+
+void buf_putc(struct buf *buf, char c)
+{
+	buf_add(buf, &c, 1);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	char small[256];
+	va_list args, again;
+
+	if (buf->overflow)
+		return;
+	va_start(args, format);
+	va_copy(again, args);
+	int length = vsnprintf(small, sizeof(small), format, args);
+
+	if (length >= 0 && (size_t)length < sizeof(small)) {
+		buf_add(buf, small, (size_t)length);
+	} else {
+		auto_free char *large = NULL;
+
+		if (length < 0 || vasprintf(&large, format, again) < 0)
+			abort();
+		buf_add(buf, large, (size_t)length);
+	}
+	va_end(again);
+	va_end(args);
+}
+
+char *buf_steal(struct buf *buf, size_t *ret_length)
+{
+	char *data = buf->size > 0 ? buf->data : xcalloc(1, 1);
+
+	if (ret_length != NULL)
+		*ret_length = buf->length;
+	buf_init(buf, buf->max);
+	return data;
+}
