@@ -1,0 +1,81 @@
+/* commands.c - all subcommands, in the order of `sallyport help`; help and version are commands like the others. */
+#include "commands.h"
+
+#include <string.h>
+
+#include "../lib/util.h"
+
+const struct cli_command *const cli_commands[] = {
+	&cmd_run, &cmd_log, &cmd_show, &cmd_token, &cmd_doctor, &cmd_help, &cmd_version, NULL,
+};
+
+const struct cli_command *cli_command_find(const char *name)
+{
+	for (size_t i = 0; cli_commands[i]; i++) {
+		if (streq(cli_commands[i]->name, name))
+			return cli_commands[i];
+	}
+	return NULL;
+}
+
+void cli_usage_all(FILE *out)
+{
+	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\nRuns code of strangers in a jail, and shows and replays what was run.\n\n"
+	      "Commands:\n",
+	      out);
+	for (size_t i = 0; cli_commands[i]; i++)
+		fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+	fputs("\nsallyport COMMAND --help tells more about one of them; so does sallyport(1).\n", out);
+}
+
+struct help {
+	struct cli_common common;
+};
+
+static int help_run(void *options, struct err *err)
+{
+	const struct cli_common *common = options;
+	const struct cli_command *command;
+
+	if (!common->n_args) {
+		cli_usage_all(stdout);
+		return CLI_OK;
+	}
+	command = cli_command_find(common->args[0]);
+	if (!command)
+		return err_set(err, ERR_INVALID, "unknown command '%s': see sallyport help", common->args[0]);
+	cli_usage(command, stdout);
+	return CLI_OK;
+}
+
+const struct cli_command cmd_help = {
+	.name = "help",
+	.summary = "Lists the commands, or explains one",
+	.arguments = "[COMMAND]",
+	.help = "Example:\n  sallyport help run\n\nExit codes: 0; 2 when there is no such command.\n",
+	.size = sizeof(struct help),
+	.max_args = 1,
+	.run = help_run,
+};
+
+static int version_run(void *options, struct err *err)
+{
+	const struct cli_common *common = options;
+	auto_json struct json_object *object = json_object_new_object();
+
+	(void)err;
+	json_add_string(object, "version", SALLYPORT_VERSION);
+	if (common->json)
+		cli_print_json(stdout, object, true);
+	else
+		puts("sallyport " SALLYPORT_VERSION);
+	return CLI_OK;
+}
+
+const struct cli_command cmd_version = {
+	.name = "version",
+	.summary = "Prints the version",
+	.help = "Example:\n  sallyport version --json\n\nExit codes: 0.\n",
+	.size = sizeof(struct help),
+	.run = version_run,
+};

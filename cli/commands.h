@@ -1,0 +1,6 @@
+/* commands.h - the entries that the cmd_*.c files export, one each. */
+#pragma once
+
+#include "cli.h"
+
+extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_token, cmd_doctor, cmd_help, cmd_version;

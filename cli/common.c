@@ -1,0 +1,181 @@
+/* common.c - what several commands share: the filter options, opening configuration, store and jailer, the JSON of an execution. */
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "cli.h"
+
+static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
+
+#define FIELD(member) offsetof(struct cli_filter, member)
+const struct cli_option cli_filter_options[] = {
+	{.name = "verdict", .type = CLI_STRING, .offset = FIELD(verdict), .value = "V", .help = "only this verdict", .choices = verdicts},
+	{.name = "language", .letter = 'l', .type = CLI_STRING, .offset = FIELD(language), .value = "NAME", .help = "only this language"},
+	{.name = "owner", .type = CLI_STRING, .offset = FIELD(owner), .value = "OWNER", .help = "only this owner's"},
+	{.name = "token", .type = CLI_STRING, .offset = FIELD(token), .value = "ID", .help = "only what this token ran (id or its beginning)"},
+	{.name = "conversation",
+	 .letter = 'c',
+	 .type = CLI_STRING,
+	 .offset = FIELD(conversation),
+	 .value = "NAME",
+	 .help = "only this conversation"},
+	{.name = "since",
+	 .type = CLI_TIME,
+	 .offset = FIELD(since_us),
+	 .value = "TIME",
+	 .help = "from then on: 15m, 2h, 3d (ago), 2026-11-21, 2026-11-21T08:11"},
+	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME", .help = "up to then"},
+	{.name = "text", .type = CLI_STRING, .offset = FIELD(text), .value = "TEXT", .help = "only where the code contains TEXT"},
+	{0},
+};
+
+bool cli_filter_empty(const struct cli_filter *filter)
+{
+	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation && !filter->text &&
+	       !filter->since_us && !filter->until_us;
+}
+
+void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
+{
+	*ret = (struct store_filter){
+		.owner = filter->owner,
+		.token_id = filter->token,
+		.conversation = filter->conversation,
+		.language = filter->language,
+		.verdict = filter->verdict,
+		.text_in_code = filter->text,
+		.since_us = filter->since_us,
+		.until_us = filter->until_us,
+	};
+}
+
+void cli_store_pointer(struct store **store)
+{
+	store_close(*store);
+}
+
+void cli_jailer_pointer(struct jail_client **client)
+{
+	jail_client_free(*client);
+}
+
+int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret, struct err *err)
+{
+	struct config config = {0};
+	int result;
+
+	result = config_load(common->config, &config, err);
+	if (result)
+		return result;
+	result = store_open(config.data_dir, mode, ret, err);
+	if (result) {
+		struct err first = err ? *err : ERR_INIT;
+
+		if (!config.path)
+			err_set(err, first.code, "%s: name the configuration with --config or SALLYPORT_CONFIG", first.text);
+		config_clear(&config);
+		return result;
+	}
+	*ret_config = config;
+	return 0;
+}
+
+int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
+{
+	auto_free char *directory = NULL, *program = NULL;
+
+	if (config->jailer.socket && *config->jailer.socket)
+		return jail_client_connect(config->jailer.socket, ret, err);
+	if (config->jailer.program && *config->jailer.program) {
+		program = xstrdup(config->jailer.program);
+	} else {
+		directory = config_program_dir();
+		program = xasprintf("%s/sallyport-jailer", directory);
+	}
+	if (access(program, X_OK))
+		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install sallyport-jailer there or name it as jailer.program", program);
+	return jail_client_spawn(program, config->path, ret, err);
+}
+
+/* A stored JSON text as a value; what cannot be read becomes null rather than ending a listing. */
+static struct json_object *json_stored(const char *text)
+{
+	struct json_object *value = NULL;
+
+	if (!text || json_parse(text, strlen(text), &value, NULL))
+		return NULL;
+	return value;
+}
+
+static void add_text_facts(struct json_object *object, const char *key, const struct store_text *text)
+{
+	struct json_object *facts = json_object_new_object();
+
+	json_add_int(facts, "bytes", (int64_t)text->length);
+	if (*text->blob)
+		json_add_string(facts, "blob", text->blob);
+	json_add(object, key, facts);
+}
+
+static void add_usage(struct json_object *object, const char *key, const struct store_usage *usage)
+{
+	struct json_object *value = json_object_new_object();
+
+	json_add_int(value, "wall_us", usage->wall_us);
+	json_add_int(value, "cpu_user_us", usage->cpu_user_us);
+	json_add_int(value, "cpu_system_us", usage->cpu_system_us);
+	json_add_int(value, "memory_peak_bytes", usage->memory_peak_bytes);
+	json_add(object, key, value);
+}
+
+static void add_time(struct json_object *object, const char *key, int64_t us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (us)
+		clock_text(us, text);
+	json_add_string(object, key, us ? text : NULL);
+}
+
+static void add_outcome(struct json_object *object, const struct store_execution *e)
+{
+	json_add_string(object, "verdict", e->verdict);
+	json_add_string(object, "message", e->message);
+	json_add(object, "exit_code", e->exit_code < 0 ? NULL : json_object_new_int(e->exit_code));
+	json_add(object, "signal", e->signal ? json_object_new_int(e->signal) : NULL);
+	add_text_facts(object, "stdout", &e->stdout_text);
+	add_text_facts(object, "stderr", &e->stderr_text);
+	json_add_bool(object, "stdout_truncated", e->stdout_truncated);
+	json_add_bool(object, "stderr_truncated", e->stderr_truncated);
+	add_usage(object, "run", &e->run);
+	add_usage(object, "compile", &e->compile);
+	json_add_int(object, "setup_us", e->setup_us);
+	json_add_bool(object, "warm", e->warm);
+	json_add(object, "result", json_stored(e->result_json));
+}
+
+struct json_object *cli_execution_json(const struct store_execution *e)
+{
+	static const char *const states[] = {[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "id", e->id);
+	json_add_string(object, "state", states[e->state]);
+	json_add_string(object, "owner", e->owner);
+	json_add_string(object, "token", *e->token_id ? e->token_id : NULL);
+	json_add_string(object, "session", *e->session_id ? e->session_id : NULL);
+	json_add_string(object, "conversation", *e->conversation ? e->conversation : NULL);
+	add_time(object, "created", e->created_us);
+	add_time(object, "finished", e->finished_us);
+	json_add_string(object, "language", e->language);
+	json_add_string(object, "fingerprint", e->fingerprint);
+	add_text_facts(object, "code", &e->code);
+	add_text_facts(object, "stdin", &e->stdin_text);
+	json_add(object, "args", json_stored(e->args_json));
+	json_add(object, "environment", json_stored(e->env_json));
+	json_add(object, "limits", json_stored(e->limits_json));
+	json_add_bool(object, "network", e->network);
+	if (e->state == STORE_FINISHED)
+		add_outcome(object, e);
+	return object;
+}

@@ -1,0 +1,33 @@
+/*
+ * main.c - the program `sallyport`: looks the command up and runs it. Everything else is in the command's own file.
+ */
+#include <stdio.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "cli.h"
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *command;
+
+	log_open("sallyport", LOG_WARN);
+	if (argc < 2) {
+		cli_usage_all(stderr);
+		return CLI_USAGE;
+	}
+	if (streq(argv[1], "--help") || streq(argv[1], "-h"))
+		command = cli_command_find("help");
+	else if (streq(argv[1], "--version"))
+		command = cli_command_find("version");
+	else
+		command = cli_command_find(argv[1]);
+	if (!command) {
+		struct err err = ERR_INIT;
+
+		err_set(&err, ERR_INVALID, "unknown command '%s': see sallyport help", argv[1]);
+		cli_complain(&err);
+		return CLI_USAGE;
+	}
+	return cli_run(command, argc - 1, argv + 1);
+}

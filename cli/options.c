@@ -1,0 +1,272 @@
+/*
+ * options.c - command lines by table: parsing, usage, running one command.
+ *
+ * A command's options stand in groups; the common group (--config, --json, --help) belongs to every command without being listed.
+ * Each table line says where in the command's struct the value goes, so the parser is one switch over the type. Long options take
+ * their value as --name V or --name=V, letters as -x V or -xV; nothing may be abbreviated, since a script that relies on an
+ * abbreviation breaks when an option is added. Options may stand among the positional arguments; "--" ends them, and what stands
+ * behind it is the command's `rest` (the arguments of a program that is to be run), not more positional arguments. A lone "-" is
+ * positional: standard input.
+ *
+ * Positional arguments are gathered at the front of argv, in order, so that nothing is allocated but the arrays of repeatable
+ * options, which hold at most as many values as there are arguments.
+ */
+#include "cli.h"
+
+#include <string.h>
+
+#include "../lib/util.h"
+
+const struct cli_option cli_common_options[] = {
+	{.name = "config",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct cli_common, config),
+	 .value = "FILE",
+	 .help = "configuration, see sallyport.conf(5); else SALLYPORT_CONFIG, else built-in defaults"},
+	{.name = "json", .type = CLI_FLAG, .offset = offsetof(struct cli_common, json), .help = "print JSON"},
+	{.name = "help", .letter = 'h', .type = CLI_FLAG, .offset = offsetof(struct cli_common, help), .help = "print this"},
+	{0},
+};
+
+/* Group number n of a command, the common one first; false when there are no more. */
+static bool group_at(const struct cli_command *command, size_t n, struct cli_group *ret)
+{
+	if (n == 0) {
+		*ret = (struct cli_group){cli_common_options, 0};
+		return true;
+	}
+	if (!command->groups)
+		return false;
+	for (size_t i = 0; command->groups[i].options; i++) {
+		if (i == n - 1) {
+			*ret = command->groups[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct cli_option *option_find(const struct cli_command *command, const char *name, size_t length, char letter,
+					    size_t *ret_offset)
+{
+	struct cli_group group;
+
+	for (size_t n = 0; group_at(command, n, &group); n++) {
+		for (const struct cli_option *option = group.options; option->name; option++) {
+			bool found = letter ? option->letter == letter : strlen(option->name) == length && !memcmp(option->name, name, length);
+
+			if (found) {
+				*ret_offset = group.offset + option->offset;
+				return option;
+			}
+		}
+	}
+	return NULL;
+}
+
+static int choice_check(const struct cli_option *option, const char *text, struct err *err)
+{
+	char list[160] = "";
+
+	for (size_t i = 0; option->choices[i]; i++) {
+		size_t used = strlen(list);
+
+		if (streq(option->choices[i], text))
+			return 0;
+		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", option->choices[i]);
+	}
+	return err_set(err, ERR_INVALID, "--%s: '%s' is not one of %s", option->name, text, list);
+}
+
+static int string_set(const struct cli_option *option, const char *text, const char **ret, struct err *err)
+{
+	if (!*text)
+		return err_set(err, ERR_INVALID, "--%s: must not be empty", option->name);
+	if (option->choices && choice_check(option, text, err))
+		return -ERR_INVALID;
+	*ret = text;
+	return 0;
+}
+
+static int int_set(const struct cli_option *option, const char *text, int64_t *ret, struct err *err)
+{
+	uint64_t number;
+
+	if (parse_u64(text, (uint64_t)option->min, (uint64_t)option->max, &number))
+		return err_set(err, ERR_INVALID, "--%s: '%s' is not a whole number from %lld to %lld", option->name, text,
+			       (long long)option->min, (long long)option->max);
+	*ret = (int64_t)number;
+	return 0;
+}
+
+static int value_set(const struct cli_option *option, const char *text, void *field, size_t n_max, struct err *err)
+{
+	struct bind_strings *strings = field;
+
+	switch (option->type) {
+	case CLI_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case CLI_STRING:
+		return string_set(option, text, field, err);
+	case CLI_STRINGS:
+		if (!strings->items)
+			strings->items = xcalloc(n_max, sizeof(*strings->items));
+		if (string_set(option, text, &strings->items[strings->count], err))
+			return -ERR_INVALID;
+		strings->count++;
+		return 0;
+	case CLI_INT:
+		return int_set(option, text, field, err);
+	case CLI_SECONDS:
+		return cli_parse_seconds(text, option->min, option->max, field, err) ? err_wrap(err, "--%s", option->name) : 0;
+	case CLI_TIME:
+		return cli_parse_time(text, clock_now_us(), field, err) ? err_wrap(err, "--%s", option->name) : 0;
+	}
+	return err_set(err, ERR_INTERNAL, "--%s: option of unknown type", option->name);
+}
+
+/* One option at argv[*i]; moves *i onto its value if that is a word of its own. */
+static int option_parse(const struct cli_command *command, int argc, char **argv, int *i, void *options, struct err *err)
+{
+	const char *word = argv[*i];
+	bool is_long = word[1] == '-';
+	const char *name = word + (is_long ? 2 : 1);
+	size_t length = is_long ? strcspn(name, "=") : 1;
+	const char *value = NULL;
+	size_t offset = 0;
+	const struct cli_option *option = option_find(command, name, length, is_long ? 0 : *name, &offset);
+
+	if (!option)
+		return err_set(err, ERR_INVALID, "unknown option '%s': see sallyport %s --help", word, command->name);
+	if (is_long && name[length] == '=')
+		value = name + length + 1;
+	else if (!is_long && name[1])
+		value = name + 1;
+	if (option->type == CLI_FLAG && value)
+		return err_set(err, ERR_INVALID, "%s: takes no value", word);
+	if (option->type != CLI_FLAG && !value) {
+		if (*i + 1 >= argc)
+			return err_set(err, ERR_INVALID, "%s: wants a value (%s)", word, option->value);
+		value = argv[++*i];
+	}
+	return value_set(option, value, (char *)options + offset, (size_t)argc, err);
+}
+
+static int count_check(const struct cli_command *command, const struct cli_common *common, struct err *err)
+{
+	if (common->help)
+		return 0;
+	if (common->n_args < command->min_args)
+		return err_set(err, ERR_INVALID, "%s wants %s: see sallyport %s --help", command->name, command->arguments, command->name);
+	if (common->n_args > command->max_args)
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport %s --help", common->args[command->max_args],
+			       command->name);
+	if (common->rest && !command->takes_rest)
+		return err_set(err, ERR_INVALID, "%s takes nothing behind '--'", command->name);
+	return 0;
+}
+
+int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err)
+{
+	struct cli_common *common = ret_options;
+	int result = 0;
+	size_t n_args = 0;
+
+	common->args = (const char *const *)(argv + 1);
+	for (int i = 1; i < argc && !result; i++) {
+		if (streq(argv[i], "--")) {
+			common->rest = (const char *const *)(argv + i + 1);
+			common->n_rest = (size_t)(argc - i - 1);
+			break;
+		}
+		if (argv[i][0] == '-' && argv[i][1])
+			result = option_parse(command, argc, argv, &i, ret_options, err);
+		else
+			argv[1 + n_args++] = argv[i];
+	}
+	common->n_args = n_args;
+	return result ? result : count_check(command, common, err);
+}
+
+void cli_options_clear(const struct cli_command *command, void *options)
+{
+	struct cli_group group;
+
+	for (size_t n = 0; group_at(command, n, &group); n++) {
+		for (const struct cli_option *option = group.options; option->name; option++) {
+			if (option->type == CLI_STRINGS) {
+				struct bind_strings *strings = (void *)((char *)options + group.offset + option->offset);
+
+				free(strings->items);
+				*strings = (struct bind_strings){0};
+			}
+		}
+	}
+}
+
+#define OPTION_WIDTH 24
+
+static void usage_option(const struct cli_option *option, FILE *out)
+{
+	char left[64], letter[8] = "";
+
+	if (option->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
+	if (strlen(left) > OPTION_WIDTH)
+		fprintf(out, "  %s\n  %*s", left, OPTION_WIDTH, "");
+	else
+		fprintf(out, "  %-*s", OPTION_WIDTH, left);
+	fprintf(out, " %s", option->help);
+	for (size_t i = 0; option->choices && option->choices[i]; i++)
+		fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+	fputc('\n', out);
+}
+
+void cli_usage(const struct cli_command *command, FILE *out)
+{
+	struct cli_group group;
+	size_t n = 1;
+
+	fprintf(out, "Usage: sallyport %s [OPTION]…%s%s%s\n\n%s.\n\nOptions:\n", command->name, command->arguments ? " " : "",
+		command->arguments ? command->arguments : "", command->takes_rest ? " [-- ARGUMENT…]" : "", command->summary);
+	for (; group_at(command, n, &group); n++) {
+		for (const struct cli_option *option = group.options; option->name; option++)
+			usage_option(option, out);
+	}
+	for (const struct cli_option *option = cli_common_options; option->name; option++)
+		usage_option(option, out);
+	fprintf(out, "\n%s", command->help);
+}
+
+int cli_complain(const struct err *err)
+{
+	fputs("sallyport: ", stderr);
+	cli_print_safe(stderr, err->text, strlen(err->text));
+	fputc('\n', stderr);
+	return err_info(err->code)->exit;
+}
+
+int cli_run(const struct cli_command *command, int argc, char **argv)
+{
+	auto_free void *options = xcalloc(1, command->size);
+	struct err err = ERR_INIT;
+	int result = 0;
+
+	if (cli_options_parse(command, argc, argv, options, &err)) {
+		cli_complain(&err);
+		cli_options_clear(command, options);
+		return CLI_USAGE;
+	}
+	if (((struct cli_common *)options)->help)
+		cli_usage(command, stdout);
+	else
+		result = command->run(options, &err);
+	if (result >= 0 && (fflush(stdout) || ferror(stdout)))
+		result = err_errno(&err, "writing the output");
+	if (result < 0)
+		result = cli_complain(&err);
+	cli_options_clear(command, options);
+	return result;
+}

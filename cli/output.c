@@ -1,0 +1,244 @@
+/*
+ * output.c - what reaches the terminal: colours, safe text, JSON, tables, the progress bar.
+ *
+ * Colours are written only to a terminal, and not when NO_COLOR is set (no-color.org). Everything that a guest or a client may have
+ * written goes through utf8_printable first, so that neither an escape sequence nor a bidi override gets out. A table holds its
+ * cells until it is printed, because columns are as wide as their widest cell; printed again it goes on with the same widths, so
+ * that `log --follow` can add rows below. Width is counted in characters, not bytes; combining and wide ones are rare enough in code
+ * to let a row be off by a column.
+ */
+#include "cli.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "../lib/utf8.h"
+#include "../lib/util.h"
+
+#define CELL_MAX 4096
+#define PROGRESS_FROM_US 1000000
+#define PROGRESS_EVERY_US 100000
+#define PROGRESS_CELLS 30
+
+bool cli_colours(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no_color && *no_color) && !(term && streq(term, "dumb"));
+}
+
+const char *cli_colour_on(FILE *out, enum cli_colour colour)
+{
+	static const char *const sequences[] = {
+		[CLI_PLAIN] = "",	      [CLI_BOLD] = "\033[1m",	 [CLI_DIM] = "\033[2m",	   [CLI_RED] = "\033[31m",
+		[CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m",
+	};
+
+	return cli_colours(out) ? sequences[colour] : "";
+}
+
+const char *cli_colour_off(FILE *out)
+{
+	return cli_colours(out) ? "\033[0m" : "";
+}
+
+enum cli_colour cli_verdict_colour(const char *verdict)
+{
+	if (streq(verdict, "OK"))
+		return CLI_GREEN;
+	return streq(verdict, "CX") || !*verdict ? CLI_DIM : streq(verdict, "XX") ? CLI_RED : CLI_YELLOW;
+}
+
+void cli_print_safe(FILE *out, const char *data, size_t length)
+{
+	auto_buf struct buf safe;
+
+	buf_init(&safe, SIZE_MAX / 2);
+	utf8_printable(&safe, data, length);
+	fwrite(safe.data, 1, safe.length, out);
+}
+
+void cli_print_json(FILE *out, struct json_object *value, bool pretty)
+{
+	auto_buf struct buf text;
+
+	buf_init(&text, SIZE_MAX / 2);
+	(pretty ? json_print_pretty : json_print)(&text, value);
+	fwrite(text.data, 1, text.length, out);
+	fputc('\n', out);
+}
+
+struct cli_table {
+	const struct cli_column *columns;
+	size_t n_columns;
+	char **cells;
+	enum cli_colour *colours;
+	int *widths;
+	size_t n_cells, size;
+	size_t printed; /* rows */
+	bool titled;
+};
+
+struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_columns)
+{
+	struct cli_table *table = xcalloc(1, sizeof(*table));
+
+	table->columns = columns;
+	table->n_columns = n_columns;
+	table->widths = xcalloc(n_columns, sizeof(*table->widths));
+	return table;
+}
+
+void cli_table_free(struct cli_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->n_cells; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table->colours);
+	free(table->widths);
+	free(table);
+}
+
+void cli_table_pointer(struct cli_table **table)
+{
+	cli_table_free(*table);
+}
+
+/* Characters, not bytes: continuation bytes do not count. */
+static int text_width(const char *text)
+{
+	int width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+/* Bytes of the text's first `max` characters. */
+static size_t text_prefix(const char *text, int max)
+{
+	size_t length = 0;
+
+	for (int width = 0; text[length]; length++) {
+		if (((unsigned char)text[length] & 0xc0) != 0x80 && width++ == max)
+			break;
+	}
+	return length;
+}
+
+void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour colour)
+{
+	const struct cli_column *column = &table->columns[table->n_cells % table->n_columns];
+	auto_buf struct buf safe;
+	size_t length = strlen(text);
+
+	if (table->n_cells == table->size) {
+		table->size = table->size ? 2 * table->size : 64;
+		table->cells = xrealloc(table->cells, table->size, sizeof(*table->cells));
+		table->colours = xrealloc(table->colours, table->size, sizeof(*table->colours));
+	}
+	buf_init(&safe, 5 * CELL_MAX);
+	utf8_printable(&safe, text, MIN(length, (size_t)CELL_MAX));
+	table->colours[table->n_cells] = colour;
+	if (column->max && text_width(safe.data) > column->max)
+		table->cells[table->n_cells++] = xasprintf("%.*s…", (int)text_prefix(safe.data, column->max - 1), safe.data);
+	else
+		table->cells[table->n_cells++] = xstrdup(safe.data);
+}
+
+size_t cli_table_rows(const struct cli_table *table)
+{
+	return table->n_cells / table->n_columns;
+}
+
+static int terminal_width(FILE *out)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+		return 0;
+	return size.ws_col;
+}
+
+static void table_measure(struct cli_table *table)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		table->widths[i] = MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
+	for (size_t i = table->printed * table->n_columns; i < table->n_cells; i++) {
+		int *width = &table->widths[i % table->n_columns];
+
+		*width = MAX(*width, text_width(table->cells[i]));
+	}
+}
+
+static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text, enum cli_colour colour)
+{
+	bool last = column + 1 == table->n_columns, cut = false;
+	int padding = table->widths[column] - text_width(text);
+	int used = 0, terminal = last ? terminal_width(out) : 0;
+
+	for (size_t i = 0; i < column; i++)
+		used += table->widths[i] + 2;
+	if (terminal > used + 1)
+		cut = text_width(text) > terminal - used;
+	if (table->columns[column].right)
+		fprintf(out, "%*s", padding, "");
+	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour), cut ? (int)text_prefix(text, terminal - used - 1) : (int)strlen(text), text,
+		cut ? "…" : "", colour == CLI_PLAIN ? "" : cli_colour_off(out));
+	if (!last)
+		fprintf(out, "%*s", table->columns[column].right ? 2 : padding + 2, "");
+	else
+		fputc('\n', out);
+}
+
+void cli_table_print(struct cli_table *table, FILE *out)
+{
+	table_measure(table);
+	for (size_t i = 0; !table->titled && i < table->n_columns; i++)
+		cell_print(table, out, i, table->columns[i].title, CLI_BOLD);
+	table->titled = true;
+	for (size_t i = table->printed * table->n_columns; i < cli_table_rows(table) * table->n_columns; i++)
+		cell_print(table, out, i % table->n_columns, table->cells[i], table->colours[i]);
+	table->printed = cli_table_rows(table);
+}
+
+void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total)
+{
+	const char *term = getenv("TERM");
+
+	*progress = (struct cli_progress){
+		.label = label,
+		.total = total,
+		.started_us = clock_monotonic_us(),
+		.enabled = total > 0 && isatty(STDERR_FILENO) && !(term && streq(term, "dumb")),
+	};
+}
+
+void cli_progress_step(struct cli_progress *progress, int64_t done)
+{
+	int64_t now = clock_monotonic_us(), elapsed = now - progress->started_us;
+	int cells = (int)(PROGRESS_CELLS * done / MAX(progress->total, 1));
+
+	progress->done = done;
+	if (!progress->enabled || elapsed < PROGRESS_FROM_US || (progress->shown && now - progress->drawn_us < PROGRESS_EVERY_US))
+		return;
+	fprintf(stderr, "\r\033[K%s [%.*s%*s] %lld of %lld", progress->label, cells, "##############################", PROGRESS_CELLS - cells,
+		"", (long long)done, (long long)progress->total);
+	if (done > 0)
+		fprintf(stderr, ", %lld s left", (long long)((progress->total - done) * (elapsed / 1000) / done / 1000));
+	fflush(stderr);
+	progress->drawn_us = now;
+	progress->shown = true;
+}
+
+void cli_progress_hide(struct cli_progress *progress)
+{
+	if (!progress->shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress->shown = false;
+}
