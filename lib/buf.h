@@ -20,7 +20,7 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t max);
 void buf_clear(struct buf *buf); /* gives the memory back; the struct may be initialised again */
-#define auto_buf __attribute__((cleanup(buf_clear)))
+#define auto_buf __attribute__((cleanup(buf_clear))) /* a zeroed struct (= {0}) may be cleared too */
 void buf_reset(struct buf *buf); /* empty again, memory kept */
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);

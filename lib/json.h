@@ -9,6 +9,7 @@
 #pragma once
 
 #include <json-c/json_object.h>
+#include <json-c/linkhash.h> /* json_object_object_foreach */
 #include <stddef.h>
 
 #include "buf.h"

@@ -30,7 +30,7 @@ static const char *level_name(enum log_level level)
 /* A value is quoted when it would not read as one word; quotes and backslashes inside are escaped then. */
 static void add_value(struct buf *line, const char *value)
 {
-	auto_buf struct buf text;
+	auto_buf struct buf text = {0};
 	size_t length = strlen(value), shown = utf8_cut(value, length, LOG_VALUE_MAX);
 
 	buf_init(&text, 4 * LOG_VALUE_MAX);
@@ -53,7 +53,7 @@ static void add_value(struct buf *line, const char *value)
 void log_event(enum log_level level, const char *event, ...)
 {
 	char time[CLOCK_TEXT_SIZE];
-	auto_buf struct buf line;
+	auto_buf struct buf line = {0};
 	const char *key;
 	va_list pairs;
 
