@@ -174,6 +174,64 @@ void hmac_sha256(const void *key, size_t key_length, const void *data, size_t le
 	must(HMAC(EVP_sha256(), key, (int)key_length, data, length, ret, NULL) != NULL);
 }
 
+#define SEAL_NONCE_SIZE 12
+#define SEAL_TAG_SIZE 16
+_Static_assert(SEAL_OVERHEAD == SEAL_NONCE_SIZE + SEAL_TAG_SIZE, "what seal adds");
+
+static void cipher_free(EVP_CIPHER_CTX **cipher)
+{
+	EVP_CIPHER_CTX_free(*cipher);
+}
+
+/* A cipher that has key, nonce (12 bytes, GCM's default) and context; `encrypt` 1 or 0. */
+static EVP_CIPHER_CTX *cipher_new(const uint8_t *key, const uint8_t *nonce, const char *context, int encrypt)
+{
+	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+	int ignored;
+
+	must(cipher != NULL && EVP_CipherInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce, encrypt) == 1);
+	must(EVP_CipherUpdate(cipher, NULL, &ignored, (const uint8_t *)context, (int)strlen(context)) == 1);
+	return cipher;
+}
+
+void seal(const uint8_t key[SEAL_KEY_SIZE], const char *context, const void *data, size_t length, struct buf *out)
+{
+	uint8_t nonce[SEAL_NONCE_SIZE], tag[SEAL_TAG_SIZE];
+	auto_free uint8_t *text = xmalloc(length);
+	int got, rest;
+
+	random_bytes(nonce, sizeof(nonce));
+	__attribute__((cleanup(cipher_free))) EVP_CIPHER_CTX *cipher = cipher_new(key, nonce, context, 1);
+
+	must(length <= INT32_MAX && EVP_CipherUpdate(cipher, text, &got, data, (int)length) == 1);
+	must(EVP_CipherFinal_ex(cipher, text + got, &rest) == 1 && (size_t)(got + rest) == length);
+	must(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, SEAL_TAG_SIZE, tag) == 1);
+	buf_add(out, nonce, sizeof(nonce));
+	buf_add(out, text, length);
+	buf_add(out, tag, sizeof(tag));
+}
+
+int unseal(const uint8_t key[SEAL_KEY_SIZE], const char *context, const void *data, size_t length, struct buf *out, struct err *err)
+{
+	uint8_t tag[SEAL_TAG_SIZE];
+	const uint8_t *sealed = data;
+	int got, rest;
+
+	if (length < SEAL_OVERHEAD || length > INT32_MAX)
+		return err_set(err, ERR_CORRUPT, "not a sealed text");
+	size_t inside = length - SEAL_OVERHEAD;
+	auto_free uint8_t *text = xmalloc(inside);
+	__attribute__((cleanup(cipher_free))) EVP_CIPHER_CTX *cipher = cipher_new(key, sealed, context, 0);
+
+	memcpy(tag, sealed + SEAL_NONCE_SIZE + inside, sizeof(tag));
+	must(EVP_CipherUpdate(cipher, text, &got, sealed + SEAL_NONCE_SIZE, (int)inside) == 1);
+	must(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, SEAL_TAG_SIZE, tag) == 1);
+	if (EVP_CipherFinal_ex(cipher, text + got, &rest) != 1)
+		return err_set(err, ERR_CORRUPT, "the sealed text does not open: another key, or it was altered");
+	buf_add(out, text, inside);
+	return 0;
+}
+
 void random_bytes(void *ret, size_t length)
 {
 	uint8_t *to = ret;
