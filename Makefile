@@ -75,10 +75,48 @@ $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 unit: $(UNIT)
 
+# Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
+GROUPS_RUN  := build run runner
+GROUPS_TEST := $(GROUPS_RUN) test
+PORT        ?= 8080
+SUITES      ?= *
+SUBMAKE     := $(MAKE) --no-print-directory -j$(shell nproc)
+
+deps:
+	@.ci/deps $(GROUPS_TEST)
+	@.ci/deps --npm jail/runners/npm tests/clients
+deps-run:
+	@.ci/deps $(GROUPS_RUN)
+	@.ci/deps --npm jail/runners/npm
+
+run: deps-run
+	@$(SUBMAKE) all
+	@exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(BIN) $(if $(STATE),--state $(STATE)) $(PORT)
+
+test: deps
+	@$(SUBMAKE) all unit fuzz
+	@tests/run $(B) '$(SUITES)'
+
+bench: deps
+	@$(SUBMAKE) all $(BENCH)
+	@tests/bench/run $(B)
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+$(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lseccomp $(LIBS_LIB)
+
+help:
+	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
+	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
+	@echo 'make all                  the three programs, in $(BIN)'
+	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
+	@echo 'make deps                 install the Debian and npm packages that are missing'
+	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
+
 clean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all unit clean FORCE
+.PHONY: all unit deps deps-run run test bench help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
