@@ -1,0 +1,323 @@
+/*
+ * bind.c - see bind.h.
+ *
+ * Object into struct, one small function a type; the two walks the other way (schema, print) are bind_schema.c. The path of the
+ * member ("files[2].filename") is put together only when something is wrong: each level puts its name in front of the level below.
+ * Members are bound in the table's order, so the first bad member is the table's first; unknown members come last, because a
+ * missing or wrong one usually explains them. Whatever was allocated before an error is given back.
+ */
+#include "bind.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util.h"
+
+static void *field(const struct bind *bind, void *base)
+{
+	return (char *)base + bind->offset;
+}
+
+static const char *type_name(struct json_object *value)
+{
+	switch (json_object_get_type(value)) {
+	case json_type_null:
+		return "null";
+	case json_type_boolean:
+		return "a boolean";
+	case json_type_double:
+		return "a fraction";
+	case json_type_int:
+		return "an integer";
+	case json_type_object:
+		return "an object";
+	case json_type_array:
+		return "an array";
+	case json_type_string:
+		break;
+	}
+	return "a string";
+}
+
+static int wrong_type(const char *name, const char *expected, struct json_object *value, struct err *err)
+{
+	return err_member(err, name, "must be %s, not %s", expected, type_name(value));
+}
+
+/* `err` is about a member of what is called name (and index, if not negative): "filename: …" becomes "files[2].filename: …". */
+static int inside(struct err *err, const char *name, ssize_t index)
+{
+	char path[2 * ERR_MEMBER_SIZE], place[32] = "";
+	const char *text;
+
+	if (err == NULL)
+		return -ERR_INVALID;
+	/* The text begins with "MEMBER: ", or ": " for an item of an array: that is put in front again, longer. */
+	text = err->text + strlen(err->member);
+	if (str_starts(text, ": "))
+		text += 2;
+	if (index >= 0)
+		snprintf(place, sizeof(place), "[%zd]", index);
+	snprintf(path, sizeof(path), "%s%s%s%s", name, place, err->member[0] != '\0' ? "." : "", err->member);
+	return err_member(err, path, "%s", text);
+}
+
+static int check_count(const struct bind *bind, size_t count, const char *unit, struct err *err)
+{
+	if (count < (size_t)MAX(bind->min, 0))
+		return err_member(err, bind->name, "must have at least %lld %s, not %zu", (long long)bind->min, unit, count);
+	if (bind->max > 0 && count > (size_t)bind->max)
+		return err_member(err, bind->name, "must have at most %lld %s, not %zu", (long long)bind->max, unit, count);
+	return 0;
+}
+
+static int parse_int(const struct bind *bind, struct json_object *value, int64_t *ret, struct err *err)
+{
+	int64_t number;
+
+	if (json_object_is_type(value, json_type_int)) {
+		number = json_object_get_int64(value);
+	} else if (json_object_is_type(value, json_type_double)) {
+		double fraction = json_object_get_double(value);
+
+		/* The bounds are exact as doubles; the upper one is the first that does not fit. */
+		if (fraction != floor(fraction) || fraction < -0x1p63 || fraction >= 0x1p63)
+			return wrong_type(bind->name, "an integer", value, err);
+		number = (int64_t)fraction;
+	} else {
+		return wrong_type(bind->name, "an integer", value, err);
+	}
+	if (number < bind->min || number > bind->max)
+		return err_member(err, bind->name, "must be between %lld and %lld, not %lld", (long long)bind->min,
+				  (long long)bind->max, (long long)number);
+	*ret = number;
+	return 0;
+}
+
+/* A string without a NUL; borrowed. */
+static int plain_string(const char *name, struct json_object *value, const char **ret, struct err *err)
+{
+	const char *text;
+
+	if (!json_object_is_type(value, json_type_string))
+		return wrong_type(name, "a string", value, err);
+	text = json_object_get_string(value);
+	if (strlen(text) != (size_t)json_object_get_string_len(value))
+		return err_member(err, name, "must not contain a NUL");
+	*ret = text;
+	return 0;
+}
+
+static int check_choices(const struct bind *bind, const char *text, struct err *err)
+{
+	auto_buf struct buf list = {0};
+
+	if (bind->choices == NULL)
+		return 0;
+	buf_init(&list, ERR_TEXT_SIZE);
+	for (size_t i = 0; bind->choices[i] != NULL; i++) {
+		if (streq(bind->choices[i], text))
+			return 0;
+		buf_printf(&list, "%s\"%s\"", i > 0 ? ", " : "", bind->choices[i]);
+	}
+	return err_member(err, bind->name, "must be one of %s", list.data);
+}
+
+static int parse_string(const struct bind *bind, struct json_object *value, const char **ret, struct err *err)
+{
+	const char *text;
+	int result = plain_string(bind->name, value, &text, err);
+
+	if (result == 0)
+		result = check_count(bind, strlen(text), "bytes", err);
+	if (result == 0)
+		result = check_choices(bind, text, err);
+	if (result == 0)
+		*ret = text;
+	return result;
+}
+
+static int parse_text(const struct bind *bind, struct json_object *value, struct bind_text *ret, struct err *err)
+{
+	if (!json_object_is_type(value, json_type_string))
+		return wrong_type(bind->name, "a string", value, err);
+	size_t length = (size_t)json_object_get_string_len(value);
+	int result = check_count(bind, length, "bytes", err);
+
+	if (result == 0)
+		*ret = (struct bind_text){json_object_get_string(value), length};
+	return result;
+}
+
+static int parse_strings(const struct bind *bind, struct json_object *value, struct bind_strings *ret, struct err *err)
+{
+	if (!json_object_is_type(value, json_type_array))
+		return wrong_type(bind->name, "an array of strings", value, err);
+	size_t count = json_object_array_length(value);
+	int result = check_count(bind, count, "items", err);
+	auto_free const char **items = NULL;
+
+	if (result < 0)
+		return result;
+	items = xcalloc(count, sizeof(*items));
+	for (size_t i = 0; i < count; i++)
+		if (plain_string("", json_object_array_get_idx(value, i), &items[i], err) < 0)
+			return inside(err, bind->name, (ssize_t)i);
+	free(ret->items);
+	ret->items = steal(&items);
+	ret->count = count;
+	return 0;
+}
+
+static int parse_map(const struct bind *bind, struct json_object *value, struct bind_map *ret, struct err *err)
+{
+	if (!json_object_is_type(value, json_type_object))
+		return wrong_type(bind->name, "an object whose members are strings", value, err);
+	size_t count = (size_t)json_object_object_length(value), at = 0;
+	int result = check_count(bind, count, "members", err);
+	auto_free const char **keys = NULL, **values = NULL;
+
+	if (result < 0)
+		return result;
+	keys = xcalloc(count, sizeof(*keys));
+	values = xcalloc(count, sizeof(*values));
+	json_object_object_foreach(value, key, item)
+	{
+		keys[at] = key;
+		if (plain_string(key, item, &values[at++], err) < 0)
+			return inside(err, bind->name, -1);
+	}
+	free(ret->keys);
+	free(ret->values);
+	*ret = (struct bind_map){steal(&keys), steal(&values), count};
+	return 0;
+}
+
+static void clear_objects(const struct bind *bind, struct bind_objects *objects)
+{
+	for (size_t i = 0; i < objects->count; i++)
+		bind_clear(bind->table, (char *)objects->items + i * bind->size);
+	free(objects->items);
+	*objects = (struct bind_objects){0};
+}
+
+static int parse_objects(const struct bind *bind, struct json_object *value, struct bind_objects *ret, struct err *err)
+{
+	struct bind_objects parsed = {0};
+
+	if (!json_object_is_type(value, json_type_array))
+		return wrong_type(bind->name, "an array of objects", value, err);
+	size_t count = json_object_array_length(value);
+	int result = check_count(bind, count, "items", err);
+
+	if (result < 0)
+		return result;
+	parsed.items = xcalloc(count, bind->size);
+	for (; parsed.count < count; parsed.count++) {
+		void *item = (char *)parsed.items + parsed.count * bind->size;
+
+		if (bind_parse(bind->table, json_object_array_get_idx(value, parsed.count), item, err) < 0) {
+			result = inside(err, bind->name, (ssize_t)parsed.count);
+			clear_objects(bind, &parsed);
+			return result;
+		}
+	}
+	clear_objects(bind, ret);
+	*ret = parsed;
+	return 0;
+}
+
+static int parse_member(const struct bind *bind, struct json_object *value, void *base, struct err *err)
+{
+	void *to = field(bind, base);
+
+	switch (bind->type) {
+	case BIND_BOOL:
+		if (!json_object_is_type(value, json_type_boolean))
+			return wrong_type(bind->name, "a boolean", value, err);
+		*(bool *)to = json_object_get_boolean(value);
+		return 0;
+	case BIND_INT:
+		return parse_int(bind, value, to, err);
+	case BIND_STRING:
+		return parse_string(bind, value, to, err);
+	case BIND_TEXT:
+		return parse_text(bind, value, to, err);
+	case BIND_STRINGS:
+		return parse_strings(bind, value, to, err);
+	case BIND_STRING_MAP:
+		return parse_map(bind, value, to, err);
+	case BIND_OBJECTS:
+		return parse_objects(bind, value, to, err);
+	case BIND_OBJECT:
+		return bind_parse(bind->table, value, to, err) < 0 ? inside(err, bind->name, -1) : 0;
+	case BIND_ANY:
+		*(struct json_object **)to = value;
+		return 0;
+	}
+	return err_set(err, ERR_INTERNAL, "the table's entry for %s has no type", bind->name);
+}
+
+static int check_unknown(const struct bind *table, struct json_object *object, struct err *err)
+{
+	json_object_object_foreach(object, key, value)
+	{
+		const struct bind *bind = table, *near = NULL;
+
+		(void)value;
+		for (; bind->name != NULL && !streq(bind->name, key); bind++)
+			if (near == NULL && str_near(bind->name, key))
+				near = bind;
+		if (bind->name != NULL)
+			continue;
+		if (near != NULL)
+			return err_member(err, key, "unknown member, did you mean \"%s\"?", near->name);
+		return err_member(err, key, "unknown member");
+	}
+	return 0;
+}
+
+int bind_parse(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err)
+{
+	int result = 0;
+
+	if (!json_object_is_type(object, json_type_object))
+		return err_set(err, ERR_INVALID, "must be an object, not %s", type_name(object));
+	for (const struct bind *bind = table; bind->name != NULL && result == 0; bind++) {
+		struct json_object *value;
+
+		if (json_object_object_get_ex(object, bind->name, &value))
+			result = parse_member(bind, value, ret_struct, err);
+		else if (bind->flags & BIND_REQUIRED)
+			result = err_member(err, bind->name, "is required");
+	}
+	if (result == 0)
+		result = check_unknown(table, object, err);
+	if (result < 0)
+		bind_clear(table, ret_struct);
+	return result;
+}
+
+void bind_clear(const struct bind *table, void *bound)
+{
+	for (const struct bind *bind = table; bind->name != NULL; bind++) {
+		void *at = field(bind, bound);
+
+		if (bind->type == BIND_STRINGS) {
+			struct bind_strings *strings = at;
+
+			free(strings->items);
+			*strings = (struct bind_strings){0};
+		} else if (bind->type == BIND_STRING_MAP) {
+			struct bind_map *map = at;
+
+			free(map->keys);
+			free(map->values);
+			*map = (struct bind_map){0};
+		} else if (bind->type == BIND_OBJECTS) {
+			clear_objects(bind, at);
+		} else if (bind->type == BIND_OBJECT) {
+			bind_clear(bind->table, at);
+		}
+	}
+}
