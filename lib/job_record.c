@@ -1,0 +1,319 @@
+/*
+ * job_record.c - between a job and the store: inputs out of the blob folder, outputs into it, and the row's two transactions.
+ *
+ * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as `running`; nobody was
+ * told of either yet, so it need not be durable. The second (job_record_work) writes outcome, output and changed files, and is
+ * durable before a waiter wakes; being later in the same log it makes the first one durable too. All else here is slow disk work and
+ * runs on a keeper. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
+ */
+#include "job_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "utf8.h"
+
+static struct job *job_of(struct job_task *task)
+{
+	return container_of(task, struct job, task);
+}
+
+/* May hold NULs, which xstrndup would stop at. */
+static char *copy_bytes(const char *data, size_t length)
+{
+	char *copy = xmalloc(length + 1);
+
+	memcpy(copy, data, length);
+	copy[length] = '\0';
+	return copy;
+}
+
+int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err)
+{
+	int result;
+
+	ret->length = text->length;
+	if (text->length > STORE_INLINE_MAX) {
+		result = store_blob_put(store, text->data, text->length, ret->blob, err);
+		return result < 0 ? result : store_blob_open(store, ret->blob, ret_fd, NULL, err);
+	}
+	ret->data = copy_bytes(text->data, text->length);
+	*ret_fd = memfd_with("text", text->data, text->length);
+	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
+}
+
+/* --- the first transaction ------------------------------------------------------------------------------------------------------- */
+
+static int put_files(struct store_txn *txn, struct job *job, struct err *err)
+{
+	const char *owner = job->record.owner, *name = job->record.conversation;
+	struct store_conversation conversation;
+	int result = store_txn_conversation(txn, owner, name, &conversation, err);
+
+	for (size_t i = 0; result == 0 && i < job->n_files; i++)
+		result = store_txn_file_put(txn, conversation.row, &job->files[i].file, err);
+	if (result == 0 && job->n_files > 0)
+		result = store_txn_conversation(txn, owner, name, &conversation, err);
+	if (result < 0)
+		return result;
+	if (job->n_files > 0 && conversation.bytes > job->limits.data_bytes)
+		return err_set(err, ERR_LIMIT, "with this the conversation's files have %lld bytes; a program's /data holds %lld",
+			       (long long)conversation.bytes, (long long)job->limits.data_bytes);
+	job->record.conversation_row = conversation.row;
+	return 0;
+}
+
+int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	return put_files(txn, arg, err);
+}
+
+int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct job *job = arg;
+	int result = *job->record.conversation ? put_files(txn, job, err) : 0;
+
+	return result < 0 ? result : store_txn_execution_begin(txn, &job->record, err);
+}
+
+/* --- what goes into the jail -------------------------------------------------------------------------------------------------------- */
+
+static int add_input(void *arg, const struct store_execution_file *found)
+{
+	struct job *job = arg;
+	struct job_input *input;
+
+	job->inputs = xrealloc(job->inputs, job->n_inputs + 1, sizeof(*job->inputs));
+	input = &job->inputs[job->n_inputs++];
+	input->name = xstrndup(found->file.name, found->file.name_length);
+	input->file = found->file;
+	input->file.name = input->name;
+	return 0;
+}
+
+static void open_batch(struct job *job)
+{
+	size_t count = MIN(job->n_inputs - job->inputs_sent, JAIL_BATCH_FILES);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct store_file *file = &job->inputs[job->inputs_sent + i].file;
+
+		if (store_blob_open(job->engine->store, file->blob, &job->input_fds[i], NULL, &job->error) < 0) {
+			err_wrap(&job->error, "the file \"%s\"", file->name);
+			return;
+		}
+		job->n_input_fds++;
+	}
+}
+
+void job_open_batch(struct job_task *task)
+{
+	open_batch(job_of(task));
+	job_post(job_of(task)->engine, task);
+}
+
+void job_prepare(struct job_task *task)
+{
+	struct job *job = job_of(task);
+	struct store *store = job->engine->store;
+	const char *id = job->record.id;
+	int result;
+
+	result = store_running_open(store, id, "out", &job->stdout_fd, &job->error);
+	if (result == 0)
+		result = store_running_open(store, id, "err", &job->stderr_fd, &job->error);
+	if (result == 0 && job->record.conversation_row != 0)
+		result = store_execution_files(store, id, STORE_BEFORE, add_input, job, &job->error);
+	if (result == 0)
+		open_batch(job);
+	job_post(job->engine, task);
+}
+
+/* --- what comes out -------------------------------------------------------------------------------------------------------------------- */
+
+void job_keep_output(struct job_task *task)
+{
+	struct job_output *output = container_of(task, struct job_output, task);
+	struct job_change *change = &output->change;
+	struct job_engine *engine = output->job->engine;
+	struct err err = ERR_INIT;
+
+	if (store_blob_put_fd(engine->store, output->fd, output->job->limits.data_bytes, change->file.blob, &change->file.size, &err) < 0) {
+		change->kind = JAIL_FILE_NOT_KEPT;
+		snprintf(change->reason, sizeof(change->reason), "%.*s", (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1),
+			 err.text);
+	}
+	close_pointer(&output->fd);
+	output->fd = -1;
+	job_post(engine, task);
+}
+
+/* One stream: into the row or a blob, and its beginning into the answer. */
+static int record_stream(struct job *job, int fd, struct store_text *ret, struct bind_text *ret_answer, bool *ret_more, struct err *err)
+{
+	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
+	auto_free char *text = NULL;
+	struct stat status;
+	size_t length, kept;
+	int64_t size;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &status) < 0)
+		return err_errno(err, "reading the program's output");
+	length = (size_t)status.st_size;
+	kept = MIN(length, MAX(answer_max, STORE_INLINE_MAX));
+	text = xmalloc(kept + 1);
+	for (size_t at = 0; at < kept;) {
+		ssize_t got = pread(fd, text + at, kept - at, (off_t)at);
+
+		if (got <= 0)
+			return err_errno(err, "reading the program's output");
+		at += (size_t)got;
+	}
+	ret->length = length;
+	if (length > STORE_INLINE_MAX) {
+		int result = store_blob_put_fd(job->engine->store, fd, INT64_MAX, ret->blob, &size, err);
+
+		if (result < 0)
+			return result;
+	} else {
+		ret->data = copy_bytes(text, length);
+	}
+	ret_answer->length = MIN(length, answer_max);
+	text[ret_answer->length] = '\0';
+	ret_answer->data = steal(&text);
+	*ret_more = length > answer_max;
+	return 0;
+}
+
+static const char *const change_texts[] = {
+	[JAIL_FILE_CREATED] = "created",
+	[JAIL_FILE_CHANGED] = "changed",
+	[JAIL_FILE_DELETED] = "deleted",
+	[JAIL_FILE_NOT_KEPT] = "lost",
+};
+
+static void list_changes(struct job *job)
+{
+	size_t i = 0;
+
+	job->result.changes = xcalloc(job->n_outputs + 1, sizeof(*job->result.changes));
+	for (const struct job_output *output = job->outputs; output; output = output->next)
+		job->result.changes[i++] = output->change;
+	job->result.n_changes = i;
+}
+
+/* What has no column of its own. */
+static char *print_result(const struct jail_result *result)
+{
+	auto_json struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "limit", result->limit);
+	if (*result->step) {
+		json_add_string(object, "step", result->step);
+		json_add_int(object, "step_errno", result->step_errno);
+	}
+	json_add_bool(object, "compiled", result->compiled);
+	json_add_bool(object, "oom_killed", result->oom_killed);
+	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
+	json_add_int(object, "pids_peak", result->run.pids_peak);
+	json_add_int(object, "switches_voluntary", result->run.switches_voluntary);
+	json_add_int(object, "switches_forced", result->run.switches_forced);
+	if (result->denied)
+		json_object_object_add(object, "denied", json_object_get(result->denied));
+	return json_text(object);
+}
+
+static struct store_usage usage_of(const struct jail_usage *usage)
+{
+	return (struct store_usage){
+		.wall_us = usage->wall_us,
+		.cpu_user_us = usage->cpu_user_us,
+		.cpu_system_us = usage->cpu_system_us,
+		.memory_peak_bytes = usage->memory_peak_bytes,
+	};
+}
+
+static void fill_record(struct job *job)
+{
+	const struct jail_result *result = &job->result.jail;
+	struct store_execution *record = &job->record;
+
+	record->state = STORE_FINISHED;
+	record->finished_us = clock_now_us();
+	snprintf(record->fingerprint, sizeof(record->fingerprint), "%s", result->fingerprint);
+	snprintf(record->verdict, sizeof(record->verdict), "%s", jail_verdict_text(result->verdict));
+	snprintf(record->message, sizeof(record->message), "%s", result->message);
+	record->exit_code = result->exit_code;
+	record->signal = result->signal;
+	record->stdout_truncated = result->stdout_truncated;
+	record->stderr_truncated = result->stderr_truncated;
+	record->run = usage_of(&result->run);
+	record->compile = usage_of(&result->compile);
+	record->setup_us = result->setup_us;
+	record->warm = result->warm;
+	record->result_json = print_result(result);
+}
+
+static int finish_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct job *job = arg;
+
+	return store_txn_execution_finish(txn, &job->record, job->changes, job->result.n_changes, err);
+}
+
+/* On the writer's thread. The store may have turned changes that exceed the owner's cap into lost ones. */
+static void finished(void *arg, int result, const struct err *err)
+{
+	struct job *job = arg;
+
+	if (result < 0)
+		job->error = *err;
+	for (size_t i = 0; i < job->result.n_changes; i++) {
+		struct job_change *change = &job->result.changes[i];
+
+		if (streq(job->changes[i].change, change_texts[JAIL_FILE_NOT_KEPT])) {
+			change->kind = JAIL_FILE_NOT_KEPT;
+			snprintf(change->reason, sizeof(change->reason), "%s", job->changes[i].reason);
+		}
+	}
+	job_post(job->engine, &job->task);
+}
+
+void job_record_work(struct job_task *task)
+{
+	struct job *job = job_of(task);
+	struct job_result *result = &job->result;
+	int failed;
+
+	list_changes(job);
+	fill_record(job);
+	job->changes = xcalloc(result->n_changes + 1, sizeof(*job->changes));
+	for (size_t i = 0; i < result->n_changes; i++) {
+		struct store_execution_file *change = &job->changes[i];
+
+		change->file = result->changes[i].file;
+		change->phase = STORE_AFTER;
+		snprintf(change->change, sizeof(change->change), "%s", change_texts[result->changes[i].kind]);
+		snprintf(change->reason, sizeof(change->reason), "%s", result->changes[i].reason);
+	}
+	failed = record_stream(job, job->stdout_fd, &job->record.stdout_text, &result->stdout_text, &result->stdout_more, &job->error);
+	if (failed == 0)
+		failed = record_stream(job, job->stderr_fd, &job->record.stderr_text, &result->stderr_text, &result->stderr_more,
+				       &job->error);
+	if (failed < 0)
+		job_post(job->engine, task);
+	else
+		store_commit_async(job->engine->store, finish_work, job, true, finished);
+}
+
+void job_remove_running(struct job_task *task)
+{
+	store_running_remove(job_of(task)->engine->store, job_of(task)->record.id);
+	job_post(job_of(task)->engine, task);
+}
