@@ -1,0 +1,462 @@
+/*
+ * config.c - see config.h.
+ *
+ * Everything ends in one JSON document, which one table binds: the file is parsed and checked alone first, so that its errors
+ * name the file; then each SALLYPORT_* variable is turned into a value of its member's type, checked alone, so that its error names
+ * the variable, and put into the document; then relative paths get the file's folder in front; then the document is bound for
+ * good. Strings of the struct point into the document, so nothing else owns memory. What two members must be to each other
+ * (a default is not above its cap) is checked last, over the values that count.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "util.h"
+
+#define CONFIG_BYTES_MAX (1 << 20)
+#define ENVIRONMENT_PREFIX "SALLYPORT_"
+#define PROGRAM_PARENTS 4 /* a development program stands in build/[san/]bin of the checkout */
+
+#define DAY_SECONDS 86400
+#define MANY 1000000
+
+#define PART(part, name_, type_, min_, max_, text_)                                                                                     \
+	{                                                                                                                               \
+		.name = #name_, .type = type_, .offset = offsetof(struct config, part.name_) - offsetof(struct config, part),          \
+		.min = min_, .max = max_, .description = text_                                                                          \
+	}
+
+static const struct bind gateway_table[] = {
+	PART(gateway, socket, BIND_STRING, 0, 107, "unix socket on which the gateway takes FastCGI requests"),
+	PART(gateway, threads, BIND_INT, 1, 1024, "requests that are worked on at once"),
+	PART(gateway, accel_prefix, BIND_STRING, 0, 256, "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
+	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64, "Origin headers to accept besides public_base_url's and loopback's"),
+	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64, "Host headers to accept besides public_base_url's and loopback's"),
+	{0},
+};
+
+static const struct bind jailer_table[] = {
+	PART(jailer, socket, BIND_STRING, 0, 107, "unix socket of the jailer; empty: each program starts a private one"),
+	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "sallyport-jailer; empty: beside the running program"),
+	PART(jailer, runners_dir, BIND_STRING, 0, PATH_MAX, "folder of the languages' runner files"),
+	PART(jailer, modules_dir, BIND_STRING, 0, PATH_MAX, "folder of the runners' npm packages; empty: none"),
+	PART(jailer, allowed_users, BIND_STRINGS, 0, 64, "users (names or ids) that may connect, besides root and the jailer's own"),
+	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX, "first host id for guests when the jailer is started as root; 0: built-in"),
+	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "how many host ids from id_base; 0: built-in"),
+	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
+	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),
+	PART(jailer, jails, BIND_INT, 1, 4096, "jails at once"),
+	{0},
+};
+
+static const struct bind limits_table[] = {
+	PART(limits, wall_seconds, BIND_INT, 1, DAY_SECONDS, "time for a run when the caller names none"),
+	PART(limits, wall_seconds_max, BIND_INT, 1, DAY_SECONDS, "the most time that a caller may ask for"),
+	PART(limits, cpu_percent, BIND_INT, -1, 100000, "share of the processors for a run, 100 is one core; -1: no limit"),
+	PART(limits, memory_mb, BIND_INT, 4, MANY, "memory for a run when the caller names none"),
+	PART(limits, memory_mb_max, BIND_INT, 4, MANY, "the most memory that a caller may ask for"),
+	PART(limits, pids, BIND_INT, 1, 32768, "processes and threads for a run when the caller names none"),
+	PART(limits, pids_max, BIND_INT, 1, 32768, "the most processes and threads that a caller may ask for"),
+	PART(limits, data_mb, BIND_INT, 1, MANY, "size of /data when the caller names none"),
+	PART(limits, data_mb_max, BIND_INT, 1, MANY, "the largest /data that a caller may ask for"),
+	PART(limits, data_inodes, BIND_INT, 16, MANY, "files and folders in /data"),
+	PART(limits, tmp_mb, BIND_INT, 1, MANY, "size of /tmp"),
+	PART(limits, output_mb, BIND_INT, 1, 1024, "output over both streams that is recorded; more ends the run"),
+	PART(limits, answer_kb, BIND_INT, 1, 16384, "output a stream that stands in an answer"),
+	PART(limits, compile_seconds, BIND_INT, 1, DAY_SECONDS, "time for the compile step"),
+	PART(limits, compile_memory_mb, BIND_INT, 16, MANY, "memory for the compile step"),
+	PART(limits, body_mb, BIND_INT, 1, 1024, "size of an HTTP request's body"),
+	PART(limits, in_flight, BIND_INT, 1, 1024, "running calls of one token"),
+	PART(limits, queue, BIND_INT, 0, MANY, "waiting calls of the server"),
+	{0},
+};
+
+static const struct bind retention_table[] = {
+	PART(retention, owner_mb, BIND_INT, 1, INT64_MAX >> 20, "all files of one owner"),
+	PART(retention, conversation_days, BIND_INT, 1, 36500, "days after which an idle conversation is removed"),
+	{0},
+};
+
+#define GROUP(name_, text_)                                                                                                             \
+	{                                                                                                                               \
+		.name = #name_, .type = BIND_OBJECT, .offset = offsetof(struct config, name_), .table = name_##_table,                  \
+		.description = text_                                                                                                    \
+	}
+
+const struct bind config_table[] = {
+	{.name = "data_dir", .type = BIND_STRING, .offset = offsetof(struct config, data_dir), .max = PATH_MAX,
+	 .description = "folder of the database, the blobs and the secret key"},
+	{.name = "public_base_url", .type = BIND_STRING, .offset = offsetof(struct config, public_base_url), .max = 1024,
+	 .description = "what download URLs begin with, no slash at the end"},
+	GROUP(gateway, "the FastCGI gateway"),
+	GROUP(jailer, "the jailer and its clients"),
+	GROUP(limits, "limits of runs and requests"),
+	GROUP(retention, "how much is kept, and for how long"),
+	{0},
+};
+
+static const struct config defaults = {
+	.data_dir = "",
+	.public_base_url = "",
+	.gateway = {.socket = "", .threads = 16, .accel_prefix = ""},
+	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport", .jails = 64},
+	.limits = {.wall_seconds = 30,
+		   .wall_seconds_max = 300,
+		   .cpu_percent = 100,
+		   .memory_mb = 256,
+		   .memory_mb_max = 2048,
+		   .pids = 64,
+		   .pids_max = 512,
+		   .data_mb = 64,
+		   .data_mb_max = 1024,
+		   .data_inodes = 4096,
+		   .tmp_mb = 64,
+		   .output_mb = 16,
+		   .answer_kb = 64,
+		   .compile_seconds = 60,
+		   .compile_memory_mb = 1024,
+		   .body_mb = 32,
+		   .in_flight = 8,
+		   .queue = 64},
+	.retention = {.owner_mb = 1024, .conversation_days = 30},
+};
+
+/* Members that hold paths: {group or NULL, member}. */
+static const char *const path_members[][2] = {
+	{NULL, "data_dir"},	     {"gateway", "socket"},	{"jailer", "socket"},
+	{"jailer", "program"},	     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
+};
+
+/* Variables that are read elsewhere and are no members. */
+static const char *const other_variables[] = {"SALLYPORT_CONFIG"};
+
+static const struct config_pair {
+	const char *name, *cap;
+	size_t value, most; /* offsets in struct config_limits */
+} pairs[] = {
+	{"limits.wall_seconds", "limits.wall_seconds_max", offsetof(struct config_limits, wall_seconds),
+	 offsetof(struct config_limits, wall_seconds_max)},
+	{"limits.memory_mb", "limits.memory_mb_max", offsetof(struct config_limits, memory_mb),
+	 offsetof(struct config_limits, memory_mb_max)},
+	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids), offsetof(struct config_limits, pids_max)},
+	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb), offsetof(struct config_limits, data_mb_max)},
+};
+
+static int64_t limit_at(const struct config_limits *limits, size_t offset)
+{
+	return *(const int64_t *)(const void *)((const char *)limits + offset);
+}
+
+static int check_public_base_url(const char *url, struct err *err)
+{
+	size_t length = strlen(url);
+
+	if (length == 0)
+		return 0;
+	if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+		return err_member(err, "public_base_url", "must begin with http:// or https://");
+	if (url[length - 1] == '/' || strpbrk(url, " \t\r\n\"<>?#") != NULL)
+		return err_member(err, "public_base_url", "must be scheme, host and perhaps a path, without a slash at the end");
+	return 0;
+}
+
+static int check(const struct config *config, struct err *err)
+{
+	const char *prefix = config->gateway.accel_prefix;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		int64_t value = limit_at(&config->limits, pairs[i].value), most = limit_at(&config->limits, pairs[i].most);
+
+		if (value > most)
+			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
+					  (long long)value, pairs[i].cap, (long long)most);
+	}
+	if (config->limits.cpu_percent == 0)
+		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
+	if ((config->jailer.id_base == 0) != (config->jailer.id_count == 0))
+		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
+	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
+		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
+	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
+		return err_member(err, "jailer.cgroup", "must be a plain name");
+	return check_public_base_url(config->public_base_url, err);
+}
+
+/* Does the variable's name (behind the prefix) mean this member? */
+static bool names_member(const char *variable, size_t length, const char *group, const char *member)
+{
+	auto_free char *name = group != NULL ? xasprintf("%s_%s", group, member) : xstrdup(member);
+
+	for (char *c = name; *c != '\0'; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return strlen(name) == length && memcmp(name, variable, length) == 0;
+}
+
+struct found {
+	const struct bind *bind;
+	const char *group; /* NULL: a member of the top */
+};
+
+static bool find_member(const char *variable, size_t length, struct found *ret)
+{
+	for (const struct bind *bind = config_table; bind->name != NULL; bind++) {
+		if (bind->type != BIND_OBJECT && names_member(variable, length, NULL, bind->name)) {
+			*ret = (struct found){bind, NULL};
+			return true;
+		}
+		for (const struct bind *part = bind->table; part != NULL && part->name != NULL; part++)
+			if (names_member(variable, length, bind->name, part->name)) {
+				*ret = (struct found){part, bind->name};
+				return true;
+			}
+	}
+	return false;
+}
+
+/* "a,b" as ["a","b"]; the empty text is the empty array. */
+static struct json_object *split_list(const char *text)
+{
+	struct json_object *array = json_object_new_array();
+
+	while (*text != '\0') {
+		size_t length = strcspn(text, ",");
+
+		json_object_array_add(array, json_object_new_string_len(text, (int)length));
+		text += length + (text[length] == ',');
+	}
+	return array;
+}
+
+/* The variable's text as a value of the member's type. What is no number or truth value stays a string: the binding refuses it. */
+static struct json_object *value_of(const struct bind *bind, const char *text)
+{
+	uint64_t number;
+	bool negative = text[0] == '-';
+
+	if (bind->type == BIND_STRINGS)
+		return split_list(text);
+	if (bind->type == BIND_INT && parse_u64(text + negative, 0, INT64_MAX, &number) == 0)
+		return json_object_new_int64(negative ? -(int64_t)number : (int64_t)number);
+	if (bind->type == BIND_BOOL && (streq(text, "true") || streq(text, "1")))
+		return json_object_new_boolean(true);
+	if (bind->type == BIND_BOOL && (streq(text, "false") || streq(text, "0")))
+		return json_object_new_boolean(false);
+	return json_object_new_string(text);
+}
+
+/* The member of `document` that `found` names becomes value. */
+static void put_member(struct json_object *document, const struct found *found, struct json_object *value)
+{
+	struct json_object *group = document;
+
+	if (found->group != NULL) {
+		group = json_get(document, found->group, json_type_object);
+		if (group == NULL) {
+			group = json_object_new_object();
+			json_add(document, found->group, group);
+		}
+	}
+	json_add(group, found->bind->name, value);
+}
+
+static int check_document(struct json_object *document, struct err *err)
+{
+	struct config scratch = defaults;
+	int result = bind_parse(config_table, document, &scratch, err);
+
+	bind_clear(config_table, &scratch);
+	return result;
+}
+
+static int unknown_variable(const char *variable, size_t length, struct err *err)
+{
+	auto_free char *name = xstrndup(variable, length);
+
+	for (const struct bind *bind = config_table; bind->name != NULL; bind++)
+		for (const struct bind *part = bind->type == BIND_OBJECT ? bind->table : bind; part->name != NULL; part++) {
+			auto_free char *near = bind->type == BIND_OBJECT ? xasprintf(ENVIRONMENT_PREFIX "%s_%s", bind->name, part->name)
+									 : xasprintf(ENVIRONMENT_PREFIX "%s", bind->name);
+
+			for (char *c = near; *c != '\0'; c++)
+				*c = (char)toupper((unsigned char)*c);
+			if (str_near(name, near))
+				return err_member(err, name, "unknown environment variable, did you mean %s?", near);
+			if (bind->type != BIND_OBJECT)
+				break;
+		}
+	return err_member(err, name, "unknown environment variable: no member of the configuration has this name");
+}
+
+static int apply_variable(const char *variable, struct json_object *document, struct err *err)
+{
+	const size_t prefix = strlen(ENVIRONMENT_PREFIX);
+	size_t length = strcspn(variable, "=");
+	struct found found;
+
+	for (size_t i = 0; i < ARRAY_SIZE(other_variables); i++)
+		if (strlen(other_variables[i]) == length && memcmp(other_variables[i], variable, length) == 0)
+			return 0;
+	if (variable[length] == '\0' || !find_member(variable + prefix, length - prefix, &found))
+		return unknown_variable(variable, length, err);
+
+	auto_json struct json_object *alone = json_object_new_object();
+
+	put_member(alone, &found, value_of(found.bind, variable + length + 1));
+	if (check_document(alone, err) < 0)
+		return err_wrap(err, "environment variable %.*s", (int)length, variable);
+	put_member(document, &found, value_of(found.bind, variable + length + 1));
+	return 0;
+}
+
+static int apply_environment(struct json_object *document, struct err *err)
+{
+	for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
+		if (str_starts(*variable, ENVIRONMENT_PREFIX)) {
+			int result = apply_variable(*variable, document, err);
+
+			if (result < 0)
+				return result;
+		}
+	return 0;
+}
+
+static void resolve_paths(struct json_object *document, const char *folder)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(path_members); i++) {
+		const char *group = path_members[i][0], *member = path_members[i][1];
+		struct json_object *owner = group != NULL ? json_get(document, group, json_type_object) : document;
+		const char *path = owner != NULL ? json_get_string(owner, member) : NULL;
+
+		if (path == NULL || path[0] == '\0' || path[0] == '/')
+			continue;
+		auto_free char *full = xasprintf("%s/%s", folder, path);
+
+		json_add_string(owner, member, full);
+	}
+}
+
+/* The file's folder as an absolute path; the caller's. */
+static int folder_of(const char *path, char **ret, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *folder = slash == NULL ? xstrdup(".") : xstrndup(path, (size_t)(slash - path) + (slash == path));
+
+	*ret = realpath(folder, NULL);
+	return *ret != NULL ? 0 : err_errno(err, "%s", folder);
+}
+
+static int read_document(const char *path, struct json_object **ret, struct err *err)
+{
+	auto_free char *text = NULL;
+	auto_json struct json_object *document = NULL;
+	size_t length;
+	int result = read_file_at(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, &length, err);
+
+	if (result < 0)
+		return result;
+	result = json_parse_commented(text, length, &document, err);
+	if (result == 0)
+		result = check_document(document, err);
+	if (result < 0)
+		return err_wrap(err, "%s", path), result;
+	*ret = steal(&document);
+	return 0;
+}
+
+/* Where the runners stand when nobody says it: installed below share/, or in the checkout that the program was built in. */
+static char *find_runners(void)
+{
+	auto_free char *folder = config_program_dir();
+	auto_free char *up = xasprintf("%s/..", folder);
+	auto_free char *installed = xasprintf("%s/share/sallyport/runners", up);
+
+	if (access(installed, R_OK) == 0)
+		return steal(&installed);
+	for (int i = 0; i < PROGRAM_PARENTS; i++) {
+		auto_free char *there = xasprintf("%s/jail/runners", up), *next = xasprintf("%s/..", up);
+
+		if (access(there, R_OK) == 0)
+			return realpath(there, NULL);
+		free(up);
+		up = steal(&next);
+	}
+	return NULL;
+}
+
+static void default_runners(struct json_object *document)
+{
+	struct found found = {.group = "jailer"};
+	auto_free char *path = NULL;
+
+	for (found.bind = jailer_table; !streq(found.bind->name, "runners_dir"); found.bind++)
+		;
+	if (json_get_string(json_get(document, "jailer", json_type_object), "runners_dir") != NULL)
+		return;
+	path = find_runners();
+	if (path != NULL)
+		put_member(document, &found, json_object_new_string(path));
+}
+
+int config_load(const char *path, struct config *ret, struct err *err)
+{
+	auto_json struct json_object *document = NULL;
+	auto_free char *folder = NULL;
+	struct config config = defaults;
+	int result = 0;
+
+	if (path == NULL)
+		path = getenv("SALLYPORT_CONFIG");
+	if (path != NULL && path[0] != '\0') {
+		result = read_document(path, &document, err);
+		if (result == 0)
+			result = folder_of(path, &folder, err);
+	} else {
+		path = NULL;
+		document = json_object_new_object();
+	}
+	if (result == 0)
+		result = apply_environment(document, err);
+	if (result < 0)
+		return result;
+	if (folder != NULL)
+		resolve_paths(document, folder);
+	default_runners(document);
+	result = bind_parse(config_table, document, &config, err);
+	if (result == 0)
+		result = check(&config, err);
+	if (result < 0) {
+		bind_clear(config_table, &config);
+		return path != NULL ? (err_wrap(err, "%s", path), result) : result;
+	}
+	config.path = path != NULL ? xstrdup(path) : NULL;
+	config.document = steal(&document);
+	*ret = config;
+	return 0;
+}
+
+void config_clear(struct config *config)
+{
+	bind_clear(config_table, config);
+	json_object_put(config->document);
+	free(config->path);
+	*config = (struct config){0};
+}
+
+char *config_program_dir(void)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (length <= 0)
+		return xstrdup("."); /* no /proc: only tests in strange places */
+	path[length] = '\0';
+	char *slash = strrchr(path, '/');
+
+	if (slash == NULL || slash == path)
+		return xstrdup("/");
+	*slash = '\0';
+	return xstrdup(path);
+}
