@@ -37,14 +37,13 @@
 #include "../lib/err.h"
 #include "../lib/json.h"
 #include "../lib/store.h"
-
-#define SALLYPORT_VERSION "0.1.0"
+#include "../lib/version.h"
 
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
-	CLI_FAILED = 3,    /* it could not be done: no database, no such id, the jailer is away */
+	CLI_FAILED = 3,    /* no such id; further errors have the codes of err_info (lib/err.c), sallyport(1) lists them */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */

@@ -1,0 +1,275 @@
+/*
+ * cmd_run.c - `sallyport run`: one program in a jail, from the shell.
+ *
+ * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this command, does the
+ * work. The exit code is the program's own as far as the shell's conventions allow (sallyport(1)); whoever needs the truth reads
+ * --json or --meta. Everything that can be wrong with the command line is found before the jailer is started; an error after the
+ * options were understood ends with 125, as with timeout(1) and env(1), so that it can be told from the program's own 1 or 2.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "run.h"
+
+#define TIMEOUT_MAX_US (86400LL * 1000000)
+#define MEMORY_MB_MAX (1024LL * 1024)
+#define MIB (1024LL * 1024)
+
+struct run {
+	struct cli_common common;
+	const char *language;
+	bool network;
+	struct bind_strings env, files;
+	int64_t timeout_us, memory_mb;
+	const char *output_dir, *meta;
+	bool forward_stdin;
+};
+
+#define FIELD(member) offsetof(struct run, member)
+static const struct cli_option run_options[] = {
+	{.name = "language",
+	 .letter = 'l',
+	 .type = CLI_STRING,
+	 .offset = FIELD(language),
+	 .value = "NAME",
+	 .help = "runner or alias; else by extension, else by the #! line"},
+	{.name = "timeout",
+	 .letter = 't',
+	 .type = CLI_SECONDS,
+	 .offset = FIELD(timeout_us),
+	 .min = 1000,
+	 .max = TIMEOUT_MAX_US,
+	 .value = "SECONDS",
+	 .help = "wall and CPU time; decimals are fine"},
+	{.name = "memory",
+	 .letter = 'm',
+	 .type = CLI_INT,
+	 .offset = FIELD(memory_mb),
+	 .min = 1,
+	 .max = MEMORY_MB_MAX,
+	 .value = "MB",
+	 .help = "memory of everything in the jail, in MiB"},
+	{.name = "network", .type = CLI_FLAG, .offset = FIELD(network), .help = "with the network, as far as the configuration allows it"},
+	{.name = "env",
+	 .letter = 'e',
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(env),
+	 .value = "NAME=VALUE",
+	 .help = "environment variable; NAME alone passes ours on; repeatable"},
+	{.name = "file",
+	 .letter = 'f',
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(files),
+	 .value = "PATH[:NAME]",
+	 .help = "put a file into /data; repeatable"},
+	{.name = "output-dir",
+	 .letter = 'o',
+	 .type = CLI_STRING,
+	 .offset = FIELD(output_dir),
+	 .value = "DIR",
+	 .help = "write the files that the program made or changed in /data there"},
+	{.name = "stdin", .type = CLI_FLAG, .offset = FIELD(forward_stdin), .help = "pass our standard input on to the program"},
+	{.name = "meta", .type = CLI_STRING, .offset = FIELD(meta), .value = "FILE", .help = "write the result with the keys of isolate(1)"},
+	{0},
+};
+static const struct cli_group run_groups[] = {{run_options, 0}, {0}};
+
+/* The program's text as a file that can be read from offset 0. */
+static int code_open(const char *path, int *ret, struct err *err)
+{
+	bool standard_input = streq(path, "-");
+	auto_close int fd = standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_free char *code = NULL;
+	size_t length;
+	int result;
+
+	if (fd < 0)
+		return err_errno(err, "%s", standard_input ? "standard input" : path);
+	result = read_fd(fd, RUN_CODE_MAX, &code, &length, err);
+	if (result)
+		return err_wrap(err, "%s", standard_input ? "standard input" : path);
+	*ret = memfd_with("code", code, length);
+	return *ret < 0 ? err_errno(err, "memfd_create") : 0;
+}
+
+static bool env_name_valid(const char *name, size_t length)
+{
+	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+	if (!length || !strchr(first, name[0]))
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		if (!strchr(first, name[i]) && (name[i] < '0' || name[i] > '9'))
+			return false;
+	}
+	return true;
+}
+
+/* Fills env, a zeroed array of options->count + 1; its strings are the caller's. */
+static int env_build(const struct bind_strings *options, char **env, struct err *err)
+{
+	size_t total = 0, n = 0;
+
+	for (size_t i = 0; i < options->count; i++) {
+		const char *item = options->items[i];
+		size_t name_length = strcspn(item, "=");
+		const char *value = item[name_length] ? NULL : getenv(item);
+
+		if (!env_name_valid(item, name_length))
+			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, and does not begin with a digit", item);
+		if (!item[name_length] && !value)
+			continue; /* as docker and podman do: not set here, not set there */
+		env[n] = value ? xasprintf("%s=%s", item, value) : xstrdup(item);
+		total += strlen(env[n++]) + 1;
+	}
+	if (total > JAIL_ARGUMENTS_MAX)
+		return err_set(err, ERR_LIMIT, "--env: %zu bytes are more than %d", total, JAIL_ARGUMENTS_MAX);
+	return 0;
+}
+
+/* What one invocation holds; given back in one place. */
+struct prepared {
+	int code_fd, meta_fd;
+	char **env;
+	struct jail_file *inputs;
+	size_t n_inputs;
+	struct run_outcome outcome;
+};
+
+static void prepared_clear(struct prepared *p)
+{
+	for (size_t i = 0; p->env && p->env[i]; i++)
+		free(p->env[i]);
+	free(p->env);
+	for (size_t i = 0; i < p->n_inputs; i++) {
+		free((void *)(uintptr_t)p->inputs[i].name);
+		close_pointer(&p->inputs[i].fd);
+	}
+	free(p->inputs);
+	close_pointer(&p->code_fd);
+	close_pointer(&p->meta_fd);
+	close_pointer(&p->outcome.stdout_fd);
+	close_pointer(&p->outcome.stderr_fd);
+	run_files_clear(&p->outcome.files);
+	jail_result_clear(&p->outcome.result);
+}
+#define auto_prepared __attribute__((cleanup(prepared_clear)))
+
+static int output_dir_open(const char *path, int *ret, struct err *err)
+{
+	if (mkdir(path, 0777) && errno != EEXIST)
+		return err_errno(err, "--output-dir %s", path);
+	*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 ? err_errno(err, "--output-dir %s", path) : 0;
+}
+
+/* Everything that needs no jailer, so that a mistake is told at once. */
+static int prepare(const struct run *run, struct prepared *p, struct err *err)
+{
+	const char *path = run->common.args[0];
+	int result;
+
+	if (run->forward_stdin && streq(path, "-"))
+		return err_set(err, ERR_INVALID, "--stdin: standard input is the program itself: put it into a file");
+	if (run->files.count > RUN_FILES_MAX)
+		return err_set(err, ERR_LIMIT, "--file: more than %d files", RUN_FILES_MAX);
+	p->env = xcalloc(run->env.count + 1, sizeof(*p->env));
+	result = env_build(&run->env, p->env, err);
+	p->inputs = xcalloc(run->files.count + 1, sizeof(*p->inputs));
+	for (size_t i = 0; i < run->files.count && !result; i++) {
+		result = run_input_open(run->files.items[i], &p->inputs[i], err);
+		if (!result)
+			p->n_inputs++;
+	}
+	if (!result)
+		result = code_open(path, &p->code_fd, err);
+	if (!result && run->output_dir)
+		result = output_dir_open(run->output_dir, &p->outcome.files.output_dir, err);
+	if (!result && run->meta) {
+		p->meta_fd = open(run->meta, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		if (p->meta_fd < 0)
+			result = err_errno(err, "--meta %s", run->meta);
+	}
+	return result;
+}
+
+static int execute(const struct run *run, struct prepared *p, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_jailer struct jail_client *client = NULL;
+	auto_json struct json_object *runners = NULL;
+	struct json_object *runner = NULL;
+	int result = config_load(run->common.config, &config, err);
+
+	if (!result)
+		result = cli_open_jailer(&config, &client, err);
+	if (!result)
+		result = jail_client_runners(client, &runners, err);
+	if (!result)
+		result = run_runner_choose(runners, run->language, run->common.args[0], p->code_fd, &runner, err);
+	if (result)
+		return result;
+	struct run_request request = {
+		.spec = {.runner = json_get_string(runner, "name"),
+			 .limits = {.wall_us = run->timeout_us, .cpu_us = run->timeout_us, .memory_bytes = run->memory_mb * MIB},
+			 .network = run->network,
+			 .label = "run"},
+		.program = {.code_fd = p->code_fd, .args = run->common.rest, .env = (const char *const *)p->env},
+		.inputs = p->inputs,
+		.n_inputs = p->n_inputs,
+		.forward_stdin = run->forward_stdin,
+		.live = !run->common.json,
+	};
+	return run_session(client, &request, &p->outcome, err);
+}
+
+static int run_run(void *options, struct err *err)
+{
+	const struct run *run = options;
+	auto_prepared struct prepared p = {
+		.code_fd = -1, .meta_fd = -1, .outcome = {.stdout_fd = -1, .stderr_fd = -1, .files = {.output_dir = -1}}};
+	int result = prepare(run, &p, err);
+
+	if (!result)
+		result = execute(run, &p, err);
+	if (result)
+		p.outcome.failure = *err;
+	if (result && p.outcome.finished)
+		cli_complain(err); /* the program ended well, its output did not get through */
+	if (p.meta_fd >= 0 && run_meta_write(p.meta_fd, &p.outcome, err)) {
+		cli_complain(err);
+		return CLI_RUN_REFUSED;
+	}
+	if (run->common.json) {
+		auto_json struct json_object *object = run_json(&p.outcome);
+
+		cli_print_json(stdout, object, true);
+	} else {
+		run_remarks(&p.outcome, isatty(STDERR_FILENO));
+	}
+	return result ? CLI_RUN_REFUSED : run_exit_code(&p.outcome);
+}
+
+const struct cli_command cmd_run = {
+	.name = "run",
+	.summary = "Runs one program in a jail",
+	.arguments = "FILE|-",
+	.help = "FILE is the program, - reads it from standard input; what stands behind -- are its arguments. Files that it\n"
+		"makes in /data are lost unless --output-dir says where they go. Nothing is recorded.\n\n"
+		"Examples:\n"
+		"  echo 'print(6 * 7)' | sallyport run -l python -\n"
+		"  sallyport run --timeout 2.5 --file data.csv --output-dir out plot.py -- --title Rain\n\n"
+		"Exit codes: the program's own; 128+N when signal N ended it; 124 out of time; 137 out of memory or too much output;\n"
+		"125 refused, or the sandbox failed; 130 Ctrl-C; 2 wrong options. --meta and --json tell them apart.\n",
+	.groups = run_groups,
+	.size = sizeof(struct run),
+	.min_args = 1,
+	.max_args = 1,
+	.takes_rest = true,
+	.run = run_run,
+};

@@ -1,0 +1,228 @@
+/* run_report.c - what came of a run: exit code, isolate's meta file, one JSON object, remarks for a person. */
+#include "run.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+
+/* Killed for memory or output: what a shell shows for the SIGKILL that ended the program. */
+#define EXIT_KILLED (CLI_RUN_SIGNAL + 9)
+
+int run_exit_code(const struct run_outcome *outcome)
+{
+	const struct jail_result *result = &outcome->result;
+
+	if (!outcome->finished)
+		return outcome->cancelled_by ? CLI_RUN_SIGNAL + outcome->cancelled_by : CLI_RUN_REFUSED;
+	switch (result->verdict) {
+	case JAIL_OK:
+		return CLI_OK;
+	case JAIL_RE:
+	case JAIL_CE:
+		return result->exit_code > 0 ? result->exit_code : result->signal ? CLI_RUN_SIGNAL + result->signal : 1;
+	case JAIL_SG:
+		return CLI_RUN_SIGNAL + result->signal;
+	case JAIL_TO:
+		return CLI_RUN_TIME;
+	case JAIL_ML:
+	case JAIL_OL:
+		return EXIT_KILLED;
+	case JAIL_CX:
+		return outcome->cancelled_by ? CLI_RUN_SIGNAL + outcome->cancelled_by : CLI_RUN_CANCELLED;
+	default:
+		return CLI_RUN_REFUSED;
+	}
+}
+
+/* isolate knows four of our verdicts; what it would have killed for memory it reports as a signal. */
+static const char *isolate_status(enum jail_verdict verdict)
+{
+	switch (verdict) {
+	case JAIL_OK:
+		return NULL;
+	case JAIL_RE:
+	case JAIL_CE:
+		return "RE";
+	case JAIL_TO:
+		return "TO";
+	case JAIL_SG:
+	case JAIL_ML:
+	case JAIL_OL:
+		return "SG";
+	default:
+		return "XX";
+	}
+}
+
+static void meta_seconds(struct buf *meta, const char *key, int64_t us)
+{
+	buf_printf(meta, "%s:%lld.%03lld\n", key, (long long)(us / 1000000), (long long)(us % 1000000 / 1000));
+}
+
+static void meta_result(struct buf *meta, const struct jail_result *result)
+{
+	/* after a compile error there was no run: its step is what the file is about */
+	const struct jail_usage *usage = result->verdict == JAIL_CE ? &result->compile : &result->run;
+	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL || result->verdict == JAIL_CX;
+	const char *status = isolate_status(result->verdict);
+	int signal = result->signal ? result->signal : result->verdict == JAIL_ML || result->verdict == JAIL_OL ? 9 : 0;
+
+	meta_seconds(meta, "time", usage->cpu_user_us + usage->cpu_system_us);
+	meta_seconds(meta, "time-wall", usage->wall_us);
+	buf_printf(meta, "max-rss:%lld\ncg-mem:%lld\n", (long long)(usage->memory_peak_bytes / 1024),
+		   (long long)(usage->memory_peak_bytes / 1024));
+	buf_printf(meta, "csw-voluntary:%lld\ncsw-forced:%lld\n", (long long)usage->switches_voluntary, (long long)usage->switches_forced);
+	if (result->oom_killed)
+		buf_puts(meta, "cg-oom-killed:1\n");
+	if (killed)
+		buf_puts(meta, "killed:1\n");
+	if (signal)
+		buf_printf(meta, "exitsig:%d\n", signal);
+	else if (result->exit_code >= 0)
+		buf_printf(meta, "exitcode:%d\n", result->exit_code);
+	if (status)
+		buf_printf(meta, "status:%s\nmessage:%s\n", status, result->message);
+}
+
+int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err)
+{
+	auto_buf struct buf meta;
+
+	buf_init(&meta, 16 * 1024);
+	if (outcome->finished)
+		meta_result(&meta, &outcome->result);
+	else
+		buf_printf(&meta, "status:XX\nmessage:%s\n", outcome->failure.text);
+	return write_all(fd, meta.data, meta.length) ? err_errno(err, "writing the meta file") : 0;
+}
+
+static void add_output(struct json_object *object, const char *key, int fd)
+{
+	struct stat status;
+	void *data = NULL;
+
+	if (fd < 0 || fstat(fd, &status))
+		return;
+	if (status.st_size > 0)
+		data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return;
+	json_add_bytes(object, key, data ? data : "", (size_t)status.st_size);
+	if (data)
+		munmap(data, (size_t)status.st_size);
+}
+
+static void add_usage(struct json_object *object, const char *key, const struct jail_usage *usage)
+{
+	struct json_object *value = json_object_new_object();
+
+	json_add_int(value, "wall_us", usage->wall_us);
+	json_add_int(value, "cpu_user_us", usage->cpu_user_us);
+	json_add_int(value, "cpu_system_us", usage->cpu_system_us);
+	json_add_int(value, "memory_peak_bytes", usage->memory_peak_bytes);
+	json_add_int(value, "pids_peak", usage->pids_peak);
+	json_add_int(value, "switches_voluntary", usage->switches_voluntary);
+	json_add_int(value, "switches_forced", usage->switches_forced);
+	json_add(object, key, value);
+}
+
+static const char *change_text(enum jail_change_kind kind)
+{
+	static const char *const texts[] = {
+		[JAIL_FILE_CREATED] = "created",
+		[JAIL_FILE_CHANGED] = "changed",
+		[JAIL_FILE_DELETED] = "deleted",
+		[JAIL_FILE_NOT_KEPT] = "not kept",
+	};
+
+	return texts[kind];
+}
+
+static struct json_object *files_json(const struct run_files *files)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < files->count; i++) {
+		const struct run_file *file = &files->items[i];
+		struct json_object *object = json_object_new_object();
+		char mode[8];
+
+		snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
+		json_add_bytes(object, "name", file->name, strlen(file->name));
+		json_add_string(object, "change", change_text(file->kind));
+		if (file->kind == JAIL_FILE_CREATED || file->kind == JAIL_FILE_CHANGED) {
+			json_add_int(object, "size", file->size);
+			json_add_string(object, "mode", mode);
+			json_add_bool(object, "written", file->written);
+		}
+		if (file->reason)
+			json_add_string(object, "reason", file->reason);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+struct json_object *run_json(const struct run_outcome *outcome)
+{
+	struct json_object *object = json_object_new_object();
+	const struct jail_result *result = &outcome->result;
+
+	json_add_string(object, "verdict", jail_verdict_text(outcome->finished ? result->verdict : JAIL_XX));
+	json_add_string(object, "message", outcome->finished ? result->message : outcome->failure.text);
+	if (!outcome->finished)
+		return object;
+	json_add(object, "exit_code", result->exit_code < 0 ? NULL : json_object_new_int(result->exit_code));
+	json_add(object, "signal", result->signal ? json_object_new_int(result->signal) : NULL);
+	json_add_string(object, "limit", *result->limit ? result->limit : NULL);
+	if (*result->step)
+		json_add_string(object, "step", result->step);
+	add_output(object, "stdout", outcome->stdout_fd);
+	add_output(object, "stderr", outcome->stderr_fd);
+	json_add_bool(object, "stdout_truncated", result->stdout_truncated);
+	json_add_bool(object, "stderr_truncated", result->stderr_truncated);
+	add_usage(object, "run", &result->run);
+	if (result->compiled)
+		add_usage(object, "compile", &result->compile);
+	json_add_bool(object, "oom_killed", result->oom_killed);
+	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
+	json_add_int(object, "setup_us", result->setup_us);
+	json_add_bool(object, "warm", result->warm);
+	json_add_string(object, "runner", result->runner);
+	json_add_string(object, "fingerprint", result->fingerprint);
+	json_add(object, "denied", result->denied ? json_object_get(result->denied) : json_object_new_array());
+	json_add(object, "files", files_json(&outcome->files));
+	return object;
+}
+
+static void remark(const char *text)
+{
+	fputs("sallyport: ", stderr);
+	cli_print_safe(stderr, text, strlen(text));
+	fputc('\n', stderr);
+}
+
+void run_remarks(const struct run_outcome *outcome, bool interactive)
+{
+	const struct jail_result *result = &outcome->result;
+
+	if (!outcome->finished) {
+		remark(outcome->failure.text);
+		return;
+	}
+	if (result->verdict != JAIL_OK && result->verdict != JAIL_RE)
+		remark(result->message);
+	if (result->stdout_truncated || result->stderr_truncated)
+		remark("the output was cut at its limit");
+	for (size_t i = 0; i < outcome->files.count; i++) {
+		const struct run_file *file = &outcome->files.items[i];
+		bool lost = outcome->files.output_dir >= 0 && !file->written && file->kind != JAIL_FILE_DELETED;
+		auto_free char *text = xasprintf("%s: %s%s%s", lost ? "not written" : change_text(file->kind), file->name,
+						 file->reason ? ": " : "", file->reason ? file->reason : "");
+
+		if (interactive || lost)
+			remark(text);
+	}
+}
