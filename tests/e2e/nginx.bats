@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# The production site as it is delivered, under a real nginx with a certificate of the test: valid, and right where nginx answers by
+# itself (no gateway runs here; with one it is driven by tests/clients).
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME/../.." || return
+	export NGINX PORT TLS_PORT DIR=$BATS_FILE_TMPDIR
+	NGINX=$(PATH=$PATH:/usr/sbin command -v nginx)
+	PORT=$(free_port)
+	TLS_PORT=$(free_port)
+	mkdir -p "$DIR/sallyport" "$DIR/blobs/ab"
+	echo secret >"$DIR/blobs/ab/cd"
+	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/sallyport/"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sallyport.example.org -keyout "$DIR/privkey.pem" -out "$DIR/fullchain.pem" 2>/dev/null
+	sed -e "s|listen 80;|listen 127.0.0.1:$PORT;|" -e "s|listen 443 ssl http2;|listen 127.0.0.1:$TLS_PORT ssl http2;|" -e '/listen \[::\]/d' \
+		-e "s|/etc/ssl/sallyport|$DIR|" -e "s|/var/log/nginx|$DIR|" -e "s|/run/sallyport|$DIR|" -e "s|/var/lib/sallyport|$DIR|" \
+		nginx/sallyport.conf >"$DIR/site.conf"
+	cat >"$DIR/nginx.conf" <<-END
+		daemon off;
+		worker_processes 1;
+		pid $DIR/nginx.pid;
+		error_log $DIR/error.log;
+		events { worker_connections 256; }
+		http {
+			client_body_temp_path $DIR/body; fastcgi_temp_path $DIR/fcgi; proxy_temp_path $DIR/proxy; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;
+			include $DIR/site.conf;
+		}
+	END
+	"$NGINX" -e "$DIR/error.log" -c "$DIR/nginx.conf" 2>"$DIR/start.log" 3>&- &
+	echo $! >"$DIR/pid"
+	wait_for_port "$TLS_PORT"
+}
+
+teardown_file() {
+	kill "$(cat "$DIR/pid")" 2>/dev/null || true
+}
+
+free_port() {
+	local port
+	while port=$((20000 + SRANDOM % 12000)); (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+	echo "$port"
+}
+
+wait_for_port() {
+	local deadline=$((SECONDS + 20))
+	until (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || { cat "$DIR/start.log" "$DIR/error.log"; return 1; }
+	done
+}
+
+fetch() {
+	curl -sk --max-time 30 --resolve "sallyport.example.org:$TLS_PORT:127.0.0.1" "$@"
+}
+url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
+
+@test "the production site passes nginx -t without a warning" {
+	sed "s|^pid .*|pid $DIR/check.pid;|" "$DIR/nginx.conf" >"$DIR/check.conf" # the running one keeps its pid file
+	run "$NGINX" -t -e "$DIR/check.log" -c "$DIR/check.conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output != *warn* ]]
+}
+
+@test "the development template passes nginx -t" {
+	mkdir -p "$DIR/dev/sallyport" "$DIR/dev/log" "$DIR/dev/nginx"
+	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/dev/sallyport/"
+	sed -e "s|@STATE@|$DIR/dev|g" -e "s|@PORT@|$(free_port)|g" nginx/dev.conf.in >"$DIR/dev/nginx.conf"
+	run "$NGINX" -t -e "$DIR/check.log" -c "$DIR/dev/nginx.conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "plain HTTP is sent to HTTPS, method kept" {
+	run curl -s -o /dev/null -w '%{http_code} %{redirect_url}' -H 'Host: sallyport.example.org' -d x "http://127.0.0.1:$PORT/mcp"
+	[ "$output" = "308 https://sallyport.example.org/mcp" ]
+}
+
+@test "a gateway that is away is a 502 in words, as JSON" {
+	run fetch -d '{}' -w '\n%{http_code} %{content_type}' "$(url /mcp)"
+	[ "${lines[1]}" = "502 application/json" ]
+	[[ $(jq -r .error.message <<<"${lines[0]}") == *"the gateway does not answer"* ]]
+}
+
+@test "a body of 100 MB is refused in words, as JSON" {
+	run bash -c "head -c 100000000 /dev/zero | curl -sk --max-time 60 -H 'Expect:' -H 'Content-Length: 100000000' -H 'Transfer-Encoding:' --data-binary @- \
+		--resolve sallyport.example.org:$TLS_PORT:127.0.0.1 -w '\n%{http_code} %{content_type}' $(url /mcp)"
+	echo "$output"
+	[ "${lines[1]}" = "413 application/json" ]
+	[[ $(jq -r .error.message <<<"${lines[0]}") == *"limits.body_mb"* ]]
+}
+
+@test "blobs cannot be had by their own address" {
+	run fetch -o /dev/null -w '%{http_code}' "$(url /_blobs/ab/cd)"
+	[ "$output" = 404 ]
+	run fetch --path-as-is -o /dev/null -w '%{http_code}' "$(url /files/../_blobs/ab/cd)"
+	[ "$output" = 404 ]
+}
+
+@test "other paths are 404 as JSON" {
+	run fetch -w '\n%{http_code} %{content_type}' "$(url /.well-known/oauth-protected-resource)"
+	[ "${lines[1]}" = "404 application/json" ]
+	jq -e .error <<<"${lines[0]}"
+}
+
+@test "the log does not hold the address of a download" {
+	local hash=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+	fetch -o /dev/null "$(url "/files/$hash/chart.png?x=1")"
+	cat "$DIR/sallyport.log"; 	grep -q "/files/01234567[.][.][.]" "$DIR/sallyport.log"
+	run grep -c "$hash" "$DIR/sallyport.log"
+	[ "$output" = 0 ]
+}
+
+@test "too many requests are a 429 with Retry-After, as JSON" {
+	yes "url = \"$(url /mcp)\"" | head -n 100 >"$DIR/many"
+	fetch -K "$DIR/many" -o /dev/null -w '%{http_code} %header{retry-after} %{content_type}\n' | sort | uniq -c >"$DIR/codes" || true
+	cat "$DIR/codes"
+	grep -q ' 429 1 application/json' "$DIR/codes"
+	grep -q ' 502 ' "$DIR/codes"
+}
