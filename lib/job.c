@@ -227,6 +227,7 @@ static int keep_inputs(struct job *job, const struct job_request *request, struc
 
 		file->size = (int64_t)request->files[i].length;
 		result = store_blob_put(store, request->files[i].data, request->files[i].length, file->blob, err);
+		job_media_type(file->name, request->files[i].data, request->files[i].length, file->media_type, sizeof(file->media_type));
 		if (result < 0)
 			return err_wrap(err, "keeping the file \"%s\"", file->name);
 	}

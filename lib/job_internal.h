@@ -178,3 +178,8 @@ void job_open_batch(struct job_task *task); /* keeper: the next batch */
 void job_keep_output(struct job_task *task); /* keeper: a job_output's descriptor into the blob folder */
 void job_record_work(struct job_task *task); /* keeper: output texts; then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
+
+/* job_media.c: the media type of a file by its first bytes and its name */
+#define JOB_MEDIA_HEAD 16
+void job_media_type(const char *name, const void *head, size_t length, char *ret, size_t size);
+void job_media_type_fd(const char *name, int fd, char *ret, size_t size);

@@ -147,6 +147,7 @@ void job_keep_output(struct job_task *task)
 		snprintf(change->reason, sizeof(change->reason), "%.*s", (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1),
 			 err.text);
 	}
+	job_media_type_fd(change->file.name, output->fd, change->file.media_type, sizeof(change->file.media_type));
 	close_pointer(&output->fd);
 	output->fd = -1;
 	job_post(engine, task);

@@ -1,0 +1,296 @@
+/*
+ * job_replay.c - a recorded execution once more, on its stored inputs; nothing is recorded.
+ *
+ * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment, standard input,
+ * code, and the files that /data was filled with, from the blob folder. Two things differ on purpose: there is no CPU share (a
+ * busy machine must not turn a verdict into a time-out), and secrets are missing, because they were never stored.
+ * It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and has no client that may vanish.
+ */
+#include "job_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HASH_CHUNK 65536
+
+struct replay {
+	struct store *store;
+	struct job_replay *result;
+	struct jail *jail;
+	bool done;
+	struct err error; /* the first that went wrong */
+	struct job_input *inputs;
+	size_t n_inputs;
+	char **args, **env;
+	int code_fd, stdin_fd;
+	struct jail_limits limits;
+};
+
+static void strings_free(char **strings)
+{
+	for (char **string = strings; string && *string; string++)
+		free(*string);
+	free(strings);
+}
+
+static void replay_end(struct replay *replay)
+{
+	jail_close(replay->jail);
+	job_inputs_free(replay->inputs, replay->n_inputs);
+	strings_free(replay->args);
+	strings_free(replay->env);
+	close_pointer(&replay->code_fd);
+	close_pointer(&replay->stdin_fd);
+}
+
+/* --- from the row ------------------------------------------------------------------------------------------------------------------ */
+
+static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret, struct err *err)
+{
+	if (!text)
+		return err_set(err, ERR_CORRUPT, "the row has no %s", what);
+	if (json_parse(text, strlen(text), ret, err) < 0)
+		return err_set(err, ERR_CORRUPT, "the row's %s is no JSON", what);
+	if (!json_object_is_type(*ret, type)) {
+		json_put_pointer(ret);
+		return err_set(err, ERR_CORRUPT, "the row's %s has the wrong type", what);
+	}
+	return 0;
+}
+
+static int load_arguments(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *array = NULL;
+	int result = parse_stored("arguments", text ? text : "[]", json_type_array, &array, err);
+	size_t count;
+
+	if (result < 0)
+		return result;
+	count = json_object_array_length(array);
+	replay->args = xcalloc(count + 1, sizeof(*replay->args));
+	for (size_t i = 0; i < count; i++)
+		replay->args[i] = xstrdup(json_object_get_string(json_object_array_get_idx(array, i)));
+	return 0;
+}
+
+static int load_environment(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *object = NULL;
+	int result = parse_stored("environment", text ? text : "{}", json_type_object, &object, err);
+	size_t count = 0;
+
+	if (result < 0)
+		return result;
+	replay->env = xcalloc((size_t)json_object_object_length(object) + 1, sizeof(*replay->env));
+	json_object_object_foreach(object, name, value)
+	{
+		if (value) /* null: a secret */
+			replay->env[count++] = xasprintf("%s=%s", name, json_object_get_string(value));
+	}
+	return 0;
+}
+
+static int load_limits(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *object = NULL;
+	int result = parse_stored("limits", text, json_type_object, &object, err);
+
+	if (result == 0 && bind_parse(job_limits_table, object, &replay->limits, err) < 0)
+		result = err_wrap(err, "the row's limits");
+	replay->limits.cpu_percent = -1;
+	return result;
+}
+
+static int load_text(struct replay *replay, const struct store_text *text, int *ret_fd, struct err *err)
+{
+	if (*text->blob)
+		return store_blob_open(replay->store, text->blob, ret_fd, NULL, err);
+	*ret_fd = memfd_with("text", text->data ? text->data : "", text->data ? text->length : 0);
+	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
+}
+
+static int add_input(void *arg, const struct store_execution_file *found)
+{
+	struct replay *replay = arg;
+	struct job_input *input;
+
+	replay->inputs = xrealloc(replay->inputs, replay->n_inputs + 1, sizeof(*replay->inputs));
+	input = &replay->inputs[replay->n_inputs++];
+	input->name = xstrndup(found->file.name, found->file.name_length);
+	input->file = found->file;
+	input->file.name = input->name;
+	return 0;
+}
+
+static int load(struct replay *replay, const struct store_execution *execution, struct err *err)
+{
+	int result;
+
+	if ((result = load_arguments(replay, execution->args_json, err)) < 0 ||
+	    (result = load_environment(replay, execution->env_json, err)) < 0 ||
+	    (result = load_limits(replay, execution->limits_json, err)) < 0 ||
+	    (result = load_text(replay, &execution->code, &replay->code_fd, err)) < 0)
+		return result;
+	if ((execution->stdin_text.data || *execution->stdin_text.blob) &&
+	    (result = load_text(replay, &execution->stdin_text, &replay->stdin_fd, err)) < 0)
+		return result;
+	return store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
+}
+
+/* --- what the jail tells ------------------------------------------------------------------------------------------------------------ */
+
+static void on_done(void *arg, const struct jail_result *result)
+{
+	struct replay *replay = arg;
+
+	replay->result->jail = *result;
+	if (result->denied)
+		replay->result->jail.denied = json_object_get(result->denied);
+	replay->done = true;
+}
+
+static int hash_fd(int fd, char ret[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
+{
+	auto_free char *chunk = xmalloc(HASH_CHUNK);
+	struct sha256 *digest = sha256_new();
+	off_t at = 0;
+
+	for (;;) {
+		ssize_t got = pread(fd, chunk, HASH_CHUNK, at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			sha256_finish(digest, NULL);
+			return err_errno(err, "reading a file that the program made");
+		}
+		if (got == 0)
+			break;
+		sha256_add(digest, chunk, (size_t)got);
+		at += got;
+	}
+	sha256_finish(digest, ret);
+	*ret_size = at;
+	return 0;
+}
+
+static void on_file(void *arg, const struct jail_change *change)
+{
+	struct replay *replay = arg;
+	struct job_replay *result = replay->result;
+	struct job_change *copy;
+
+	result->changes = xrealloc(result->changes, result->n_changes + 1, sizeof(*result->changes));
+	copy = &result->changes[result->n_changes++];
+	*copy = (struct job_change){.kind = change->kind};
+	snprintf(copy->reason, sizeof(copy->reason), "%s", change->reason ? change->reason : "");
+	copy->file = (struct store_file){.name = xstrdup(change->name), .name_length = strlen(change->name), .mode = change->mode,
+					 .mtime_us = change->mtime_us, .size = change->size};
+	if (change->fd < 0)
+		return;
+	if (hash_fd(change->fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0)
+		job_media_type_fd(copy->file.name, change->fd, copy->file.media_type, sizeof(copy->file.media_type));
+	close_pointer(&change->fd);
+}
+
+static void on_failed(void *arg, const struct err *err)
+{
+	struct replay *replay = arg;
+
+	if (replay->error.code == ERR_NONE)
+		replay->error = *err;
+}
+
+static const struct jail_events events = {.done = on_done, .file = on_file, .failed = on_failed};
+
+/* --- the run -------------------------------------------------------------------------------------------------------------------------- */
+
+static int fill_batch(struct replay *replay, const struct job_input *inputs, size_t count, struct err *err)
+{
+	struct jail_file files[JAIL_BATCH_FILES];
+	int fds[JAIL_BATCH_FILES];
+	size_t opened = 0;
+	int result = 0;
+
+	for (; opened < count; opened++) {
+		const struct store_file *file = &inputs[opened].file;
+
+		result = store_blob_open(replay->store, file->blob, &fds[opened], NULL, err);
+		if (result < 0) {
+			result = err_wrap(err, "the file \"%s\"", file->name);
+			break;
+		}
+		files[opened] = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = fds[opened]};
+	}
+	if (result == 0)
+		result = jail_fill(replay->jail, files, count, err);
+	for (size_t i = 0; i < opened; i++)
+		close_pointer(&fds[i]);
+	return result;
+}
+
+static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct err *err)
+{
+	struct jail_spec spec = {.runner = execution->language, .limits = replay->limits, .network = execution->network, .label = execution->id};
+	struct jail_program program = {
+		.code_fd = replay->code_fd,
+		.args = (const char *const *)replay->args,
+		.env = (const char *const *)replay->env,
+		.stdin_fd = replay->stdin_fd,
+		.stdout_fd = replay->result->stdout_fd,
+		.stderr_fd = replay->result->stderr_fd,
+	};
+	int result = jail_open(client, &spec, &events, replay, &replay->jail, err);
+
+	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
+		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
+	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 || (result = jail_collect(replay->jail, err)) < 0 ||
+	    (result = jail_client_wait(client, replay->jail, err)) < 0)
+		return result;
+	if (replay->error.code != ERR_NONE) {
+		if (err)
+			*err = replay->error;
+		return -(int)replay->error.code;
+	}
+	return replay->done ? 0 : err_set(err, ERR_INTERNAL, "the jail ended without a result");
+}
+
+int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
+	       struct job_replay *ret, struct err *err)
+{
+	struct job_replay made = {.stdout_fd = memfd_create("stdout", MFD_CLOEXEC), .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
+	struct replay replay = {.store = store, .result = &made, .code_fd = -1, .stdin_fd = -1};
+	int result = 0;
+
+	(void)config;
+	if (made.stdout_fd < 0 || made.stderr_fd < 0)
+		result = err_errno(err, "cannot make an anonymous file");
+	if (result == 0)
+		result = load(&replay, execution, err);
+	if (result == 0)
+		result = run(&replay, client, execution, err);
+	replay_end(&replay);
+	if (result < 0) {
+		job_replay_clear(&made);
+		return result;
+	}
+	lseek(made.stdout_fd, 0, SEEK_SET);
+	lseek(made.stderr_fd, 0, SEEK_SET);
+	*ret = made;
+	return 0;
+}
+
+void job_replay_clear(struct job_replay *replay)
+{
+	jail_result_clear(&replay->jail);
+	close_pointer(&replay->stdout_fd);
+	close_pointer(&replay->stderr_fd);
+	for (size_t i = 0; i < replay->n_changes; i++)
+		free((char *)(uintptr_t)replay->changes[i].file.name);
+	free(replay->changes);
+	*replay = (struct job_replay){.stdout_fd = -1, .stderr_fd = -1};
+}
