@@ -145,7 +145,8 @@ struct store_filter {
 	bool running_too;
 	int64_t limit;      /* 0: all */
 	bool newest_first;
-	const char *after;  /* id: only later ones (for --follow) */
+	const char *after;  /* id: only later ones */
+	int64_t finished_after_us; /* only rows recorded later than that, in that order (for --follow); 0: any */
 };
 int store_execution_list(struct store *store, const struct store_filter *filter,
 			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
