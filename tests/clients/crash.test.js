@@ -1,0 +1,81 @@
+/*
+ * crash.test.js - what a sudden death leaves: gateway or jailer killed with SIGKILL while a program runs. No guest survives, the row says
+ * what became of it, the supervisor brings the service back, and everything that was acknowledged before is there.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Stack, processes, until } from './stack.js';
+
+const TIMEOUT_MS = 120_000;
+
+let stack;
+before(async () => (stack = await Stack.start()));
+after(() => stack.stop());
+
+/* Starts a program that would sleep for long and is found in /proc by `marker`; gives the promise of its answer (or of its failure). */
+async function sleeper(marker) {
+	const answer = stack.call('run_code', {
+		conversationId: marker, language: 'bash', code: 'echo begun; exec sleep "$1"', args: [marker], timeout_seconds: 200,
+	}).then((value) => ({ value }), (error) => ({ error }));
+	await until('the guest to run', () => processes(marker).length > 0);
+	return answer;
+}
+
+async function kept(conversationId) {
+	const { result } = await stack.call('run_code', { conversationId, language: 'bash', code: 'cat note.txt' });
+	assert.equal(result.structuredContent.stdout, 'kept');
+}
+
+async function acknowledged(conversationId) {
+	const { result } = await stack.call('upload_file', { conversationId, filename: 'note.txt', content: Buffer.from('kept').toString('base64') });
+	assert.ok(!result.isError, JSON.stringify(result));
+}
+
+async function killAndComeBack(program) {
+	const { pid } = stack.process(program);
+	process.kill(pid, 'SIGKILL');
+	await until(`${program} to be started again`, () => {
+		const now = stack.process(program);
+		return now && now.pid !== pid;
+	});
+	await until('the stack to answer again', async () => {
+		const answer = await stack.call('run_code', { conversationId: 'probe', language: 'bash', code: 'echo back' }).catch(() => null);
+		return answer?.result?.structuredContent?.stdout === 'back\n';
+	});
+}
+
+async function rowOf(marker) {
+	return (await stack.rows()).find((row) => row.conversation === marker);
+}
+
+test('kill -9 of the gateway: the guest dies, the row is interrupted, what was kept is there', { timeout: TIMEOUT_MS }, async () => {
+	const marker = '987654.25';
+	await acknowledged('before-gateway');
+	const answer = sleeper(marker);
+	await until('the guest to run', () => processes(marker).length > 0);
+	await killAndComeBack('sallyport-gateway');
+	await until('the guest to be gone', () => processes(marker).length === 0);
+	const { value } = await answer;
+	assert.equal(value.status, 502, 'nginx says that the gateway went away');
+	const row = await rowOf(marker);
+	assert.equal(row.state, 'interrupted', JSON.stringify(row));
+	await kept('before-gateway');
+});
+
+test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is there', { timeout: TIMEOUT_MS }, async () => {
+	const marker = '987655.25';
+	await acknowledged('before-jailer');
+	const answer = sleeper(marker);
+	await until('the guest to run', () => processes(marker).length > 0);
+	await killAndComeBack('sallyport-jailer');
+	await until('the guest to be gone', () => processes(marker).length === 0);
+	const { value } = await answer;
+	assert.equal(value.result.isError, true);
+	assert.equal(value.result.structuredContent.verdict, 'XX', JSON.stringify(value.result));
+	assert.equal((await rowOf(marker)).verdict, 'XX');
+	await kept('before-jailer');
+});
+
+test('kill -9 of nginx: it is started again', { timeout: TIMEOUT_MS }, async () => {
+	await killAndComeBack('nginx');
+});

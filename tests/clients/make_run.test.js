@@ -1,0 +1,107 @@
+/*
+ * make_run.test.js - the supervisor behind `make run`: what it prints, that nothing that serves is root, that a second one on the same port is
+ * refused in words, that two on two ports do not disturb each other, that a stop leaves no process, and that a later start keeps token and data.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { Stack, bin, makeState, processes, root, run, until } from './stack.js';
+
+const TIMEOUT_MS = 120_000;
+const STOP_SECONDS = 10;
+
+function users(pid) {
+	return /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')).slice(1);
+}
+
+test('nothing that serves is root, and the token is private', { timeout: TIMEOUT_MS }, async () => {
+	const stack = await Stack.start();
+	try {
+		for (const program of ['sallyport-jailer', 'sallyport-gateway', 'nginx']) {
+			const found = stack.process(program);
+			assert.ok(found, `${program} runs`);
+			assert.ok(users(found.pid).every((id) => id !== '0'), `${program} runs as ${users(found.pid)}`);
+		}
+		assert.equal(statSync(path.join(stack.state, 'token')).mode & 0o077, 0);
+		assert.equal(statSync(path.join(stack.state, 'data')).mode & 0o077, 0);
+	} finally {
+		await stack.stop();
+	}
+});
+
+test('a stop leaves no process, also while a program runs, and the next start keeps token and files', { timeout: TIMEOUT_MS }, async () => {
+	const marker = '987656.25';
+	let stack = await Stack.start();
+	const { state, token } = stack;
+	await stack.run({ conversationId: 'kept', language: 'bash', code: 'echo kept >note.txt' });
+	const answer = stack.call('run_code', { conversationId: 'long', language: 'bash', code: 'exec sleep "$1"', args: [marker], timeout_seconds: 200 }).catch(() => null);
+	await until('the guest to run', () => processes(marker).length > 0);
+	const begun = Date.now();
+	assert.deepEqual(await stack.stop({ keep: true }), { code: 0, signal: null });
+	assert.ok(Date.now() - begun < STOP_SECONDS * 1000, `it took ${Date.now() - begun} ms`);
+	await answer;
+	assert.deepEqual(processes(state), []);
+	assert.deepEqual(processes(marker), []);
+	stack = await Stack.start({ state });
+	try {
+		assert.equal(stack.token, token);
+		assert.equal((await stack.run({ conversationId: 'kept', language: 'bash', code: 'cat note.txt' })).stdout, 'kept\n');
+		const row = (await stack.rows()).find((one) => one.conversation === 'long');
+		assert.ok(row.state === 'interrupted' || ['XX', 'CX'].includes(row.verdict), JSON.stringify(row));
+	} finally {
+		await stack.stop();
+	}
+});
+
+test('a killed supervisor takes everything with it', { timeout: TIMEOUT_MS }, async () => {
+	const stack = await Stack.start();
+	stack.child.kill('SIGKILL');
+	await until('its children to be gone', () => processes(stack.state).length === 0);
+	rmSync(stack.state, { recursive: true, force: true });
+});
+
+test('a port in use and a bad port are refused in words', { timeout: TIMEOUT_MS }, async () => {
+	const stack = await Stack.start();
+	const state = makeState();
+	try {
+		const start = (port) => run(path.join(root, 'nginx/dev.sh'), ['--bin', bin, '--state', state, port]);
+		const port = new URL(stack.url).port;
+		const used = await start(port);
+		assert.equal(used.code, 1);
+		assert.match(used.stderr, new RegExp(`port ${port} is in use: .*make run PORT=`));
+		const bad = await start('70000');
+		assert.equal(bad.code, 1);
+		assert.match(bad.stderr, /PORT=70000 is not a port number/);
+		const same = await run(path.join(root, 'nginx/dev.sh'), ['--bin', bin, '--state', stack.state, '0']);
+		assert.equal(same.code, 1);
+		assert.match(same.stderr, /another 'make run' uses/);
+	} finally {
+		await stack.stop();
+		rmSync(state, { recursive: true, force: true });
+	}
+});
+
+test('two stacks at once do not disturb each other', { timeout: TIMEOUT_MS }, async () => {
+	const [one, two] = await Promise.all([Stack.start(), Stack.start()]);
+	try {
+		const all = [];
+		for (let i = 0; i < 8; i++) {
+			for (const [name, stack] of [['one', one], ['two', two]])
+				all.push(stack.run({ conversationId: 'same', language: 'bash', code: `echo ${name}${i} >>log.txt; cat log.txt` }));
+		}
+		const results = await Promise.all(all);
+		assert.ok(results.every((result) => result.verdict === 'OK'));
+		for (const [name, stack] of [['one', one], ['two', two]]) {
+			const { stdout } = await stack.run({ conversationId: 'same', language: 'bash', code: 'sort log.txt' });
+			assert.equal(stdout, [...Array(8).keys()].map((i) => `${name}${i}\n`).join(''));
+			assert.equal((await stack.rows()).length, 9);
+		}
+		const foreign = await fetch(two.url, { method: 'POST', headers: { ...one.headers, 'Content-Type': 'application/json' }, body: '{}' });
+		assert.equal(foreign.status, 401, 'a token of one is none of the other');
+		await one.stop();
+		assert.equal((await two.run({ conversationId: 'after', language: 'bash', code: 'echo alive' })).stdout, 'alive\n');
+	} finally {
+		await Promise.all([one.stop(), two.stop()]);
+	}
+});

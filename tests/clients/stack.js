@@ -1,0 +1,156 @@
+/*
+ * stack.js - a whole Sallyport of its own for a test: jailer, gateway and nginx, started by the script behind `make run` in a state folder
+ * below /tmp on a free port of the loopback interface, and what tests do with it.
+ *
+ * The folder is readable for everybody, because as root the services run as www-data. stop() sends SIGTERM, waits for the script's end and
+ * removes the folder; a stack that a test forgot dies with the test process (the script asks the kernel for that).
+ * Nothing here sleeps: `until` looks again at what it waits for until it is there or the time is up, and then says what it waited for.
+ */
+import assert from 'node:assert/strict';
+import { spawn, execFile } from 'node:child_process';
+import { mkdtempSync, chmodSync, rmSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+export const root = path.resolve(import.meta.dirname, '../..');
+export const bin = process.env.SP_BIN ?? path.join(root, 'build/bin');
+const START_MS = 60_000;
+const STOP_MS = 30_000;
+const LOOK_AGAIN_MS = 20;
+
+export async function until(what, check, ms = 20_000) {
+	const deadline = Date.now() + ms;
+	for (;;) {
+		const value = await check();
+		if (value) return value;
+		if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain for: ${what}`);
+		await pause(LOOK_AGAIN_MS);
+	}
+}
+
+/* Processes whose command line holds the text: [{ pid, words }]. */
+export function processes(text) {
+	const found = [];
+	for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+		try {
+			const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+			if (words.some((word) => word.includes(text)) && Number(pid) !== process.pid) found.push({ pid: Number(pid), words });
+		} catch {
+			/* it ended meanwhile */
+		}
+	}
+	return found;
+}
+
+export function makeState() {
+	const state = mkdtempSync(path.join(tmpdir(), 'sp-'));
+	chmodSync(state, 0o755);
+	return state;
+}
+
+export class Stack {
+	/* `port` 0: a free one. The promise is kept when the stack serves. */
+	static async start({ port = 0, state = makeState() } = {}) {
+		const stack = new Stack();
+		stack.state = state;
+		stack.output = '';
+		stack.child = spawn('setpriv', ['--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
+			stdio: ['ignore', 'pipe', 'pipe'],
+		});
+		stack.ended = new Promise((resolve) => stack.child.once('exit', (code, signal) => resolve(stack.status = { code, signal })));
+		for (const stream of [stack.child.stdout, stack.child.stderr]) stream.on('data', (data) => (stack.output += data));
+		await until('the stack to serve', () => stack.status || /^logs: /m.test(stack.output), START_MS).catch((error) => {
+			throw new Error(`${error.message}\n${stack.output}`);
+		});
+		if (stack.status) throw new Error(`the stack ended with ${JSON.stringify(stack.status)}:\n${stack.output}${stack.log()}`);
+		const line = (name) => new RegExp(`^${name}: (.*)$`, 'm').exec(stack.output)[1];
+		stack.url = line('url');
+		stack.token = line('token');
+		stack.config = line('config');
+		stack.curl = /^curl .*$/m.exec(stack.output)[0];
+		stack.base = stack.url.replace(/\/mcp$/, '');
+		return stack;
+	}
+	get headers() {
+		return { Authorization: `Bearer ${this.token}` };
+	}
+	log() {
+		let text = '';
+		for (const name of ['jailer', 'gateway', 'nginx']) {
+			try {
+				text += `--- ${name}.log\n` + readFileSync(path.join(this.state, 'log', `${name}.log`), 'utf8').split('\n').slice(-12).join('\n');
+			} catch {
+				/* not started */
+			}
+		}
+		return text;
+	}
+	/* The process that serves as jailer, gateway or nginx. */
+	process(program) {
+		return processes(this.state).find(({ pid, words }) => {
+			if (!words[0].endsWith(program) && !words[0].startsWith(`${program}:`)) return false;
+			try {
+				return !readlinkSync(`/proc/${pid}/exe`).endsWith('/setpriv');
+			} catch {
+				return false;
+			}
+		});
+	}
+	/* The CLI with this stack's configuration: { code, stdout, stderr }. */
+	async cli(args, config = this.config) {
+		return run(path.join(bin, 'sallyport'), [args[0], '--config', config, ...args.slice(1)]);
+	}
+	/* Every row of `sallyport log --json`, newest first. */
+	async rows() {
+		const { code, stdout, stderr } = await this.cli(['log', '--json', '--limit', '1000']);
+		assert.equal(code, 0, stderr);
+		return stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+	}
+	/* One raw request of the modern era, without any SDK: the JSON-RPC answer. */
+	async call(name, args, { signal } = {}) {
+		const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+		const response = await fetch(this.url, {
+			method: 'POST',
+			signal,
+			headers: {
+				...this.headers, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
+				'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name,
+			},
+			body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args, _meta: meta } }),
+		});
+		return { status: response.status, ...(await response.json()) };
+	}
+	/* The structured result of run_code. */
+	async run(args) {
+		const answer = await this.call('run_code', { conversationId: 'test', ...args });
+		assert.ok(answer.result, JSON.stringify(answer));
+		assert.ok(answer.result.structuredContent, JSON.stringify(answer.result.content));
+		return { ...answer.result.structuredContent, isError: answer.result.isError ?? false };
+	}
+	async stop({ keep = false } = {}) {
+		if (!this.status) this.child.kill('SIGTERM');
+		await until('the stack to stop', () => this.status, STOP_MS);
+		if (!keep) rmSync(this.state, { recursive: true, force: true });
+		return this.status;
+	}
+}
+
+export async function run(program, args, options = {}) {
+	try {
+		const { stdout, stderr } = await promisify(execFile)(program, args, { maxBuffer: 64 << 20, ...options });
+		return { code: 0, stdout, stderr };
+	} catch (error) {
+		if (typeof error.code !== 'number') throw error;
+		return { code: error.code, stdout: error.stdout, stderr: error.stderr };
+	}
+}
+
+/* Width and height of a PNG, after its eight magic bytes and the IHDR chunk were checked. */
+export function pngSize(bytes) {
+	assert.equal(Buffer.from(bytes.subarray(0, 8)).toString('hex'), '89504e470d0a1a0a', 'not a PNG');
+	assert.equal(Buffer.from(bytes.subarray(12, 16)).toString('latin1'), 'IHDR');
+	const view = new DataView(bytes.buffer, bytes.byteOffset);
+	return { width: view.getUint32(16), height: view.getUint32(20) };
+}
