@@ -54,8 +54,8 @@ struct run_outcome {
 	int stdout_fd, stderr_fd;  /* memfds with the whole output */
 	int cancelled_by;          /* signal, 0: none */
 };
-/* 0 when the jailer answered (look at finished and failure), else an error of ours. SIGINT, SIGTERM and SIGHUP cancel the run once, and kill
- * this program the second time. */
+/* 0 when the jailer answered (look at finished and failure), else an error of ours. SIGINT, SIGTERM and SIGHUP cancel the run once, and
+ * kill this program the second time. */
 int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome, struct err *err);
 
 /* --- run_report.c */

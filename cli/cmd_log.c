@@ -1,0 +1,327 @@
+/*
+ * cmd_log.c - `sallyport log`: what ran, newest first, or as it finishes.
+ *
+ * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since it last looked,
+ * at most four times a second, so that a busy server does not keep it busy. Rows of one microsecond are asked for again and told apart
+ * by their ids. It ends with Ctrl-C, or when its reader is gone.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "cli.h"
+
+#define LOG_LIMIT_DEFAULT 20
+#define LOG_LIMIT_MAX 1000000
+#define ID_SHOWN 18 /* of a UUIDv7: the millisecond and 12 bits that tell runs of one millisecond apart */
+#define FOLLOW_EVERY_US 250000
+#define FOLLOW_OVERLAP_US 2000000 /* a row's time is a little older than its commit */
+
+struct log_command {
+	struct cli_common common;
+	struct cli_filter filter;
+	int64_t limit;
+	bool follow;
+};
+
+static const struct cli_option log_options[] = {
+	{.name = "limit",
+	 .letter = 'n',
+	 .type = CLI_INT,
+	 .offset = offsetof(struct log_command, limit),
+	 .min = 1,
+	 .max = LOG_LIMIT_MAX,
+	 .value = "N",
+	 .help = "so many of the newest (20)"},
+	{.name = "follow",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct log_command, follow),
+	 .help = "oldest first, then each run as it finishes, until Ctrl-C"},
+	{0},
+};
+static const struct cli_group log_groups[] = {
+	{cli_filter_options, offsetof(struct log_command, filter)}, {log_options, 0}, {0}};
+
+static const struct cli_column columns[] = {
+	{"TIME", false, 19, 0},	  {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},	 {"CONVERSATION", false, 12, 20},
+	{"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},	{"WALL", true, 7, 0},	 {"CPU", true, 7, 0},
+	{"MEMORY", true, 9, 0},	  {"CODE", false, 4, 120}};
+
+/* A row that was shown, or that was there before we came. */
+struct known {
+	char id[ID_SIZE];
+	int64_t finished_us;
+};
+
+struct view {
+	struct cli_table *table; /* NULL: JSON lines */
+	/* --follow: what was recorded up to here has been dealt with, except that rows of exactly this time may still come */
+	int64_t position_us;
+	struct known *known; /* recorded at position_us or later */
+	size_t n_known, known_size;
+};
+
+static void first_line(const struct store_execution *execution, char *ret, size_t size)
+{
+	const char *code = execution->code.data;
+	size_t length = 0;
+
+	if (!code) {
+		snprintf(ret, size, "(%zu bytes)", execution->code.length);
+		return;
+	}
+	while (length < execution->code.length && strchr(" \t\r\n", code[length]) && code[length])
+		length++;
+	code += length;
+	length = execution->code.length - length;
+	snprintf(ret, size, "%.*s", (int)MIN(length, size - 1), code);
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+static void row_show(struct view *view, const struct store_execution *e)
+{
+	bool over = e->state == STORE_FINISHED;
+	const char *state = over ? e->verdict : e->state == STORE_RUNNING ? "running" : "interrupted";
+	char time[CLI_TEXT_SIZE], wall[CLI_TEXT_SIZE] = "", cpu[CLI_TEXT_SIZE] = "", memory[CLI_TEXT_SIZE] = "", id[ID_SHOWN + 1], line[512];
+
+	if (!view->table) {
+		auto_json struct json_object *object = cli_execution_json(e);
+
+		first_line(e, line, sizeof(line));
+		json_add_bytes(object, "first_line", line, strlen(line));
+		cli_print_json(stdout, object, false);
+		return;
+	}
+	snprintf(id, sizeof(id), "%s", e->id);
+	cli_text_time(e->created_us, time);
+	if (over) {
+		cli_text_duration(e->run.wall_us, wall);
+		cli_text_duration(e->run.cpu_user_us + e->run.cpu_system_us, cpu);
+		cli_text_bytes(e->run.memory_peak_bytes, memory);
+	}
+	first_line(e, line, sizeof(line));
+	cli_table_cell(view->table, time, CLI_PLAIN);
+	cli_table_cell(view->table, id, CLI_DIM);
+	cli_table_cell(view->table, e->owner, CLI_PLAIN);
+	cli_table_cell(view->table, e->conversation, CLI_PLAIN);
+	cli_table_cell(view->table, e->language, CLI_BLUE);
+	cli_table_cell(view->table, state, cli_verdict_colour(over ? e->verdict : ""));
+	cli_table_cell(view->table, wall, CLI_PLAIN);
+	cli_table_cell(view->table, cpu, CLI_PLAIN);
+	cli_table_cell(view->table, memory, CLI_PLAIN);
+	cli_table_cell(view->table, line, CLI_PLAIN);
+}
+
+static int plain_each(void *arg, const struct store_execution *execution)
+{
+	row_show(arg, execution);
+	return 0;
+}
+
+static int known_add(void *arg, const struct store_execution *execution)
+{
+	struct view *view = arg;
+
+	if (view->n_known == view->known_size) {
+		view->known_size = view->known_size ? 2 * view->known_size : 64;
+		view->known = xrealloc(view->known, view->known_size, sizeof(*view->known));
+	}
+	struct known *known = &view->known[view->n_known++];
+
+	*known = (struct known){.finished_us = execution->finished_us};
+	snprintf(known->id, ID_SIZE, "%s", execution->id);
+	return 0;
+}
+
+static int follow_each(void *arg, const struct store_execution *execution)
+{
+	struct view *view = arg;
+
+	for (size_t i = 0; i < view->n_known; i++) {
+		if (streq(view->known[i].id, execution->id))
+			return 0;
+	}
+	row_show(view, execution);
+	return known_add(view, execution);
+}
+
+static void position_advance(struct view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->n_known; i++)
+		view->position_us = MAX(view->position_us, view->known[i].finished_us);
+	for (size_t i = 0; i < view->n_known; i++) {
+		if (view->known[i].finished_us == view->position_us)
+			view->known[kept++] = view->known[i];
+	}
+	view->n_known = kept;
+}
+
+/* Hands what was recorded since the position to `each`. */
+static int recorded_since(struct view *view, struct store *store, const struct cli_filter *options,
+			  int (*each)(void *arg, const struct store_execution *execution), struct err *err)
+{
+	struct store_filter filter;
+
+	cli_filter_to_store(options, &filter);
+	filter.finished_after_us = view->position_us - 1;
+	return store_execution_list(store, &filter, each, view, err);
+}
+
+static int follow_look(struct view *view, struct store *store, const struct cli_filter *options, struct err *err)
+{
+	int result = recorded_since(view, store, options, follow_each, err);
+
+	if (result)
+		return result;
+	position_advance(view);
+	if (view->table)
+		cli_table_print(view->table, stdout);
+	return fflush(stdout) ? err_errno(err, "writing the output") : 0;
+}
+
+/* Waits until the database was written to; 1: our reader is gone. */
+static int follow_wait(int watch, struct err *err)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+	for (;;) {
+		struct pollfd polled[] = {{.fd = watch, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+
+		if (poll(polled, ARRAY_SIZE(polled), -1) < 0 && errno != EINTR)
+			return err_errno(err, "poll");
+		if (polled[1].revents & (POLLERR | POLLHUP))
+			return 1;
+		if (!(polled[0].revents & POLLIN))
+			continue;
+		ssize_t length = read(watch, events, sizeof(events));
+
+		for (ssize_t at = 0; at < length;) {
+			const struct inotify_event *event = (const void *)(events + at);
+
+			/* the database and its log, not the index that readers touch too */
+			if (event->len && str_starts(event->name, "sallyport.db") && !strstr(event->name, "-shm"))
+				return 0;
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+}
+
+/* The rows of the first screen: found newest first, gathered because they are shown oldest first. */
+struct screen {
+	struct store_filter filter;
+	char (*ids)[ID_SIZE];
+	size_t count;
+};
+
+static int screen_each(void *arg, const struct store_execution *execution)
+{
+	struct screen *screen = arg;
+
+	screen->ids = xrealloc(screen->ids, screen->count + 1, sizeof(*screen->ids));
+	snprintf(screen->ids[screen->count++], ID_SIZE, "%s", execution->id);
+	return 0;
+}
+
+static int screen_show(struct view *view, const struct log_command *log, struct store *store, struct err *err)
+{
+	struct screen screen = {0};
+	int result;
+
+	cli_filter_to_store(&log->filter, &screen.filter);
+	screen.filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
+	screen.filter.newest_first = true;
+	result = store_execution_list(store, &screen.filter, screen_each, &screen, err);
+	for (size_t i = screen.count; i > 0 && !result; i--) {
+		struct store_execution execution = {0};
+
+		result = store_execution_find(store, screen.ids[i - 1], &execution, err);
+		if (!result) {
+			row_show(view, &execution);
+			known_add(view, &execution);
+		}
+		store_execution_clear(&execution);
+	}
+	free(screen.ids);
+	return result;
+}
+
+static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config, struct err *err)
+{
+	auto_close int watch = inotify_init1(IN_CLOEXEC);
+	int result;
+
+	if (watch < 0 || inotify_add_watch(watch, config->data_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
+		return err_errno(err, "watching %s", config->data_dir);
+	/* the watch stands before the first look: nothing falls between them */
+	result = screen_show(view, log, store, err);
+	if (result)
+		return result;
+	while (!(result = follow_look(view, store, &log->filter, err))) {
+		int64_t looked_us = clock_monotonic_us();
+
+		result = follow_wait(watch, err);
+		if (result)
+			return result < 0 ? result : CLI_OK;
+		int64_t early_us = looked_us + FOLLOW_EVERY_US - clock_monotonic_us();
+
+		if (early_us > 0)
+			poll(NULL, 0, (int)(early_us / 1000) + 1);
+	}
+	return result;
+}
+
+static int log_list(const struct log_command *log, struct view *view, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct store_filter filter;
+	int result = cli_open_store(&log->common, STORE_READ, &config, &store, err);
+
+	if (result)
+		return result;
+	if (log->follow) {
+		/* what is there already is known; what is recorded from now on, even before the first screen, is told once */
+		view->position_us = clock_now_us() - FOLLOW_OVERLAP_US;
+		result = recorded_since(view, store, &log->filter, known_add, err);
+		if (!result)
+			result = follow(view, log, store, &config, err);
+		return result;
+	}
+	cli_filter_to_store(&log->filter, &filter);
+	filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
+	filter.newest_first = true;
+	filter.running_too = true;
+	result = store_execution_list(store, &filter, plain_each, view, err);
+	if (!result && view->table)
+		cli_table_print(view->table, stdout);
+	return result;
+}
+
+static int log_run(void *options, struct err *err)
+{
+	const struct log_command *log = options;
+	auto_table struct cli_table *table = log->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
+	struct view view = {.table = table};
+	int result = log_list(log, &view, err);
+
+	free(view.known);
+	return result;
+}
+
+const struct cli_command cmd_log = {
+	.name = "log",
+	.summary = "Lists what ran, newest first",
+	.help = "--json prints one object a line. The ids that the table shows can be given to show and replay.\n\n"
+		"Examples:\n"
+		"  sallyport log --since 2h --verdict TO\n"
+		"  sallyport log --follow --json | jq -r .verdict\n\n"
+		"Exit codes: 0, also when nothing matches; 2 wrong usage; others see sallyport(1).\n",
+	.groups = log_groups,
+	.size = sizeof(struct log_command),
+	.run = log_run,
+};

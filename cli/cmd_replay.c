@@ -1,0 +1,269 @@
+/*
+ * cmd_replay.c - `sallyport replay`: runs recorded executions again on their stored inputs and says what comes out differently.
+ *
+ * The database is only read. Which executions: by id, or by the filters of `log`, or all. With -j N so many threads work on the list,
+ * each with a connection to the jailer (or a private jailer) of its own; the main thread prints the reports in the list's
+ * order as they become complete. A report is complete in memory before it is printed, so the threads share nothing but the index
+ * of the next execution and the finished reports.
+ *
+ * A lost jailer costs the run under way (REPLAY_FAILED); the thread connects again for the next one.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "../lib/util.h"
+#include "replay.h"
+
+#define JOBS_MAX 64
+
+struct replay_options {
+	struct cli_common common;
+	struct cli_filter filter;
+	bool all, quiet;
+	int64_t jobs;
+};
+
+static const struct cli_option replay_options_table[] = {
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = offsetof(struct replay_options, all), .help = "everything that was recorded"},
+	{.name = "jobs",
+	 .letter = 'j',
+	 .type = CLI_INT,
+	 .offset = offsetof(struct replay_options, jobs),
+	 .min = 1,
+	 .max = JOBS_MAX,
+	 .value = "N",
+	 .help = "so many at a time (default 1)"},
+	{.name = "quiet", .letter = 'q', .type = CLI_FLAG, .offset = offsetof(struct replay_options, quiet), .help = "leave out what is identical"},
+	{0},
+};
+static const struct cli_group replay_groups[] = {
+	{replay_options_table, 0},
+	{cli_filter_options, offsetof(struct replay_options, filter)},
+	{0},
+};
+
+struct work {
+	const struct config *config;
+	struct store *store;
+	char (*ids)[ID_SIZE];
+	size_t count;
+
+	pthread_mutex_t lock; /* for the rest */
+	pthread_cond_t more;
+	size_t next;
+	struct replay_report *reports; /* by index */
+	bool *ready;
+};
+
+/* --- which --------------------------------------------------------------------------------------------------------------------------- */
+
+static void add_id(struct work *work, const char *id)
+{
+	work->ids = xrealloc(work->ids, work->count + 1, sizeof(*work->ids));
+	snprintf(work->ids[work->count++], ID_SIZE, "%s", id);
+}
+
+static int add_listed(void *arg, const struct store_execution *execution)
+{
+	add_id(arg, execution->id);
+	return 0;
+}
+
+static int choose(struct work *work, const struct replay_options *options, struct err *err)
+{
+	const bool filtered = !cli_filter_empty(&options->filter);
+	struct store_filter filter;
+
+	if ((options->common.n_args > 0) + options->all + filtered == 0)
+		return err_set(err, ERR_INVALID, "which executions? Give ids, filters, or --all (see sallyport replay --help)");
+	if (options->common.n_args > 0 && (options->all || filtered))
+		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
+	for (size_t i = 0; i < options->common.n_args; i++) {
+		struct store_execution execution = {0};
+		int result = store_execution_find(work->store, options->common.args[i], &execution, err);
+
+		if (result < 0)
+			return result;
+		add_id(work, execution.id);
+		store_execution_clear(&execution);
+	}
+	if (options->common.n_args > 0)
+		return 0;
+	cli_filter_to_store(&options->filter, &filter);
+	return store_execution_list(work->store, &filter, add_listed, work, err);
+}
+
+/* --- one of them --------------------------------------------------------------------------------------------------------------------- */
+
+static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution, struct replay_report *report,
+		      struct err *err)
+{
+	struct job_replay now;
+	int result = 0;
+
+	if (!*client)
+		result = cli_open_jailer(work->config, client, err);
+	if (result < 0 || (result = job_replay(work->config, work->store, *client, execution, &now, err)) < 0)
+		return result;
+	if (now.jail.verdict == JAIL_XX)
+		result = err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now.jail.message);
+	else
+		result = replay_compare(work->store, execution, &now, report, err);
+	job_replay_clear(&now);
+	return result;
+}
+
+static void report_on(struct work *work, struct jail_client **client, const char *id, struct replay_report *report)
+{
+	struct store_execution execution = {0};
+	struct err err = ERR_INIT;
+
+	snprintf(report->id, sizeof(report->id), "%s", id);
+	if (store_execution_find(work->store, id, &execution, &err) < 0) {
+		report->outcome = REPLAY_FAILED;
+		report->reason = xstrdup(err.text);
+		return;
+	}
+	snprintf(report->language, sizeof(report->language), "%s", execution.language);
+	report->reason = replay_incomparable(&execution);
+	report->outcome = report->reason ? REPLAY_INCOMPARABLE : REPLAY_IDENTICAL;
+	if (!report->reason && replay_one(work, client, &execution, report, &err) < 0) {
+		report->outcome = REPLAY_FAILED;
+		report->reason = xstrdup(err.text);
+		jail_client_free(*client);
+		*client = NULL;
+	}
+	store_execution_clear(&execution);
+}
+
+static void *worker(void *arg)
+{
+	struct work *work = arg;
+	struct jail_client *client = NULL;
+
+	pthread_mutex_lock(&work->lock);
+	while (work->next < work->count) {
+		size_t i = work->next++;
+
+		pthread_mutex_unlock(&work->lock);
+		report_on(work, &client, work->ids[i], &work->reports[i]);
+		pthread_mutex_lock(&work->lock);
+		work->ready[i] = true;
+		pthread_cond_signal(&work->more);
+	}
+	pthread_mutex_unlock(&work->lock);
+	jail_client_free(client);
+	return NULL;
+}
+
+/* --- all of them ----------------------------------------------------------------------------------------------------------------------- */
+
+static void print_report(const struct replay_options *options, struct replay_report *report)
+{
+	if (options->quiet && report->outcome == REPLAY_IDENTICAL)
+		return;
+	if (options->common.json) {
+		auto_json struct json_object *object = replay_report_json(report);
+
+		cli_print_json(stdout, object, false);
+	} else {
+		replay_report_print(stdout, report);
+	}
+	fflush(stdout);
+}
+
+static void print_reports(struct work *work, const struct replay_options *options, size_t counts[REPLAY_OUTCOMES])
+{
+	struct cli_progress progress;
+
+	cli_progress_start(&progress, "replay", (int64_t)work->count);
+	for (size_t i = 0; i < work->count; i++) {
+		pthread_mutex_lock(&work->lock);
+		while (!work->ready[i])
+			pthread_cond_wait(&work->more, &work->lock);
+		pthread_mutex_unlock(&work->lock);
+		cli_progress_hide(&progress);
+		counts[work->reports[i].outcome]++;
+		print_report(options, &work->reports[i]);
+		replay_report_clear(&work->reports[i]);
+		cli_progress_step(&progress, (int64_t)i + 1);
+	}
+	cli_progress_hide(&progress);
+}
+
+static void print_summary(const struct replay_options *options, const size_t counts[REPLAY_OUTCOMES])
+{
+	auto_json struct json_object *object = NULL;
+
+	if (!options->common.json) {
+		printf("%zu identical, %zu differ, %zu not comparable", counts[REPLAY_IDENTICAL], counts[REPLAY_DIFFERENT],
+		       counts[REPLAY_INCOMPARABLE]);
+		printf(counts[REPLAY_FAILED] > 0 ? ", %zu failed\n" : "\n", counts[REPLAY_FAILED]);
+		return;
+	}
+	object = json_object_new_object();
+	json_add_int(object, "identical", (int64_t)counts[REPLAY_IDENTICAL]);
+	json_add_int(object, "different", (int64_t)counts[REPLAY_DIFFERENT]);
+	json_add_int(object, "not_comparable", (int64_t)counts[REPLAY_INCOMPARABLE]);
+	json_add_int(object, "failed", (int64_t)counts[REPLAY_FAILED]);
+	cli_print_json(stdout, object, false);
+}
+
+static int replay_all(struct work *work, const struct replay_options *options, struct err *err)
+{
+	size_t counts[REPLAY_OUTCOMES] = {0}, n_threads = MIN((size_t)MAX(options->jobs, 1), work->count), started = 0;
+	pthread_t threads[JOBS_MAX];
+
+	work->reports = xcalloc(work->count + 1, sizeof(*work->reports));
+	work->ready = xcalloc(work->count + 1, sizeof(*work->ready));
+	while (started < n_threads && pthread_create(&threads[started], NULL, worker, work) == 0)
+		started++;
+	if (started == 0 && n_threads > 0)
+		return err_set(err, ERR_SYSTEM, "cannot start a thread");
+	print_reports(work, options, counts);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	print_summary(options, counts);
+	if (counts[REPLAY_FAILED] > 0)
+		return CLI_FAILED;
+	return counts[REPLAY_DIFFERENT] > 0 ? CLI_DIFFERENT : CLI_OK;
+}
+
+static int replay_run(void *arg, struct err *err)
+{
+	const struct replay_options *options = arg;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+	int result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
+
+	if (result < 0)
+		return result;
+	work.config = &config;
+	work.store = store;
+	result = choose(&work, options, err);
+	if (result == 0)
+		result = replay_all(&work, options, err);
+	free(work.ids);
+	free(work.reports);
+	free(work.ready);
+	return result;
+}
+
+const struct cli_command cmd_replay = {
+	.name = "replay",
+	.summary = "Runs recorded executions again and says what differs",
+	.arguments = "[ID]…",
+	.help = "Verdict, exit code, signal, both streams and the files made are compared. Of runs that were ended for their time, memory or\n"
+		"output, the verdict and the common beginning of the streams are. Not comparable are runs that were cancelled, interrupted or\n"
+		"given secrets (which are never stored). Nothing is recorded; --json prints one object a line and the sums last.\n\n"
+		"Examples:\n"
+		"  sallyport replay 019bf2\n"
+		"  sallyport replay --all -j 2\n"
+		"  sallyport replay --language python --since 2d --quiet\n\n"
+		"Exit codes: 0 identical; 1 something differs; 2 the command line is wrong; 3 the sandbox or the store failed.\n",
+	.groups = replay_groups,
+	.size = sizeof(struct replay_options),
+	.max_args = SIZE_MAX,
+	.run = replay_run,
+};

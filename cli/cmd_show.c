@@ -1,0 +1,331 @@
+/*
+ * cmd_show.c - `sallyport show ID`: everything about one execution.
+ *
+ * --code, --stdout, --stderr give the exact bytes of one part when they go to a pipe or a file. On a terminal everything is made
+ * printable line by line, because the bytes were chosen by whoever wrote the program. The readable form cuts long texts and says how
+ * to get the rest.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "cli.h"
+
+#define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
+
+struct show {
+	struct cli_common common;
+	bool code, out, error, files;
+};
+
+static const struct cli_option show_options[] = {
+	{.name = "code", .type = CLI_FLAG, .offset = offsetof(struct show, code), .help = "only the program, as it was"},
+	{.name = "stdout", .type = CLI_FLAG, .offset = offsetof(struct show, out), .help = "only its standard output, byte by byte"},
+	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error), .help = "only its standard error"},
+	{.name = "files", .type = CLI_FLAG, .offset = offsetof(struct show, files), .help = "only the files before and after"},
+	{0},
+};
+static const struct cli_group show_groups[] = {{show_options, 0}, {0}};
+
+/* Lines stay lines and tabs stay tabs, everything else that is not printable becomes \xNN. */
+static void print_text(const char *data, size_t length)
+{
+	const char *end = data + length;
+
+	while (data < end) {
+		const char *stop = data;
+
+		while (stop < end && *stop != '\n' && *stop != '\t')
+			stop++;
+		cli_print_safe(stdout, data, (size_t)(stop - data));
+		if (stop < end)
+			putchar(*stop++);
+		data = stop;
+	}
+}
+
+static int show_raw(struct store *store, const struct store_text *text, struct err *err)
+{
+	auto_free char *data = NULL;
+	size_t length = 0;
+	int result = store_text_read(store, text, &data, &length, err);
+
+	if (result)
+		return result;
+	if (!isatty(STDOUT_FILENO)) {
+		fwrite(data, 1, length, stdout);
+		return CLI_OK;
+	}
+	print_text(data, length);
+	if (length && data[length - 1] != '\n')
+		putchar('\n');
+	return CLI_OK;
+}
+
+static void heading(const char *title)
+{
+	printf("\n%s%s%s\n", cli_colour_on(stdout, CLI_BOLD), title, cli_colour_off(stdout));
+}
+
+static int section(struct store *store, const struct store_text *text, const char *title, const char *option, bool cut_by_limit,
+		   struct err *err)
+{
+	auto_free char *data = NULL;
+	size_t length = 0;
+	int result;
+
+	if (!text->length)
+		return 0;
+	result = store_text_read(store, text, &data, &length, err);
+	if (result)
+		return err_wrap(err, "%s", title);
+	heading(title);
+	print_text(data, MIN(length, (size_t)SHOWN_MAX));
+	if (data[MIN(length, (size_t)SHOWN_MAX) - 1] != '\n')
+		putchar('\n');
+	if (length > SHOWN_MAX)
+		printf("… %zu bytes in all%s%s%s\n", length, *option ? ": sallyport show --" : "", option, *option ? " prints them" : "");
+	if (cut_by_limit)
+		puts("… cut at the limit of the record");
+	return 0;
+}
+
+static void line(const char *label, const char *value)
+{
+	if (!value || !*value)
+		return;
+	printf("%-14s", label);
+	cli_print_safe(stdout, value, strlen(value));
+	putchar('\n');
+}
+
+static void line_time(const char *label, int64_t us)
+{
+	char text[CLI_TEXT_SIZE];
+
+	if (!us)
+		return;
+	cli_text_time(us, text);
+	line(label, text);
+}
+
+static void line_usage(const char *label, const struct store_usage *usage)
+{
+	char wall[CLI_TEXT_SIZE], user[CLI_TEXT_SIZE], system[CLI_TEXT_SIZE], memory[CLI_TEXT_SIZE];
+
+	if (!usage->wall_us)
+		return;
+	cli_text_duration(usage->wall_us, wall);
+	cli_text_duration(usage->cpu_user_us, user);
+	cli_text_duration(usage->cpu_system_us, system);
+	cli_text_bytes(usage->memory_peak_bytes, memory);
+	printf("%-14s%s wall, %s + %s CPU, %s memory\n", label, wall, user, system, memory);
+}
+
+static void show_outcome(const struct store_execution *e)
+{
+	char setup[CLI_TEXT_SIZE];
+
+	printf("%-14s%s%s%s  ", "verdict", cli_colour_on(stdout, cli_verdict_colour(e->verdict)), e->verdict, cli_colour_off(stdout));
+	cli_print_safe(stdout, e->message, strlen(e->message));
+	putchar('\n');
+	if (e->exit_code >= 0)
+		printf("%-14s%d\n", "exit code", e->exit_code);
+	if (e->signal)
+		printf("%-14s%d (%s)\n", "signal", e->signal, sigabbrev_np(e->signal) ? sigabbrev_np(e->signal) : "?");
+	line_usage("compile", &e->compile);
+	line_usage("run", &e->run);
+	cli_text_duration(e->setup_us, setup);
+	printf("%-14s%s, %s\n", "set-up", setup, e->warm ? "warm" : "cold");
+	line("details", e->result_json);
+}
+
+static void show_facts(const struct store_execution *e)
+{
+	static const char *const states[] = {[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
+
+	line("id", e->id);
+	line("state", states[e->state]);
+	line("owner", e->owner);
+	line("token", e->token_id);
+	line("session", e->session_id);
+	line("conversation", e->conversation);
+	line_time("asked", e->created_us);
+	line_time("recorded", e->finished_us);
+	line("language", e->language);
+	line("interpreter", e->fingerprint);
+	line("arguments", e->args_json && !streq(e->args_json, "[]") ? e->args_json : NULL);
+	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
+	line("limits", e->limits_json);
+	line("network", e->network ? "yes" : NULL);
+	if (e->state == STORE_FINISHED)
+		show_outcome(e);
+	else if (e->state == STORE_INTERRUPTED)
+		line("message", *e->message ? e->message : "the server ended while it ran");
+}
+
+struct files {
+	struct cli_table *table;    /* or */
+	struct json_object *list;
+};
+
+static int file_each(void *arg, const struct store_execution_file *f)
+{
+	struct files *files = arg;
+	const char *change = f->phase == STORE_BEFORE ? "before" : f->change;
+	char name[JAIL_NAME_MAX + 1], mode[8], size[24];
+
+	snprintf(mode, sizeof(mode), "%04o", f->file.mode & 0777);
+	if (files->list) {
+		struct json_object *object = json_object_new_object();
+
+		json_add_bytes(object, "name", f->file.name, f->file.name_length);
+		json_add_string(object, "phase", f->phase == STORE_BEFORE ? "before" : "after");
+		json_add_string(object, "change", *f->change ? f->change : NULL);
+		json_add_int(object, "size", f->file.size);
+		json_add_string(object, "mode", mode);
+		json_add_string(object, "sha256", *f->file.blob ? f->file.blob : NULL);
+		json_add_string(object, "media_type", *f->file.media_type ? f->file.media_type : NULL);
+		if (*f->reason)
+			json_add_string(object, "reason", f->reason);
+		json_object_array_add(files->list, object);
+		return 0;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)MIN(f->file.name_length, sizeof(name) - 1), f->file.name);
+	snprintf(size, sizeof(size), "%lld", (long long)f->file.size);
+	cli_table_cell(files->table, change, f->phase == STORE_BEFORE ? CLI_DIM : CLI_GREEN);
+	cli_table_cell(files->table, mode, CLI_PLAIN);
+	cli_table_cell(files->table, size, CLI_PLAIN);
+	cli_table_cell(files->table, *f->file.blob ? f->file.blob : f->reason, CLI_DIM);
+	cli_table_cell(files->table, name, CLI_PLAIN);
+	return 0;
+}
+
+static int files_list(struct store *store, const char *id, struct files *files, struct err *err)
+{
+	int result = store_execution_files(store, id, STORE_BEFORE, file_each, files, err);
+
+	return result ? result : store_execution_files(store, id, STORE_AFTER, file_each, files, err);
+}
+
+static int show_files(struct store *store, const char *id, bool titled, struct err *err)
+{
+	static const struct cli_column columns[] = {
+		{"CHANGE", false, 7, 0}, {"MODE", false, 4, 0}, {"SIZE", true, 8, 0}, {"SHA-256", false, 7, 64}, {"NAME", false, 4, 0}};
+	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
+	struct files files = {.table = table};
+	int result = files_list(store, id, &files, err);
+
+	if (result)
+		return result;
+	if (titled && cli_table_rows(table))
+		heading("files");
+	if (!titled || cli_table_rows(table))
+		cli_table_print(table, stdout);
+	return 0;
+}
+
+static int add_text(struct store *store, struct json_object *object, const char *key, const struct store_text *text, struct err *err)
+{
+	auto_free char *data = NULL;
+	size_t length = 0;
+	int result;
+
+	if (!text->length && !text->data && !*text->blob) {
+		json_add_string(object, key, NULL);
+		return 0;
+	}
+	result = store_text_read(store, text, &data, &length, err);
+	if (result)
+		return err_wrap(err, "%s", key);
+	json_add_bytes(object, key, data, length);
+	return 0;
+}
+
+static int show_json(struct store *store, const struct store_execution *e, struct err *err)
+{
+	auto_json struct json_object *object = cli_execution_json(e);
+	auto_json struct json_object *list = json_object_new_array();
+	struct files files = {.list = list};
+	int result = add_text(store, object, "code_text", &e->code, err);
+
+	if (!result)
+		result = add_text(store, object, "stdin_text", &e->stdin_text, err);
+	if (!result)
+		result = add_text(store, object, "stdout_text", &e->stdout_text, err);
+	if (!result)
+		result = add_text(store, object, "stderr_text", &e->stderr_text, err);
+	if (!result)
+		result = files_list(store, e->id, &files, err);
+	if (result)
+		return result;
+	json_add(object, "files", steal(&list));
+	cli_print_json(stdout, object, true);
+	return CLI_OK;
+}
+
+static int show_all(struct store *store, const struct store_execution *e, struct err *err)
+{
+	int result;
+
+	show_facts(e);
+	result = section(store, &e->code, "code", "code", false, err);
+	if (!result)
+		result = section(store, &e->stdin_text, "stdin", "", false, err);
+	if (!result)
+		result = section(store, &e->stdout_text, "stdout", "stdout", e->stdout_truncated, err);
+	if (!result)
+		result = section(store, &e->stderr_text, "stderr", "stderr", e->stderr_truncated, err);
+	return result ? result : show_files(store, e->id, true, err);
+}
+
+static int show_one(const struct show *show, struct store *store, const struct store_execution *e, struct err *err)
+{
+	if (show->code)
+		return show_raw(store, &e->code, err);
+	if (show->out)
+		return show_raw(store, &e->stdout_text, err);
+	if (show->error)
+		return show_raw(store, &e->stderr_text, err);
+	if (show->common.json)
+		return show_json(store, e, err);
+	if (show->files)
+		return show_files(store, e->id, false, err);
+	return show_all(store, e, err);
+}
+
+static int show_run(void *options, struct err *err)
+{
+	const struct show *show = options;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct store_execution execution = {0};
+	int result;
+
+	if (show->code + show->out + show->error + show->files > 1)
+		return err_set(err, ERR_INVALID, "only one of --code, --stdout, --stderr and --files at a time");
+	result = cli_open_store(&show->common, STORE_READ, &config, &store, err);
+	if (!result)
+		result = store_execution_find(store, show->common.args[0], &execution, err);
+	if (!result)
+		result = show_one(show, store, &execution, err);
+	store_execution_clear(&execution);
+	return result;
+}
+
+const struct cli_command cmd_show = {
+	.name = "show",
+	.summary = "Shows everything about one execution",
+	.arguments = "ID",
+	.help = "ID may be the beginning of an id, as long as only one has it. What goes to a terminal is made printable; into a pipe or\n"
+		"file go the exact bytes.\n\n"
+		"Examples:\n"
+		"  sallyport show 019a5c3e-71f2-7\n"
+		"  sallyport show --stdout 019a5c3e-71f2-7 >out.bin\n\n"
+		"Exit codes: 0; 2 wrong usage; 3 no such execution; 5 several begin so; others see sallyport(1).\n",
+	.groups = show_groups,
+	.size = sizeof(struct show),
+	.min_args = 1,
+	.max_args = 1,
+	.run = show_run,
+};

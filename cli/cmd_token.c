@@ -1,0 +1,222 @@
+/* cmd_token.c - `sallyport token add|list|revoke`: who may call the gateway. Only hashes are stored: a token is shown once. */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/utf8.h"
+#include "../lib/util.h"
+#include "cli.h"
+
+struct token {
+	struct cli_common common;
+	const char *owner, *name;
+};
+
+static const struct cli_option token_options[] = {
+	{.name = "owner",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, owner),
+	 .value = "OWNER",
+	 .help = "add: whose it is: letters a-z, digits and -; tokens of one owner share its conversations"},
+	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME", .help = "add: what you call it"},
+	{0},
+};
+static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
+
+static struct json_object *token_json(const struct store_token *token)
+{
+	struct json_object *object = json_object_new_object();
+	const struct {
+		const char *key;
+		int64_t us;
+	} times[] = {{"created", token->created_us}, {"used", token->used_us}, {"revoked", token->revoked_us}};
+
+	json_add_string(object, "id", token->id);
+	json_add_string(object, "owner", token->owner);
+	json_add_string(object, "name", token->name);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		char text[CLOCK_TEXT_SIZE];
+
+		if (times[i].us)
+			clock_text(times[i].us, text);
+		json_add_string(object, times[i].key, times[i].us ? text : NULL);
+	}
+	return object;
+}
+
+/* 1 to 63 bytes of UTF-8 that a list can show: no control characters. */
+static int name_check(const char *name, struct err *err)
+{
+	size_t length = strlen(name);
+	auto_buf struct buf printable;
+
+	buf_init(&printable, 8 * sizeof(((struct store_token *)NULL)->name));
+	utf8_printable(&printable, name, length);
+	if (length >= sizeof(((struct store_token *)NULL)->name))
+		return err_set(err, ERR_INVALID, "--name: at most %zu bytes", sizeof(((struct store_token *)NULL)->name) - 1);
+	if (printable.length != length || memcmp(printable.data, name, length) != 0)
+		return err_set(err, ERR_INVALID, "--name '%s': must be UTF-8 without control characters", printable.data);
+	return 0;
+}
+
+/* The store, made if this is the first command that ever touched it. Root must not make it for another user. */
+static int open_or_make(const struct cli_common *common, struct config *config, struct store **ret, struct err *err)
+{
+	struct stat status;
+	int result = cli_open_store(common, STORE_WRITE, config, ret, err);
+
+	if (result != -ERR_NOT_FOUND)
+		return result;
+	result = config_load(common->config, config, err);
+	if (result)
+		return result;
+	if (!config->path)
+		return err_set(err, ERR_NOT_FOUND, "no database in %s: name the configuration with --config or SALLYPORT_CONFIG",
+			       config->data_dir);
+	if (!stat(config->data_dir, &status) && status.st_uid != geteuid())
+		return err_set(err, ERR_DENIED, "%s belongs to user %u: make its first token as that user (sudo -u '#%u' sallyport token add …)",
+			       config->data_dir, status.st_uid, status.st_uid);
+	return store_open(config->data_dir, STORE_SERVE, ret, err);
+}
+
+static int token_add(const struct token *options, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct store_token token;
+	char text[STORE_TOKEN_TEXT];
+	int result = 0;
+
+	if (!options->owner)
+		return err_set(err, ERR_INVALID, "token add wants --owner OWNER");
+	if (options->common.n_args > 1)
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help", options->common.args[1]);
+	if (options->name)
+		result = name_check(options->name, err);
+	if (!result)
+		result = open_or_make(&options->common, &config, &store, err);
+	if (!result)
+		result = store_token_add(store, options->owner, options->name ? options->name : "", text, &token, err);
+	if (result)
+		return result;
+	if (options->common.json) {
+		auto_json struct json_object *object = token_json(&token);
+
+		json_add_string(object, "token", text);
+		cli_print_json(stdout, object, true);
+		return CLI_OK;
+	}
+	puts(text);
+	if (isatty(STDERR_FILENO))
+		fputs("sallyport: this is shown once: only its hash is stored\n", stderr);
+	return CLI_OK;
+}
+
+struct listing {
+	struct cli_table *table; /* NULL: JSON lines */
+};
+
+static void time_cell(struct cli_table *table, int64_t us)
+{
+	char text[CLI_TEXT_SIZE] = "never";
+
+	if (us)
+		cli_text_time(us, text);
+	cli_table_cell(table, text, us ? CLI_PLAIN : CLI_DIM);
+}
+
+static int list_each(void *arg, const struct store_token *token)
+{
+	struct cli_table *table = ((struct listing *)arg)->table;
+	auto_json struct json_object *object = NULL;
+
+	if (!table) {
+		object = token_json(token);
+		cli_print_json(stdout, object, false);
+		return 0;
+	}
+	cli_table_cell(table, token->id, token->revoked_us ? CLI_DIM : CLI_PLAIN);
+	cli_table_cell(table, token->owner, CLI_PLAIN);
+	time_cell(table, token->created_us);
+	time_cell(table, token->used_us);
+	cli_table_cell(table, token->revoked_us ? "revoked" : "valid", token->revoked_us ? CLI_RED : CLI_GREEN);
+	cli_table_cell(table, token->name, CLI_PLAIN);
+	return 0;
+}
+
+static int token_list(const struct token *options, struct err *err)
+{
+	static const struct cli_column columns[] = {{"ID", false, 36, 0},    {"OWNER", false, 5, 0}, {"CREATED", false, 19, 0},
+						    {"USED", false, 19, 0}, {"STATE", false, 7, 0}, {"NAME", false, 4, 0}};
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
+	struct listing listing = {table};
+	int result;
+
+	if (options->common.n_args > 1)
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help", options->common.args[1]);
+	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
+	if (!result)
+		result = store_token_list(store, list_each, &listing, err);
+	if (!result && table)
+		cli_table_print(table, stdout);
+	return result;
+}
+
+static int token_revoke(const struct token *options, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	auto_json struct json_object *object = NULL;
+	struct store_token token;
+	int result;
+
+	if (options->common.n_args != 2)
+		return err_set(err, ERR_INVALID, "token revoke wants one ID: see sallyport token list");
+	result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
+	if (!result)
+		result = store_token_revoke(store, options->common.args[1], &token, err);
+	if (result)
+		return result;
+	object = token_json(&token);
+	if (options->common.json)
+		cli_print_json(stdout, object, true);
+	else
+		printf("revoked %s of %s\n", token.id, token.owner);
+	return CLI_OK;
+}
+
+static int token_run(void *arg, struct err *err)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const struct token *options, struct err *err);
+	} verbs[] = {{"add", token_add}, {"list", token_list}, {"revoke", token_revoke}};
+	const struct token *options = arg;
+
+	if (!streq(options->common.args[0], "add") && (options->owner || options->name))
+		return err_set(err, ERR_INVALID, "--owner and --name belong to token add");
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (streq(verbs[i].name, options->common.args[0]))
+			return verbs[i].run(options, err);
+	}
+	return err_set(err, ERR_INVALID, "token %s: there are add, list and revoke", options->common.args[0]);
+}
+
+const struct cli_command cmd_token = {
+	.name = "token",
+	.summary = "Adds, lists and revokes the tokens of clients",
+	.arguments = "add|list|revoke [ID]",
+	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and works at once.\n\n"
+		"Examples:\n"
+		"  sallyport token add --owner alice --name laptop\n"
+		"  sallyport token list\n"
+		"  sallyport token revoke 0193\n\n"
+		"Exit codes: 0; 2 wrong usage or owner; 3 no such token; others see sallyport(1).\n",
+	.groups = token_groups,
+	.size = sizeof(struct token),
+	.min_args = 1,
+	.max_args = 2,
+	.run = token_run,
+};

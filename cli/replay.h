@@ -1,0 +1,38 @@
+/* replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c and replay_compare.c. */
+#pragma once
+
+#include <stdio.h>
+
+#include "../lib/job.h"
+#include "cli.h"
+
+enum replay_outcome {
+	REPLAY_IDENTICAL,
+	REPLAY_DIFFERENT,
+	REPLAY_INCOMPARABLE, /* it cannot be the same run again; `reason` says why */
+	REPLAY_FAILED,       /* the sandbox or the store failed; nothing can be said */
+	REPLAY_OUTCOMES
+};
+
+struct replay_difference {
+	char *what;           /* "stdout", "file \"chart.png\"" */
+	size_t line;          /* of a stream: the first that differs; 0: the whole is compared */
+	char *recorded, *now; /* printable */
+};
+
+struct replay_report {
+	char id[ID_SIZE];
+	char language[32];
+	enum replay_outcome outcome;
+	char *reason; /* INCOMPARABLE, FAILED */
+	struct replay_difference *differences;
+	size_t n_differences;
+};
+void replay_report_clear(struct replay_report *report);
+/* Why it makes no sense to run this one again; NULL: it does. The caller's. */
+char *replay_incomparable(const struct store_execution *execution);
+/* Fills differences and outcome. An error is the store's. */
+int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now, struct replay_report *report,
+		   struct err *err);
+void replay_report_print(FILE *out, const struct replay_report *report);
+struct json_object *replay_report_json(const struct replay_report *report);
