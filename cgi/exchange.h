@@ -1,0 +1,13 @@
+/*
+ * exchange.h - one HTTP request on its way to its reply, after the token was checked.
+ */
+#pragma once
+
+#include "http.h"
+
+struct exchange {
+	struct server *server;
+	const struct request *request;
+	struct reply *reply;
+	struct store_token token; /* whose request it is; empty where a route needs none */
+};

@@ -1,0 +1,281 @@
+/*
+ * fcgi.c - see fcgi.h; the only file that knows libfcgi.
+ *
+ * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART; FCGI_FAIL_ACCEPT_ON_INTR
+ * makes libfcgi give up then). A signal that arrives just before accept is lost, so the stopper repeats it until nobody waits any more.
+ * shutdown(2) on the socket would need no repeating, but would end the socket for a supervisor that holds it too.
+ *
+ * Connections are not kept (keep_conn off in nginx): a kept one binds a thread to one nginx worker.
+ */
+#include "fcgi.h"
+
+#include <errno.h>
+#include <fcgiapp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "http.h"
+
+#define WAKE_SIGNAL   SIGUSR2
+#define WAKE_EVERY_MS 20
+#define ACCEPT_PAUSE_MS 100
+#define CHUNK         4096
+#define FILE_CHUNK    (64 * 1024)
+
+struct fcgi_pool {
+	struct server *server;
+	int listen_fd, spare;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int threads, waiting;
+	bool stopping;
+	struct worker *workers; /* list of all threads */
+};
+struct worker {
+	struct worker *next;
+	struct fcgi_pool *pool;
+	pthread_t thread;
+	bool waiting; /* in accept */
+};
+
+static int read_body(void *arg, struct buf *body, struct err *err)
+{
+	FCGX_Stream *in = arg;
+	char chunk[CHUNK];
+	int n;
+
+	while (!body->overflow && (n = FCGX_GetStr(chunk, sizeof(chunk), in)) > 0)
+		buf_add(body, chunk, (size_t)n);
+	if (FCGX_GetError(in) != 0)
+		return err_set(err, ERR_INVALID, "Bad Request: the body did not arrive whole");
+	return 0;
+}
+
+static void send_file(FCGX_Stream *out, int fd, int64_t length)
+{
+	auto_free char *chunk = xmalloc(FILE_CHUNK);
+	int64_t offset = 0;
+
+	while (offset < length) {
+		ssize_t n = pread(fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, length - offset), offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* Too short: the web server sees fewer bytes than Content-Length and tells the client that it failed. */
+		if (n <= 0 || FCGX_PutStr(chunk, (int)n, out) < 0)
+			return;
+		offset += n;
+	}
+}
+
+static void send_reply(FCGX_Request *fcgi, struct reply *reply)
+{
+	auto_buf struct buf head;
+
+	if (reply->gone)
+		return;
+	buf_init(&head, 2 * HTTP_HEADER_MAX);
+	reply_print_head(reply, &head);
+	FCGX_PutStr(head.data, (int)head.length, fcgi->out);
+	if (reply->head)
+		return;
+	if (reply->file_fd >= 0)
+		send_file(fcgi->out, reply->file_fd, reply->file_length);
+	else if (reply->body.length > 0)
+		FCGX_PutStr(reply->body.data, (int)reply->body.length, fcgi->out);
+}
+
+static void serve_one(struct server *server, FCGX_Request *fcgi)
+{
+	const struct request request = {
+		.params = (const char *const *)fcgi->envp,
+		.read_body = read_body,
+		.arg = fcgi->in,
+		.hangup_fd = fcgi->ipcFd,
+	};
+	auto_reply struct reply reply;
+
+	reply_init(&reply);
+	http_handle(server, &request, &reply);
+	send_reply(fcgi, &reply);
+}
+
+static int spawn(struct fcgi_pool *pool, struct err *err);
+
+/* Before and after accept; both under the lock. False: this thread is not needed any more. */
+static bool begin_waiting(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+
+	if (pool->stopping || pool->waiting >= pool->spare)
+		return false;
+	worker->waiting = true;
+	pool->waiting++;
+	return true;
+}
+
+static void end_waiting(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+	struct err err = ERR_INIT;
+
+	worker->waiting = false;
+	pool->waiting--;
+	pthread_cond_broadcast(&pool->changed);
+	if (!pool->stopping && pool->waiting == 0 && pool->threads < FCGI_THREADS_MAX && spawn(pool, &err) < 0)
+		log_event(LOG_WARN, "no thread to accept with", "error", err.text, NULL);
+}
+
+static void leave(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+
+	for (struct worker **p = &pool->workers; *p; p = &(*p)->next) {
+		if (*p == worker) {
+			*p = worker->next;
+			break;
+		}
+	}
+	pool->threads--;
+	pthread_cond_broadcast(&pool->changed);
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	struct fcgi_pool *pool = worker->pool;
+	FCGX_Request fcgi;
+
+	FCGX_InitRequest(&fcgi, pool->listen_fd, FCGI_FAIL_ACCEPT_ON_INTR);
+	pthread_mutex_lock(&pool->lock);
+	while (begin_waiting(worker)) {
+		pthread_mutex_unlock(&pool->lock);
+		int result = FCGX_Accept_r(&fcgi);
+
+		pthread_mutex_lock(&pool->lock);
+		end_waiting(worker);
+		bool stopping = pool->stopping;
+
+		pthread_mutex_unlock(&pool->lock);
+		if (result == 0) {
+			serve_one(pool->server, &fcgi);
+			FCGX_Finish_r(&fcgi);
+		} else if (!stopping && result != -EINTR) {
+			log_event(LOG_WARN, "accept failed", "error", strerror(result < 0 ? -result : errno), NULL);
+			poll(NULL, 0, ACCEPT_PAUSE_MS); /* out of descriptors, say: no busy loop */
+		}
+		pthread_mutex_lock(&pool->lock);
+	}
+	FCGX_Free(&fcgi, 1);
+	leave(worker);
+	pthread_mutex_unlock(&pool->lock);
+	free(worker);
+	return NULL;
+}
+
+/* Under the lock. */
+static int spawn(struct fcgi_pool *pool, struct err *err)
+{
+	struct worker *worker = xcalloc(1, sizeof(*worker));
+	pthread_attr_t attributes;
+
+	worker->pool = pool;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	int result = pthread_create(&worker->thread, &attributes, work, worker);
+
+	pthread_attr_destroy(&attributes);
+	if (result != 0) {
+		free(worker);
+		errno = result;
+		return err_errno(err, "starting a thread");
+	}
+	worker->next = pool->workers;
+	pool->workers = worker;
+	pool->threads++;
+	return 0;
+}
+
+static void woken(int signal_number)
+{
+	(void)signal_number;
+}
+
+int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi_pool **ret, struct err *err)
+{
+	struct fcgi_pool *pool = xcalloc(1, sizeof(*pool));
+	const struct sigaction action = {.sa_handler = woken};
+	int result = 0;
+
+	sigaction(WAKE_SIGNAL, &action, NULL);
+	FCGX_Init();
+	*pool = (struct fcgi_pool){.server = server, .listen_fd = listen_fd, .spare = spare};
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	pthread_mutex_lock(&pool->lock);
+	for (int i = 0; i < spare && result == 0; i++)
+		result = spawn(pool, err);
+	pthread_mutex_unlock(&pool->lock);
+	if (result < 0) {
+		fcgi_pool_stop_accepting(pool);
+		fcgi_pool_finish(pool, 1);
+		return result;
+	}
+	*ret = pool;
+	return 0;
+}
+
+static struct timespec after_ms(int64_t ms)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	time.tv_sec += ms / 1000;
+	time.tv_nsec += ms % 1000 * 1000000;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000000000;
+	}
+	return time;
+}
+
+void fcgi_pool_stop_accepting(struct fcgi_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->stopping = true;
+	while (pool->waiting > 0) {
+		struct timespec until = after_ms(WAKE_EVERY_MS);
+
+		for (struct worker *worker = pool->workers; worker; worker = worker->next) {
+			if (worker->waiting)
+				pthread_kill(worker->thread, WAKE_SIGNAL);
+		}
+		pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
+int fcgi_pool_finish(struct fcgi_pool *pool, int seconds)
+{
+	struct timespec until = after_ms(seconds * 1000LL);
+	int result = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	while (pool->threads > 0 && result != ETIMEDOUT)
+		result = pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+	int left = pool->threads;
+
+	pthread_mutex_unlock(&pool->lock);
+	if (left == 0) {
+		pthread_cond_destroy(&pool->changed);
+		pthread_mutex_destroy(&pool->lock);
+		free(pool);
+	}
+	return left;
+}

@@ -1,0 +1,115 @@
+/*
+ * sallyport-gateway - serves MCP over HTTP behind a web server.
+ *
+ * Three ways to be started, told apart without options:
+ *   - by a supervisor: listens on the unix socket gateway.socket and speaks FastCGI (nginx's fastcgi_pass);
+ *   - with a listening socket as descriptor 0 (spawn-fcgi, socket activation): the same on that socket;
+ *   - by a web server as a CGI program (REQUEST_METHOD or GATEWAY_INTERFACE in the environment): serves one request and ends.
+ *
+ * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or mcp_modern.c -> tools.c ->
+ * one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges: its data folder, and the jailer's socket.
+ *
+ * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/err.c), 2 for a wrong command line.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "../lib/config.h"
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "../lib/version.h"
+#include "cgi.h"
+#include "serve.h"
+#include "server.h"
+
+#define EXIT_USAGE 2
+
+static const char usage[] =
+	"usage: sallyport-gateway [--config PATH]\n"
+	"\n"
+	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that is a listening\n"
+	"socket; one request as a CGI program if the environment says so.\n"
+	"\n"
+	"  --config PATH  the configuration file (else SALLYPORT_CONFIG)\n"
+	"  --help         this text\n"
+	"  --version      the version\n"
+	"\n"
+	"Stops in an orderly way on SIGTERM and SIGINT. See sallyport-gateway(8) and sallyport.conf(5).\n";
+
+struct options {
+	const char *config;
+};
+
+/* -1: go on; else the exit code. */
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			ret->config = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case 'v':
+			puts("sallyport-gateway " SALLYPORT_VERSION);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "sallyport-gateway: %s: no such argument\n%s", argv[optind], usage);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+static int serve_cgi(const struct config *config, struct err *err)
+{
+	struct server server;
+
+	signal(SIGPIPE, SIG_IGN);
+	int result = server_open(&server, config, STORE_WRITE, err);
+
+	if (result == 0)
+		result = cgi_serve(&server, err);
+	else
+		cgi_unavailable();
+	server_close(&server);
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+	auto_config struct config config = {0};
+	struct err err = ERR_INIT;
+	/* A CGI program's arguments come from the query of the URL (RFC 3875, 4.4): they are not options. */
+	bool cgi = cgi_started();
+	int code = cgi ? -1 : parse_options(argc, argv, &options);
+
+	if (code >= 0)
+		return code;
+	log_open("gateway", LOG_INFO);
+	int result = config_load(options.config, &config, &err);
+
+	if (result < 0 && cgi)
+		cgi_unavailable();
+	if (result == 0)
+		result = cgi ? serve_cgi(&config, &err) : serve_fcgi(&config, &err);
+	if (result == 0)
+		return 0;
+	log_event(LOG_ERROR, "ended", "error", err.text, NULL);
+	return err_info(err.code)->exit;
+}

@@ -1,0 +1,65 @@
+/*
+ * mcp.h - the Model Context Protocol: one endpoint, both eras, decided per request.
+ *
+ * mcp.c looks at a POST's envelope and hands each message to the era it belongs to: mcp_legacy.c (2024-11-05 to 2025-11-25: initialize,
+ * sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Both have a table of methods;
+ * mcp_tools.c holds what they share. Nothing is remembered about a connection.
+ */
+#pragma once
+
+#include "exchange.h"
+#include "rpc.h"
+
+#define MCP_MODERN_VERSION    "2026-07-28"
+#define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
+#define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
+#define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
+#define MCP_BATCH_MAX         100 /* messages in one legacy batch */
+
+/* The route's handler: POST and DELETE. */
+void mcp_handle(struct exchange *exchange, const char *method, const char *rest);
+
+/* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
+struct mcp_call {
+	struct exchange *exchange;
+	const struct rpc_message *message;
+	const char *session_id; /* legacy; NULL: none */
+	int hangup_fd;          /* >= 0: the client's leaving is a cancel (modern) */
+	struct json_object *result;
+	int code;               /* of the JSON-RPC error; 0: none */
+	char text[ERR_TEXT_SIZE];
+	struct json_object *data;
+};
+struct mcp_method {
+	const char *name;
+	int (*handle)(struct mcp_call *call);
+};
+int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
+struct json_object *mcp_answer(struct mcp_call *call);
+/* Sends a JSON-RPC object, which is taken over. */
+void mcp_reply(struct reply *reply, int status, struct json_object *answer);
+void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text);
+/* 202 without a body. */
+void mcp_accepted(struct reply *reply);
+const struct mcp_method *mcp_method_find(const struct mcp_method *table, const char *name);
+
+/* mcp_fail with a name of the client's choice behind the text, cut to MCP_NAME_SHOWN bytes. */
+#define MCP_NAME_SHOWN 100
+int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char *name);
+
+/* Shared by both eras. */
+struct json_object *mcp_server_info(void);
+struct json_object *mcp_capabilities(void);
+extern const char mcp_instructions[];
+int mcp_tools_list(struct mcp_call *call);
+int mcp_tools_call(struct mcp_call *call);
+
+/* The eras. `version` is the MCP-Protocol-Version header, trimmed, or NULL. */
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
+void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
+void legacy_delete(struct exchange *exchange);
+void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
+/* Is params._meta a whole modern envelope? ERR_INVALID says what is missing. */
+int modern_envelope(struct json_object *params, struct err *err);

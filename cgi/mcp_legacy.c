@@ -1,0 +1,182 @@
+/*
+ * mcp_legacy.c - revisions 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25 over Streamable HTTP.
+ *
+ * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none is 400, an
+ * unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200, because clients take any
+ * 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests before notifications/initialized are
+ * served: several clients race.
+ */
+#include <strings.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "mcp.h"
+
+#define SESSION_HEADER_MAX 128
+
+/* Oldest first; the last one is offered to whoever asks for something else. */
+static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
+#define BATCH_VERSION "2025-03-26" /* the only revision with batches */
+
+static bool supported(const char *version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		if (streq(version, versions[i]))
+			return true;
+	}
+	return false;
+}
+
+static int initialize(struct mcp_call *call)
+{
+	struct json_object *params = call->message->params;
+	struct json_object *client = json_get(params, "clientInfo", json_type_object);
+	const char *requested = json_get_string(params, "protocolVersion");
+	struct session session;
+	struct err err = ERR_INIT;
+
+	if (!requested)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: protocolVersion: must be a string");
+	const char *version = supported(requested) ? requested : versions[ARRAY_SIZE(versions) - 1];
+
+	if (sessions_add(call->exchange->server->sessions, &call->exchange->token, version, json_get_string(client, "name"),
+			 json_get_string(client, "version"), &session, &err) < 0) {
+		log_event(LOG_ERROR, "session not opened", "error", err.text, NULL);
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
+	}
+	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	call->result = json_object_new_object();
+	json_add_string(call->result, "protocolVersion", version);
+	json_add(call->result, "capabilities", mcp_capabilities());
+	json_add(call->result, "serverInfo", mcp_server_info());
+	json_add_string(call->result, "instructions", mcp_instructions);
+	return 0;
+}
+
+static int ping(struct mcp_call *call)
+{
+	call->result = json_object_new_object();
+	return 0;
+}
+
+static const struct mcp_method methods[] = {
+	{"ping", ping},
+	{"tools/list", mcp_tools_list},
+	{"tools/call", mcp_tools_call},
+	{0},
+};
+
+/* The answer to one request of a session, whatever becomes of it. */
+static struct json_object *answer(struct exchange *exchange, const struct rpc_message *message, const struct session *session)
+{
+	struct mcp_call call = {.exchange = exchange, .message = message, .session_id = session->id, .hangup_fd = -1};
+	const struct mcp_method *method = mcp_method_find(methods, message->method);
+
+	if (streq(message->method, "initialize"))
+		mcp_fail(&call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
+	else if (!method)
+		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);
+	else
+		method->handle(&call);
+	return mcp_answer(&call);
+}
+
+/* Finds the session that the request names; false: the reply says why not. */
+static bool find_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+{
+	char buffer[SESSION_HEADER_MAX];
+	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
+	const char *session_id = request_header(exchange->request, "HTTP_MCP_SESSION_ID", buffer, sizeof(buffer));
+	struct err err = ERR_INIT;
+
+	if (!raw || !*raw) {
+		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
+				"Bad Request: Mcp-Session-Id header is missing: send initialize first");
+		return false;
+	}
+	if (!session_id || sessions_find(exchange->server->sessions, session_id, exchange->token.owner, ret, &err) < 0) {
+		if (session_id && err.code != ERR_NOT_FOUND) {
+			log_event(LOG_ERROR, "session not read", "error", err.text, NULL);
+			mcp_reply_error(exchange->reply, 503, id, RPC_INTERNAL, "Internal error: the session cannot be read: try again");
+			return false;
+		}
+		mcp_reply_error(exchange->reply, 404, id, RPC_SESSION_NOT_FOUND, "Session not found: send initialize again");
+		return false;
+	}
+	if (version && !supported(version)) {
+		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
+				"Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: 2024-11-05, 2025-03-26, "
+				"2025-06-18, 2025-11-25 and " MCP_MODERN_VERSION ")");
+		return false;
+	}
+	return true;
+}
+
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
+{
+	struct session session;
+
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize")) {
+		struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = -1};
+
+		initialize(&call);
+		mcp_reply(exchange->reply, 200, mcp_answer(&call));
+		return;
+	}
+	if (!find_session(exchange, message->id, version, &session))
+		return;
+	/* Responses answer requests of ours, and there are none: like notifications they are taken and dropped. */
+	if (message->kind != RPC_REQUEST)
+		mcp_accepted(exchange->reply);
+	else
+		mcp_reply(exchange->reply, 200, answer(exchange, message, &session));
+}
+
+void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version)
+{
+	auto_json struct json_object *answers = json_object_new_array();
+	size_t count = json_object_array_length(batch);
+	struct session session;
+
+	if (!find_session(exchange, NULL, version, &session))
+		return;
+	if (!streq(session.protocol, BATCH_VERSION)) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+				"Invalid Request: only revision " BATCH_VERSION " has batches");
+		return;
+	}
+	if (count > MCP_BATCH_MAX) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: more than 100 messages in a batch");
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct rpc_message message;
+		struct err err = ERR_INIT;
+
+		if (rpc_parse(json_object_array_get_idx(batch, i), &message, &err) < 0)
+			json_object_array_add(answers, rpc_error(message.id, RPC_INVALID_REQUEST, err.text, NULL));
+		else if (message.kind == RPC_REQUEST)
+			json_object_array_add(answers, answer(exchange, &message, &session));
+	}
+	if (json_object_array_length(answers) == 0)
+		mcp_accepted(exchange->reply);
+	else
+		mcp_reply(exchange->reply, 200, steal(&answers));
+}
+
+void legacy_delete(struct exchange *exchange)
+{
+	struct session session;
+	struct err err = ERR_INIT;
+	auto_json struct json_object *body = json_object_new_object();
+
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(end of session)");
+	if (!find_session(exchange, NULL, NULL, &session))
+		return;
+	if (sessions_end(exchange->server->sessions, session.id, exchange->token.owner, &err) < 0) {
+		log_event(LOG_ERROR, "session not ended", "error", err.text, NULL);
+		mcp_reply_error(exchange->reply, 503, NULL, RPC_INTERNAL, "Internal error: the session cannot be ended: try again");
+		return;
+	}
+	reply_json(exchange->reply, 200, body);
+}

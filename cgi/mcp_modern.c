@@ -1,0 +1,199 @@
+/*
+ * mcp_modern.c - revision 2026-07-28: every request carries its version and the client's capabilities, nothing is remembered.
+ *
+ * The checks are a ladder, the first that fails answers; clients and the conformance suite probe every boundary:
+ *   a. params._meta is whole                      400 -32602
+ *   b. MCP-Protocol-Version is there and equal    400 -32020
+ *   c. that version is ours                       400 -32022, data {supported, requested}
+ *   d. Mcp-Method is there and equal              400 -32020
+ *   e. Mcp-Name is there and equal, where it must 400 -32020
+ *   f. the method is known                        404 -32601
+ *   i. everything else                            200 with a JSON-RPC error
+ * (g, header copies of tool arguments, and h, client capabilities: no tool of ours asks for any.) Leaving is cancelling.
+ */
+#include "../lib/util.h"
+#include "mcp.h"
+
+#define HEADER_MAX  (8 * 1024) /* one header's value: the web servers' own limit */
+#define DISCOVER_MS 3600000    /* how long clients may keep server/discover … */
+#define LIST_MS     60000      /* … and tools/list, which may differ by the next start */
+
+static int discover(struct mcp_call *call)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
+	call->result = json_object_new_object();
+	json_add(call->result, "supportedVersions", list);
+	json_add(call->result, "capabilities", mcp_capabilities());
+	json_add_string(call->result, "instructions", mcp_instructions);
+	json_add_int(call->result, "ttlMs", DISCOVER_MS);
+	json_add_string(call->result, "cacheScope", "public");
+	return 0;
+}
+
+static int list_tools(struct mcp_call *call)
+{
+	if (mcp_tools_list(call) < 0)
+		return -1;
+	json_add_int(call->result, "ttlMs", LIST_MS);
+	json_add_string(call->result, "cacheScope", "private");
+	return 0;
+}
+
+static const struct mcp_method methods[] = {
+	{"server/discover", discover},
+	{"tools/list", list_tools},
+	{"tools/call", mcp_tools_call},
+	{0},
+};
+
+/* Which member of params the Mcp-Name header repeats. */
+static const struct {
+	const char *method, *member;
+} named[] = {
+	{"tools/call", "name"},     {"prompts/get", "name"},     {"resources/read", "uri"},
+	{"tasks/get", "taskId"},    {"tasks/update", "taskId"},  {"tasks/cancel", "taskId"},
+};
+
+int modern_envelope(struct json_object *params, struct err *err)
+{
+	static const char *const levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+	struct json_object *meta = json_get(params, "_meta", json_type_object), *level;
+
+	if (!meta)
+		return err_set(err, ERR_INVALID, "Invalid params: _meta is missing");
+	if (!json_get_string(meta, MCP_META_VERSION))
+		return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_VERSION " must be a string");
+	if (!json_get(meta, MCP_META_CAPABILITIES, json_type_object))
+		return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_CAPABILITIES " must be an object");
+	if (!json_object_object_get_ex(meta, MCP_META_LOG_LEVEL, &level))
+		return 0;
+	const char *name = json_get_string(meta, MCP_META_LOG_LEVEL);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(levels); i++) {
+		if (streq(name, levels[i]))
+			return 0;
+	}
+	return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_LOG_LEVEL " must be one of debug … emergency");
+}
+
+/* "=?base64?…?=" is decoded, anything else is literal; ERR_INVALID for bad base64. */
+static int decode_header(const char *value, struct buf *ret, struct err *err)
+{
+	static const char prefix[] = "=?base64?";
+	size_t length = strlen(value), begin = sizeof(prefix) - 1;
+
+	if (!str_starts(value, prefix) || length < begin + 2 || !streq(value + length - 2, "?=")) {
+		buf_puts(ret, value);
+		return 0;
+	}
+	return base64_decode(value + begin, length - begin - 2, ret, err);
+}
+
+/* Step e; true: the header is as it must be. */
+static bool name_matches(struct exchange *exchange, const struct rpc_message *message, struct err *err)
+{
+	auto_free char *buffer = xmalloc(HEADER_MAX);
+	auto_buf struct buf decoded;
+	const char *member = NULL;
+
+	buf_init(&decoded, HEADER_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		if (streq(named[i].method, message->method))
+			member = named[i].member;
+	}
+	struct json_object *expected = member ? json_get(message->params, member, json_type_string) : NULL;
+	const char *value = request_header(exchange->request, "HTTP_MCP_NAME", buffer, HEADER_MAX);
+
+	if (!expected)
+		return true;
+	if (!value) {
+		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Name is missing (it must equal params.%s)", member);
+		return false;
+	}
+	if (decode_header(value, &decoded, err) < 0) {
+		err_wrap(err, "Header mismatch: Mcp-Name");
+		return false;
+	}
+	if (decoded.length == (size_t)json_object_get_string_len(expected) &&
+	    memcmp(decoded.data, json_object_get_string(expected), decoded.length) == 0)
+		return true;
+	err_set(err, ERR_INVALID, "Header mismatch: Mcp-Name differs from params.%s", member);
+	return false;
+}
+
+static void unsupported(struct reply *reply, struct json_object *id, const char *requested)
+{
+	struct json_object *data = json_object_new_object(), *list = json_object_new_array();
+
+	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
+	json_add(data, "supported", list);
+	json_add_string(data, "requested", requested);
+	mcp_reply(reply, 400, rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data));
+}
+
+/* Steps a to e; true: go on. */
+static bool ladder(struct exchange *exchange, const struct rpc_message *message, const char *version)
+{
+	char method[256];
+	struct reply *reply = exchange->reply;
+	struct err err = ERR_INIT;
+
+	if (modern_envelope(message->params, &err) < 0) {
+		mcp_reply_error(reply, 400, message->id, RPC_INVALID_PARAMS, err.text);
+		return false;
+	}
+	const char *requested = json_get_string(json_get(message->params, "_meta", json_type_object), MCP_META_VERSION);
+
+	if (!version || !streq(version, requested)) {
+		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH,
+				version ? "Header mismatch: MCP-Protocol-Version differs from _meta" :
+					  "Header mismatch: MCP-Protocol-Version is missing");
+		return false;
+	}
+	if (!streq(requested, MCP_MODERN_VERSION)) {
+		unsupported(reply, message->id, requested);
+		return false;
+	}
+	const char *value = request_header(exchange->request, "HTTP_MCP_METHOD", method, sizeof(method));
+
+	if (!value || !streq(value, message->method)) {
+		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH,
+				value ? "Header mismatch: Mcp-Method differs from the method" : "Header mismatch: Mcp-Method is missing");
+		return false;
+	}
+	if (!name_matches(exchange, message, &err)) {
+		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
+		return false;
+	}
+	return true;
+}
+
+/* What every modern result has besides its own members. */
+static void complete(struct json_object *result)
+{
+	struct json_object *meta = json_object_new_object();
+
+	json_add_string(result, "resultType", "complete");
+	json_add(meta, MCP_META_SERVER, mcp_server_info());
+	json_add(result, "_meta", meta);
+}
+
+void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
+{
+	struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = exchange->request->hangup_fd};
+
+	if (!ladder(exchange, message, version))
+		return;
+	const struct mcp_method *method = mcp_method_find(methods, message->method);
+
+	if (!method) {
+		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);
+		mcp_reply(exchange->reply, 404, mcp_answer(&call));
+		return;
+	}
+	if (method->handle(&call) == 0)
+		complete(call.result);
+	mcp_reply(exchange->reply, 200, mcp_answer(&call));
+}

@@ -1,0 +1,223 @@
+/* run_result.c - see run_result.h. */
+#include "run_result.h"
+
+#include "../lib/log.h"
+#include "../lib/utf8.h"
+#include "../lib/util.h"
+#include "files.h"
+
+#define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
+#define URL_MAX  (16 * 1024)
+
+static void add_usage(struct json_object *object, const struct jail_usage *usage)
+{
+	json_add_int(object, "wall_us", usage->wall_us);
+	json_add_int(object, "cpu_us", usage->cpu_user_us + usage->cpu_system_us);
+	json_add_int(object, "memory_peak_bytes", usage->memory_peak_bytes);
+}
+
+static struct json_object *safe_string(const char *data, size_t length)
+{
+	auto_buf struct buf safe;
+
+	buf_init(&safe, 4 * length + 1);
+	utf8_safe(&safe, data, length);
+	return json_object_new_string_len(safe.data, (int)safe.length);
+}
+
+static struct json_object *describe_file(struct server *server, const struct job_result *result, const struct store_file *file)
+{
+	struct json_object *object = json_object_new_object();
+	auto_buf struct buf url;
+
+	buf_init(&url, URL_MAX);
+	files_url(server->config, result->conversation_hash, file->name, file->name_length, &url);
+	json_add(object, "name", safe_string(file->name, file->name_length));
+	json_add_string(object, "url", url.data);
+	json_add_int(object, "size", file->size);
+	json_add_string(object, "media_type", file->media_type);
+	return object;
+}
+
+static struct json_object *describe_files(struct server *server, const struct job_result *result)
+{
+	static const char *const names[] = {
+		[JAIL_FILE_CREATED] = "created",
+		[JAIL_FILE_CHANGED] = "changed",
+		[JAIL_FILE_DELETED] = "deleted",
+		[JAIL_FILE_NOT_KEPT] = "not_kept",
+	};
+	struct json_object *lists[ARRAY_SIZE(names)], *files = json_object_new_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		lists[i] = json_object_new_array();
+		json_add(files, names[i], lists[i]);
+	}
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct job_change *change = &result->changes[i];
+		const struct store_file *file = &change->file;
+		struct json_object *item;
+
+		switch (change->kind) {
+		case JAIL_FILE_DELETED:
+			item = safe_string(file->name, file->name_length);
+			break;
+		case JAIL_FILE_NOT_KEPT:
+			item = json_object_new_object();
+			json_add(item, "name", safe_string(file->name, file->name_length));
+			json_add_string(item, "reason", change->reason);
+			break;
+		default:
+			item = describe_file(server, result, file);
+		}
+		json_object_array_add(lists[change->kind], item);
+	}
+	return files;
+}
+
+static struct json_object *structured(struct server *server, const struct job_result *result)
+{
+	const struct jail_result *jail = &result->jail;
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "execution_id", result->id);
+	json_add_string(object, "verdict", jail_verdict_text(jail->verdict));
+	json_add_string(object, "message", jail->message);
+	if (jail->limit[0])
+		json_add_string(object, "limit", jail->limit);
+	json_add_string(object, "language", jail->runner);
+	json_add(object, "exit_code", jail->exit_code >= 0 ? json_object_new_int(jail->exit_code) : NULL);
+	json_add(object, "signal", jail->signal > 0 ? json_object_new_int(jail->signal) : NULL);
+	json_add_bytes(object, "stdout", result->stdout_text.data ? result->stdout_text.data : "", result->stdout_text.length);
+	json_add_bytes(object, "stderr", result->stderr_text.data ? result->stderr_text.data : "", result->stderr_text.length);
+	json_add_bool(object, "stdout_truncated", result->stdout_more || jail->stdout_truncated);
+	json_add_bool(object, "stderr_truncated", result->stderr_more || jail->stderr_truncated);
+	add_usage(object, &jail->run);
+	if (jail->compiled) {
+		struct json_object *compile = json_object_new_object();
+
+		add_usage(compile, &jail->compile);
+		json_add(object, "compile", compile);
+	}
+	/* The array belongs to the job, other threads may read it: a copy. */
+	if (jail->denied && json_object_array_length(jail->denied) > 0) {
+		struct json_object *denied = NULL;
+
+		if (json_object_deep_copy(jail->denied, &denied, NULL) == 0)
+			json_add(object, "denied", denied);
+	}
+	json_add(object, "files", describe_files(server, result));
+	return object;
+}
+
+static void end_line(struct buf *text)
+{
+	if (text->length > 0 && text->data[text->length - 1] != '\n')
+		buf_putc(text, '\n');
+}
+
+static void add_stream(struct buf *text, const char *title, const struct bind_text *stream, bool more)
+{
+	if (stream->length == 0)
+		return;
+	end_line(text);
+	if (title)
+		buf_printf(text, "[%s]\n", title);
+	buf_add(text, stream->data, stream->length);
+	if (more) {
+		end_line(text);
+		buf_printf(text, "[cut here: only the first %zu bytes are shown]\n", stream->length);
+	}
+}
+
+static void add_change(struct server *server, const struct job_result *result, const struct job_change *change, struct buf *text)
+{
+	static const char *const words[] = {
+		[JAIL_FILE_CREATED] = "created",
+		[JAIL_FILE_CHANGED] = "changed",
+		[JAIL_FILE_DELETED] = "deleted",
+		[JAIL_FILE_NOT_KEPT] = "not kept",
+	};
+	const struct store_file *file = &change->file;
+
+	buf_printf(text, "- %s ", words[change->kind]);
+	utf8_printable(text, file->name, file->name_length);
+	if (change->kind == JAIL_FILE_NOT_KEPT) {
+		buf_printf(text, ": %s", change->reason);
+	} else if (change->kind != JAIL_FILE_DELETED) {
+		buf_printf(text, " (%s, %lld bytes): ", file->media_type, (long long)file->size);
+		files_url(server->config, result->conversation_hash, file->name, file->name_length, text);
+	}
+	buf_putc(text, '\n');
+}
+
+/* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */
+static void add_summary(struct server *server, const struct job_result *result, struct json_object *content)
+{
+	auto_buf struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	add_stream(&text, NULL, &result->stdout_text, result->stdout_more || result->jail.stdout_truncated);
+	add_stream(&text, "stderr", &result->stderr_text, result->stderr_more || result->jail.stderr_truncated);
+	if (result->jail.verdict != JAIL_OK) {
+		end_line(&text);
+		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	}
+	if (result->n_changes > 0) {
+		end_line(&text);
+		buf_puts(&text, "[files]\n");
+	}
+	for (size_t i = 0; i < result->n_changes; i++)
+		add_change(server, result, &result->changes[i], &text);
+	if (text.length == 0)
+		buf_puts(&text, "(no output)\n");
+	tool_add_text(content, text.data, text.length);
+}
+
+/* Appends the file as an image block; false: it could not be read. */
+static bool add_image(struct store *store, const struct store_file *file, struct json_object *content)
+{
+	auto_close int fd = -1;
+	auto_free char *data = NULL;
+	auto_buf struct buf text;
+	struct err err = ERR_INIT;
+	int64_t size;
+	size_t length;
+
+	buf_init(&text, 2 * RUN_IMAGE_MAX);
+	if (store_blob_open(store, file->blob, &fd, &size, &err) < 0 || read_fd(fd, RUN_IMAGE_MAX, &data, &length, &err) < 0) {
+		log_event(LOG_ERROR, "image cannot be read", "blob", file->blob, "error", err.text, NULL);
+		return false;
+	}
+	base64_encode(&text, data, length);
+	struct json_object *block = json_object_new_object();
+
+	json_add_string(block, "type", "image");
+	json_add_string(block, "data", text.data);
+	json_add_string(block, "mimeType", file->media_type);
+	json_object_array_add(content, block);
+	return true;
+}
+
+static void add_images(struct server *server, const struct job_result *result, struct json_object *content)
+{
+	int64_t left = RUN_IMAGES_MAX;
+
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct job_change *change = &result->changes[i];
+		bool there = change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED;
+
+		if (!there || !files_is_image(change->file.media_type) || change->file.size > MIN(RUN_IMAGE_MAX, left))
+			continue;
+		if (add_image(server->store, &change->file, content))
+			left -= change->file.size;
+	}
+}
+
+void run_result_make(struct server *server, const struct job_result *result, struct tool_result *ret)
+{
+	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
+	add_summary(server, result, ret->content);
+	add_images(server, result, ret->content);
+	ret->structured = structured(server, result);
+}

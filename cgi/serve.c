@@ -1,0 +1,155 @@
+/*
+ * serve.c - see serve.h.
+ *
+ * The first thread takes no requests: it waits for SIGTERM or SIGINT and wakes once an hour to remove what is past its time. An
+ * orderly stop: no new requests, no new runs, the ones under way drain for JOB_DRAIN_SECONDS (then their runs end as cancelled and
+ * are recorded so), the answers go out, the store is closed.
+ */
+#include "serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "fcgi.h"
+#include "server.h"
+
+#define BACKLOG        512
+#define EXPIRE_SECONDS 3600
+#define LEAVE_SECONDS  5 /* for answers after the last job ended */
+
+static int address_of(const char *path, struct sockaddr_un *ret, struct err *err)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return err_set(err, ERR_INVALID, "gateway.socket: longer than %zu bytes", sizeof(ret->sun_path) - 1);
+	memcpy(ret->sun_path, path, strlen(path));
+	return 0;
+}
+
+/* Removes a socket that nobody listens on. Anything that is no socket stays: bind then says that the name is taken. */
+static int remove_stale(const char *path, const struct sockaddr_un *address, struct err *err)
+{
+	struct stat status;
+	auto_close int fd = -1;
+
+	if (lstat(path, &status) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, "gateway.socket %s", path);
+	if (!S_ISSOCK(status.st_mode))
+		return err_set(err, ERR_CONFLICT, "gateway.socket %s: there is something that is not a socket: remove it", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_errno(err, "socket");
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+		return err_set(err, ERR_CONFLICT, "gateway.socket %s: another program listens there: stop it first", path);
+	if (errno != ECONNREFUSED)
+		return err_errno(err, "gateway.socket %s", path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_errno(err, "gateway.socket %s: removing the stale socket", path);
+	return 0;
+}
+
+int serve_listen(const char *path, int *ret_fd, struct err *err)
+{
+	struct sockaddr_un address;
+	auto_close int fd = -1;
+	int result = address_of(path, &address, err);
+
+	if (result == 0)
+		result = remove_stale(path, &address, err);
+	if (result < 0)
+		return result;
+	/* Blocking, as libfcgi wants it. Who may connect is decided by the folder's permissions; requests carry tokens anyway. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_errno(err, "socket");
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_errno(err, "gateway.socket %s: its folder must exist and be writable", path);
+	if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0)
+		return err_errno(err, "gateway.socket %s", path);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static bool is_listening(int fd)
+{
+	int listening = 0;
+	socklen_t size = sizeof(listening);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening;
+}
+
+/* Returns when a signal asks to stop. */
+static void wait_for_signal(struct server *server, const sigset_t *signals)
+{
+	for (;;) {
+		const struct timespec hour = {.tv_sec = EXPIRE_SECONDS};
+		struct err err = ERR_INIT;
+		int number = sigtimedwait(signals, NULL, &hour);
+
+		if (number > 0) {
+			log_event(LOG_INFO, "stopping", "signal", number == SIGTERM ? "TERM" : "INT", NULL);
+			return;
+		}
+		if (errno == EAGAIN && store_expire(server->store, clock_now_us(), &err) < 0)
+			log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
+	}
+}
+
+static void stop(struct server *server, struct fcgi_pool *pool)
+{
+	fcgi_pool_stop_accepting(pool);
+	server_stop(server);
+	/* Requests that wait for a job end with it; what runs longer than the drain is cancelled by the engine's own stop. */
+	if (fcgi_pool_finish(pool, JOB_DRAIN_SECONDS) == 0) {
+		server_close(server);
+		return;
+	}
+	job_engine_stop(server->engine);
+	server->engine = NULL;
+	if (fcgi_pool_finish(pool, LEAVE_SECONDS) == 0)
+		server_close(server);
+	else /* a thread that writes to a client that does not read: the process ends, everything acknowledged is durable */
+		log_event(LOG_WARN, "requests left at the end", NULL);
+}
+
+int serve_fcgi(const struct config *config, struct err *err)
+{
+	bool inherited = is_listening(STDIN_FILENO);
+	struct server server;
+	struct fcgi_pool *pool;
+	auto_close int own_fd = -1;
+	sigset_t signals;
+
+	if (!inherited && (!config->gateway.socket || !config->gateway.socket[0]))
+		return err_set(err, ERR_INVALID, "gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
+	int result = server_open(&server, config, STORE_SERVE, err);
+
+	if (result == 0 && !inherited)
+		result = serve_listen(config->gateway.socket, &own_fd, err);
+	if (result == 0)
+		result = fcgi_pool_start(&server, inherited ? STDIN_FILENO : own_fd, (int)config->gateway.threads, &pool, err);
+	if (result < 0) {
+		server_close(&server);
+		return result;
+	}
+	log_event(LOG_INFO, "serving", "socket", inherited ? "descriptor 0" : config->gateway.socket, NULL);
+	wait_for_signal(&server, &signals);
+	stop(&server, pool);
+	if (!inherited)
+		unlink(config->gateway.socket);
+	log_event(LOG_INFO, "stopped", NULL);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* server.c - see server.h. */
+#include "server.h"
+
+#include "../lib/util.h"
+
+#define DAY_US (24 * 3600 * 1000000LL)
+
+int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
+{
+	*server = (struct server){.config = config};
+	pthread_mutex_init(&server->lock, NULL);
+	int result = store_open(config->data_dir, mode, &server->store, err);
+
+	if (result < 0)
+		return err_wrap(err, "opening the database");
+	store_set_retention(server->store, config->retention.owner_mb << 20, config->retention.conversation_days * DAY_US);
+	server->sessions = sessions_new(server->store);
+	if (mode != STORE_SERVE)
+		return 0;
+	result = store_expire(server->store, clock_now_us(), err);
+	if (result < 0)
+		return err_wrap(err, "removing what is past its time");
+	struct job_engine *engine;
+
+	return server_engine(server, &engine, err);
+}
+
+int server_engine(struct server *server, struct job_engine **ret, struct err *err)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&server->lock);
+	if (server->stopping)
+		result = err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
+	else if (!server->engine)
+		result = job_engine_start(server->config, server->store, &server->engine, err);
+	if (result == 0)
+		*ret = server->engine;
+	pthread_mutex_unlock(&server->lock);
+	return result;
+}
+
+void server_stop(struct server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	server->stopping = true;
+	pthread_mutex_unlock(&server->lock);
+}
+
+void server_close(struct server *server)
+{
+	server_stop(server);
+	job_engine_stop(server->engine);
+	sessions_free(server->sessions);
+	store_close(server->store);
+	pthread_mutex_destroy(&server->lock);
+	*server = (struct server){0};
+}

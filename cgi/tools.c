@@ -1,0 +1,132 @@
+/* tools.c - the table of tools; see tools.h. */
+#include "tools.h"
+
+#include "../lib/log.h"
+#include "../lib/utf8.h"
+#include "../lib/util.h"
+
+/* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool with {}. */
+static const struct tool *const table[] = {
+	&tool_list_runners,
+	&tool_run_code,
+	&tool_upload_file,
+};
+
+const struct tool *tool_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (streq(table[i]->name, name))
+			return table[i];
+	}
+	return NULL;
+}
+
+static struct json_object *annotations(const struct tool *tool)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "title", tool->title);
+	json_add_bool(object, "readOnlyHint", tool->read_only);
+	json_add_bool(object, "destructiveHint", tool->destructive);
+	json_add_bool(object, "idempotentHint", tool->idempotent);
+	json_add_bool(object, "openWorldHint", tool->open_world);
+	return object;
+}
+
+static struct json_object *describe(struct server *server, const struct tool *tool)
+{
+	struct json_object *object = json_object_new_object(), *schema = NULL;
+	struct err err = ERR_INIT;
+
+	json_add_string(object, "name", tool->name);
+	json_add_string(object, "title", tool->title);
+	json_add_string(object, "description", tool->description);
+	json_add(object, "inputSchema", bind_schema(tool->arguments));
+	/* A constant of ours that does not parse is found by the first test; the tool is then listed without it. */
+	if (json_parse(tool->output_schema, strlen(tool->output_schema), &schema, &err) < 0)
+		log_event(LOG_ERROR, "output schema", "tool", tool->name, "error", err.text, NULL);
+	else
+		json_add(object, "outputSchema", schema);
+	json_add(object, "annotations", annotations(tool));
+	if (tool->refine)
+		tool->refine(server, object);
+	return object;
+}
+
+struct json_object *tools_describe(struct server *server)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		json_object_array_add(list, describe(server, table[i]));
+	return list;
+}
+
+void tool_add_text(struct json_object *content, const char *data, size_t length)
+{
+	struct json_object *block = json_object_new_object();
+
+	json_add_string(block, "type", "text");
+	json_add_bytes(block, "text", data, length);
+	json_object_array_add(content, block);
+}
+
+static void refuse(const struct err *err, struct tool_call *call, struct tool_result *ret)
+{
+	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = true};
+	tool_add_text(ret->content, err->text, strlen(err->text));
+	snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(err->code)->name);
+}
+
+int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err)
+{
+	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
+	auto_json struct json_object *empty = arguments ? NULL : json_object_new_object();
+	struct tool_result result = {0};
+	struct err own = ERR_INIT;
+
+	int code = bind_parse(tool->arguments, arguments ? arguments : empty, bound, &own);
+
+	if (code == 0)
+		code = tool->call(call, bound, &result, &own);
+	bind_clear(tool->arguments, bound);
+	if (code < 0 && (own.code == ERR_CANCELLED || own.code == ERR_INTERNAL)) {
+		if (err)
+			*err = own;
+		return code;
+	}
+	if (code < 0)
+		refuse(&own, call, &result);
+	*ret = json_object_new_object();
+	json_add(*ret, "content", result.content);
+	if (result.structured)
+		json_add(*ret, "structuredContent", result.structured);
+	json_add_bool(*ret, "isError", result.is_error);
+	return 0;
+}
+
+struct json_object *tool_runners(struct server *server)
+{
+	struct job_engine *engine;
+
+	return server_engine(server, &engine, NULL) < 0 ? NULL : job_engine_runners(engine);
+}
+
+struct json_object *tool_property(struct json_object *tool, const char *name)
+{
+	struct json_object *schema = json_get(tool, "inputSchema", json_type_object);
+
+	return json_get(json_get(schema, "properties", json_type_object), name, json_type_object);
+}
+
+void tool_print_names(struct buf *out, struct json_object *runner)
+{
+	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
+	const char *name = json_get_string(runner, "name");
+
+	buf_puts(out, name ? name : "");
+	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++)
+		buf_printf(out, "%s%s", i ? ", " : " (also ", json_object_get_string(json_object_array_get_idx(aliases, i)));
+	if (aliases && json_object_array_length(aliases))
+		buf_putc(out, ')');
+}

@@ -1,0 +1,56 @@
+/*
+ * tools.h - the tools as data: one file per tool exports one const struct tool, tools.c lists them.
+ *
+ * A tool's arguments are a bind table: it parses the call and writes the inputSchema, so the two cannot drift apart. Its
+ * output schema stands beside the code that prints the result; the tests hold every reply against it.
+ *
+ * Three outcomes: a result (also of a program that failed: isError, with structuredContent), a refusal (isError with a text that
+ * names the argument), and a fault of ours (tool_run fails). A client that left is ERR_CANCELLED.
+ */
+#pragma once
+
+#include "../lib/bind.h"
+#include "server.h"
+
+struct tool_call {
+	struct server *server;
+	const struct store_token *token;
+	const char *session_id; /* NULL: none */
+	int hangup_fd;          /* >= 0: cancel when it reports that the client left */
+	char outcome[32];       /* filled in, for the log: a verdict, or an error's name */
+};
+
+struct tool_result {
+	struct json_object *content;    /* array of content blocks */
+	struct json_object *structured; /* object that fits the output schema */
+	bool is_error;
+};
+
+struct tool {
+	const char *name, *title, *description;
+	const struct bind *arguments;
+	size_t arguments_size;     /* of the struct that the table describes */
+	const char *output_schema; /* JSON */
+	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
+	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
+	void (*refine)(struct server *server, struct json_object *tool);
+	/* `arguments` is the bound struct. On failure nothing of *ret is kept. */
+	int (*call)(struct tool_call *call, const void *arguments, struct tool_result *ret, struct err *err);
+};
+
+const struct tool *tool_find(const char *name);
+/* The array of tools/list; the caller's. */
+struct json_object *tools_describe(struct server *server);
+/* Runs it and makes the CallToolResult, the caller's. `arguments` NULL is the same as {}. */
+int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err);
+
+/* {"type":"text","text":…}; the bytes are made safe. */
+void tool_add_text(struct json_object *content, const char *data, size_t length);
+/* The runners that the jailer told of, or NULL while it is away; the caller's. */
+struct json_object *tool_runners(struct server *server);
+/* The property `name` in a tool's inputSchema; NULL if there is none. */
+struct json_object *tool_property(struct json_object *tool, const char *name);
+/* "name" and ", alias"…: for people. */
+void tool_print_names(struct buf *out, struct json_object *runner);
+
+extern const struct tool tool_run_code, tool_upload_file, tool_list_runners;
