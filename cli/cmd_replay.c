@@ -198,7 +198,9 @@ static void print_summary(const struct replay_options *options, const size_t cou
 	if (!options->common.json) {
 		printf("%zu identical, %zu differ, %zu not comparable", counts[REPLAY_IDENTICAL], counts[REPLAY_DIFFERENT],
 		       counts[REPLAY_INCOMPARABLE]);
-		printf(counts[REPLAY_FAILED] > 0 ? ", %zu failed\n" : "\n", counts[REPLAY_FAILED]);
+		if (counts[REPLAY_FAILED] > 0)
+			printf(", %zu failed", counts[REPLAY_FAILED]);
+		putchar('\n');
 		return;
 	}
 	object = json_object_new_object();

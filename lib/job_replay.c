@@ -72,8 +72,13 @@ static int load_arguments(struct replay *replay, const char *text, struct err *e
 		return result;
 	count = json_object_array_length(array);
 	replay->args = xcalloc(count + 1, sizeof(*replay->args));
-	for (size_t i = 0; i < count; i++)
-		replay->args[i] = xstrdup(json_object_get_string(json_object_array_get_idx(array, i)));
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *item = json_object_array_get_idx(array, i);
+
+		if (!json_object_is_type(item, json_type_string))
+			return err_set(err, ERR_CORRUPT, "the row's arguments must be texts");
+		replay->args[i] = xstrdup(json_object_get_string(item));
+	}
 	return 0;
 }
 
