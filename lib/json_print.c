@@ -24,7 +24,8 @@ static void print_double(struct buf *out, double value)
 		buf_puts(out, "null");
 		return;
 	}
-	for (int digits = 15; digits <= 17; digits++) {
+	/* 15 digits always suffice for a number that was written with 15, and %g drops zeros; close to zero there are fewer. */
+	for (int digits = isnormal(value) ? 15 : 1; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;

@@ -116,7 +116,7 @@ bool str_near(const char *a, const char *b)
 		}
 	}
 	/* Two letters of three changed make another word, not a typing error. */
-	return row[b_length] <= STR_NEAR_ERRORS && 2 * (size_t)row[b_length] < MAX(a_length, b_length);
+	return row[b_length] <= STR_NEAR_ERRORS && 2 * (size_t)row[b_length] <= MAX(a_length, b_length);
 }
 
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)

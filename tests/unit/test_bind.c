@@ -1,0 +1,229 @@
+/* One table: parse, name the first bad member, print back, and a schema that says the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/bind.h"
+#include "lib/util.h"
+
+struct item {
+	const char *name;
+	int64_t size;
+	struct bind_strings tags;
+};
+
+struct thing {
+	bool flag;
+	int64_t number;
+	const char *word, *color;
+	struct bind_text text;
+	struct bind_strings list;
+	struct bind_map map;
+	struct bind_objects items;
+	struct {
+		const char *where;
+		int64_t depth;
+	} nested;
+	struct json_object *any;
+};
+
+static const char *const colors[] = {"red", "green", NULL};
+
+static const struct bind item_table[] = {
+	{.name = "name", .type = BIND_STRING, .offset = offsetof(struct item, name), .flags = BIND_REQUIRED, .min = 1, .max = 8},
+	{.name = "size", .type = BIND_INT, .offset = offsetof(struct item, size), .min = 0, .max = 99},
+	{.name = "tags", .type = BIND_STRINGS, .offset = offsetof(struct item, tags)},
+	{0},
+};
+
+static const struct bind nested_table[] = {
+	{.name = "where", .type = BIND_STRING, .offset = 0, .flags = BIND_REQUIRED},
+	{.name = "depth", .type = BIND_INT, .offset = sizeof(char *), .min = INT64_MIN, .max = INT64_MAX},
+	{0},
+};
+
+static const struct bind table[] = {
+	{.name = "flag", .type = BIND_BOOL, .offset = offsetof(struct thing, flag)},
+	{.name = "number", .type = BIND_INT, .offset = offsetof(struct thing, number), .min = -5, .max = 5, .description = "how many"},
+	{.name = "word", .type = BIND_STRING, .offset = offsetof(struct thing, word), .flags = BIND_REQUIRED, .min = 2, .max = 6},
+	{.name = "color", .type = BIND_STRING, .offset = offsetof(struct thing, color), .choices = colors},
+	{.name = "text", .type = BIND_TEXT, .offset = offsetof(struct thing, text), .max = 10},
+	{.name = "list", .type = BIND_STRINGS, .offset = offsetof(struct thing, list), .min = 1, .max = 3},
+	{.name = "map", .type = BIND_STRING_MAP, .offset = offsetof(struct thing, map), .max = 2},
+	{.name = "items", .type = BIND_OBJECTS, .offset = offsetof(struct thing, items), .max = 3, .table = item_table,
+	 .size = sizeof(struct item)},
+	{.name = "nested", .type = BIND_OBJECT, .offset = offsetof(struct thing, nested), .table = nested_table},
+	{.name = "any", .type = BIND_ANY, .offset = offsetof(struct thing, any), .flags = BIND_HIDDEN},
+	{0},
+};
+
+static struct json_object *parse(const char *text)
+{
+	struct json_object *object = NULL;
+
+	assert_int_equal(json_parse(text, strlen(text), &object, NULL), 0);
+	return object;
+}
+
+static void test_all_types(void **state)
+{
+	static const char text[] = "{\"flag\":true,\"number\":3.0,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
+				   "\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
+				   "{\"name\":\"two\",\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\",\"depth\":-9223372036854775808},"
+				   "\"any\":[1,{\"x\":null}]}";
+	auto_json struct json_object *object = parse(text);
+	struct thing thing = {.number = 4};
+	struct err err = ERR_INIT;
+
+	(void)state;
+	if (bind_parse(table, object, &thing, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(thing.flag);
+	assert_int_equal(thing.number, 3);
+	assert_string_equal(thing.word, "hello");
+	assert_int_equal(thing.text.length, 3);
+	assert_int_equal(thing.list.count, 2);
+	assert_string_equal(thing.list.items[1], "y");
+	assert_int_equal(thing.map.count, 2);
+	assert_string_equal(thing.map.keys[1], "L");
+	assert_string_equal(thing.map.values[0], "v");
+	assert_int_equal(thing.items.count, 2);
+	assert_string_equal(((struct item *)thing.items.items)[1].tags.items[0], "t");
+	assert_int_equal(thing.nested.depth, INT64_MIN);
+	assert_int_equal(json_object_array_length(thing.any), 2);
+
+	/* Back again: the same members, 3.0 as the integer that it was bound to, what was absent with its value. */
+	auto_json struct json_object *back = bind_print(table, &thing);
+	auto_buf struct buf out = {0};
+
+	buf_init(&out, 1000);
+	json_print(&out, back);
+	assert_string_equal(out.data, "{\"flag\":true,\"number\":3,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
+				      "\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
+				      "{\"name\":\"two\",\"size\":0,\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\","
+				      "\"depth\":-9223372036854775808},\"any\":[1,{\"x\":null}]}");
+	bind_clear(table, &thing);
+	assert_null(thing.items.items);
+	bind_clear(table, &thing);
+}
+
+static void test_defaults_stay(void **state)
+{
+	auto_json struct json_object *object = parse("{\"word\":\"ok\"}");
+	struct thing thing = {.number = 4, .color = "red"};
+
+	(void)state;
+	assert_int_equal(bind_parse(table, object, &thing, NULL), 0);
+	assert_int_equal(thing.number, 4);
+	assert_string_equal(thing.color, "red");
+	assert_null(thing.text.data);
+
+	auto_json struct json_object *back = bind_print(table, &thing);
+
+	assert_null(json_get(back, "list", json_type_array));
+	assert_null(json_get(back, "text", json_type_string));
+	assert_null(json_get(back, "map", json_type_object));
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *member;
+		const char *error;
+	} cases[] = {
+		{"[]", "", "must be an object, not an array"},
+		{"null", "", "must be an object, not null"},
+		{"{}", "word", "word: is required"},
+		{"{\"word\":null}", "word", "word: must be a string, not null"},
+		{"{\"word\":7}", "word", "word: must be a string, not an integer"},
+		{"{\"word\":\"x\"}", "word", "word: must have at least 2 bytes, not 1"},
+		{"{\"word\":\"seven77\"}", "word", "word: must have at most 6 bytes, not 7"},
+		{"{\"word\":\"a\\u0000b\"}", "word", "word: must not contain a NUL"},
+		{"{\"word\":\"ok\",\"flag\":1}", "flag", "flag: must be a boolean, not an integer"},
+		{"{\"word\":\"ok\",\"number\":6}", "number", "number: must be between -5 and 5, not 6"},
+		{"{\"word\":\"ok\",\"number\":-6}", "number", "number: must be between -5 and 5, not -6"},
+		{"{\"word\":\"ok\",\"number\":1.5}", "number", "number: must be an integer, not a fraction"},
+		{"{\"word\":\"ok\",\"number\":9.3e18}", "number", "number: must be an integer, not a fraction"},
+		{"{\"word\":\"ok\",\"number\":\"1\"}", "number", "number: must be an integer, not a string"},
+		{"{\"word\":\"ok\",\"number\":true}", "number", "number: must be an integer, not a boolean"},
+		{"{\"word\":\"ok\",\"color\":\"blue\"}", "color", "color: must be one of \"red\", \"green\""},
+		{"{\"word\":\"ok\",\"text\":\"12345678901\"}", "text", "text: must have at most 10 bytes, not 11"},
+		{"{\"word\":\"ok\",\"list\":[]}", "list", "list: must have at least 1 items, not 0"},
+		{"{\"word\":\"ok\",\"list\":[\"a\",\"b\",\"c\",\"d\"]}", "list", "list: must have at most 3 items, not 4"},
+		{"{\"word\":\"ok\",\"list\":[\"a\",7]}", "list[1]", "list[1]: must be a string, not an integer"},
+		{"{\"word\":\"ok\",\"list\":\"a\"}", "list", "list: must be an array of strings, not a string"},
+		{"{\"word\":\"ok\",\"map\":{\"a\":\"\",\"b\":1}}", "map.b", "map.b: must be a string, not an integer"},
+		{"{\"word\":\"ok\",\"map\":{\"a\":\"\",\"b\":\"\",\"c\":\"\"}}", "map", "map: must have at most 2 members, not 3"},
+		{"{\"word\":\"ok\",\"map\":[]}", "map", "map: must be an object whose members are strings, not an array"},
+		{"{\"word\":\"ok\",\"items\":{}}", "items", "items: must be an array of objects, not an object"},
+		{"{\"word\":\"ok\",\"items\":[7]}", "items[0]", "items[0]: must be an object, not an integer"},
+		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\"},{}]}", "items[1].name", "items[1].name: is required"},
+		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\",\"tags\":[\"x\"]},{\"name\":\"b\",\"tags\":[1]}]}", "items[1].tags[0]",
+		 "items[1].tags[0]: must be a string, not an integer"},
+		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\",\"sise\":1}]}", "items[0].sise",
+		 "items[0].sise: unknown member, did you mean \"size\"?"},
+		{"{\"word\":\"ok\",\"nested\":{}}", "nested.where", "nested.where: is required"},
+		{"{\"word\":\"ok\",\"nested\":3}", "nested", "nested: must be an object, not an integer"},
+		{"{\"word\":\"ok\",\"wrod\":1}", "wrod", "wrod: unknown member, did you mean \"word\"?"},
+		{"{\"word\":\"ok\",\"strange\":1}", "strange", "strange: unknown member"},
+		{"{\"word\":\"ok\",\"Word\":1}", "Word", "Word: unknown member, did you mean \"word\"?"},
+		{"{\"word\":\"ok\",\"a\\nb\":1}", "a b", "a b: unknown member"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_json struct json_object *object = parse(cases[i].text);
+		struct thing thing = {0};
+		struct err err = ERR_INIT;
+
+		assert_int_equal(bind_parse(table, object, &thing, &err), -ERR_INVALID);
+		assert_string_equal(err.text, cases[i].error);
+		assert_string_equal(err.member, cases[i].member);
+		assert_null(thing.items.items); /* nothing is left to give back */
+		assert_null(thing.list.items);
+		assert_int_equal(bind_parse(table, object, &thing, NULL), -ERR_INVALID);
+	}
+}
+
+/* A schema is for clients; what it promises is what bind_parse does. */
+static void test_schema(void **state)
+{
+	auto_json struct json_object *schema = bind_schema(table);
+	auto_buf struct buf out = {0};
+
+	(void)state;
+	buf_init(&out, 10000);
+	json_print(&out, schema);
+	assert_string_equal(
+		out.data,
+		"{\"type\":\"object\",\"properties\":{\"flag\":{\"type\":\"boolean\"},"
+		"\"number\":{\"type\":\"integer\",\"minimum\":-5,\"maximum\":5,\"description\":\"how many\"},"
+		"\"word\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":6},"
+		"\"color\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"]},"
+		"\"text\":{\"type\":\"string\",\"maxLength\":10},"
+		"\"list\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1,\"maxItems\":3},"
+		"\"map\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},\"maxProperties\":2},"
+		"\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+		"\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":8},\"size\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99},"
+		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"name\"],\"additionalProperties\":false},"
+		"\"maxItems\":3},"
+		"\"nested\":{\"type\":\"object\",\"properties\":{\"where\":{\"type\":\"string\"},\"depth\":{\"type\":\"integer\"}},"
+		"\"required\":[\"where\"],\"additionalProperties\":false}},"
+		"\"required\":[\"word\"],\"additionalProperties\":false}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_types),
+		cmocka_unit_test(test_defaults_stay),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_schema),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
