@@ -105,6 +105,17 @@ $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lseccomp $(LIBS_LIB)
 
+# What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
+PREFIX ?= /usr/local
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/sallyport/runners share/sallyport/modules share/sallyport/nginx) \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
+	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(wildcard jail/runners/*.json) $(DESTDIR)$(PREFIX)/share/sallyport/runners
+	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/modules
+	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
+	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
+
 help:
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
@@ -117,6 +128,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all unit deps deps-run run test bench help clean FORCE
+.PHONY: all unit deps deps-run run test bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -104,9 +104,9 @@ for (const [label, args, verdict, words, check] of BAD) {
 
 test('list_runners names what is there', async () => {
 	const { result } = await stack.call('list_runners', {});
-	const { runners } = result.structuredContent;
+	const { languages } = result.structuredContent;
 	for (const name of ['python', 'javascript', 'typescript', 'go', 'c', 'c++', 'bash']) {
-		const runner = runners.find((one) => one.name === name);
+		const runner = languages.find((one) => one.language === name);
 		assert.ok(runner, `no runner ${name}`);
 		assert.equal(runner.available, true, JSON.stringify(runner));
 	}
@@ -127,7 +127,7 @@ test('sallyport replay finds the row whose recorded output was altered', { timeo
 	const database = path.join(copy, 'sallyport.db');
 	cpSync(path.join(stack.state, 'data'), copy, { recursive: true });
 	const { code: altered, stdout: changes, stderr } = await run('sqlite3', [
-		database, `UPDATE execution SET stdout = CAST('43' || char(10) AS BLOB) WHERE id = '${row.id}'; SELECT changes();`,
+		database, `UPDATE execution SET stdout = '43' || char(10) WHERE id = '${row.id}'; SELECT changes();`,
 	]);
 	assert.equal(altered, 0, stderr);
 	assert.equal(changes.trim(), '1');

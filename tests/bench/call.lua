@@ -1,0 +1,40 @@
+-- wrk's side of `make bench`: tools/call of run_code with print(1), in turn over a few conversations; the token comes by the environment.
+-- Prints median latency in microseconds, requests, and how many did not answer as they must.
+local body = [[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"bench-%d",]]
+	.. [["language":"python","code":"print(1)"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",]]
+	.. [["io.modelcontextprotocol/clientCapabilities":{}}}}]]
+local conversations, turn = 64, 0
+local threads = {}
+wrong = 0
+
+function setup(thread)
+	table.insert(threads, thread)
+end
+
+function init()
+	wrk.method = "POST"
+	wrk.headers["Authorization"] = "Bearer " .. os.getenv("TOKEN")
+	wrk.headers["Content-Type"] = "application/json"
+	wrk.headers["MCP-Protocol-Version"] = "2026-07-28"
+	wrk.headers["Mcp-Method"] = "tools/call"
+	wrk.headers["Mcp-Name"] = "run_code"
+end
+
+function request()
+	turn = (turn + 1) % conversations
+	return wrk.format(nil, nil, nil, string.format(body, turn))
+end
+
+function response(status, headers, text)
+	if status ~= 200 or not text:find('"stdout":"1\\n"', 1, true) then
+		wrong = wrong + 1
+	end
+end
+
+function done(summary, latency, requests)
+	local bad = summary.errors.connect + summary.errors.read + summary.errors.timeout
+	for _, thread in ipairs(threads) do
+		bad = bad + thread:get("wrong")
+	end
+	io.write(string.format("%d %d %d\n", latency:percentile(50), summary.requests, bad))
+end
