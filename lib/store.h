@@ -21,6 +21,7 @@
 #define STORE_OWNER_MAX 32         /* [a-z0-9-], starts with a letter or digit */
 #define STORE_CONVERSATION_MAX 128 /* bytes of a conversation's name */
 #define STORE_TOKEN_TEXT 128
+#define STORE_MEDIA_TYPE_SIZE 80
 #define STORE_INLINE_MAX (64 * 1024) /* code and output up to here stand in the row, beyond it in a blob */
 
 struct store;
@@ -79,7 +80,7 @@ struct store_file {
 	const char *name; /* path below /data: bytes, not necessarily UTF-8 */
 	size_t name_length;
 	char blob[SHA256_HEX_SIZE];
-	char media_type[64]; /* by magic bytes for the four image types, else by extension */
+	char media_type[STORE_MEDIA_TYPE_SIZE]; /* store_media_type; "" in store_txn_file_put: found out from the blob */
 	uint32_t mode;
 	int64_t size, mtime_us;
 };
@@ -87,6 +88,10 @@ int store_file_list(struct store *store, int64_t conversation, int (*each)(void 
 		    struct err *err);
 /* name and name_length of *ret are the caller's own. */
 int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret, struct err *err);
+
+/* By magic bytes for PNG, JPEG, GIF and WebP (`head` is the beginning of the content, 16 bytes are enough), else by the name's
+ * extension, else application/octet-stream. */
+void store_media_type(const char *name, size_t length, const unsigned char *head, size_t head_length, char ret[STORE_MEDIA_TYPE_SIZE]);
 
 /* --- blobs: files named by their SHA-256 below blobs/, two levels: blobs/ab/cdef… --------------------------------------------- */
 /* Read-only descriptor of a blob; ERR_NOT_FOUND, ERR_CORRUPT. */
@@ -120,7 +125,7 @@ struct store_execution {
 	char fingerprint[256];
 	struct store_text code, stdin_text;
 	char *args_json;      /* ["a","b"] */
-	char *env_json;       /* names and values; secrets are names only: {"KEY":null} */
+	char *env_json;       /* names and values; secrets are names only: {"KEY":null}. Sealed in the database, in clear here */
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
 	/* what came of it; meaningless while running */
@@ -189,9 +194,11 @@ int store_txn_execution_finish(struct store_txn *txn, const struct store_executi
 
 /* Caps and times to live, from the configuration; enforced by store_expire (at start and hourly, called by the gateway). */
 void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us);
-/* Removes conversations idle beyond their time to live, ended sessions, and blobs that nothing refers to any more (older than an hour);
- * the executions stay. */
+/* Removes conversations idle beyond their time to live, ended sessions, and blobs that nothing refers to any more
+ * (STORE_BLOB_GRACE_US after they were put last: longer than a call can wait in its queue between putting a file and naming it); also
+ * marks what instances left running that died meanwhile. The executions stay. */
+#define STORE_BLOB_GRACE_US (6 * 3600 * 1000000ll)
 int store_expire(struct store *store, int64_t now_us, struct err *err);
-/* Folder for partial output: running/ID.out, running/ID.err; opened read-write, made new. */
+/* Folder for partial output: running/ID.out, running/ID.err (suffix "out", "err"); opened read-write, made new. */
 int store_running_open(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);
 void store_running_remove(struct store *store, const char *id);
