@@ -75,6 +75,20 @@ $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 unit: $(UNIT)
 
+# Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
+FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(B)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -I. $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+fuzz: $(FUZZ)
+
+# Static checks of the whole tree; each script says what it checks and prints findings as FILE:LINE.
+LINT := $(patsubst tests/lint/%.sh,lint-%,$(wildcard tests/lint/*.sh))
+lint:
+	@$(SUBMAKE) --keep-going --output-sync=target $(LINT)
+$(LINT): lint-%: FORCE
+	@tests/lint/$*.sh
+
 # Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
 GROUPS_RUN  := build run runner
 GROUPS_TEST := $(GROUPS_RUN) test
@@ -92,6 +106,12 @@ deps-run:
 run: deps-run
 	@$(SUBMAKE) all
 	@exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(BIN) $(if $(STATE),--state $(STATE)) $(PORT)
+
+# A first look with a real MCP client, in a second terminal beside `make run`.
+chart: deps-run
+	@.ci/deps --npm tests/clients
+	@jail/runners/npm/node_modules/.bin/node tests/clients/chart.js \
+		$(firstword $(STATE) $(wildcard build/run/$(PORT) /var/lib/sallyport-dev/$(PORT)) build/run/$(PORT)) build/chart.png
 
 test: deps
 	@$(SUBMAKE) all unit fuzz
@@ -118,6 +138,7 @@ install: all
 
 help:
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
+	@echo 'make chart [PORT=8080]    beside it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
@@ -128,6 +149,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all unit deps deps-run run test bench install help clean FORCE
+.PHONY: all unit fuzz lint deps deps-run run chart test bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
