@@ -1,0 +1,139 @@
+# lib.bash - helpers for the bats files: a whole stack (jailer, gateway, token) in a temporary directory of its own.
+#
+#   sp_setup                    a new directory $SP_DIR with $SP_CONFIG; programs from $SP_BIN; nothing is started
+#   sp_token OWNER              makes a token, sets $SP_TOKEN
+#   sp_start_jailer             starts sallyport-jailer, returns when its socket answers; sets $SP_JAILER_PID
+#   sp_start_gateway            starts sallyport-gateway, returns when its socket answers; sets $SP_GATEWAY_PID
+#   sp_http METHOD URI [NAME=VALUE…]   one request through cgi-fcgi, body on standard input; sets $SP_STATUS, files $SP_DIR/head and $SP_DIR/body
+#   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS and $SP_BODY
+#   sp_teardown                 stops what was started and removes the directory
+#
+# Use from setup_file (one stack a file) or setup (one a test); variables are exported, so both work. Everything listens on unix sockets
+# in $SP_DIR. Waiting is waiting for an event with a deadline, never for a time.
+
+SP_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+SP_BIN=${SP_BIN:-$SP_ROOT/${B:-build}/bin}
+SP_DEADLINE=${SP_DEADLINE:-20} # seconds until something that was started must answer
+export SP_ROOT SP_BIN
+
+# The folder is short (sun_path has 108 bytes) and open to the accounts that guests and jailer run as.
+sp_setup() {
+	SP_DIR=$(mktemp -d /tmp/sp-XXXXXX)
+	chmod 0755 "$SP_DIR"
+	mkdir -m 0755 "$SP_DIR/data"
+	SP_CONFIG=$SP_DIR/sallyport.json
+	SP_URL=http://127.0.0.1:8080
+	SP_SOCKET=$SP_DIR/gateway.sock
+	local modules=$SP_ROOT/jail/runners/npm/node_modules
+	[ -d "$modules" ] || modules=
+	cat >"$SP_CONFIG" <<-EOF
+		{
+			"data_dir": "data",
+			"public_base_url": "$SP_URL",
+			"gateway": {"socket": "gateway.sock", "threads": 4},
+			"jailer": {
+				"socket": "jailer.sock", "program": "$SP_BIN/sallyport-jailer", "runners_dir": "$SP_ROOT/jail/runners",
+				"modules_dir": "$modules", "weaker_limits": $([ "$(id -u)" = 0 ] && echo false || echo true)
+			},
+			"limits": {"body_mb": 8}
+		}
+	EOF
+	SP_JAILER_PID= SP_GATEWAY_PID= SP_TOKEN=
+	export SP_DIR SP_CONFIG SP_URL SP_SOCKET SP_JAILER_PID SP_GATEWAY_PID SP_TOKEN
+}
+
+# Fails the test and shows what the programs said.
+sp_die() {
+	echo "$*" >&2
+	for log in "$SP_DIR"/*.log; do
+		[ -e "$log" ] && sed "s|^|${log##*/}: |" "$log" >&2
+	done
+	return 1
+}
+
+# sp_until PID COMMAND…: runs the command until it succeeds; fails when the process ends or the deadline passes.
+sp_until() {
+	local pid=$1 end=$((SECONDS + SP_DEADLINE))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		[ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || return 1
+		read -r -t 0.02 <> <(:) || true
+	done
+}
+
+sp_token() {
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner "$1" --json | jq -r .token)
+	[[ $SP_TOKEN == sp_* ]] || sp_die "no token for $1: $SP_TOKEN"
+	export SP_TOKEN
+}
+
+sp_start_jailer() {
+	"$SP_BIN/sallyport-jailer" --config "$SP_CONFIG" >>"$SP_DIR/jailer.log" 2>&1 3>&- &
+	SP_JAILER_PID=$!
+	export SP_JAILER_PID
+	sp_until "$SP_JAILER_PID" test -S "$SP_DIR/jailer.sock" || sp_die "the jailer does not start"
+}
+
+sp_gateway_answers() {
+	[ -S "$SP_SOCKET" ] && sp_http GET /healthz </dev/null 2>/dev/null && [ "$SP_STATUS" = 200 ]
+}
+
+sp_start_gateway() {
+	"$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" >>"$SP_DIR/gateway.log" 2>&1 3>&- &
+	SP_GATEWAY_PID=$!
+	export SP_GATEWAY_PID
+	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "the gateway does not start"
+}
+
+# Stops a process of ours and waits for its end.
+sp_stop() {
+	[ -n "$1" ] || return 0
+	kill -"${2:-TERM}" "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+	sp_until "" sp_gone "$1"
+}
+sp_gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+# Splits a CGI reply into $SP_DIR/head, $SP_DIR/body and $SP_STATUS.
+sp_split() {
+	sed -e '/^\r*$/q' "$SP_DIR/reply" | tr -d '\r' >"$SP_DIR/head"
+	tail -c "+$(($(sed -e '/^\r*$/q' "$SP_DIR/reply" | wc -c) + 1))" "$SP_DIR/reply" >"$SP_DIR/body"
+	SP_STATUS=$(sed -n 's/^Status: \([0-9]*\).*/\1/p' "$SP_DIR/head")
+	SP_STATUS=${SP_STATUS:-200}
+}
+
+# sp_http METHOD URI [NAME=VALUE…]: variables as CGI names them (HTTP_ORIGIN=…). The token and the JSON type are there unless SP_BARE is set.
+sp_http() {
+	local method=$1 uri=$2
+	shift 2
+	cat >"$SP_DIR/request"
+	local defaults=(CONTENT_TYPE=application/json HTTP_AUTHORIZATION="Bearer $SP_TOKEN")
+	[ -z "$SP_BARE" ] || defaults=()
+	env -i PATH="$PATH" REQUEST_METHOD="$method" REQUEST_URI="$uri" SCRIPT_NAME="${uri%%\?*}" HTTP_HOST=127.0.0.1:8080 \
+		CONTENT_LENGTH="$(stat -c %s "$SP_DIR/request")" "${defaults[@]}" "$@" \
+		cgi-fcgi -bind -connect "$SP_SOCKET" <"$SP_DIR/request" >"$SP_DIR/reply" || return
+	sp_split
+}
+
+# sp_call TOOL ARGUMENTS: a modern tools/call; $SP_BODY is the reply.
+sp_call() {
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$1" || return
+	SP_BODY=$(cat "$SP_DIR/body")
+}
+
+# One string out of the last reply: sp_get .result.isError
+sp_get() {
+	jq -r "$1" "$SP_DIR/body"
+}
+
+sp_teardown() {
+	sp_stop "$SP_GATEWAY_PID"
+	sp_stop "$SP_JAILER_PID"
+	[ -n "$SP_DIR" ] && rm -rf "$SP_DIR"
+	return 0
+}
