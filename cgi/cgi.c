@@ -74,8 +74,8 @@ static int write_reply(struct reply *reply, struct err *err)
 	reply_print_head(reply, &head);
 	result = write_all(STDOUT_FILENO, head.data, head.length);
 	if (result == 0 && !reply->head)
-		result = reply->file_fd >= 0 ? write_file(reply->file_fd, reply->file_length) :
-					       write_all(STDOUT_FILENO, reply->body.data, reply->body.length);
+		result = reply->file_fd >= 0 ? write_file(reply->file_fd, reply->file_length)
+					     : write_all(STDOUT_FILENO, reply->body.data, reply->body.length);
 	return result < 0 ? err_errno(err, "writing the reply") : 0;
 }
 

@@ -21,11 +21,11 @@
 #include "../lib/util.h"
 #include "http.h"
 
-#define WAKE_SIGNAL   SIGUSR2
-#define WAKE_EVERY_MS 20
+#define WAKE_SIGNAL     SIGUSR2
+#define WAKE_EVERY_MS   20
 #define ACCEPT_PAUSE_MS 100
-#define CHUNK         4096
-#define FILE_CHUNK    (64 * 1024)
+#define CHUNK           4096
+#define FILE_CHUNK      (64 * 1024)
 
 struct fcgi_pool {
 	struct server *server;

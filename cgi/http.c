@@ -216,8 +216,9 @@ static int check_token(struct exchange *exchange)
 	if (fault == 0)
 		reply_header(exchange->reply, "WWW-Authenticate", "Bearer realm=\"sallyport\"");
 	else
-		reply_header(exchange->reply, "WWW-Authenticate",
-			     "Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, revoked or malformed token\"");
+		reply_header(
+			exchange->reply, "WWW-Authenticate",
+			"Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, revoked or malformed token\"");
 	reply_json(exchange->reply, 401, body);
 	return -ERR_DENIED;
 }

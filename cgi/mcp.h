@@ -27,7 +27,7 @@ struct mcp_call {
 	const char *session_id; /* legacy; NULL: none */
 	int hangup_fd;          /* >= 0: the client's leaving is a cancel (modern) */
 	struct json_object *result;
-	int code;               /* of the JSON-RPC error; 0: none */
+	int code; /* of the JSON-RPC error; 0: none */
 	char text[ERR_TEXT_SIZE];
 	struct json_object *data;
 };

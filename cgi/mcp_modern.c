@@ -52,8 +52,8 @@ static const struct mcp_method methods[] = {
 static const struct {
 	const char *method, *member;
 } named[] = {
-	{"tools/call", "name"},     {"prompts/get", "name"},     {"resources/read", "uri"},
-	{"tasks/get", "taskId"},    {"tasks/update", "taskId"},  {"tasks/cancel", "taskId"},
+	{"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
+	{"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"},
 };
 
 int modern_envelope(struct json_object *params, struct err *err)
@@ -148,8 +148,8 @@ static bool ladder(struct exchange *exchange, const struct rpc_message *message,
 
 	if (!version || !streq(version, requested)) {
 		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH,
-				version ? "Header mismatch: MCP-Protocol-Version differs from _meta" :
-					  "Header mismatch: MCP-Protocol-Version is missing");
+				version ? "Header mismatch: MCP-Protocol-Version differs from _meta"
+					: "Header mismatch: MCP-Protocol-Version is missing");
 		return false;
 	}
 	if (!streq(requested, MCP_MODERN_VERSION)) {

@@ -14,37 +14,37 @@
 
 void run_result_make(struct server *server, const struct job_result *result, struct tool_result *ret);
 
-#define RUN_USAGE_SCHEMA                                                                                            \
-	"\"wall_us\":{\"type\":\"integer\",\"description\":\"Wall clock time, microseconds\"},"                     \
-	"\"cpu_us\":{\"type\":\"integer\",\"description\":\"CPU time of all its processes, microseconds\"},"        \
+#define RUN_USAGE_SCHEMA                                                                                                                   \
+	"\"wall_us\":{\"type\":\"integer\",\"description\":\"Wall clock time, microseconds\"},"                                            \
+	"\"cpu_us\":{\"type\":\"integer\",\"description\":\"CPU time of all its processes, microseconds\"},"                               \
 	"\"memory_peak_bytes\":{\"type\":\"integer\",\"description\":\"Most memory in use at once\"}"
-#define RUN_FILES_SCHEMA                                                                                            \
-	"{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                         \
-	"\"required\":[\"name\",\"url\",\"size\",\"media_type\"],\"properties\":{"                                   \
-	"\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"              \
+#define RUN_FILES_SCHEMA                                                                                                                   \
+	"{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                               \
+	"\"required\":[\"name\",\"url\",\"size\",\"media_type\"],\"properties\":{"                                                         \
+	"\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"                                    \
 	"\"media_type\":{\"type\":\"string\"}}}}"
-#define RUN_RESULT_SCHEMA                                                                                           \
-	"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"execution_id\",\"verdict\",\"message\","   \
-	"\"language\",\"exit_code\",\"signal\",\"stdout\",\"stderr\",\"stdout_truncated\",\"stderr_truncated\","        \
-	"\"wall_us\",\"cpu_us\",\"memory_peak_bytes\",\"files\"],\"properties\":{"                                      \
-	"\"execution_id\":{\"type\":\"string\",\"description\":\"Under this id the run is recorded\"},"                 \
-	"\"verdict\":{\"type\":\"string\",\"enum\":[\"OK\",\"RE\",\"SG\",\"TO\",\"ML\",\"OL\",\"CE\",\"CX\",\"XX\"],"   \
-	"\"description\":\"OK; RE exit code not 0; SG ended by a signal; TO time; ML memory; OL output; CE compile "    \
-	"step failed; CX cancelled; XX the sandbox failed\"},"                                                         \
-	"\"message\":{\"type\":\"string\",\"description\":\"The verdict as a sentence\"},"                              \
-	"\"limit\":{\"type\":\"string\",\"description\":\"Which limit was hit\"},"                                      \
-	"\"language\":{\"type\":\"string\"},"                                                                         \
-	"\"exit_code\":{\"type\":[\"integer\",\"null\"]},\"signal\":{\"type\":[\"integer\",\"null\"]},"                 \
-	"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"                                            \
-	"\"stdout_truncated\":{\"type\":\"boolean\"},\"stderr_truncated\":{\"type\":\"boolean\"}," RUN_USAGE_SCHEMA     \
-	",\"compile\":{\"type\":\"object\",\"additionalProperties\":false,"                                             \
-	"\"required\":[\"wall_us\",\"cpu_us\",\"memory_peak_bytes\"],\"properties\":{" RUN_USAGE_SCHEMA "}},"           \
-	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"                                               \
-	"\"description\":\"System calls that the sandbox refused\"},"                                                  \
-	"\"files\":{\"type\":\"object\",\"additionalProperties\":false,"                                                \
-	"\"required\":[\"created\",\"changed\",\"deleted\",\"not_kept\"],\"properties\":{"                              \
-	"\"created\":" RUN_FILES_SCHEMA ",\"changed\":" RUN_FILES_SCHEMA ","                                          \
-	"\"deleted\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                                             \
-	"\"not_kept\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"               \
-	"\"required\":[\"name\",\"reason\"],\"properties\":{\"name\":{\"type\":\"string\"},"                            \
+#define RUN_RESULT_SCHEMA                                                                                                                  \
+	"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"execution_id\",\"verdict\",\"message\","                      \
+	"\"language\",\"exit_code\",\"signal\",\"stdout\",\"stderr\",\"stdout_truncated\",\"stderr_truncated\","                           \
+	"\"wall_us\",\"cpu_us\",\"memory_peak_bytes\",\"files\"],\"properties\":{"                                                         \
+	"\"execution_id\":{\"type\":\"string\",\"description\":\"Under this id the run is recorded\"},"                                    \
+	"\"verdict\":{\"type\":\"string\",\"enum\":[\"OK\",\"RE\",\"SG\",\"TO\",\"ML\",\"OL\",\"CE\",\"CX\",\"XX\"],"                      \
+	"\"description\":\"OK; RE exit code not 0; SG ended by a signal; TO time; ML memory; OL output; CE compile "                       \
+	"step failed; CX cancelled; XX the sandbox failed\"},"                                                                             \
+	"\"message\":{\"type\":\"string\",\"description\":\"The verdict as a sentence\"},"                                                 \
+	"\"limit\":{\"type\":\"string\",\"description\":\"Which limit was hit\"},"                                                         \
+	"\"language\":{\"type\":\"string\"},"                                                                                              \
+	"\"exit_code\":{\"type\":[\"integer\",\"null\"]},\"signal\":{\"type\":[\"integer\",\"null\"]},"                                    \
+	"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"                                                               \
+	"\"stdout_truncated\":{\"type\":\"boolean\"},\"stderr_truncated\":{\"type\":\"boolean\"}," RUN_USAGE_SCHEMA                        \
+	",\"compile\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                \
+	"\"required\":[\"wall_us\",\"cpu_us\",\"memory_peak_bytes\"],\"properties\":{" RUN_USAGE_SCHEMA "}},"                              \
+	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"                                                                  \
+	"\"description\":\"System calls that the sandbox refused\"},"                                                                      \
+	"\"files\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                   \
+	"\"required\":[\"created\",\"changed\",\"deleted\",\"not_kept\"],\"properties\":{"                                                 \
+	"\"created\":" RUN_FILES_SCHEMA ",\"changed\":" RUN_FILES_SCHEMA ","                                                               \
+	"\"deleted\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                                                                \
+	"\"not_kept\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                  \
+	"\"required\":[\"name\",\"reason\"],\"properties\":{\"name\":{\"type\":\"string\"},"                                               \
 	"\"reason\":{\"type\":\"string\"}}}}}}}}"

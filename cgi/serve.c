@@ -22,6 +22,7 @@
 
 #define BACKLOG        512
 #define EXPIRE_SECONDS 3600
+#define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
 #define LEAVE_SECONDS  5 /* for answers after the last job ended */
 
 static int address_of(const char *path, struct sockaddr_un *ret, struct err *err)
@@ -106,8 +107,9 @@ static void stop(struct server *server, struct fcgi_pool *pool)
 {
 	fcgi_pool_stop_accepting(pool);
 	server_stop(server);
-	/* Requests that wait for a job end with it; what runs longer than the drain is cancelled by the engine's own stop. */
-	if (fcgi_pool_finish(pool, JOB_DRAIN_SECONDS) == 0) {
+	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the engine's drain ends as
+	 * cancelled, and its requests with it. */
+	if (fcgi_pool_finish(pool, SUBMIT_SECONDS) == 0) {
 		server_close(server);
 		return;
 	}
@@ -128,7 +130,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigset_t signals;
 
 	if (!inherited && (!config->gateway.socket || !config->gateway.socket[0]))
-		return err_set(err, ERR_INVALID, "gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
+		return err_set(err, ERR_INVALID,
+			       "gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);

@@ -70,7 +70,8 @@ static void print_runner(struct buf *text, struct json_object *runner)
 	buf_puts(text, "- ");
 	tool_print_names(text, runner);
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
-		buf_printf(text, ": not available (the operator can install it: %s)", install && *install ? install : "see the operator guide");
+		buf_printf(text, ": not available (the operator can install it: %s)",
+			   install && *install ? install : "see the operator guide");
 	else if (version && *version)
 		buf_printf(text, ": %s", version);
 	for (size_t i = 0; libraries && i < json_object_array_length(libraries); i++) {
@@ -122,14 +123,16 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 const struct tool tool_list_runners = {
 	.name = "list_runners",
 	.title = "List languages",
-	.description = "Lists the programming languages that run_code takes, with their versions, aliases and installed libraries, and the limits of a run.",
+	.description = "Lists the programming languages that run_code takes, with their versions, aliases and installed libraries, and the "
+		       "limits of a run.",
 	.arguments = table,
 	.arguments_size = sizeof(struct no_arguments),
 	.output_schema =
 		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],\"properties\":{"
 		"\"languages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
 		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"libraries\"],\"properties\":{"
-		"\"language\":{\"type\":\"string\"},\"aliases\":" STRINGS ",\"extensions\":" STRINGS ",\"available\":{\"type\":\"boolean\"},"
+		"\"language\":{\"type\":\"string\"},\"aliases\":" STRINGS ",\"extensions\":" STRINGS
+		",\"available\":{\"type\":\"boolean\"},"
 		"\"compiled\":{\"type\":\"boolean\"},\"version\":{\"type\":\"string\"},\"install\":{\"type\":\"string\"},"
 		"\"libraries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\"],"
 		"\"properties\":{\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"}}}}}}},"

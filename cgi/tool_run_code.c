@@ -29,36 +29,80 @@ struct run_arguments {
 };
 
 static const struct bind file_table[] = {
-	{.name = "filename", .type = BIND_STRING, .offset = offsetof(struct run_file, filename), .flags = BIND_REQUIRED, .min = 1,
+	{.name = "filename",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct run_file, filename),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
 	 .description = "Name in /data: one path segment, UTF-8, at most 255 bytes."},
 	{.name = "content", .type = BIND_TEXT, .offset = offsetof(struct run_file, content), .description = "The content as UTF-8 text."},
-	{.name = "content_base64", .type = BIND_TEXT, .offset = offsetof(struct run_file, content_base64),
+	{.name = "content_base64",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct run_file, content_base64),
 	 .description = "The content in base64 (instead of content)."},
 	{0},
 };
 static const struct bind table[] = {
-	{.name = "conversationId", .type = BIND_STRING, .offset = offsetof(struct run_arguments, conversation), .flags = BIND_REQUIRED, .min = 1,
+	{.name = "conversationId",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct run_arguments, conversation),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
 	 .description = "Names the conversation whose files the program sees. Use the same value in every call of one conversation."},
-	{.name = "language", .type = BIND_STRING, .offset = offsetof(struct run_arguments, language), .flags = BIND_REQUIRED, .min = 1,
+	{.name = "language",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct run_arguments, language),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
 	 .description = "Programming language; list_runners tells which there are."},
-	{.name = "code", .type = BIND_TEXT, .offset = offsetof(struct run_arguments, code), .flags = BIND_REQUIRED, .min = 1,
+	{.name = "code",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct run_arguments, code),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
 	 .description = "The whole source text of the program. Print what you want to see."},
-	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct run_arguments, network),
+	{.name = "network",
+	 .type = BIND_BOOL,
+	 .offset = offsetof(struct run_arguments, network),
 	 .description = "Ask for network access. Default false; where the server does not allow it the call is refused."},
-	{.name = "environment", .type = BIND_STRING_MAP, .offset = offsetof(struct run_arguments, environment), .max = VARIABLES_MAX,
+	{.name = "environment",
+	 .type = BIND_STRING_MAP,
+	 .offset = offsetof(struct run_arguments, environment),
+	 .max = VARIABLES_MAX,
 	 .description = "Environment variables for the program. They are recorded: put passwords and keys into secrets."},
-	{.name = "secrets", .type = BIND_STRING_MAP, .offset = offsetof(struct run_arguments, secrets), .max = VARIABLES_MAX,
+	{.name = "secrets",
+	 .type = BIND_STRING_MAP,
+	 .offset = offsetof(struct run_arguments, secrets),
+	 .max = VARIABLES_MAX,
 	 .description = "Environment variables whose values are never recorded."},
-	{.name = "stdin", .type = BIND_TEXT, .offset = offsetof(struct run_arguments, stdin_text),
+	{.name = "stdin",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct run_arguments, stdin_text),
 	 .description = "Text for the program's standard input. Default: empty."},
-	{.name = "args", .type = BIND_STRINGS, .offset = offsetof(struct run_arguments, args), .max = ARGS_MAX,
+	{.name = "args",
+	 .type = BIND_STRINGS,
+	 .offset = offsetof(struct run_arguments, args),
+	 .max = ARGS_MAX,
 	 .description = "Command line arguments for the program."},
-	{.name = "files", .type = BIND_OBJECTS, .offset = offsetof(struct run_arguments, files), .max = JOB_FILES_MAX, .table = file_table,
-	 .size = sizeof(struct run_file), .description = "Files to put into /data before the run; they stay in the conversation."},
-	{.name = "timeout_seconds", .type = BIND_INT, .offset = offsetof(struct run_arguments, timeout_seconds), .min = 1,
-	 .max = TIMEOUT_MAX_SECONDS, .description = "Wall clock and CPU time that the program may take."},
-	{.name = "memory_mb", .type = BIND_INT, .offset = offsetof(struct run_arguments, memory_mb), .min = 1, .max = MEMORY_MAX_MB,
+	{.name = "files",
+	 .type = BIND_OBJECTS,
+	 .offset = offsetof(struct run_arguments, files),
+	 .max = JOB_FILES_MAX,
+	 .table = file_table,
+	 .size = sizeof(struct run_file),
+	 .description = "Files to put into /data before the run; they stay in the conversation."},
+	{.name = "timeout_seconds",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct run_arguments, timeout_seconds),
+	 .min = 1,
+	 .max = TIMEOUT_MAX_SECONDS,
+	 .description = "Wall clock and CPU time that the program may take."},
+	{.name = "memory_mb",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct run_arguments, memory_mb),
+	 .min = 1,
+	 .max = MEMORY_MAX_MB,
 	 .description = "Memory that the program may use, in MiB."},
 	{0},
 };
@@ -239,16 +283,21 @@ const struct tool tool_run_code = {
 	.title = "Run a program",
 	.description =
 		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it made or changed.\n"
-		"- Every call is a new process: variables and imports are gone afterwards. Files are kept: the working directory is /data, it "
+		"- Every call is a new process: variables and imports are gone afterwards. Files are kept: the working directory is /data, "
+		"it "
 		"belongs to the conversation, and what the program leaves there is in /data again at the next call with the same "
 		"conversationId. Files put there with upload_file are read by their name, for example open('data.csv').\n"
 		"- Only what is printed is seen: end with print(…) or the like. An expression alone shows nothing.\n"
-		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no display. PNG, JPEG, GIF and "
+		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no display. PNG, JPEG, GIF "
+		"and "
 		"WebP files come back as images, and every file comes back with a download URL.\n"
-		"- To show a file to the user, use its URL from the result in a markdown link or image: [report.csv](URL), ![chart](URL). A "
-		"program can make the same URLs itself: the environment variable FILE_BASE_URL holds the address of /data, so a file's URL is "
+		"- To show a file to the user, use its URL from the result in a markdown link or image: [report.csv](URL), ![chart](URL). "
+		"A "
+		"program can make the same URLs itself: the environment variable FILE_BASE_URL holds the address of /data, so a file's URL "
+		"is "
 		"FILE_BASE_URL + '/' + its name. Never invent an address.\n"
-		"- There is no network unless network is true and the server allows it. Nothing can be installed at run time: use the libraries "
+		"- There is no network unless network is true and the server allows it. Nothing can be installed at run time: use the "
+		"libraries "
 		"listed below.\n"
 		"- A program that fails, is too slow or takes too much memory gives isError with a verdict: read the message and stderr, "
 		"repair the program, call again.",

@@ -1,4 +1,5 @@
-/* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the system that it replaces. */
+/* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the system that it replaces.
+ */
 #include "../lib/utf8.h"
 #include "../lib/util.h"
 #include "files.h"
@@ -12,12 +13,23 @@ struct upload_arguments {
 };
 
 static const struct bind table[] = {
-	{.name = "conversationId", .type = BIND_STRING, .offset = offsetof(struct upload_arguments, conversation), .flags = BIND_REQUIRED,
-	 .min = 1, .max = STORE_CONVERSATION_MAX,
+	{.name = "conversationId",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct upload_arguments, conversation),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = STORE_CONVERSATION_MAX,
 	 .description = "Names the conversation that the file belongs to. Use the same value in every call of one conversation."},
-	{.name = "filename", .type = BIND_STRING, .offset = offsetof(struct upload_arguments, filename), .flags = BIND_REQUIRED, .min = 1,
+	{.name = "filename",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct upload_arguments, filename),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
 	 .description = "Name of the file in /data: one path segment without '/', UTF-8, at most 255 bytes."},
-	{.name = "content", .type = BIND_TEXT, .offset = offsetof(struct upload_arguments, content), .flags = BIND_REQUIRED,
+	{.name = "content",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct upload_arguments, content),
+	 .flags = BIND_REQUIRED,
 	 .description = "The content in base64 (RFC 4648, with padding)."},
 	{0},
 };
@@ -78,15 +90,17 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
-	.description = "Puts a file into a conversation, where programs run by run_code find it in their working directory /data under its name. "
-		       "A file of the same name is replaced. The content is base64; for small texts the files argument of run_code is simpler. "
-		       "Returns the file's download URL.",
+	.description =
+		"Puts a file into a conversation, where programs run by run_code find it in their working directory /data under its name. "
+		"A file of the same name is replaced. The content is base64; for small texts the files argument of run_code is simpler. "
+		"Returns the file's download URL.",
 	.arguments = table,
 	.arguments_size = sizeof(struct upload_arguments),
-	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\",\"file\"],\"properties\":{"
-			 "\"success\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
-			 "\"file\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\",\"url\"],\"properties\":{"
-			 "\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"}}}}}",
+	.output_schema =
+		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\",\"file\"],\"properties\":{"
+		"\"success\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
+		"\"file\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\",\"url\"],\"properties\":{"
+		"\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"}}}}}",
 	.destructive = true, /* replaces a file of that name */
 	.idempotent = true,
 	.call = upload,

@@ -29,8 +29,8 @@ struct tool_result {
 struct tool {
 	const char *name, *title, *description;
 	const struct bind *arguments;
-	size_t arguments_size;     /* of the struct that the table describes */
-	const char *output_schema; /* JSON */
+	size_t arguments_size;                               /* of the struct that the table describes */
+	const char *output_schema;                           /* JSON */
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
 	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
 	void (*refine)(struct server *server, struct json_object *tool);

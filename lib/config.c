@@ -31,7 +31,7 @@
 
 static const struct bind gateway_table[] = {
 	PART(gateway, socket, BIND_STRING, 0, 107, "unix socket on which the gateway takes FastCGI requests"),
-	PART(gateway, threads, BIND_INT, 1, 1024, "requests that are worked on at once"),
+	PART(gateway, threads, BIND_INT, 1, 1024, "threads that wait for requests; more are started while runs keep these busy"),
 	PART(gateway, accel_prefix, BIND_STRING, 0, 256, "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
 	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64, "Origin headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64, "Host headers to accept besides public_base_url's and loopback's"),
