@@ -139,6 +139,7 @@ void cli_jailer_pointer(struct jail_client **client);
 #define auto_store __attribute__((cleanup(cli_store_pointer)))
 #define auto_jailer __attribute__((cleanup(cli_jailer_pointer)))
 
+const char *cli_state_text(enum store_state state);
 /* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
 struct json_object *cli_execution_json(const struct store_execution *execution);
 

@@ -84,8 +84,9 @@ static void first_line(const struct store_execution *execution, char *ret, size_
 static void row_show(struct view *view, const struct store_execution *e)
 {
 	bool over = e->state == STORE_FINISHED;
-	const char *state = over ? e->verdict : e->state == STORE_RUNNING ? "running" : "interrupted";
-	char time[CLI_TEXT_SIZE], wall[CLI_TEXT_SIZE] = "", cpu[CLI_TEXT_SIZE] = "", memory[CLI_TEXT_SIZE] = "", id[ID_SHOWN + 1], line[512];
+	const char *state = over ? e->verdict : cli_state_text(e->state);
+	char time[CLI_TEXT_SIZE], wall[CLI_TEXT_SIZE] = "", cpu[CLI_TEXT_SIZE] = "", memory[CLI_TEXT_SIZE] = "";
+	char id[ID_SHOWN + 1], line[512];
 
 	if (!view->table) {
 		auto_json struct json_object *object = cli_execution_json(e);
@@ -95,7 +96,7 @@ static void row_show(struct view *view, const struct store_execution *e)
 		cli_print_json(stdout, object, false);
 		return;
 	}
-	snprintf(id, sizeof(id), "%s", e->id);
+	snprintf(id, sizeof(id), "%.*s", ID_SHOWN, e->id);
 	cli_text_time(e->created_us, time);
 	if (over) {
 		cli_text_duration(e->run.wall_us, wall);

@@ -74,7 +74,7 @@ static const struct cli_option run_options[] = {
 	 .value = "DIR",
 	 .help = "write the files that the program made or changed in /data there"},
 	{.name = "stdin", .type = CLI_FLAG, .offset = FIELD(forward_stdin), .help = "pass our standard input on to the program"},
-	{.name = "meta", .type = CLI_STRING, .offset = FIELD(meta), .value = "FILE", .help = "write the result with the keys of isolate(1)"},
+	{.name = "meta", .type = CLI_STRING, .offset = FIELD(meta), .value = "FILE", .help = "write the result with isolate's keys"},
 	{0},
 };
 static const struct cli_group run_groups[] = {{run_options, 0}, {0}};
@@ -121,7 +121,7 @@ static int env_build(const struct bind_strings *options, char **env, struct err 
 		const char *value = item[name_length] ? NULL : getenv(item);
 
 		if (!env_name_valid(item, name_length))
-			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, and does not begin with a digit", item);
+			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, no digit first", item);
 		if (!item[name_length] && !value)
 			continue; /* as docker and podman do: not set here, not set there */
 		env[n] = value ? xasprintf("%s=%s", item, value) : xstrdup(item);

@@ -142,10 +142,8 @@ static void show_outcome(const struct store_execution *e)
 
 static void show_facts(const struct store_execution *e)
 {
-	static const char *const states[] = {[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
-
 	line("id", e->id);
-	line("state", states[e->state]);
+	line("state", cli_state_text(e->state));
 	line("owner", e->owner);
 	line("token", e->token_id);
 	line("session", e->session_id);

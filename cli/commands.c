@@ -6,7 +6,7 @@
 #include "../lib/util.h"
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run, &cmd_log, &cmd_show, &cmd_token, &cmd_doctor, &cmd_help, &cmd_version, NULL,
+	&cmd_run, &cmd_log, &cmd_show, &cmd_replay, &cmd_token, &cmd_doctor, &cmd_help, &cmd_version, NULL,
 };
 
 const struct cli_command *cli_command_find(const char *name)
@@ -20,8 +20,8 @@ const struct cli_command *cli_command_find(const char *name)
 
 void cli_usage_all(FILE *out)
 {
-	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\nRuns code of strangers in a jail, and shows and replays what was run.\n\n"
-	      "Commands:\n",
+	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\n"
+	      "Runs code of strangers in a jail, and shows and replays what was run.\n\nCommands:\n",
 	      out);
 	for (size_t i = 0; cli_commands[i]; i++)
 		fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);

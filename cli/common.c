@@ -12,7 +12,7 @@ const struct cli_option cli_filter_options[] = {
 	{.name = "verdict", .type = CLI_STRING, .offset = FIELD(verdict), .value = "V", .help = "only this verdict", .choices = verdicts},
 	{.name = "language", .letter = 'l', .type = CLI_STRING, .offset = FIELD(language), .value = "NAME", .help = "only this language"},
 	{.name = "owner", .type = CLI_STRING, .offset = FIELD(owner), .value = "OWNER", .help = "only this owner's"},
-	{.name = "token", .type = CLI_STRING, .offset = FIELD(token), .value = "ID", .help = "only what this token ran (id or its beginning)"},
+	{.name = "token", .type = CLI_STRING, .offset = FIELD(token), .value = "ID", .help = "only what the token with this id ran"},
 	{.name = "conversation",
 	 .letter = 'c',
 	 .type = CLI_STRING,
@@ -93,7 +93,7 @@ int cli_open_jailer(const struct config *config, struct jail_client **ret, struc
 		program = xasprintf("%s/sallyport-jailer", directory);
 	}
 	if (access(program, X_OK))
-		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install sallyport-jailer there or name it as jailer.program", program);
+		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program", program);
 	return jail_client_spawn(program, config->path, ret, err);
 }
 
@@ -154,13 +154,23 @@ static void add_outcome(struct json_object *object, const struct store_execution
 	json_add(object, "result", json_stored(e->result_json));
 }
 
+const char *cli_state_text(enum store_state state)
+{
+	static const char *const texts[] = {
+		[STORE_RUNNING] = "running",
+		[STORE_FINISHED] = "finished",
+		[STORE_INTERRUPTED] = "interrupted",
+	};
+
+	return texts[state];
+}
+
 struct json_object *cli_execution_json(const struct store_execution *e)
 {
-	static const char *const states[] = {[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
 	struct json_object *object = json_object_new_object();
 
 	json_add_string(object, "id", e->id);
-	json_add_string(object, "state", states[e->state]);
+	json_add_string(object, "state", cli_state_text(e->state));
 	json_add_string(object, "owner", e->owner);
 	json_add_string(object, "token", *e->token_id ? e->token_id : NULL);
 	json_add_string(object, "session", *e->session_id ? e->session_id : NULL);

@@ -53,12 +53,10 @@ static const struct cli_option *option_find(const struct cli_command *command, c
 
 	for (size_t n = 0; group_at(command, n, &group); n++) {
 		for (const struct cli_option *option = group.options; option->name; option++) {
-			bool found = letter ? option->letter == letter : strlen(option->name) == length && !memcmp(option->name, name, length);
-
-			if (found) {
-				*ret_offset = group.offset + option->offset;
-				return option;
-			}
+			if (letter ? option->letter != letter : strlen(option->name) != length || memcmp(option->name, name, length) != 0)
+				continue;
+			*ret_offset = group.offset + option->offset;
+			return option;
 		}
 	}
 	return NULL;

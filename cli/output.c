@@ -225,8 +225,8 @@ void cli_progress_step(struct cli_progress *progress, int64_t done)
 	progress->done = done;
 	if (!progress->enabled || elapsed < PROGRESS_FROM_US || (progress->shown && now - progress->drawn_us < PROGRESS_EVERY_US))
 		return;
-	fprintf(stderr, "\r\033[K%s [%.*s%*s] %lld of %lld", progress->label, cells, "##############################", PROGRESS_CELLS - cells,
-		"", (long long)done, (long long)progress->total);
+	fprintf(stderr, "\r\033[K%s [%.*s%*s] %lld of %lld", progress->label, cells, "##############################",
+		PROGRESS_CELLS - cells, "", (long long)done, (long long)progress->total);
 	if (done > 0)
 		fprintf(stderr, ", %lld s left", (long long)((progress->total - done) * (elapsed / 1000) / done / 1000));
 	fflush(stderr);

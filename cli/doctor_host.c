@@ -1,0 +1,196 @@
+/* doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the runners, the data folder, the database. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "doctor.h"
+
+#define SUBIDS_MIN 65536
+#define FREE_MIN (1024LL * 1024 * 1024)
+
+extern char **environ;
+
+/* Does /etc/subuid or subgid give the user a range of at least SUBIDS_MIN? Lines are "name-or-id:first:count". */
+static bool subids_have(const char *path, const char *user, uid_t uid)
+{
+	auto_fclose FILE *file = fopen(path, "re");
+	char line[256], number[16];
+
+	snprintf(number, sizeof(number), "%u", uid);
+	while (file && fgets(line, sizeof(line), file)) {
+		char *rest = line, *name = strsep(&rest, ":"), *first = strsep(&rest, ":");
+		uint64_t count;
+
+		if (!rest || !first)
+			continue;
+		rest[strcspn(rest, "\n")] = '\0';
+		if ((streq(name, user) || streq(name, number)) && !parse_u64(rest, SUBIDS_MIN, UINT32_MAX, &count))
+			return true;
+	}
+	return false;
+}
+
+static void check_ids(struct doctor *doctor)
+{
+	struct passwd *user = getpwuid(geteuid());
+	const char *name = user ? user->pw_name : "";
+	bool tools = !access("/usr/bin/newuidmap", X_OK) && !access("/usr/bin/newgidmap", X_OK);
+	bool ranges = subids_have("/etc/subuid", name, geteuid()) && subids_have("/etc/subgid", name, geteuid());
+
+	if (geteuid() == 0) {
+		doctor_add(doctor, "guest ids", DOCTOR_OK, NULL, "started as root: a range of ids of its own");
+		return;
+	}
+	doctor_add(doctor, "guest ids", tools && ranges ? DOCTOR_OK : DOCTOR_WEAKER,
+		   tools ? "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER" : "apt-get install uidmap", "%s",
+		   !tools    ? "no newuidmap: guests run under your own id"
+		   : !ranges ? "no range in /etc/subuid and /etc/subgid: guests run under your own id"
+			     : "newuidmap and a range in /etc/subuid and /etc/subgid");
+}
+
+static void check_sysctls(struct doctor *doctor)
+{
+	auto_free char *core = doctor_read_line("/proc/sys/kernel/core_pattern");
+	auto_free char *tiocsti = doctor_read_line("/proc/sys/dev/tty/legacy_tiocsti");
+	auto_free char *yama = doctor_read_line("/proc/sys/kernel/yama/ptrace_scope");
+
+	doctor_add(doctor, "core_pattern", core && *core == '|' ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "sysctl kernel.core_pattern=core: a guest that crashes would start this program on the host, as root", "%s",
+		   core ? core : "not there");
+	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER, "sysctl dev.tty.legacy_tiocsti=0",
+		   "%s", !tiocsti ? "no switch: typing into a terminal by ioctl is allowed" : tiocsti);
+	doctor_add(doctor, "yama", yama && !streq(yama, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
+		   "sysctl kernel.yama.ptrace_scope=1: processes of one user can otherwise trace each other", "%s",
+		   yama ? yama : "not there");
+}
+
+/* First line that `argv` writes to either stream; NULL if it cannot be started. */
+static char *program_says(char *const argv[])
+{
+	posix_spawn_file_actions_t actions;
+	int ends[2], status, failed;
+	auto_free char *text = NULL;
+	size_t length = 0;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return NULL;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+	failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	if (!failed) {
+		read_fd(ends[0], 64 * 1024, &text, &length, NULL);
+		waitpid(child, &status, 0);
+	}
+	close(ends[0]);
+	if (failed || !text)
+		return NULL;
+	text[strcspn(text, "\n")] = '\0';
+	return steal(&text);
+}
+
+static void check_nginx(struct doctor *doctor)
+{
+	static char name[] = "nginx", path[] = "/usr/sbin/nginx", option[] = "-v";
+	auto_free char *on_path = program_says((char *const[]){name, option, NULL});
+	auto_free char *in_sbin = on_path ? NULL : program_says((char *const[]){path, option, NULL});
+	const char *version = on_path ? on_path : in_sbin;
+
+	doctor_add(doctor, "nginx", version ? DOCTOR_OK : DOCTOR_WEAKER, "apt-get install nginx-light (the gateway needs it, run does not)",
+		   "%s", version ? version : "not there");
+}
+
+static void check_runners(struct doctor *doctor, struct jail_client *client)
+{
+	auto_json struct json_object *runners = NULL;
+	struct err err = ERR_INIT;
+	size_t usable = 0;
+
+	if (jail_client_runners(client, &runners, &err)) {
+		doctor_add(doctor, "runners", DOCTOR_MISSING, "see the jailer's log", "%s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+		struct json_object *available = json_get(runner, "available", json_type_boolean);
+		const char *name = json_get_string(runner, "name"), *version = json_get_string(runner, "version");
+		bool there = available && json_object_get_boolean(available);
+
+		usable += there;
+		doctor_add(doctor, "runner", there ? DOCTOR_OK : DOCTOR_WEAKER, json_get_string(runner, "install"), "%s: %s",
+			   name ? name : "?", !there ? "its interpreter is missing" : version && *version ? version : "available");
+	}
+	if (!usable)
+		doctor_add(doctor, "runners", DOCTOR_MISSING, "install one of the interpreters above", "no program can be run");
+}
+
+/* The jailer is asked last: it is the judge over everything above. */
+static void check_jailer(struct doctor *doctor)
+{
+	auto_jailer struct jail_client *client = NULL;
+	auto_json struct json_object *info = NULL;
+	struct err err = ERR_INIT;
+
+	if (cli_open_jailer(doctor->config, &client, &err) || jail_client_info(client, &info, &err)) {
+		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above", "%s", err.text);
+		return;
+	}
+	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
+	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
+
+	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK, "start it as root, or with a range of ids and a delegated cgroup",
+		   "%s, %s, cgroup %s", *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
+		   cgroup ? cgroup : "?");
+	check_runners(doctor, client);
+}
+
+static void check_data(struct doctor *doctor)
+{
+	const char *path = doctor->config->data_dir;
+	struct statvfs space;
+	auto_store struct store *store = NULL;
+	struct err err = ERR_INIT;
+	int result;
+
+	if (!doctor->config->path) {
+		doctor_add(doctor, "data folder", DOCTOR_OK, NULL, "no configuration: run works, nothing is recorded");
+		return;
+	}
+	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) || statvfs(path, &space)) {
+		doctor_add(doctor, "data folder", DOCTOR_WEAKER, "make it, owned by the gateway's user, or run doctor as that user",
+			   "%s: %s", path, strerror(errno));
+		return;
+	}
+	int64_t free_bytes = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
+	char text[CLI_TEXT_SIZE];
+
+	cli_text_bytes(free_bytes, text);
+	doctor_add(doctor, "data folder", free_bytes < FREE_MIN ? DOCTOR_WEAKER : DOCTOR_OK, "make room: the record needs it",
+		   "%s: %s free", path, text);
+	result = store_open(path, STORE_READ, &store, &err);
+	if (result == -ERR_NOT_FOUND)
+		doctor_add(doctor, "database", DOCTOR_OK, NULL, "none yet: the gateway's first start makes it");
+	else if (result)
+		doctor_add(doctor, "database", DOCTOR_WEAKER, "see what it says; a backup or the newer release helps", "%s", err.text);
+	else
+		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, its version is known");
+}
+
+void doctor_host(struct doctor *doctor)
+{
+	check_ids(doctor);
+	check_sysctls(doctor);
+	check_nginx(doctor);
+	check_jailer(doctor);
+	check_data(doctor);
+}
