@@ -1,0 +1,114 @@
+/*
+ * store_txn.h - what the files of the store share; nobody else includes it.
+ *
+ *   store.c                  opening and closing: folders, key, lock, connections, pool of readers
+ *   store_writer.c           the writing thread: group commit
+ *   store_instance.c         who writes here, and marking what dead ones left
+ *   store_token.c            tokens and sessions
+ *   store_file.c             conversations and their files
+ *   store_blob.c             the blob folder and the folder of partial output
+ *   store_execution.c        executions, in;  store_list.c: executions, out
+ *   store_expire.c           times to live, unused blobs
+ *   store_media.c            media types
+ *   store_query.c            SQLite;  store_sql.h: every statement;  store_schema.c: schema.sql
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "store.h"
+#include "store_query.h"
+
+#define STORE_READERS_IDLE 16           /* connections kept open for the next reader */
+#define STORE_SEEN_US (60 * 1000000ll)  /* used_us and seen_us are brought up to date at most this often */
+#define STORE_BATCH_MAX 256             /* operations in one commit */
+
+struct store_op {
+	struct store_op *next;
+	store_work work;
+	void *arg;
+	bool durable;
+	void (*done)(void *arg, int result, const struct err *err); /* NULL: somebody waits */
+	int result;
+	bool over;
+	struct err err;
+	pthread_cond_t wake;
+};
+
+struct store {
+	enum store_mode mode;
+	char *path; /* absolute */
+	int dir_fd, blobs_fd, running_fd, instances_fd, lock_fd, instance_fd;
+	uid_t uid; /* owner of the data folder: what root makes in it is given to that one */
+	gid_t gid;
+	uint8_t secret[SHA256_SIZE]; /* secret.key */
+	uint8_t env_key[SHA256_SIZE];
+	char instance[ID_SIZE]; /* "": opened for reading */
+	_Atomic int64_t owner_bytes, conversation_ttl_us;
+
+	pthread_mutex_t readers_lock;
+	struct store_conn *readers;
+	int n_readers;
+
+	struct store_conn *writer; /* the writing thread's */
+	bool writer_started;
+	pthread_t thread;
+	bool synchronous;          /* the writer's connection is at synchronous = FULL */
+	int64_t last_us;           /* of store_txn_now */
+	pthread_mutex_t queue_lock;
+	pthread_cond_t queue_more;
+	struct store_op *queue, **queue_end;
+	bool stopping;
+};
+
+struct store_txn {
+	struct store *store;
+	struct store_conn *conn;
+};
+
+/* store.c: a reading connection for the scope; conn is NULL where the function failed. */
+struct store_reader {
+	struct store *store;
+	struct store_conn *conn;
+};
+int store_reader_take(struct store *store, struct store_reader *ret, struct err *err);
+void store_reader_return(struct store_reader *reader);
+#define auto_reader __attribute__((cleanup(store_reader_return)))
+/* Gives what root made to the owner of the data folder. */
+int store_give(const struct store *store, int fd);
+/* The bounds of a prefix for :from and :to; ERR_INVALID for an empty or overlong one. */
+struct store_range {
+	char from[ID_SIZE], to[ID_SIZE + 1];
+};
+int store_range(const char *prefix, struct store_range *ret, struct err *err);
+
+/* store_writer.c */
+int store_writer_start(struct store *store, struct err *err);
+void store_writer_stop(struct store *store);
+/* The time in a transaction: later than any it gave before, so that it tells the order of what was recorded. */
+int64_t store_txn_now(struct store_txn *txn);
+
+/* store_instance.c */
+int store_instance_begin(struct store *store, struct err *err);
+void store_instance_end(struct store *store);
+/* Marks what instances left running that are gone, and removes partial output that nobody needs. */
+int store_reap(struct store *store, struct err *err);
+
+/* store_blob.c */
+int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err);
+/* Inside a transaction, for a blob that a row is about to name: its file is there and has this size (-1: any), and so has its row. */
+int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);
+/* Removes the file of a blob that has no row and was not touched since `limit_us`. */
+int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err);
+bool store_sha256_valid(const char *text);
+
+/* store_file.c: does this put the owner above the cap? ERR_LIMIT, in words. */
+int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
+void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
+
+/* store_execution.c */
+/* All of fd: in the row where it is small enough, else into a blob. */
+int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err);
+void store_bind_text(struct query *query, const char *column, const struct store_text *text);
