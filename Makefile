@@ -23,6 +23,8 @@ CLIENT_SRC  := $(wildcard jail/client*.c jail/wire*.c jail/result*.c)
 JAILER_SRC  := $(filter-out $(CLIENT_SRC) jail/jailer.c,$(wildcard jail/*.c))
 GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c))
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
+# One short line a step; V=1 shows the commands.
+quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 LIBS_BASE := -ljson-c
@@ -33,13 +35,13 @@ all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer
 
 $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB)
 $(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(B)/libjailer.a $(B)/libjail.a $(B)/libbase.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
 
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(B)/libsallyport.a: $(call obj,$(LIB_SRC))
@@ -50,11 +52,11 @@ $(B)/libcli.a: $(call obj,$(CLI_SRC))
 $(B)/lib%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call quiet,AR,$@)ar rcs $@ $^
 
 $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # A change of flags rebuilds everything.
 $(B)/flags: FORCE
@@ -64,14 +66,14 @@ $(B)/flags: FORCE
 # schema.sql as a C string: lib/store_schema.c includes it.
 $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
-	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,$(LIB_SRC)): $(B)/schema_sql.inc
 
 # Unit tests: one cmocka program a file.
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 unit: $(UNIT)
 
@@ -123,7 +125,7 @@ bench: deps
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lseccomp $(LIBS_LIB)
 
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local
