@@ -157,8 +157,8 @@ static int check_bounds(struct job_engine *engine, const struct job *job, struct
 		in_flight += streq(other->record.token_id, job->record.token_id);
 	if (in_flight >= limits->in_flight)
 		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them", (long long)in_flight);
-	if (engine->waiting >= (size_t)limits->queue)
-		return err_set(err, ERR_BUSY, "%zu calls are waiting on this server already; try again in a moment", engine->waiting);
+	if (engine->n_jobs >= (size_t)(engine->config->jailer.jails + limits->queue))
+		return err_set(err, ERR_BUSY, "%zu calls are running or waiting on this server already; try again in a moment", engine->n_jobs);
 	return 0;
 }
 
@@ -176,7 +176,7 @@ static int enter(struct job_engine *engine, struct job *job, struct err *err)
 	else
 		engine->jobs = job;
 	engine->jobs_last = job;
-	engine->waiting++;
+	engine->n_jobs++;
 	job_reference(job);
 	return 0;
 }
@@ -192,9 +192,8 @@ static void leave(struct job_engine *engine, struct job *job)
 	else
 		engine->jobs_last = job->previous;
 	job->next = job->previous = NULL;
-	if (job->stage != JOB_ACTIVE)
-		engine->waiting--;
-	else if (job->order)
+	engine->n_jobs--;
+	if (job->order && job->stage == JOB_ACTIVE)
 		job->order->busy = false;
 	if (job->order)
 		conversation_leave(engine, job->order);
@@ -227,7 +226,8 @@ static int keep_inputs(struct job *job, const struct job_request *request, struc
 
 		file->size = (int64_t)request->files[i].length;
 		result = store_blob_put(store, request->files[i].data, request->files[i].length, file->blob, err);
-		job_media_type(file->name, request->files[i].data, request->files[i].length, file->media_type, sizeof(file->media_type));
+		store_media_type(file->name, file->name_length, (const unsigned char *)request->files[i].data, request->files[i].length,
+				 file->media_type);
 		if (result < 0)
 			return err_wrap(err, "keeping the file \"%s\"", file->name);
 	}

@@ -121,7 +121,7 @@ struct job_engine {
 	pthread_mutex_t lock; /* for all of this: */
 	struct job *jobs, *jobs_last;
 	struct job_conversation *conversations;
-	size_t waiting;
+	size_t n_jobs;
 	struct json_object *runners, *info;
 	bool connected, stopping, cancels;
 	int64_t away_since_us;
@@ -178,8 +178,5 @@ void job_open_batch(struct job_task *task); /* keeper: the next batch */
 void job_keep_output(struct job_task *task); /* keeper: a job_output's descriptor into the blob folder */
 void job_record_work(struct job_task *task); /* keeper: output texts; then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
-
-/* job_media.c: the media type of a file by its first bytes and its name */
-#define JOB_MEDIA_HEAD 16
-void job_media_type(const char *name, const void *head, size_t length, char *ret, size_t size);
-void job_media_type_fd(const char *name, int fd, char *ret, size_t size);
+/* The media type of an open file, by its name and first bytes. */
+void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]);

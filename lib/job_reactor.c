@@ -183,7 +183,6 @@ static struct job *pick(struct job_engine *engine, bool *ret_away)
 			continue;
 		}
 		job->stage = JOB_ACTIVE;
-		engine->waiting--;
 		if (job->order)
 			job->order->busy = true;
 		return job;

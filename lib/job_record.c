@@ -135,6 +135,14 @@ void job_prepare(struct job_task *task)
 
 /* --- what comes out -------------------------------------------------------------------------------------------------------------------- */
 
+void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE])
+{
+	unsigned char head[16];
+	ssize_t got = pread(fd, head, sizeof(head), 0);
+
+	store_media_type(name, strlen(name), head, got > 0 ? (size_t)got : 0, ret);
+}
+
 void job_keep_output(struct job_task *task)
 {
 	struct job_output *output = container_of(task, struct job_output, task);
@@ -147,7 +155,7 @@ void job_keep_output(struct job_task *task)
 		snprintf(change->reason, sizeof(change->reason), "%.*s", (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1),
 			 err.text);
 	}
-	job_media_type_fd(change->file.name, output->fd, change->file.media_type, sizeof(change->file.media_type));
+	job_media_type(change->file.name, output->fd, change->file.media_type);
 	close_pointer(&output->fd);
 	output->fd = -1;
 	job_post(engine, task);

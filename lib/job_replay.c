@@ -198,7 +198,7 @@ static void on_file(void *arg, const struct jail_change *change)
 	if (change->fd < 0)
 		return;
 	if (hash_fd(change->fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0)
-		job_media_type_fd(copy->file.name, change->fd, copy->file.media_type, sizeof(copy->file.media_type));
+		job_media_type(copy->file.name, change->fd, copy->file.media_type);
 	close_pointer(&change->fd);
 }
 

@@ -188,8 +188,8 @@ int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const cha
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err);
 /* Outcome, output and changed files in one go; puts the changes into the conversation too. Where the files would exceed the owner's
- * cap they are recorded as "lost" with that reason and the outcome is still recorded. */
-int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, const struct store_execution_file *changes,
+ * cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still recorded. */
+int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, struct store_execution_file *changes,
 			       size_t n_changes, struct err *err);
 
 /* Caps and times to live, from the configuration; enforced by store_expire (at start and hourly, called by the gateway). */

@@ -1,0 +1,188 @@
+/*
+ * job_fixture.h - a real store, a real jailer (private) and a job engine in a folder of their own, for test_job*.c and test_replay.c.
+ *
+ * Programs run in real jails, which needs root here (or delegated cgroups); without it the tests say so and are skipped.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first. */
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/job.h"
+#include "lib/log.h"
+#include "lib/util.h"
+
+struct fixture {
+	char dir[64];
+	char *config_path, *bin;
+	struct config config;
+	struct store *store;
+	struct job_engine *engine;
+	struct store_token token;
+};
+
+#define assert_ok(call)                                                         \
+	do {                                                                    \
+		struct err *shown_ = &fixture_err;                              \
+		*shown_ = ERR_INIT;                                             \
+		int got_ = (call);                                              \
+		if (got_ < 0)                                                   \
+			fail_msg("%s: %s (%d)", #call, shown_->text, got_);     \
+	} while (0)
+static struct err fixture_err;
+
+static int fixture_remove(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	(void)status;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void fixture_write_config(struct fixture *f, const char *more)
+{
+	auto_free char *root = getcwd(NULL, 0);
+	auto_free char *text = xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\", \"jailer\": {\"program\": "
+					 "\"%s/sallyport-jailer\", \"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sp-test-%d\"}%s}\n",
+					 f->bin, root, (int)getpid(), more);
+	auto_close int fd = -1;
+
+	f->config_path = xasprintf("%s/sallyport.conf", f->dir);
+	fd = open(f->config_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write_all(fd, text, strlen(text)), 0);
+}
+
+static void fixture_open(struct fixture *f)
+{
+	assert_ok(store_open(f->config.data_dir, STORE_SERVE, &f->store, &fixture_err));
+	store_set_retention(f->store, f->config.retention.owner_mb << 20, INT64_MAX);
+}
+
+static void fixture_start(struct fixture *f)
+{
+	assert_ok(job_engine_start(&f->config, f->store, &f->engine, &fixture_err));
+}
+
+static void fixture_make(struct fixture *f, const char *more)
+{
+	auto_free char *here = config_program_dir();
+	char text[STORE_TOKEN_TEXT];
+
+	if (geteuid() != 0) {
+		print_message("skipped: needs root to make jails with cgroup limits\n");
+		skip();
+	}
+	log_open("test", LOG_ERROR + 1);
+	*f = (struct fixture){.dir = "/tmp/sp-job-XXXXXX"};
+	assert_non_null(mkdtemp(f->dir));
+	assert_int_equal(chmod(f->dir, 0755), 0);
+	f->bin = xasprintf("%s/../bin", here);
+	fixture_write_config(f, more);
+	assert_ok(config_load(f->config_path, &f->config, &fixture_err));
+	fixture_open(f);
+	assert_ok(store_token_add(f->store, "alice", "test", text, &f->token, &fixture_err));
+}
+
+static void fixture_end(struct fixture *f)
+{
+	job_engine_stop(f->engine);
+	store_close(f->store);
+	config_clear(&f->config);
+	free(f->config_path);
+	free(f->bin);
+	nftw(f->dir, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct job_request fixture_request(const struct fixture *f, const char *conversation, const char *code)
+{
+	return (struct job_request){
+		.owner = "alice",
+		.token_id = f->token.id,
+		.conversation = conversation,
+		.language = "python",
+		.code = {.data = code, .length = strlen(code)},
+	};
+}
+
+static inline const struct job_result *fixture_wait(struct job *job)
+{
+	const struct job_result *result;
+
+	assert_ok(job_wait(job, -1, &result, &fixture_err));
+	return result;
+}
+
+static inline struct job *fixture_submit(const struct fixture *f, const struct job_request *request)
+{
+	struct job *job;
+
+	assert_ok(job_submit(f->engine, request, &job, &fixture_err));
+	return job;
+}
+
+/* Runs it and expects a verdict; the job is the caller's. */
+static inline struct job *fixture_run(const struct fixture *f, const struct job_request *request, enum jail_verdict verdict)
+{
+	struct job *job = fixture_submit(f, request);
+	const struct job_result *result = fixture_wait(job);
+
+	if (result->jail.verdict != verdict)
+		fail_msg("verdict %s (%s), expected %s; stderr: %s", jail_verdict_text(result->jail.verdict), result->jail.message,
+			 jail_verdict_text(verdict), result->stderr_text.data);
+	return job;
+}
+
+/* How many entries a folder has, folders below it not counted. */
+static inline size_t fixture_files_below(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		auto_free char *child = xasprintf("%s/%s", path, entry->d_name);
+		struct stat status;
+
+		if (entry->d_name[0] == '.' || lstat(child, &status) < 0)
+			continue;
+		count += S_ISDIR(status.st_mode) ? fixture_files_below(child) : 1;
+	}
+	closedir(dir);
+	return count;
+}
+
+static inline int fixture_count_one(void *arg, const struct store_execution *execution)
+{
+	(void)execution;
+	++*(size_t *)arg;
+	return 0;
+}
+
+static inline size_t fixture_executions(const struct fixture *f)
+{
+	struct store_filter filter = {.running_too = true};
+	size_t count = 0;
+
+	assert_ok(store_execution_list(f->store, &filter, fixture_count_one, &count, &fixture_err));
+	return count;
+}

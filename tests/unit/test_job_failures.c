@@ -1,0 +1,233 @@
+/* What is left when somebody is killed with SIGKILL in mid-run: the jailer, or the whole process with its engine. */
+#include <sys/inotify.h>
+
+#include "job_fixture.h"
+
+#define PATIENCE_MS 20000
+
+static struct fixture f;
+static const char *const endless = "import time; print('partial', flush=True)\nwhile True: time.sleep(1)";
+
+static int end(void **state)
+{
+	(void)state;
+	fixture_end(&f);
+	f = (struct fixture){0};
+	return 0;
+}
+
+/* The first process that has NAME=VALUE in its environment and runs python; a pidfd that tells of its end. -1: none. */
+static int guest_pidfd(const char *variable)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int found = -1;
+
+	assert_non_null(proc);
+	while (found < 0 && (entry = readdir(proc))) {
+		auto_free char *path = xasprintf("/proc/%s/environ", entry->d_name), *text = NULL;
+		uint64_t pid;
+		size_t length;
+
+		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) < 0 || read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL) < 0)
+			continue;
+		if (memmem(text, length, variable, strlen(variable)))
+			found = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	}
+	closedir(proc);
+	return found;
+}
+
+static void wait_for_end(int pidfd)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+
+	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
+}
+
+static int watch_running(void)
+{
+	auto_free char *path = xasprintf("%s/running", f.config.data_dir);
+	int fd = inotify_init1(IN_CLOEXEC);
+
+	assert_true(inotify_add_watch(fd, path, IN_MODIFY) >= 0);
+	return fd;
+}
+
+static void wait_for_output(int watch)
+{
+	struct pollfd poller = {.fd = watch, .events = POLLIN};
+
+	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
+}
+
+/* The private jailer is this process's only child. */
+static pid_t jailer_pid(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	uint64_t pid = 0;
+
+	assert_non_null(tasks);
+	while (pid == 0 && (entry = readdir(tasks))) {
+		auto_free char *path = xasprintf("/proc/self/task/%s/children", entry->d_name), *text = NULL;
+		size_t length;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_ok(read_file_at(AT_FDCWD, path, 4096, &text, &length, &fixture_err));
+		text[strcspn(text, " \n")] = '\0';
+		if (*text)
+			assert_int_equal(parse_u64(text, 2, INT32_MAX, &pid), 0);
+	}
+	closedir(tasks);
+	assert_true(pid > 0);
+	return (pid_t)pid;
+}
+
+static struct job_request marked(const char *conversation, const char *code)
+{
+	static const char *keys[] = {"SP_MARK"}, *values[1];
+	static char mark[ID_SIZE];
+	struct job_request request = fixture_request(&f, conversation, code);
+
+	id_new(mark);
+	values[0] = mark;
+	request.environment = (struct bind_map){keys, values, 1};
+	return request;
+}
+
+static void jailer_killed(void **state)
+{
+	struct store_execution row = {0};
+	auto_close int watch = -1, guest = -1;
+	auto_free char *variable = NULL;
+	struct job_request request;
+	struct job *job;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	watch = watch_running();
+	request = marked("talk", endless);
+	variable = xasprintf("SP_MARK=%s", request.environment.values[0]);
+	job = fixture_submit(&f, &request);
+	wait_for_output(watch);
+	guest = guest_pidfd(variable);
+	assert_true(guest >= 0);
+	assert_int_equal(kill(jailer_pid(), SIGKILL), 0);
+	wait_for_end(guest);
+	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_XX);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "partial\n");
+	assert_ok(store_execution_find(f.store, job_id(job), &row, &fixture_err));
+	assert_string_equal(row.verdict, "XX");
+	assert_string_equal(row.stdout_text.data, "partial\n");
+	store_execution_clear(&row);
+	job_release(job);
+
+	request = fixture_request(&f, "talk", "print('again')");
+	job = fixture_run(&f, &request, JAIL_OK);
+	job_release(job);
+	assert_int_equal(guest_pidfd(variable), -1);
+}
+
+/* The engine's process: runs one job to its end, acknowledges it, and then waits in an endless one. */
+static void engine_process(int acknowledge)
+{
+	struct job_request request = fixture_request(&f, "talk", "open('/data/kept', 'w').write('acknowledged')");
+	struct job *job;
+
+	fixture_open(&f);
+	fixture_start(&f);
+	job = fixture_run(&f, &request, JAIL_OK);
+	if (write(acknowledge, job_id(job), ID_SIZE) != ID_SIZE)
+		_exit(1);
+	request = marked("talk", endless);
+	if (write(acknowledge, request.environment.values[0], ID_SIZE) != ID_SIZE)
+		_exit(1);
+	job = fixture_submit(&f, &request);
+	if (write(acknowledge, job_id(job), ID_SIZE) != ID_SIZE)
+		_exit(1);
+	job_wait(job, -1, NULL, NULL);
+	_exit(1);
+}
+
+static void take_id(int fd, char ret[ID_SIZE])
+{
+	for (size_t at = 0; at < ID_SIZE;) {
+		ssize_t got = read(fd, ret + at, ID_SIZE - at);
+
+		assert_true(got > 0);
+		at += (size_t)got;
+	}
+}
+
+static void engine_killed(void **state)
+{
+	char first[ID_SIZE], mark[ID_SIZE], second[ID_SIZE];
+	struct store_execution row = {0};
+	struct store_conversation conversation;
+	struct store_file found;
+	auto_close int watch = -1, guest = -1;
+	auto_free char *variable = NULL;
+	int acknowledge[2], status;
+	pid_t pid;
+
+	(void)state;
+	fixture_make(&f, "");
+	store_close(f.store);
+	f.store = NULL;
+	assert_int_equal(pipe2(acknowledge, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		engine_process(acknowledge[1]);
+	take_id(acknowledge[0], first);
+	watch = watch_running();
+	take_id(acknowledge[0], mark);
+	take_id(acknowledge[0], second);
+	wait_for_output(watch);
+	variable = xasprintf("SP_MARK=%s", mark);
+	guest = guest_pidfd(variable);
+	assert_true(guest >= 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	wait_for_end(guest);
+	assert_int_equal(guest_pidfd(variable), -1);
+
+	fixture_open(&f);
+	assert_ok(store_execution_find(f.store, second, &row, &fixture_err));
+	assert_int_equal(row.state, STORE_INTERRUPTED);
+	assert_string_equal(row.stdout_text.data, "partial\n");
+	store_execution_clear(&row);
+	assert_ok(store_execution_find(f.store, first, &row, &fixture_err));
+	assert_int_equal(row.state, STORE_FINISHED);
+	store_execution_clear(&row);
+	assert_ok(store_conversation_find(f.store, "alice", "talk", &conversation, &fixture_err));
+	assert_ok(store_file_find(f.store, conversation.row, "kept", 4, &found, &fixture_err));
+	close(acknowledge[0]);
+	close(acknowledge[1]);
+}
+
+/* The jailer cannot be started at all: the engine says so and does not start. */
+static void no_jailer(void **state)
+{
+	struct err err = ERR_INIT;
+
+	(void)state;
+	fixture_make(&f, "");
+	f.config.jailer.program = "/nonexistent/sallyport-jailer";
+	assert_true(job_engine_start(&f.config, f.store, &f.engine, &err) < 0);
+	assert_non_null(strstr(err.text, "/nonexistent/sallyport-jailer"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(jailer_killed, end),
+		cmocka_unit_test_teardown(engine_killed, end),
+		cmocka_unit_test_teardown(no_jailer, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

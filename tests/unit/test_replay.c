@@ -1,0 +1,146 @@
+/* `sallyport replay` on what a real engine recorded: identical, different, not comparable; output, exit codes. */
+#include <sqlite3.h>
+
+#include "job_fixture.h"
+
+static struct fixture f;
+
+static int end(void **state)
+{
+	(void)state;
+	fixture_end(&f);
+	f = (struct fixture){0};
+	return 0;
+}
+
+static void record(const char *conversation, const char *language, const char *code, enum jail_verdict verdict)
+{
+	struct job_request request = fixture_request(&f, conversation, code);
+
+	request.language = language;
+	request.timeout_seconds = 2;
+	job_release(fixture_run(&f, &request, verdict));
+}
+
+/* Runs `sallyport replay ARGUMENTS`; its exit code, and its standard output in *ret (the caller's). */
+static int replay(const char *arguments, char **ret)
+{
+	auto_free char *command = xasprintf("%s/sallyport replay --config %s %s 2>&1", f.bin, f.config_path, arguments);
+	FILE *out = popen(command, "re");
+	size_t size = 0;
+	int status;
+
+	assert_non_null(out);
+	*ret = NULL;
+	if (getdelim(ret, &size, '\0', out) < 0)
+		**ret = '\0';
+	status = pclose(out);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void expect(const char *arguments, int code, const char *word)
+{
+	auto_free char *out = NULL;
+	int got = replay(arguments, &out);
+
+	if (got != code || !strstr(out, word))
+		fail_msg("replay %s: exit %d instead of %d, or no \"%s\" in:\n%s", arguments, got, code, word, out);
+}
+
+static void alter(const char *sql)
+{
+	auto_free char *path = xasprintf("%s/sallyport.db", f.config.data_dir);
+	sqlite3 *db;
+	char *text = NULL;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK)
+		fail_msg("%s: %s", sql, text);
+	sqlite3_close(db);
+}
+
+static void record_all_kinds(void)
+{
+	const struct job_file file = {.name = "in.csv", .data = "a\n1\n", .length = 4};
+	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = "talk"};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file ret;
+
+	fixture_start(&f);
+	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+	record("talk", "python", "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); print(os.environ)\n",
+	       JAIL_OK);
+	record("talk", "python", "import os; os.remove('/data/out.csv'); print(sorted(os.listdir('/data')))", JAIL_OK);
+	record(NULL, "python", "import sys; print('one\\ntwo\\nthree'); sys.exit(4)", JAIL_RE);
+	record(NULL, "python", "import os; os.kill(os.getpid(), 9)", JAIL_SG);
+	record(NULL, "python", "print('x' * 200000)", JAIL_OK);
+	record(NULL, "python", "i = 0\nwhile True: i += 1; print(i)", JAIL_OL);
+	record(NULL, "bash", "echo before; while :; do :; done", JAIL_TO);
+	job_engine_stop(f.engine);
+	f.engine = NULL;
+}
+
+static void identical_then_altered(void **state)
+{
+	(void)state;
+	fixture_make(&f, "");
+	record_all_kinds();
+	expect("--all", 0, "7 identical, 0 differ, 0 not comparable");
+	expect("--all -j 3 --json", 0, "{\"identical\":7,\"different\":0,\"not_comparable\":0,\"failed\":0}");
+	expect("--language bash --quiet", 0, "1 identical");
+	alter("UPDATE execution SET stdout = replace(stdout, 'two', 'tvo') WHERE exit_code = 4");
+	expect("--all --quiet", 1, "stdout, line 2:\n    recorded: \"tvo\"\n    now:      \"two\"");
+	expect("--verdict RE --json", 1, "\"line\":2,\"recorded\":\"\\\"tvo\\\"\",\"now\":\"\\\"two\\\"\"");
+	alter("UPDATE execution SET exit_code = 5 WHERE exit_code = 4");
+	expect("--verdict RE", 1, "exit code:\n    recorded: 5\n    now:      4");
+	alter("UPDATE execution_file SET blob = (SELECT blob FROM execution_file WHERE phase = 'before' LIMIT 1) WHERE change = 'created'");
+	expect("--conversation talk", 1, "file \"out.csv\":\n    recorded: created");
+	alter("UPDATE execution SET verdict = 'OK' WHERE verdict = 'SG'");
+	expect("--all", 1, "verdict:\n    recorded: OK");
+}
+
+static void not_comparable(void **state)
+{
+	struct job_request request;
+	struct job *job;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	request = fixture_request(&f, NULL, "print(1)");
+	request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){"v"}, 1};
+	job_release(fixture_run(&f, &request, JAIL_OK));
+	request = fixture_request(&f, NULL, "import time; time.sleep(30)");
+	job = fixture_submit(&f, &request);
+	job_cancel(job);
+	job_wait(job, -1, NULL, NULL);
+	job_release(job);
+	record(NULL, "python", "print(2)", JAIL_OK);
+	alter("UPDATE execution SET verdict = 'XX' WHERE stdout = '2' || char(10)");
+	expect("--all", 0, "given secrets, which are never stored: KEY");
+	expect("--verdict XX", 0, "0 identical, 0 differ, 1 not comparable");
+}
+
+static void usage(void **state)
+{
+	(void)state;
+	fixture_make(&f, "");
+	expect("", 2, "which executions");
+	expect("--all 0123", 2, "either ids");
+	expect("-j 0 --all", 2, "jobs");
+	expect("ffffffff", 3, "ffffffff");
+	expect("--help", 0, "Exit codes");
+	expect("--all", 0, "0 identical");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(identical_then_altered, end),
+		cmocka_unit_test_teardown(not_comparable, end),
+		cmocka_unit_test_teardown(usage, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
