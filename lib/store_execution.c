@@ -215,26 +215,26 @@ static int touch(struct store_txn *txn, int64_t conversation, struct err *err)
 
 /* Removals before additions: a file that takes the place of another one's folder, or space that a removal frees, must not depend on
  * the order of the names. */
-static int record_changes(struct store_txn *txn, const char *id, int64_t conversation, const struct store_execution_file *changes,
+static int record_changes(struct store_txn *txn, const char *id, int64_t conversation, struct store_execution_file *changes,
 			  size_t n_changes, struct err *err)
 {
 	int failed = 0;
 
 	for (int additions = 0; additions <= 1; additions++) {
 		for (size_t i = 0; failed == 0 && i < n_changes; i++) {
-			struct store_execution_file change = changes[i];
+			struct store_execution_file *change = &changes[i];
 
-			if (streq(change.change, "deleted") == (additions == 1))
+			if (streq(change->change, "deleted") == (additions == 1))
 				continue;
-			failed = apply_change(txn, conversation, &change, err);
+			failed = apply_change(txn, conversation, change, err);
 			if (failed == 0)
-				failed = add_change(txn, id, &change, err);
+				failed = add_change(txn, id, change, err);
 		}
 	}
 	return failed;
 }
 
-int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, const struct store_execution_file *changes,
+int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, struct store_execution_file *changes,
 			       size_t n_changes, struct err *err)
 {
 	int64_t conversation = 0;
