@@ -70,9 +70,6 @@ static int open_or_make(const struct cli_common *common, struct config *config, 
 	result = config_load(common->config, config, err);
 	if (result)
 		return result;
-	if (!config->path)
-		return err_set(err, ERR_NOT_FOUND, "no database in %s: name the configuration with --config or SALLYPORT_CONFIG",
-			       config->data_dir);
 	if (!stat(config->data_dir, &status) && status.st_uid != geteuid())
 		return err_set(err, ERR_DENIED, "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
 			       config->data_dir, status.st_uid, status.st_uid);

@@ -67,12 +67,11 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 	result = config_load(common->config, &config, err);
 	if (result)
 		return result;
-	result = store_open(config.data_dir, mode, ret, err);
+	if (!*config.data_dir)
+		result = err_set(err, ERR_INVALID, "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	else
+		result = store_open(config.data_dir, mode, ret, err);
 	if (result) {
-		struct err first = err ? *err : ERR_INIT;
-
-		if (!config.path)
-			err_set(err, first.code, "%s: name the configuration with --config or SALLYPORT_CONFIG", first.text);
 		config_clear(&config);
 		return result;
 	}

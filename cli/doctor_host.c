@@ -162,8 +162,8 @@ static void check_data(struct doctor *doctor)
 	struct err err = ERR_INIT;
 	int result;
 
-	if (!doctor->config->path) {
-		doctor_add(doctor, "data folder", DOCTOR_OK, NULL, "no configuration: run works, nothing is recorded");
+	if (!*path) {
+		doctor_add(doctor, "data folder", DOCTOR_OK, NULL, "none is configured: run works, nothing is recorded");
 		return;
 	}
 	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) || statvfs(path, &space)) {
