@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,6 +30,8 @@
 #include "lib/job.h"
 #include "lib/log.h"
 #include "lib/util.h"
+
+#define FIXTURE_PATIENCE_MS 20000
 
 struct fixture {
 	char dir[64];
@@ -185,4 +188,21 @@ static inline size_t fixture_executions(const struct fixture *f)
 
 	assert_ok(store_execution_list(f->store, &filter, fixture_count_one, &count, &fixture_err));
 	return count;
+}
+
+/* Output of a running program: watch before it is submitted, then wait. */
+static inline int fixture_watch_running(const struct fixture *f)
+{
+	auto_free char *path = xasprintf("%s/running", f->config.data_dir);
+	int fd = inotify_init1(IN_CLOEXEC);
+
+	assert_true(inotify_add_watch(fd, path, IN_MODIFY) >= 0);
+	return fd;
+}
+
+static inline void fixture_wait_for_output(int watch)
+{
+	struct pollfd poller = {.fd = watch, .events = POLLIN};
+
+	assert_int_equal(poll(&poller, 1, FIXTURE_PATIENCE_MS), 1);
 }

@@ -402,6 +402,7 @@ static void data_has_a_size(void **state)
 
 static void client_goes_away(void **state)
 {
+	auto_close int watch = -1;
 	int pair[2];
 	struct job_request request;
 	struct store_execution row = {0};
@@ -411,7 +412,9 @@ static void client_goes_away(void **state)
 	begin("");
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	request = fixture_request(&f, NULL, "import time; print('so far', flush=True); time.sleep(60)");
+	watch = fixture_watch_running(&f);
 	job = fixture_submit(&f, &request);
+	fixture_wait_for_output(watch);
 	close(pair[1]);
 	assert_int_equal(job_wait(job, pair[0], NULL, &fixture_err), -ERR_CANCELLED);
 	job_cancel(job);
@@ -419,6 +422,7 @@ static void client_goes_away(void **state)
 	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
 	assert_ok(store_execution_find(f.store, job_id(job), &row, &fixture_err));
 	assert_string_equal(row.verdict, "CX");
+	assert_string_equal(row.stdout_text.data, "so far\n");
 	store_execution_clear(&row);
 	job_release(job);
 }

@@ -1,9 +1,5 @@
 /* What is left when somebody is killed with SIGKILL in mid-run: the jailer, or the whole process with its engine. */
-#include <sys/inotify.h>
-
 #include "job_fixture.h"
-
-#define PATIENCE_MS 20000
 
 static struct fixture f;
 static const char *const endless = "import time; print('partial', flush=True)\nwhile True: time.sleep(1)";
@@ -42,23 +38,7 @@ static void wait_for_end(int pidfd)
 {
 	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
 
-	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
-}
-
-static int watch_running(void)
-{
-	auto_free char *path = xasprintf("%s/running", f.config.data_dir);
-	int fd = inotify_init1(IN_CLOEXEC);
-
-	assert_true(inotify_add_watch(fd, path, IN_MODIFY) >= 0);
-	return fd;
-}
-
-static void wait_for_output(int watch)
-{
-	struct pollfd poller = {.fd = watch, .events = POLLIN};
-
-	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&poller, 1, FIXTURE_PATIENCE_MS), 1);
 }
 
 /* The private jailer is this process's only child. */
@@ -108,11 +88,11 @@ static void jailer_killed(void **state)
 	(void)state;
 	fixture_make(&f, "");
 	fixture_start(&f);
-	watch = watch_running();
+	watch = fixture_watch_running(&f);
 	request = marked("talk", endless);
 	variable = xasprintf("SP_MARK=%s", request.environment.values[0]);
 	job = fixture_submit(&f, &request);
-	wait_for_output(watch);
+	fixture_wait_for_output(watch);
 	guest = guest_pidfd(variable);
 	assert_true(guest >= 0);
 	assert_int_equal(kill(jailer_pid(), SIGKILL), 0);
@@ -183,10 +163,10 @@ static void engine_killed(void **state)
 	if (pid == 0)
 		engine_process(acknowledge[1]);
 	take_id(acknowledge[0], first);
-	watch = watch_running();
+	watch = fixture_watch_running(&f);
 	take_id(acknowledge[0], mark);
 	take_id(acknowledge[0], second);
-	wait_for_output(watch);
+	fixture_wait_for_output(watch);
 	variable = xasprintf("SP_MARK=%s", mark);
 	guest = guest_pidfd(variable);
 	assert_true(guest >= 0);
