@@ -93,12 +93,12 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	int result = server_engine(call->server, &engine, err);
 
 	(void)bound;
+	buf_init(&text, TEXT_MAX);
 	if (result < 0)
 		return result;
 	runners = job_engine_runners(engine);
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE, "the sandbox service is away at the moment: try again in a few seconds");
-	buf_init(&text, TEXT_MAX);
 	languages = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);

@@ -1,0 +1,471 @@
+/* Tools: what clients are told about them, refusals that name the argument, results against their schemas, downloads. */
+#include "tests/unit/gateway.h"
+
+#include "cgi/files.h"
+#include "cgi/run_result.h"
+#include "cgi/tools.h"
+#include "lib/codec.h"
+#include "lib/utf8.h"
+#include "tests/unit/schema.h"
+
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static struct fixture fixture;
+static struct store_conversation conversation;
+
+static int open_fixture(void **state)
+{
+	(void)state;
+	return fixture_open(&fixture);
+}
+
+static int close_fixture(void **state)
+{
+	(void)state;
+	fixture_close(&fixture);
+	return 0;
+}
+
+static const char *text_of(struct json_object *result)
+{
+	struct json_object *content = json_get(result, "content", json_type_array);
+
+	return json_get_string(json_object_array_get_idx(content, 0), "text");
+}
+
+/* --- what clients are told ------------------------------------------------------------------------------------------------------ */
+
+static void descriptions(void **state)
+{
+	auto_json struct json_object *tools = tools_describe(&fixture.server);
+
+	(void)state;
+	assert_int_equal(json_object_array_length(tools), 3);
+	for (size_t i = 0; i < json_object_array_length(tools); i++) {
+		struct json_object *tool = json_object_array_get_idx(tools, i);
+		struct json_object *input = json_get(tool, "inputSchema", json_type_object);
+		struct json_object *output = json_get(tool, "outputSchema", json_type_object);
+		const char *name = json_get_string(tool, "name");
+
+		assert_non_null(tool_find(name));
+		assert_true(strlen(name) <= 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
+		assert_true(strlen(json_get_string(tool, "description")) > 40);
+		assert_non_null(json_get_string(tool, "title"));
+		assert_string_equal(json_get_string(input, "type"), "object");
+		assert_non_null(output);
+		assert_string_equal(json_get_string(output, "type"), "object");
+		assert_non_null(json_get(tool, "annotations", json_type_object));
+	}
+	assert_null(tool_find("Run_code"));
+	assert_null(tool_find(""));
+}
+
+/* The caps of this server stand in the schema. */
+static void caps_in_schema(void **state)
+{
+	auto_json struct json_object *tools = tools_describe(&fixture.server);
+	struct json_object *run = json_object_array_get_idx(tools, 1);
+	struct json_object *timeout = tool_property(run, "timeout_seconds");
+
+	(void)state;
+	assert_string_equal(json_get_string(run, "name"), "run_code");
+	assert_int_equal(json_object_get_int(json_get(timeout, "maximum", json_type_int)), 300);
+	assert_int_equal(json_object_get_int(json_get(timeout, "default", json_type_int)), 30);
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------------------------------- */
+
+static void refused(const char *tool_name, const char *arguments, const char *member)
+{
+	struct tool_call call = {.server = &fixture.server, .token = &fixture.alice, .hangup_fd = -1};
+	auto_json struct json_object *document = NULL, *result = NULL;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(json_parse(arguments, strlen(arguments), &document, &err), 0);
+	assert_int_equal(tool_run(tool_find(tool_name), &call, document, &result, &err), 0);
+	assert_true(json_object_get_boolean(json_get(result, "isError", json_type_boolean)));
+	assert_null(json_get(result, "structuredContent", json_type_object));
+	if (!strstr(text_of(result), member))
+		fail_msg("%s: \"%s\" does not name %s", arguments, text_of(result), member);
+}
+
+#define RUN "\"conversationId\":\"c\",\"language\":\"python\",\"code\":\"1\""
+
+static void bad_arguments(void **state)
+{
+	static const struct {
+		const char *tool, *arguments, *member;
+	} cases[] = {
+		{"run_code", "{}", "conversationId"},
+		{"run_code", "{\"conversationId\":\"c\"}", "language"},
+		{"run_code", "{\"conversationId\":\"c\",\"language\":\"python\"}", "code"},
+		{"run_code", "{\"conversationId\":7,\"language\":\"python\",\"code\":\"1\"}", "conversationId"},
+		{"run_code", "{\"conversationId\":\"\",\"language\":\"python\",\"code\":\"1\"}", "conversationId"},
+		{"run_code", "{\"conversationId\":\"c\",\"language\":[],\"code\":\"1\"}", "language"},
+		{"run_code", "{\"conversationId\":\"c\",\"language\":\"python\",\"code\":7}", "code"},
+		{"run_code", "{" RUN ",\"network\":\"yes\"}", "network"},
+		{"run_code", "{" RUN ",\"environment\":[]}", "environment"},
+		{"run_code", "{" RUN ",\"environment\":{\"A\":7}}", "environment"},
+		{"run_code", "{" RUN ",\"secrets\":{\"A\":null}}", "secrets"},
+		{"run_code", "{" RUN ",\"stdin\":7}", "stdin"},
+		{"run_code", "{" RUN ",\"args\":\"x\"}", "args"},
+		{"run_code", "{" RUN ",\"args\":[7]}", "args"},
+		{"run_code", "{" RUN ",\"timeout_seconds\":0}", "timeout_seconds"},
+		{"run_code", "{" RUN ",\"timeout_seconds\":1.5}", "timeout_seconds"},
+		{"run_code", "{" RUN ",\"memory_mb\":\"1\"}", "memory_mb"},
+		{"run_code", "{" RUN ",\"unknown\":1}", "unknown"},
+		{"run_code", "{" RUN ",\"files\":{}}", "files"},
+		{"run_code", "{" RUN ",\"files\":[{\"content\":\"x\"}]}", "filename"},
+		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\"}]}", "files[0]"},
+		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\",\"content\":\"\",\"content_base64\":\"\"}]}", "files[0]"},
+		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\",\"content\":\"\"},{\"filename\":\"b\",\"content_base64\":\"!\"}]}",
+		 "files[1].content_base64"},
+		{"upload_file", "{}", "conversationId"},
+		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\"}", "content"},
+		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\",\"content\":\"a\"}", "content"},
+		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\",\"content\":\"YQ\"}", "content"},
+		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\\u0000b\",\"content\":\"YQ==\"}", "filename"},
+		{"list_runners", "{\"x\":1}", "x"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		refused(cases[i].tool, cases[i].arguments, cases[i].member);
+}
+
+/* No jailer: a refusal in words, not a protocol error. */
+static void jailer_away(void **state)
+{
+	(void)state;
+	refused("list_runners", "{}", "jailer");
+	refused("run_code", "{" RUN "}", "jailer");
+}
+
+/* --- results -------------------------------------------------------------------------------------------------------------------- */
+
+static struct json_object *schema_of(const struct tool *tool)
+{
+	struct json_object *schema = NULL;
+	struct err err = ERR_INIT;
+
+	if (json_parse(tool->output_schema, strlen(tool->output_schema), &schema, &err) < 0)
+		fail_msg("%s", err.text);
+	return schema;
+}
+
+static struct job_result sample(void)
+{
+	struct job_result result = {.jail = {.verdict = JAIL_OK, .exit_code = 0, .message = "The program ended normally."}};
+
+	id_new(result.id);
+	snprintf(result.jail.runner, sizeof(result.jail.runner), "python");
+	snprintf(result.conversation_hash, sizeof(result.conversation_hash), "%s", HASH);
+	return result;
+}
+
+static void check(const struct job_result *result, struct tool_result *ret)
+{
+	auto_json struct json_object *schema = schema_of(&tool_run_code);
+
+	run_result_make(&fixture.server, result, ret);
+	assert_true(schema_check(schema, ret->structured, "result"));
+	assert_int_equal(ret->is_error, result->jail.verdict != JAIL_OK);
+}
+
+static void drop(struct tool_result *result)
+{
+	json_object_put(result->content);
+	json_object_put(result->structured);
+}
+
+static const char *first_text(const struct tool_result *result)
+{
+	return json_get_string(json_object_array_get_idx(result->content, 0), "text");
+}
+
+static void quiet_run(void **state)
+{
+	struct job_result result = sample();
+	struct tool_result made;
+
+	(void)state;
+	check(&result, &made);
+	assert_string_equal(first_text(&made), "(no output)\n");
+	assert_int_equal(json_object_get_int(json_get(made.structured, "exit_code", json_type_int)), 0);
+	assert_null(json_get(made.structured, "limit", json_type_string));
+	drop(&made);
+}
+
+/* Every verdict fits the schema; only OK is no error; the sentence is in the text. */
+static void every_verdict(void **state)
+{
+	(void)state;
+	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++) {
+		struct job_result result = sample();
+		struct tool_result made;
+
+		result.jail.verdict = (enum jail_verdict)verdict;
+		result.jail.exit_code = verdict == JAIL_RE ? 3 : -1;
+		result.jail.signal = verdict == JAIL_SG ? 11 : 0;
+		result.jail.compiled = verdict == JAIL_CE;
+		snprintf(result.jail.limit, sizeof(result.jail.limit), "%s", verdict == JAIL_TO ? "wall" : "");
+		snprintf(result.jail.message, sizeof(result.jail.message), "Sentence %d.", verdict);
+		result.stderr_text = (struct bind_text){"oops", 4};
+		check(&result, &made);
+		assert_int_equal(!strstr(first_text(&made), result.jail.message), verdict == JAIL_OK);
+		assert_non_null(strstr(first_text(&made), "[stderr]\noops"));
+		drop(&made);
+	}
+}
+
+static void bytes_that_are_no_text(void **state)
+{
+	struct job_result result = sample();
+	struct tool_result made;
+
+	(void)state;
+	result.stdout_text = (struct bind_text){"a\xff\0b\x1b[1m", 8};
+	result.stdout_more = true;
+	check(&result, &made);
+	auto_buf struct buf printed;
+
+	buf_init(&printed, 1 << 20);
+	json_print(&printed, made.structured);
+	assert_true(utf8_valid(printed.data, printed.length));
+	assert_non_null(strstr(printed.data, "\"stdout\":\"a\\\\xff\\u0000b\\u001b[1m\""));
+	assert_non_null(strstr(printed.data, "\"stdout_truncated\":true"));
+	drop(&made);
+}
+
+static struct job_change change(enum jail_change_kind kind, const char *name, int64_t size, const char *type)
+{
+	struct job_change made = {.kind = kind};
+
+	made.file.name = name;
+	made.file.name_length = strlen(name);
+	made.file.size = size;
+	snprintf(made.file.media_type, sizeof(made.file.media_type), "%s", type);
+	snprintf(made.reason, sizeof(made.reason), "%s", kind == JAIL_FILE_NOT_KEPT ? "a symbolic link" : "");
+	return made;
+}
+
+static void files_in_result(void **state)
+{
+	struct job_change changes[] = {
+		change(JAIL_FILE_CREATED, "dir/a b.csv", 7, "text/csv"),
+		change(JAIL_FILE_CHANGED, "\xff\n%", 0, "application/octet-stream"),
+		change(JAIL_FILE_DELETED, "gone.txt", 0, "text/plain"),
+		change(JAIL_FILE_NOT_KEPT, "link", 0, ""),
+	};
+	struct job_result result = sample();
+	struct tool_result made;
+	auto_buf struct buf printed;
+
+	(void)state;
+	result.changes = changes;
+	result.n_changes = ARRAY_SIZE(changes);
+	check(&result, &made);
+	buf_init(&printed, 1 << 20);
+	json_print(&printed, json_get(made.structured, "files", json_type_object));
+	assert_non_null(strstr(printed.data, "https://box.example:8443/x/files/" HASH "/dir/a%20b.csv"));
+	assert_non_null(strstr(printed.data, "/%FF%0A%25\""));
+	assert_non_null(strstr(printed.data, "\"deleted\":[\"gone.txt\"]"));
+	assert_non_null(strstr(printed.data, "\"reason\":\"a symbolic link\""));
+	/* a name cannot forge a line */
+	assert_non_null(strstr(first_text(&made), "- changed \\xff\\x0a% ("));
+	drop(&made);
+}
+
+static void put_blob(struct job_change *into, size_t size)
+{
+	auto_free char *data = xcalloc(1, size);
+	struct err err = ERR_INIT;
+
+	memset(data, (int)size % 251, size);
+	assert_int_equal(store_blob_put(fixture.server.store, data, size, into->file.blob, &err), 0);
+	into->file.size = (int64_t)size;
+}
+
+static size_t images_of(struct job_change *changes, size_t count)
+{
+	struct job_result result = sample();
+	struct tool_result made;
+
+	result.changes = changes;
+	result.n_changes = count;
+	check(&result, &made);
+	size_t images = json_object_array_length(made.content) - 1;
+
+	for (size_t i = 1; i <= images; i++) {
+		struct json_object *block = json_object_array_get_idx(made.content, i);
+
+		assert_string_equal(json_get_string(block, "type"), "image");
+		assert_string_equal(json_get_string(block, "mimeType"), "image/png");
+	}
+	drop(&made);
+	return images;
+}
+
+static void images_within_caps(void **state)
+{
+	struct job_change changes[5];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		changes[i] = change(JAIL_FILE_CREATED, "a.png", 0, "image/png");
+		put_blob(&changes[i], RUN_IMAGE_MAX);
+	}
+	assert_int_equal(images_of(changes, 4), 4); /* 4 × 512 KiB is the cap of a call */
+	assert_int_equal(images_of(changes, 5), 4);
+	put_blob(&changes[0], RUN_IMAGE_MAX + 1);
+	assert_int_equal(images_of(changes, 1), 0);
+	changes[1].kind = JAIL_FILE_CHANGED;
+	snprintf(changes[2].file.media_type, sizeof(changes[2].file.media_type), "image/svg+xml");
+	assert_int_equal(images_of(changes, 3), 1);
+	changes[1].kind = JAIL_FILE_DELETED;
+	assert_int_equal(images_of(changes, 3), 0);
+	/* a blob that is gone costs the image, not the answer */
+	changes[3].file.blob[0] = changes[3].file.blob[0] == 'a' ? 'b' : 'a';
+	assert_int_equal(images_of(&changes[3], 1), 0);
+}
+
+/* --- downloads ------------------------------------------------------------------------------------------------------------------ */
+
+static void put_file(struct store_txn *txn, const char *name, size_t length, const char *content, const char *type)
+{
+	struct store_file file = {.name = name, .name_length = length, .mode = 0644, .size = (int64_t)strlen(content)};
+	struct err err = ERR_INIT;
+
+	snprintf(file.media_type, sizeof(file.media_type), "%s", type);
+	assert_int_equal(store_blob_put(fixture.server.store, content, strlen(content), file.blob, &err), 0);
+	if (store_txn_file_put(txn, conversation.row, &file, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static int put_files(struct store_txn *txn, void *arg, struct err *err)
+{
+	(void)arg;
+	assert_int_equal(store_txn_conversation(txn, "alice", "talk", &conversation, err), 0);
+	put_file(txn, "data.csv", strlen("data.csv"), "a,b\n", "text/csv");
+	put_file(txn, "sub/page.html", strlen("sub/page.html"), "<script>", "text/html");
+	put_file(txn, "chart.png", strlen("chart.png"), "\x89PNG", "image/png");
+	put_file(txn, "na\xc3\xafve \"x\".txt", 14, "hi", "text/plain");
+	put_file(txn, "\xff", 1, "bytes", "application/octet-stream");
+	return 0;
+}
+
+static struct answer get(const char *method, const char *path)
+{
+	auto_free char *uri = xasprintf("/files/%s/%s", conversation.hash, path);
+
+	return ask(&fixture, method, uri, NULL, "HTTP_AUTHORIZATION=", NULL);
+}
+
+static void downloads(void **state)
+{
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(store_commit(fixture.server.store, put_files, NULL, true, &err), 0);
+	auto_answer struct answer csv = get("GET", "data.csv");
+	auto_answer struct answer query = get("GET", "data.csv?download=1");
+	auto_answer struct answer page = get("GET", "sub/page.html");
+	auto_answer struct answer encoded = get("GET", "sub%2Fpage%2ehtml");
+	auto_answer struct answer chart = get("GET", "chart.png");
+	auto_answer struct answer text = get("GET", "na%C3%AFve%20%22x%22.txt");
+	auto_answer struct answer bytes = get("GET", "%ff");
+	auto_answer struct answer head = get("HEAD", "data.csv");
+
+	assert_int_equal(csv.status, 200);
+	assert_string_equal(header_of(&csv, "Content-Type"), "text/csv; charset=utf-8");
+	assert_string_equal(header_of(&csv, "Content-Length"), "4");
+	assert_string_equal(header_of(&csv, "X-Content-Type-Options"), "nosniff");
+	assert_string_equal(header_of(&csv, "Content-Security-Policy"), "sandbox; default-src 'none'");
+	assert_non_null(strstr(header_of(&csv, "Cache-Control"), "private"));
+	assert_string_equal(header_of(&csv, "Content-Disposition"), "attachment; filename=\"data.csv\"; filename*=UTF-8''data.csv");
+	assert_int_equal(query.status, 200);
+	assert_int_equal(page.status, 200);
+	assert_true(str_starts(header_of(&page, "Content-Disposition"), "attachment; filename=\"page.html\""));
+	assert_int_equal(encoded.status, 200);
+	assert_string_equal(header_of(&chart, "Content-Type"), "image/png");
+	assert_true(str_starts(header_of(&chart, "Content-Disposition"), "inline; "));
+	assert_string_equal(header_of(&text, "Content-Disposition"),
+			    "inline; filename=\"na__ve _x_.txt\"; filename*=UTF-8''na%C3%AFve%20%22x%22.txt");
+	assert_int_equal(bytes.status, 200);
+	assert_int_equal(head.status, 200);
+	assert_string_equal(header_of(&head, "Content-Length"), "4");
+}
+
+static void downloads_refused(void **state)
+{
+	static const char *const paths[] = {
+		"",         "nothing.csv",         "data.csv/",   "/data.csv",     "./data.csv",  "sub/../data.csv",
+		"..",       "sub%2f..%2fdata.csv", "data.csv%00", "data%2ecsv%2f", "data.csv%zz", "sub",
+		"DATA.CSV", "data%252ecsv"};
+	static const char *const uris[] = {"/files/", "/files/abc/data.csv", "/files/" HASH "/data.csv", "/files/" HASH,
+					   "/files/" HASH "0/data.csv"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		auto_answer struct answer answer = get("GET", paths[i]);
+
+		if (answer.status != 404)
+			fail_msg("%s: %d", paths[i], answer.status);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(uris); i++) {
+		auto_answer struct answer answer = ask(&fixture, "GET", uris[i], NULL, NULL);
+
+		assert_int_equal(answer.status, 404);
+	}
+	auto_free char *upper = xstrdup(conversation.hash);
+
+	for (char *p = upper; *p; p++)
+		*p = *p >= 'a' ? (char)(*p - 32) : *p;
+	auto_free char *uri = xasprintf("/files/%s/data.csv", upper);
+	auto_answer struct answer wrong_case = ask(&fixture, "GET", uri, NULL, NULL);
+
+	assert_int_equal(wrong_case.status, 404);
+	auto_answer struct answer post = get("POST", "data.csv");
+
+	assert_int_equal(post.status, 405);
+	assert_string_equal(header_of(&post, "Allow"), "GET, HEAD");
+}
+
+static void accel_redirect(void **state)
+{
+	(void)state;
+	fixture.config.gateway.accel_prefix = "/_blobs/";
+	auto_answer struct answer answer = get("GET", "data.csv");
+
+	fixture.config.gateway.accel_prefix = "";
+	char hex[SHA256_HEX_SIZE], path[SHA256_HEX_SIZE + 1];
+
+	sha256_hex("a,b\n", 4, hex);
+	store_blob_path(hex, path);
+	auto_free char *expected = xasprintf("/_blobs/%s", path);
+
+	assert_int_equal(answer.status, 200);
+	assert_string_equal(header_of(&answer, "X-Accel-Redirect"), expected);
+	assert_null(header_of(&answer, "Content-Length"));
+	assert_string_equal(answer.body, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(descriptions),
+		cmocka_unit_test(caps_in_schema),
+		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(jailer_away),
+		cmocka_unit_test(quiet_run),
+		cmocka_unit_test(every_verdict),
+		cmocka_unit_test(bytes_that_are_no_text),
+		cmocka_unit_test(files_in_result),
+		cmocka_unit_test(images_within_caps),
+		cmocka_unit_test(downloads),
+		cmocka_unit_test(downloads_refused),
+		cmocka_unit_test(accel_redirect),
+	};
+
+	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+}
