@@ -160,6 +160,9 @@ int jail_client_fd(const struct jail_client *client);
 short jail_client_poll_events(const struct jail_client *client);
 /* Sends what is queued, reads what is there, calls the callbacks; does not block. */
 int jail_client_dispatch(struct jail_client *client, struct err *err);
+/* From a callback: the dispatch that is under way reads no further message after this one. For callers that keep descriptors of files
+ * and must not run out of them; what is not read waits in the socket, and the jailer with it. */
+void jail_client_hold(struct jail_client *client);
 /* What the jailer offers: the caller's. Blocks (start-up and CLI only).
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","kernel":…,"version":…,"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version","libraries":[{"name","version"}],

@@ -25,7 +25,7 @@
 #define JOB_KEEPERS 2
 #define JOB_JAILER_WAIT_US 10000000 /* a job waits so long for a lost jailer to come back */
 #define JOB_CANCEL_GRACE_US 5000000 /* at the stop: from cancelling to giving the jailer up */
-#define JOB_KEEP_BACKLOG 512        /* descriptors of changed files waiting for a keeper; beyond it the jailer is not read */
+#define JOB_KEEP_BACKLOG 128        /* descriptors of changed files waiting for a keeper; beyond it the jailer is not read */
 
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 

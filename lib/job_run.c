@@ -100,6 +100,8 @@ static void on_file(void *arg, const struct jail_change *change)
 		return;
 	job->keeping++;
 	job->engine->keeping++;
+	if (job->engine->keeping >= JOB_KEEP_BACKLOG)
+		jail_client_hold(job->engine->client);
 	output->task.work = job_keep_output;
 	output->task.done = kept;
 	job_keep(job->engine, &output->task);

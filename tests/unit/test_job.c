@@ -1,6 +1,8 @@
 /* The job engine with a real store and a real jailer: files, order, bounds, refusals, output, secrets. */
 #include "job_fixture.h"
 
+#include <sys/resource.h>
+
 static struct fixture f;
 
 static int end(void **state)
@@ -161,6 +163,32 @@ static void fifty_at_once(void **state)
 		job_release(jobs[i]);
 	}
 	assert_int_equal(fixture_executions(&f), 50);
+}
+
+/* More files than descriptors that a process may have open, in and out. */
+static void thousands_of_files(void **state)
+{
+	const struct rlimit few = {256, 256};
+	struct rlimit before;
+	struct job_request request;
+	struct job *job;
+
+	(void)state;
+	begin("");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &(struct rlimit){few.rlim_cur, before.rlim_max}, NULL), 0);
+	request = fixture_request(&f, "talk", "for i in range(2000): open('/data/%04d' % i, 'w').write(str(i))");
+	job = fixture_run(&f, &request, JAIL_OK);
+	assert_int_equal(fixture_wait(job)->n_changes, 2000);
+	for (size_t i = 0; i < 2000; i++)
+		if (fixture_wait(job)->changes[i].kind != JAIL_FILE_CREATED)
+			fail_msg("%s: %s", fixture_wait(job)->changes[i].file.name, fixture_wait(job)->changes[i].reason);
+	job_release(job);
+	request = fixture_request(&f, "talk", "import os\nprint(sum(int(open('/data/' + n).read()) for n in os.listdir('/data')))");
+	job = fixture_run(&f, &request, JAIL_OK);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "1999000\n");
+	job_release(job);
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &before, NULL), 0);
 }
 
 static void refused(const struct job_request *request, enum err_code code, const char *word)
@@ -449,6 +477,7 @@ int main(void)
 		cmocka_unit_test_teardown(recorded_whole, end),
 		cmocka_unit_test_teardown(one_after_the_other, end),
 		cmocka_unit_test_teardown(fifty_at_once, end),
+		cmocka_unit_test_teardown(thousands_of_files, end),
 		cmocka_unit_test_teardown(refusals_store_nothing, end),
 		cmocka_unit_test_teardown(bounded, end),
 		cmocka_unit_test_teardown(server_queue, end),
