@@ -75,11 +75,12 @@ static int read_body(void *arg, struct buf *out, struct err *err)
 static char *param(const char *line, size_t length)
 {
 	auto_free char *text = xstrndup(line, length);
-	char *place = strstr(text, "TOKEN"), *other = strstr(text, "SESSION");
+	char *value = strchrnul(text, '='); /* the name may hold these words, too */
+	char *place = strstr(value, "TOKEN"), *other = strstr(value, "SESSION");
 
 	if (place)
 		return xasprintf("%.*s%s%s", (int)(place - text), text, token, place + 5);
-	if (other && other > strchrnul(text, '='))
+	if (other)
 		return xasprintf("%.*s%s%s", (int)(other - text), text, session.id, other + 7);
 	return xstrdup(text);
 }
