@@ -13,6 +13,8 @@
 
 #include "util.h"
 
+#define INT64_EDGE 9223372036854775808.0 /* 2^63, exact as a double: the first that does not fit */
+
 static void *field(const struct bind *bind, void *base)
 {
 	return (char *)base + bind->offset;
@@ -80,8 +82,7 @@ static int parse_int(const struct bind *bind, struct json_object *value, int64_t
 	} else if (json_object_is_type(value, json_type_double)) {
 		double fraction = json_object_get_double(value);
 
-		/* The bounds are exact as doubles; the upper one is the first that does not fit. */
-		if (fraction != floor(fraction) || fraction < -0x1p63 || fraction >= 0x1p63)
+		if (fraction != floor(fraction) || fraction < -INT64_EDGE || fraction >= INT64_EDGE)
 			return wrong_type(bind->name, "an integer", value, err);
 		number = (int64_t)fraction;
 	} else {

@@ -1,4 +1,11 @@
-/* codec.c - see codec.h. The only file that includes libcrypto's headers. */
+/*
+ * codec.c - see codec.h. The only file that includes libcrypto's headers.
+ *
+ * Hex and base64 are our own, because what comes from clients must have exactly one spelling (libcrypto's decoder takes blanks,
+ * missing padding and stray bits) and the error must say which character is wrong. Digests are libcrypto's; one that fails means
+ * a broken library, and nothing could be recorded then, so it aborts. Ids are made under a lock from time, randomness and the last
+ * id, so that they are in order and different over all threads.
+ */
 #include "codec.h"
 
 #include <errno.h>

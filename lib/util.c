@@ -1,4 +1,10 @@
-/* util.c - see util.h. */
+/*
+ * util.c - see util.h.
+ *
+ * Memory that is there or the program aborts; strings and numbers; whole files, and descriptors that are written in full; clocks.
+ * Every function stands for itself and keeps no state, so all of them may be used by any thread. What reads or writes takes up
+ * after EINTR; what reads knows its maximum before it begins and never allocates more than one byte beyond it.
+ */
 #include "util.h"
 
 #include <ctype.h>
@@ -53,7 +59,8 @@ void *xcalloc(size_t count, size_t size)
 
 void *xrealloc(void *old, size_t count, size_t size)
 {
-	void *memory = count > 0 && size > 0 ? reallocarray(old, count, size) : realloc(old, 1);
+	size_t bytes;
+	void *memory = __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, MAX(bytes, (size_t)1));
 
 	if (memory == NULL)
 		abort();

@@ -37,8 +37,10 @@ static char crash_path[PATH_MAX];
 static struct input current;
 
 static const char *const words[] = {
-	"\"", "\\", "\\u0000", "\\ud800", "\\udc00", "{", "}", "[", "]", ":", ",", "null", "true", "-", "0", "1e999", "9223372036854775808",
-	"/*", "*/", "//", "\n", "\r\n", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "..", "/", "%00", "\t", "=", ";", "&", "\"a\":1,",
+	"\"", "\\", "\\u0000", "\\ud800", "\\udc00", "{", "}", "[", "]", ":", ",", "null", "true", "-", "0", "1e999",
+	"9223372036854775808",
+	"/*", "*/", "//", "\n", "\r\n", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "..", "/", "%00", "\t", "=", ";", "&",
+	"\"a\":1,",
 };
 
 static uint64_t next(uint64_t below)
@@ -162,7 +164,8 @@ int main(int argc, char **argv)
 	size_t files;
 
 	seed = SEED_DEFAULT;
-	if (argc < 2 || (argc > 2 && parse_u64(argv[2], 0, UINT32_MAX, &rounds) < 0) || (argc > 3 && parse_u64(argv[3], 1, UINT64_MAX, &seed) < 0)) {
+	if (argc < 2 || (argc > 2 && parse_u64(argv[2], 0, UINT32_MAX, &rounds) < 0) ||
+	    (argc > 3 && parse_u64(argv[3], 1, UINT64_MAX, &seed) < 0)) {
 		fprintf(stderr, "usage: %s CORPUS_FOLDER [ROUNDS [SEED]]\n", argv[0]);
 		return 2;
 	}

@@ -149,7 +149,8 @@ static void test_variables(void **state)
 static void test_bad_variables(void **state)
 {
 	static const char *const cases[][3] = {
-		{"SALLYPORT_LIMITS_WALL_SECONDS", "abc", "environment variable SALLYPORT_LIMITS_WALL_SECONDS: limits.wall_seconds: must be an integer"},
+		{"SALLYPORT_LIMITS_WALL_SECONDS", "abc",
+		 "environment variable SALLYPORT_LIMITS_WALL_SECONDS: limits.wall_seconds: must be an integer"},
 		{"SALLYPORT_LIMITS_WALL_SECONDS", "0", "must be between 1 and"},
 		{"SALLYPORT_LIMITS_WALL_SECONDS", "99999999999999999999", "must be an integer"},
 		{"SALLYPORT_JAILER_WEAKER_LIMITS", "maybe", "must be a boolean"},
@@ -191,7 +192,8 @@ static void test_bad_files(void **state)
 		{"{\"gateway\":{\"accel_prefix\":\"blobs\"}}", "gateway.accel_prefix: must begin and end with a slash"},
 		{"{\"jailer\":{\"cgroup\":\"../x\"}}", "jailer.cgroup: must be a plain name"},
 		{"{\"jailer\":{\"id_base\":100000}}", "jailer.id_base: and jailer.id_count belong together"},
-		{"{\"jailer\":{\"socket\":\"/tmp/a-path-that-is-longer-than-what-the-kernel-takes-for-a-unix-socket-which-are-a-hundred-and-seven"
+		{"{\"jailer\":{\"socket\":\"/tmp/a-path-that-is-longer-than-what-the-kernel-takes-for-a-unix-socket-which-are-a-hundred-"
+		 "and-seven"
 		 "-bytes-in-all\"}}",
 		 "jailer.socket: must have at most 107 bytes"},
 		{"{\"a\":1", "not JSON"},

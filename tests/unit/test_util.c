@@ -172,8 +172,9 @@ static void test_clock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_u64), cmocka_unit_test(test_strings), cmocka_unit_test(test_steal), cmocka_unit_test(test_close),
-		cmocka_unit_test(test_files), cmocka_unit_test(test_large_file), cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_parse_u64), cmocka_unit_test(test_strings), cmocka_unit_test(test_steal),
+		cmocka_unit_test(test_close),     cmocka_unit_test(test_files),   cmocka_unit_test(test_large_file),
+		cmocka_unit_test(test_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+# common.bash - what the lint scripts share. Source it first: it goes to the tree that is checked (the first argument, else this one).
+#
+# A script calls `finding FILE:LINE: text` for what is wrong and ends with `finish`, which says how much was checked and fails if
+# anything was found. SOURCES are the folders of C code.
+set -euo pipefail
+cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
+export LC_ALL=C
+findings=0
+checked=0
+SOURCES=()
+for folder in lib jail cgi cli tests; do
+	[ ! -d "$folder" ] || SOURCES+=("$folder")
+done
+
+# Files below SOURCES (or the folders given) whose names match, one a line: c_files '*.h' [FOLDER …]
+c_files() {
+	local pattern=$1
+	shift
+	[ $# -gt 0 ] || set -- "${SOURCES[@]}"
+	find "$@" -name node_modules -prune -o -type f -name "$pattern" -print | sort
+}
+
+# A C file with comments blanked and strings emptied, lines kept.
+code_of() {
+	perl -0pe 's{(/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])+\x27}{defined $1 ? $1 =~ tr/\n//cdr : q("")}gse' "$1"
+}
+
+# A folder that stands for the build's: what the build makes and the sources include.
+GENERATED=build/lint/generated
+generate() {
+	mkdir -p "$GENERATED"
+	[ ! -e schema.sql ] || sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' schema.sql >"$GENERATED/schema_sql.inc.$$"
+	[ ! -e schema.sql ] || mv "$GENERATED/schema_sql.inc.$$" "$GENERATED/schema_sql.inc"
+}
+
+finding() {
+	printf '%s\n' "$*"
+	findings=$((findings + 1))
+}
+
+# Reads findings from standard input, one a line.
+findings_from() {
+	local line
+	while IFS= read -r line; do
+		[ -z "$line" ] || finding "$line"
+	done
+}
+
+finish() {
+	printf '%s: %d files checked, %d findings\n' "$(basename "$0" .sh)" "$checked" "$findings"
+	[ "$findings" -eq 0 ]
+}
