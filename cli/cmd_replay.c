@@ -24,7 +24,11 @@ struct replay_options {
 };
 
 static const struct cli_option replay_options_table[] = {
-	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = offsetof(struct replay_options, all), .help = "everything that was recorded"},
+	{.name = "all",
+	 .letter = 'a',
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct replay_options, all),
+	 .help = "everything that was recorded"},
 	{.name = "jobs",
 	 .letter = 'j',
 	 .type = CLI_INT,
@@ -33,7 +37,11 @@ static const struct cli_option replay_options_table[] = {
 	 .max = JOBS_MAX,
 	 .value = "N",
 	 .help = "so many at a time (default 1)"},
-	{.name = "quiet", .letter = 'q', .type = CLI_FLAG, .offset = offsetof(struct replay_options, quiet), .help = "leave out what is identical"},
+	{.name = "quiet",
+	 .letter = 'q',
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct replay_options, quiet),
+	 .help = "leave out what is identical"},
 	{0},
 };
 static const struct cli_group replay_groups[] = {
@@ -55,7 +63,7 @@ struct work {
 	bool *ready;
 };
 
-/* --- which --------------------------------------------------------------------------------------------------------------------------- */
+/* --- which -------------------------------------------------------------------------------------------------------------- */
 
 static void add_id(struct work *work, const char *id)
 {
@@ -93,7 +101,7 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	return store_execution_list(work->store, &filter, add_listed, work, err);
 }
 
-/* --- one of them --------------------------------------------------------------------------------------------------------------------- */
+/* --- one of them -------------------------------------------------------------------------------------------------------- */
 
 static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution, struct replay_report *report,
 		      struct err *err)
@@ -156,7 +164,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------------------------------------------- */
 
 static void print_report(const struct replay_options *options, struct replay_report *report)
 {
@@ -256,9 +264,10 @@ const struct cli_command cmd_replay = {
 	.name = "replay",
 	.summary = "Runs recorded executions again and says what differs",
 	.arguments = "[ID]…",
-	.help = "Verdict, exit code, signal, both streams and the files made are compared. Of runs that were ended for their time, memory or\n"
-		"output, the verdict and the common beginning of the streams are. Not comparable are runs that were cancelled, interrupted or\n"
-		"given secrets (which are never stored). Nothing is recorded; --json prints one object a line and the sums last.\n\n"
+	.help = "Verdict, exit code, signal, both streams and the files made are compared. Of runs that were ended\n"
+		"for their time, memory or output, the verdict and the common beginning of the streams are. Not\n"
+		"comparable are runs that were cancelled, interrupted or given secrets (which are never stored).\n"
+		"Nothing is recorded; --json prints one object a line and the sums last.\n\n"
 		"Examples:\n"
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"

@@ -84,7 +84,7 @@ char *replay_incomparable(const struct store_execution *execution)
 	return secrets.length > 0 ? xasprintf("it was given secrets, which are never stored: %s", secrets.data) : NULL;
 }
 
-/* --- streams ----------------------------------------------------------------------------------------------------------------------- */
+/* --- streams ------------------------------------------------------------------------------------------------------------ */
 
 struct line {
 	const char *start;
@@ -133,25 +133,31 @@ static char *describe(const char *data, size_t length, size_t at)
 	return at >= length ? xasprintf("\"%s\" and there it ends", text) : xasprintf("\"%s\"", text);
 }
 
-static int compare_stream(struct store *store, const char *name, const struct store_text *recorded, int now_fd, bool prefix_only,
-			  struct replay_report *report, struct err *err)
+struct stream {
+	const char *name;
+	const struct store_text *recorded;
+	int now_fd;
+	bool prefix_only;
+};
+
+static int compare_stream(struct store *store, const struct stream *stream, struct replay_report *report, struct err *err)
 {
 	auto_free char *then = NULL, *now = NULL;
 	size_t then_length = 0, now_length = 0, at, lines = 1;
-	int result = store_text_read(store, recorded, &then, &then_length, err);
+	int result = store_text_read(store, stream->recorded, &then, &then_length, err);
 
-	if (result < 0 || (result = read_fd(now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
-		return err_wrap(err, "%s", name);
+	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
+		return err_wrap(err, "%s", stream->name);
 	at = common(then, now, MIN(then_length, now_length));
-	if (at == MIN(then_length, now_length) && (prefix_only || then_length == now_length))
+	if (at == MIN(then_length, now_length) && (stream->prefix_only || then_length == now_length))
 		return 0;
 	for (size_t i = 0; i < at; i++)
 		lines += then[i] == '\n';
-	differ(report, xstrdup(name), lines, describe(then, then_length, at), describe(now, now_length, at));
+	differ(report, xstrdup(stream->name), lines, describe(then, then_length, at), describe(now, now_length, at));
 	return 0;
 }
 
-/* --- files --------------------------------------------------------------------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------------------------------------------------------- */
 
 struct files {
 	struct replay_report *report;
@@ -221,7 +227,7 @@ static int compare_files(struct store *store, const char *id, const struct job_r
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------------------------------------------- */
 
 static void compare_number(struct replay_report *report, const char *what, int recorded, int now, int none)
 {
@@ -236,6 +242,8 @@ int replay_compare(struct store *store, const struct store_execution *execution,
 {
 	const char *verdict = jail_verdict_text(now->jail.verdict);
 	const bool loose = ended_from_outside(execution->verdict);
+	const struct stream out = {"stdout", &execution->stdout_text, now->stdout_fd, loose};
+	const struct stream error = {"stderr", &execution->stderr_text, now->stderr_fd, loose};
 	int result;
 
 	report->outcome = REPLAY_IDENTICAL;
@@ -246,13 +254,12 @@ int replay_compare(struct store *store, const struct store_execution *execution,
 		compare_number(report, "exit code", execution->exit_code, now->jail.exit_code, -1);
 		compare_number(report, "signal", execution->signal, now->jail.signal, 0);
 	}
-	if ((result = compare_stream(store, "stdout", &execution->stdout_text, now->stdout_fd, loose, report, err)) < 0 ||
-	    (result = compare_stream(store, "stderr", &execution->stderr_text, now->stderr_fd, loose, report, err)) < 0)
+	if ((result = compare_stream(store, &out, report, err)) < 0 || (result = compare_stream(store, &error, report, err)) < 0)
 		return result;
 	return loose ? 0 : compare_files(store, execution->id, now, report, err);
 }
 
-/* --- the report ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the report --------------------------------------------------------------------------------------------------------- */
 
 static const char *const outcome_texts[] = {"identical", "different", "not comparable", "failed"};
 
@@ -260,8 +267,8 @@ void replay_report_print(FILE *out, const struct replay_report *report)
 {
 	static const enum cli_colour colours[] = {CLI_GREEN, CLI_YELLOW, CLI_DIM, CLI_RED};
 
-	fprintf(out, "%s %s %s%s%s", report->id, report->language, cli_colour_on(out, colours[report->outcome]), outcome_texts[report->outcome],
-		cli_colour_off(out));
+	fprintf(out, "%s %s %s%s%s", report->id, report->language, cli_colour_on(out, colours[report->outcome]),
+		outcome_texts[report->outcome], cli_colour_off(out));
 	if (report->reason) {
 		fputs(": ", out);
 		cli_print_safe(out, report->reason, strlen(report->reason));

@@ -103,7 +103,7 @@ const char *job_id(const struct job *job)
 	return job->result.id;
 }
 
-/* --- the order of jobs; under the engine's lock -------------------------------------------------------------------------------- */
+/* --- the order of jobs; under the engine's lock ------------------------------------------------------------------------- */
 
 static struct job_conversation *conversation_find(struct job_engine *engine, const char *hash)
 {
@@ -152,13 +152,15 @@ static int check_bounds(struct job_engine *engine, const struct job *job, struct
 	if (!engine->connected && !job->upload && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
 		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
 	if (order && order->jobs > JOB_CONVERSATION_QUEUE)
-		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results", JOB_CONVERSATION_QUEUE);
+		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
+			       JOB_CONVERSATION_QUEUE);
 	for (const struct job *other = engine->jobs; other; other = other->next)
 		in_flight += streq(other->record.token_id, job->record.token_id);
 	if (in_flight >= limits->in_flight)
 		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them", (long long)in_flight);
 	if (engine->n_jobs >= (size_t)(engine->config->jailer.jails + limits->queue))
-		return err_set(err, ERR_BUSY, "%zu calls are running or waiting on this server already; try again in a moment", engine->n_jobs);
+		return err_set(err, ERR_BUSY, "%zu calls are running or waiting on this server already; try again in a moment",
+			       engine->n_jobs);
 	return 0;
 }
 
@@ -213,7 +215,7 @@ void job_over(struct job *job)
 	job_release(job);
 }
 
-/* --- submitting --------------------------------------------------------------------------------------------------------------- */
+/* --- submitting --------------------------------------------------------------------------------------------------------- */
 
 /* The slow part: code, standard input and files go to disk. */
 static int keep_inputs(struct job *job, const struct job_request *request, struct err *err)
@@ -344,7 +346,7 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 	return result;
 }
 
-/* --- the engine ----------------------------------------------------------------------------------------------------------------- */
+/* --- the engine --------------------------------------------------------------------------------------------------------- */
 
 /* A copy: json-c counts references without atomics, and the callers are other threads. */
 static struct json_object *copy_of(struct job_engine *engine, struct json_object *const *object)

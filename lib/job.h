@@ -69,16 +69,16 @@ struct job;
 /* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT, ERR_UNAVAILABLE). All of the
  * request is copied. The job is referenced by the caller until job_release. */
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err);
-/* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP (ERR_CANCELLED; the job goes on).
- * *ret stays the job's. */
+/* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP (ERR_CANCELLED;
+ * the job goes on). *ret stays the job's. */
 int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
 const char *job_id(const struct job *job);
 void job_release(struct job *job); /* NULL is fine */
 
 /* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
-int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */, const struct job_file *file,
-	       struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
+int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */,
+	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
 /* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not "." or "..". */
 int job_file_name_check(const char *name, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);

@@ -85,7 +85,8 @@ static int check_map(const struct bind_map *map, const char *member, struct err 
 
 			buf_init(&shown, MEMBER_SIZE);
 			utf8_printable(&shown, map->keys[i], strnlen(map->keys[i], MEMBER_SIZE / 4));
-			return err_member(err, member, "\"%s\" is no name of a variable (letters, digits and _, not a digit first)", shown.data);
+			return err_member(err, member, "\"%s\" is no name of a variable (letters, digits and _, not a digit first)",
+					  shown.data);
 		}
 	}
 	return 0;

@@ -60,7 +60,7 @@ int job_jailer_connect(struct job_engine *engine, struct err *err)
 	return 0;
 }
 
-/* --- the active jobs --------------------------------------------------------------------------------------------------------------- */
+/* --- the active jobs ---------------------------------------------------------------------------------------------------- */
 
 static size_t active_jobs(struct job_engine *engine, struct job ***ret)
 {
@@ -119,7 +119,7 @@ static void turn_away(struct job *job, enum err_code code, const char *text)
 	job_over(job);
 }
 
-/* --- the jailer -------------------------------------------------------------------------------------------------------------------- */
+/* --- the jailer --------------------------------------------------------------------------------------------------------- */
 
 static void jailer_lost(struct job_engine *engine, const char *why)
 {
@@ -158,7 +158,7 @@ static void jailer_dispatch(struct job_engine *engine)
 		jailer_lost(engine, err.text);
 }
 
-/* --- whose turn it is -------------------------------------------------------------------------------------------------------------- */
+/* --- whose turn it is --------------------------------------------------------------------------------------------------- */
 
 /* The next job that may start, made active; or one that must be turned away (*ret_away). Under the lock. */
 static struct job *pick(struct job_engine *engine, bool *ret_away)
@@ -210,7 +210,7 @@ static void schedule(struct job_engine *engine)
 	}
 }
 
-/* --- a turn ------------------------------------------------------------------------------------------------------------------------ */
+/* --- a turn ------------------------------------------------------------------------------------------------------------- */
 
 static void take_inbox(struct job_engine *engine)
 {

@@ -46,7 +46,7 @@ int job_keep_text(struct store *store, const struct bind_text *text, struct stor
 	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
 }
 
-/* --- the first transaction ------------------------------------------------------------------------------------------------------- */
+/* --- the first transaction ---------------------------------------------------------------------------------------------- */
 
 static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 {
@@ -80,7 +80,7 @@ int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 	return result < 0 ? result : store_txn_execution_begin(txn, &job->record, err);
 }
 
-/* --- what goes into the jail -------------------------------------------------------------------------------------------------------- */
+/* --- what goes into the jail -------------------------------------------------------------------------------------------- */
 
 static int add_input(void *arg, const struct store_execution_file *found)
 {
@@ -133,7 +133,7 @@ void job_prepare(struct job_task *task)
 	job_post(job->engine, task);
 }
 
-/* --- what comes out -------------------------------------------------------------------------------------------------------------------- */
+/* --- what comes out ----------------------------------------------------------------------------------------------------- */
 
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE])
 {
@@ -151,9 +151,10 @@ void job_keep_output(struct job_task *task)
 	struct err err = ERR_INIT;
 
 	if (store_blob_put_fd(engine->store, output->fd, output->job->limits.data_bytes, change->file.blob, &change->file.size, &err) < 0) {
+		int kept = (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1);
+
 		change->kind = JAIL_FILE_NOT_KEPT;
-		snprintf(change->reason, sizeof(change->reason), "%.*s", (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1),
-			 err.text);
+		snprintf(change->reason, sizeof(change->reason), "%.*s", kept, err.text);
 	}
 	job_media_type(change->file.name, output->fd, change->file.media_type);
 	close_pointer(&output->fd);

@@ -47,7 +47,7 @@ static void replay_end(struct replay *replay)
 	close_pointer(&replay->stdin_fd);
 }
 
-/* --- from the row ------------------------------------------------------------------------------------------------------------------ */
+/* --- from the row ------------------------------------------------------------------------------------------------------- */
 
 static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret, struct err *err)
 {
@@ -146,7 +146,7 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 	return store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
 }
 
-/* --- what the jail tells ------------------------------------------------------------------------------------------------------------ */
+/* --- what the jail tells ------------------------------------------------------------------------------------------------ */
 
 static void on_done(void *arg, const struct jail_result *result)
 {
@@ -212,7 +212,7 @@ static void on_failed(void *arg, const struct err *err)
 
 static const struct jail_events events = {.done = on_done, .file = on_file, .failed = on_failed};
 
-/* --- the run -------------------------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------------ */
 
 static int fill_batch(struct replay *replay, const struct job_input *inputs, size_t count, struct err *err)
 {
@@ -240,7 +240,8 @@ static int fill_batch(struct replay *replay, const struct job_input *inputs, siz
 
 static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct err *err)
 {
-	struct jail_spec spec = {.runner = execution->language, .limits = replay->limits, .network = execution->network, .label = execution->id};
+	struct jail_spec spec = {
+		.runner = execution->language, .limits = replay->limits, .network = execution->network, .label = execution->id};
 	struct jail_program program = {
 		.code_fd = replay->code_fd,
 		.args = (const char *const *)replay->args,

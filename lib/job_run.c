@@ -56,7 +56,7 @@ static void finish(struct job *job)
 	keep(job, job_record_work, recorded);
 }
 
-/* --- what the jail tells ----------------------------------------------------------------------------------------------------- */
+/* --- what the jail tells ------------------------------------------------------------------------------------------------ */
 
 static void on_done(void *arg, const struct jail_result *result)
 {
@@ -154,7 +154,7 @@ void job_jail_sweep(struct job *job)
 	job->jail = NULL;
 }
 
-/* --- towards the run ------------------------------------------------------------------------------------------------------------ */
+/* --- towards the run ---------------------------------------------------------------------------------------------------- */
 
 static void send_program(struct job *job)
 {
@@ -296,7 +296,7 @@ void job_start(struct job *job)
 	store_commit_async(engine->store, job_begin_work, job, false, begun);
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------------ */
 
 static void removed(struct job_task *task)
 {

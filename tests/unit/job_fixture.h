@@ -34,6 +34,7 @@
 #define FIXTURE_PATIENCE_MS 20000
 
 struct fixture {
+	bool socket; /* set before fixture_make: the jailer is a service that the test starts; else a private one */
 	char dir[64];
 	char *config_path, *bin;
 	struct config config;
@@ -63,9 +64,10 @@ static int fixture_remove(const char *path, const struct stat *status, int type,
 static void fixture_write_config(struct fixture *f, const char *more)
 {
 	auto_free char *root = getcwd(NULL, 0);
-	auto_free char *text = xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\", \"jailer\": {\"program\": "
-					 "\"%s/sallyport-jailer\", \"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sp-test-%d\"}%s}\n",
-					 f->bin, root, (int)getpid(), more);
+	auto_free char *text =
+		xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
+			  "\"jailer\": {\"socket\": \"%s\", \"program\": \"%s/sallyport-jailer\", \"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sp-test-%d\"}%s}\n",
+			  f->socket ? "jailer.sock" : "", f->bin, root, (int)getpid(), more);
 	auto_close int fd = -1;
 
 	f->config_path = xasprintf("%s/sallyport.conf", f->dir);
@@ -95,7 +97,7 @@ static void fixture_make(struct fixture *f, const char *more)
 		skip();
 	}
 	log_open("test", LOG_ERROR + 1);
-	*f = (struct fixture){.dir = "/tmp/sp-job-XXXXXX"};
+	*f = (struct fixture){.socket = f->socket, .dir = "/tmp/sp-job-XXXXXX"};
 	assert_non_null(mkdtemp(f->dir));
 	assert_int_equal(chmod(f->dir, 0755), 0);
 	f->bin = xasprintf("%s/../bin", here);

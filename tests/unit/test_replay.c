@@ -69,8 +69,8 @@ static void record_all_kinds(void)
 
 	fixture_start(&f);
 	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
-	record("talk", "python", "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); print(os.environ)\n",
-	       JAIL_OK);
+	record("talk", "python",
+	       "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); print(os.environ)\n", JAIL_OK);
 	record("talk", "python", "import os; os.remove('/data/out.csv'); print(sorted(os.listdir('/data')))", JAIL_OK);
 	record(NULL, "python", "import sys; print('one\\ntwo\\nthree'); sys.exit(4)", JAIL_RE);
 	record(NULL, "python", "import os; os.kill(os.getpid(), 9)", JAIL_SG);
