@@ -219,15 +219,19 @@ UNUSED static void finish(struct store *store, struct store_execution *execution
 	ok(store_commit(store, finish_work, &(struct run){execution, changes, n}, true, &err));
 }
 
-/* In a child of its own; returns its exit status (cmocka's asserts do not work there: use exit codes). */
-UNUSED static int in_child(int (*work)(void *arg), void *arg)
+/* In a child of its own, with the store closed (SQLite must not be open across a fork). Returns its exit status: cmocka's asserts
+ * do not work there, so the work says by number what went wrong. */
+UNUSED static int in_child(struct fixture *f, int (*work)(struct fixture *f))
 {
 	int status;
+
+	store_close(f->store);
+	f->store = NULL;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(work(arg));
+		_exit(work(f));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
