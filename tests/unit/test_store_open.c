@@ -1,0 +1,304 @@
+/* test_store_open.c - opening: modes, folders and their modes, the key, files that are not ours, folders that cannot be written. */
+#include "store_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "../../lib/store_schema.h"
+
+#define NOBODY 65534
+
+static mode_t mode_of(const struct fixture *f, const char *name)
+{
+	auto_free char *path = xasprintf("%s/%s", f->data, name);
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void write_file(const struct fixture *f, const char *name, const char *content, size_t length)
+{
+	auto_free char *path = xasprintf("%s/%s", f->data, name);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_all(fd, content, length), 0);
+}
+
+static void close_it(struct fixture *f)
+{
+	store_close(f->store);
+	f->store = NULL;
+}
+
+static void folders_and_modes(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(mode_of(f, "."), 0750);
+	assert_int_equal(mode_of(f, "blobs"), 0750);
+	assert_int_equal(mode_of(f, "running"), 0700);
+	assert_int_equal(mode_of(f, "instances"), 0700);
+	assert_int_equal(mode_of(f, "secret.key"), 0600);
+	assert_int_equal(mode_of(f, "sallyport.db"), 0600);
+	assert_answer(f, "PRAGMA journal_mode", "wal");
+	assert_answer(f, "SELECT count(*) || kind FROM instance", "1gateway");
+	/* All of it whatever the umask is, and a group's setgid bit is passed on to the folders that nginx reads. */
+	close_it(f);
+	auto_free char *blobs = xasprintf("%s/blobs", f->data);
+
+	assert_int_equal(rmdir(blobs), 0);
+	assert_int_equal(chmod(f->data, 02750), 0);
+	mode_t before = umask(077);
+	struct err err = ERR_INIT;
+	char sha256[SHA256_HEX_SIZE], path[SHA256_HEX_SIZE + 1];
+
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
+	ok(store_blob_put(f->store, "x", 1, sha256, &err));
+	umask(before);
+	store_blob_path(sha256, path);
+	auto_free char *blob = xasprintf("blobs/%s", path);
+
+	assert_int_equal(mode_of(f, "blobs"), 02750);
+	assert_int_equal(mode_of(f, blob), 0640);
+	blob[strlen("blobs/ab")] = '\0';
+	assert_int_equal(mode_of(f, blob), 02750);
+}
+
+static void schema_agrees_with_the_program(void **state)
+{
+	struct fixture *f = *state;
+	char application[16], version[16];
+
+	snprintf(application, sizeof(application), "%d", STORE_APPLICATION_ID);
+	snprintf(version, sizeof(version), "%d", STORE_VERSION);
+	assert_answer(f, "PRAGMA application_id", application);
+	assert_answer(f, "PRAGMA user_version", version);
+	assert_answer(f, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'", "0");
+	/* The views work. */
+	put_file(f->store, "ann", "talk", "a.txt", "x");
+	struct store_execution run = sample("ann");
+
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	assert_answer(f, "SELECT language || verdict || code_begins FROM recent", "pythonOKprint(1)\n");
+	assert_answer(f, "SELECT owner || conversation || name || mode || length(stored) FROM files", "anntalka.txt064471");
+	assert_answer(f, "SELECT owner || conversations || bytes || runs FROM owners", "ann111");
+}
+
+static void one_gateway(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *second;
+
+	fails(store_open(f->data, STORE_SERVE, &second, &err), ERR_CONFLICT);
+	auto_free char *wanted = xasprintf("process %d", (int)getpid());
+
+	assert_non_null(strstr(err.text, wanted));
+	assert_answer(f, "SELECT count(*) FROM instance", "1"); /* the refused one left nothing */
+	reopen(f, STORE_SERVE);
+	assert_answer(f, "SELECT count(*) FROM instance", "1");
+}
+
+static void nothing_there(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *store;
+	auto_free char *missing = xasprintf("%s/missing", f->base);
+	auto_free char *deeper = xasprintf("%s/missing/deeper", f->base);
+
+	fails(store_open(missing, STORE_WRITE, &store, &err), ERR_NOT_FOUND);
+	fails(store_open(missing, STORE_READ, &store, &err), ERR_NOT_FOUND);
+	assert_int_equal(access(missing, F_OK), -1); /* and nothing was made */
+	fails(store_open(deeper, STORE_SERVE, &store, &err), ERR_SYSTEM);
+	assert_non_null(strstr(err.text, deeper));
+	assert_int_equal(mkdir(missing, 0700), 0);
+	fails(store_open(missing, STORE_WRITE, &store, &err), ERR_NOT_FOUND);
+	fails(store_open(missing, STORE_READ, &store, &err), ERR_NOT_FOUND);
+	ok(store_open(missing, STORE_SERVE, &store, &err)); /* an empty folder is fine */
+	store_close(store);
+	ok(store_open(missing, STORE_READ, &store, NULL));
+	store_close(store);
+	store_close(NULL);
+}
+
+static void key_survives(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	char before[SHA256_HEX_SIZE], after[SHA256_HEX_SIZE];
+	auto_free char *key = xasprintf("%s/secret.key", f->data);
+	struct store *store;
+
+	store_conversation_hash(f->store, "ann", "talk", before);
+	reopen(f, STORE_READ);
+	store_conversation_hash(f->store, "ann", "talk", after);
+	assert_string_equal(before, after);
+	close_it(f);
+	write_file(f, "secret.key", "short", 5);
+	fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT);
+	assert_int_equal(unlink(key), 0);
+	fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT); /* a new one would lose addresses and environments */
+	assert_non_null(strstr(err.text, "secret.key"));
+	assert_int_equal(access(key, F_OK), -1);
+}
+
+/* Each of these files is refused by every mode, and left as it is. */
+static void refused_in_all_modes(struct fixture *f, enum err_code code, const char *word)
+{
+	static const enum store_mode modes[] = {STORE_SERVE, STORE_WRITE, STORE_READ};
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	auto_free char *before = NULL, *after = NULL;
+	size_t length, length_after;
+	struct err err = ERR_INIT;
+	struct store *store;
+
+	ok(read_file_at(AT_FDCWD, path, 1 << 24, &before, &length, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		fails(store_open(f->data, modes[i], &store, &err), code);
+		if (strstr(err.text, word) == NULL)
+			fail_msg("'%s' does not say '%s'", err.text, word);
+		assert_non_null(strstr(err.text, path));
+	}
+	ok(read_file_at(AT_FDCWD, path, 1 << 24, &after, &length_after, &err));
+	assert_int_equal(length, length_after);
+	assert_memory_equal(before, after, length);
+}
+
+static void foreign_files(void **state)
+{
+	static char text[8192] = "This is a letter and no database.";
+	struct fixture *f = *state;
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+
+	close_it(f);
+	assert_null(ask(f, "PRAGMA user_version = 2"));
+	refused_in_all_modes(f, ERR_UNAVAILABLE, "install the newer release");
+	assert_null(ask(f, "PRAGMA user_version = 0"));
+	refused_in_all_modes(f, ERR_CORRUPT, "no valid version");
+	assert_null(ask(f, "PRAGMA application_id = 7"));
+	refused_in_all_modes(f, ERR_INVALID, "another program");
+	assert_int_equal(unlink(path), 0);
+	assert_null(ask(f, "CREATE TABLE theirs (x)"));
+	refused_in_all_modes(f, ERR_INVALID, "another program");
+	write_file(f, "sallyport.db", text, sizeof(text));
+	refused_in_all_modes(f, ERR_INVALID, "not a database of Sallyport");
+}
+
+static void empty_file(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *store;
+
+	close_it(f);
+	write_file(f, "sallyport.db", "", 0);
+	fails(store_open(f->data, STORE_WRITE, &store, &err), ERR_NOT_FOUND);
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err)); /* a gateway that was killed while it made the file */
+	assert_sound(f);
+}
+
+static void damaged_file(void **state)
+{
+	static char noise[4096];
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *store;
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+
+	close_it(f);
+	memset(noise, 0xa5, sizeof(noise));
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, noise, sizeof(noise) - 200, 200), sizeof(noise) - 200); /* the header stays */
+	fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "backup"));
+}
+
+/* --- accounts --- */
+
+static int as_nobody(struct fixture *f)
+{
+	struct err err = ERR_INIT;
+	struct store *store;
+
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return 77;
+	for (enum store_mode mode = STORE_SERVE; mode <= STORE_READ; mode++)
+		if (store_open(f->data, mode, &store, &err) != -ERR_SYSTEM || strstr(err.text, strerror(EACCES)) == NULL ||
+		    strstr(err.text, f->data) == NULL) {
+			print_error("mode %d: %s\n", (int)mode, err.text);
+			return 1 + (int)mode;
+		}
+	return 0;
+}
+
+static void skip_without_root(void)
+{
+	if (geteuid() == 0)
+		return;
+	print_message("skipped: changing accounts needs root\n");
+	skip();
+}
+
+static void folder_of_another_account(void **state)
+{
+	struct fixture *f = *state;
+
+	skip_without_root();
+	assert_int_equal(chmod(f->base, 0755), 0);
+	assert_int_equal(chmod(f->data, 0755), 0);
+	assert_int_equal(in_child(f, as_nobody), 0);
+}
+
+static int not_nobodys(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)type, (void)walk;
+	if (st->st_uid == NOBODY && st->st_gid == NOBODY)
+		return 0;
+	print_error("%s belongs to %u:%u\n", path, st->st_uid, st->st_gid);
+	return 1;
+}
+
+/* What root does to a gateway's data leaves nothing behind that the gateway could not read or write. */
+static void root_gives_what_it_makes(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_execution run = sample("ann");
+	int fd;
+
+	skip_without_root();
+	close_it(f);
+	nftw(f->data, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	assert_int_equal(mkdir(f->data, 0750), 0);
+	assert_int_equal(chown(f->data, NOBODY, NOBODY), 0);
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
+	put_file(f->store, "ann", "talk", "a", "x");
+	begin(f->store, &run);
+	ok(store_running_open(f->store, run.id, "out", &fd, &err));
+	close(fd);
+	ok(store_expire(f->store, clock_now_us(), &err));
+	assert_int_equal(nftw(f->data, not_nobodys, 16, FTW_PHYS), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(folders_and_modes, setup, teardown),
+		cmocka_unit_test_setup_teardown(schema_agrees_with_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_gateway, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(key_survives, setup, teardown),
+		cmocka_unit_test_setup_teardown(foreign_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(empty_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(damaged_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(folder_of_another_account, setup, teardown),
+		cmocka_unit_test_setup_teardown(root_gives_what_it_makes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("store_open", tests, NULL, NULL);
+}
