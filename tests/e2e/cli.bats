@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# sallyport without a stack: usage, exit codes, doctor, and that manual and completion know what the program knows.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	unset SALLYPORT_CONFIG
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+}
+
+sallyport() {
+	"$SP_BIN/sallyport" "$@"
+}
+
+commands() {
+	sallyport help | sed -n 's/^  \([a-z]*\) .*/\1/p'
+}
+
+@test "usage: no command, unknown command, help, version" {
+	run -2 sallyport
+	[[ $output == *"Commands:"* ]]
+	run -2 sallyport frob
+	[[ $output == "sallyport: unknown command 'frob': see sallyport help" ]]
+	run -2 sallyport help frob
+	run -0 sallyport --help
+	[[ $output == *replay* ]]
+	run -0 sallyport --version
+	[[ $output =~ ^sallyport\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	[ "$(sallyport version --json | jq -r .version)" = "${output#sallyport }" ]
+	[ "$(sallyport help run)" = "$(sallyport run --help)" ]
+}
+
+@test "every command explains itself with an example and exit codes" {
+	local command
+	for command in $(commands); do
+		run -0 sallyport "$command" --help
+		[[ $output == "Usage: sallyport $command"*Options:*--config*--json*Example*"Exit codes:"* ]]
+		run -2 sallyport "$command" --no-such-option
+		[[ $output == "sallyport: unknown option '--no-such-option': see sallyport $command --help" ]]
+	done
+	[ "$(commands | wc -l)" -ge 8 ]
+}
+
+@test "sallyport(1) describes every command and option, and no others" {
+	local page=$SP_ROOT/docs/sallyport.1 command
+	for command in $(commands); do
+		grep -q "^\.Cm $command" "$page"
+	done
+	diff <(for command in $(commands); do sallyport "$command" --help; done | grep -oE '^  (-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u) \
+		<(grep -oE '^\.It Fl .*' "$page" | grep -oE 'Fl -[a-z-]+' | sed 's/^Fl /-/' | sort -u)
+}
+
+@test "completion offers commands, options, verbs" {
+	# shellcheck source=docs/sallyport.bash-completion
+	source "$SP_ROOT/docs/sallyport.bash-completion"
+	complete_words() {
+		COMP_WORDS=("$SP_BIN/sallyport" "$@")
+		COMP_CWORD=$#
+		_sallyport
+		echo "${COMPREPLY[*]}"
+	}
+	[ "$(complete_words re)" = replay ]
+	[ "$(complete_words run --out)" = --output-dir ]
+	[ "$(complete_words log --verdict T)" = TO ]
+	[ "$(complete_words token r)" = revoke ]
+	touch only-file.py
+	[ "$(complete_words run only)" = only-file.py ]
+}
+
+@test "the record: no data folder, no database, wrong configuration" {
+	run -2 sallyport log
+	[[ $output == "sallyport: there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG" ]]
+	mkdir data
+	echo '{"data_dir": "data"}' >config.json
+	run -3 sallyport log --config config.json
+	[[ $output == sallyport:* ]]
+	echo '{"data_dri": "data"}' >wrong.json
+	run -2 sallyport log --config wrong.json
+	[[ $output == *data_dri* ]]
+	run ! sallyport log --config missing.json
+	[[ $output == *"missing.json"*"No such file"* ]]
+	SALLYPORT_FROB=1 run -2 sallyport log --config config.json
+	[[ $output == *SALLYPORT_FROB* ]]
+}
+
+@test "the first token makes the database, which then can be read" {
+	mkdir data
+	echo '{"data_dir": "data"}' >config.json
+	run -0 sallyport token add --config config.json --owner alice --name "my laptop"
+	[[ $output == sp_alice_* ]]
+	run -0 sallyport token list --config config.json
+	[[ $output == *alice*never*valid*"my laptop"* ]]
+	run -2 sallyport token add --config config.json --owner 'Al ice'
+	[[ $output == sallyport:*owner* ]]
+	run -0 sallyport log --config config.json --json
+	[ -z "$output" ]
+}
+
+@test "root does not make somebody else's database" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	mkdir data
+	chown nobody data
+	echo '{"data_dir": "data"}' >config.json
+	run -4 sallyport token add --config config.json --owner alice
+	[[ $output == *"belongs to user"*"sudo -u"* ]]
+	[ -z "$(ls data)" ]
+}
+
+@test "doctor: every line is ok, weaker or missing; what is not ok has a remedy" {
+	run sallyport doctor --json
+	[ "$status" -le 1 ]
+	local report=$output
+	[ "$(jq '[.checks[] | select(.state != "ok" and .remedy == null)] | length' <<<"$report")" = 0 ]
+	[ "$(jq '[.checks[] | select(.state == "missing")] | length > 0' <<<"$report")" = "$([ "$status" = 1 ] && echo true || echo false)" ]
+	[ "$(jq -r '[.checks[].state] | unique - ["ok","weaker","missing"] | length' <<<"$report")" = 0 ]
+	local name
+	for name in kernel openat2 pidfd "mount API" seccomp landlock "user namespace" "mount namespace" "pid namespace" "net namespace" \
+		"ipc namespace" "uts namespace" "cgroup namespace" "time namespace" AppArmor cgroup swap "guest ids" core_pattern \
+		legacy_tiocsti yama nginx jailer "data folder"; do
+		[ "$(jq --arg name "$name" '[.checks[] | select(.name == $name)] | length' <<<"$report")" = 1 ]
+	done
+	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
+}
+
+@test "doctor sees what is really missing" {
+	# no jailer at the place that the configuration names
+	echo '{"jailer": {"socket": "none.sock"}}' >config.json
+	run -1 sallyport doctor --config config.json --json
+	[ "$(jq -r '.checks[] | select(.name == "jailer") | .state' <<<"$output")" = missing ]
+	[ "$(jq -r .result <<<"$output")" = missing ]
+	# no user namespaces: forbidden for a user by the limit of an outer one
+	[ "$(id -u)" = 0 ] || skip "the rest needs root"
+	# shellcheck disable=SC2016
+	run unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
+	[ "$status" = 1 ]
+	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
+}
+
+@test "doctor as a user without privileges: cgroup and ids are judged for that user" {
+	[ "$(id -u)" = 0 ] || skip "needs root to become nobody"
+	run setpriv --reuid=nobody --regid=nogroup --clear-groups "$SP_BIN/sallyport" doctor --json
+	[ "$status" -le 1 ]
+	[ "$(jq -r '.checks[] | select(.name == "guest ids") | .state' <<<"$output")" = weaker ]
+	[ "$(jq -r '.checks[] | select(.name == "cgroup") | .state' <<<"$output")" = missing ]
+}

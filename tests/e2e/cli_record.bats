@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# log, show and token on what a real gateway and jailer recorded: filters, --follow, safe output on a terminal, raw output elsewhere.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_token alice
+	sp_start_jailer
+	sp_start_gateway
+	run_code python talk 'print("\x1b[31mred")' || return
+	run_code bash talk 'printf "raw\377\033]0;title\007"; exit 3' || return
+	run_code python other 'open("made.txt", "w").write("abc")' || return
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+# run_code LANGUAGE CONVERSATION CODE
+run_code() {
+	sp_call run_code "$(jq -cn --arg l "$1" --arg c "$2" --arg code "$3" '{conversationId: $c, language: $l, code: $code}')"
+	if [ "$SP_STATUS" != 200 ] || [ "$(sp_get .result.structuredContent.verdict)" = null ]; then
+		sp_die "run_code: $SP_BODY"
+	fi
+}
+
+sallyport() {
+	"$SP_BIN/sallyport" "$1" --config "$SP_CONFIG" "${@:2}"
+}
+
+id_of() { # FILTER…
+	sallyport log --json -n 1 "$@" | jq -r .id
+}
+
+on_terminal() {
+	TERM=xterm script -qec "$SP_BIN/sallyport $1 --config $SP_CONFIG ${*:2}" /dev/null
+}
+
+@test "log: newest first, filters, JSON lines" {
+	run -0 sallyport log
+	[ "${#lines[@]}" -eq 4 ]
+	[[ ${lines[0]} == TIME*ID*OWNER*CONVERSATION*LANGUAGE*VERDICT*WALL*CPU*MEMORY*CODE ]]
+	[[ ${lines[1]} == *alice*other*python*OK*'open("made.txt"'* ]]
+	[[ ${lines[3]} == *alice*talk*python*OK*'print("\x1b[31mred")'* ]]
+	[ "$(sallyport log --json --verdict RE | jq -r .exit_code)" = 3 ]
+	[ "$(sallyport log --json --conversation talk | jq -r .language | sort | xargs)" = "bash python" ]
+	[ "$(sallyport log --json --text made.txt | jq -s length)" = 1 ]
+	[ "$(sallyport log --json --since 1h --until 0s | jq -s length)" = 3 ]
+	[ "$(sallyport log --json --owner bob | wc -l)" = 0 ]
+	run -2 sallyport log --since tomorrow
+	[[ $output == *"'tomorrow' is not a time"* ]]
+}
+
+@test "colours only on a terminal, and not with NO_COLOR" {
+	NO_COLOR="" run -0 on_terminal log
+	[[ $output == *$'\e[32mOK'* ]]
+	[[ $output != *$'\e[31mred'* ]]
+	NO_COLOR=1 run -0 on_terminal log
+	[[ $output != *$'\e['* ]]
+	NO_COLOR="" run -0 sallyport log
+	[[ $output != *$'\e['* ]]
+}
+
+@test "show: everything, printable; raw into a pipe, printable on a terminal" {
+	local id
+	id=$(id_of --verdict RE)
+	run -0 sallyport show "$id"
+	[[ $output == *"$id"*alice*talk*bash*"RE"*"exit code     3"*'raw\xff\x1b]0;title\x07'* ]]
+	[ "$(sallyport show --stdout "$id" | od -An -c | tr -d ' \n')" = 'raw377033]0;title\a' ]
+	run -0 on_terminal show --stdout "$id"
+	[[ $output == *'raw\xff\x1b]0;title\x07'* ]]
+	[ "$(sallyport show --code "$id")" = 'printf "raw\377\033]0;title\007"; exit 3' ]
+	[ "$(sallyport show --stderr "$id")" = "" ]
+	[ "$(sallyport show --json "$id" | jq -r .stdout_text)" = $'raw\\xff\e]0;title\a' ]
+	id=$(id_of --conversation other)
+	[[ $(sallyport show --files "$id") == *created*0644*3*ba7816bf8f01cfea*made.txt* ]]
+	[ "$(sallyport show --json "$id" | jq -r '.files[0].name')" = made.txt ]
+}
+
+@test "show: a prefix that is unique, one that is not, one that is nobody's" {
+	local id
+	id=$(id_of --verdict RE)
+	run -0 sallyport show "${id:0:24}"
+	[[ $output == *"$id"* ]]
+	run -5 sallyport show "${id:0:4}"
+	[[ $output == sallyport:* ]]
+	run -3 sallyport show 00000000
+	[[ $output == sallyport:* ]]
+}
+
+@test "log --follow tells what is recorded meanwhile, once" {
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json -n 1 >"$BATS_TEST_TMPDIR/pipe" 3>&- &
+	local pid=$! first second third
+	exec {from}<"$BATS_TEST_TMPDIR/pipe"
+	read -r -t 20 first <&"$from" # the newest that was there
+	run_code bash followed 'echo one'
+	read -r -t 20 second <&"$from"
+	run_code bash followed 'exit 9'
+	read -r -t 20 third <&"$from"
+	kill $pid
+	wait $pid || true
+	exec {from}<&-
+	[ "$(jq -r .conversation <<<"$first")" != followed ]
+	[ "$(jq -r '.conversation + " " + .first_line' <<<"$second")" = "followed echo one" ]
+	[ "$(jq -r .exit_code <<<"$third")" = 9 ]
+}
+
+@test "log --follow filters, and ends when its reader is gone" {
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json --verdict SG >"$BATS_TEST_TMPDIR/pipe" 3>&- &
+	local pid=$! line
+	exec {from}<"$BATS_TEST_TMPDIR/pipe"
+	run_code bash quiet 'exit 0'
+	run_code bash loud 'kill -SEGV $$'
+	read -r -t 20 line <&"$from"
+	[ "$(jq -r .conversation <<<"$line")" = loud ]
+	exec {from}<&-
+	sp_until "" sp_gone $pid
+}
+
+@test "token: a new one works, a revoked one does not, at once" {
+	local before=$SP_TOKEN id
+	sp_token carol
+	id=$("$SP_BIN/sallyport" token list --json --config "$SP_CONFIG" | jq -r 'select(.owner == "carol") | .id')
+	run_code bash talk 'echo hers'
+	[ "$(sallyport log --json --token "$id" | jq -r .owner)" = carol ]
+	[ "$(sallyport log --json --owner carol --conversation talk | jq -s length)" = 1 ]
+	run -0 "$SP_BIN/sallyport" token revoke --config "$SP_CONFIG" "$id"
+	sp_call run_code '{"conversationId":"talk","language":"bash","code":"true"}' || true
+	[ "$SP_STATUS" = 401 ]
+	run -1 grep -rqs -- "$SP_TOKEN" "$SP_DIR/data"
+	SP_TOKEN=$before
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env bats
+# sallyport run, with a private jailer: options, streams, files, exit codes, the meta file, Ctrl-C.
+# shellcheck disable=SC2016 # programs in single quotes are meant for the jail
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	export DIR=$BATS_FILE_TMPDIR
+	chmod 0755 "$DIR"
+	unset SALLYPORT_CONFIG
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+sallyport() {
+	"$SP_BIN/sallyport" "$@"
+}
+
+# program NAME: standard input becomes a file here
+program() {
+	cat >"$1"
+}
+
+meta() {
+	sed -n "s/^$1://p" meta
+}
+
+@test "output goes where it belongs, the exit code is the program's" {
+	program both.sh <<<'echo out; echo err >&2; exit 7'
+	run -7 --separate-stderr sallyport run both.sh
+	[ "$output" = out ]
+	[ "$stderr" = err ]
+	run -7 --separate-stderr sallyport run --timeout 10 both.sh --memory 64 --env X=1 -l bash -- one # options on both sides
+	[ "$output" = out ]
+}
+
+@test "the program comes from a pipe, its arguments stand behind --" {
+	run -0 sallyport run -l python - -- --title "a b" '' <<<'import sys; print(sys.argv[1:])'
+	[ "$output" = "['--title', 'a b', '']" ]
+}
+
+@test "language: by extension, alias, first line; wrong ones are named" {
+	program hello.py <<<'print("py")'
+	run -0 sallyport run hello.py
+	[ "$output" = py ]
+	program noext <<<$'#!/usr/bin/env -S python3.11 -u\nprint("first line")'
+	run -0 sallyport run noext
+	[ "$output" = "first line" ]
+	program plain <<<'print(1)'
+	run -125 sallyport run plain
+	[[ $output == *"name it with --language (python,"* || $output == *"name it with --language ("*python* ]]
+	run -125 sallyport run -l cobol hello.py
+	[[ $output == *"unknown language 'cobol': there are "*python* ]]
+}
+
+@test "exit codes: signal, time, memory, output, refused, usage" {
+	run -139 sallyport run -l bash - <<<'kill -SEGV $$'
+	run -124 sallyport run -t 0.5 -l bash - <<<'while :; do :; done'
+	run -124 sallyport run -t 0.5 -l bash - <<<'read -t 30 < <(sleep 30)'
+	run -137 sallyport run -m 32 -l python - <<<'x = bytearray(256 << 20)'
+	run -137 --separate-stderr sh -c "'$SP_BIN/sallyport' run -t 60 -l bash - <<-END >out
+		yes
+	END"
+	[ "$(stat -c %s out)" -eq $((16 << 20)) ]
+	run -125 sallyport run missing.py
+	[[ $output == "sallyport: missing.py: No such file or directory" ]]
+	run -125 sallyport run --network -l bash - <<<'echo ran'
+	[[ $output != *ran* ]]
+	run -2 sallyport run --timeout 1s -l bash -
+	[[ $output == *"'1s' is not a number of seconds"* ]]
+	run -2 sallyport run
+	run -2 sallyport run --frob x
+	run -125 sallyport run -t 86400 -l bash - <<<true # above the cap of the server: refused, not lowered
+	[[ $output == sallyport:* ]]
+}
+
+@test "environment: set, passed on, refused" {
+	export PASSED='from outside' SECRETISH=kept
+	run -0 sallyport run -l bash -e A=1 --env B='x=y z' -e PASSED -e NOT_SET_HERE - <<<'echo "$A|$B|$PASSED|${NOT_SET_HERE-unset}|${SECRETISH-unset}"'
+	[ "$output" = '1|x=y z|from outside|unset|unset' ]
+	run -125 sallyport run -l bash -e 1A=x - <<<true
+	[[ $output == *"--env 1A=x: a name has letters"* ]]
+	run -125 sallyport run -l bash -e BIG="$(head -c 40000 /dev/zero | tr '\0' x)" - <<<true
+	[[ $output == *"40005 bytes are more than 32768"* ]]
+}
+
+@test "files go into /data and come back, names under control" {
+	echo 'a,b' >data.csv
+	mkfifo fifo
+	program files.sh <<-'END'
+		cat data.csv in/second.csv
+		mkdir -p made/deep && echo new >made/deep/file.txt && chmod 0700 made/deep/file.txt
+		echo changed >>data.csv
+		rm in/second.csv
+		ln -s /etc/passwd link
+		echo odd >$'new\nline'
+	END
+	run -0 --separate-stderr sallyport run --file data.csv --file data.csv:in/second.csv --output-dir out files.sh
+	[ "$output" = $'a,b\na,b' ]
+	[ "$(cat out/made/deep/file.txt)" = new ]
+	[ "$(stat -c %a out/made/deep/file.txt)" = 700 ]
+	[ "$(cat out/data.csv)" = $'a,b\nchanged' ]
+	[ ! -e out/link ] && [ ! -L out/link ]
+	[ "$(find out -type f | wc -l)" = 2 ]
+	[[ $stderr == *'not written: new\x0aline'* ]]
+	[[ $stderr == *'link'* ]]
+	[ "$(cat data.csv)" = a,b ]
+	run -125 sallyport run --file fifo files.sh
+	[[ $output == *"fifo: is not a regular file"* ]]
+	run -125 sallyport run --file data.csv: files.sh
+	[[ $output == *"name in /data is empty"* ]]
+	run -125 sallyport run --file data.csv:../escape files.sh
+	run -125 sallyport run --file nowhere files.sh
+	[[ $output == *"--file nowhere: No such file"* ]]
+}
+
+@test "what comes back follows no symlink and writes through nothing" {
+	mkdir -p out elsewhere
+	ln -s ../elsewhere out/sub
+	echo precious >victim
+	ln victim out/hard
+	ln -s ../victim out/soft
+	run -0 --separate-stderr sallyport run -o out -l bash - <<<'mkdir sub; for f in sub/x hard soft; do echo guest >$f; done'
+	[ "$(cat victim)" = precious ]
+	[ -z "$(ls elsewhere)" ]
+	[[ $stderr == *"not written: sub/x: writing it: Not a directory"* ]]
+	[ "$(cat out/hard)" = guest ] && [ "$(cat out/soft)" = guest ] && [ ! -L out/soft ]
+}
+
+@test "standard input reaches the program with --stdin only, live" {
+	run -0 sallyport run -l bash - <<<'wc -c'
+	[ "$output" = 0 ]
+	program count.sh <<<'cat /dev/stdin | wc -c'
+	run -0 sh -c "head -c 300000 /dev/zero | '$SP_BIN/sallyport' run --stdin count.sh"
+	[ "$output" = 300000 ]
+	program head.sh <<<'head -n 1'
+	run -0 sh -c "yes | '$SP_BIN/sallyport' run --stdin head.sh"
+	[ "$output" = y ]
+	run -125 sallyport run --stdin -l bash - <<<true
+	[[ $output == *"standard input is the program itself"* ]]
+}
+
+@test "output arrives while the program runs" {
+	mkfifo pipe talk
+	program ask.sh <<<'echo ready; read -r answer; echo "got $answer"'
+	sallyport run --stdin ask.sh <talk >pipe 3>&- &
+	exec {to}>talk {from}<pipe
+	read -r -t 20 line <&"$from"
+	[ "$line" = ready ]
+	echo yes >&"$to"
+	read -r -t 20 line <&"$from"
+	[ "$line" = "got yes" ]
+	exec {to}>&- {from}<&-
+	wait $!
+}
+
+@test "Ctrl-C cancels: 130, meta says so, no guest is left" {
+	mkfifo pipe
+	program wait.sh <<<'echo ready; exec sleep 98761'
+	sallyport run --meta meta wait.sh >pipe 2>err 3>&- &
+	local pid=$!
+	read -r -t 20 line <pipe
+	[ "$line" = ready ]
+	kill -INT $pid
+	run -130 wait $pid
+	[ "$(meta status)" = XX ]
+	[ "$(meta killed)" = 1 ]
+	sp_until "" no_process 'sleep.98761'
+}
+
+no_process() {
+	! grep -qs "$1" /proc/[0-9]*/cmdline
+}
+
+@test "a killed command takes its jail along" {
+	mkfifo pipe
+	program wait.sh <<<'echo ready; exec sleep 98762'
+	sallyport run wait.sh >pipe 3>&- &
+	local pid=$!
+	read -r -t 20 line <pipe
+	kill -KILL $pid
+	wait $pid || true
+	sp_until "" no_process 'sleep.98762'
+}
+
+@test "a reader that leaves ends the run" {
+	program more.sh <<<'while echo line; do :; done'
+	run -0 sh -c "'$SP_BIN/sallyport' run -t 20 more.sh 2>err | head -n 1"
+	[ "$output" = line ]
+}
+
+@test "the meta file has isolate's keys" {
+	run -0 sallyport run --meta meta -l python - <<<'print(sum(range(2000000)))'
+	[[ $(meta time) =~ ^[0-9]+\.[0-9]{3}$ ]] && [[ $(meta time-wall) =~ ^[0-9]+\.[0-9]{3}$ ]]
+	[ "$(meta exitcode)" = 0 ]
+	[ -z "$(meta status)$(meta exitsig)$(meta killed)$(meta message)" ]
+	[ "$(meta csw-voluntary)" -ge 0 ] && [ "$(meta csw-forced)" -ge 0 ]
+	[ "$(meta max-rss)" -ge 0 ] && [ "$(meta cg-mem)" -ge 0 ]
+	run -3 sallyport run --meta meta -l bash - <<<'exit 3'
+	[ "$(meta status)" = RE ] && [ "$(meta exitcode)" = 3 ] && [ -n "$(meta message)" ]
+	run -143 sallyport run --meta meta -l bash - <<<'kill -TERM $$'
+	[ "$(meta status)" = SG ] && [ "$(meta exitsig)" = 15 ] && [ -z "$(meta exitcode)" ]
+	run -124 sallyport run --meta meta -t 0.3 -l bash - <<<'while :; do :; done'
+	[ "$(meta status)" = TO ] && [ "$(meta killed)" = 1 ]
+	run -125 sallyport run --meta meta --network -l bash - <<<true
+	[ "$(meta status)" = XX ] && [ -n "$(meta message)" ]
+	run -125 sallyport run --meta /nowhere/meta -l bash - <<<'echo ran'
+	[[ $output == *"--meta /nowhere/meta: No such file"* ]]
+}
+
+@test "memory limit in the meta file" {
+	[ "$(id -u)" = 0 ] || skip "needs a memory cgroup"
+	run -137 sallyport run --meta meta -m 32 -l python - <<<'x = bytearray(256 << 20)'
+	[ "$(meta cg-oom-killed)" = 1 ] && [ "$(meta exitsig)" = 9 ] && [ "$(meta status)" = SG ]
+	[ "$(meta cg-mem)" -gt 10000 ] && [ "$(meta cg-mem)" -le 33000 ]
+}
+
+@test "--json is one object with everything, the exit code stays" {
+	run -5 --separate-stderr sallyport run --json -l bash - <<<'printf "out\377"; echo err >&2; echo x >f; exit 5'
+	[ "$(jq -r .verdict <<<"$output")" = RE ]
+	[ "$(jq .exit_code <<<"$output")" = 5 ]
+	[ "$(jq -r .stdout <<<"$output")" = 'out\xff' ]
+	[ "$(jq -r .stderr <<<"$output")" = err ]
+	[ "$(jq -c '.files[0] | [.name, .change, .size, .written]' <<<"$output")" = '["f","created",2,false]' ]
+	[ "$(jq .run.wall_us <<<"$output")" -gt 0 ]
+	[ -z "$stderr" ]
+	run -125 --separate-stderr sallyport run --json --network -l bash - <<<true
+	[ "$(jq -r .verdict <<<"$output")" = XX ]
+	[ -n "$(jq -r .message <<<"$output")" ]
+}
+
+@test "a compile error has the compiler's words and exit code" {
+	command -v gcc >/dev/null || skip "no gcc"
+	program bad.c <<<'int main(void) { return oops; }'
+	run -1 --separate-stderr sallyport run --meta meta bad.c
+	[[ $output$stderr == *oops* ]]
+	[ "$(meta status)" = RE ]
+	program good.c <<<'#include <stdio.h>
+		int main(void) { return !puts("compiled"); }'
+	run -0 sallyport run good.c
+	[ "$output" = compiled ]
+}
+
+@test "on a terminal the files that are lost are listed, printable" {
+	program make.sh <<<'echo x >$'"'"'a\e[31mb'"'"
+	run -0 script -qec "$SP_BIN/sallyport run make.sh" /dev/null
+	[[ $output == *'created: a\x1b[31mb'* ]]
+	[[ $output != *$'\e[31m'* ]]
+}
