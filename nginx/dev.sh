@@ -79,6 +79,7 @@ choose_state() {
 			STATE=/var/lib/sallyport-dev/$PORT
 		fi
 	fi
+	[[ $HERE$STATE =~ ^[A-Za-z0-9._/+@,=-]+$ ]] || die "$STATE, $HERE: use paths of letters, digits and . _ / + @ , = - (they go into nginx.conf)"
 	[ $((${#STATE} + 19)) -le $SOCKET_PATH_MAX ] ||
 		die "the path $STATE is too long for a unix socket ($SOCKET_PATH_MAX bytes): use a checkout or a --state folder with a shorter path"
 	mkdir -p "$STATE"
@@ -107,8 +108,8 @@ reachable_programs() {
 write_config() {
 	CONFIG=$STATE/sallyport.conf
 	[ -e "$CONFIG" ] && return
-	local account=$ACCOUNT
-	as_root || account=$(id -un)
+	local allowed='' # a user's jailer lets that user in anyway
+	if as_root; then allowed="\"$ACCOUNT\""; fi
 	cat >"$CONFIG.new" <<EOF
 // Made by 'make run' on first use; yours to edit (man 5 sallyport.conf). Remove it to get a new one.
 {
@@ -122,7 +123,7 @@ write_config() {
 		"socket": "jailer/jailer.sock",
 		"runners_dir": "$HERE/jail/runners",
 		"modules_dir": "$HERE/jail/runners/npm",
-		"allowed_users": ["$account"]
+		"allowed_users": [$allowed]
 	}
 }
 EOF
