@@ -17,6 +17,8 @@
 
 #include "util.h"
 
+#define BASE64_BLOCK 1024 /* groups that are decoded before they go into the buffer */
+
 static const char hex_digits[] = "0123456789abcdef";
 static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -113,17 +115,21 @@ static void take_back(struct buf *out, size_t length)
 
 int base64_decode(const char *text, size_t length, struct buf *out, struct err *err)
 {
-	size_t before = out->length, whole = length - length % 4;
+	size_t before = out->length, whole = length - length % 4, filled = 0;
+	uint8_t block[3 * BASE64_BLOCK];
 
 	for (size_t at = 0; at < whole; at += 4) {
-		uint8_t bytes[3];
-		int got = base64_group(text + at, at + 4 == length, bytes);
+		int got = base64_group(text + at, at + 4 == length, block + filled);
 
 		if (got < 0) {
 			take_back(out, before);
 			return err_set(err, ERR_INVALID, "not base64: character %zu is wrong", at + (size_t)-got);
 		}
-		buf_add(out, bytes, (size_t)got);
+		filled += (size_t)got;
+		if (filled == sizeof(block) || at + 4 == whole) {
+			buf_add(out, block, filled);
+			filled = 0;
+		}
 	}
 	if (whole == length)
 		return 0;

@@ -214,6 +214,12 @@ static int scan_escape(struct scan *scan, struct buf *key)
 	return 0;
 }
 
+/* Most characters of most strings: ASCII that stands for itself. */
+static bool is_plain(int c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 static int scan_string(struct scan *scan, struct buf *key)
 {
 	if (!take(scan, '"'))
@@ -221,6 +227,13 @@ static int scan_string(struct scan *scan, struct buf *key)
 	while (!take(scan, '"')) {
 		size_t start = scan->at, step;
 
+		while (is_plain(peek(scan)))
+			scan->at++;
+		if (scan->at > start) {
+			if (key != NULL)
+				buf_add(key, scan->text + start, scan->at - start);
+			continue;
+		}
 		if (take(scan, '\\')) {
 			if (scan_escape(scan, key) < 0)
 				return -ERR_INVALID;

@@ -48,7 +48,7 @@ static void test_base64_vectors(void **state)
 
 static void test_base64_round_trip(void **state)
 {
-	uint8_t bytes[257];
+	uint8_t bytes[257], large[10000];
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof(bytes); length++) {
@@ -62,6 +62,21 @@ static void test_base64_round_trip(void **state)
 		assert_int_equal(back.length, length);
 		assert_memory_equal(back.data, bytes, length);
 	}
+
+	/* More than one block, and a wrong character far behind: nothing of it stays. */
+	auto_buf struct buf text = {0}, back = {0};
+
+	buf_init(&text, 20000);
+	buf_init(&back, 20000);
+	random_bytes(large, sizeof(large));
+	base64_encode(&text, large, sizeof(large));
+	assert_int_equal(base64_decode(text.data, text.length, &back, NULL), 0);
+	assert_int_equal(back.length, sizeof(large));
+	assert_memory_equal(back.data, large, sizeof(large));
+	buf_reset(&back);
+	text.data[9000] = '!';
+	assert_int_equal(base64_decode(text.data, text.length, &back, NULL), -ERR_INVALID);
+	assert_int_equal(back.length, 0);
 }
 
 static void test_base64_refused(void **state)
