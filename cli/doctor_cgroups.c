@@ -76,7 +76,7 @@ static void own_find(const char *controller, char *ret, size_t size)
 
 static struct hierarchy hierarchy_find(const char *controller)
 {
-	struct hierarchy h;
+	struct hierarchy h = {0};
 
 	mount_find(controller, h.mount, sizeof(h.mount));
 	own_find(controller, h.own, sizeof(h.own));

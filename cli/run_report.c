@@ -40,7 +40,8 @@ int run_exit_code(const struct run_outcome *outcome)
 	case JAIL_CX:
 		return outcome->cancelled_by ? CLI_RUN_SIGNAL + outcome->cancelled_by : CLI_RUN_CANCELLED;
 	default:
-		return CLI_RUN_REFUSED;
+		/* a private jailer may have got the same Ctrl-C from the terminal */
+		return outcome->cancelled_by ? CLI_RUN_SIGNAL + outcome->cancelled_by : CLI_RUN_REFUSED;
 	}
 }
 

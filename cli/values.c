@@ -94,11 +94,12 @@ static int calendar_parse(const char *text, int64_t *ret_us)
 		struct tm parts = {.tm_isdst = -1}, check;
 		const char *end = strptime(text, formats[i], &parts);
 		int64_t fraction_us = 0;
-		char with_zero[16];
 
 		if (!end)
 			continue;
 		if (*end == '.' && i < 2) {
+			char with_zero[16];
+
 			snprintf(with_zero, sizeof(with_zero), "0%.*s", (int)(1 + strspn(end + 1, "0123456789")), end);
 			if (seconds_scan(with_zero, &fraction_us, &(const char *){NULL}))
 				continue;

@@ -145,10 +145,10 @@ meta() {
 }
 
 @test "output arrives while the program runs" {
-	mkfifo pipe talk
+	mkfifo to.fifo from.fifo
 	program ask.sh <<<'echo ready; read -r answer; echo "got $answer"'
-	sallyport run --stdin ask.sh <talk >pipe 3>&- &
-	exec {to}>talk {from}<pipe
+	sallyport run --stdin ask.sh <to.fifo >from.fifo 3>&- &
+	exec {to}>to.fifo {from}<from.fifo
 	read -r -t 20 line <&"$from"
 	[ "$line" = ready ]
 	echo yes >&"$to"
