@@ -132,6 +132,15 @@ bool http_origin_allowed(const struct config *config, const char *origin)
 	return false;
 }
 
+static const struct route *find_route(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		if (routes[i].below ? str_starts(path, routes[i].path) : streq(path, routes[i].path))
+			return &routes[i];
+	}
+	return NULL;
+}
+
 int http_path(const struct request *request, char ret[HTTP_PATH_MAX], struct err *err)
 {
 	const char *uri = request_param(request, "REQUEST_URI");
@@ -141,19 +150,19 @@ int http_path(const struct request *request, char ret[HTTP_PATH_MAX], struct err
 	if (!uri)
 		return err_set(err, ERR_INVALID, "the web server does not pass REQUEST_URI: add it to its FastCGI or CGI variables");
 	if (uri[0] != '/') { /* absolute form: http://host/path */
-		size_t host = 0, length = origin_length(uri, &host);
+		size_t host = 0;
 
-		uri += length;
+		uri += origin_length(uri, &host);
 	}
-	/* Below a script's name: with PATH_INFO set, SCRIPT_NAME is the script and not, as with nginx, the whole path. */
-	if (info && info[0] && script && script[0] && str_starts(uri, script) && uri[strlen(script)] == '/')
-		uri += strlen(script);
-	size_t length = strcspn(uri, "?#");
+	size_t length = strcspn(uri, "?#"), cut = script ? strlen(script) : 0;
 
 	if (length >= HTTP_PATH_MAX)
 		return err_set(err, ERR_INVALID, "the path is longer than %d bytes", HTTP_PATH_MAX - 1);
 	memcpy(ret, uri, length);
 	ret[length] = '\0';
+	/* Mounted below a script's name: with PATH_INFO set, SCRIPT_NAME is the script and not, as with nginx, the whole path. */
+	if (!find_route(ret) && info && info[0] && cut > 0 && cut < length && str_starts(ret, script) && ret[cut] == '/')
+		memmove(ret, ret + cut, length - cut + 1);
 	return 0;
 }
 
@@ -170,15 +179,6 @@ int http_decode(const char *text, struct buf *ret, struct err *err)
 		buf_putc(ret, (char)byte);
 	}
 	return 0;
-}
-
-static const struct route *find_route(const char *path)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		if (routes[i].below ? str_starts(path, routes[i].path) : streq(path, routes[i].path))
-			return &routes[i];
-	}
-	return NULL;
 }
 
 /* Answers 401 and returns negative if the token is missing or no good. */

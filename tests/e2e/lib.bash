@@ -89,8 +89,8 @@ sp_start_gateway() {
 # Stops a process of ours and waits for its end.
 sp_stop() {
 	[ -n "$1" ] || return 0
-	kill -"${2:-TERM}" "$1" 2>/dev/null
-	wait "$1" 2>/dev/null
+	kill -"${2:-TERM}" "$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
 	sp_until "" sp_gone "$1"
 }
 sp_gone() {

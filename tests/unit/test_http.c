@@ -97,6 +97,7 @@ static void paths(void **state)
 	path_is("/mcp?a=/b", "/mcp", "", "/mcp");
 	path_is("http://host:1/mcp?x", "/mcp", "", "/mcp");
 	path_is("/gate/mcp", "/gate", "/mcp", "/mcp");
+	path_is("/files/0/a", "/files", "/0/a", "/files/0/a"); /* an alias of the program */
 	path_is("/gateway/mcp", "/gate", "/x", "/gateway/mcp"); /* another name that begins alike */
 	path_is("/files/../mcp", "/mcp", "", "/files/../mcp");
 	path_is("/%6dcp", "/mcp", "", "/%6dcp");

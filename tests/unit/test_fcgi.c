@@ -1,0 +1,284 @@
+/* The pool of threads behind the FastCGI socket: real requests over a unix socket, clients that misbehave, the orderly stop. */
+#include "tests/unit/gateway.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "cgi/fcgi.h"
+#include "cgi/serve.h"
+
+#define SPARE   3
+#define CLIENTS 40
+
+static struct fixture fixture;
+static struct fcgi_pool *pool;
+static char socket_path[64];
+static int listen_fd;
+
+/* --- a FastCGI client in a few lines (specification 3.3: version, type, id, length, padding) --------------------------------------- */
+
+enum { BEGIN_REQUEST = 1, END_REQUEST = 3, PARAMS = 4, STDIN = 5, STDOUT = 6 };
+
+static int dial(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void record(struct buf *out, int type, const void *data, size_t length)
+{
+	const unsigned char head[8] = {1, (unsigned char)type, 0, 1, (unsigned char)(length >> 8), (unsigned char)length};
+
+	buf_add(out, head, sizeof(head));
+	buf_add(out, data, length);
+}
+
+static void pair(struct buf *out, const char *name, const char *value)
+{
+	const unsigned char lengths[5] = {(unsigned char)strlen(name), 0x80, 0, (unsigned char)(strlen(value) >> 8),
+					  (unsigned char)strlen(value)};
+
+	buf_add(out, lengths, sizeof(lengths));
+	buf_puts(out, name);
+	buf_puts(out, value);
+}
+
+/* Everything up to the end of the parameters. */
+static void send_head(int fd, const char *method, const char *uri)
+{
+	static const unsigned char begin[8] = {0, 1}; /* responder, the connection is not kept */
+	auto_free char *token = xasprintf("Bearer %s", fixture.token);
+	auto_buf struct buf params, out;
+
+	buf_init(&params, 60000);
+	buf_init(&out, 70000);
+	pair(&params, "REQUEST_METHOD", method);
+	pair(&params, "REQUEST_URI", uri);
+	pair(&params, "HTTP_HOST", "localhost");
+	pair(&params, "CONTENT_TYPE", "application/json");
+	pair(&params, "HTTP_AUTHORIZATION", token);
+	record(&out, BEGIN_REQUEST, begin, sizeof(begin));
+	record(&out, PARAMS, params.data, params.length);
+	record(&out, PARAMS, NULL, 0);
+	assert_int_equal(write_all(fd, out.data, out.length), 0);
+}
+
+static void send_body(int fd, const char *body)
+{
+	auto_buf struct buf out;
+
+	buf_init(&out, 70000);
+	if (*body)
+		record(&out, STDIN, body, strlen(body));
+	record(&out, STDIN, NULL, 0);
+	assert_int_equal(write_all(fd, out.data, out.length), 0);
+}
+
+static void receive(int fd, struct buf *out)
+{
+	char head[8], data[65536 + 256];
+
+	for (;;) {
+		if (recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
+			return;
+		size_t length = (size_t)((unsigned char)head[4] << 8 | (unsigned char)head[5]), padding = (unsigned char)head[6];
+
+		if (length + padding && recv(fd, data, length + padding, MSG_WAITALL) != (ssize_t)(length + padding))
+			return;
+		if (head[1] == STDOUT)
+			buf_add(out, data, length);
+		if (head[1] == END_REQUEST)
+			return;
+	}
+}
+
+/* One request; true if the reply begins with `status`. */
+static bool get(const char *uri, const char *status)
+{
+	auto_close int fd = dial();
+	auto_buf struct buf reply;
+
+	buf_init(&reply, 1 << 20);
+	send_head(fd, "GET", uri);
+	send_body(fd, "");
+	receive(fd, &reply);
+	return str_starts(reply.data, status);
+}
+
+/* --- tests ----------------------------------------------------------------------------------------------------------------------- */
+
+static int start(void **state)
+{
+	struct err err = ERR_INIT;
+
+	(void)state;
+	fixture_open(&fixture);
+	snprintf(socket_path, sizeof(socket_path), "%s/s", fixture.folder);
+	if (serve_listen(socket_path, &listen_fd, &err) < 0 || fcgi_pool_start(&fixture.server, listen_fd, SPARE, &pool, &err) < 0)
+		fail_msg("%s", err.text);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	close(listen_fd);
+	fixture_close(&fixture);
+	return 0;
+}
+
+static void serves(void **state)
+{
+	(void)state;
+	assert_true(get("/healthz", "Status: 200 OK\r\n"));
+	assert_true(get("/nothing", "Status: 404 Not Found\r\n"));
+	assert_true(get("/mcp", "Status: 405 "));
+}
+
+static void posts(void **state)
+{
+	static const char body[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}}";
+	auto_close int fd = dial();
+	auto_buf struct buf reply;
+
+	(void)state;
+	buf_init(&reply, 1 << 20);
+	send_head(fd, "POST", "/mcp");
+	send_body(fd, body);
+	receive(fd, &reply);
+	assert_true(str_starts(reply.data, "Status: 200 OK\r\n"));
+	assert_non_null(strstr(reply.data, "\"protocolVersion\":\"2025-06-18\""));
+}
+
+static void *client(void *arg)
+{
+	int *good = arg;
+
+	for (int i = 0; i < 25; i++)
+		*good += get("/healthz", "Status: 200 ");
+	return NULL;
+}
+
+static void many_at_once(void **state)
+{
+	pthread_t threads[CLIENTS];
+	int good[CLIENTS] = {0};
+
+	(void)state;
+	for (int i = 0; i < CLIENTS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, client, &good[i]), 0);
+	for (int i = 0; i < CLIENTS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(good[i], 25);
+	}
+}
+
+/* Clients that stop in mid-request occupy threads, more of them than there are spare ones: others are served all the same. */
+static void stuck_clients_block_nobody(void **state)
+{
+	int stuck[3 * SPARE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++) {
+		stuck[i] = dial();
+		send_head(stuck[i], "POST", "/mcp"); /* and no body */
+		assert_true(get("/healthz", "Status: 200 "));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++)
+		close(stuck[i]);
+	assert_true(get("/healthz", "Status: 200 "));
+}
+
+static void broken_clients(void **state)
+{
+	static const char *const junk[] = {"", "GET / HTTP/1.0\r\n\r\n", "\1\1\0\1\377\377\0\0", "\1\11\0\0\0\0\0\0",
+					   "\7\7\7\7\7\7\7\7\7\7\7\7"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(junk); i++) {
+		int fd = dial();
+
+		send(fd, junk[i], i < 2 ? strlen(junk[i]) : 8, MSG_NOSIGNAL);
+		close(fd);
+		assert_true(get("/healthz", "Status: 200 "));
+	}
+	for (int i = 0; i < 20; i++) { /* leaves before the answer */
+		int fd = dial();
+
+		send_head(fd, "POST", "/mcp");
+		send_body(fd, "{}");
+		close(fd);
+	}
+	assert_true(get("/healthz", "Status: 200 "));
+}
+
+/* Stopping with requests under way: nobody is accepted any more, those under way are answered. */
+static void orderly_stop(void **state)
+{
+	auto_close int fd = dial();
+	auto_buf struct buf reply;
+
+	(void)state;
+	buf_init(&reply, 1 << 20);
+	send_head(fd, "POST", "/mcp");
+	assert_true(get("/healthz", "Status: 200 ")); /* accepted after `fd`, so that one is being served */
+	fcgi_pool_stop_accepting(pool);
+	assert_int_equal(fcgi_pool_finish(pool, 0), 1);
+	send_body(fd, "{}");
+	receive(fd, &reply);
+	assert_true(str_starts(reply.data, "Status: 400 "));
+	assert_int_equal(fcgi_pool_finish(pool, 10), 0);
+
+	auto_close int late = dial(); /* the socket is still there, but nobody answers */
+	struct pollfd wait = {.fd = late, .events = POLLIN};
+
+	send_head(late, "GET", "/healthz");
+	assert_int_equal(poll(&wait, 1, 100), 0);
+}
+
+static void listening(void **state)
+{
+	char path[80], file[80], longest[200];
+	struct err err = ERR_INIT;
+	int fd = -1, second = -1;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/t", fixture.folder);
+	assert_int_equal(serve_listen(path, &fd, &err), 0);
+	assert_int_equal(serve_listen(path, &second, &err), -ERR_CONFLICT);
+	assert_non_null(strstr(err.text, "another program"));
+	close(fd); /* the name stays: a stale socket */
+	assert_int_equal(serve_listen(path, &fd, &err), 0);
+	close(fd);
+	snprintf(file, sizeof(file), "%s/f", fixture.folder);
+	assert_non_null(fclose(fopen(file, "w")) == 0 ? file : NULL);
+	assert_int_equal(serve_listen(file, &fd, &err), -ERR_CONFLICT);
+	assert_int_equal(access(file, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/no/t", fixture.folder);
+	assert_int_equal(serve_listen(path, &fd, &err), -ERR_SYSTEM);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(serve_listen(longest, &fd, &err), -ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(serves),         cmocka_unit_test(posts),
+		cmocka_unit_test(many_at_once),   cmocka_unit_test(stuck_clients_block_nobody),
+		cmocka_unit_test(broken_clients), cmocka_unit_test(orderly_stop),
+		cmocka_unit_test(listening),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, start, stop);
+}
