@@ -245,3 +245,37 @@ conf_page() {
 	[ "$status" -eq 1 ]
 	[[ $output == *"docs/sallyport.conf.5:"*"Ell"* ]]
 }
+
+@test "docs: commands and options" {
+	cat >cli/cmd_go.c <<-'EOF'
+		static const struct cli_option options[] = {
+			{.name = "fast", .letter = 'f', .type = CLI_FLAG},
+			{.name = "far",
+			 .type = CLI_STRING},
+			{0},
+		};
+		const struct cli_command cmd_go = {
+			.name = "go",
+		};
+	EOF
+	{
+		conf_page | sed 's/SALLYPORT.CONF 5/SALLYPORT 1/; s/sallyport.conf/sallyport/; /^\.Bl/,$d'
+		printf '.Ss go\n.Bl -tag -width Ds\n.It Fl f , Fl -fast\nQuick.\n.It Fl -far Ar place\nFar.\n.El\n'
+	} >docs/sallyport.1
+	clean docs
+	sed -i 's/Fl -far/Fl -near/; s/Ss go/Ss stay/' docs/sallyport.1
+	found docs "docs/sallyport.1:1: option far is not described" 4
+	[[ $output == *"option near is described, cli/ does not know it"* ]]
+	[[ $output == *"command go is not described"* && $output == *"command stay is described"* ]]
+}
+
+# shellcheck disable=SC2016
+@test "docs: files and make targets that are not there" {
+	printf 'all unit: x\nlint:\n' >Makefile
+	printf 'See [it](docs/x.md#part), `lib/good.c`, `cgi/tool_NAME.c`, `make unit`, `make lint`.\n' >README.md
+	printf 'Back to [it](../README.md).\n' >docs/x.md
+	clean docs
+	printf '\n[a](gone.md)\n`lib/gone.c`\n`make gone`\n' >docs/x.md
+	found docs "docs/x.md:2: links to gone.md" 3
+	[[ $output == *"docs/x.md:3: names lib/gone.c"* && $output == *"docs/x.md:4: names make gone"* ]]
+}

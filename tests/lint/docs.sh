@@ -1,29 +1,67 @@
 #!/usr/bin/env bash
-# The man pages are correct mdoc, and sallyport.conf(5) lists exactly the members that lib/config.c knows (as .It items: "limits.wall_seconds").
+# Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/config.c (items "limits.pids"),
+# sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files and make targets that exist.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
-
 shopt -s nullglob
-pages=(docs/*.[158])
-checked=${#pages[@]}
-if [ ${#pages[@]} -gt 0 ]; then
-	findings_from < <(mandoc -Tlint -W warning "${pages[@]}" 2>&1 | sed -E 's/^mandoc: //' || true)
-fi
 
-page=docs/sallyport.conf.5
-if [ -e lib/config.c ] && [ -e "$page" ]; then
-	checked=$((checked + 1))
+# same KNOWN SHOWN PAGE SOURCE WHAT: two sorted lists, one name a line, must be equal.
+same() {
+	local name
+	[ -n "$1" ] || finding "$4:1: no ${5}s found: has the form of the table changed?"
+	while read -r name; do
+		[ -z "$name" ] || finding "$3:1: $5 $name is not described"
+	done < <(comm -23 <(printf '%s\n' "$1") <(printf '%s\n' "$2"))
+	while read -r name; do
+		[ -z "$name" ] || finding "$3:1: $5 $name is described, $4 does not know it"
+	done < <(comm -13 <(printf '%s\n' "$1") <(printf '%s\n' "$2"))
+}
+
+check_members() { # PAGE
+	local known shown
 	known=$({
 		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/config.c
 		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/config.c
 	} | sort)
-	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$page" | sort)
-	[ -n "$known" ] || finding "lib/config.c:1: no members found: has the table's form changed?"
-	while read -r member; do
-		[ -z "$member" ] || finding "$page:1: $member is not described"
-	done < <(comm -23 <(printf '%s\n' "$known") <(printf '%s\n' "$shown"))
-	while read -r member; do
-		[ -z "$member" ] || finding "$page:1: $member is described, lib/config.c does not know it"
-	done < <(comm -13 <(printf '%s\n' "$known") <(printf '%s\n' "$shown"))
+	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$1" | sort)
+	same "$known" "$shown" "$1" lib/config.c member
+}
+
+check_commands() { # PAGE
+	local known shown
+	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\bstruct cli_command cmd_\w+ = \{\s*\.name = "([a-z]+)"/g' | sort -u)
+	shown=$(sed -nE 's/^\.Ss //p' "$1" | tr -s ' ,' '\n' | sort -u)
+	same "$known" "$shown" "$1" cli/ command
+	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\{\s*\.name = "([a-z-]+)",\s*(?:\.letter = [^,]+,\s*)?\.type = CLI_/g' | sort -u)
+	shown=$(sed -nE '/^\.It Fl /s/.*Fl -([a-z-]+).*/\1/p' "$1" | sort -u)
+	same "$known" "$shown" "$1" cli/ option
+}
+
+# shellcheck disable=SC2016 # backticks are text here
+check_names() { # DOCUMENT
+	local line name folder
+	folder=$(dirname "$1")
+	while IFS=: read -r line name; do
+		[ -e "$folder/$name" ] || finding "$1:$line: links to $name, which does not exist"
+	done < <(grep -noE '\]\([^):#]+[)#]' "$1" | sed -E 's/\]\((.*)[)#]/\1/' || true)
+	# In backticks; capitals stand for something else, build/ is made.
+	while IFS=: read -r line name; do
+		[ -e "$name" ] || finding "$1:$line: names $name, which does not exist"
+	done < <(grep -noE '`(lib|jail|cgi|cli|tests|nginx|docs|\.ci)/[a-z0-9_./-]+`' "$1" | tr -d '`' || true)
+	while IFS=: read -r line name; do
+		grep -qE "^([a-z-]+ )*$name( [a-z-]+)*:" Makefile || finding "$1:$line: names make $name, which the Makefile does not know"
+	done < <(grep -noE '`make [a-z][a-z-]*' "$1" | sed 's/`make //' || true)
+}
+
+pages=(docs/*.[158])
+documents=(README.md docs/*.md)
+if [ ${#pages[@]} -gt 0 ]; then
+	findings_from < <(mandoc -Tlint -W warning "${pages[@]}" 2>&1 | sed -E 's/^mandoc: //' || true)
 fi
+[ ! -e docs/sallyport.conf.5 ] || check_members docs/sallyport.conf.5
+[ ! -e docs/sallyport.1 ] || check_commands docs/sallyport.1
+for document in "${documents[@]}"; do
+	[ ! -e "$document" ] || check_names "$document"
+done
+checked=$((${#pages[@]} + ${#documents[@]}))
 finish
