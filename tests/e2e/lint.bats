@@ -238,8 +238,8 @@ conf_page() {
 	conf_page >docs/sallyport.conf.5
 	clean docs
 	conf_page | sed 's/limits.pids/limits.pidz/' >docs/sallyport.conf.5
-	found docs "docs/sallyport.conf.5:1: limits.pids is not described" 2
-	[[ $output == *"limits.pidz is described, lib/config.c does not know it"* ]]
+	found docs "docs/sallyport.conf.5:1: member limits.pids is not described" 2
+	[[ $output == *"member limits.pidz is described, lib/config.c does not know it"* ]]
 	conf_page | sed 's/^\.El/.Ell/' >docs/sallyport.conf.5
 	run "$LINT/docs.sh" "$TREE"
 	[ "$status" -eq 1 ]
