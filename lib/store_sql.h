@@ -15,9 +15,10 @@
 	"setup_us, warm, result, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, stdout, stdout_blob, stdout_bytes, "     \
 	"stderr, stderr_blob, stderr_bytes "
 
-/* Ids stand between two bounds that are always bound ('' and 'g' enclose every id), so the primary key serves every listing. */
-#define STORE_SQL_LISTED                                                                                                          \
-	"FROM execution WHERE id > :after AND id >= :from AND id < :to AND (:owner IS NULL OR owner = :owner) "                        \
+/* Ids stand between two bounds that are always bound ('' and 'g' enclose every id), so the primary key serves every listing; `+id`
+ * says that it shall not. */
+#define STORE_SQL_LISTED(id)                                                                                                      \
+	"FROM execution WHERE " id " > :after AND " id " >= :from AND " id " < :to AND (:owner IS NULL OR owner = :owner) "            \
 	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "                     \
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR verdict = :verdict) "                                \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                                            \
@@ -31,7 +32,7 @@
 #define STORE_STATEMENTS(X)                                                                                                       \
 	/* the file itself */                                                                                                          \
 	X(IDENTITY, READ, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), " \
-			  "(SELECT count(*) FROM sqlite_schema)")                                                                                 \
+			  "(SELECT count(*) FROM sqlite_schema)")                                                                      \
 	X(BEGIN_WRITE, WRITE, "BEGIN IMMEDIATE")                                                                                       \
 	X(COMMIT, WRITE, "COMMIT")                                                                                                     \
 	X(ROLLBACK, WRITE, "ROLLBACK")                                                                                                 \
@@ -122,10 +123,10 @@
 	  "WHERE id = :id AND instance = :instance AND state = 'running'")                                                             \
 	X(EXECUTION_STATE, READ, "SELECT state FROM execution WHERE id = :id")                                                         \
 	X(EXECUTION_FIND, READ, "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id >= :from AND id < :to LIMIT 2")                 \
-	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED "ORDER BY id")                                          \
-	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED "ORDER BY id DESC")                              \
+	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id")                                    \
+	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id DESC")                        \
 	X(EXECUTION_LIST_FINISHED, READ, /* for whoever follows: in the order in which they were recorded */                           \
-	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED "AND finished_us > :finished_after ORDER BY finished_us")                     \
+	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("+id") "AND finished_us > :finished_after ORDER BY finished_us")              \
 	X(EXECUTION_FILE_ADD, WRITE,                                                                                                   \
 	  "INSERT INTO execution_file (execution, phase, name, change, reason, blob, media_type, mode, size, mtime_us) "               \
 	  "VALUES (:id, 'after', :name, :change, :reason, :blob, :media_type, :mode, :size, :mtime)")                                  \

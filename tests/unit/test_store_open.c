@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "../../lib/store_schema.h"
+#include "../../lib/store_txn.h"
 
 #define NOBODY 65534
 
@@ -85,6 +86,36 @@ static void schema_agrees_with_the_program(void **state)
 	assert_answer(f, "SELECT language || verdict || code_begins FROM recent", "pythonOKprint(1)\n");
 	assert_answer(f, "SELECT owner || conversation || name || mode || length(stored) FROM files", "anntalka.txt064471");
 	assert_answer(f, "SELECT owner || conversations || bytes || runs FROM owners", "ann111");
+}
+
+/* Every statement finds its rows by an index, but for these, which want all of a small table or run once in an hour. */
+static void plans(void **state)
+{
+	static const char *const scans[] = {"SCAN instance", "SCAN session",       "SCAN blob",        "SCAN token USING INDEX",
+					    "SCAN pragma_",  "SCAN sqlite_master", "SCAN CONSTANT ROW"};
+	struct fixture *f = *state;
+	struct store_conn *conn = f->store->writer;
+	int checked = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(conn->statements); i++) {
+		const char *sql = sqlite3_sql(conn->statements[i]);
+		auto_free char *explain = xasprintf("EXPLAIN QUERY PLAN %s", sql);
+		sqlite3_stmt *statement;
+
+		assert_int_equal(sqlite3_prepare_v2(conn->db, explain, -1, &statement, NULL), SQLITE_OK);
+		while (sqlite3_step(statement) == SQLITE_ROW) {
+			const char *step = (const char *)sqlite3_column_text(statement, 3);
+			bool wanted = !str_starts(step, "SCAN") && strstr(step, "TEMP B-TREE") == NULL;
+
+			for (size_t j = 0; j < ARRAY_SIZE(scans); j++)
+				wanted = wanted || str_starts(step, scans[j]);
+			if (!wanted)
+				fail_msg("%s: %s", step, sql);
+			checked++;
+		}
+		sqlite3_finalize(statement);
+	}
+	assert_true(checked > 30);
 }
 
 static void one_gateway(void **state)
@@ -290,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(folders_and_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(schema_agrees_with_the_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(plans, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_gateway, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(key_survives, setup, teardown),
