@@ -28,8 +28,8 @@
 #include "store_txn.h"
 #include "util.h"
 
-#define DATABASE "sallyport.db"
-#define SECRET "secret.key"
+#define DATABASE     "sallyport.db"
+#define SECRET       "secret.key"
 #define GATEWAY_LOCK "gateway.lock"
 
 int store_give(const struct store *store, int fd)
@@ -110,16 +110,16 @@ static int load_key(struct store *store, struct err *err)
 
 	if (faccessat(store->dir_fd, SECRET, F_OK, 0) < 0 && errno == ENOENT) {
 		if (database)
-			return err_set(err, ERR_CORRUPT, "%s/%s is missing, and %s needs it: restore it from the backup", store->path, SECRET,
-				       DATABASE);
+			return err_set(err, ERR_CORRUPT, "%s/%s is missing, and %s needs it: restore it from the backup", store->path,
+				       SECRET, DATABASE);
 		if (store->mode == STORE_SERVE && make_key(store, err) != 0)
 			return -(int)err->code;
 	}
 	if (read_file_at(store->dir_fd, SECRET, SHA256_SIZE, &key, &length, err) != 0)
 		return err_wrap(err, "%s/%s", store->path, SECRET);
 	if (length != SHA256_SIZE)
-		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup", store->path, SECRET, SHA256_SIZE,
-			       length);
+		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup", store->path, SECRET,
+			       SHA256_SIZE, length);
 	memcpy(store->secret, key, SHA256_SIZE);
 	explicit_bzero(key, length);
 	hmac_sha256(store->secret, SHA256_SIZE, env_purpose, sizeof(env_purpose) - 1, store->env_key);

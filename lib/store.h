@@ -182,7 +182,8 @@ void store_commit_async(struct store *store, store_work work, void *arg, bool du
 /* Verbs inside a transaction (the typed functions above use them too). */
 /* Finds or makes the conversation and touches it. */
 int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret, struct err *err);
-/* Puts a file in place (blob already in the blob folder), replacing one of that name, and checks the owner's byte cap (ERR_LIMIT, in words). */
+/* Puts a file in place (blob already in the blob folder), replacing one of that name, and checks the owner's byte cap (ERR_LIMIT, in
+ * words). */
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err);
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */

@@ -20,11 +20,11 @@
 #include "store_txn.h"
 #include "util.h"
 
-#define COPY_STEP (64 * 1024)
-#define LOCK_NAME "lock"
+#define COPY_STEP  (64 * 1024)
+#define LOCK_NAME  "lock"
 #define TMP_PREFIX "tmp-"
 /* A file younger than this may be another writer's whose rename is not synced yet; an older one is on disk. */
-#define SETTLED_US (60 * 1000000ll)
+#define SETTLED_US     (60 * 1000000ll)
 #define BLOB_PATH_SIZE (SHA256_HEX_SIZE + 1)
 
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err)
@@ -240,8 +240,8 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, "opening blob %s", sha256);
 	if (!S_ISREG(st.st_mode) || (size >= 0 && st.st_size != size))
-		return err_set(err, ERR_CORRUPT, "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup", sha256,
-			       (long long)st.st_size, (long long)size, path);
+		return err_set(err, ERR_CORRUPT, "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup",
+			       sha256, (long long)st.st_size, (long long)size, path);
 	*ret_fd = steal_fd(&fd);
 	if (ret_size != NULL)
 		*ret_size = st.st_size;

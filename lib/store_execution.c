@@ -152,8 +152,8 @@ static int finish_row(struct store_txn *txn, const struct store_execution *execu
 	if (found < 0)
 		return found;
 	if (found == 0)
-		return err_set(err, ERR_CONFLICT, "execution %s is not running here: it was recorded already, or belongs to another process",
-			       execution->id);
+		return err_set(err, ERR_CONFLICT,
+			       "execution %s is not running here: it was recorded already, or belongs to another process", execution->id);
 	*ret_conversation = query_int(&q, 0);
 	return query_run(&q, NULL, err);
 }

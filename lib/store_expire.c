@@ -9,7 +9,7 @@
 #include "util.h"
 
 #define ID_TEXT_SIZE SHA256_HEX_SIZE /* the longest key that is listed here */
-#define REMOVALS 200                 /* in one transaction */
+#define REMOVALS     200             /* in one transaction */
 
 /* Keys that a statement listed. */
 struct keys {

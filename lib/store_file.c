@@ -1,11 +1,20 @@
-/* store_file.c - conversations and their files. The sum of a conversation's sizes is kept by triggers (schema.sql). */
+/*
+ * store_file.c - conversations and their files.
+ *
+ * A conversation is found by owner and name, or by its hash, which is a HMAC over both and therefore known before the row exists and
+ * unguessable to everybody else. It is made by the first write to it. Its files are rows that name blobs; what a guest sees in /data
+ * and what a download serves is this table and nothing else.
+ *
+ * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in conversation.bytes
+ * (schema.sql), so two uploads at once cannot pass it together.
+ */
 #include "store_txn.h"
 
 #include <unistd.h>
 
 #include "util.h"
 
-#define MEGABYTE (1024 * 1024)
+#define MEGABYTE  (1024 * 1024)
 #define HEAD_SIZE 16 /* bytes that store_media_type wants to see */
 
 void store_conversation_hash(struct store *store, const char *owner, const char *name, char ret[SHA256_HEX_SIZE])
@@ -19,8 +28,10 @@ void store_conversation_hash(struct store *store, const char *owner, const char 
 
 static void read_conversation(struct query *query, struct store_conversation *ret)
 {
-	*ret = (struct store_conversation){
-		.row = query_int(query, 0), .created_us = query_int(query, 4), .seen_us = query_int(query, 5), .bytes = query_int(query, 6)};
+	*ret = (struct store_conversation){.row = query_int(query, 0),
+					   .created_us = query_int(query, 4),
+					   .seen_us = query_int(query, 5),
+					   .bytes = query_int(query, 6)};
 	query_copy(query, 1, ret->owner, sizeof(ret->owner));
 	query_copy(query, 2, ret->name, sizeof(ret->name));
 	query_copy(query, 3, ret->hash, sizeof(ret->hash));

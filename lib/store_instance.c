@@ -19,8 +19,8 @@
 #include "store_txn.h"
 #include "util.h"
 
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
-#define LOCK_NAME_SIZE (ID_SIZE + 5)
+#define BOOT_ID           "/proc/sys/kernel/random/boot_id"
+#define LOCK_NAME_SIZE    (ID_SIZE + 5)
 #define RUNNING_ORPHAN_US (24 * 3600 * 1000000ll) /* partial output without a row: of a run that was never begun */
 
 static const char *const kinds[] = {[STORE_SERVE] = "gateway", [STORE_WRITE] = "cli"};

@@ -1,5 +1,13 @@
 /*
  * store_list.c - executions, on their way out of the record.
+ *
+ * One row becomes one struct store_execution, always whole: the texts that stand in the row are copied, those in blobs are named and
+ * read on demand (store_text_read, which checks the sum). The environment is unsealed on the way; a row whose environment does not open
+ * is an error and not a run without an environment, since replaying that would mislead.
+ *
+ * A listing holds a read transaction of its own connection while its callback runs: it sees one state of the database, and the
+ * callback may use the store as it likes. Filters are parameters that are NULL where they do not count. Only code that is a blob
+ * cannot be searched by the statement and is looked through here, which is why the limit is counted here as well.
  */
 #include "store_txn.h"
 
@@ -12,8 +20,8 @@ static const char *const phases[] = {[STORE_BEFORE] = "before", [STORE_AFTER] = 
 
 void store_execution_clear(struct store_execution *execution)
 {
-	char **texts[] = {&execution->code.data,	&execution->stdin_text.data, &execution->stdout_text.data, &execution->stderr_text.data,
-			  &execution->args_json, &execution->env_json,	     &execution->limits_json,	   &execution->result_json};
+	char **texts[] = {&execution->code.data, &execution->stdin_text.data, &execution->stdout_text.data, &execution->stderr_text.data,
+			  &execution->args_json, &execution->env_json,        &execution->limits_json,      &execution->result_json};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		free(*texts[i]);
@@ -133,7 +141,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 		return failed;
 	sha256_hex(data, length, sha256);
 	if (!streq(sha256, text->blob))
-		return err_set(err, ERR_CORRUPT, "blob %s was altered: its bytes have the sum %s; restore it from a backup", text->blob, sha256);
+		return err_set(err, ERR_CORRUPT, "blob %s was altered: its bytes have the sum %s; restore it from a backup", text->blob,
+			       sha256);
 	*ret = steal(&data);
 	*ret_length = length;
 	return 0;

@@ -65,12 +65,9 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	static const struct {
 		int option, value;
 	} options[] = {
-		{SQLITE_DBCONFIG_DQS_DML, 0},
-		{SQLITE_DBCONFIG_DQS_DDL, 0},
-		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-		{SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
-		{SQLITE_DBCONFIG_DEFENSIVE, 1},
-		{SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+		{SQLITE_DBCONFIG_DQS_DML, 0},        {SQLITE_DBCONFIG_DQS_DDL, 0},
+		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
 	};
 	int result = sqlite3_busy_timeout(conn->db, STORE_BUSY_MS);
 
@@ -99,7 +96,8 @@ static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *
 		return err_set(err, ERR_INVALID, "this file is a database of another program (application id %#llx): it is left alone",
 			       (unsigned long long)application);
 	if (version > STORE_VERSION)
-		return err_set(err, ERR_UNAVAILABLE, "the database is of version %lld, this program knows versions up to %d: install the newer release",
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the database is of version %lld, this program knows versions up to %d: install the newer release",
 			       (long long)version, STORE_VERSION);
 	if (version < 1)
 		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup", (long long)version);

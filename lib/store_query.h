@@ -25,7 +25,7 @@ enum store_sql {
 #define STORE_SQL_NAME(name, access, text) SQL_##name,
 	STORE_STATEMENTS(STORE_SQL_NAME)
 #undef STORE_SQL_NAME
-	SQL_STATEMENTS
+		SQL_STATEMENTS
 };
 
 struct sqlite3;
@@ -76,6 +76,6 @@ int query_run(struct query *query, int64_t *ret_changes, struct err *err);
 
 int64_t query_int(struct query *query, int column); /* NULL: 0 */
 bool query_is_null(struct query *query, int column);
-const char *query_text(struct query *query, int column); /* never NULL */
+const char *query_text(struct query *query, int column);                      /* never NULL */
 const void *query_bytes(struct query *query, int column, size_t *ret_length); /* NULL: NULL; bytes are followed by a NUL */
-void query_copy(struct query *query, int column, char *ret, size_t size); /* text, cut to the size */
+void query_copy(struct query *query, int column, char *ret, size_t size);     /* text, cut to the size */

@@ -1,4 +1,12 @@
-/* store_token.c - bearer tokens and the sessions of the legacy protocol. */
+/*
+ * store_token.c - bearer tokens and the sessions of the legacy protocol.
+ *
+ * A token's text is made here, handed out once and forgotten: the row has its SHA-256. A hash without salt or stretching is enough
+ * because the secret is 192 random bits; whoever reads the database cannot find the text, and looking a token up is one index
+ * access. Revoking is a time in the row, so that it works at once and for every process.
+ *
+ * "Last used" is kept to the minute, by an operation that nobody waits for: a request must not cost a commit of its own.
+ */
 #include "store_txn.h"
 #include "util.h"
 

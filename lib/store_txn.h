@@ -21,9 +21,9 @@
 #include "store.h"
 #include "store_query.h"
 
-#define STORE_READERS_IDLE 16           /* connections kept open for the next reader */
-#define STORE_SEEN_US (60 * 1000000ll)  /* used_us and seen_us are brought up to date at most this often */
-#define STORE_BATCH_MAX 256             /* operations in one commit */
+#define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
+#define STORE_SEEN_US      (60 * 1000000ll) /* used_us and seen_us are brought up to date at most this often */
+#define STORE_BATCH_MAX    256              /* operations in one commit */
 
 struct store_op {
 	struct store_op *next;
@@ -55,8 +55,8 @@ struct store {
 	struct store_conn *writer; /* the writing thread's */
 	bool writer_started;
 	pthread_t thread;
-	bool synchronous;          /* the writer's connection is at synchronous = FULL */
-	int64_t last_us;           /* of store_txn_now */
+	bool synchronous; /* the writer's connection is at synchronous = FULL */
+	int64_t last_us;  /* of store_txn_now */
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
 	struct store_op *queue, **queue_end;

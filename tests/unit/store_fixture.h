@@ -19,13 +19,13 @@
 #include "../../lib/store.h"
 #include "../../lib/util.h"
 
-#define UNUSED __attribute__((unused))
-#define ok(call) ok_at((call), &err, #call, __FILE__, __LINE__)
+#define UNUSED            __attribute__((unused))
+#define ok(call)          ok_at((call), &err, #call, __FILE__, __LINE__)
 #define fails(call, code) fails_at((call), (code), &err, #call, __FILE__, __LINE__)
 
 struct fixture {
-	char base[64];  /* mkdtemp */
-	char *data;     /* base/data, where the store opens */
+	char base[64]; /* mkdtemp */
+	char *data;    /* base/data, where the store opens */
 	struct store *store;
 };
 
@@ -100,7 +100,8 @@ UNUSED static char *ask(const struct fixture *f, const char *sql)
 	int result = sqlite3_step(statement);
 
 	if (result == SQLITE_ROW)
-		answer = xstrdup(sqlite3_column_type(statement, 0) == SQLITE_NULL ? "NULL" : (const char *)sqlite3_column_text(statement, 0));
+		answer = xstrdup(sqlite3_column_type(statement, 0) == SQLITE_NULL ? "NULL"
+										  : (const char *)sqlite3_column_text(statement, 0));
 	else if (result != SQLITE_DONE)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_finalize(statement);
@@ -108,11 +109,11 @@ UNUSED static char *ask(const struct fixture *f, const char *sql)
 	return answer;
 }
 
-#define assert_answer(f, sql, wanted)                 \
-	do {                                          \
-		auto_free char *answer_ = ask(f, sql);\
-		assert_non_null(answer_);             \
-		assert_string_equal(answer_, wanted); \
+#define assert_answer(f, sql, wanted)                                                                                                      \
+	do {                                                                                                                               \
+		auto_free char *answer_ = ask(f, sql);                                                                                     \
+		assert_non_null(answer_);                                                                                                  \
+		assert_string_equal(answer_, wanted);                                                                                      \
 	} while (0)
 
 /* Nothing is damaged, no reference dangles, and the sums that triggers keep are true. */
@@ -120,7 +121,10 @@ UNUSED static void assert_sound(const struct fixture *f)
 {
 	assert_answer(f, "PRAGMA integrity_check", "ok");
 	assert_null(ask(f, "PRAGMA foreign_key_check"));
-	assert_answer(f, "SELECT count(*) FROM conversation AS c WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = c.id)", "0");
+	assert_answer(
+		f,
+		"SELECT count(*) FROM conversation AS c WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = c.id)",
+		"0");
 }
 
 /* One file with its content into a conversation, which is made. */
@@ -150,7 +154,7 @@ UNUSED static int try_put_file(struct store *store, struct put_file *put, struct
 }
 
 UNUSED static struct store_conversation put_file(struct store *store, const char *owner, const char *conversation, const char *name,
-						const char *content)
+						 const char *content)
 {
 	struct err err = ERR_INIT;
 	struct put_file put = {.owner = owner, .conversation = conversation, .name = name, .content = content};

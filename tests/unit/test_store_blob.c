@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #define HOUR_US (3600 * 1000000ll)
-#define DAY_US (24 * HOUR_US)
+#define DAY_US  (24 * HOUR_US)
 #define PUTTERS 8
 
 static char *blob_file(const struct fixture *f, const char *sha256)
@@ -113,6 +113,12 @@ static int count_file(const char *path, const struct stat *st, int type, struct 
 	return type == FTW_F && walk->level == 1 && !streq(path + walk->base, "lock");
 }
 
+static int count_content(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)path, (void)st;
+	return type == FTW_F && walk->level == 2;
+}
+
 static void put_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -131,7 +137,8 @@ static void put_at_once(void **state)
 
 static void bad_names(void **state)
 {
-	static const char *const names[] = {"", "abc", "../../secret.key", "g000000000000000000000000000000000000000000000000000000000000000",
+	static const char *const names[] = {"", "abc", "../../secret.key",
+					    "g000000000000000000000000000000000000000000000000000000000000000",
 					    "ABCDEF0000000000000000000000000000000000000000000000000000000000"};
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
@@ -230,6 +237,29 @@ static void idle_conversations(void **state)
 	assert_false(kept(f, unused));
 	assert_answer(f, "SELECT count(*) FROM blob", "2");
 	assert_sound(f);
+}
+
+/* More than one transaction removes. */
+static void many_conversations(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	char name[16];
+
+	for (int i = 0; i < 450; i++) {
+		struct put_file put = {.owner = "ann", .conversation = name, .name = "a", .content = name};
+
+		snprintf(name, sizeof(name), "talk-%d", i);
+		put.file = (struct store_file){.name = "a", .name_length = 1, .size = (int64_t)strlen(name), .media_type = "text/plain"};
+		ok(store_blob_put(f->store, name, strlen(name), put.file.blob, &err));
+		ok(store_commit(f->store, put_file_work, &put, false, &err));
+	}
+	store_set_retention(f->store, 0, DAY_US);
+	ok(store_expire(f->store, clock_now_us() + 2 * DAY_US, &err));
+	assert_answer(f, "SELECT (SELECT count(*) FROM conversation) + (SELECT count(*) FROM file) + (SELECT count(*) FROM blob)", "0");
+	auto_free char *blobs = xasprintf("%s/blobs", f->data);
+
+	assert_int_equal(nftw(blobs, count_content, 16, FTW_PHYS), 0);
 }
 
 static void blobs_in_use_stay(void **state)
@@ -334,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_blob, setup, teardown),
 		cmocka_unit_test_setup_teardown(partial_output, setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_conversations, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_conversations, setup, teardown),
 		cmocka_unit_test_setup_teardown(blobs_in_use_stay, setup, teardown),
 		cmocka_unit_test_setup_teardown(put_again_counts_as_new, setup, teardown),
 		cmocka_unit_test_setup_teardown(leftovers, setup, teardown),

@@ -7,8 +7,8 @@
 
 #include "../../lib/store_txn.h"
 
-#define THREADS 16
-#define EACH 100
+#define THREADS     16
+#define EACH        100
 #define SMALL_STACK (128 * 1024) /* what the gateway's workers have */
 
 /* Holds the writer's thread until it is let go, so that what comes after queues up into one group. */
@@ -149,6 +149,65 @@ static void a_group_is_one_commit(void **state)
 	ok(store_commit(f->store, nothing_work, NULL, false, &err));
 	assert_string_equal(look.seen, "10"); /* the first of the group is told when the last is committed */
 	free(look.seen);
+}
+
+/* More than fit into one commit: two or more, in order, and nobody is forgotten. */
+static void more_than_a_group(void **state)
+{
+	static struct op ops[2 * STORE_BATCH_MAX + 10];
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct gate gate;
+	int done = 0;
+	char wanted[16];
+	struct look look = {f, NULL};
+
+	gate_shut(&gate, f->store);
+	store_commit_async(f->store, nothing_work, &look, false, look_done);
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		ops[i] = (struct op){.number = (int)i, .done_count = &done};
+		store_commit_async(f->store, op_work, &ops[i], false, op_done);
+	}
+	gate_open(&gate);
+	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	snprintf(wanted, sizeof(wanted), "%d", STORE_BATCH_MAX - 1);
+	assert_string_equal(look.seen, wanted);
+	free(look.seen);
+	assert_int_equal(done, ARRAY_SIZE(ops));
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+		assert_true(ops[i].result == 0 && ops[i].done_place == (int)i);
+}
+
+static void readers_are_kept_and_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_reader readers[STORE_READERS_IDLE + 4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+		ok(store_reader_take(f->store, &readers[i], &err)); /* as many as there are who read at once */
+	for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+		store_reader_return(&readers[i]);
+	assert_int_equal(f->store->n_readers, STORE_READERS_IDLE);
+}
+
+/* Another process that does not end its transaction: an error in words after the time-out, and no harm done. */
+static void locked_by_another(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	struct op op = {.number = 1};
+	sqlite3 *other;
+
+	assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_busy_timeout(f->store->writer->db, 1); /* instead of STORE_BUSY_MS */
+	fails(store_commit(f->store, op_work, &op, true, &err), ERR_BUSY);
+	assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(other);
+	ok(store_commit(f->store, op_work, &op, true, &err));
+	assert_answer(f, "SELECT count(*) FROM conversation", "1");
 }
 
 /* --- many writers --- */
@@ -394,6 +453,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_bad_in_a_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_group_is_one_commit, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_than_a_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(readers_are_kept_and_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(locked_by_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_waits_for_itself, setup, teardown),

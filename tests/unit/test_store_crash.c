@@ -11,9 +11,9 @@
 #include <signal.h>
 #include <sys/mount.h>
 
-#define KILLS 50
-#define WRITERS 4
-#define ACKS_MAX 24 /* the child is killed after 1 to so many acknowledgements */
+#define KILLS           50
+#define WRITERS         4
+#define ACKS_MAX        24 /* the child is killed after 1 to so many acknowledgements */
 #define FULL_DISK_BYTES "1500k"
 
 /* What the child tells through the pipe when a run is recorded. */

@@ -195,8 +195,8 @@ static void environment_is_sealed(void **state)
 	assert_int_equal(nftw(f->data, has_bytes, 16, FTW_PHYS), 0); /* nowhere, the log included */
 
 	/* It opens in no other row. */
-	auto_free char *move = xasprintf("UPDATE execution SET env = (SELECT env FROM execution WHERE id = '%s') WHERE id = '%s'", run.id,
-					 other.id);
+	auto_free char *move =
+		xasprintf("UPDATE execution SET env = (SELECT env FROM execution WHERE id = '%s') WHERE id = '%s'", run.id, other.id);
 	assert_null(ask(f, move));
 	fails(store_execution_find(f->store, other.id, &found, &err), ERR_CORRUPT);
 	assert_non_null(strstr(err.text, other.id));

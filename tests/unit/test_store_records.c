@@ -111,6 +111,38 @@ static void token_prefix(void **state)
 	assert_string_equal(revoked.id, two.id);
 }
 
+static int nothing_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	(void)txn, (void)arg, (void)err;
+	return 0;
+}
+
+/* A use is noted, and not more often than once a minute. */
+static void token_last_used(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	char text[STORE_TOKEN_TEXT];
+	struct store_token token;
+
+	ok(store_token_add(f->store, "ann", "x", text, &token, &err));
+	ok(store_token_check(f->store, text, &token, &err));
+	ok(store_commit(f->store, nothing_work, NULL, false, &err)); /* behind the note */
+	auto_free char *first = ask(f, "SELECT used_us FROM token");
+
+	assert_string_not_equal(first, "NULL");
+	ok(store_token_check(f->store, text, &token, &err));
+	assert_true(token.used_us > 0);
+	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	assert_answer(f, "SELECT used_us FROM token", first);
+	assert_null(ask(f, "UPDATE token SET used_us = used_us - 61 * 1000000"));
+	ok(store_token_check(f->store, text, &token, &err));
+	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	auto_free char *later = ask(f, "SELECT used_us FROM token");
+
+	assert_true(strcmp(later, first) > 0);
+}
+
 /* --- sessions --- */
 
 static void session_life(void **state)
@@ -328,6 +360,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(token_only_hash_is_stored, setup, teardown),
 		cmocka_unit_test_setup_teardown(token_bad_input, setup, teardown),
 		cmocka_unit_test_setup_teardown(token_prefix, setup, teardown),
+		cmocka_unit_test_setup_teardown(token_last_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_life, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_needs_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(conversations_are_per_owner, setup, teardown),
