@@ -81,7 +81,7 @@ unit: $(UNIT)
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -I. $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -I. $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
 fuzz: $(FUZZ)
 
 # Static checks of the whole tree; each script says what it checks and prints findings as FILE:LINE.

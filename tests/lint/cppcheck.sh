@@ -8,6 +8,8 @@ checked=${#files[@]}
 # What it remembers of unchanged files makes the second run quick.
 cache=build/lint/cppcheck
 mkdir -p "$cache"
+exec 9>"$cache/lock" # two tests in one checkout take turns
+flock 9
 generate
 findings_from < <(printf '%s\n' "${files[@]}" | cppcheck --quiet --file-list=- -j "$(nproc)" --cppcheck-build-dir="$cache" --std=c11 --language=c \
 	-D_GNU_SOURCE -I. -I"$GENERATED" --enable=warning,performance,portability --inline-suppr --suppress='*:/usr/include/*' \

@@ -12,6 +12,8 @@
 #include "lib/config.h"
 #include "lib/util.h"
 
+#define CONFIG_BYTES_MAX (1 << 20)
+
 static char folder[] = "/tmp/sallyport-config-XXXXXX";
 
 static int set_up(void **state)
@@ -208,6 +210,14 @@ static void test_bad_files(void **state)
 			fail_msg("\"%s\" does not say \"%s\"", err.text, cases[i][1]);
 		assert_true(str_starts(err.text, folder)); /* and which file */
 	}
+	auto_free char *large = xcalloc(CONFIG_BYTES_MAX + 2, 1);
+
+	memset(large, ' ', CONFIG_BYTES_MAX);
+	memcpy(large, "{}", 2);
+	assert_int_equal(load(large, &config, &err), 0); /* exactly the maximum */
+	config_clear(&config);
+	large[CONFIG_BYTES_MAX] = ' ';
+	assert_int_equal(load(large, &config, &err), -ERR_LIMIT);
 	assert_int_equal(config_load("/no/such.json", &config, &err), -ERR_SYSTEM);
 	assert_string_equal(err.text, "/no/such.json: No such file or directory");
 }

@@ -53,6 +53,17 @@ static void test_strings(void **state)
 	assert_false(str_near("id", "at"));
 	assert_false(str_near("", "a"));
 
+	char longer[66] = {0}, other[66];
+
+	memset(longer, 'x', 65); /* beyond the table only letter case may differ */
+	memcpy(other, longer, sizeof(other));
+	other[0] = 'X';
+	assert_true(str_near(longer, other));
+	other[0] = 'y';
+	assert_false(str_near(longer, other));
+	longer[64] = other[64] = '\0';
+	assert_true(str_near(longer, other));
+
 	auto_free char *text = xasprintf("%d-%s", 7, "x");
 	auto_free char *cut = xstrndup("abcdef", 3);
 
