@@ -152,7 +152,7 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 static int code_has(struct store *store, const struct store_execution *execution, const char *text, bool *ret, struct err *err)
 {
 	auto_free char *code = NULL;
-	size_t length;
+	size_t length = 0;
 
 	*ret = true;
 	if (text == NULL || execution->code.blob[0] == '\0')
@@ -160,7 +160,7 @@ static int code_has(struct store *store, const struct store_execution *execution
 	int failed = store_text_read(store, &execution->code, &code, &length, err);
 
 	if (failed == 0)
-		*ret = memmem(code, length, text, strlen(text)) != NULL;
+		*ret = code != NULL && memmem(code, length, text, strlen(text)) != NULL;
 	return failed;
 }
 
