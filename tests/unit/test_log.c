@@ -49,7 +49,8 @@ static char *capture_end(int file, int saved)
 
 static void test_line(void **state)
 {
-	auto_free char *line = CAPTURED(LOG_WARN, "run done", "id", "7", "verdict", "OK", "empty", "", "none", NULL, "text", "two words", NULL);
+	auto_free char *line =
+		CAPTURED(LOG_WARN, "run done", "id", "7", "verdict", "OK", "empty", "", "none", NULL, "text", "two words", NULL);
 	const char time[] = "2026-11-21T08:11:09.123456Z ";
 
 	(void)state;
