@@ -27,6 +27,7 @@ STATE=
 PORT=
 declare -A pid_of=() pause_of=() due_at=() started_at=()
 stopping=no
+tick=
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -107,7 +108,10 @@ reachable_programs() {
 
 write_config() {
 	CONFIG=$STATE/sallyport.conf
-	[ -e "$CONFIG" ] && return
+	if [ -e "$CONFIG" ]; then # a state folder that moved to another port
+		sed -Ei "s|(\"public_base_url\": \"http://127\.0\.0\.1:)[0-9]+\"|\1$PORT\"|" "$CONFIG"
+		return
+	fi
 	local allowed='' # a user's jailer lets that user in anyway
 	if as_root; then allowed="\"$ACCOUNT\""; fi
 	cat >"$CONFIG.new" <<EOF
@@ -257,6 +261,7 @@ turn() {
 		if [ -z "${pid_of[$name]:-}" ] && [ $SECONDS -ge "${due_at[$name]}" ]; then start "$name"; fi
 	done
 	sleep 1 &
+	tick=$!
 	wait -n || true
 }
 
@@ -274,6 +279,7 @@ stop_all() {
 	stop_one gateway || true # still waits for programs: the jailer's end is theirs
 	stop_one jailer || forget jailer
 	stop_one gateway || forget gateway
+	if [ -n "$tick" ]; then kill "$tick" 2>/dev/null || true; fi
 	wait 2>/dev/null || true
 }
 
