@@ -4,10 +4,13 @@
 #include <sys/resource.h>
 
 static struct fixture f;
+static struct rlimit descriptors; /* as they were; rlim_max 0: nobody changed them */
 
 static int end(void **state)
 {
 	(void)state;
+	if (descriptors.rlim_max > 0)
+		prlimit(0, RLIMIT_NOFILE, &descriptors, NULL);
 	fixture_end(&f);
 	f = (struct fixture){0};
 	return 0;
@@ -168,15 +171,13 @@ static void fifty_at_once(void **state)
 /* More files than descriptors that a process may have open, in and out. */
 static void thousands_of_files(void **state)
 {
-	const struct rlimit few = {256, 256};
-	struct rlimit before;
 	struct job_request request;
 	struct job *job;
 
 	(void)state;
 	begin("");
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &(struct rlimit){few.rlim_cur, before.rlim_max}, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &(struct rlimit){256, descriptors.rlim_max}, NULL), 0);
 	request = fixture_request(&f, "talk", "for i in range(2000): open('/data/%04d' % i, 'w').write(str(i))");
 	job = fixture_run(&f, &request, JAIL_OK);
 	assert_int_equal(fixture_wait(job)->n_changes, 2000);
@@ -188,7 +189,6 @@ static void thousands_of_files(void **state)
 	job = fixture_run(&f, &request, JAIL_OK);
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "1999000\n");
 	job_release(job);
-	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &before, NULL), 0);
 }
 
 static void refused(const struct job_request *request, enum err_code code, const char *word)
