@@ -1,0 +1,225 @@
+/*
+ * cell.c - the life of a jail after it was opened: reports of its init, its death, taking it down. See cell.h.
+ *
+ * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still stands on it. It is marked
+ * as dying and killed, and cells_reap, called by the main loop between events, frees it once its init is dead.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "cell_internal.h"
+
+static void close_cell_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(steal_fd(fd));
+}
+
+static void cell_free(struct cell *cell)
+{
+	struct cells *cells = cell->cells;
+	struct cell **link = &cells->first;
+
+	while (*link != cell)
+		link = &(*link)->next;
+	*link = cell->next;
+	close_cell_fd(&cell->data_root);
+	close_cell_fd(&cell->code_root);
+	if (cell->group)
+		cgroup_give(cells->cgroup, cell->group);
+	for (struct cell_step *step = cell->first, *next; step; step = next) {
+		next = step->next;
+		cell_step_free(step);
+	}
+	cell_forget_trees(cell);
+	cells->slots[cell->slot] = false;
+	free(cell);
+}
+
+/* --- orders and reports ------------------------------------------------------------------------------------------------------------- */
+void cell_fail(struct cell *cell, const struct err *why)
+{
+	struct cell_events events = cell->events;
+	void *arg = cell->arg;
+
+	cell->events = (struct cell_events){.done = NULL};
+	if (events.failed)
+		events.failed(arg, why);
+}
+
+static void fill_failed(struct cell *cell, const struct init_report *report)
+{
+	struct err why = ERR_INIT;
+
+	errno = report->error;
+	if (errno == ENOSPC || errno == EDQUOT)
+		err_set(&why, ERR_LIMIT, "the files do not fit into /data: at most %lld MiB and %lld files",
+			(long long)(cell->limits.data_bytes >> 20), (long long)cell->limits.data_inodes);
+	else if (errno == ENOTDIR || errno == EISDIR || errno == ELOOP || errno == ENAMETOOLONG)
+		err_set(&why, ERR_INVALID, "file %u cannot be put there: %s", report->index, strerror(errno));
+	else
+		err_errno(&why, "filling /data");
+	cell_fail(cell, &why);
+}
+
+static void handle_report(struct cell *cell, const struct init_report *report)
+{
+	switch (report->kind) {
+	case INIT_READY:
+		cell->ready_us = clock_monotonic_us();
+		if (cell->state == CELL_BUILDING)
+			cell->state = CELL_READY;
+		if (cell->state == CELL_RUNNING && cell->run.sent)
+			run_ready(cell);
+		break;
+	case INIT_FILLED:
+		cell->fills--;
+		break;
+	case INIT_FILL_FAILED:
+		fill_failed(cell, report);
+		break;
+	case INIT_ENDED:
+		if (cell->state == CELL_RUNNING)
+			run_ended(cell, report);
+		break;
+	case INIT_FAILED:
+		/* Setting up: init is about to end, and run_lost will say it. */
+		if (cell->ready_us && cell->state == CELL_RUNNING) {
+			run_failed(cell, report->step, report->error);
+			break;
+		}
+		snprintf(cell->broken_step, sizeof(cell->broken_step), "%s", report->step);
+		cell->broken_errno = report->error;
+		break;
+	}
+}
+
+static void read_reports(struct cell *cell)
+{
+	struct init_report report;
+
+	while (!cell->dying && cell->control.fd >= 0 &&
+	       recv(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT) == (ssize_t)sizeof(report))
+		handle_report(cell, &report);
+}
+
+static void close_control(struct cell *cell)
+{
+	int fd = cell->control.fd;
+
+	loop_remove(cell->cells->loop, &cell->control);
+	close_cell_fd(&fd);
+}
+
+void cell_control_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct cell *cell = loop_owner(watch, struct cell, control);
+
+	loop_change(cell->cells->loop, watch, EPOLLIN);
+	read_reports(cell);
+	if (events & EPOLLHUP)
+		close_control(cell); /* the pidfd tells the rest */
+	cell_advance(cell);
+}
+
+/* Init is dead, and with it everything in its namespace. */
+void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct cell *cell = loop_owner(watch, struct cell, pidfd);
+
+	(void)events;
+	read_reports(cell); /* what it said last */
+	close_control(cell);
+	loop_remove(cell->cells->loop, watch);
+	waitid(P_PIDFD, (id_t)cell->pidfd_fd, &(siginfo_t){0}, WEXITED);
+	close_cell_fd(&cell->pidfd_fd);
+	if (cell->dying)
+		return;
+	bool running = cell->state == CELL_RUNNING;
+	cell->state = CELL_DEAD;
+	if (running)
+		run_lost(cell);
+	cell_advance(cell);
+}
+
+void cell_kill(struct cell *cell)
+{
+	if (cell->pidfd_fd >= 0)
+		pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
+}
+
+void cell_destroy(struct cell *cell)
+{
+	if (cell->dying)
+		return;
+	cell->dying = true;
+	cell->cells->count--;
+	cell->events = (struct cell_events){.done = NULL};
+	if (cell->state == CELL_RUNNING && cell->run.step) {
+		loop_remove(cell->cells->loop, &cell->run.pipes[0]);
+		loop_remove(cell->cells->loop, &cell->run.pipes[1]);
+		output_clear(&cell->run.output);
+		cell_step_free(steal(&cell->run.step));
+	}
+	cell_kill(cell);
+}
+
+int cell_data(const struct cell *cell)
+{
+	return cell->data_root;
+}
+
+size_t cell_held_fds(const struct cell *cell)
+{
+	return cell->n_fds;
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------------------------- */
+void cells_reap(struct cells *cells)
+{
+	for (struct cell *cell = cells->first, *next; cell; cell = next) {
+		next = cell->next;
+		if (cell->dying && cell->pidfd_fd < 0)
+			cell_free(cell);
+	}
+}
+
+int64_t cells_deadline(const struct cells *cells)
+{
+	int64_t next = INT64_MAX;
+
+	for (const struct cell *cell = cells->first; cell; cell = cell->next)
+		if (!cell->dying)
+			next = MIN(next, run_deadline(cell));
+	return next;
+}
+
+void cells_tick(struct cells *cells)
+{
+	int64_t now = clock_monotonic_us();
+
+	for (struct cell *cell = cells->first, *next; cell; cell = next) {
+		next = cell->next;
+		if (!cell->dying && now >= run_deadline(cell))
+			run_tick(cell, now);
+	}
+}
+
+void cells_clear(struct cells *cells)
+{
+	for (struct cell *cell = cells->first, *next; cell; cell = next) {
+		next = cell->next;
+		cell_destroy(cell);
+	}
+	for (cells_reap(cells); cells->first && loop_once(cells->loop, INT64_MAX) >= 0;)
+		cells_reap(cells);
+	free(cells->slots);
+	free(cells->filter.filter);
+}

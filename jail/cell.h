@@ -1,0 +1,84 @@
+/*
+ * cell.h - one jail as the jailer sees it: a process 1 (init.h), a cgroup, two file systems, and at most one run at a time.
+ *
+ * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is told through struct cell_events. A cell
+ * whose init is dead still has its /data and can be collected. A cell is destroyed at once from its owner's view; it stays in the list
+ * of the dying until the kernel has taken down everything in it.
+ *
+ *     BUILDING -> READY <-> RUNNING -> DEAD        (set-up failure: BUILDING -> DEAD with `broken`)
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../lib/config.h"
+#include "../lib/err.h"
+#include "cgroup.h"
+#include "data.h"
+#include "identity.h"
+#include "init.h"
+#include "jail.h"
+#include "loop.h"
+#include "output.h"
+#include "runner.h"
+#include "wire.h"
+
+#define CELL_STEPS_MAX 256 /* queued steps of one jail */
+#define CELL_LABEL 65
+
+struct cell;
+
+/* What all cells share. */
+struct cells {
+	int loop;
+	const struct config *config;
+	const struct identity *identity;
+	struct cgroup *cgroup;
+	struct sock_fprog filter;
+	char *command_line; /* argv of the process: init wipes its copy */
+	size_t command_line_size;
+	struct cell *first; /* all of them, the dying too */
+	size_t count;       /* not dying */
+	bool *slots;        /* ids in use */
+	size_t n_slots;
+};
+
+struct cell_events {
+	void (*output)(void *arg, int64_t stdout_bytes, int64_t stderr_bytes);
+	void (*done)(void *arg, const struct jail_result *result);
+	/* The last callback. Every callback may destroy the cell. */
+	void (*failed)(void *arg, const struct err *err);
+	/* The trees and changes are the cell's and stay until cell_collected. */
+	void (*collect)(void *arg, const struct data_change *changes, size_t count);
+};
+
+/* A program with its descriptors, which the cell takes over (-1: none); strings are copied. */
+struct cell_program {
+	const char *const *args;
+	size_t n_args;
+	const char *const *env;
+	size_t n_env;
+	const struct bind_strings *command; /* instead of the runner's run and compile steps: for probing versions */
+	int code_fd, stdin_fd, stdout_fd, stderr_fd;
+};
+
+void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup);
+void cells_clear(struct cells *cells); /* kills and waits */
+/* The next moment at which cells_tick has something to do. */
+int64_t cells_deadline(const struct cells *cells);
+void cells_tick(struct cells *cells);
+void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */
+
+int cell_open(struct cells *cells, struct runner *runner, const struct jail_limits *limits, const char *label, const struct cell_events *events,
+	      void *arg, struct cell **ret, struct err *err);
+/* Names and descriptors are taken out of the message. */
+int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
+int cell_run(struct cell *cell, struct cell_program *program, struct err *err);
+int cell_collect(struct cell *cell, struct err *err);
+void cell_collected(struct cell *cell); /* the owner has sent everything */
+void cell_cancel(struct cell *cell);
+void cell_destroy(struct cell *cell);
+int cell_data(const struct cell *cell); /* root of its /data */
+size_t cell_held_fds(const struct cell *cell);

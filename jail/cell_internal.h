@@ -1,0 +1,94 @@
+/* cell_internal.h - what cell.c (life and queue of a jail), cell_run.c (one run) and verdict.c (what to say of it) share. */
+#pragma once
+
+#include "cell.h"
+
+enum cell_state { CELL_BUILDING, CELL_READY, CELL_RUNNING, CELL_COLLECTING, CELL_DEAD };
+enum cell_phase { PHASE_COMPILE, PHASE_RUN };
+/* Why a run was ended from outside. */
+enum cell_stop { STOP_NONE, STOP_CANCEL, STOP_WALL, STOP_CPU, STOP_OUTPUT, STOP_CLOSE };
+
+struct cell_step {
+	struct cell_step *next;
+	enum { STEP_FILL, STEP_RUN, STEP_COLLECT } kind;
+	struct init_order order; /* STEP_FILL */
+	char *tail;
+	size_t tail_length;
+	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr */
+	size_t n_fds;
+	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
+	bool bare;          /* argv is the whole command */
+	bool cancelled;
+};
+
+struct cell_run {
+	struct cell_step *step; /* what was asked, while it runs */
+	enum cell_phase phase;
+	enum cell_stop stop;
+	bool sent;              /* the order is with init */
+	struct output output;   /* of the phase */
+	struct loop_watch pipes[2];
+	int64_t wall_limit_us, cpu_limit_us;
+	int64_t started_us, wall_deadline_us, cpu_check_us;
+	int64_t told_us, told_bytes; /* last output event */
+	struct jail_result result;
+};
+
+struct cell {
+	struct cell *next;
+	struct cells *cells;
+	struct runner *runner;
+	struct jail_limits limits;
+	char label[CELL_LABEL];
+	struct cell_events events;
+	void *arg;
+	enum cell_state state;
+	bool dying; /* destroyed; waits for its init */
+	size_t slot;
+	int pidfd_fd;
+	struct loop_watch control, pidfd;
+	struct cgroup_group *group;
+	struct cgroup_usage base; /* at the end of the last phase */
+	int64_t init_cpu_us;
+	bool limited_for_run;     /* the group has the run's limits */
+	int data_root, code_root;
+	int64_t opened_us, ready_us;
+	struct err broken;        /* set-up failed */
+	char broken_step[INIT_STEP_SIZE];
+	int broken_errno;
+	struct cell_step *first, **last;
+	size_t n_steps, n_fds;
+	size_t fills;             /* sent and not answered */
+	bool has_files;           /* something may be in /data before the next run */
+	struct data_tree before, after;
+	struct data_change *changes;
+	struct cell_run run;
+};
+
+/* cell.c */
+void cell_kill(struct cell *cell);
+void cell_fail(struct cell *cell, const struct err *why); /* tells the owner, for the last time */
+void cell_control_ready(struct loop_watch *watch, uint32_t events);
+void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);
+
+/* cell_steps.c */
+void cell_advance(struct cell *cell); /* works off the queue as far as it goes; its owner may destroy the cell meanwhile */
+void cell_step_free(struct cell_step *step);
+void cell_forget_trees(struct cell *cell);
+/* Sends an order; ERR_BUSY: the socket is full, try again when it is writable. */
+int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds, size_t n_fds);
+
+/* cell_run.c */
+int run_limits(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
+void run_begin(struct cell *cell, struct cell_step *step);
+void run_ended(struct cell *cell, const struct init_report *report); /* by itself */
+void run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
+void run_lost(struct cell *cell);                                    /* init is dead */
+void run_ready(struct cell *cell);                                   /* the clock starts */
+int64_t run_deadline(const struct cell *cell);
+void run_tick(struct cell *cell, int64_t now_us);
+void run_stop(struct cell *cell, enum cell_stop why);
+
+/* verdict.c */
+void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
+void verdict_sandbox(struct jail_result *result, const char *step, int error);

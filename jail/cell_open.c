@@ -1,0 +1,147 @@
+/*
+ * cell_open.c - a new jail: slot, group, file systems, clone. See cell.h.
+ *
+ * Opening clones init and goes on at once: the maps are written and the group attached while init waits, then it sets itself up
+ * while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not needed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "cell_internal.h"
+#include "sys.h"
+
+#define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
+#define CODE_INODES 4096
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
+void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup)
+{
+	*cells = (struct cells){.loop = loop, .config = config, .identity = identity, .cgroup = cgroup};
+	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
+	/* Ids 0 and the last are the jailer's and the porter's. */
+	if (identity->mode != IDENTITY_SINGLE)
+		cells->n_slots = MIN(cells->n_slots, identity->ids - 2);
+	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
+}
+
+static int take_slot(struct cells *cells, size_t *ret, struct err *err)
+{
+	if (cells->count >= (size_t)cells->config->jailer.jails)
+		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
+	for (size_t i = 0; i < cells->n_slots; i++)
+		if (!cells->slots[i]) {
+			cells->slots[i] = true;
+			*ret = i;
+			return 0;
+		}
+	return err_set(err, ERR_BUSY, "all jails are in use or being taken down: try again later");
+}
+
+/* Outer id of a slot: its own where there is a range. */
+static uid_t slot_id(const struct cell *cell)
+{
+	return cell->cells->identity->mode == IDENTITY_SINGLE ? 0 : (uid_t)cell->slot + 1;
+}
+
+static int write_map(pid_t pid, const char *file, uid_t outer, struct err *err)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	snprintf(text, sizeof(text), "%d %u 1\n", INIT_ID, outer);
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? err_errno(err, "writing %s of the jail", file) : 0;
+}
+
+/* Everything that init needs; after it the child is on its own. */
+static int clone_init(struct cell *cell, struct err *err)
+{
+	struct cells *cells = cell->cells;
+	int pair[2], pidfd = -1;
+	auto_close int data_mount = -1;
+	auto_close int code_mount = -1;
+
+	if (data_make(cell->limits.data_bytes, cell->limits.data_inodes, slot_id(cell), slot_id(cell), &data_mount, &cell->data_root, err) ||
+	    data_make(cell->limits.memory_bytes, CODE_INODES, slot_id(cell), slot_id(cell), &code_mount, &cell->code_root, err))
+		return -ERR_SYSTEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return err_errno(err, "making a socket for the jail");
+	auto_close int ours = pair[0];
+	auto_close int theirs = pair[1];
+	struct init_setup setup = {
+		.control = theirs,
+		.data_mount = data_mount,
+		.code_mount = code_mount,
+		.tmp_bytes = cell->limits.tmp_bytes,
+		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
+		.filter = cells->filter,
+		.command_line = cells->command_line,
+		.command_line_size = cells->command_line_size,
+	};
+	struct clone_args args = {.flags = NAMESPACES | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
+	pid_t pid = sys_clone3(&args);
+	if (pid < 0)
+		return err_errno(err, "making the jail's namespaces");
+	if (pid == 0) {
+		close(ours);
+		init_main(&setup);
+	}
+	cell->pidfd_fd = pidfd;
+	if (loop_add(cells->loop, &cell->pidfd, pidfd, EPOLLIN, cell_pidfd_ready) ||
+	    loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))
+		return err_errno(err, "watching the jail");
+	steal_fd(&ours);
+	/* Attached while its id is still ours: cgroup v1 demands it. */
+	if (cgroup_attach(cell->group, pid, err))
+		return -ERR_SYSTEM;
+	if (write_map(pid, "gid_map", slot_id(cell), err) || write_map(pid, "uid_map", slot_id(cell), err))
+		return -ERR_SYSTEM;
+	struct init_order go = {.verb = INIT_GO};
+	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
+}
+
+int cell_open(struct cells *cells, struct runner *runner, const struct jail_limits *limits, const char *label, const struct cell_events *events,
+	      void *arg, struct cell **ret, struct err *err)
+{
+	size_t slot = 0;
+	int result = take_slot(cells, &slot, err);
+
+	if (result)
+		return result;
+	struct cell *cell = xcalloc(1, sizeof(*cell));
+	*cell = (struct cell){
+		.next = cells->first,
+		.cells = cells,
+		.runner = runner,
+		.limits = *limits,
+		.events = *events,
+		.arg = arg,
+		.slot = slot,
+		.pidfd_fd = -1,
+		.control = LOOP_WATCH_INIT,
+		.pidfd = LOOP_WATCH_INIT,
+		.data_root = -1,
+		.code_root = -1,
+		.opened_us = clock_monotonic_us(),
+	};
+	cell->last = &cell->first;
+	snprintf(cell->label, sizeof(cell->label), "%s", label ? label : "");
+	cells->first = cell;
+	cells->count++;
+	result = cgroup_take(cells->cgroup, &cell->group, err);
+	if (!result && run_limits(cell, PHASE_RUN))
+		result = err_errno(err, "limiting the jail");
+	if (!result)
+		result = clone_init(cell, err);
+	if (result)
+		cell_destroy(cell);
+	else
+		*ret = cell;
+	return result;
+}

@@ -1,0 +1,434 @@
+/*
+ * cell_run.c - one run of a program: compile step, run step, deadlines, output, end.
+ *
+ * A phase is one order to init. It ends in one of three ways: init reports that the program ended (and that nothing is left of it);
+ * init reports that it could not start it; or init dies, because we killed it for a limit or the kernel did for lack of memory. In
+ * each case the pipes are drained and the accounts are read, and either the next phase begins or the owner gets the result.
+ *
+ * The CPU deadline is computed: with r left of the budget and n cores to burn it on, nothing can happen before r/n from now. Each
+ * look at the counter sets the next one, so a program that sleeps costs nothing and one that spins is met within CPU_STEP_US.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "cell_internal.h"
+
+#define CPU_STEP_US 2000
+#define OUTPUT_EVENT_US 250000
+#define FILE_LIMIT_LEAST (1 << 20)
+
+static const char *const base_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user"};
+
+static bool compiles(const struct cell *cell, const struct cell_step *step)
+{
+	return !step->bare && cell->runner->compile.count > 0;
+}
+
+static void count_cores(struct cell *cell, int64_t now_us, int64_t used_us)
+{
+	int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), share = cell->limits.cpu_percent;
+
+	if (cell->run.phase == PHASE_RUN && share > 0)
+		cores = MIN(cores, (share + 99) / 100);
+	int64_t left = cell->run.cpu_limit_us - used_us;
+	cell->run.cpu_check_us = now_us + MAX(left / MAX(cores, 1), CPU_STEP_US);
+}
+
+void run_ready(struct cell *cell)
+{
+	struct cell_run *run = &cell->run;
+
+	run->started_us = clock_monotonic_us();
+	run->wall_deadline_us = run->started_us + run->wall_limit_us;
+	count_cores(cell, run->started_us, 0);
+	if (!cell->cells->cgroup || cgroup_cpu_us(cell->group) < 0)
+		run->cpu_check_us = INT64_MAX;
+	if (run->phase == PHASE_RUN && !run->result.compiled)
+		run->result.setup_us = run->started_us - cell->opened_us;
+}
+
+static void pipe_ready(struct cell *cell, int stream)
+{
+	struct cell_run *run = &cell->run;
+
+	if (!output_pump(&run->output, stream))
+		loop_remove(cell->cells->loop, &run->pipes[stream]);
+	if (run->output.over && run->stop == STOP_NONE)
+		run_stop(cell, STOP_OUTPUT);
+}
+
+static void stdout_ready(struct loop_watch *watch, uint32_t events)
+{
+	(void)events;
+	pipe_ready(loop_owner(watch, struct cell, run.pipes[0]), 0);
+}
+
+static void stderr_ready(struct loop_watch *watch, uint32_t events)
+{
+	(void)events;
+	pipe_ready(loop_owner(watch, struct cell, run.pipes[1]), 1);
+}
+
+/* --- a phase begins --------------------------------------------------------------------------------------------------------------- */
+int run_limits(struct cell *cell, enum cell_phase phase)
+{
+	const struct jail_limits *limits = &cell->limits;
+	bool compile = phase == PHASE_COMPILE;
+	struct cgroup_limits group = {
+		.memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes,
+		.pids = limits->pids + 1, /* init */
+		.cpu_percent = compile ? -1 : limits->cpu_percent,
+	};
+
+	if (cell->limited_for_run && !compile)
+		return 0;
+	cell->limited_for_run = !compile;
+	return cgroup_limit(cell->group, &group, NULL);
+}
+
+static int phase_limits(struct cell *cell, struct init_limits *ret)
+{
+	bool compile = cell->run.phase == PHASE_COMPILE;
+	const struct jail_limits *limits = &cell->limits;
+
+	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
+	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
+	*ret = (struct init_limits){.file_bytes = MAX(MAX(limits->data_bytes, limits->tmp_bytes), FILE_LIMIT_LEAST)};
+	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
+		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;
+		ret->pids = limits->pids + 1;
+		ret->cpu_seconds = (cell->run.cpu_limit_us + 999999) / 1000000;
+	}
+	return run_limits(cell, cell->run.phase);
+}
+
+static void add_text(struct buf *tail, const char *text)
+{
+	buf_add(tail, text, strlen(text) + 1);
+}
+
+static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command)
+{
+	for (size_t i = 0; i < command->count; i++) {
+		auto_free char *text = runner_expand(runner, command->items[i]);
+
+		add_text(tail, text);
+	}
+	return (uint32_t)command->count;
+}
+
+/* The caller's variables win over the runner's, those over the base. */
+static bool overridden(char **env, const char *variable)
+{
+	size_t length = (size_t)(strchr(variable, '=') - variable) + 1;
+
+	for (; *env; env++)
+		if (strncmp(*env, variable, length) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t add_env(struct buf *tail, const struct runner *runner, char **given)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(base_env); i++) {
+		bool again = overridden(given, base_env[i]);
+
+		for (size_t k = 0; k < runner->env.count && !again; k++) {
+			char *one[] = {NULL, NULL};
+
+			__builtin_memcpy(&one[0], &runner->env.items[k], sizeof(one[0]));
+			again = overridden(one, base_env[i]);
+		}
+		if (!again) {
+			add_text(tail, base_env[i]);
+			n++;
+		}
+	}
+	for (size_t k = 0; k < runner->env.count; k++)
+		if (!overridden(given, runner->env.items[k])) {
+			add_text(tail, runner->env.items[k]);
+			n++;
+		}
+	for (; *given; given++, n++)
+		add_text(tail, *given);
+	return n;
+}
+
+static void build_order(struct cell *cell, struct init_order *order, struct buf *tail)
+{
+	const struct cell_step *step = cell->run.step;
+	const struct runner *runner = cell->runner;
+	bool compile = cell->run.phase == PHASE_COMPILE;
+
+	order->verb = INIT_RUN;
+	order->has_code = step->fds[0] >= 0 && !cell->run.result.compiled;
+	order->has_stdin = step->fds[1] >= 0 && !compile;
+	add_text(tail, runner->source);
+	if (!step->bare)
+		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run);
+	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
+		add_text(tail, *arg);
+	order->n_env = add_env(tail, runner, step->env);
+}
+
+static int phase_output(struct cell *cell, int ret_write[2])
+{
+	struct cell_run *run = &cell->run;
+	struct err err = ERR_INIT;
+
+	if (run->phase == PHASE_COMPILE) {
+		/* Its output is the run's only if it fails; until then it is kept here. */
+		int out = memfd_create("compile", MFD_CLOEXEC), error = memfd_create("compile", MFD_CLOEXEC);
+
+		output_init(&run->output, cell->limits.output_bytes, out, error);
+	} else {
+		output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]), steal_fd(&run->step->fds[3]));
+	}
+	if (output_pipes(&run->output, ret_write, &err))
+		return -1;
+	loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready);
+	loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
+	return 0;
+}
+
+static void begin_phase(struct cell *cell, enum cell_phase phase)
+{
+	struct cell_run *run = &cell->run;
+	struct init_order order = {.verb = INIT_RUN};
+	int fds[4], ends[2] = {-1, -1};
+	size_t n = 0;
+
+	run->phase = phase;
+	if (phase_limits(cell, &order.limits)) {
+		run_failed(cell, "cgroup limits", errno);
+		return;
+	}
+	if (phase_output(cell, ends)) {
+		run_failed(cell, "pipes", errno);
+		return;
+	}
+	auto_close int out = ends[0];
+	auto_close int error = ends[1];
+	auto_buf struct buf tail;
+	buf_init(&tail, INIT_TAIL_MAX);
+	build_order(cell, &order, &tail);
+	if (order.has_code)
+		fds[n++] = run->step->fds[0];
+	if (order.has_stdin)
+		fds[n++] = run->step->fds[1];
+	fds[n++] = out;
+	fds[n++] = error;
+	cgroup_reset_peak(cell->group);
+	/* The socket is empty here: the last order was answered, or this is the first. */
+	int result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
+	explicit_bzero(tail.data, tail.length);
+	if (result == -ERR_LIMIT || result == -ERR_BUSY) {
+		run_failed(cell, "order to init", E2BIG);
+		return;
+	}
+	/* Any other failure: init is dead, and its pidfd will say so. */
+	run->sent = true;
+	if (cell->ready_us)
+		run_ready(cell);
+}
+
+void run_begin(struct cell *cell, struct cell_step *step)
+{
+	struct cell_run *run = &cell->run;
+
+	*run = (struct cell_run){.step = step, .cpu_check_us = INT64_MAX, .wall_deadline_us = INT64_MAX};
+	run->pipes[0] = run->pipes[1] = LOOP_WATCH_INIT;
+	output_init(&run->output, 0, -1, -1);
+	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
+	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
+	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);
+	cell->state = CELL_RUNNING;
+	begin_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);
+}
+
+/* --- a phase ends ------------------------------------------------------------------------------------------------------------------ */
+static void close_pipes(struct cell *cell)
+{
+	struct cell_run *run = &cell->run;
+
+	loop_remove(cell->cells->loop, &run->pipes[0]);
+	loop_remove(cell->cells->loop, &run->pipes[1]);
+	output_drain(&run->output);
+	if (run->output.over && run->stop == STOP_NONE)
+		run->stop = STOP_OUTPUT;
+}
+
+/* By difference to the end of the last phase, without what init itself used. The sum comes from the cgroup, which misses nobody; how it
+ * is split comes from what was reaped, because v1 splits by ticks of 10 ms. */
+static void account_cpu(struct cell *cell, struct jail_usage *usage, const struct cgroup_usage *now, const struct init_report *report)
+{
+	int64_t user = now->cpu_user_us - cell->base.cpu_user_us, system = now->cpu_system_us - cell->base.cpu_system_us;
+	int64_t sum = user + system;
+
+	if (report) {
+		sum = MAX(sum - (report->self_us - cell->init_cpu_us), report->user_us + report->system_us);
+		cell->init_cpu_us = report->self_us;
+		user = report->user_us;
+		system = report->system_us;
+	}
+	usage->cpu_user_us = user + system > 0 ? (int64_t)((double)sum * (double)MAX(user, 0) / (double)(MAX(user, 0) + MAX(system, 0))) : sum;
+	usage->cpu_system_us = sum - usage->cpu_user_us;
+}
+
+static void account(struct cell *cell, const struct init_report *report)
+{
+	struct cell_run *run = &cell->run;
+	struct jail_usage *usage = run->phase == PHASE_COMPILE ? &run->result.compile : &run->result.run;
+	struct cgroup_usage now = cell->base;
+
+	cgroup_read(cell->group, &now, NULL);
+	account_cpu(cell, usage, &now, report);
+	usage->memory_peak_bytes = now.memory_peak_bytes;
+	usage->pids_peak = MAX(now.pids_peak - 1, 0);
+	usage->wall_us = run->started_us ? clock_monotonic_us() - run->started_us : 0;
+	if (report) {
+		usage->wall_us = report->ended_us - report->started_us;
+		usage->switches_voluntary = report->switches_voluntary;
+		usage->switches_forced = report->switches_forced;
+	}
+	run->result.oom_killed = now.oom_kills > cell->base.oom_kills;
+	run->result.pids_limit_hit = now.pids_hits > cell->base.pids_hits;
+	cell->base = now;
+}
+
+static void deliver(struct cell *cell)
+{
+	struct cell_run *run = &cell->run;
+	struct jail_result result = run->result;
+	struct cell_events events = cell->events;
+	void *arg = cell->arg;
+
+	result.stdout_bytes = run->output.written[0];
+	result.stderr_bytes = run->output.written[1];
+	result.stdout_truncated = run->output.truncated[0];
+	result.stderr_truncated = run->output.truncated[1];
+	if (run->output.error && result.verdict != JAIL_XX)
+		verdict_sandbox(&result, "write the output", run->output.error);
+	output_clear(&run->output);
+	cell_step_free(run->step);
+	run->step = NULL;
+	if (cell->state == CELL_RUNNING)
+		cell->state = CELL_READY;
+	cell->has_files = true;
+	log_event(LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict", jail_verdict_text(result.verdict), "message",
+		  result.message, NULL);
+	if (events.done)
+		events.done(arg, &result); /* the cell may be gone after it */
+}
+
+/* The compile step's output is what the client sees when nothing was run. */
+static void show_compile_output(struct cell *cell)
+{
+	struct cell_run *run = &cell->run;
+	struct output kept = run->output;
+
+	output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]), steal_fd(&run->step->fds[3]));
+	output_copy(&kept, &run->output);
+	output_clear(&kept);
+}
+
+static void finish_phase(struct cell *cell, const struct init_report *report)
+{
+	struct cell_run *run = &cell->run;
+
+	close_pipes(cell);
+	account(cell, report);
+	verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
+	if (run->phase == PHASE_COMPILE) {
+		run->result.compiled = true;
+		if (run->result.verdict == JAIL_OK) {
+			/* What was built is not the program's to change. */
+			output_clear(&run->output);
+			if (data_freeze(cell->code_root))
+				run_failed(cell, "freeze /code", errno);
+			else
+				begin_phase(cell, PHASE_RUN);
+			return;
+		}
+		show_compile_output(cell);
+	}
+	deliver(cell);
+}
+
+void run_ended(struct cell *cell, const struct init_report *report)
+{
+	finish_phase(cell, report);
+}
+
+void run_lost(struct cell *cell)
+{
+	if (cell->broken_step[0])
+		run_failed(cell, cell->broken_step, cell->broken_errno);
+	else
+		finish_phase(cell, NULL);
+}
+
+void run_failed(struct cell *cell, const char *step, int error)
+{
+	struct cell_run *run = &cell->run;
+
+	close_pipes(cell);
+	if (run->phase == PHASE_COMPILE)
+		show_compile_output(cell);
+	verdict_sandbox(&run->result, step, error);
+	deliver(cell);
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------------------------------- */
+void run_stop(struct cell *cell, enum cell_stop why)
+{
+	if (cell->run.stop == STOP_NONE)
+		cell->run.stop = why;
+	cell->run.wall_deadline_us = cell->run.cpu_check_us = INT64_MAX;
+	cell_kill(cell);
+}
+
+static int64_t bytes_now(const struct cell *cell)
+{
+	return cell->run.phase == PHASE_RUN ? cell->run.output.written[0] + cell->run.output.written[1] : 0;
+}
+
+int64_t run_deadline(const struct cell *cell)
+{
+	const struct cell_run *run = &cell->run;
+	int64_t next = MIN(run->wall_deadline_us, run->cpu_check_us);
+
+	if (cell->state != CELL_RUNNING)
+		return INT64_MAX;
+	if (cell->events.output && bytes_now(cell) != run->told_bytes)
+		next = MIN(next, run->told_us + OUTPUT_EVENT_US);
+	return next;
+}
+
+void run_tick(struct cell *cell, int64_t now_us)
+{
+	struct cell_run *run = &cell->run;
+
+	if (cell->events.output && bytes_now(cell) != run->told_bytes && now_us >= run->told_us + OUTPUT_EVENT_US) {
+		run->told_us = now_us;
+		run->told_bytes = bytes_now(cell);
+		cell->events.output(cell->arg, run->output.written[0], run->output.written[1]);
+	}
+	if (now_us >= run->wall_deadline_us) {
+		run_stop(cell, STOP_WALL);
+	} else if (now_us >= run->cpu_check_us) {
+		int64_t used = cgroup_cpu_us(cell->group) - cell->base.cpu_user_us - cell->base.cpu_system_us;
+
+		if (used >= run->cpu_limit_us)
+			run_stop(cell, STOP_CPU);
+		else
+			count_cores(cell, now_us, used);
+	}
+}

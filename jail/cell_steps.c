@@ -1,0 +1,287 @@
+/*
+ * cell_steps.c - the queue of a jail: fill, run and collect in the order that they were asked for. See cell.h.
+ *
+ * Orders go to init as early as they can. Only fills and the first look at /data need a round trip: a run after a fill waits until
+ * init says that the files are in place, because what was there before the program is what changes are measured against.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "cell_internal.h"
+#include "wire_fd.h"
+
+void cell_step_free(struct cell_step *step)
+{
+	if (!step)
+		return;
+	for (size_t i = 0; i < step->n_fds; i++)
+		if (step->fds[i] >= 0)
+			close(step->fds[i]);
+	for (char **arg = step->argv; arg && *arg; arg++)
+		free(*arg);
+	for (char **variable = step->env; variable && *variable; variable++) {
+		explicit_bzero(*variable, strlen(*variable));
+		free(*variable);
+	}
+	free(step->argv);
+	free(step->env);
+	free(step->tail);
+	free(step);
+}
+
+int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds, size_t n_fds)
+{
+	auto_free char *packet = xmalloc(sizeof(*order) + tail_length);
+
+	__builtin_memcpy(packet, order, sizeof(*order));
+	if (tail_length)
+		__builtin_memcpy(packet + sizeof(*order), tail, tail_length);
+	int result = wire_fd_send(cell->control.fd, packet, sizeof(*order) + tail_length, fds, n_fds);
+	explicit_bzero(packet, sizeof(*order) + tail_length);
+	if (result)
+		return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -ERR_BUSY : -ERR_SYSTEM;
+	return 0;
+}
+
+void cell_forget_trees(struct cell *cell)
+{
+	data_clear(&cell->before);
+	data_clear(&cell->after);
+	free(cell->changes);
+	cell->changes = NULL;
+}
+
+static void pop(struct cell *cell)
+{
+	struct cell_step *step = cell->first;
+
+	cell->first = step->next;
+	if (!cell->first)
+		cell->last = &cell->first;
+	cell->n_steps--;
+	cell->n_fds -= step->n_fds;
+}
+
+/* A step for a jail that never came to life or whose init is gone. */
+static void fail_dead(struct cell *cell)
+{
+	struct err why = ERR_INIT;
+
+	if (cell->broken_step[0]) {
+		errno = cell->broken_errno;
+		err_errno(&why, "the sandbox failed at \"%s\"", cell->broken_step);
+	} else {
+		err_set(&why, ERR_LIMIT, "the jail has ended: it was stopped by a limit, or ran out of memory");
+	}
+	cell_fail(cell, &why);
+}
+
+static bool advance_fill(struct cell *cell)
+{
+	struct cell_step *step = cell->first;
+
+	if (cell->state == CELL_DEAD) {
+		/* Where a run follows, it tells; else nobody would. */
+		if (step->next) {
+			pop(cell);
+			cell_step_free(step);
+			return true;
+		}
+		fail_dead(cell);
+		return false;
+	}
+	if (cell->state != CELL_BUILDING && cell->state != CELL_READY)
+		return false;
+	int result = cell_order(cell, &step->order, step->tail, step->tail_length, step->fds, step->n_fds);
+	if (result == -ERR_BUSY)
+		loop_change(cell->cells->loop, &cell->control, EPOLLIN | EPOLLOUT);
+	if (result)
+		return false; /* else: init is dead, its pidfd will tell */
+	cell->fills++;
+	cell->has_files = true;
+	pop(cell);
+	cell_step_free(step);
+	return true;
+}
+
+static void refuse_run(struct cell *cell, struct cell_step *step)
+{
+	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1};
+	struct cell_events events = cell->events;
+	void *arg = cell->arg;
+
+	snprintf(result.runner, sizeof(result.runner), "%s", cell->runner->name);
+	if (step->cancelled)
+		snprintf(result.message, sizeof(result.message), "The run was cancelled before it began.");
+	else
+		verdict_sandbox(&result, cell->broken_step[0] ? cell->broken_step : "the jail has ended", cell->broken_errno);
+	cell_step_free(step);
+	if (events.done)
+		events.done(arg, &result);
+}
+
+static bool advance_run(struct cell *cell)
+{
+	struct cell_step *step = cell->first;
+
+	if (cell->state == CELL_DEAD || step->cancelled) {
+		pop(cell);
+		refuse_run(cell, step);
+		return true;
+	}
+	/* Without files there is nothing to look at: the order may wait in the socket until init is ready for it. */
+	if (cell->has_files ? cell->state != CELL_READY || cell->fills : cell->state != CELL_BUILDING && cell->state != CELL_READY)
+		return false;
+	cell_forget_trees(cell);
+	pop(cell);
+	if (cell->has_files && data_walk(cell->data_root, cell->limits.data_bytes, &cell->before, NULL)) {
+		snprintf(cell->broken_step, sizeof(cell->broken_step), "look at /data");
+		cell->broken_errno = errno;
+		refuse_run(cell, step);
+		return true;
+	}
+	run_begin(cell, step);
+	return true;
+}
+
+static bool advance_collect(struct cell *cell)
+{
+	struct cell_step *step = cell->first;
+	struct err why = ERR_INIT;
+
+	if (cell->state != CELL_DEAD && (cell->state != CELL_READY || cell->fills))
+		return false;
+	pop(cell);
+	cell_step_free(step);
+	data_clear(&cell->after);
+	free(cell->changes);
+	cell->changes = NULL;
+	if (data_walk(cell->data_root, cell->limits.data_bytes, &cell->after, &why)) {
+		cell_fail(cell, &why);
+		return false;
+	}
+	size_t count = data_compare(&cell->before, &cell->after, &cell->changes);
+	if (cell->state == CELL_READY)
+		cell->state = CELL_COLLECTING;
+	if (cell->events.collect)
+		cell->events.collect(cell->arg, cell->changes, count);
+	return false; /* goes on with cell_collected */
+}
+
+void cell_advance(struct cell *cell)
+{
+	bool more = true;
+
+	while (more && cell->first && !cell->dying) {
+		switch (cell->first->kind) {
+		case STEP_FILL:
+			more = advance_fill(cell);
+			break;
+		case STEP_RUN:
+			more = advance_run(cell);
+			break;
+		case STEP_COLLECT:
+			more = advance_collect(cell);
+			break;
+		}
+	}
+}
+
+static struct cell_step *step_new(int kind, size_t n_fds)
+{
+	struct cell_step *step = xcalloc(1, sizeof(*step));
+
+	step->kind = kind;
+	step->n_fds = n_fds;
+	for (size_t i = 0; i < INIT_FDS_MAX; i++)
+		step->fds[i] = -1;
+	return step;
+}
+
+static int push(struct cell *cell, struct cell_step *step, struct err *err)
+{
+	if (cell->n_steps == CELL_STEPS_MAX) {
+		cell_step_free(step);
+		return err_set(err, ERR_LIMIT, "more than %d steps wait in this jail", CELL_STEPS_MAX);
+	}
+	*cell->last = step;
+	cell->last = &step->next;
+	cell->n_steps++;
+	cell->n_fds += step->n_fds;
+	cell_advance(cell);
+	return 0;
+}
+
+int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err)
+{
+	const struct wire_file *meta = files->items;
+	struct cell_step *step = step_new(STEP_FILL, files->count);
+	struct buf tail;
+
+	buf_init(&tail, INIT_TAIL_MAX);
+	step->order.verb = INIT_FILL;
+	step->order.n_files = (uint32_t)files->count;
+	for (size_t i = 0; i < files->count; i++) {
+		step->order.files[i].mode = (uint32_t)meta[i].mode;
+		step->order.files[i].mtime_us = meta[i].mtime_us;
+		step->fds[i] = wire_take_fd(message, i);
+		buf_add(&tail, message->strings[i], strlen(message->strings[i]) + 1);
+	}
+	step->tail = buf_steal(&tail, &step->tail_length);
+	return push(cell, step, err);
+}
+
+static char **copy_strings(const char *const *strings, size_t n)
+{
+	char **copy = xcalloc(n + 1, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = xstrdup(strings[i]);
+	return copy;
+}
+
+int cell_run(struct cell *cell, struct cell_program *program, struct err *err)
+{
+	struct cell_step *step = step_new(STEP_RUN, 4);
+
+	step->fds[0] = steal_fd(&program->code_fd);
+	step->fds[1] = steal_fd(&program->stdin_fd);
+	step->fds[2] = steal_fd(&program->stdout_fd);
+	step->fds[3] = steal_fd(&program->stderr_fd);
+	step->env = copy_strings(program->env, program->n_env);
+	step->bare = program->command != NULL;
+	if (program->command) {
+		step->argv = xcalloc(program->command->count + 1, sizeof(*step->argv));
+		for (size_t i = 0; i < program->command->count; i++)
+			step->argv[i] = runner_expand(cell->runner, program->command->items[i]);
+	} else {
+		step->argv = copy_strings(program->args, program->n_args);
+	}
+	return push(cell, step, err);
+}
+
+int cell_collect(struct cell *cell, struct err *err)
+{
+	return push(cell, step_new(STEP_COLLECT, 0), err);
+}
+
+void cell_collected(struct cell *cell)
+{
+	if (cell->state == CELL_COLLECTING)
+		cell->state = CELL_READY;
+	cell_advance(cell);
+}
+
+void cell_cancel(struct cell *cell)
+{
+	if (cell->state == CELL_RUNNING) {
+		run_stop(cell, STOP_CANCEL);
+		return;
+	}
+	for (struct cell_step *step = cell->first; step; step = step->next)
+		step->cancelled = step->kind == STEP_RUN || step->cancelled;
+	cell_advance(cell);
+}

@@ -1,0 +1,360 @@
+/*
+ * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, claiming a directory for the instance, making and
+ * removing groups. See cgroup.h.
+ *
+ * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last process down)
+ * waits in `busy` and is tried again whenever the jailer is idle.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "cgroup_internal.h"
+
+#define MOUNTS_MAX (4 * 1024 * 1024)
+
+int cgroup_write(int dir, const char *file, const char *text)
+{
+	auto_close int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+int cgroup_write_number(int dir, const char *file, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return cgroup_write(dir, file, text);
+}
+
+int cgroup_text(int dir, const char *file, char ret[CGROUP_VALUE])
+{
+	auto_close int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, CGROUP_VALUE - 1);
+
+	if (n < 0)
+		return -1;
+	ret[n] = '\0';
+	return 0;
+}
+
+int64_t cgroup_number(int dir, const char *file)
+{
+	char text[CGROUP_VALUE];
+	uint64_t value;
+
+	if (cgroup_text(dir, file, text))
+		return -1;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 0, INT64_MAX, &value) ? -1 : (int64_t)value;
+}
+
+int64_t cgroup_keyed(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, length) == 0 && line[length] == ' ')
+			return strtoll(line + length + 1, NULL, 10);
+	}
+	return 0;
+}
+
+/* The field of a space-separated list of options, exactly. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *p = list; (p = strstr(p, word)); p += length)
+		if ((p == list || p[-1] == ',') && (p[length] == ',' || p[length] == '\0' || p[length] == '\n'))
+			return true;
+	return false;
+}
+
+int cgroup_find_mount(const char *controller, char *ret_mount, size_t size)
+{
+	auto_free char *text = NULL;
+	size_t length;
+	char *state;
+
+	if (read_file_at(AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX, &text, &length, NULL))
+		return -1;
+	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		char where[512], type[32], options[512];
+
+		if (sscanf(line, "%*s %511s %31s %511s", where, type, options) != 3)
+			continue;
+		if (controller[0] ? streq(type, "cgroup") && has_word(options, controller) : streq(type, "cgroup2")) {
+			snprintf(ret_mount, size, "%s", where);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+int cgroup_own_path(const char *controller, char *ret_path, size_t size)
+{
+	auto_free char *text = NULL;
+	size_t length;
+	char *state;
+
+	if (read_file_at(AT_FDCWD, "/proc/self/cgroup", MOUNTS_MAX, &text, &length, NULL))
+		return -1;
+	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*names++ = '\0';
+		*path++ = '\0';
+		if (controller[0] ? has_word(names, controller) : names[0] == '\0') {
+			snprintf(ret_path, size, "%s", path[0] == '/' ? path + 1 : path);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static void give_files(int dir, uid_t uid, gid_t gid)
+{
+	static const char *const files[] = {"cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (fchownat(dir, files[i], uid, gid, 0) && errno != ENOENT)
+			log_event(LOG_WARN, "cgroup file not given away", "file", files[i], NULL);
+}
+
+int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
+{
+	if (mkdirat(parent, name, 0755) && errno != EEXIST)
+		return -1;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && uid != geteuid()) {
+		if (fchown(fd, uid, gid)) {
+			close(fd);
+			return -1;
+		}
+		give_files(fd, uid, gid);
+	}
+	return fd;
+}
+
+/* Kills what is left in a dead instance's group (its jailer died with it, so there should be nothing) and removes the tree. */
+static void remove_tree(int parent, const char *name)
+{
+	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *list = dir < 0 ? NULL : fdopendir(dup(dir));
+
+	for (struct dirent *entry; list && (entry = readdir(list));)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+	if (list)
+		closedir(list);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void clear_abandoned(int parent, const struct identity *identity)
+{
+	DIR *list = fdopendir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		uint64_t instance;
+		auto_close int lock = -1;
+
+		if (entry->d_type != DT_DIR || parse_u64(entry->d_name, 0, INT32_MAX, &instance) ||
+		    !identity_abandoned(identity, (int)instance, &lock))
+			continue;
+		remove_tree(parent, entry->d_name);
+		log_event(LOG_INFO, "removed the cgroups of a dead instance", "instance", entry->d_name, NULL);
+	}
+	if (list)
+		closedir(list);
+}
+
+int cgroup_claim(int place, const struct config *config, const struct identity *identity, int *ret, struct err *err)
+{
+	char name[16];
+	auto_close int parent = cgroup_make_dir(place, config->jailer.cgroup, geteuid(), getegid());
+
+	if (parent < 0)
+		return err_errno(err, "making the cgroup %s", config->jailer.cgroup);
+	clear_abandoned(parent, identity);
+	snprintf(name, sizeof(name), "%d", identity->instance);
+	remove_tree(parent, name);
+	*ret = cgroup_make_dir(parent, name, identity->host_uid, identity->host_gid);
+	return *ret < 0 ? err_errno(err, "making the cgroup %s/%s", config->jailer.cgroup, name) : 0;
+}
+
+int cgroup_open(const struct config *config, const struct identity *identity, struct cgroup **ret, struct err *err)
+{
+	static const struct cgroup_kind *const kinds[] = {&cgroup_v2, &cgroup_v1};
+	struct err why[ARRAY_SIZE(kinds)] = {ERR_INIT, ERR_INIT};
+	struct cgroup *cgroup = xcalloc(1, sizeof(*cgroup));
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		cgroup->n_trees = 0;
+		if (!kinds[i]->open(cgroup, config, identity, &why[i])) {
+			cgroup->kind = kinds[i];
+			*ret = cgroup;
+			return 0;
+		}
+		while (cgroup->n_trees > 0)
+			close(cgroup->trees[--cgroup->n_trees]);
+	}
+	if (config->jailer.weaker_limits) {
+		*ret = cgroup;
+		return 0;
+	}
+	free(cgroup);
+	return err_set(err, ERR_UNAVAILABLE,
+		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, or delegate a cgroup to this "
+		       "user (systemd: Delegate=yes), or accept weaker limits with jailer.weaker_limits",
+		       why[0].text, why[1].text);
+}
+
+const char *cgroup_kind(const struct cgroup *cgroup)
+{
+	return cgroup->kind ? cgroup->kind->name : "none";
+}
+
+static void group_free(struct cgroup_group *group)
+{
+	for (size_t i = 0; i < group->cgroup->n_trees; i++)
+		if (group->dirs[i] >= 0)
+			close(group->dirs[i]);
+	free(group);
+}
+
+/* 0 removed, -1 still busy. */
+static int group_remove(struct cgroup_group *group)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < group->cgroup->n_trees; i++)
+		if (unlinkat(group->cgroup->trees[i], group->name, AT_REMOVEDIR) && errno != ENOENT)
+			result = -1;
+	return result;
+}
+
+static int group_new(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err)
+{
+	struct cgroup_group *group = xcalloc(1, sizeof(*group));
+
+	group->cgroup = cgroup;
+	snprintf(group->name, sizeof(group->name), "%u", cgroup->next_group++);
+	for (size_t i = 0; i < CGROUP_TREES; i++)
+		group->dirs[i] = -1;
+	for (size_t i = 0; i < cgroup->n_trees; i++) {
+		group->dirs[i] = cgroup_make_dir(cgroup->trees[i], group->name, geteuid(), getegid());
+		if (group->dirs[i] < 0) {
+			err_errno(err, "making a cgroup for the jail");
+			group_remove(group);
+			group_free(group);
+			return -ERR_SYSTEM;
+		}
+	}
+	*ret = group;
+	return 0;
+}
+
+int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err)
+{
+	if (!cgroup->ready)
+		return group_new(cgroup, ret, err);
+	*ret = cgroup->ready;
+	cgroup->ready = (*ret)->next;
+	cgroup->n_ready--;
+	return 0;
+}
+
+void cgroup_give(struct cgroup *cgroup, struct cgroup_group *group)
+{
+	group->next = cgroup->busy;
+	cgroup->busy = group;
+}
+
+bool cgroup_prepared(const struct cgroup *cgroup)
+{
+	return cgroup->n_ready >= CGROUP_READY && !cgroup->busy;
+}
+
+bool cgroup_prepare(struct cgroup *cgroup)
+{
+	for (struct cgroup_group **link = &cgroup->busy; *link;) {
+		struct cgroup_group *group = *link;
+
+		if (group_remove(group)) {
+			link = &group->next;
+			continue;
+		}
+		*link = group->next;
+		group_free(group);
+	}
+	while (cgroup->n_ready < CGROUP_READY) {
+		struct cgroup_group *group;
+
+		if (group_new(cgroup, &group, NULL))
+			return false;
+		group->next = cgroup->ready;
+		cgroup->ready = group;
+		cgroup->n_ready++;
+	}
+	return !cgroup->busy;
+}
+
+void cgroup_close(struct cgroup *cgroup)
+{
+	if (!cgroup)
+		return;
+	while (cgroup->ready) {
+		struct cgroup_group *group = cgroup->ready;
+
+		cgroup->ready = group->next;
+		cgroup_give(cgroup, group);
+	}
+	for (struct cgroup_group *group = cgroup->busy, *next; group; group = next) {
+		next = group->next;
+		group_remove(group);
+		group_free(group);
+	}
+	for (size_t i = 0; i < cgroup->n_trees; i++)
+		close(cgroup->trees[i]);
+	free(cgroup);
+}
+
+int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)
+{
+	return group->cgroup->kind ? group->cgroup->kind->limit(group, limits, err) : 0;
+}
+
+int cgroup_attach(struct cgroup_group *group, pid_t pid, struct err *err)
+{
+	for (size_t i = 0; i < group->cgroup->n_trees; i++)
+		if (cgroup_write_number(group->dirs[i], "cgroup.procs", pid))
+			return err_errno(err, "attaching the jail to its cgroup");
+	return 0;
+}
+
+void cgroup_reset_peak(struct cgroup_group *group)
+{
+	if (group->cgroup->kind)
+		group->cgroup->kind->reset_peak(group);
+}
+
+int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err)
+{
+	*ret = (struct cgroup_usage){.pids_peak = 0};
+	return group->cgroup->kind ? group->cgroup->kind->read(group, ret, err) : 0;
+}
+
+int64_t cgroup_cpu_us(struct cgroup_group *group)
+{
+	return group->cgroup->kind ? group->cgroup->kind->cpu_us(group) : -1;
+}

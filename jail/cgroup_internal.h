@@ -1,0 +1,59 @@
+/*
+ * cgroup_internal.h - what cgroup.c shares with the two kinds of hierarchy, cgroup_v1.c and cgroup_v2.c.
+ *
+ * A tree is one mounted hierarchy: v1 has one for each controller (or pair of them), v2 has one for all. A group has one directory in
+ * every tree, under the same name.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "cgroup.h"
+
+#define CGROUP_TREES 4
+#define CGROUP_VALUE 4096 /* the longest file that is read, cpu.stat and memory.stat included */
+
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT, CGROUP_CONTROLLERS };
+
+struct cgroup_kind {
+	const char *name;
+	/* Finds the mounts and makes the instance's directories: fills cgroup->trees, cgroup->of. */
+	int (*open)(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err);
+	int (*limit)(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err);
+	void (*reset_peak)(struct cgroup_group *group);
+	int (*read)(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
+	int64_t (*cpu_us)(struct cgroup_group *group);
+};
+extern const struct cgroup_kind cgroup_v1, cgroup_v2;
+
+struct cgroup_group {
+	struct cgroup *cgroup;
+	struct cgroup_group *next;
+	char name[16];
+	int dirs[CGROUP_TREES];
+};
+
+struct cgroup {
+	const struct cgroup_kind *kind; /* NULL: none */
+	int trees[CGROUP_TREES];        /* the instance's directory in each */
+	size_t n_trees;
+	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
+	unsigned next_group;
+	struct cgroup_group *ready, *busy;
+	size_t n_ready;
+};
+
+/* Small files of a directory. read: NUL-terminated text, 0 or -1 with errno; number: -1 where there is none. */
+int cgroup_write(int dir, const char *file, const char *text);
+int cgroup_write_number(int dir, const char *file, int64_t value);
+int cgroup_text(int dir, const char *file, char ret[CGROUP_VALUE]);
+int64_t cgroup_number(int dir, const char *file);
+/* "key value" lines: the value of a key, 0 where it is absent. */
+int64_t cgroup_keyed(const char *text, const char *key);
+/* Makes directory `name` in `parent` if it is not there, opens it, gives it and its files to the ids; -1 with errno. */
+int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid);
+/* Directory <place>/<name>/<instance> for the jailer, in a mounted hierarchy, after clearing what dead instances left there. */
+int cgroup_claim(int place, const struct config *config, const struct identity *identity, int *ret, struct err *err);
+/* Own path in the hierarchy that has the controller ("" = v2), and where a mount of it is; both from /proc/self. -1: none. */
+int cgroup_find_mount(const char *controller, char *ret_mount, size_t size);
+int cgroup_own_path(const char *controller, char *ret_path, size_t size);

@@ -1,0 +1,202 @@
+/* data.c - see data.h. */
+#include "data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "sys.h"
+
+struct walk {
+	int root;
+	int64_t bytes_left;
+	struct data_tree tree;
+	size_t room;
+};
+
+static int set(int fs, const char *key, int64_t value, const char *format)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format[0] == 'o' ? "%llo" : "%lld", (long long)value);
+	return fsconfig(fs, FSCONFIG_SET_STRING, key, text, 0);
+}
+
+int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_mount, int *ret_root, struct err *err)
+{
+	auto_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || set(fs, "size", bytes, "d") || set(fs, "nr_inodes", inodes, "d") || set(fs, "mode", 0755, "o") || set(fs, "uid", uid, "d") ||
+	    set(fs, "gid", gid, "d") || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return err_errno(err, "making a file system for the jail");
+	auto_close int mount = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	auto_close int root = mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return err_errno(err, "mounting a file system for the jail");
+	*ret_mount = steal_fd(&mount);
+	*ret_root = steal_fd(&root);
+	return 0;
+}
+
+int data_freeze(int root)
+{
+	auto_close int fs = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0))
+		return -1;
+	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
+}
+
+static const char *type_reason(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return NULL;
+	case S_IFLNK:
+		return "symbolic link";
+	case S_IFIFO:
+		return "named pipe";
+	case S_IFSOCK:
+		return "socket";
+	default:
+		return "device";
+	}
+}
+
+static void add_entry(struct walk *walk, const char *name, const struct stat *st, const char *unkept)
+{
+	if (walk->tree.count == walk->room) {
+		walk->room = walk->room ? walk->room * 2 : 64;
+		walk->tree.entries = xrealloc(walk->tree.entries, walk->room, sizeof(*walk->tree.entries));
+	}
+	if (!unkept)
+		unkept = type_reason(st->st_mode);
+	if (!unkept && st->st_size > walk->bytes_left)
+		unkept = "larger than the limit of /data";
+	if (!unkept)
+		walk->bytes_left -= st->st_size;
+	walk->tree.entries[walk->tree.count++] = (struct data_entry){
+		.name = xstrdup(name),
+		.inode = st->st_ino,
+		.size = st->st_size,
+		.mtime_us = st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000,
+		.changed_ns = st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.unkept = unkept,
+	};
+}
+
+/* `path` "" is the root. Depth bounds the recursion, and with it the descriptors. */
+static int walk_directory(struct walk *walk, const char *path, int depth)
+{
+	int fd = path[0] ? sys_open_beneath(walk->root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0)
+			 : openat(walk->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int result = list ? 0 : -1;
+
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		struct stat st;
+
+		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
+			continue;
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			result = -1;
+			break;
+		}
+		auto_free char *name = xasprintf("%s%s%s", path, path[0] ? "/" : "", entry->d_name);
+		if (strlen(name) > JAIL_NAME_MAX) {
+			/* Named by the directory that it is in: its own name would not fit a message. */
+			add_entry(walk, path, &st, "the path is too long");
+			continue;
+		}
+		if (!S_ISDIR(st.st_mode))
+			add_entry(walk, name, &st, NULL);
+		else if (depth == DATA_DEPTH_MAX)
+			add_entry(walk, name, &st, "too many directories below each other");
+		else
+			result = walk_directory(walk, name, depth + 1) ? -1 : result;
+	}
+	if (list)
+		closedir(list);
+	return result;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct data_entry *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *err)
+{
+	struct walk walk = {.root = root, .bytes_left = max_bytes};
+
+	if (walk_directory(&walk, "", 1)) {
+		int result = err_errno(err, "reading the files of /data");
+
+		data_clear(&walk.tree);
+		return result;
+	}
+	if (walk.tree.count)
+		qsort(walk.tree.entries, walk.tree.count, sizeof(*walk.tree.entries), by_name);
+	*ret = walk.tree;
+	return 0;
+}
+
+void data_clear(struct data_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		free(tree->entries[i].name);
+	free(tree->entries);
+	*tree = (struct data_tree){.entries = NULL};
+}
+
+/* The change time says it all, but the kernel's clock for it may tick only every 4 ms: hence the rest. */
+static bool same(const struct data_entry *a, const struct data_entry *b)
+{
+	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us && a->size == b->size && a->mode == b->mode;
+}
+
+size_t data_compare(const struct data_tree *before, const struct data_tree *after, struct data_change **ret)
+{
+	struct data_change *changes = xcalloc(before->count + after->count + 1, sizeof(*changes));
+	size_t b = 0, n = 0;
+
+	for (size_t a = 0; a < after->count || b < before->count;) {
+		const struct data_entry *new = a < after->count ? &after->entries[a] : NULL;
+		const struct data_entry *old = b < before->count ? &before->entries[b] : NULL;
+		int order = !old ? -1 : !new ? 1 : strcmp(new->name, old->name);
+
+		a += order <= 0;
+		b += order >= 0;
+		if (order > 0)
+			changes[n++] = (struct data_change){JAIL_FILE_DELETED, old};
+		else if (new->unkept)
+			changes[n++] = (struct data_change){JAIL_FILE_NOT_KEPT, new};
+		else if (order < 0)
+			changes[n++] = (struct data_change){JAIL_FILE_CREATED, new};
+		else if (!same(old, new))
+			changes[n++] = (struct data_change){JAIL_FILE_CHANGED, new};
+	}
+	*ret = changes;
+	return n;
+}
+
+int data_open(int root, const struct data_entry *entry)
+{
+	auto_close int fd = sys_open_beneath(root, entry->name, O_RDONLY | O_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	if (!S_ISREG(st.st_mode) || st.st_ino != entry->inode) {
+		errno = ESTALE;
+		return -1;
+	}
+	return steal_fd(&fd);
+}

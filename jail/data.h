@@ -1,0 +1,47 @@
+/*
+ * data.h - a jail's /data: a tmpfs of its own, made and read by the jailer through descriptors.
+ *
+ * No path of a guest is ever followed: everything is opened beneath the directory's descriptor without links of any kind and
+ * on the same file system. Reading happens when nothing of the guest is alive. Number and bytes are bounded by the tmpfs' own limits,
+ * depth and length of names here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../lib/err.h"
+#include "jail.h"
+
+#define DATA_DEPTH_MAX 64 /* directories below each other; what is deeper is not kept */
+
+/* A new tmpfs that belongs to the ids, not attached anywhere: *ret_mount for move_mount, *ret_root to read it by. */
+int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_mount, int *ret_root, struct err *err);
+/* From now on nothing in it can be changed, by nobody. */
+int data_freeze(int root);
+
+struct data_entry {
+	char *name;
+	uint64_t inode;
+	int64_t size, mtime_us, changed_ns;
+	uint32_t mode; /* type and permissions */
+	const char *unkept; /* why it cannot be kept, or NULL */
+};
+struct data_tree { /* all that is no directory, in the order of the names */
+	struct data_entry *entries;
+	size_t count;
+};
+/* `max_bytes`: files beyond it together are unkept (sparse ones; others do not fit the tmpfs). */
+int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *err);
+void data_clear(struct data_tree *tree);
+
+struct data_change {
+	enum jail_change_kind kind;
+	const struct data_entry *entry; /* of `after`, or for JAIL_FILE_DELETED of `before` */
+};
+/* What became of `before`, in the order of the names; *ret is the caller's (free) and points into the trees. */
+size_t data_compare(const struct data_tree *before, const struct data_tree *after, struct data_change **ret);
+/* Read-only descriptor of a regular file that the walk found; -1 with errno. */
+int data_open(int root, const struct data_entry *entry);

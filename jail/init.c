@@ -1,0 +1,301 @@
+/*
+ * init.c - the life of a jail's process 1: see init.h.
+ *
+ * It blocks in two places only: for the next order, and in waitpid while a payload runs. It is single-threaded and trusts its orders
+ * (they come from the jailer, which is the same program); it trusts nothing that a guest made: the source goes to a name below
+ * /code that is opened without following links.
+ *
+ * The payload is made with vfork: no copy of the page tables, and a failure to start comes back as a value in shared memory.
+ */
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "sys.h"
+#include "wire_fd.h"
+
+#define OPEN_FILES 1024
+#define STACK_BYTES (64 << 20)
+#define LOCKED_BYTES (64 << 10)
+#define SIGNALS 65
+#define OOM_FIRST "1000" /* the guest goes first when memory is out */
+
+struct order {
+	struct init_order head;
+	const char **strings; /* ended by NULL */
+	size_t n_strings;
+	int fds[INIT_FDS_MAX];
+	size_t n_fds;
+	char *buffer;
+};
+
+static void report(struct init_report *what)
+{
+	ssize_t n;
+
+	/* Blocking: if the jailer does not read, there is nothing better to do. */
+	do
+		n = send(INIT_CONTROL_FD, what, sizeof(*what), MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		_exit(1);
+}
+
+static void report_failure(const char *step, int error)
+{
+	struct init_report failed = {.kind = INIT_FAILED, .error = error};
+
+	snprintf(failed.step, sizeof(failed.step), "%s", step);
+	report(&failed);
+}
+
+/* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
+static void receive(struct order *order)
+{
+	ssize_t n = wire_fd_receive(INIT_CONTROL_FD, order->buffer, sizeof(order->head) + INIT_TAIL_MAX, 0, order->fds, INIT_FDS_MAX, &order->n_fds);
+
+	if (n < (ssize_t)sizeof(order->head))
+		_exit(0);
+	memcpy(&order->head, order->buffer, sizeof(order->head));
+	size_t count = 0;
+	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)
+		count++;
+	order->strings = xcalloc(count + 2, sizeof(*order->strings));
+	order->n_strings = 0;
+	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)
+		order->strings[order->n_strings++] = p;
+}
+
+static void forget(struct order *order)
+{
+	for (size_t i = 0; i < order->n_fds; i++)
+		close(order->fds[i]);
+	explicit_bzero(order->buffer, sizeof(order->head) + INIT_TAIL_MAX);
+	free(order->strings);
+}
+
+static void fill(const struct order *order)
+{
+	auto_close int root = open("/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct init_report answer = {.kind = INIT_FILLED};
+
+	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++) {
+		uint32_t mode = order->head.files[i].mode;
+
+		if (root >= 0 && init_put_file(root, order->strings[i], mode, order->head.files[i].mtime_us, order->fds[i]) == 0)
+			continue;
+		answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
+	}
+	report(&answer);
+}
+
+static int limit(int resource, rlim_t soft, rlim_t hard)
+{
+	struct rlimit current, wanted;
+
+	if (getrlimit(resource, &current))
+		return -1;
+	/* Never above what the host allows us. */
+	wanted.rlim_max = MIN(hard, current.rlim_max);
+	wanted.rlim_cur = MIN(soft, wanted.rlim_max);
+	return setrlimit(resource, &wanted);
+}
+
+static int apply_limits(const struct init_limits *limits)
+{
+	const struct {
+		int resource;
+		int64_t value;
+	} plain[] = {
+		{RLIMIT_CORE, 0},
+		{RLIMIT_NOFILE, OPEN_FILES},
+		{RLIMIT_MEMLOCK, LOCKED_BYTES},
+		{RLIMIT_FSIZE, limits->file_bytes},
+		{RLIMIT_RTPRIO, 0},
+		{RLIMIT_NICE, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (limit(plain[i].resource, (rlim_t)plain[i].value, (rlim_t)plain[i].value))
+			return -1;
+	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
+		return -1;
+	if (limits->memory_bytes && limit(RLIMIT_AS, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
+		return -1;
+	if (limits->pids && limit(RLIMIT_NPROC, (rlim_t)limits->pids, (rlim_t)limits->pids))
+		return -1;
+	/* The soft limit raises SIGXCPU, the hard one kills. */
+	if (limits->cpu_seconds && limit(RLIMIT_CPU, (rlim_t)limits->cpu_seconds, (rlim_t)limits->cpu_seconds + 1))
+		return -1;
+	return 0;
+}
+
+/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
+static const char *become_payload(const struct order *order, const int fds[3], const struct sock_fprog *filter)
+{
+	char **argv, **envp;
+	sigset_t none;
+
+	/* Strings of the order; exec wants them without const and does not write. */
+	memcpy(&argv, &(const char **){order->strings + 1}, sizeof(argv));
+	memcpy(&envp, &(const char **){order->strings + 1 + order->head.n_args + 1}, sizeof(envp));
+	sigemptyset(&none);
+	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
+		return "session";
+	if (dup2(fds[0], 0) < 0 || dup2(fds[1], 1) < 0 || dup2(fds[2], 2) < 0 || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
+		return "standard descriptors";
+	if (chdir("/data"))
+		return "working directory";
+	if (apply_limits(&order->head.limits))
+		return "resource limits";
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter))
+		return "seccomp filter";
+	execve(argv[0], argv, envp);
+	return "start the program";
+}
+
+/* Kills and reaps until the namespace is empty but for us. */
+static void clear_namespace(void)
+{
+	do
+		kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR);
+}
+
+static int write_source(struct order *order)
+{
+	if (!order->head.has_code)
+		return 0;
+	auto_close int root = open("/code", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
+}
+
+/* argv and envp stand in one array of strings: a NULL goes between them, and the array has one behind. */
+static void separate(struct order *order)
+{
+	size_t begin = 1 + order->head.n_args;
+
+	memmove(order->strings + begin + 1, order->strings + begin, order->head.n_env * sizeof(*order->strings));
+	order->strings[begin] = NULL;
+}
+
+static int64_t microseconds(struct timeval time)
+{
+	return time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static void run(struct order *order, const struct sock_fprog *filter)
+{
+	struct init_report ended = {.kind = INIT_ENDED};
+	struct rusage before, after, self;
+	const char *volatile failed = NULL; /* written by the vfork child, as is error */
+	volatile int error = 0;
+	int status = 0;
+	size_t next = order->head.has_code;
+	int fds[3] = {0, 0, 0}; /* 0 is /dev/null here */
+
+	if (write_source(order)) {
+		report_failure("write the source", errno);
+		return;
+	}
+	if (order->head.has_stdin)
+		fds[0] = order->fds[next++];
+	fds[1] = order->fds[next++];
+	fds[2] = order->fds[next];
+	separate(order);
+	getrusage(RUSAGE_CHILDREN, &before);
+	if (write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0) {
+		report_failure("OOM score", errno);
+		return;
+	}
+	ended.started_us = clock_monotonic_us();
+	pid_t pid = vfork();
+	if (pid == 0) {
+		failed = become_payload(order, fds, filter);
+		error = errno;
+		_exit(127);
+	}
+	if (pid < 0 || error) {
+		report_failure(pid < 0 ? "fork" : failed, pid < 0 ? errno : error);
+		clear_namespace();
+		return;
+	}
+	if (write(INIT_OOM_FD, "0", 1) < 0)
+		_exit(1);
+	/* Ours must go, else the pipes never end. */
+	for (size_t i = 0; i < order->n_fds; i++)
+		close(order->fds[i]);
+	order->n_fds = 0;
+	for (pid_t got = 0; got != pid;) {
+		got = waitpid(-1, &status, __WALL);
+		if (got < 0 && errno != EINTR)
+			_exit(1);
+	}
+	ended.ended_us = clock_monotonic_us();
+	clear_namespace();
+	getrusage(RUSAGE_CHILDREN, &after);
+	ended.status = status;
+	ended.user_us = microseconds(after.ru_utime) - microseconds(before.ru_utime);
+	ended.system_us = microseconds(after.ru_stime) - microseconds(before.ru_stime);
+	ended.switches_voluntary = after.ru_nvcsw - before.ru_nvcsw;
+	ended.switches_forced = after.ru_nivcsw - before.ru_nivcsw;
+	getrusage(RUSAGE_SELF, &self);
+	ended.self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
+	report(&ended);
+}
+
+/* What a guest could learn from /proc/1/cmdline, and dispositions that an exec would hand on. The kernel's own struct, because libc
+ * does not let its two signals be touched. */
+static void forget_jailer(const struct init_setup *setup)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} standard = {.handler = NULL};
+
+	for (int number = 1; number < SIGNALS; number++)
+		syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
+	explicit_bzero(setup->command_line, setup->command_line_size);
+	prctl(PR_SET_NAME, "init", 0, 0, 0);
+}
+
+_Noreturn void init_main(const struct init_setup *setup)
+{
+	struct init_report ready = {.kind = INIT_READY};
+	struct order order = {.buffer = NULL};
+
+	forget_jailer(setup);
+	const char *failed = init_setup_jail(setup);
+	if (failed) {
+		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
+
+		snprintf(broken.step, sizeof(broken.step), "%s", failed);
+		/* The descriptor may not have moved yet. */
+		if (send(setup->control, &broken, sizeof(broken), MSG_NOSIGNAL) < 0)
+			send(INIT_CONTROL_FD, &broken, sizeof(broken), MSG_NOSIGNAL);
+		_exit(1);
+	}
+	report(&ready);
+	order.buffer = xmalloc(sizeof(order.head) + INIT_TAIL_MAX);
+	for (;;) {
+		receive(&order);
+		if (order.head.verb == INIT_FILL)
+			fill(&order);
+		else if (order.head.verb == INIT_RUN)
+			run(&order, &setup->filter);
+		forget(&order);
+	}
+}

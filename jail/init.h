@@ -1,0 +1,85 @@
+/*
+ * init.h - process 1 of a jail: sets the jail up, fills /data, runs programs, and lets nothing survive them.
+ *
+ * The jailer clones it into all the namespaces; it is a copy of the jailer, never of a program on disk, and makes itself undumpable
+ * before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket pair; both ends are this
+ * program, so they are plain structs.
+ *
+ * A run: write the source to /code, vfork a payload, wait, and when the payload has ended kill every other process of the namespace
+ * and reap until none is left: only then the report goes out. What a limit ends is ended from outside by killing this process, with
+ * which the kernel takes the whole namespace down.
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../lib/err.h"
+#include "jail.h"
+
+#define INIT_ID 1000 /* the guest's uid and gid as it sees them */
+#define INIT_STEP_SIZE 32
+#define INIT_FDS_MAX JAIL_BATCH_FILES
+#define INIT_TAIL_MAX (JAIL_WIRE_MAX * 2) /* strings of one order: what came over the wire and what the runner adds */
+
+/* Everything that init needs to know when it is made; it has a copy. */
+struct init_setup {
+	int control;     /* its end of the socket pair */
+	int data_mount, code_mount; /* detached tmpfs mounts */
+	int64_t tmp_bytes;
+	bool keep_groups; /* the kernel forbids setgroups (single-id) */
+	struct sock_fprog filter;
+	char *command_line; /* the jailer's, to be wiped */
+	size_t command_line_size;
+};
+
+enum init_verb { INIT_GO = 1, INIT_FILL, INIT_RUN };
+struct init_limits {
+	int64_t file_bytes;
+	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
+};
+struct init_order {
+	enum init_verb verb;
+	/* INIT_FILL: strings are the names, descriptors the contents */
+	uint32_t n_files;
+	struct {
+		uint32_t mode;
+		int64_t mtime_us;
+	} files[JAIL_BATCH_FILES];
+	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env variables; descriptors
+	 * are [code] [stdin] stdout stderr */
+	uint32_t n_args, n_env;
+	bool has_code, has_stdin;
+	struct init_limits limits;
+};
+
+enum init_kind {
+	INIT_READY,
+	INIT_FILLED,     /* a batch is in place */
+	INIT_FILL_FAILED, /* file `index`, `error` */
+	INIT_ENDED,      /* the payload ended and nothing is left of it */
+	INIT_FAILED,     /* `step` failed with `error`: setting up, or starting the payload */
+};
+struct init_report {
+	enum init_kind kind;
+	int status; /* as of waitpid(2) */
+	int error;
+	char step[INIT_STEP_SIZE];
+	uint32_t index;
+	int64_t started_us, ended_us; /* monotonic */
+	int64_t switches_voluntary, switches_forced;
+	int64_t user_us, system_us; /* of the program's processes, as far as they were reaped */
+	int64_t self_us;            /* CPU time of init itself, since it was made */
+};
+
+/* The cloned child's life; does not return. */
+_Noreturn void init_main(const struct init_setup *setup);
+
+/* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
+int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
+/* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
+const char *init_setup_jail(const struct init_setup *setup);
+/* Descriptors of init that stay open. */
+enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD };

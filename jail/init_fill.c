@@ -1,0 +1,57 @@
+/* init_fill.c - puts a file below /data. Done by init, so that the pages are charged to the jail; see init.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "init.h"
+#include "sys.h"
+
+/* Directory of `name` below root, made where it is missing; -1 with errno. */
+static int open_parent(int root, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+
+	if (!slash)
+		return fcntl(root, F_DUPFD_CLOEXEC, 0);
+	int fd = sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	auto_close int parent = open_parent(root, path);
+	const char *last = strrchr(path, '/');
+	last = last ? last + 1 : path;
+	if (parent < 0 || (mkdirat(parent, last, 0755) && errno != EEXIST))
+		return -1;
+	return sys_open_beneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int copy(int to, int from)
+{
+	off_t offset = 0;
+	ssize_t n;
+
+	/* With an offset of its own, the descriptor's position (shared with others who read the same blob) stays alone. */
+	do
+		n = sendfile(to, from, &offset, 1 << 30);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -1 : 0;
+}
+
+int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd)
+{
+	auto_close int parent = open_parent(root, name);
+	const char *slash = strrchr(name, '/');
+	const char *last = slash ? slash + 1 : name;
+	int64_t seconds = mtime_us / 1000000 - (mtime_us % 1000000 < 0);
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
+
+	if (parent < 0 || (unlinkat(parent, last, 0) && errno != ENOENT))
+		return -1;
+	auto_close int to = sys_open_beneath(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (to < 0 || copy(to, from_fd))
+		return -1;
+	return fchmod(to, mode) || futimens(to, times) ? -1 : 0;
+}

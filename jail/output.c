@@ -1,0 +1,114 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+
+#define CHUNK 65536
+#define CHUNKS_A_TURN 8 /* then others have their turn */
+
+void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd)
+{
+	*output = (struct output){.pipe = {-1, -1}, .sink = {stdout_fd, stderr_fd}, .limit = limit};
+}
+
+int output_pipes(struct output *output, int ret_write[2], struct err *err)
+{
+	for (int i = 0; i < 2; i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC)) {
+			int result = err_errno(err, "making a pipe for the program's output");
+
+			while (i-- > 0)
+				close(ret_write[i]);
+			return result;
+		}
+		fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		output->pipe[i] = ends[0];
+		ret_write[i] = ends[1];
+	}
+	return 0;
+}
+
+static void keep(struct output *output, int stream, const char *data, int64_t n)
+{
+	int64_t room = output->limit - output->written[0] - output->written[1];
+	int64_t kept = MIN(n, room);
+
+	if (kept > 0 && output->sink[stream] >= 0 && write_all(output->sink[stream], data, (size_t)kept)) {
+		output->error = errno;
+		return;
+	}
+	output->written[stream] += kept;
+	if (kept < n) {
+		output->over = true;
+		output->truncated[stream] = true;
+	}
+}
+
+/* 1: read something, 0: nothing there now, -1: ended. */
+static int pump_chunk(struct output *output, int stream)
+{
+	static char chunk[CHUNK];
+	ssize_t n = read(output->pipe[stream], chunk, sizeof(chunk));
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (n == 0)
+		return -1;
+	if (!output->error)
+		keep(output, stream, chunk, n);
+	return 1;
+}
+
+bool output_pump(struct output *output, int stream)
+{
+	int got = 1;
+
+	for (int i = 0; i < CHUNKS_A_TURN && got > 0 && !output->over; i++)
+		got = pump_chunk(output, stream);
+	return got >= 0;
+}
+
+void output_drain(struct output *output)
+{
+	for (int stream = 0; stream < 2; stream++) {
+		while (output->pipe[stream] >= 0 && pump_chunk(output, stream) > 0)
+			;
+		if (output->pipe[stream] >= 0)
+			close(steal_fd(&output->pipe[stream]));
+	}
+}
+
+int output_copy(const struct output *from, struct output *to)
+{
+	static char chunk[CHUNK];
+
+	for (int stream = 0; stream < 2; stream++) {
+		off_t offset = 0;
+		ssize_t n;
+
+		while (from->sink[stream] >= 0 && (n = pread(from->sink[stream], chunk, sizeof(chunk), offset)) > 0) {
+			keep(to, stream, chunk, n);
+			offset += n;
+		}
+		to->truncated[stream] = to->truncated[stream] || from->truncated[stream];
+	}
+	to->over = to->over || from->over;
+	return to->error ? -1 : 0;
+}
+
+void output_clear(struct output *output)
+{
+	for (int i = 0; i < 2; i++) {
+		if (output->pipe[i] >= 0)
+			close(output->pipe[i]);
+		if (output->sink[i] >= 0)
+			close(output->sink[i]);
+	}
+	output_init(output, 0, -1, -1);
+}

@@ -1,0 +1,151 @@
+/* probe.c - see probe.h. */
+#include "probe.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/utf8.h"
+#include "../lib/util.h"
+#include "limits.h"
+
+#define OUTPUT_MAX (256 * 1024)
+#define LIBRARIES_MAX 512
+#define WALL_US 20000000
+
+void probe_init(struct probe *probe, struct cells *cells, struct runners *runners, const struct config *config)
+{
+	*probe = (struct probe){.cells = cells, .runners = runners, .config = config, .output = -1};
+}
+
+/* First number in the text, "v22.1.0" -> 22; -1 if there is none. */
+static int64_t first_number(const char *text)
+{
+	text += strcspn(text, "0123456789");
+	return *text ? strtoll(text, NULL, 10) : -1;
+}
+
+static void take_version(struct runner *runner, char *text)
+{
+	auto_buf struct buf safe;
+
+	text[strcspn(text, "\r\n")] = '\0';
+	buf_init(&safe, sizeof(runner->fingerprint) - 1);
+	utf8_printable(&safe, text, MIN(strlen(text), sizeof(runner->fingerprint) / 4 - 1));
+	snprintf(runner->fingerprint, sizeof(runner->fingerprint), "%s", safe.data);
+	if (runner->version_least && first_number(runner->fingerprint) < runner->version_least) {
+		log_event(LOG_WARN, "runner too old", "runner", runner->name, "version", runner->fingerprint, NULL);
+		runner->interpreter = NULL;
+	}
+}
+
+static void take_libraries(struct runner *runner, char *text)
+{
+	struct json_object *array = json_object_new_array();
+	size_t n = 0;
+	char *state;
+
+	for (char *line = strtok_r(text, "\n", &state); line && n < LIBRARIES_MAX; line = strtok_r(NULL, "\n", &state)) {
+		char *blank = strchr(line, ' ');
+
+		if (!blank || !utf8_valid(line, strlen(line)))
+			continue;
+		*blank++ = '\0';
+		struct json_object *library = json_object_new_object();
+		json_add_string(library, "name", line);
+		json_add_string(library, "version", blank);
+		json_object_array_add(array, library);
+		n++;
+	}
+	json_put_pointer(&runner->found_libraries);
+	runner->found_libraries = array;
+}
+
+static void next_command(struct probe *probe)
+{
+	if (probe->libraries)
+		probe->next++;
+	probe->libraries = !probe->libraries;
+	if (probe->output >= 0)
+		close(steal_fd(&probe->output));
+	if (probe->cell)
+		cell_destroy(steal(&probe->cell));
+}
+
+static void on_done(void *arg, const struct jail_result *result)
+{
+	struct probe *probe = arg;
+	struct runner *runner = &probe->runners->items[probe->next];
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (result->verdict != JAIL_OK) {
+		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message, NULL);
+		if (result->verdict != JAIL_XX && !probe->libraries)
+			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
+	} else if (lseek(probe->output, 0, SEEK_SET) == 0 && !read_fd(probe->output, OUTPUT_MAX, &text, &length, NULL)) {
+		if (probe->libraries)
+			take_libraries(runner, text);
+		else
+			take_version(runner, text);
+	}
+	next_command(probe);
+}
+
+static void on_failed(void *arg, const struct err *why)
+{
+	struct probe *probe = arg;
+
+	log_event(LOG_WARN, "runner cannot be probed", "runner", probe->runners->items[probe->next].name, "why", why->text, NULL);
+	next_command(probe);
+}
+
+static int begin(struct probe *probe, struct runner *runner, const struct bind_strings *command, struct err *err)
+{
+	static const struct cell_events events = {.done = on_done, .failed = on_failed};
+	struct jail_limits asked = {.output_bytes = OUTPUT_MAX, .wall_us = WALL_US, .cpu_percent = -1}, limits;
+	int result;
+
+	asked.wall_us = MIN(asked.wall_us, probe->config->limits.wall_seconds_max * 1000000);
+	result = limits_resolve(&probe->config->limits, &asked, &limits, err);
+	if (!result)
+		result = cell_open(probe->cells, runner, &limits, "probe", &events, probe, &probe->cell, err);
+	if (result)
+		return result;
+	probe->output = memfd_create("probe", MFD_CLOEXEC);
+	struct cell_program program = {
+		.command = command,
+		.code_fd = -1,
+		.stdin_fd = -1,
+		.stdout_fd = fcntl(probe->output, F_DUPFD_CLOEXEC, 3),
+		.stderr_fd = -1,
+	};
+	return cell_run(probe->cell, &program, err);
+}
+
+void probe_tick(struct probe *probe)
+{
+	struct err err = ERR_INIT;
+
+	while (!probe->cell && !probe->done) {
+		if (probe->next == probe->runners->count) {
+			probe->done = true;
+			return;
+		}
+		struct runner *runner = &probe->runners->items[probe->next];
+		const struct bind_strings *command = probe->libraries ? &runner->libraries : &runner->version;
+		if (!runner->interpreter || !command->count)
+			next_command(probe);
+		else if (begin(probe, runner, command, &err))
+			on_failed(probe, &err);
+	}
+}
+
+void probe_clear(struct probe *probe)
+{
+	if (probe->cell)
+		cell_destroy(steal(&probe->cell));
+	if (probe->output >= 0)
+		close(steal_fd(&probe->output));
+}

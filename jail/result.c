@@ -1,0 +1,138 @@
+/* result.c - the result of a run: verdicts as text, and the whole as JSON by one table for both directions. */
+#include "../lib/bind.h"
+#include "../lib/util.h"
+#include "wire.h"
+
+static const char *const verdict_texts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
+
+const char *jail_verdict_text(enum jail_verdict verdict)
+{
+	return verdict < JAIL_VERDICTS ? verdict_texts[verdict] : "XX";
+}
+
+int jail_verdict_parse(const char *text, enum jail_verdict *ret)
+{
+	for (int i = 0; i < JAIL_VERDICTS; i++)
+		if (streq(verdict_texts[i], text)) {
+			*ret = (enum jail_verdict)i;
+			return 0;
+		}
+	return -1;
+}
+
+void jail_result_clear(struct jail_result *result)
+{
+	json_put_pointer(&result->denied);
+	*result = (struct jail_result){.verdict = JAIL_XX};
+}
+
+/* As the table wants it: text as pointers, numbers as int64_t. */
+struct flat_result {
+	const char *verdict, *message, *limit, *step, *runner, *fingerprint;
+	int64_t step_errno, exit_code, signal;
+	bool compiled, oom_killed, pids_limit_hit, stdout_truncated, stderr_truncated, warm;
+	int64_t stdout_bytes, stderr_bytes, setup_us;
+	struct jail_usage compile, run;
+	struct json_object *denied;
+};
+
+#define USAGE(field) {.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX}
+static const struct bind usage_table[] = {
+	USAGE(wall_us),           USAGE(cpu_user_us),        USAGE(cpu_system_us), USAGE(memory_peak_bytes), USAGE(pids_peak),
+	USAGE(switches_voluntary), USAGE(switches_forced),   {0},
+};
+
+#define FLAT(field, kind, least, most) {.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most}
+static const struct bind result_table[] = {
+	{.name = "verdict",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct flat_result, verdict),
+	 .flags = BIND_REQUIRED,
+	 .choices = verdict_texts},
+	FLAT(message, BIND_STRING, 0, JAIL_MESSAGE_TEXT - 1),
+	FLAT(limit, BIND_STRING, 0, 15),
+	FLAT(step, BIND_STRING, 0, 31),
+	FLAT(step_errno, BIND_INT, 0, 4095),
+	FLAT(compiled, BIND_BOOL, 0, 0),
+	FLAT(exit_code, BIND_INT, -1, 255),
+	FLAT(signal, BIND_INT, 0, 64),
+	FLAT(oom_killed, BIND_BOOL, 0, 0),
+	FLAT(pids_limit_hit, BIND_BOOL, 0, 0),
+	FLAT(stdout_bytes, BIND_INT, 0, INT64_MAX),
+	FLAT(stderr_bytes, BIND_INT, 0, INT64_MAX),
+	FLAT(stdout_truncated, BIND_BOOL, 0, 0),
+	FLAT(stderr_truncated, BIND_BOOL, 0, 0),
+	{.name = "compile", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, compile), .table = usage_table},
+	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = usage_table},
+	FLAT(setup_us, BIND_INT, 0, INT64_MAX),
+	FLAT(warm, BIND_BOOL, 0, 0),
+	FLAT(runner, BIND_STRING, 0, 31),
+	FLAT(fingerprint, BIND_STRING, 0, 255),
+	FLAT(denied, BIND_ANY, 0, 0),
+	{0},
+};
+
+struct json_object *jail_result_print(const struct jail_result *result)
+{
+	struct flat_result flat = {
+		.verdict = jail_verdict_text(result->verdict),
+		.message = result->message,
+		.limit = result->limit,
+		.step = result->step,
+		.runner = result->runner,
+		.fingerprint = result->fingerprint,
+		.step_errno = result->step_errno,
+		.exit_code = result->exit_code,
+		.signal = result->signal,
+		.compiled = result->compiled,
+		.oom_killed = result->oom_killed,
+		.pids_limit_hit = result->pids_limit_hit,
+		.stdout_truncated = result->stdout_truncated,
+		.stderr_truncated = result->stderr_truncated,
+		.warm = result->warm,
+		.stdout_bytes = result->stdout_bytes,
+		.stderr_bytes = result->stderr_bytes,
+		.setup_us = result->setup_us,
+		.compile = result->compile,
+		.run = result->run,
+		.denied = result->denied,
+	};
+
+	return bind_print(result_table, &flat);
+}
+
+#define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")
+
+int jail_result_parse(struct json_object *object, struct jail_result *ret, struct err *err)
+{
+	struct flat_result flat = {.exit_code = -1};
+	int result = bind_parse(result_table, object, &flat, err);
+
+	if (result)
+		return result;
+	*ret = (struct jail_result){
+		.step_errno = (int)flat.step_errno,
+		.exit_code = (int)flat.exit_code,
+		.signal = (int)flat.signal,
+		.compiled = flat.compiled,
+		.oom_killed = flat.oom_killed,
+		.pids_limit_hit = flat.pids_limit_hit,
+		.stdout_truncated = flat.stdout_truncated,
+		.stderr_truncated = flat.stderr_truncated,
+		.warm = flat.warm,
+		.stdout_bytes = flat.stdout_bytes,
+		.stderr_bytes = flat.stderr_bytes,
+		.setup_us = flat.setup_us,
+		.compile = flat.compile,
+		.run = flat.run,
+	};
+	jail_verdict_parse(flat.verdict, &ret->verdict);
+	COPY_TEXT(ret->message, flat.message);
+	COPY_TEXT(ret->limit, flat.limit);
+	COPY_TEXT(ret->step, flat.step);
+	COPY_TEXT(ret->runner, flat.runner);
+	COPY_TEXT(ret->fingerprint, flat.fingerprint);
+	if (json_object_is_type(flat.denied, json_type_array))
+		ret->denied = json_object_get(flat.denied);
+	return 0;
+}

@@ -1,0 +1,195 @@
+/* runner.c - see runner.h. */
+#include "runner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "template.h"
+
+#define INTERPRETER "{interpreter}"
+#define LIST(field, least) \
+	{.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field), .flags = (least) ? BIND_REQUIRED : 0, .min = least, .max = 64}
+#define TEXT(field, longest) \
+	{.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, .min = 1, .max = longest}
+
+static const struct bind table[] = {
+	TEXT(name, 31),
+	TEXT(source, 64),
+	TEXT(install, 256),
+	LIST(aliases, 0),
+	LIST(extensions, 0),
+	LIST(interpreters, 1),
+	LIST(compile, 0),
+	LIST(run, 1),
+	LIST(version, 0),
+	LIST(libraries, 0),
+	LIST(env, 0),
+	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
+	{0},
+};
+
+/* Is the path, as a jail sees it, an executable file on this host? */
+static bool present(const char *path, const char *modules_dir)
+{
+	auto_free char *moved = NULL;
+	struct stat st;
+
+	if (str_starts(path, TEMPLATE_MODULES "/")) {
+		if (!modules_dir[0])
+			return false;
+		moved = xasprintf("%s%s", modules_dir, path + strlen(TEMPLATE_MODULES));
+		path = moved;
+	}
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IXOTH);
+}
+
+static int check(struct runner *runner, const char *modules_dir, struct err *err)
+{
+	if (strchr(runner->source, '/') || runner->source[0] == '.')
+		return err_member(err, "source", "must be a plain file name");
+	for (size_t i = 0; i < runner->env.count; i++)
+		if (!strchr(runner->env.items[i], '='))
+			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
+	for (size_t i = 0; i < runner->interpreters.count; i++) {
+		if (runner->interpreters.items[i][0] != '/')
+			return err_member(err, "interpreters", "must be absolute paths, not %s", runner->interpreters.items[i]);
+		if (!runner->interpreter && present(runner->interpreters.items[i], modules_dir))
+			runner->interpreter = runner->interpreters.items[i];
+	}
+	return 0;
+}
+
+static int load_file(int directory, const char *name, const char *modules_dir, struct runner *ret, struct err *err)
+{
+	auto_free char *text = NULL;
+	struct runner runner = {.name = NULL};
+	size_t length;
+	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+
+	if (!result)
+		result = json_parse_commented(text, length, &runner.document, err);
+	if (!result)
+		result = bind_parse(table, runner.document, &runner, err);
+	if (!result)
+		result = check(&runner, modules_dir, err);
+	if (result) {
+		bind_clear(table, &runner);
+		json_put_pointer(&runner.document);
+		return err_wrap(err, "runner file %s", name);
+	}
+	*ret = runner;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct runner *)a)->name, ((const struct runner *)b)->name);
+}
+
+static int check_names(const struct runners *runners, struct err *err)
+{
+	for (size_t i = 0; i < runners->count; i++) {
+		const struct runner *runner = &runners->items[i];
+
+		if (runners_find(runners, runner->name) != runner)
+			return err_set(err, ERR_INVALID, "two runners are called %s", runner->name);
+		for (size_t k = 0; k < runner->aliases.count; k++)
+			if (runners_find(runners, runner->aliases.items[k]) != runner)
+				return err_set(err, ERR_INVALID, "two runners are called %s", runner->aliases.items[k]);
+	}
+	return 0;
+}
+
+int runners_load(const char *directory, const char *modules_dir, struct runners *ret, struct err *err)
+{
+	struct runners runners = {.items = xcalloc(RUNNERS_MAX, sizeof(*runners.items))};
+	DIR *list = opendir(directory);
+	int result = list ? 0 : err_errno(err, "opening the runners' directory %s", directory);
+
+	for (struct dirent *entry; !result && (entry = readdir(list));) {
+		size_t length = strlen(entry->d_name);
+
+		if (length < 6 || entry->d_name[0] == '.' || !streq(entry->d_name + length - 5, ".json"))
+			continue;
+		if (runners.count == RUNNERS_MAX)
+			result = err_set(err, ERR_LIMIT, "more than %d runner files in %s", RUNNERS_MAX, directory);
+		else if (!(result = load_file(dirfd(list), entry->d_name, modules_dir, &runners.items[runners.count], err)))
+			runners.count++;
+	}
+	if (list)
+		closedir(list);
+	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
+	if (!result)
+		result = check_names(&runners, err);
+	if (result)
+		runners_clear(&runners);
+	else
+		*ret = runners;
+	return result;
+}
+
+void runners_clear(struct runners *runners)
+{
+	for (size_t i = 0; i < runners->count; i++) {
+		bind_clear(table, &runners->items[i]);
+		json_put_pointer(&runners->items[i].document);
+		json_put_pointer(&runners->items[i].found_libraries);
+	}
+	free(runners->items);
+	*runners = (struct runners){.items = NULL};
+}
+
+struct runner *runners_find(const struct runners *runners, const char *name)
+{
+	for (size_t i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->items[i];
+
+		if (streq(runner->name, name))
+			return runner;
+		for (size_t k = 0; k < runner->aliases.count; k++)
+			if (streq(runner->aliases.items[k], name))
+				return runner;
+	}
+	return NULL;
+}
+
+char *runner_expand(const struct runner *runner, const char *text)
+{
+	if (streq(text, INTERPRETER))
+		return xstrdup(runner->interpreter ? runner->interpreter : "");
+	return xstrdup(text);
+}
+
+static struct json_object *print_strings(const struct bind_strings *strings)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < strings->count; i++)
+		json_object_array_add(array, json_object_new_string(strings->items[i]));
+	return array;
+}
+
+struct json_object *runners_print(const struct runners *runners)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < runners->count; i++) {
+		const struct runner *runner = &runners->items[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_string(object, "name", runner->name);
+		json_add(object, "aliases", print_strings(&runner->aliases));
+		json_add(object, "extensions", print_strings(&runner->extensions));
+		json_add_bool(object, "available", runner->interpreter != NULL);
+		json_add_string(object, "install", runner->install);
+		json_add_string(object, "version", runner->fingerprint);
+		json_add(object, "libraries", runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
+		json_add_bool(object, "compiled", runner->compile.count > 0);
+		json_object_array_add(array, object);
+	}
+	return array;
+}

@@ -1,0 +1,15 @@
+/*
+ * seccomp.h - the list of system calls that a guest may make, as a BPF program made once at start.
+ *
+ * Default: EPERM. Calls that are newer than the list answer ENOSYS, so that libraries fall back to what they did before. Not in it:
+ * namespaces, mounts, keys, io_uring, bpf, perf, userfaultfd, ptrace, other processes' memory, clocks, modules, and every socket family but
+ * UNIX, INET and INET6.
+ */
+#pragma once
+
+#include <linux/filter.h>
+
+#include "../lib/err.h"
+
+/* The program; allocated once, the caller's. */
+int seccomp_build(struct sock_fprog *ret, struct err *err);

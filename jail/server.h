@@ -1,0 +1,33 @@
+/*
+ * server.h - the jailer's clients: connections, verbs, answers, back-pressure.
+ *
+ * A client that sends rubbish loses its connection, one that does not read its answers is not read from either, one that goes takes its
+ * jails with it. Nothing that a client does reaches another client's jails: they are found by connection and number.
+ */
+#pragma once
+
+#include "cell.h"
+#include "probe.h"
+
+#define SERVER_CLIENTS_MAX 256
+#define SERVER_QUEUE_MAX 64   /* unread answers; beyond them the client is not read from */
+#define SERVER_HELD_FDS 1024  /* descriptors of one client that wait in its jails' queues; beyond them the same */
+
+struct server_client;
+struct server {
+	struct cells *cells;
+	struct runners *runners;
+	const struct config *config;
+	const struct identity *identity;
+	struct server_client *clients;
+	size_t n_clients;
+	struct probe *probe; /* NULL: runners are answered as they are */
+	bool gone; /* private mode: the one client is gone */
+	bool private;
+};
+
+/* Takes the connection over. */
+void server_add(struct server *server, int fd);
+/* Sends what waits, drops who is gone; between events. */
+void server_tick(struct server *server);
+void server_clear(struct server *server);

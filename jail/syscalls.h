@@ -1,0 +1,9 @@
+/* syscalls.h - names of system calls for seccomp.c: what a guest may call, and what does not exist for it. */
+#pragma once
+
+extern const char *const syscalls_allowed[]; /* without looking at arguments; ended by NULL */
+extern const char *const syscalls_absent[];  /* ENOSYS: newer than the programs need, or never to be tried again */
+
+/* Calls beyond those that libseccomp 2.5.4 has names for; they get ENOSYS by number. */
+#define SYSCALLS_FIRST_UNKNOWN 456
+#define SYSCALLS_LAST_UNKNOWN 511

@@ -1,0 +1,217 @@
+/*
+ * template.c - see template.h. The mount plan is data: what is bound, copied, linked and made; the code only walks the lists.
+ *
+ * Built on /sys, because nothing that is bound lies below it and it is there on every host. /etc is copied (a hundred small
+ * files) instead of bound: each mount costs every jail, and the host's /etc has too much that is nobody's business.
+ */
+#include "template.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/util.h"
+#include "sys.h"
+
+#define BASE "/sys"
+#define ROOT BASE TEMPLATE_PATH
+#define COPY_DEPTH 4
+#define COPY_FILE_MAX (4 << 20)
+#define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+static const char *const directories[] = {"usr", "etc", "dev", "dev/shm", "proc", "tmp", "data", "code", "var", "run", "home", "opt",
+					  "opt/sallyport", "opt/sallyport/modules", NULL};
+static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
+/* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
+static const char *const system_directories[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL};
+static const struct {
+	const char *name, *target;
+} links[] = {
+	{"dev/fd", "/proc/self/fd"},         {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"},
+	{"dev/stderr", "/proc/self/fd/2"},   {"var/tmp", "/tmp"},              {"etc/mtab", "/proc/self/mounts"},
+	{"node_modules", TEMPLATE_MODULES "/node_modules"}, /* where Node and bun look, from /code and /data */
+};
+static const struct {
+	const char *name, *text;
+} made_files[] = {
+	{"etc/passwd", "root:x:0:0:root:/root:/usr/sbin/nologin\nuser:x:1000:1000:user:/tmp:/bin/bash\n"
+		       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+	{"etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
+	{"etc/hosts", "127.0.0.1 localhost jail\n::1 localhost ip6-localhost ip6-loopback\n"},
+	{"etc/hostname", "jail\n"},
+	{"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"},
+};
+/* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that says whose host
+ * this is. */
+static const char *const copied[] = {"alternatives", "ca-certificates.conf", "debian_version", "fonts", "host.conf", "ld.so.cache",
+				     "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "matplotlibrc", "mime.types", "os-release", "perl",
+				     "protocols", "python3", "python3.11", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
+				     NULL};
+
+static int failed(struct err *err, const char *what, const char *name)
+{
+	return err_errno(err, "preparing the jails' root: %s %s", what, name);
+}
+
+static int bind(const char *source, const char *target, uint64_t attributes, struct err *err)
+{
+	struct mount_attr attr = {.attr_set = attributes};
+
+	if (mount(source, target, NULL, MS_BIND | MS_REC, NULL))
+		return failed(err, "binding", source);
+	if (attributes && mount_setattr(AT_FDCWD, target, AT_RECURSIVE, &attr, sizeof(attr)))
+		return failed(err, "making read-only", source);
+	return 0;
+}
+
+static int make_file(int root, const char *name, const char *text, struct err *err)
+{
+	auto_close int fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	return fd < 0 || write_all(fd, text, strlen(text)) ? failed(err, "writing", name) : 0;
+}
+
+static void copy_file(int from_dir, const char *from, int to_dir, const char *to)
+{
+	auto_close int in = openat(from_dir, from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) || st.st_size > COPY_FILE_MAX)
+		return;
+	auto_close int out = openat(to_dir, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	off_t offset = 0;
+	while (out >= 0 && sendfile(out, in, &offset, COPY_FILE_MAX) > 0)
+		;
+}
+
+/* Links are copied as links: they point into /usr or /etc. What cannot be read is left out. */
+static void copy_entry(int from_dir, const char *from, int to_dir, const char *to, int depth)
+{
+	struct stat st;
+	char target[512];
+
+	if (fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	if (S_ISREG(st.st_mode)) {
+		copy_file(from_dir, from, to_dir, to);
+	} else if (S_ISLNK(st.st_mode)) {
+		ssize_t n = readlinkat(from_dir, from, target, sizeof(target) - 1);
+
+		if (n > 0) {
+			target[n] = '\0';
+			if (symlinkat(target, to_dir, to))
+				return;
+		}
+	} else if (S_ISDIR(st.st_mode) && depth < COPY_DEPTH && mkdirat(to_dir, to, 0755) == 0) {
+		int in = openat(from_dir, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		auto_close int out = openat(to_dir, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		DIR *list = in < 0 ? NULL : fdopendir(in);
+
+		for (struct dirent *entry; list && (entry = readdir(list));)
+			if (entry->d_name[0] != '.')
+				copy_entry(in, entry->d_name, out, entry->d_name, depth + 1);
+		if (list)
+			closedir(list);
+	}
+}
+
+static int copy_etc(int root, struct err *err)
+{
+	auto_close int from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int to = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (from < 0 || to < 0)
+		return failed(err, "opening", "/etc");
+	for (const char *const *name = copied; *name; name++) {
+		const char *slash = strchr(*name, '/');
+		auto_free char *parent = slash ? xstrndup(*name, (size_t)(slash - *name)) : NULL;
+
+		if (parent && mkdirat(to, parent, 0755) && errno != EEXIST)
+			return failed(err, "making", parent);
+		copy_entry(from, *name, to, *name, 0);
+	}
+	return 0;
+}
+
+static int make_entries(int root, struct err *err)
+{
+	for (const char *const *name = directories; *name; name++)
+		if (mkdirat(root, *name, 0755))
+			return failed(err, "making", *name);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (symlinkat(links[i].target, root, links[i].name))
+			return failed(err, "linking", links[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(made_files); i++)
+		if (make_file(root, made_files[i].name, made_files[i].text, err))
+			return -ERR_SYSTEM;
+	return copy_etc(root, err);
+}
+
+static int bind_devices(int root, struct err *err)
+{
+	for (const char *const *name = devices; *name; name++) {
+		auto_free char *source = xasprintf("/dev/%s", *name);
+		auto_free char *target = xasprintf(ROOT "/dev/%s", *name);
+
+		if (make_file(root, target + strlen(ROOT) + 1, "", err) || bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err))
+			return -ERR_SYSTEM;
+	}
+	return 0;
+}
+
+static int bind_system(int root, struct err *err)
+{
+	if (bind("/usr", ROOT "/usr", ATTR_READ_ONLY, err))
+		return -ERR_SYSTEM;
+	for (const char *const *name = system_directories; *name; name++) {
+		auto_free char *source = xasprintf("/%s", *name);
+		auto_free char *target = xasprintf(ROOT "/%s", *name);
+		char link[64];
+		ssize_t n = readlink(source, link, sizeof(link) - 1);
+
+		if (n > 0) {
+			link[n] = '\0';
+			if (symlinkat(link, root, *name))
+				return failed(err, "linking", *name);
+		} else if (errno != ENOENT && (mkdirat(root, *name, 0755) || bind(source, target, ATTR_READ_ONLY, err))) {
+			return -ERR_SYSTEM;
+		}
+	}
+	return 0;
+}
+
+/* Away from the host's root, for good: what was not bound is not there any more. */
+static int pivot(struct err *err)
+{
+	if (chdir(BASE) || sys_pivot_root(".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
+		return err_errno(err, "leaving the host's root");
+	return 0;
+}
+
+int template_build(const char *modules_dir, struct err *err)
+{
+	struct mount_attr read_only = {.attr_set = ATTR_READ_ONLY};
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return failed(err, "keeping mounts private below", "/");
+	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(ROOT, 0755) || mkdir(BASE "/proc", 0755))
+		return failed(err, "mounting", BASE);
+	if (mount("tmpfs", ROOT, "tmpfs", MS_NOSUID, "size=64m,mode=755"))
+		return failed(err, "mounting", ROOT);
+	auto_close int root = open(ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return failed(err, "opening", ROOT);
+	if (make_entries(root, err) || bind_system(root, err) || bind_devices(root, err))
+		return -ERR_SYSTEM;
+	if (modules_dir[0] && bind(modules_dir, ROOT TEMPLATE_MODULES, ATTR_READ_ONLY, err))
+		return -ERR_SYSTEM;
+	if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)))
+		return failed(err, "making read-only", ROOT);
+	if (bind("/proc", BASE "/proc", 0, err))
+		return -ERR_SYSTEM;
+	return pivot(err);
+}

@@ -1,0 +1,88 @@
+/*
+ * verdict.c - what became of a run, and the one sentence that says so.
+ *
+ * Order of the tests: what the client asked for (cancel), what the kernel's counter says (memory), what we ended it for (output, time),
+ * what the program did itself. The kernel's OOM counter comes before the time limits because a program whose helper was killed
+ * often just waits for it.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "../lib/util.h"
+#include "cell_internal.h"
+
+#define MEBI 1048576
+
+static void say(struct jail_result *result, enum jail_verdict verdict, const char *limit, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static void say(struct jail_result *result, enum jail_verdict verdict, const char *limit, const char *format, ...)
+{
+	va_list arguments;
+
+	result->verdict = verdict;
+	snprintf(result->limit, sizeof(result->limit), "%s", limit);
+	va_start(arguments, format);
+	vsnprintf(result->message, sizeof(result->message), format, arguments);
+	va_end(arguments);
+}
+
+static void seconds(char *text, size_t size, int64_t us)
+{
+	if (us % 1000000)
+		snprintf(text, size, "%.3g s", (double)us / 1e6);
+	else
+		snprintf(text, size, "%lld s", (long long)(us / 1000000));
+}
+
+static void decide_program(struct jail_result *result, const char *what, int status)
+{
+	if (WIFSIGNALED(status)) {
+		result->signal = WTERMSIG(status);
+		say(result, JAIL_SG, "", "The %s was ended by signal %d (%s).", what, result->signal, strsignal(result->signal));
+		return;
+	}
+	result->exit_code = WEXITSTATUS(status);
+	if (result->exit_code)
+		say(result, JAIL_RE, "", "The %s ended with exit status %d.", what, result->exit_code);
+	else
+		say(result, JAIL_OK, "", "The %s ended normally.", what);
+}
+
+void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status)
+{
+	bool compile = cell->run.phase == PHASE_COMPILE;
+	const char *what = compile ? "compile step" : "program";
+	int64_t memory = compile ? cell->limits.compile_memory_bytes : cell->limits.memory_bytes;
+	char limit[32];
+
+	if (stop == STOP_CANCEL || stop == STOP_CLOSE)
+		say(result, JAIL_CX, "", "The run was cancelled.");
+	else if (result->oom_killed)
+		say(result, JAIL_ML, "memory", "The %s needed more memory than its limit of %lld MiB.", what, (long long)(memory / MEBI));
+	else if (stop == STOP_OUTPUT)
+		say(result, JAIL_OL, "output", "The %s wrote more than its limit of %lld KiB of output and was stopped.", what,
+		    (long long)(cell->limits.output_bytes / 1024));
+	else if (stop == STOP_WALL) {
+		seconds(limit, sizeof(limit), cell->run.wall_limit_us);
+		say(result, JAIL_TO, "wall", "The %s was stopped after %s, its time limit.", what, limit);
+	} else if (stop == STOP_CPU || (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
+		seconds(limit, sizeof(limit), cell->run.cpu_limit_us);
+		say(result, JAIL_TO, "cpu", "The %s was stopped when it had used %s of CPU time, its limit.", what, limit);
+	} else if (status)
+		decide_program(result, what, *status);
+	else
+		verdict_sandbox(result, "init", 0);
+	if (result->pids_limit_hit && (result->verdict == JAIL_RE || result->verdict == JAIL_SG))
+		snprintf(result->limit, sizeof(result->limit), "pids");
+	/* Whatever ended a compile step: what the person needs to know is that it is not the program that was run. */
+	if (compile && result->verdict != JAIL_CX && result->verdict != JAIL_XX && result->verdict != JAIL_OK)
+		result->verdict = JAIL_CE;
+}
+
+void verdict_sandbox(struct jail_result *result, const char *step, int error)
+{
+	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.", step, error ? ": " : "", error ? strerror(error) : "");
+	snprintf(result->step, sizeof(result->step), "%s", step);
+	result->step_errno = error;
+}

@@ -1,0 +1,13 @@
+/* wire_fd.h - one packet and its descriptors over a SOCK_SEQPACKET unix socket (unix(7), SCM_RIGHTS). */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define WIRE_FD_LIMIT 72 /* descriptors in one packet */
+
+/* Never blocks, never raises SIGPIPE. 0, or -1 and errno. The descriptors stay the caller's. */
+int wire_fd_send(int socket, const void *data, size_t length, const int *fds, size_t n_fds);
+/* Bytes of the packet (0: the peer is gone), or -1 and errno; EMSGSIZE: it was longer or had more descriptors (they are closed).
+ * Descriptors are close-on-exec and the caller's. `flags` as of recvmsg(2). */
+ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, int *ret_fds, size_t max_fds, size_t *ret_n_fds);

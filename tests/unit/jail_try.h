@@ -1,0 +1,189 @@
+/*
+ * jail_try.h - for tests of the jail: run one program in a real private jailer and keep everything that came of it.
+ *
+ * The jailer's program is $TEST_JAILER, else ../bin/sallyport-jailer beside the test. Nothing is mocked.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../jail/jail.h"
+#include "../../lib/buf.h"
+#include "../../lib/config.h"
+#include "../../lib/util.h"
+
+#define TRY_CHANGES 5000
+
+struct try_change {
+	enum jail_change_kind kind;
+	char *name;
+	char *reason;
+	char *content; /* of created and changed files up to 64 KiB */
+	int64_t size;
+	uint32_t mode;
+};
+struct try {
+	struct jail_result result;
+	char *denied_free;
+	bool done, collected, failed;
+	struct err err;
+	int out_fd, error_fd;
+	char *out, *error; /* what the program wrote */
+	struct try_change *changes;
+	size_t n_changes;
+	int outputs; /* events */
+	void (*on_output)(struct try *try);
+	struct jail *jail;
+	void *arg;
+};
+
+static inline char *try_jailer(void)
+{
+	const char *given = getenv("TEST_JAILER");
+	auto_free char *dir = config_program_dir();
+
+	return given ? xstrdup(given) : xasprintf("%s/../bin/sallyport-jailer", dir);
+}
+
+static inline struct jail_client *try_client(const char *config)
+{
+	auto_free char *program = try_jailer();
+	struct jail_client *client = NULL;
+	struct err err = ERR_INIT;
+
+	if (jail_client_spawn(program, config, &client, &err))
+		fail_msg("%s", err.text);
+	return client;
+}
+
+static inline void try_on_done(void *arg, const struct jail_result *result)
+{
+	struct try *try = arg;
+
+	try->result = *result;
+	try->result.denied = NULL;
+	try->done = true;
+}
+
+static inline void try_on_output(void *arg, int64_t out, int64_t error)
+{
+	struct try *try = arg;
+
+	(void)out;
+	(void)error;
+	try->outputs++;
+	if (try->on_output)
+		try->on_output(try);
+}
+
+static inline void try_on_file(void *arg, const struct jail_change *change)
+{
+	struct try *try = arg;
+
+	assert_true(try->n_changes < TRY_CHANGES);
+	struct try_change *kept = &try->changes[try->n_changes++];
+	*kept = (struct try_change){
+		.kind = change->kind,
+		.name = xstrdup(change->name),
+		.reason = change->reason ? xstrdup(change->reason) : NULL,
+		.size = change->size,
+		.mode = change->mode,
+	};
+	if (change->fd >= 0) {
+		kept->content = xcalloc(1, 65537);
+		assert_true(pread(change->fd, kept->content, 65536, 0) >= 0);
+		close(change->fd);
+	}
+}
+
+static inline void try_on_collected(void *arg)
+{
+	((struct try *)arg)->collected = true;
+}
+
+static inline void try_on_failed(void *arg, const struct err *err)
+{
+	struct try *try = arg;
+
+	try->failed = true;
+	try->err = *err;
+}
+
+static const struct jail_events try_events = {try_on_output, try_on_done, try_on_file, try_on_collected, try_on_failed};
+
+static inline char *try_read(int fd)
+{
+	char *text;
+	size_t length;
+
+	assert_true(lseek(fd, 0, SEEK_SET) == 0);
+	assert_int_equal(read_fd(fd, 64 << 20, &text, &length, NULL), 0);
+	return text;
+}
+
+static inline void try_begin(struct jail_client *client, struct try *try, const struct jail_spec *spec)
+{
+	struct err err = ERR_INIT;
+
+	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
+	try->out_fd = memfd_create("out", MFD_CLOEXEC);
+	try->error_fd = memfd_create("err", MFD_CLOEXEC);
+	if (jail_open(client, spec, &try_events, try, &try->jail, &err))
+		fail_msg("%s", err.text);
+}
+
+static inline void try_end(struct jail_client *client, struct try *try)
+{
+	struct err err = ERR_INIT;
+
+	if (jail_client_wait(client, try->jail, &err))
+		fail_msg("%s", err.text);
+	jail_close(steal(&try->jail));
+	try->out = try_read(try->out_fd);
+	try->error = try_read(try->error_fd);
+	close(try->out_fd);
+	close(try->error_fd);
+}
+
+static inline void try_clear(struct try *try)
+{
+	for (size_t i = 0; i < try->n_changes; i++) {
+		free(try->changes[i].name);
+		free(try->changes[i].reason);
+		free(try->changes[i].content);
+	}
+	free(try->changes);
+	free(try->out);
+	free(try->error);
+	*try = (struct try){.jail = NULL};
+}
+#define auto_try __attribute__((cleanup(try_clear)))
+
+static inline void try_program(struct jail_client *client, struct try *try, const struct jail_spec *spec, const char *code)
+{
+	auto_close int code_fd = memfd_with("code", code, strlen(code));
+	struct err err = ERR_INIT;
+
+	try_begin(client, try, spec);
+	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	if (jail_run(try->jail, &program, &err) || jail_collect(try->jail, &err))
+		fail_msg("%s", err.text);
+	try_end(client, try);
+}
+
+static inline const struct try_change *try_find(const struct try *try, const char *name)
+{
+	for (size_t i = 0; i < try->n_changes; i++)
+		if (streq(try->changes[i].name, name))
+			return &try->changes[i];
+	return NULL;
+}
