@@ -145,3 +145,9 @@ commands() {
 	[ "$(jq -r '.checks[] | select(.name == "guest ids") | .state' <<<"$output")" = weaker ]
 	[ "$(jq -r '.checks[] | select(.name == "cgroup") | .state' <<<"$output")" = missing ]
 }
+
+@test "log refuses a limit beyond its bound" {
+	run -2 sallyport log --limit 1000001
+	[[ $output == *"not a whole number from 1 to 1000000"* ]]
+	run -2 sallyport log --limit 0
+}

@@ -158,33 +158,57 @@ meta() {
 	wait $!
 }
 
-@test "Ctrl-C cancels: 130, meta says so, no guest is left" {
-	mkfifo pipe
-	program wait.sh <<<'echo ready; exec sleep 98761'
-	sallyport run --meta meta wait.sh >pipe 2>err 3>&- &
-	local pid=$!
-	read -r -t 20 line <pipe
-	[ "$line" = ready ]
-	kill -INT $pid
-	run -130 wait $pid
-	[ "$(meta status)" = XX ]
-	[ "$(meta killed)" = 1 ]
-	sp_until "" no_process 'sleep.98761'
+# A number that nobody else on this machine sleeps for.
+SECONDS_ASLEEP=$((1000000 + BASHPID))
+
+# guest NUMBER: is there a process "sleep NUMBER"?
+guest() {
+	cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -q "sleep $1 "
+}
+no_guest() {
+	! guest "$1"
 }
 
-no_process() {
-	! grep -qs "$1" /proc/[0-9]*/cmdline
+@test "Ctrl-C cancels: 130, meta says so, no guest is left" {
+	mkfifo pipe
+	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
+	"$SP_BIN/sallyport" run --meta meta wait.sh >pipe 2>err 3>&- &
+	local pid=$! code=0
+	read -r -t 20 line <pipe
+	[ "$line" = ready ]
+	sp_until "" guest "$SECONDS_ASLEEP"
+	kill -INT $pid
+	wait $pid || code=$?
+	[ "$code" = 130 ]
+	[ "$(meta status)" = XX ]
+	[ "$(meta killed)" = 1 ]
+	sp_until "" no_guest "$SECONDS_ASLEEP"
 }
 
 @test "a killed command takes its jail along" {
 	mkfifo pipe
-	program wait.sh <<<'echo ready; exec sleep 98762'
-	sallyport run wait.sh >pipe 3>&- &
+	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
+	"$SP_BIN/sallyport" run wait.sh >pipe 3>&- &
 	local pid=$!
 	read -r -t 20 line <pipe
+	sp_until "" guest "$SECONDS_ASLEEP"
 	kill -KILL $pid
 	wait $pid || true
-	sp_until "" no_process 'sleep.98762'
+	sp_until "" no_guest "$SECONDS_ASLEEP"
+}
+
+@test "Ctrl-C on a terminal reaches us, not the jailer" {
+	mkfifo in out
+	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
+	script -qec "$SP_BIN/sallyport run --meta meta $PWD/wait.sh; echo code \$?" /dev/null <in >out 3>&- &
+	exec {to}>in {from}<out
+	read -r -t 20 line <&"$from"
+	[[ $line == ready* ]]
+	printf '\003' >&"$to"
+	until [[ $line == code* ]]; do read -r -t 20 line <&"$from"; done
+	[[ $line == "code 130"* ]]
+	exec {to}>&- {from}<&-
+	[ "$(meta killed)" = 1 ] # the jailer answered
 }
 
 @test "a reader that leaves ends the run" {
@@ -250,4 +274,17 @@ no_process() {
 	run -0 script -qec "$SP_BIN/sallyport run make.sh" /dev/null
 	[[ $output == *'created: a\x1b[31mb'* ]]
 	[[ $output != *$'\e[31m'* ]]
+}
+
+@test "bounds: size of the program, files in, files out" {
+	run -125 sh -c "head -c $(((16 << 20) + 1)) /dev/zero | '$SP_BIN/sallyport' run -l bash -"
+	[[ $output == "sallyport: standard input: "* ]]
+	local many=()
+	touch file
+	for i in {1..1025}; do many+=(--file "file:f$i"); done
+	run -125 sallyport run "${many[@]}" -l bash - <<<true
+	[[ $output == "sallyport: --file: more than 1024 files" ]]
+	run -0 --separate-stderr sallyport run -o out -l python - <<<'for i in range(1030): open(f"{i:04}", "w").write("x")'
+	[ "$(find out -type f | wc -l)" = 1024 ]
+	[[ $stderr == *"not written: 1029: more than 1024 files"* ]]
 }
