@@ -240,10 +240,16 @@ int identity_write_maps(const struct identity *identity, pid_t pid, struct err *
 
 int identity_become(const struct identity *identity, struct err *err)
 {
+	int death_signal = 0;
+
+	/* A supervisor that started us with a death signal (setpriv --pdeathsig) means it: the change of ids would clear it. */
+	prctl(PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
 	if (identity->mode != IDENTITY_SINGLE && setgroups(0, NULL))
 		return err_errno(err, "dropping the supplementary groups");
 	if (setresgid(0, 0, 0) || setresuid(0, 0, 0))
 		return err_errno(err, "becoming the 0 of the jailer's user namespace");
+	if (prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0))
+		return err_errno(err, "keeping the death signal");
 	/* The change of ids made us undumpable, and then /proc/PID/uid_map of our children belongs to the host's root. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		return err_errno(err, "keeping /proc usable");
