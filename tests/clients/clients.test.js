@@ -21,7 +21,7 @@ const TIMEOUT_MS = 120_000;
 
 let stack;
 before(async () => (stack = await Stack.start()));
-after(() => stack.stop());
+after(() => stack?.stop());
 
 /* What every client does; `call(name, arguments)` gives a tool's result. */
 async function uploadAndDraw(conversationId, call) {
@@ -103,7 +103,7 @@ for (const era of ['legacy', 'modern']) {
 test('a wrong token is refused, and the client can tell', async () => {
 	const client = new ClientV2({ name: 'sallyport-test', version: '1' });
 	const transport = new TransportV2(new URL(stack.url), { requestInit: { headers: { Authorization: 'Bearer sp_dev_wrong' } } });
-	await assert.rejects(client.connect(transport), /401|Unauthorized|AUTHENTICATION/i);
+	await assert.rejects(client.connect(transport), /invalid_token.*revoked/);
 });
 
 test('the curl line that make run prints works when it is pasted', async () => {
