@@ -5,7 +5,7 @@
 #   sp_start_jailer             starts sallyport-jailer, returns when its socket answers; sets $SP_JAILER_PID
 #   sp_start_gateway            starts sallyport-gateway, returns when its socket answers; sets $SP_GATEWAY_PID
 #   sp_http METHOD URI [NAME=VALUE…]   one request through cgi-fcgi, body on standard input; sets $SP_STATUS, files $SP_DIR/head and $SP_DIR/body
-#   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS and $SP_BODY
+#   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS, the reply is in $SP_DIR/body (sp_get)
 #   sp_teardown                 stops what was started and removes the directory
 #
 # Use from setup_file (one stack a file) or setup (one a test); variables are exported, so both work. Everything listens on unix sockets
@@ -15,6 +15,7 @@ SP_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SP_BIN=${SP_BIN:-$SP_ROOT/${B:-build}/bin}
 SP_DEADLINE=${SP_DEADLINE:-20} # seconds until something that was started must answer
 export SP_ROOT SP_BIN
+shopt -s lastpipe # "echo … | sp_http …" sets its variables here
 
 # The folder is short (sun_path has 108 bytes) and open to the accounts that guests and jailer run as.
 sp_setup() {
@@ -24,8 +25,8 @@ sp_setup() {
 	SP_CONFIG=$SP_DIR/sallyport.json
 	SP_URL=http://127.0.0.1:8080
 	SP_SOCKET=$SP_DIR/gateway.sock
-	local modules=$SP_ROOT/jail/runners/npm/node_modules
-	[ -d "$modules" ] || modules=
+	local modules=$SP_ROOT/jail/runners/npm # `make deps` puts node_modules there
+	[ -d "$modules/node_modules" ] || modules=
 	cat >"$SP_CONFIG" <<-EOF
 		{
 			"data_dir": "data",
@@ -38,7 +39,7 @@ sp_setup() {
 			"limits": {"body_mb": 8}
 		}
 	EOF
-	SP_JAILER_PID= SP_GATEWAY_PID= SP_TOKEN=
+	SP_JAILER_PID='' SP_GATEWAY_PID='' SP_TOKEN=''
 	export SP_DIR SP_CONFIG SP_URL SP_SOCKET SP_JAILER_PID SP_GATEWAY_PID SP_TOKEN
 }
 
@@ -102,7 +103,7 @@ sp_split() {
 	sed -e '/^\r*$/q' "$SP_DIR/reply" | tr -d '\r' >"$SP_DIR/head"
 	tail -c "+$(($(sed -e '/^\r*$/q' "$SP_DIR/reply" | wc -c) + 1))" "$SP_DIR/reply" >"$SP_DIR/body"
 	SP_STATUS=$(sed -n 's/^Status: \([0-9]*\).*/\1/p' "$SP_DIR/head")
-	SP_STATUS=${SP_STATUS:-200}
+	export SP_STATUS=${SP_STATUS:-200}
 }
 
 # sp_http METHOD URI [NAME=VALUE…]: variables as CGI names them (HTTP_ORIGIN=…). The token and the JSON type are there unless SP_BARE is set.
@@ -118,12 +119,11 @@ sp_http() {
 	sp_split
 }
 
-# sp_call TOOL ARGUMENTS: a modern tools/call; $SP_BODY is the reply.
+# sp_call TOOL ARGUMENTS: a modern tools/call.
 sp_call() {
 	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$1" "$2" \
 		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$1" || return
-	SP_BODY=$(cat "$SP_DIR/body")
 }
 
 # One string out of the last reply: sp_get .result.isError

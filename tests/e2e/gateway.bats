@@ -1,0 +1,421 @@
+#!/usr/bin/env bats
+# The gateway over FastCGI with the real jailer and the real store: both eras, every tool, files, bad input, owners, stop.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+	sp_start_gateway
+	sp_token bob
+	export BOB=$SP_TOKEN
+	sp_token alice
+	export ALICE=$SP_TOKEN
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+# What is in the record, as one line: it must not change when a request is refused.
+record() {
+	sqlite3 -readonly "$SP_DIR/data/sallyport.db" 'select (select count(*) from execution), (select count(*) from conversation),
+		(select count(*) from file), (select count(*) from blob)' | tr '\n' ' '
+	find "$SP_DIR/data/blobs" -type f | wc -l
+}
+
+sql() {
+	sqlite3 -readonly "$SP_DIR/data/sallyport.db" "$1"
+}
+
+# refuses TOOL ARGUMENTS TEXT: the call is a tool error that says TEXT, and nothing was stored.
+refuses() {
+	local before
+	before=$(record)
+	sp_call "$1" "$2"
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get .result.isError)" = true ]
+	[ "$(sp_get '.result|has("structuredContent")')" = false ]
+	sp_get '.result.content[0].text' | grep -F -- "$3" || {
+		sp_get '.result.content[0].text'
+		return 1
+	}
+	[ "$(record)" = "$before" ]
+}
+
+# http_refuses STATUS TEXT METHOD URI [VARIABLE…] with the body on standard input.
+http_refuses() {
+	local before status=$1 text=$2
+	before=$(record)
+	shift 2
+	sp_http "$@"
+	[ "$SP_STATUS" = "$status" ] || {
+		cat "$SP_DIR/head" "$SP_DIR/body"
+		return 1
+	}
+	grep -F -- "$text" "$SP_DIR/body" || {
+		cat "$SP_DIR/body"
+		return 1
+	}
+	[ "$(record)" = "$before" ]
+}
+
+python() {
+	jq -nc --arg c "$1" --arg code "$2" '{conversationId:$c, language:"python", code:$code}'
+}
+
+@test "modern: discover, list, run" {
+	meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+	echo '{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{'"$meta"'}}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=server/discover
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get '.result.supportedVersions[0]')" = 2026-07-28 ]
+	echo '{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{'"$meta"'}}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
+	[ "$(sp_get '[.result.tools[].name]|join(",")')" = list_runners,run_code,upload_file ]
+	sp_get '.result.tools[1].description' | grep -q '^- python.*Python 3'
+	sp_get '.result.tools[1].inputSchema.properties.language.enum[]' | grep -qx python
+	sp_call run_code "$(python modern 'print(6*7)')"
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get .result.isError)" = false ]
+	[ "$(sp_get .result.resultType)" = complete ]
+	[ "$(sp_get '.result.content[0].text')" = 42 ]
+	[ "$(sp_get '.result.structuredContent|[.verdict,.exit_code,.signal,.stdout,.stderr]|tojson')" = '["OK",0,null,"42\n",""]' ]
+	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(sql "select verdict from execution where id='$id'")" = OK ]
+}
+
+# legacy VERSION: opens a session and sets $SESSION.
+legacy() {
+	echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"'"$1"'","capabilities":{},"clientInfo":{"name":"bats","version":"1"}}}' |
+		sp_http POST /mcp
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get .result.protocolVersion)" = "$1" ]
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	[ -n "$SESSION" ]
+	echo '{"jsonrpc":"2.0","method":"notifications/initialized"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	[ "$SP_STATUS" = 202 ]
+	[ ! -s "$SP_DIR/body" ]
+}
+
+@test "legacy: every revision opens a session and runs a program" {
+	for version in 2024-11-05 2025-03-26 2025-06-18 2025-11-25; do
+		legacy "$version"
+		echo '{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"run_code","arguments":'"$(python legacy 'print(1)')"'}}' |
+			sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" HTTP_MCP_PROTOCOL_VERSION="$version"
+		[ "$SP_STATUS" = 200 ]
+		[ "$(sp_get '[.id,.result.isError,.result.structuredContent.stdout]|tojson')" = '["c",false,"1\n"]' ]
+		[ "$(sp_get '.result|has("resultType")')" = false ]
+		id=$(sp_get .result.structuredContent.execution_id)
+		[ "$(sql "select s.protocol from execution e join session s on s.id=e.session where e.id='$id'")" = "$version" ]
+	done
+	sp_http DELETE /mcp HTTP_MCP_SESSION_ID="$SESSION" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	[ "$SP_STATUS" = 404 ]
+}
+
+@test "legacy: a session of another owner is unknown" {
+	legacy 2025-11-25
+	SP_TOKEN=$BOB
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	[ "$SP_STATUS" = 404 ]
+}
+
+@test "upload, run on it, download what came of it" {
+	sp_call upload_file '{"conversationId":"up","filename":"data.csv","content":"YSxiCjEsMgozLDQK"}'
+	[ "$(sp_get .result.isError)" = false ]
+	[ "$(sp_get '.result.content[0].text|fromjson|.message')" = "File 'data.csv' uploaded successfully (12 bytes)" ]
+	[ "$(sp_get '(.result.content[0].text|fromjson) == .result.structuredContent')" = true ]
+	url=$(sp_get .result.structuredContent.file.url)
+	[[ $url =~ ^http://127.0.0.1:8080/files/[0-9a-f]{64}/data.csv$ ]]
+	sp_call run_code "$(python up 'import os
+t=open("data.csv").read().upper()
+open("out.txt","w").write(t)
+open("data.csv","a").write("5,6\n")
+os.makedirs("sub",exist_ok=True); open("sub/ü .bin","wb").write(b"\xff\x00")
+print(os.environ["FILE_BASE_URL"])')"
+	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
+	[ "$(sp_get '.result.structuredContent.stdout')" = "${url%/data.csv}" ]
+	[ "$(sp_get '[.result.structuredContent.files.created[].name]|tojson')" = '["out.txt","sub/ü .bin"]' ]
+	[ "$(sp_get '[.result.structuredContent.files.changed[].name]|tojson')" = '["data.csv"]' ]
+	binary=$(sp_get '.result.structuredContent.files.created[1].url')
+	[[ $binary == *"/sub/%C3%BC%20.bin" ]]
+	SP_BARE=1 sp_http GET "${binary#"$SP_URL"}" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	[ "$(xxd -p "$SP_DIR/body")" = ff00 ]
+	grep -qx 'X-Content-Type-Options: nosniff' "$SP_DIR/head"
+	SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
+	[ "$(tail -1 "$SP_DIR/body")" = 5,6 ]
+	sp_call run_code "$(python up 'import os; os.remove("out.txt"); print(sorted(os.listdir()))')"
+	[ "$(sp_get '.result.structuredContent.files.deleted|tojson')" = '["out.txt"]' ]
+	SP_BARE=1 sp_http GET "/files/${url#*/files/}" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	SP_BARE=1 sp_http GET "${url%data.csv}out.txt" </dev/null
+	[ "$SP_STATUS" = 404 ]
+}
+
+@test "images come back as images, exactly" {
+	sp_call run_code "$(python img 'import struct, zlib
+def chunk(t, d): return struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0abc")) + chunk(b"IEND", b"")
+open("dot.bin", "wb").write(png)
+open("not.png", "w").write("no image at all")
+open("v.svg", "w").write("<svg/>")')"
+	[ "$(sp_get '[.result.content[]|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
+	sp_get '.result.content[1].data' | base64 -d >"$SP_DIR/image"
+	SP_BARE=1 sp_http GET "$(sp_get '.result.structuredContent.files.created[]|select(.name=="dot.bin").url' | sed "s|^$SP_URL||")" </dev/null
+	cmp "$SP_DIR/image" "$SP_DIR/body"
+	grep -qx 'Content-Type: image/png' "$SP_DIR/head"
+	grep -q '^Content-Disposition: inline;' "$SP_DIR/head"
+}
+
+@test "everything a run can be given arrives" {
+	sp_call run_code '{"conversationId":"all","language":"py","code":"import os,sys\nprint(sys.argv[1:], sys.stdin.read(), os.environ[\"A\"], os.environ[\"S\"], open(\"t\").read(), open(\"b\",\"rb\").read())",
+		"args":["x y",""],"stdin":"in","environment":{"A":"b c"},"secrets":{"S":"geheim-4711"},
+		"files":[{"filename":"t","content":"tëxt"},{"filename":"b","content_base64":"AP8="}],"timeout_seconds":20,"memory_mb":128}'
+	[ "$(sp_get .result.structuredContent.stdout)" = "['x y', ''] in b c geheim-4711 tëxt b'\\x00\\xff'" ]
+	# the program printed the secret, so the record's output has it; nothing else has
+	id=$(sp_get .result.structuredContent.execution_id)
+	sp_call run_code '{"conversationId":"all","language":"python","code":"pass","secrets":{"S":"nirgends-0815"}}'
+	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
+	run ! grep -r -a -q nirgends-0815 "$SP_DIR/data" "$SP_DIR/gateway.log" "$SP_DIR/jailer.log"
+	[ -n "$id" ]
+}
+
+@test "programs that fail: verdict, sentence, isError, never a protocol error" {
+	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
+	[ "$(sp_get '.result|[.isError,.structuredContent.verdict,.structuredContent.exit_code]|tojson')" = '[true,"RE",1]' ]
+	sp_get '.result.content[0].text' >"$SP_DIR/text"
+	[ "$(sed -n 1,3p "$SP_DIR/text" | paste -sd ' ')" = 'out [stderr] oops' ]
+	grep -q '^\[verdict RE\]' "$SP_DIR/text"
+	sp_call run_code "$(python bad 'import os; os.kill(os.getpid(), 11)')"
+	[ "$(sp_get '.result.structuredContent|[.verdict,.exit_code,.signal]|tojson')" = '["SG",null,11]' ]
+	sp_call run_code "$(python bad 'while True: pass' | jq -c '.timeout_seconds=1')"
+	[ "$(sp_get '.result.structuredContent.verdict')" = TO ]
+	sp_call run_code "$(python bad 'x = bytearray(1 << 30)' | jq -c '.memory_mb=64')"
+	[ "$(sp_get .result.isError)" = true ]
+	sp_call run_code '{"conversationId":"bad","language":"c","code":"int main( {"}'
+	[ "$(sp_get '.result.structuredContent|[.verdict,has("compile")]|tojson')" = '["CE",true]' ]
+}
+
+@test "output that is no UTF-8, or too long, is shown safely" {
+	sp_call run_code "$(python out 'import sys; sys.stdout.buffer.write(b"a\xffb\x00c\x1b[31m")')"
+	[ "$(sp_get '.result.structuredContent.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
+	sp_call run_code "$(python out 'print("x"*100000)')"
+	[ "$(sp_get '.result.structuredContent|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
+	sp_get '.result.content[0].text' | grep -q '^\[cut here'
+	sp_call run_code "$(python out 'open(b"n\xff\n", "w").write("x")')"
+	[ "$(sp_get '.result.structuredContent.files.created[0].name|tojson')" = '"n\\xff\n"' ]
+	SP_BARE=1 sp_http GET "$(sp_get '.result.structuredContent.files.created[0].url' | sed "s|^$SP_URL||")" </dev/null
+	[ "$(cat "$SP_DIR/body")" = x ]
+}
+
+@test "list_runners tells languages, versions, limits" {
+	sp_call list_runners '{}'
+	[ "$(sp_get '.result.structuredContent.languages|map(.language)|sort|tojson')" = '["bash","c","cpp","go","javascript","python","typescript"]' ]
+	[ "$(sp_get '.result.structuredContent.languages[]|select(.language=="python")|.available')" = true ]
+	[ "$(sp_get .result.structuredContent.limits.timeout_seconds_max)" = 300 ]
+	sp_get '.result.content[0].text' | grep -q '^- python'
+}
+
+@test "bad input: JSON" {
+	http_refuses 400 'Parse error' POST /mcp <<<'not json'
+	http_refuses 400 'Parse error' POST /mcp <<<'{"a":'
+	http_refuses 400 '64 levels' POST /mcp < <(printf '[%.0s' {1..10000})
+	http_refuses 400 'there before' POST /mcp <<<'{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}'
+	http_refuses 400 'UTF-8' POST /mcp < <(printf '{"a":"\xff"}')
+	http_refuses 400 'Parse error' POST /mcp </dev/null
+	http_refuses 415 'application/json' POST /mcp CONTENT_TYPE=text/plain <<<'{}'
+}
+
+@test "bad input: 100 MB body" {
+	head -c 100000000 /dev/zero >"$SP_DIR/big"
+	http_refuses 413 'at most 8 MiB' POST /mcp <"$SP_DIR/big"
+	rm "$SP_DIR/big"
+	rss=$(awk '/VmHWM/{print $2}' "/proc/$SP_GATEWAY_PID/status")
+	[ "$rss" -lt 120000 ]
+}
+
+@test "bad input: arguments" {
+	refuses run_code '{}' conversationId
+	refuses run_code '{"conversationId":"n","language":"python"}' code
+	refuses run_code '{"conversationId":"n","code":"1"}' language
+	refuses run_code '{"conversationId":["n"],"language":"python","code":"1"}' conversationId
+	refuses run_code '{"conversationId":"n","language":"cobol","code":"1"}' cobol
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","extra":1}' extra
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","network":true}' network
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout_seconds":301}' timeout_seconds
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","memory_mb":999999}' memory_mb
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","environment":{"a=b":"c"}}' environment
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","environment":{"A":"1"},"secrets":{"A":"2"}}' A
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"a"}]}' 'files[0]'
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"a","content_base64":"*"}]}' 'files[0].content_base64'
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"../a","content":""}]}' 'files[0].filename'
+	refuses run_code "$(printf '{"conversationId":"%0200d","language":"python","code":"1"}' 0)" conversationId
+	refuses upload_file '{"conversationId":"n","filename":"a","content":"not base64"}' content
+	refuses upload_file '{"conversationId":"n","filename":"a","content":"YQ"}' content
+	refuses upload_file '{"conversationId":"n","filename":"a"}' content
+}
+
+@test "bad input: file names" {
+	refuses upload_file '{"conversationId":"n","filename":"a/b","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":"..","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":".","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":"","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":"../../etc/passwd","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":"a\u0000b","content":""}' filename
+	refuses upload_file '{"conversationId":"n","filename":"a\nb","content":""}' filename
+	refuses upload_file "$(printf '{"conversationId":"n","filename":"%05000d","content":""}' 0)" filename
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"upload_file","arguments":{"conversationId":"n","filename":"\xff\xfe","content":""}}}' >"$SP_DIR/bytes"
+	http_refuses 400 UTF-8 POST /mcp <"$SP_DIR/bytes"
+}
+
+@test "bad input: tokens" {
+	http_refuses 401 'Missing Authorization' POST /mcp HTTP_AUTHORIZATION= <<<'{}'
+	grep -qx 'WWW-Authenticate: Bearer realm="sallyport"' "$SP_DIR/head"
+	http_refuses 401 invalid_token POST /mcp HTTP_AUTHORIZATION='Bearer sp_alice_wrong' <<<'{}'
+	grep -q 'WWW-Authenticate: .*error="invalid_token"' "$SP_DIR/head"
+	sp_token carol
+	sp_call list_runners '{}'
+	[ "$SP_STATUS" = 200 ]
+	id=$("$SP_BIN/sallyport" token list --config "$SP_CONFIG" --json | jq -r 'if type=="array" then .[] else . end|select(.owner=="carol").id' | head -1)
+	"$SP_BIN/sallyport" token revoke --config "$SP_CONFIG" "$id"
+	http_refuses 401 invalid_token POST /mcp <<<'{}'
+	run ! grep -q "$SP_TOKEN" "$SP_DIR/gateway.log" "$SP_DIR/jailer.log"
+}
+
+@test "two owners, one conversationId: two conversations" {
+	sp_call upload_file '{"conversationId":"shared","filename":"a.txt","content":"YWxpY2U="}'
+	url=$(sp_get .result.structuredContent.file.url)
+	SP_TOKEN=$BOB
+	sp_call run_code "$(python shared 'import os; print(os.listdir()); open("a.txt","w").write("bob")')"
+	[ "$(sp_get .result.structuredContent.stdout)" = '[]' ]
+	[ "$(sp_get '.result.structuredContent.files.created[0].url')" != "$url" ]
+	SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
+	[ "$(cat "$SP_DIR/body")" = alice ]
+}
+
+@test "unknown tool, unknown path, Origin, Host" {
+	sp_call nothing '{}'
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get '[.error.code,.error.message]|tojson')" = '[-32602,"Unknown tool: nothing"]' ]
+	http_refuses 404 /mcp GET /.well-known/oauth-protected-resource </dev/null
+	http_refuses 403 Origin POST /mcp HTTP_ORIGIN=http://evil.example.com <<<'{}'
+	http_refuses 403 Host POST /mcp HTTP_HOST=evil.example.com <<<'{}'
+	http_refuses 405 method GET /mcp </dev/null
+}
+
+# run_in_background NAME CODE [VARIABLE…]: a call whose client can be killed; sets $CLIENT.
+run_in_background() {
+	local body=$SP_DIR/$1.json code=$2
+	jq -nc --arg c "$1" --arg code "$code" '{jsonrpc:"2.0",id:1,method:"tools/call",params:{name:"run_code",
+		arguments:{conversationId:$c,language:"python",code:$code}}}' >"$body"
+	shift 2
+	if [ $# -eq 0 ]; then
+		jq -c '.params._meta={"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}' "$body" >"$body.m"
+		mv "$body.m" "$body"
+		set -- HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code
+	fi
+	env -i PATH="$PATH" REQUEST_METHOD=POST REQUEST_URI=/mcp HTTP_HOST=localhost CONTENT_TYPE=application/json \
+		HTTP_AUTHORIZATION="Bearer $SP_TOKEN" CONTENT_LENGTH="$(stat -c %s "$body")" "$@" \
+		cgi-fcgi -bind -connect "$SP_SOCKET" <"$body" >"$body.reply" 3>&- &
+	CLIENT=$!
+	disown "$CLIENT" # its end is no news
+}
+
+# How often a run of this conversation is in this state, or has this verdict.
+runs_with() {
+	[ "$(sql "select count(*) from execution where conversation_name='$1' and '$2' in (state, verdict)")" = 1 ]
+}
+
+@test "modern: a client that leaves cancels its run" {
+	run_in_background leaver 'import time; time.sleep(25)'
+	sp_until "" runs_with leaver running
+	kill -9 "$CLIENT"
+	sp_until "" runs_with leaver CX
+}
+
+@test "legacy: a client that leaves does not cancel its run" {
+	legacy 2025-11-25
+	run_in_background stayer 'import time; time.sleep(1); print("done")' HTTP_MCP_SESSION_ID="$SESSION"
+	sp_until "" runs_with stayer running
+	kill -9 "$CLIENT"
+	sp_until "" runs_with stayer OK
+}
+
+@test "long runs do not keep short calls waiting" {
+	clients=()
+	for i in 1 2 3 4 5 6; do
+		run_in_background "long$i" 'import time; time.sleep(3)'
+		clients+=("$CLIENT")
+	done
+	for i in 1 2 3 4 5 6; do sp_until "" runs_with "long$i" running; done
+	sp_http GET /healthz </dev/null
+	[ "$SP_STATUS" = 200 ]
+	for i in 1 2 3 4 5 6; do runs_with "long$i" running; done
+	kill -9 "${clients[@]}"
+}
+
+@test "an orderly stop answers what is under way; sessions survive the restart" {
+	legacy 2025-06-18
+	run_in_background drained 'import time; time.sleep(1); print("drained")'
+	sp_until "" runs_with drained running
+	kill -TERM "$SP_GATEWAY_PID"
+	sp_until "" sp_gone "$CLIENT"
+	grep -q '"stdout":"drained\\n"' "$SP_DIR/drained.json.reply"
+	sp_until "" sp_gone "$SP_GATEWAY_PID"
+	[ ! -e "$SP_SOCKET" ]
+	grep -q 'gateway stopped' "$SP_DIR/gateway.log"
+	sp_start_gateway
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	gateway=$SP_GATEWAY_PID
+	[ "$SP_STATUS" = 200 ]
+	echo "$gateway" >"$SP_DIR/gateway.pid"
+}
+
+@test "one gateway per database; a stale socket is replaced" {
+	run -1 --separate-stderr timeout 20 "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
+	[ "$status" -ne 0 ]
+	[ "$status" -ne 124 ]
+	sp_http GET /healthz </dev/null
+	[ "$SP_STATUS" = 200 ]
+	SP_GATEWAY_PID=$(cat "$SP_DIR/gateway.pid")
+	kill -9 "$SP_GATEWAY_PID"
+	sp_until "" sp_gone "$SP_GATEWAY_PID"
+	[ -S "$SP_SOCKET" ]
+	sp_start_gateway
+	sp_stop "$SP_GATEWAY_PID"
+}
+
+@test "a listening socket as descriptor 0 is served" {
+	sp_token dora
+	/usr/bin/python3 - "$SP_DIR/fd0.sock" "$SP_BIN/sallyport-gateway" "$SP_CONFIG" 2>>"$SP_DIR/fd0.log" 3>&- <<-'EOF' &
+		import os, socket, sys
+		s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(16)
+		os.dup2(s.fileno(), 0)
+		os.execv(sys.argv[2], [sys.argv[2], "--config", sys.argv[3]])
+	EOF
+	SP_GATEWAY_PID=$!
+	SP_SOCKET=$SP_DIR/fd0.sock
+	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "not served"
+	sp_call run_code "$(python fd0 'print("zero")')"
+	[ "$(sp_get .result.structuredContent.stdout)" = zero ]
+	sp_stop "$SP_GATEWAY_PID"
+	[ -S "$SP_SOCKET" ] # not ours to remove
+}
+
+@test "command line: help, version, what is wrong" {
+	run -0 "$SP_BIN/sallyport-gateway" --help
+	[[ $output == usage:* ]]
+	run -0 "$SP_BIN/sallyport-gateway" --version
+	[[ $output == "sallyport-gateway "* ]]
+	run -2 "$SP_BIN/sallyport-gateway" --nothing
+	run -2 "$SP_BIN/sallyport-gateway" extra
+	run ! "$SP_BIN/sallyport-gateway" --config /nonexistent
+	[[ $output == */nonexistent* ]]
+	echo '{"data_dir":"data"}' >"$SP_DIR/bare.json"
+	run ! "$SP_BIN/sallyport-gateway" --config "$SP_DIR/bare.json"
+	[[ $output == *gateway.socket* ]]
+}

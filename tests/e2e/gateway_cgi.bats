@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# The same binary as a plain CGI program: started by hand, and by lighttpd with mod_cgi.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+	sp_token alice
+	export SALLYPORT_CONFIG=$SP_CONFIG
+	port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	export WEB=http://127.0.0.1:$port
+	cat >"$SP_DIR/lighttpd.conf" <<-EOF
+		server.modules = ("mod_cgi", "mod_alias", "mod_setenv")
+		server.document-root = "$SP_DIR"
+		server.bind = "127.0.0.1"
+		server.port = $port
+		server.errorlog = "$SP_DIR/lighttpd.log"
+		server.upload-dirs = ("$SP_DIR")
+		setenv.set-environment = ("SALLYPORT_CONFIG" => "$SP_CONFIG")
+		alias.url = ("/mcp" => "$SP_BIN/sallyport-gateway", "/files" => "$SP_BIN/sallyport-gateway", "/gate" => "$SP_BIN/sallyport-gateway")
+		cgi.assign = ("sallyport-gateway" => "")
+	EOF
+	lighttpd -D -f "$SP_DIR/lighttpd.conf" 3>&- &
+	export LIGHTTPD=$!
+	sp_until "$LIGHTTPD" curl -s -o /dev/null "$WEB/nothing" || sp_die "lighttpd does not start"
+}
+
+teardown_file() {
+	sp_stop "$LIGHTTPD"
+	sp_teardown
+}
+
+# cgi METHOD URI [VARIABLE…]: one request, the program started as web servers do it.
+cgi() {
+	local method=$1 uri=$2
+	shift 2
+	cat >"$SP_DIR/request"
+	env -i GATEWAY_INTERFACE=CGI/1.1 SALLYPORT_CONFIG="$SP_CONFIG" REQUEST_METHOD="$method" REQUEST_URI="$uri" HTTP_HOST=localhost \
+		CONTENT_TYPE=application/json CONTENT_LENGTH="$(stat -c %s "$SP_DIR/request")" HTTP_AUTHORIZATION="Bearer $SP_TOKEN" "$@" \
+		"$SP_BIN/sallyport-gateway" ${ARGUMENT:+"$ARGUMENT"} <"$SP_DIR/request" >"$SP_DIR/reply" 2>>"$SP_DIR/cgi.log" || true
+	sp_split
+}
+
+call() {
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}'
+}
+
+@test "by hand: a call, a file, refusals" {
+	call run_code '{"conversationId":"c","language":"python","code":"print(7); open(\"f.txt\",\"w\").write(\"x\"*100000)"}' |
+		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get '.result.structuredContent.stdout')" = 7 ]
+	url=$(sp_get '.result.structuredContent.files.created[0].url')
+	cgi GET "${url#"$SP_URL"}" HTTP_AUTHORIZATION= </dev/null
+	[ "$SP_STATUS" = 200 ]
+	[ "$(stat -c %s "$SP_DIR/body")" = 100000 ]
+	cgi HEAD "${url#"$SP_URL"}" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	[ ! -s "$SP_DIR/body" ]
+	cgi GET /mcp </dev/null
+	[ "$SP_STATUS" = 405 ]
+	cgi POST /mcp HTTP_AUTHORIZATION= </dev/null
+	[ "$SP_STATUS" = 401 ]
+	cgi POST /mcp CONTENT_LENGTH=100000000 </dev/null
+	[ "$SP_STATUS" = 413 ]
+	echo '{' | cgi POST /mcp
+	[ "$SP_STATUS" = 400 ]
+	echo '{}' | cgi POST /mcp CONTENT_LENGTH=1000
+	[ "$SP_STATUS" = 400 ]
+	grep -q 'did not arrive whole' "$SP_DIR/body"
+}
+
+@test "by hand: the query of a URL is no command line" {
+	ARGUMENT=--version cgi GET /healthz </dev/null
+	[ "$SP_STATUS" = 200 ]
+	[ "$(cat "$SP_DIR/body")" = ok ]
+}
+
+@test "by hand: a broken set-up is 503, the reason stands in the log only" {
+	cgi GET /healthz SALLYPORT_CONFIG=/nonexistent/secret-place </dev/null
+	[ "$SP_STATUS" = 503 ]
+	run ! grep -q secret-place "$SP_DIR/body"
+	grep -q secret-place "$SP_DIR/cgi.log"
+}
+
+web() {
+	curl -s -m 60 -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' -H 'MCP-Protocol-Version: 2026-07-28' "$@"
+}
+
+@test "lighttpd: upload, run, download" {
+	call upload_file '{"conversationId":"web","filename":"a b.txt","content":"aGVsbG8K"}' |
+		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: upload_file' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
+	[ "$(sp_get .result.structuredContent.success)" = true ]
+	url=$(sp_get .result.structuredContent.file.url)
+	call run_code '{"conversationId":"web","language":"python","code":"print(open(\"a b.txt\").read().upper())"}' |
+		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: run_code' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
+	[ "$(sp_get .result.structuredContent.stdout | head -1)" = HELLO ]
+	[ "$(curl -s "$WEB${url#"$SP_URL"}")" = hello ]
+	curl -s -D "$SP_DIR/head" -o /dev/null "$WEB${url#"$SP_URL"}"
+	grep -qi '^x-content-type-options: nosniff' "$SP_DIR/head"
+	[ "$(curl -s -o /dev/null -w '%{http_code}' "$WEB${url#"$SP_URL"}x")" = 404 ]
+}
+
+@test "lighttpd: below a name, the initialize of an old client, a large body" {
+	curl -s -m 60 -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' --data-binary \
+		'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
+		"$WEB/gate/mcp" >"$SP_DIR/body"
+	[ "$(sp_get .result.protocolVersion)" = 2024-11-05 ]
+	head -c 9000000 /dev/zero >"$SP_DIR/big"
+	[ "$(web -o "$SP_DIR/body" -w '%{http_code}' --data-binary @"$SP_DIR/big" "$WEB/mcp")" = 413 ]
+	[ "$(curl -s -o /dev/null -w '%{http_code}' -d '' "$WEB/mcp")" = 401 ]
+}
