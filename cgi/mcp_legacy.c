@@ -38,9 +38,13 @@ static int initialize(struct mcp_call *call)
 	if (!requested)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: protocolVersion: must be a string");
 	const char *version = supported(requested) ? requested : versions[ARRAY_SIZE(versions) - 1];
+	const struct session_client opening = {
+		.protocol = version,
+		.name = json_get_string(client, "name"),
+		.version = json_get_string(client, "version"),
+	};
 
-	if (sessions_add(call->exchange->server->sessions, &call->exchange->token, version, json_get_string(client, "name"),
-			 json_get_string(client, "version"), &session, &err) < 0) {
+	if (sessions_add(call->exchange->server->sessions, &call->exchange->token, &opening, &session, &err) < 0) {
 		log_event(LOG_ERROR, "session not opened", "error", err.text, NULL);
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	}

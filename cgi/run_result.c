@@ -1,4 +1,12 @@
-/* run_result.c - see run_result.h. */
+/*
+ * run_result.c - see run_result.h.
+ *
+ * Two views of the same struct job_result: the text block (what a model reads first: stdout as it came, stderr under a mark, the verdict's
+ * sentence when it is not OK, one line a file) and structuredContent (everything, for programs). What a program printed can imitate
+ * the marks in the text; it can't imitate structuredContent, so nothing that matters is in the text alone. Bytes of a guest enter JSON
+ * through utf8_safe, names enter the text through utf8_printable, URLs through percent-encoding. Images are read from the blob store, never
+ * from a place that a guest can write.
+ */
 #include "run_result.h"
 
 #include "../lib/log.h"

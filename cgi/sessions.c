@@ -72,16 +72,16 @@ static void from_store(const struct store_session *stored, struct session *ret)
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
 }
 
-int sessions_add(struct sessions *sessions, const struct store_token *token, const char *protocol, const char *client_name,
-		 const char *client_version, struct session *ret, struct err *err)
+int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client, struct session *ret,
+		 struct err *err)
 {
 	struct store_session stored = {0};
 
 	snprintf(stored.token_id, sizeof(stored.token_id), "%s", token->id);
 	snprintf(stored.owner, sizeof(stored.owner), "%s", token->owner);
-	snprintf(stored.protocol, sizeof(stored.protocol), "%s", protocol);
-	copy_name(stored.client_name, sizeof(stored.client_name), client_name);
-	copy_name(stored.client_version, sizeof(stored.client_version), client_version);
+	snprintf(stored.protocol, sizeof(stored.protocol), "%s", client->protocol);
+	copy_name(stored.client_name, sizeof(stored.client_name), client->name);
+	copy_name(stored.client_version, sizeof(stored.client_version), client->version);
 	int result = store_session_add(sessions->store, &stored, err);
 
 	if (result < 0)

@@ -21,9 +21,14 @@ struct session {
 struct sessions;
 struct sessions *sessions_new(struct store *store);
 void sessions_free(struct sessions *sessions); /* NULL is fine */
-/* Makes a session durable and fills in *ret. `client_name` and `client_version` may be NULL. */
-int sessions_add(struct sessions *sessions, const struct store_token *token, const char *protocol, const char *client_name,
-		 const char *client_version, struct session *ret, struct err *err);
+/* What a client says of itself when it opens a session; NULL: nothing. */
+struct session_client {
+	const char *protocol; /* as negotiated, never NULL */
+	const char *name, *version;
+};
+/* Makes a session durable and fills in *ret. */
+int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client, struct session *ret,
+		 struct err *err);
 /* ERR_NOT_FOUND: unknown, ended, or another owner's. */
 int sessions_find(struct sessions *sessions, const char *id, const char *owner, struct session *ret, struct err *err);
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err);

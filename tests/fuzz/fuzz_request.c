@@ -53,7 +53,7 @@ static void open_all(void)
 	PROMISE(store_token_add(store, "alice", "", token, &added, &err) == 0);
 	store_close(store);
 	PROMISE(server_open(&server, &config, STORE_WRITE, &err) == 0);
-	PROMISE(sessions_add(server.sessions, &added, "2025-03-26", NULL, NULL, &session, &err) == 0);
+	PROMISE(sessions_add(server.sessions, &added, &(struct session_client){.protocol = "2025-03-26"}, &session, &err) == 0);
 	atexit(close_all);
 }
 

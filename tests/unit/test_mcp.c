@@ -322,6 +322,7 @@ static void sessions(void **state)
 static void many_sessions(void **state)
 {
 	enum { COUNT = SESSIONS_CACHED + 8 };
+	const struct session_client client = {.protocol = "2025-06-18", .name = "client"};
 	struct sessions *cache = sessions_new(fixture.server.store);
 	auto_free struct session *opened = xcalloc(COUNT, sizeof(*opened));
 	struct session found;
@@ -329,7 +330,7 @@ static void many_sessions(void **state)
 
 	(void)state;
 	for (int i = 0; i < COUNT; i++)
-		assert_int_equal(sessions_add(cache, &fixture.alice, "2025-06-18", "client", NULL, &opened[i], &err), 0);
+		assert_int_equal(sessions_add(cache, &fixture.alice, &client, &opened[i], &err), 0);
 	sessions_free(cache);
 	cache = sessions_new(fixture.server.store); /* as after a restart */
 	for (int i = 0; i < COUNT; i++) {
@@ -343,13 +344,14 @@ static void many_sessions(void **state)
 static void long_client_name(void **state)
 {
 	auto_free char *name = xcalloc(1, 301);
+	const struct session_client client = {.protocol = "2025-06-18", .name = name, .version = name};
 	struct session session;
 	struct err err = ERR_INIT;
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
 		memcpy(name + 3 * i, "\xe2\x82\xac", 3);
-	assert_int_equal(sessions_add(fixture.server.sessions, &fixture.alice, "2025-06-18", name, name, &session, &err), 0);
+	assert_int_equal(sessions_add(fixture.server.sessions, &fixture.alice, &client, &session, &err), 0);
 }
 
 #define PING(id) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"ping\"}"
