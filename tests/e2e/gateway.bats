@@ -370,9 +370,7 @@ runs_with() {
 	grep -q 'gateway stopped' "$SP_DIR/gateway.log"
 	sp_start_gateway
 	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
-	gateway=$SP_GATEWAY_PID
 	[ "$SP_STATUS" = 200 ]
-	echo "$gateway" >"$SP_DIR/gateway.pid"
 }
 
 @test "one gateway per database; a stale socket is replaced" {
@@ -381,7 +379,7 @@ runs_with() {
 	[ "$status" -ne 124 ]
 	sp_http GET /healthz </dev/null
 	[ "$SP_STATUS" = 200 ]
-	SP_GATEWAY_PID=$(cat "$SP_DIR/gateway.pid")
+	SP_GATEWAY_PID=$(tail -1 "$SP_DIR/pids")
 	kill -9 "$SP_GATEWAY_PID"
 	sp_until "" sp_gone "$SP_GATEWAY_PID"
 	[ -S "$SP_SOCKET" ]
@@ -398,6 +396,7 @@ runs_with() {
 		os.execv(sys.argv[2], [sys.argv[2], "--config", sys.argv[3]])
 	EOF
 	SP_GATEWAY_PID=$!
+	echo "$SP_GATEWAY_PID" >>"$SP_DIR/pids"
 	SP_SOCKET=$SP_DIR/fd0.sock
 	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "not served"
 	sp_call run_code "$(python fd0 'print("zero")')"

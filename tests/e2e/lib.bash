@@ -73,6 +73,7 @@ sp_start_jailer() {
 	"$SP_BIN/sallyport-jailer" --config "$SP_CONFIG" >>"$SP_DIR/jailer.log" 2>&1 3>&- &
 	SP_JAILER_PID=$!
 	export SP_JAILER_PID
+	echo "$SP_JAILER_PID" >>"$SP_DIR/pids"
 	sp_until "$SP_JAILER_PID" test -S "$SP_DIR/jailer.sock" || sp_die "the jailer does not start"
 }
 
@@ -84,6 +85,7 @@ sp_start_gateway() {
 	"$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" >>"$SP_DIR/gateway.log" 2>&1 3>&- &
 	SP_GATEWAY_PID=$!
 	export SP_GATEWAY_PID
+	echo "$SP_GATEWAY_PID" >>"$SP_DIR/pids"
 	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "the gateway does not start"
 }
 
@@ -131,9 +133,12 @@ sp_get() {
 	jq -r "$1" "$SP_DIR/body"
 }
 
+# The last one first. A test may have started another gateway in a process of its own: the file knows all of them.
 sp_teardown() {
-	sp_stop "$SP_GATEWAY_PID"
-	sp_stop "$SP_JAILER_PID"
-	[ -n "$SP_DIR" ] && rm -rf "$SP_DIR"
-	return 0
+	local pid
+	[ -n "$SP_DIR" ] || return 0
+	for pid in $(tac "$SP_DIR/pids" 2>/dev/null); do
+		[[ $(readlink "/proc/$pid/exe") != "$SP_BIN"/* ]] || sp_stop "$pid"
+	done
+	rm -rf "$SP_DIR"
 }
