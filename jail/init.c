@@ -14,9 +14,11 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,10 +79,16 @@ static void receive(struct order *order)
 		order->strings[order->n_strings++] = p;
 }
 
-static void forget(struct order *order)
+static void close_fds(struct order *order)
 {
 	for (size_t i = 0; i < order->n_fds; i++)
 		close(order->fds[i]);
+	order->n_fds = 0;
+}
+
+static void forget(struct order *order)
+{
+	close_fds(order);
 	explicit_bzero(order->buffer, sizeof(order->head) + INIT_TAIL_MAX);
 	free(order->strings);
 }
@@ -131,7 +139,8 @@ static int apply_limits(const struct init_limits *limits)
 			return -1;
 	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
 		return -1;
-	if (limits->memory_bytes && limit(RLIMIT_AS, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
+	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible limit. */
+	if (limits->memory_bytes && limit(RLIMIT_DATA, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
 		return -1;
 	if (limits->pids && limit(RLIMIT_NPROC, (rlim_t)limits->pids, (rlim_t)limits->pids))
 		return -1;
@@ -181,6 +190,20 @@ static int write_source(struct order *order)
 	return root < 0 ? -1 : init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
 }
 
+/* A file is copied: the guest could write to the caller's, or move its position. A pipe is handed on. */
+static int input_for_guest(int from)
+{
+	struct stat st;
+	off_t offset = lseek(from, 0, SEEK_CUR);
+
+	if (fstat(from, &st) || !S_ISREG(st.st_mode))
+		return fcntl(from, F_DUPFD_CLOEXEC, 3);
+	auto_close int copy = memfd_create("stdin", MFD_CLOEXEC);
+	if (copy < 0 || init_copy(copy, from, offset) || lseek(copy, 0, SEEK_SET) < 0)
+		return -1;
+	return steal_fd(&copy);
+}
+
 /* argv and envp stand in one array of strings: a NULL goes between them, and the array has one behind. */
 static void separate(struct order *order)
 {
@@ -195,63 +218,87 @@ static int64_t microseconds(struct timeval time)
 	return time.tv_sec * 1000000 + time.tv_usec;
 }
 
-static void run(struct order *order, const struct sock_fprog *filter)
+/* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may clobber is few. */
+static pid_t start(const struct order *order, const int fds[3], const struct sock_fprog *filter, const char **ret_failed)
 {
-	struct init_report ended = {.kind = INIT_ENDED};
-	struct rusage before, after, self;
-	const char *volatile failed = NULL; /* written by the vfork child, as is error */
+	const char *volatile failed = NULL; /* written by the child, in the memory that it shares with us until it execs */
 	volatile int error = 0;
-	int status = 0;
-	size_t next = order->head.has_code;
-	int fds[3] = {0, 0, 0}; /* 0 is /dev/null here */
-
-	if (write_source(order)) {
-		report_failure("write the source", errno);
-		return;
-	}
-	if (order->head.has_stdin)
-		fds[0] = order->fds[next++];
-	fds[1] = order->fds[next++];
-	fds[2] = order->fds[next];
-	separate(order);
-	getrusage(RUSAGE_CHILDREN, &before);
-	if (write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0) {
-		report_failure("OOM score", errno);
-		return;
-	}
-	ended.started_us = clock_monotonic_us();
 	pid_t pid = vfork();
+
 	if (pid == 0) {
 		failed = become_payload(order, fds, filter);
 		error = errno;
 		_exit(127);
 	}
-	if (pid < 0 || error) {
-		report_failure(pid < 0 ? "fork" : failed, pid < 0 ? errno : error);
-		clear_namespace();
-		return;
-	}
-	if (write(INIT_OOM_FD, "0", 1) < 0)
-		_exit(1);
-	/* Ours must go, else the pipes never end. */
-	for (size_t i = 0; i < order->n_fds; i++)
-		close(order->fds[i]);
-	order->n_fds = 0;
-	for (pid_t got = 0; got != pid;) {
-		got = waitpid(-1, &status, __WALL);
+	if (pid > 0 && !error)
+		return pid;
+	*ret_failed = pid < 0 ? "fork" : failed;
+	errno = pid < 0 ? errno : error;
+	return -1;
+}
+
+/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way. */
+static void wait_for(pid_t pid, struct init_report *ended)
+{
+	pid_t got;
+
+	do {
+		got = waitpid(-1, &ended->status, __WALL);
 		if (got < 0 && errno != EINTR)
 			_exit(1);
-	}
-	ended.ended_us = clock_monotonic_us();
+	} while (got != pid);
+	ended->ended_us = clock_monotonic_us();
 	clear_namespace();
+}
+
+static void account(struct init_report *ended, const struct rusage *before)
+{
+	struct rusage after, self;
+
 	getrusage(RUSAGE_CHILDREN, &after);
-	ended.status = status;
-	ended.user_us = microseconds(after.ru_utime) - microseconds(before.ru_utime);
-	ended.system_us = microseconds(after.ru_stime) - microseconds(before.ru_stime);
-	ended.switches_voluntary = after.ru_nvcsw - before.ru_nvcsw;
-	ended.switches_forced = after.ru_nivcsw - before.ru_nivcsw;
 	getrusage(RUSAGE_SELF, &self);
-	ended.self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
+	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime);
+	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime);
+	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw;
+	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw;
+	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
+}
+
+static void run(struct order *order, const struct sock_fprog *filter)
+{
+	struct init_report ended = {.kind = INIT_ENDED};
+	size_t next = order->head.has_code;
+	const char *failed = "write the source";
+	struct rusage before;
+
+	if (write_source(order)) {
+		report_failure(failed, errno);
+		return;
+	}
+	auto_close int input = order->head.has_stdin ? input_for_guest(order->fds[next++]) : open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (input < 0) {
+		report_failure("standard input", errno);
+		return;
+	}
+	const int fds[3] = {input, order->fds[next], order->fds[next + 1]};
+	separate(order);
+	getrusage(RUSAGE_CHILDREN, &before);
+	ended.started_us = clock_monotonic_us();
+	/* The score is inherited by the program; ours goes back. */
+	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start(order, fds, filter, &failed);
+	int error = errno;
+	if (write(INIT_OOM_FD, "0", 1) < 0)
+		_exit(1);
+	close(steal_fd(&input));
+	if (pid < 0) {
+		clear_namespace();
+		report_failure(failed, error);
+		return;
+	}
+	/* Ours must go, else the pipes never end. */
+	close_fds(order);
+	wait_for(pid, &ended);
+	account(&ended, &before);
 	report(&ended);
 }
 

@@ -3,13 +3,15 @@
  * refused in words, that two on two ports do not disturb each other, that a stop leaves no process, and that a later start keeps token and data.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chownSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Stack, bin, makeState, processes, root, run, until } from './stack.js';
 
 const TIMEOUT_MS = 120_000;
 const STOP_SECONDS = 10;
+const USER = 64242; /* of nobody */
 
 function users(pid) {
 	return /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')).slice(1);
@@ -59,6 +61,35 @@ test('a killed supervisor takes everything with it', { timeout: TIMEOUT_MS }, as
 	stack.child.kill('SIGKILL');
 	await until('its children to be gone', () => processes(stack.state).length === 0);
 	rmSync(stack.state, { recursive: true, force: true });
+});
+
+function whyNotAsUser() {
+	if (process.getuid() !== 0) return 'needs root to become another user';
+	const reached = spawnSync('setpriv', [`--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', 'test', '-x', path.join(bin, 'sallyport-jailer')]);
+	return reached.status === 0 ? false : 'another user cannot reach this checkout';
+}
+
+/* Another account than root, without a name, a home or a cgroup of its own: what a container's arbitrary user id has. */
+test('started by a user, everything runs as that user, and says that limits are weaker', { timeout: TIMEOUT_MS, skip: whyNotAsUser() }, async () => {
+	const state = makeState();
+	chownSync(state, USER, USER);
+	const stack = await Stack.start({ state, user: USER });
+	try {
+		assert.match(stack.output, /^note: this account has no cgroup of its own/m);
+		for (const program of ['sallyport-jailer', 'sallyport-gateway', 'nginx'])
+			assert.deepEqual(users(stack.process(program).pid), [`${USER}`, `${USER}`, `${USER}`], program);
+		for (const [language, code] of [['python', 'print(1)'], ['javascript', 'console.log(1)'], ['typescript', 'console.log(1 as number)'],
+			['go', 'package main\nimport "fmt"\nfunc main() { fmt.Println(1) }'], ['bash', 'echo 1']]) {
+			const result = await stack.run({ language, code });
+			assert.equal(result.stdout, '1\n', `${language}: ${JSON.stringify(result)}`);
+		}
+		const hog = await stack.run({ language: 'python', code: 'bytearray(1500 << 20)' });
+		assert.equal(hog.verdict, 'RE');
+		assert.match(hog.stderr, /MemoryError/);
+		assert.equal((await stack.run({ language: 'bash', code: 'while :; do :; done', timeout_seconds: 1 })).verdict, 'TO');
+	} finally {
+		await stack.stop();
+	}
 });
 
 test('a port in use and a bad port are refused in words', { timeout: TIMEOUT_MS }, async () => {

@@ -51,12 +51,13 @@ export function makeState() {
 }
 
 export class Stack {
-	/* `port` 0: a free one. The promise is kept when the stack serves. */
-	static async start({ port = 0, state = makeState() } = {}) {
+	/* `port` 0: a free one; `user`: an id to start it as, instead of our own. The promise is kept when the stack serves. */
+	static async start({ port = 0, state = makeState(), user = null } = {}) {
 		const stack = new Stack();
 		stack.state = state;
 		stack.output = '';
-		stack.child = spawn('setpriv', ['--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
+		const identity = user === null ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+		stack.child = spawn('setpriv', [...identity, '--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
 			stdio: ['ignore', 'pipe', 'pipe'],
 		});
 		stack.ended = new Promise((resolve) => stack.child.once('exit', (code, signal) => resolve(stack.status = { code, signal })));
