@@ -20,7 +20,7 @@
 
 #define CPU_STEP_US 2000
 #define OUTPUT_EVENT_US 250000
-#define FILE_LIMIT_LEAST (1 << 20)
+#define FILE_SLACK 4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
 
 static const char *const base_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user"};
 
@@ -98,7 +98,7 @@ static int phase_limits(struct cell *cell, struct init_limits *ret)
 
 	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
-	*ret = (struct init_limits){.file_bytes = MAX(MAX(limits->data_bytes, limits->tmp_bytes), FILE_LIMIT_LEAST)};
+	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
 		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;
 		ret->pids = limits->pids + 1;
@@ -317,12 +317,12 @@ static void deliver(struct cell *cell)
 	if (run->output.error && result.verdict != JAIL_XX)
 		verdict_sandbox(&result, "write the output", run->output.error);
 	output_clear(&run->output);
-	cell_step_free(run->step);
-	run->step = NULL;
+	bool bare = run->step->bare;
+	cell_step_free(steal(&run->step));
 	if (cell->state == CELL_RUNNING)
 		cell->state = CELL_READY;
 	cell->has_files = true;
-	log_event(LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict", jail_verdict_text(result.verdict), "message",
+	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict", jail_verdict_text(result.verdict), "message",
 		  result.message, NULL);
 	if (events.done)
 		events.done(arg, &result); /* the cell may be gone after it */

@@ -13,7 +13,6 @@
 
 struct walk {
 	int root;
-	int64_t bytes_left;
 	struct data_tree tree;
 	size_t room;
 };
@@ -73,12 +72,6 @@ static void add_entry(struct walk *walk, const char *name, const struct stat *st
 		walk->room = walk->room ? walk->room * 2 : 64;
 		walk->tree.entries = xrealloc(walk->tree.entries, walk->room, sizeof(*walk->tree.entries));
 	}
-	if (!unkept)
-		unkept = type_reason(st->st_mode);
-	if (!unkept && st->st_size > walk->bytes_left)
-		unkept = "larger than the limit of /data";
-	if (!unkept)
-		walk->bytes_left -= st->st_size;
 	walk->tree.entries[walk->tree.count++] = (struct data_entry){
 		.name = xstrdup(name),
 		.inode = st->st_ino,
@@ -86,7 +79,7 @@ static void add_entry(struct walk *walk, const char *name, const struct stat *st
 		.mtime_us = st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000,
 		.changed_ns = st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
 		.mode = st->st_mode,
-		.unkept = unkept,
+		.unkept = unkept ? unkept : type_reason(st->st_mode),
 	};
 }
 
@@ -97,6 +90,7 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 			 : openat(walk->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	int result = list ? 0 : -1;
+	bool long_named = false;
 
 	for (struct dirent *entry; list && (entry = readdir(list));) {
 		struct stat st;
@@ -109,8 +103,10 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 		}
 		auto_free char *name = xasprintf("%s%s%s", path, path[0] ? "/" : "", entry->d_name);
 		if (strlen(name) > JAIL_NAME_MAX) {
-			/* Named by the directory that it is in: its own name would not fit a message. */
-			add_entry(walk, path, &st, "the path is too long");
+			/* Named by the directory that it is in, once: its own name would not fit a message. */
+			if (!long_named)
+				add_entry(walk, path, &st, "the path is too long");
+			long_named = true;
 			continue;
 		}
 		if (!S_ISDIR(st.st_mode))
@@ -132,9 +128,22 @@ static int by_name(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+/* In the order of the names, so that the same files are left out wherever the kernel put them. */
+static void cap_bytes(struct data_tree *tree, int64_t left)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct data_entry *entry = &tree->entries[i];
+
+		if (!entry->unkept && entry->size > left)
+			entry->unkept = "larger than the limit of /data";
+		if (!entry->unkept)
+			left -= entry->size;
+	}
+}
+
 int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *err)
 {
-	struct walk walk = {.root = root, .bytes_left = max_bytes};
+	struct walk walk = {.root = root};
 
 	if (walk_directory(&walk, "", 1)) {
 		int result = err_errno(err, "reading the files of /data");
@@ -144,6 +153,7 @@ int data_walk(int root, int64_t max_bytes, struct data_tree *ret, struct err *er
 	}
 	if (walk.tree.count)
 		qsort(walk.tree.entries, walk.tree.count, sizeof(*walk.tree.entries), by_name);
+	cap_bytes(&walk.tree, max_bytes);
 	*ret = walk.tree;
 	return 0;
 }

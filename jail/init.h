@@ -79,6 +79,8 @@ _Noreturn void init_main(const struct init_setup *setup);
 
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
+/* All of a file from an offset; its own position stays where it is. */
+int init_copy(int to, int from, off_t offset);
 /* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
 const char *init_setup_jail(const struct init_setup *setup);
 /* Descriptors of init that stay open. */

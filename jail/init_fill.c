@@ -28,9 +28,8 @@ static int open_parent(int root, const char *name)
 	return sys_open_beneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static int copy(int to, int from)
+int init_copy(int to, int from, off_t offset)
 {
-	off_t offset = 0;
 	ssize_t n;
 
 	/* With an offset of its own, the descriptor's position (shared with others who read the same blob) stays alone. */
@@ -51,7 +50,7 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	if (parent < 0 || (unlinkat(parent, last, 0) && errno != ENOENT))
 		return -1;
 	auto_close int to = sys_open_beneath(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (to < 0 || copy(to, from_fd))
+	if (to < 0 || init_copy(to, from_fd, 0))
 		return -1;
 	return fchmod(to, mode) || futimens(to, times) ? -1 : 0;
 }

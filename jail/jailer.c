@@ -42,6 +42,7 @@
 #include "template.h"
 
 #define OUTER_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define BUSY_GROUP_US 10000 /* between attempts to remove a group whose last process is not quite gone */
 #define MODULES_DEFAULT "npm" /* below the runners' directory */
 
 struct options {
@@ -247,27 +248,26 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	return 0;
 }
 
+/* Groups are made ahead when nobody waits. *idle: the last wait ended without an event. Returns until when to wait at most. */
+static int64_t prepare_ahead(struct jailer *jailer, bool idle)
+{
+	if (cgroup_prepared(jailer->cgroup) || (idle && cgroup_prepare(jailer->cgroup)))
+		return INT64_MAX;
+	return idle ? clock_monotonic_us() + BUSY_GROUP_US : 0;
+}
+
 static void serve(struct jailer *jailer)
 {
 	int event = 0;
 
-	while (!jailer->stop && !jailer->server.gone) {
-		/* What can be done ahead is done when nobody waits. */
-		bool idle = event == 0;
-		int64_t deadline = idle || !cgroup_prepared(jailer->cgroup) ? 0 : INT64_MAX;
-
-		if (idle && cgroup_prepare(jailer->cgroup))
-			deadline = INT64_MAX;
-		else if (idle)
-			deadline = clock_monotonic_us() + 10000;
-		event = loop_once(jailer->loop, MIN(deadline, cells_deadline(&jailer->cells)));
-		if (event < 0)
-			break;
+	while (!jailer->stop && !jailer->server.gone && event >= 0) {
 		cells_tick(&jailer->cells);
 		if (jailer->server.probe)
 			probe_tick(&jailer->probe);
 		server_tick(&jailer->server);
 		cells_reap(&jailer->cells);
+		int64_t deadline = prepare_ahead(jailer, event == 0);
+		event = loop_once(jailer->loop, MIN(deadline, cells_deadline(&jailer->cells)));
 	}
 }
 
