@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 
 #define KILLS           50
 #define WRITERS         4
@@ -63,6 +64,7 @@ static int victim(const struct fixture *f, int fd)
 	struct child child = {NULL, fd};
 	struct err err = ERR_INIT;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (store_open(f->data, STORE_SERVE, &child.store, &err) != 0)
 		return 1;
 	for (int i = 0; i < WRITERS; i++)
@@ -135,6 +137,7 @@ static int interrupted_child(const struct fixture *f, enum store_mode mode, int 
 	int out, errs;
 	auto_free char *big = xmalloc(STORE_INLINE_MAX + 1);
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
 	memset(big, 'b', STORE_INLINE_MAX + 1);
 	if (store_open(f->data, mode, &store, &err) != 0)
 		return 1;
