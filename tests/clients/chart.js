@@ -2,11 +2,15 @@
  * chart.js - `make chart`: a first look with a real MCP client (the official SDK). Uploads a small table, has the server draw it with pandas and
  * matplotlib, and downloads the picture. Arguments: the state folder of a running `make run`, and the file to write.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const [state, target] = process.argv.slice(2);
+if (!existsSync(path.join(state, 'token'))) {
+	console.error(`${state} holds no token: start 'make run' in another terminal first (the same PORT)`);
+	process.exit(1);
+}
 const read = (name) => readFileSync(path.join(state, name), 'utf8').trim();
 const url = new URL(`http://127.0.0.1:${read('port')}/mcp`);
 const client = new Client({ name: 'first-chart', version: '1' }, { versionNegotiation: { mode: 'auto' } });
