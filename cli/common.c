@@ -82,6 +82,9 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
 {
 	auto_free char *directory = NULL, *program = NULL;
+	auto_jailer struct jail_client *client = NULL;
+	auto_json struct json_object *info = NULL;
+	int result;
 
 	if (config->jailer.socket && *config->jailer.socket)
 		return jail_client_connect(config->jailer.socket, ret, err);
@@ -93,7 +96,14 @@ int cli_open_jailer(const struct config *config, struct jail_client **ret, struc
 	}
 	if (access(program, X_OK))
 		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program", program);
-	return jail_client_spawn(program, config->path, ret, err);
+	result = jail_client_spawn(program, config->path, &client, err);
+	if (result)
+		return result;
+	/* it answers when it has found all that it needs; else it has said on standard error why not */
+	if (jail_client_info(client, &info, err))
+		return err_set(err, ERR_UNAVAILABLE, "the private jailer could not start: sallyport doctor says what is missing");
+	*ret = steal(&client);
+	return 0;
 }
 
 /* A stored JSON text as a value; what cannot be read becomes null rather than ending a listing. */

@@ -1,4 +1,4 @@
-/* doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the runners, the data folder, the database. */
+/* doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the data folder, the database. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -110,30 +110,6 @@ static void check_nginx(struct doctor *doctor)
 		   "%s", version ? version : "not there");
 }
 
-static void check_runners(struct doctor *doctor, struct jail_client *client)
-{
-	auto_json struct json_object *runners = NULL;
-	struct err err = ERR_INIT;
-	size_t usable = 0;
-
-	if (jail_client_runners(client, &runners, &err)) {
-		doctor_add(doctor, "runners", DOCTOR_MISSING, "see the jailer's log", "%s", err.text);
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-		struct json_object *available = json_get(runner, "available", json_type_boolean);
-		const char *name = json_get_string(runner, "name"), *version = json_get_string(runner, "version");
-		bool there = available && json_object_get_boolean(available);
-
-		usable += there;
-		doctor_add(doctor, "runner", there ? DOCTOR_OK : DOCTOR_WEAKER, json_get_string(runner, "install"), "%s: %s",
-			   name ? name : "?", !there ? "its interpreter is missing" : version && *version ? version : "available");
-	}
-	if (!usable)
-		doctor_add(doctor, "runners", DOCTOR_MISSING, "install one of the interpreters above", "no program can be run");
-}
-
 /* The jailer is asked last: it is the judge over everything above. */
 static void check_jailer(struct doctor *doctor)
 {
@@ -151,7 +127,7 @@ static void check_jailer(struct doctor *doctor)
 	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK, "start it as root, or with a range of ids and a delegated cgroup",
 		   "%s, %s, cgroup %s", *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
 		   cgroup ? cgroup : "?");
-	check_runners(doctor, client);
+	doctor_runners(doctor, client);
 }
 
 static void check_data(struct doctor *doctor)

@@ -182,11 +182,10 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 		if (session->feed >= 0)
 			feed_step(session, polled[2].revents, polled[3].revents);
 		/* also when nothing is to be read: what jail_cancel queued must go out */
-		if (jail_client_dispatch(client, err)) {
-			if (session->outcome->finished || session->outcome->failure.code)
-				return 0; /* the callbacks told more than the lost connection does */
-			return -(int)(err ? err->code : ERR_UNAVAILABLE);
-		}
+		int result = jail_client_dispatch(client, err);
+
+		if (result) /* where the callbacks spoke they told more than the lost connection does */
+			return session->outcome->finished || session->outcome->failure.code ? 0 : result;
 	}
 	return 0;
 }

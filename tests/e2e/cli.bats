@@ -109,7 +109,7 @@ commands() {
 }
 
 @test "doctor: every line is ok, weaker or missing; what is not ok has a remedy" {
-	run sallyport doctor --json
+	run --separate-stderr sallyport doctor --json
 	[ "$status" -le 1 ]
 	local report=$output
 	[ "$(jq '[.checks[] | select(.state != "ok" and .remedy == null)] | length' <<<"$report")" = 0 ]
@@ -124,23 +124,41 @@ commands() {
 	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
 }
 
+@test "doctor names each language with the version that a program would see" {
+	run sallyport doctor --json
+	local python
+	python=$(/usr/bin/python3 --version)
+	[ "$(jq -r --arg found "python: $python" '.checks[] | select(.found == $found) | .state' <<<"$output")" = ok ]
+	[ "$(jq '[.checks[] | select(.name == "runner")] | length' <<<"$output")" = "$(find "$SP_ROOT/jail/runners" -maxdepth 1 -name '*.json' | wc -l)" ]
+}
+
+@test "a private jailer that cannot start says why" {
+	[ "$(id -u)" = 0 ] || skip "needs root to become nobody"
+	echo 'echo ran' >program.sh
+	chmod 0755 "$BATS_TEST_TMPDIR"
+	run -125 --separate-stderr setpriv --reuid=nobody --regid=nogroup --clear-groups "$SP_BIN/sallyport" run -l bash - <program.sh
+	[ -z "$output" ]
+	# shellcheck disable=SC2154 # bats sets it
+	[[ $stderr == *"no cgroup to limit memory"*weaker_limits*"sallyport: the private jailer could not start: sallyport doctor says"* ]]
+}
+
 @test "doctor sees what is really missing" {
 	# no jailer at the place that the configuration names
 	echo '{"jailer": {"socket": "none.sock"}}' >config.json
-	run -1 sallyport doctor --config config.json --json
+	run -1 --separate-stderr sallyport doctor --config config.json --json
 	[ "$(jq -r '.checks[] | select(.name == "jailer") | .state' <<<"$output")" = missing ]
 	[ "$(jq -r .result <<<"$output")" = missing ]
 	# no user namespaces: forbidden for a user by the limit of an outer one
 	[ "$(id -u)" = 0 ] || skip "the rest needs root"
 	# shellcheck disable=SC2016
-	run unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
+	run --separate-stderr unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
 	[ "$status" = 1 ]
 	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
 }
 
 @test "doctor as a user without privileges: cgroup and ids are judged for that user" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become nobody"
-	run setpriv --reuid=nobody --regid=nogroup --clear-groups "$SP_BIN/sallyport" doctor --json
+	run --separate-stderr setpriv --reuid=nobody --regid=nogroup --clear-groups "$SP_BIN/sallyport" doctor --json
 	[ "$status" -le 1 ]
 	[ "$(jq -r '.checks[] | select(.name == "guest ids") | .state' <<<"$output")" = weaker ]
 	[ "$(jq -r '.checks[] | select(.name == "cgroup") | .state' <<<"$output")" = missing ]
