@@ -67,7 +67,7 @@ static int write_file(int fd, int64_t length)
 
 static int write_reply(struct reply *reply, struct err *err)
 {
-	auto_buf struct buf head;
+	auto_buf struct buf head = {0};
 	int result;
 
 	buf_init(&head, 2 * HTTP_HEADER_MAX);

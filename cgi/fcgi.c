@@ -75,7 +75,7 @@ static void send_file(FCGX_Stream *out, int fd, int64_t length)
 
 static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 {
-	auto_buf struct buf head;
+	auto_buf struct buf head = {0};
 
 	if (reply->gone)
 		return;

@@ -46,7 +46,7 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 	const char *slash = memrchr(name, '/', length);
 	const char *base = slash ? slash + 1 : name;
 	size_t base_length = length - (size_t)(base - name);
-	auto_buf struct buf ascii, safe, extended;
+	auto_buf struct buf ascii = {0}, safe = {0}, extended = {0};
 
 	buf_init(&ascii, HTTP_HEADER_MAX);
 	buf_init(&safe, HTTP_HEADER_MAX);
@@ -117,7 +117,7 @@ void files_handle(struct exchange *exchange, const char *method, const char *res
 	const char *prefix = exchange->server->config->gateway.accel_prefix;
 	struct store_file file = {0};
 	struct err err = ERR_INIT;
-	auto_buf struct buf name;
+	auto_buf struct buf name = {0};
 
 	(void)method; /* GET and HEAD differ only in what is sent */
 	buf_init(&name, HTTP_PATH_MAX);

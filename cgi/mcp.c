@@ -208,7 +208,7 @@ static void post(struct exchange *exchange, const char *version)
 	auto_json struct json_object *document = NULL;
 	struct rpc_message message;
 	struct err err = ERR_INIT;
-	auto_buf struct buf body;
+	auto_buf struct buf body = {0};
 
 	buf_init(&body, (size_t)exchange->server->config->limits.body_mb << 20);
 	if (!is_json(request_param(exchange->request, "CONTENT_TYPE"))) {

@@ -95,7 +95,7 @@ static int decode_header(const char *value, struct buf *ret, struct err *err)
 static bool name_matches(struct exchange *exchange, const struct rpc_message *message, struct err *err)
 {
 	auto_free char *buffer = xmalloc(HEADER_MAX);
-	auto_buf struct buf decoded;
+	auto_buf struct buf decoded = {0};
 	const char *member = NULL;
 
 	buf_init(&decoded, HEADER_MAX);

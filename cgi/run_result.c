@@ -26,7 +26,7 @@ static void add_usage(struct json_object *object, const struct jail_usage *usage
 
 static struct json_object *safe_string(const char *data, size_t length)
 {
-	auto_buf struct buf safe;
+	auto_buf struct buf safe = {0};
 
 	buf_init(&safe, 4 * length + 1);
 	utf8_safe(&safe, data, length);
@@ -36,7 +36,7 @@ static struct json_object *safe_string(const char *data, size_t length)
 static struct json_object *describe_file(struct server *server, const struct job_result *result, const struct store_file *file)
 {
 	struct json_object *object = json_object_new_object();
-	auto_buf struct buf url;
+	auto_buf struct buf url = {0};
 
 	buf_init(&url, URL_MAX);
 	files_url(server->config, result->conversation_hash, file->name, file->name_length, &url);
@@ -162,7 +162,7 @@ static void add_change(struct server *server, const struct job_result *result, c
 /* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */
 static void add_summary(struct server *server, const struct job_result *result, struct json_object *content)
 {
-	auto_buf struct buf text;
+	auto_buf struct buf text = {0};
 
 	buf_init(&text, TEXT_MAX);
 	add_stream(&text, NULL, &result->stdout_text, result->stdout_more || result->jail.stdout_truncated);
@@ -187,7 +187,7 @@ static bool add_image(struct store *store, const struct store_file *file, struct
 {
 	auto_close int fd = -1;
 	auto_free char *data = NULL;
-	auto_buf struct buf text;
+	auto_buf struct buf text = {0};
 	struct err err = ERR_INIT;
 	int64_t size;
 	size_t length;

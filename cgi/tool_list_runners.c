@@ -89,7 +89,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	const struct config_limits *limits = &call->server->config->limits;
 	struct json_object *languages;
 	struct job_engine *engine;
-	auto_buf struct buf text;
+	auto_buf struct buf text = {0};
 	int result = server_engine(call->server, &engine, err);
 
 	(void)bound;

@@ -259,7 +259,7 @@ static void refine(struct server *server, struct json_object *tool)
 	auto_json struct json_object *runners = tool_runners(server);
 	const struct config_limits *limits = &server->config->limits;
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
-	auto_buf struct buf text;
+	auto_buf struct buf text = {0};
 
 	set_int(tool, "timeout_seconds", "default", limits->wall_seconds);
 	set_int(tool, "timeout_seconds", "maximum", limits->wall_seconds_max);

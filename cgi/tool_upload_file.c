@@ -37,7 +37,7 @@ static const struct bind table[] = {
 static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes, const char *hash)
 {
 	struct json_object *object = json_object_new_object(), *file = json_object_new_object();
-	auto_buf struct buf url;
+	auto_buf struct buf url = {0};
 	char message[512];
 
 	buf_init(&url, URL_MAX);
@@ -64,7 +64,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	struct store_file stored;
 	struct job_engine *engine;
 	struct err own = ERR_INIT;
-	auto_buf struct buf content, text;
+	auto_buf struct buf content = {0}, text = {0};
 
 	buf_init(&content, arguments->content.length);
 	buf_init(&text, HTTP_REPLY_MAX);

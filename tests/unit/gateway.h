@@ -106,7 +106,7 @@ static inline struct answer ask(struct fixture *fixture, const char *method, con
 	auto_free char *token = xasprintf("HTTP_AUTHORIZATION=Bearer %s", fixture->token), *text = xstrdup(body ? body : "");
 	size_t count = 0;
 	auto_reply struct reply reply;
-	auto_buf struct buf head;
+	auto_buf struct buf head = {0};
 	va_list more;
 
 	/* The first one of a name counts, so the caller's come first. */

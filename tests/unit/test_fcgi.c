@@ -57,7 +57,7 @@ static void send_head(int fd, const char *method, const char *uri)
 {
 	static const unsigned char begin[8] = {0, 1}; /* responder, the connection is not kept */
 	auto_free char *token = xasprintf("Bearer %s", fixture.token);
-	auto_buf struct buf params, out;
+	auto_buf struct buf params = {0}, out = {0};
 
 	buf_init(&params, 60000);
 	buf_init(&out, 70000);
@@ -74,7 +74,7 @@ static void send_head(int fd, const char *method, const char *uri)
 
 static void send_body(int fd, const char *body)
 {
-	auto_buf struct buf out;
+	auto_buf struct buf out = {0};
 
 	buf_init(&out, 70000);
 	if (*body)
@@ -105,7 +105,7 @@ static void receive(int fd, struct buf *out)
 static bool get(const char *uri, const char *status)
 {
 	auto_close int fd = dial();
-	auto_buf struct buf reply;
+	auto_buf struct buf reply = {0};
 
 	buf_init(&reply, 1 << 20);
 	send_head(fd, "GET", uri);
@@ -149,7 +149,7 @@ static void posts(void **state)
 	static const char body[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}}";
 	auto_close int fd = dial();
-	auto_buf struct buf reply;
+	auto_buf struct buf reply = {0};
 
 	(void)state;
 	buf_init(&reply, 1 << 20);
@@ -226,7 +226,7 @@ static void broken_clients(void **state)
 static void orderly_stop(void **state)
 {
 	auto_close int fd = dial();
-	auto_buf struct buf reply;
+	auto_buf struct buf reply = {0};
 
 	(void)state;
 	buf_init(&reply, 1 << 20);

@@ -130,7 +130,7 @@ static void long_path(void **state)
 static void escapes(void **state)
 {
 	static const char *const bad[] = {"%", "%4", "%zz", "a%00b", "%-1"};
-	auto_buf struct buf out;
+	auto_buf struct buf out = {0};
 	struct err err = ERR_INIT;
 
 	(void)state;

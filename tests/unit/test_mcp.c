@@ -360,7 +360,7 @@ static void long_client_name(void **state)
 static void batches(void **state)
 {
 	char session[128], later[128];
-	auto_buf struct buf many;
+	auto_buf struct buf many = {0};
 
 	(void)state;
 	open_session("2025-03-26", session);

@@ -227,7 +227,7 @@ static void bytes_that_are_no_text(void **state)
 	result.stdout_text = (struct bind_text){"a\xff\0b\x1b[1m", 8};
 	result.stdout_more = true;
 	check(&result, &made);
-	auto_buf struct buf printed;
+	auto_buf struct buf printed = {0};
 
 	buf_init(&printed, 1 << 20);
 	json_print(&printed, made.structured);
@@ -259,7 +259,7 @@ static void files_in_result(void **state)
 	};
 	struct job_result result = sample();
 	struct tool_result made;
-	auto_buf struct buf printed;
+	auto_buf struct buf printed = {0};
 
 	(void)state;
 	result.changes = changes;
