@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -15,6 +16,8 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "cell_internal.h"
+
+#define SETUP_US 10000000
 
 static void close_cell_fd(int *fd)
 {
@@ -144,6 +147,12 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 		return;
 	bool running = cell->state == CELL_RUNNING;
 	cell->state = CELL_DEAD;
+	if (cell->parked) {
+		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken_step, "why", strerror(cell->broken_errno), NULL);
+		cell->cells->parking_failed = true;
+		cell_destroy(cell);
+		return;
+	}
 	if (running)
 		run_lost(cell);
 	cell_advance(cell);
@@ -160,7 +169,8 @@ void cell_destroy(struct cell *cell)
 	if (cell->dying)
 		return;
 	cell->dying = true;
-	cell->cells->count--;
+	if (!cell->parked)
+		cell->cells->count--;
 	cell->events = (struct cell_events){.done = NULL};
 	if (cell->state == CELL_RUNNING && cell->run.step) {
 		loop_remove(cell->cells->loop, &cell->run.pipes[0]);
@@ -191,13 +201,19 @@ void cells_reap(struct cells *cells)
 	}
 }
 
+/* Setting up takes milliseconds; a kernel that never comes back from it must not hold a client for ever. */
+static int64_t setup_deadline(const struct cell *cell)
+{
+	return cell->ready_us || cell->state == CELL_DEAD ? INT64_MAX : cell->opened_us + SETUP_US;
+}
+
 int64_t cells_deadline(const struct cells *cells)
 {
 	int64_t next = INT64_MAX;
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		if (!cell->dying)
-			next = MIN(next, run_deadline(cell));
+			next = MIN(next, MIN(run_deadline(cell), setup_deadline(cell)));
 	return next;
 }
 
@@ -207,6 +223,11 @@ void cells_tick(struct cells *cells)
 
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
+		if (!cell->dying && now >= setup_deadline(cell)) {
+			snprintf(cell->broken_step, sizeof(cell->broken_step), "set-up took too long");
+			cell->ready_us = now;
+			cell_kill(cell);
+		}
 		if (!cell->dying && now >= run_deadline(cell))
 			run_tick(cell, now);
 	}

@@ -27,6 +27,7 @@
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL 65
+#define CELLS_PARKED 2 /* jails made ahead */
 
 struct cell;
 
@@ -40,7 +41,8 @@ struct cells {
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
 	struct cell *first; /* all of them, the dying too */
-	size_t count;       /* not dying */
+	size_t count;       /* neither dying nor made ahead */
+	bool parking_failed; /* making jails ahead did not work: not tried again until one was opened */
 	bool *slots;        /* ids in use */
 	size_t n_slots;
 };
@@ -69,6 +71,9 @@ void cells_clear(struct cells *cells); /* kills and waits */
 /* The next moment at which cells_tick has something to do. */
 int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
+/* For idle moments: makes one jail ahead. */
+void cells_prepare(struct cells *cells);
+bool cells_prepared(const struct cells *cells); /* enough are there */
 void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */
 
 int cell_open(struct cells *cells, struct runner *runner, const struct jail_limits *limits, const char *label, const struct cell_events *events,

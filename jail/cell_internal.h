@@ -43,6 +43,7 @@ struct cell {
 	struct cell_events events;
 	void *arg;
 	enum cell_state state;
+	bool parked; /* made ahead, belongs to nobody */
 	bool dying; /* destroyed; waits for its init */
 	size_t slot;
 	int pidfd_fd;

@@ -334,11 +334,21 @@ int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits,
 	return group->cgroup->kind ? group->cgroup->kind->limit(group, limits, err) : 0;
 }
 
-int cgroup_attach(struct cgroup_group *group, pid_t pid, struct err *err)
+int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err)
 {
-	for (size_t i = 0; i < group->cgroup->n_trees; i++)
-		if (cgroup_write_number(group->dirs[i], "cgroup.procs", pid))
-			return err_errno(err, "attaching the jail to its cgroup");
+	size_t n = 0;
+
+	for (; n < group->cgroup->n_trees; n++) {
+		ret[n] = openat(group->dirs[n], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		if (ret[n] < 0) {
+			int result = err_errno(err, "opening the jail's cgroup");
+
+			while (n > 0)
+				close(ret[--n]);
+			return result;
+		}
+	}
+	*ret_n = n;
 	return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "identity.h"
 
 #define CGROUP_READY 2
+#define CGROUP_TREES 4 /* hierarchies that a group is in, at most */
 
 struct cgroup;
 struct cgroup_group;
@@ -52,7 +53,9 @@ bool cgroup_prepared(const struct cgroup *cgroup); /* nothing is left for cgroup
 bool cgroup_prepare(struct cgroup *cgroup);
 
 int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err);
-int cgroup_attach(struct cgroup_group *group, pid_t pid, struct err *err);
+/* Descriptors to which a process writes "0" to move itself into the group: the caller's. It does so itself because the kernel may keep it
+ * waiting for 10 ms (an RCU grace period under cgroup_threadgroup_rwsem), and the jailer has others to serve. */
+int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err);
 /* The peak counts from here on. */
 void cgroup_reset_peak(struct cgroup_group *group);
 int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);

@@ -10,7 +10,6 @@
 
 #include "cgroup.h"
 
-#define CGROUP_TREES 4
 #define CGROUP_VALUE 4096 /* the longest file that is read, cpu.stat and memory.stat included */
 
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT, CGROUP_CONTROLLERS };

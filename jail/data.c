@@ -41,6 +41,15 @@ int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_moun
 	return 0;
 }
 
+int data_resize(int root, int64_t bytes, int64_t inodes)
+{
+	auto_close int fs = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+
+	if (fs < 0 || set(fs, "size", bytes, "d") || set(fs, "nr_inodes", inodes, "d"))
+		return -1;
+	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
+}
+
 int data_freeze(int root)
 {
 	auto_close int fs = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);

@@ -19,6 +19,8 @@
 
 /* A new tmpfs that belongs to the ids, not attached anywhere: *ret_mount for move_mount, *ret_root to read it by. */
 int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_mount, int *ret_root, struct err *err);
+/* Other limits for one that is not used yet; -1 and errno. */
+int data_resize(int root, int64_t bytes, int64_t inodes);
 /* From now on nothing in it can be changed, by nobody. */
 int data_freeze(int root);
 

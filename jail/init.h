@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "../lib/err.h"
+#include "cgroup.h"
 #include "jail.h"
 
 #define INIT_ID 1000 /* the guest's uid and gid as it sees them */
@@ -28,6 +29,8 @@
 struct init_setup {
 	int control;     /* its end of the socket pair */
 	int data_mount, code_mount; /* detached tmpfs mounts */
+	int group_doors[CGROUP_TREES]; /* cgroup_doors */
+	size_t n_group_doors;
 	int64_t tmp_bytes;
 	bool keep_groups; /* the kernel forbids setgroups (single-id) */
 	struct sock_fprog filter;

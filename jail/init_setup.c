@@ -3,8 +3,9 @@
  *
  * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and with
  * all capabilities over that namespace. What forces the order:
- *   ids first        files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is not mapped
- *   cgroup namespace after the jailer has attached us, so that its root is our group
+ *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the door
+ *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is not mapped
+ *   cgroup namespace after that, so that its root is our group
  *   the template     is copied by one recursive bind: its mounts are locked, they can only be taken together
  *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
  *   capabilities     after the last mount, before anything of the guest's runs
@@ -33,6 +34,14 @@
 #define HOST_NAME "jail"
 #define TMP_INODES 16384
 #define HIGH_FD 64
+
+static int enter_cgroup(const struct init_setup *setup)
+{
+	for (size_t i = 0; i < setup->n_group_doors; i++)
+		if (write(setup->group_doors[i], "0", 1) != 1)
+			return -1;
+	return 0;
+}
 
 static int wait_for_maps(const struct init_setup *setup)
 {
@@ -199,6 +208,7 @@ const char *init_setup_jail(const struct init_setup *setup)
 		const char *name;
 		int (*run)(const struct init_setup *setup);
 	} steps[] = {
+		{"enter the cgroup", enter_cgroup},
 		{"wait for the id maps", wait_for_maps},
 		{"open the OOM score", open_oom_score},
 		{"set ids", become_guest},

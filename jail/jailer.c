@@ -248,12 +248,19 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	return 0;
 }
 
-/* Groups are made ahead when nobody waits. *idle: the last wait ended without an event. Returns until when to wait at most. */
+/* Groups and jails are made ahead when nobody waits. `idle`: the last wait ended without an event. Returns until when to wait at most. */
 static int64_t prepare_ahead(struct jailer *jailer, bool idle)
 {
-	if (cgroup_prepared(jailer->cgroup) || (idle && cgroup_prepare(jailer->cgroup)))
+	if (cgroup_prepared(jailer->cgroup) && cells_prepared(&jailer->cells))
 		return INT64_MAX;
-	return idle ? clock_monotonic_us() + BUSY_GROUP_US : 0;
+	if (!idle)
+		return 0;
+	bool groups_done = cgroup_prepare(jailer->cgroup);
+	if (!cells_prepared(&jailer->cells)) {
+		cells_prepare(&jailer->cells);
+		return 0;
+	}
+	return groups_done ? INT64_MAX : clock_monotonic_us() + BUSY_GROUP_US;
 }
 
 static void serve(struct jailer *jailer)
