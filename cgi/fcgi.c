@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,6 +204,17 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	return 0;
 }
 
+/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. */
+static void cap_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FD_SETSIZE)
+		return;
+	limit.rlim_cur = FD_SETSIZE;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void woken(int signal_number)
 {
 	(void)signal_number;
@@ -214,12 +227,13 @@ int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi
 	int result = 0;
 
 	sigaction(WAKE_SIGNAL, &action, NULL);
+	cap_descriptors();
 	FCGX_Init();
-	*pool = (struct fcgi_pool){.server = server, .listen_fd = listen_fd, .spare = spare};
+	*pool = (struct fcgi_pool){.server = server, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);
 	pthread_mutex_lock(&pool->lock);
-	for (int i = 0; i < spare && result == 0; i++)
+	for (int i = 0; i < pool->spare && result == 0; i++)
 		result = spawn(pool, err);
 	pthread_mutex_unlock(&pool->lock);
 	if (result < 0) {

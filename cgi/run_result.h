@@ -9,6 +9,9 @@
 #include "../lib/job.h"
 #include "tools.h"
 
+#define RUN_ARGS_MAX      1024 /* arguments of a program … */
+#define RUN_VARIABLES_MAX 1024 /* … and variables; all of their bytes have a cap in lib/job, too */
+
 #define RUN_IMAGE_MAX  (512 * 1024)      /* one image inline, bytes of the file */
 #define RUN_IMAGES_MAX (2 * 1024 * 1024) /* all images of a call */
 

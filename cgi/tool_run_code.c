@@ -11,8 +11,6 @@
 
 #define TIMEOUT_MAX_SECONDS (24 * 3600) /* the server's own cap is in its configuration and lower */
 #define MEMORY_MAX_MB       (1024 * 1024)
-#define ARGS_MAX            1024
-#define VARIABLES_MAX       1024
 
 struct run_file {
 	const char *filename;
@@ -69,12 +67,12 @@ static const struct bind table[] = {
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
-	 .max = VARIABLES_MAX,
+	 .max = RUN_VARIABLES_MAX,
 	 .description = "Environment variables for the program. They are recorded: put passwords and keys into secrets."},
 	{.name = "secrets",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, secrets),
-	 .max = VARIABLES_MAX,
+	 .max = RUN_VARIABLES_MAX,
 	 .description = "Environment variables whose values are never recorded."},
 	{.name = "stdin",
 	 .type = BIND_TEXT,
@@ -83,7 +81,7 @@ static const struct bind table[] = {
 	{.name = "args",
 	 .type = BIND_STRINGS,
 	 .offset = offsetof(struct run_arguments, args),
-	 .max = ARGS_MAX,
+	 .max = RUN_ARGS_MAX,
 	 .description = "Command line arguments for the program."},
 	{.name = "files",
 	 .type = BIND_OBJECTS,

@@ -199,6 +199,32 @@ static void stuck_clients_block_nobody(void **state)
 	assert_true(get("/healthz", "Status: 200 "));
 }
 
+/* At the cap nobody new is served until a thread is free again. */
+static void thread_cap(void **state)
+{
+	int stuck[FCGI_THREADS_MAX];
+	auto_buf struct buf reply = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++) {
+		stuck[i] = dial();
+		send_head(stuck[i], "POST", "/mcp");
+	}
+	auto_close int late = dial();
+	struct pollfd wait = {.fd = late, .events = POLLIN};
+
+	send_head(late, "GET", "/healthz");
+	send_body(late, "");
+	assert_int_equal(poll(&wait, 1, 200), 0);
+	close(stuck[0]);
+	buf_init(&reply, 1 << 16);
+	receive(late, &reply);
+	assert_true(str_starts(reply.data, "Status: 200 "));
+	for (size_t i = 1; i < ARRAY_SIZE(stuck); i++)
+		close(stuck[i]);
+	assert_true(get("/healthz", "Status: 200 "));
+}
+
 static void broken_clients(void **state)
 {
 	static const char *const junk[] = {"", "GET / HTTP/1.0\r\n\r\n", "\1\1\0\1\377\377\0\0", "\1\11\0\0\0\0\0\0",
@@ -278,10 +304,10 @@ static void listening(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(serves),         cmocka_unit_test(posts),
-		cmocka_unit_test(many_at_once),   cmocka_unit_test(stuck_clients_block_nobody),
-		cmocka_unit_test(broken_clients), cmocka_unit_test(orderly_stop),
-		cmocka_unit_test(listening),
+		cmocka_unit_test(serves),       cmocka_unit_test(posts),
+		cmocka_unit_test(many_at_once), cmocka_unit_test(stuck_clients_block_nobody),
+		cmocka_unit_test(thread_cap),   cmocka_unit_test(broken_clients),
+		cmocka_unit_test(orderly_stop), cmocka_unit_test(listening),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -426,6 +426,32 @@ static void long_names(void **state)
 	assert_true(strlen(rpc_text(&answer)) < 200);
 }
 
+/* A header that is longer than any good value is as bad as a wrong one, never as good as a missing one. */
+static void overlong_headers(void **state)
+{
+	auto_free char *version = xasprintf("HTTP_MCP_PROTOCOL_VERSION=2026-07-28%0200d", 0),
+		       *old = xasprintf("HTTP_MCP_PROTOCOL_VERSION=1%0200d", 0);
+	auto_free char *name = xasprintf("HTTP_MCP_NAME=list_runners%09000d", 0), *id = xasprintf("HTTP_MCP_SESSION_ID=%0200d", 0);
+	auto_free char *method = xasprintf("HTTP_MCP_METHOD=tools/list%0300d", 0);
+	char session[128];
+
+	(void)state;
+	open_session("2025-11-25", session);
+	auto_answer struct answer modern = ask(&fixture, "POST", "/mcp", LIST(META), version, "HTTP_MCP_METHOD=tools/list", NULL);
+	auto_answer struct answer legacy =
+		ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", old, session, NULL);
+	auto_answer struct answer named_tool =
+		ask(&fixture, "POST", "/mcp", CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", name, NULL);
+	auto_answer struct answer unknown = ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", id, NULL);
+	auto_answer struct answer list = ask(&fixture, "POST", "/mcp", LIST(META), V, method, NULL);
+
+	assert_int_equal(rpc_code(&modern), RPC_HEADER_MISMATCH);
+	assert_int_equal(legacy.status, 400);
+	assert_int_equal(rpc_code(&named_tool), RPC_HEADER_MISMATCH);
+	assert_int_equal(unknown.status, 404);
+	assert_int_equal(rpc_code(&list), RPC_HEADER_MISMATCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,7 +461,7 @@ int main(void)
 		cmocka_unit_test(negotiation),    cmocka_unit_test(sessions),
 		cmocka_unit_test(many_sessions),  cmocka_unit_test(long_client_name),
 		cmocka_unit_test(batches),        cmocka_unit_test(get_is_not_served),
-		cmocka_unit_test(long_names),
+		cmocka_unit_test(long_names),     cmocka_unit_test(overlong_headers),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

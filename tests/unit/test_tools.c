@@ -133,6 +133,38 @@ static void bad_arguments(void **state)
 		refused(cases[i].tool, cases[i].arguments, cases[i].member);
 }
 
+/* {…RUN…,"name":[item,item,…]} with one item more than may be; an object of distinct keys if `map`. */
+static void too_many(const char *name, const char *item, int max, bool map)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, 1 << 20);
+	buf_printf(&text, "{" RUN ",\"%s\":%c", name, map ? '{' : '[');
+	for (int i = 0; i <= max; i++) {
+		buf_puts(&text, i ? "," : "");
+		if (map)
+			buf_printf(&text, "\"K%d\":", i);
+		buf_puts(&text, item);
+	}
+	buf_printf(&text, "%c}", map ? '}' : ']');
+	refused("run_code", text.data, name);
+}
+
+static void limits(void **state)
+{
+	auto_free char *conversation_name =
+		xasprintf("{\"conversationId\":\"%0*d\",\"language\":\"python\",\"code\":\"1\"}", STORE_CONVERSATION_MAX + 1, 0);
+
+	(void)state;
+	too_many("args", "\"a\"", RUN_ARGS_MAX, false);
+	too_many("environment", "\"a\"", RUN_VARIABLES_MAX, true);
+	too_many("secrets", "\"a\"", RUN_VARIABLES_MAX, true);
+	too_many("files", "{\"filename\":\"a\",\"content\":\"\"}", JOB_FILES_MAX, false);
+	refused("run_code", "{" RUN ",\"timeout_seconds\":86401}", "timeout_seconds");
+	refused("run_code", "{" RUN ",\"memory_mb\":1048577}", "memory_mb");
+	refused("run_code", conversation_name, "conversationId");
+}
+
 /* No jailer: a refusal in words, not a protocol error. */
 static void jailer_away(void **state)
 {
@@ -453,17 +485,12 @@ static void accel_redirect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(descriptions),
-		cmocka_unit_test(caps_in_schema),
-		cmocka_unit_test(bad_arguments),
-		cmocka_unit_test(jailer_away),
-		cmocka_unit_test(quiet_run),
-		cmocka_unit_test(every_verdict),
-		cmocka_unit_test(bytes_that_are_no_text),
-		cmocka_unit_test(files_in_result),
-		cmocka_unit_test(images_within_caps),
-		cmocka_unit_test(downloads),
-		cmocka_unit_test(downloads_refused),
+		cmocka_unit_test(descriptions),    cmocka_unit_test(caps_in_schema),
+		cmocka_unit_test(bad_arguments),   cmocka_unit_test(limits),
+		cmocka_unit_test(jailer_away),     cmocka_unit_test(quiet_run),
+		cmocka_unit_test(every_verdict),   cmocka_unit_test(bytes_that_are_no_text),
+		cmocka_unit_test(files_in_result), cmocka_unit_test(images_within_caps),
+		cmocka_unit_test(downloads),       cmocka_unit_test(downloads_refused),
 		cmocka_unit_test(accel_redirect),
 	};
 
