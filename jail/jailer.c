@@ -272,6 +272,8 @@ static void serve(struct jailer *jailer)
 		if (jailer->server.probe)
 			probe_tick(&jailer->probe);
 		server_tick(&jailer->server);
+		if (jailer->server.gone) /* found out just now: nothing would wake us any more */
+			break;
 		cells_reap(&jailer->cells);
 		int64_t deadline = prepare_ahead(jailer, event == 0);
 		event = loop_once(jailer->loop, MIN(deadline, cells_deadline(&jailer->cells)));
