@@ -2,6 +2,7 @@
 #include "wire_fd.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -66,11 +67,14 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, int *ret
 	union control control;
 	struct iovec iov = {.iov_base = data, .iov_len = size};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	bool reset = false;
 	ssize_t n;
 
-	do
+	/* A peer that closed with something unread is told once as a reset; what it had sent before is still there. */
+	do {
 		n = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+		reset = !reset && n < 0 && errno == ECONNRESET;
+	} while (reset || (n < 0 && errno == EINTR));
 	if (n < 0)
 		return -1;
 	size_t taken = take(&header, ret_fds, max_fds);

@@ -1,0 +1,485 @@
+/*
+ * test_jail_host.c - the host's side of the jail: a jailer as a service, clients that vanish or send rubbish, a jailer that is killed.
+ * After each of them the host is looked at: processes, cgroups, the other clients.
+ *
+ * A guest is found on the host by a marker in its command line, and its end is waited for with a pidfd: no sleeping.
+ */
+#include "jail_try.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "../../jail/wire_fd.h"
+
+#define WAIT_MS 10000
+
+extern char **environ;
+
+struct service {
+	char dir[64];
+	char *socket_path, *config_path, *log_path;
+	pid_t pid;
+	struct jail_client *client;
+};
+
+static void start_jailer(struct service *service)
+{
+	auto_free char *program = try_jailer();
+	char name[] = "sallyport-jailer", option[] = "--config";
+	char *argv[] = {name, option, service->config_path, NULL};
+	posix_spawn_file_actions_t actions;
+	struct err err = ERR_INIT;
+
+	unlink(service->socket_path);
+	int watch = inotify_init1(IN_CLOEXEC);
+	assert_true(inotify_add_watch(watch, service->dir, IN_CREATE) >= 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 2, service->log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_int_equal(posix_spawn(&service->pid, program, &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	/* The socket is there before anybody accepts: connecting waits for it, and the first answer for the rest. */
+	while (access(service->socket_path, F_OK)) {
+		struct pollfd poller = {.fd = watch, .events = POLLIN};
+		char events[4096];
+
+		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_true(read(watch, events, sizeof(events)) > 0);
+	}
+	close(watch);
+	while (jail_client_connect(service->socket_path, &service->client, &err))
+		if (waitpid(service->pid, NULL, WNOHANG))
+			fail_msg("%s", err.text); /* between bind and listen */
+}
+
+static int setup(void **state)
+{
+	struct service *service = xcalloc(1, sizeof(*service));
+
+	snprintf(service->dir, sizeof(service->dir), "/tmp/test_jail_host.XXXXXX");
+	assert_non_null(mkdtemp(service->dir));
+	chmod(service->dir, 0755);
+	service->socket_path = xasprintf("%s/socket", service->dir);
+	service->config_path = xasprintf("%s/config.json", service->dir);
+	service->log_path = xasprintf("%s/log", service->dir);
+	FILE *file = fopen(service->config_path, "we");
+	const char *given = getenv("TEST_CONFIG_JAILER"); /* more members of "jailer" */
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given ? "," : "", given ? given : "");
+	fclose(file);
+	start_jailer(service);
+	*state = service;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct service *service = *state;
+
+	jail_client_free(service->client);
+	if (service->pid > 0) {
+		kill(service->pid, SIGTERM);
+		waitpid(service->pid, NULL, 0);
+	}
+	unlink(service->socket_path);
+	unlink(service->config_path);
+	unlink(service->log_path);
+	free(service->log_path);
+	rmdir(service->dir);
+	free(service->socket_path);
+	free(service->config_path);
+	free(service);
+	return 0;
+}
+
+/* Host pid of the process whose arguments contain the marker; -1. */
+static pid_t find_process(const char *marker)
+{
+	DIR *list = opendir("/proc");
+	pid_t found = -1;
+
+	for (struct dirent *entry; list && found < 0 && (entry = readdir(list));) {
+		uint64_t pid;
+		char path[64], text[4096];
+
+		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) || (pid_t)pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%llu/cmdline", (unsigned long long)pid);
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		for (ssize_t i = 0; i < n; i++)
+			if (text[i] == '\0')
+				text[i] = ' ';
+		if (n > 0 && (text[n] = '\0', strstr(text, marker)))
+			found = (pid_t)pid;
+	}
+	closedir(list);
+	return found;
+}
+
+static void assert_ends(int pidfd)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+
+	if (poll(&poller, 1, WAIT_MS) != 1)
+		fail_msg("a guest is still alive");
+}
+
+/* A guest that runs for ever, leaves its session and is found by the marker; *ret_pidfd is of its grandchild. */
+static void start_guest(struct jail_client *client, struct try *try, const char *marker, int *ret_pidfd)
+{
+	auto_free char *code = xasprintf("setsid sleep 1000%s &\nwhile echo ready; do sleep 0.3; done\n", marker);
+	auto_close int code_fd = memfd_with("code", code, strlen(code));
+	struct jail_spec spec = {.runner = "bash", .label = marker};
+	auto_free char *arguments = xasprintf("sleep 1000%s", marker);
+
+	try_begin(client, try, &spec);
+	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	assert_int_equal(jail_run(try->jail, &program, NULL), 0);
+	pid_t pid = -1;
+	while (pid < 0) {
+		struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
+
+		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_int_equal(jail_client_dispatch(client, NULL), 0);
+		if (try->outputs)
+			pid = find_process(arguments);
+	}
+	*ret_pidfd = pidfd_open(pid, 0);
+	assert_true(*ret_pidfd >= 0);
+}
+
+static void run_ok(struct jail_client *client)
+{
+	auto_try struct try try = {.jail = NULL};
+	struct jail_spec spec = {.runner = "bash"};
+
+	try_program(client, &try, &spec, "echo fine");
+	if (try.failed)
+		fail_msg("%s", try.err.text);
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_string_equal(try.out, "fine\n");
+}
+
+/* Number of the instance, from info. */
+static int64_t instance_of(struct jail_client *client)
+{
+	struct json_object *info = NULL;
+
+	assert_int_equal(jail_client_info(client, &info, NULL), 0);
+	int64_t instance = json_object_get_int64(json_get(info, "instance", json_type_int));
+	json_object_put(info);
+	return instance;
+}
+
+/* --- clients ---------------------------------------------------------------------------------------------------------------------- */
+static void client_vanishes(void **state)
+{
+	struct service *service = *state;
+	struct jail_client *other = NULL;
+	auto_try struct try ours = {.jail = NULL};
+	auto_try struct try theirs = {.jail = NULL};
+	auto_close int our_guest = -1;
+	auto_close int their_guest = -1;
+
+	assert_int_equal(jail_client_connect(service->socket_path, &other, NULL), 0);
+	start_guest(service->client, &ours, ".0001", &our_guest);
+	start_guest(other, &theirs, ".0002", &their_guest);
+	jail_client_free(other);
+	assert_ends(their_guest);
+	struct pollfd poller = {.fd = our_guest, .events = POLLIN};
+	assert_int_equal(poll(&poller, 1, 0), 0);
+	jail_cancel(ours.jail);
+	try_end(service->client, &ours);
+	assert_int_equal(ours.result.verdict, JAIL_CX);
+	assert_ends(our_guest);
+	close(theirs.out_fd);
+	close(theirs.error_fd);
+}
+
+static int raw_connect(const struct service *service)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", service->socket_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void rubbish(void **state)
+{
+	struct service *service = *state;
+	static const struct {
+		const char *packet;
+		const char *text;
+	} cases[] = {
+		{"", NULL},
+		{"not json", "message:"},
+		{"[]", "must be an object"},
+		{"{}", "verb"},
+		{"{\"v\":2,\"verb\":\"info\"}", "v: must be"},
+		{"{\"v\":1,\"verb\":\"dance\"}", "verb"},
+		{"{\"v\":1,\"verb\":\"info\",\"more\":1}", "more"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1}", "runner"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":-1,\"runner\":\"bash\"}", "jail"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":-5}}", "limits.wall_us"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":9223372036854775807}}", "limits.wall_us"},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":420,\"mtime_us\":0}]}", "carries"},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":2541,\"mtime_us\":0}]}", "files[0].mode"},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,\"stderr\":false}", "carries"},
+		{"{\"v\":1,\"v\":1,\"verb\":\"info\"}", "message:"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_close int fd = raw_connect(service);
+		char answer[4096];
+		ssize_t n = 1;
+
+		assert_true(send(fd, cases[i].packet, strlen(cases[i].packet), MSG_NOSIGNAL) >= 0);
+		n = recv(fd, answer, sizeof(answer) - 1, 0);
+		if (cases[i].text) {
+			assert_true(n > 0);
+			answer[n] = '\0';
+			if (!strstr(answer, "\"event\":\"error\"") || !strstr(answer, cases[i].text))
+				fail_msg("%s: %s", cases[i].packet, answer);
+			n = recv(fd, answer, sizeof(answer) - 1, 0);
+		}
+		assert_int_equal(n, 0); /* and the connection is over */
+	}
+	run_ok(service->client);
+}
+
+/* A packet that is too long, and one with too many descriptors. */
+static void too_much(void **state)
+{
+	struct service *service = *state;
+	auto_free char *large = xcalloc(1, JAIL_WIRE_MAX + 10);
+	int fds[WIRE_FD_LIMIT];
+	char answer[4096];
+	static const char request[] = "{\"v\":1,\"verb\":\"info\"}";
+
+	memset(large, ' ', JAIL_WIRE_MAX + 10);
+	auto_close int one = raw_connect(service);
+	assert_int_equal(send(one, large, JAIL_WIRE_MAX + 10, MSG_NOSIGNAL), JAIL_WIRE_MAX + 10);
+	ssize_t n = recv(one, answer, sizeof(answer) - 1, 0);
+	assert_true(n > 0);
+	answer[n] = '\0';
+	assert_non_null(strstr(answer, "longer than 65536 bytes"));
+	auto_close int two = raw_connect(service);
+	for (size_t i = 0; i < WIRE_FD_LIMIT; i++)
+		fds[i] = 0;
+	assert_int_equal(wire_fd_send(two, request, sizeof(request) - 1, fds, WIRE_FD_LIMIT), 0);
+	n = recv(two, answer, sizeof(answer) - 1, 0);
+	assert_true(n > 0);
+	answer[n] = '\0';
+	assert_non_null(strstr(answer, "descriptors"));
+	run_ok(service->client);
+}
+
+static void stranger(void **state)
+{
+	struct service *service = *state;
+	int status;
+
+	if (getuid()) {
+		print_message("another user can only be tried as root: skipped\n");
+		skip();
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct jail_client *client = NULL;
+		struct json_object *info = NULL;
+		struct err err = ERR_INIT;
+
+		if (setgid(65534) || setuid(65534) || jail_client_connect(service->socket_path, &client, &err))
+			_exit(1);
+		_exit(jail_client_info(client, &info, &err) == -ERR_DENIED && strstr(err.text, "jailer.allowed_users") ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	run_ok(service->client);
+}
+
+/* More steps than a jail takes, and a jail for each number: bounded, in words. */
+static void floods(void **state)
+{
+	struct service *service = *state;
+	struct jail_client *client = NULL;
+	struct try tries[70] = {{.jail = NULL}};
+	struct jail_spec spec = {.runner = "bash"};
+	int busy = 0;
+
+	assert_int_equal(jail_client_connect(service->socket_path, &client, NULL), 0);
+	for (size_t i = 0; i < 70; i++)
+		try_begin(client, &tries[i], &spec);
+	struct json_object *info = NULL;
+	assert_int_equal(jail_client_info(client, &info, NULL), 0); /* after all of them were opened or refused */
+	json_object_put(info);
+	for (size_t i = 0; i < 70; i++)
+		busy += tries[i].failed && tries[i].err.code == ERR_BUSY && strstr(tries[i].err.text, "jails are in use");
+	assert_in_range(busy, 6, 7); /* of 64; a probe for versions may have one */
+	jail_client_free(client);
+	for (size_t i = 0; i < 70; i++) {
+		close(tries[i].out_fd);
+		close(tries[i].error_fd);
+		try_clear(&tries[i]);
+	}
+	run_ok(service->client);
+}
+
+/* --- the jailer ------------------------------------------------------------------------------------------------------------------- */
+static void put_cgroup(const char *controller, int64_t instance, char *ret, size_t size)
+{
+	snprintf(ret, size, "/sys/fs/cgroup/%s/sallyport/%lld", controller, (long long)instance);
+}
+
+static size_t count_directories(const char *path)
+{
+	DIR *list = opendir(path);
+	size_t n = 0;
+
+	for (struct dirent *entry; list && (entry = readdir(list));)
+		n += entry->d_type == DT_DIR && entry->d_name[0] != '.';
+	if (list)
+		closedir(list);
+	return n;
+}
+
+static void ordered_stop(void **state)
+{
+	struct service *service = *state;
+	auto_try struct try try = {.jail = NULL};
+	auto_close int guest = -1;
+	char group[128];
+	int status;
+
+	put_cgroup("memory", instance_of(service->client), group, sizeof(group));
+	start_guest(service->client, &try, ".0003", &guest);
+	bool v1 = access(group, F_OK) == 0;
+	if (v1)
+		assert_true(count_directories(group) > 0);
+	kill(service->pid, SIGTERM);
+	assert_int_equal(waitpid(service->pid, &status, 0), service->pid);
+	service->pid = 0;
+	assert_int_equal(status, 0);
+	assert_ends(guest);
+	assert_int_equal(count_directories(group), 0);
+	/* The client hears of it. */
+	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), -ERR_UNAVAILABLE);
+	assert_true(try.done);
+	assert_int_equal(try.result.verdict, JAIL_XX);
+	close(try.out_fd);
+	close(try.error_fd);
+}
+
+static void killed(void **state)
+{
+	struct service *service = *state;
+	auto_try struct try try = {.jail = NULL};
+	auto_close int guest = -1;
+	char group[128];
+	int64_t instance = instance_of(service->client);
+
+	put_cgroup("memory", instance, group, sizeof(group));
+	start_guest(service->client, &try, ".0004", &guest);
+	pid_t first = service->pid;
+	auto_close int jailer = pidfd_open(first, 0);
+	kill(first, SIGKILL);
+	assert_ends(jailer);
+	waitpid(first, NULL, 0);
+	assert_ends(guest);
+	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), -ERR_UNAVAILABLE);
+	assert_int_equal(try.result.verdict, JAIL_XX);
+	assert_string_equal(try.result.message, "The jailer ended while the program was running.");
+	jail_client_free(service->client);
+	/* The next one takes the place over and finds nothing in its way. */
+	start_jailer(service);
+	run_ok(service->client);
+	close(try.out_fd);
+	close(try.error_fd);
+}
+
+static void second_service(void **state)
+{
+	struct service *service = *state;
+	auto_free char *program = try_jailer();
+	char name[] = "sallyport-jailer", option[] = "--config";
+	char *argv[] = {name, option, service->config_path, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+	int status;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	assert_int_equal(posix_spawn(&pid, program, &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 1); /* another jailer listens there */
+	run_ok(service->client);
+}
+
+/* What it is on the host after it has started: nobody. */
+static void nobody(void **state)
+{
+	struct service *service = *state;
+	auto_free char *path = xasprintf("/proc/%d/status", service->pid);
+	auto_free char *text = NULL;
+	size_t length;
+	unsigned uid = 0;
+
+	if (getuid()) {
+		print_message("not started as root: skipped\n");
+		skip();
+	}
+	instance_of(service->client); /* its answer says that it has started */
+	assert_int_equal(read_file_at(AT_FDCWD, path, 65536, &text, &length, NULL), 0);
+	assert_int_equal(sscanf(strstr(text, "\nUid:"), "\nUid: %u", &uid), 1);
+	assert_true(uid >= 0x70000000u);
+	assert_non_null(strstr(text, "NoNewPrivs:\t1"));
+	auto_free char *link = xasprintf("/proc/%d/root/etc/shadow", service->pid);
+	assert_int_equal(access(link, F_OK), -1); /* the host's files are out of its reach */
+}
+
+static void runners(void **state)
+{
+	struct service *service = *state;
+	struct json_object *list = NULL;
+	size_t found = 0;
+
+	assert_int_equal(jail_client_runners(service->client, &list, NULL), 0);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *runner = json_object_array_get_idx(list, i);
+		const char *name = json_get_string(runner, "name"), *version = json_get_string(runner, "version");
+
+		if (streq(name, "python")) {
+			assert_int_equal(strncmp(version, "Python 3.", 9), 0);
+			assert_true(json_object_array_length(json_get(runner, "libraries", json_type_array)) > 10);
+			found++;
+		}
+		if (streq(name, "bash")) {
+			assert_non_null(strstr(version, "GNU bash"));
+			found++;
+		}
+	}
+	assert_int_equal(found, 2);
+	json_object_put(list);
+}
+
+#define SERVED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),	  SERVED(stranger), SERVED(floods),
+		SERVED(ordered_stop),	 SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
