@@ -194,7 +194,7 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	json_add(object, "environment", json_stored(e->env_json));
 	json_add(object, "limits", json_stored(e->limits_json));
 	json_add_bool(object, "network", e->network);
-	if (e->state == STORE_FINISHED)
+	if (e->state != STORE_RUNNING) /* of an interrupted one: verdict XX, and the output so far */
 		add_outcome(object, e);
 	return object;
 }

@@ -121,6 +121,18 @@ on_terminal() {
 	sp_until "" sp_gone $pid
 }
 
+@test "a progress bar on a terminal once a second is over, never elsewhere" {
+	# two replays of 0.8 s each: the bar has its time to appear and something left to do
+	run_code python slow $'import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass'
+	run_code python slow $'import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass'
+	run_code bash slow true
+	run -0 on_terminal replay --conversation slow
+	[[ $output == *'replay ['*'] 2 of 3'* ]]
+	run -0 --separate-stderr sallyport replay --conversation slow
+	# shellcheck disable=SC2154 # bats sets it
+	[[ $output$stderr != *'replay ['* ]]
+}
+
 @test "token: a new one works, a revoked one does not, at once" {
 	local before=$SP_TOKEN id
 	sp_token carol

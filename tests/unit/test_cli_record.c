@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -21,7 +22,7 @@
 
 static char folder[] = "/tmp/sallyport-cli-XXXXXX";
 static char config_path[64];
-static char ids[4][ID_SIZE]; /* OK, TO, running, large */
+static char ids[5][ID_SIZE]; /* OK, TO, running, large, interrupted */
 static char token_id[ID_SIZE];
 
 struct outcome {
@@ -121,8 +122,9 @@ static void seed(struct store *store, int n, const char *language, const char *v
 	struct store_execution *e = &seed.execution;
 	struct err err = ERR_INIT;
 
-	id_new(ids[n]);
-	snprintf(e->id, sizeof(e->id), "%s", ids[n]);
+	if (!*ids[n])
+		id_new(ids[n]);
+	memcpy(e->id, ids[n], ID_SIZE);
 	snprintf(e->owner, sizeof(e->owner), "alice");
 	snprintf(e->token_id, sizeof(e->token_id), "%s", token_id);
 	snprintf(e->language, sizeof(e->language), "%s", language);
@@ -143,6 +145,28 @@ static void seed(struct store *store, int n, const char *language, const char *v
 	store_execution_clear(e);
 }
 
+/* A gateway that is gone, in a process of its own, with one run under way. */
+static void die_running(const char *data)
+{
+	struct store_text none = text_of("", 0);
+	int status;
+
+	id_new(ids[4]); /* here, so that both know it */
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct store *store = NULL;
+
+		if (store_open(data, STORE_SERVE, &store, NULL))
+			_exit(1);
+		seed(store, 4, "bash", "", "echo interrupted", &none);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	free(none.data);
+}
+
 static int set_up(void **state)
 {
 	struct store *store = NULL;
@@ -161,6 +185,7 @@ static int set_up(void **state)
 	auto_close int fd = open(config_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(write_all(fd, config, strlen(config)), 0);
+	die_running(data);
 	if (store_open(data, STORE_SERVE, &store, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(store_token_add(store, "alice", "laptop", token_text, &token, NULL), 0);
@@ -192,6 +217,7 @@ static void test_log_table(void **state)
 	expect(&all, 0, "TIME ", "");
 	assert_non_null(strstr(all.out, "python"));
 	assert_non_null(strstr(all.out, "running"));
+	assert_non_null(strstr(all.out, "interrupted"));
 	assert_non_null(strstr(all.out, "print('\\x1b[2J')\n")); /* the first line that is not empty, made printable */
 	assert_null(strchr(all.out, '\033'));
 	assert_true(strstr(all.out, "running") < strstr(all.out, "while :")); /* newest first */
@@ -219,17 +245,17 @@ static void test_log_filters(void **state)
 	auto_free char *token = xasprintf("log --json --token %s", token_id);
 
 	(void)state;
-	assert_int_equal(lines_of("log --json"), 4);
+	assert_int_equal(lines_of("log --json"), 5);
 	assert_int_equal(lines_of("log --json -n 2"), 2);
 	assert_int_equal(lines_of("log --json --verdict TO"), 1);
 	assert_int_equal(lines_of("log --json --verdict CE"), 0);
 	assert_int_equal(lines_of("log --json --language python"), 2);
 	assert_int_equal(lines_of("log --json -l python --verdict OK --text 65541"), 1);
-	assert_int_equal(lines_of("log --json --owner alice"), 4);
+	assert_int_equal(lines_of("log --json --owner alice"), 5);
 	assert_int_equal(lines_of(token), 4);
-	assert_int_equal(lines_of("log --json --conversation talk"), 4);
+	assert_int_equal(lines_of("log --json --conversation talk"), 5);
 	assert_int_equal(lines_of("log --json --conversation other"), 0);
-	assert_int_equal(lines_of("log --json --since 1h"), 4);
+	assert_int_equal(lines_of("log --json --since 1h"), 5);
 	assert_int_equal(lines_of("log --json --until 1h"), 0);
 	assert_int_equal(lines_of("log --json --since 2030-01-01"), 0);
 }
@@ -299,6 +325,20 @@ static void test_show_json(void **state)
 	assert_string_equal(json_get_string(object, "code_text"), "\nprint('\033[2J')\nprint(2)\n");
 	assert_non_null(strstr(json_get_string(object, "stdout_text"), "\\xff"));
 	assert_int_equal(json_object_array_length(json_get(object, "files", json_type_array)), 1);
+}
+
+static void test_show_interrupted(void **state)
+{
+	auto_free char *line = xasprintf("show %s", ids[4]), *json_line = xasprintf("show --json %s", ids[4]);
+	auto_outcome struct outcome outcome = run(line), json = run(json_line);
+	auto_json struct json_object *object = NULL;
+
+	(void)state;
+	expect(&outcome, 0, "state         interrupted", "");
+	expect(&outcome, 0, "message  ", "");
+	assert_int_equal(json_parse(json.out, json.out_length, &object, NULL), 0);
+	assert_string_equal(json_get_string(object, "state"), "interrupted");
+	assert_string_equal(json_get_string(object, "verdict"), "XX");
 }
 
 static void test_show_refusals(void **state)
@@ -371,9 +411,16 @@ static void test_token_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_log_table), cmocka_unit_test(test_log_filters), cmocka_unit_test(test_log_json),
-		cmocka_unit_test(test_show),	  cmocka_unit_test(test_show_raw),    cmocka_unit_test(test_show_json),
-		cmocka_unit_test(test_show_refusals), cmocka_unit_test(test_tokens),  cmocka_unit_test(test_token_refusals),
+		cmocka_unit_test(test_log_table),
+		cmocka_unit_test(test_log_filters),
+		cmocka_unit_test(test_log_json),
+		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_show_raw),
+		cmocka_unit_test(test_show_json),
+		cmocka_unit_test(test_show_interrupted),
+		cmocka_unit_test(test_show_refusals),
+		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_token_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
