@@ -43,7 +43,8 @@ static void set_outcome(struct job *job, enum jail_verdict verdict, const char *
 
 	jail_result_clear(result);
 	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
-	snprintf(result->message, sizeof(result->message), "%.*s", (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
+	snprintf(result->message, sizeof(result->message), "%.*s",
+		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
 	snprintf(result->runner, sizeof(result->runner), "%s", job->record.language);
 	job->has_result = true;
 }

@@ -17,7 +17,9 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -37,6 +39,7 @@ struct fixture {
 	bool socket; /* set before fixture_make: the jailer is a service that the test starts; else a private one */
 	char dir[64];
 	char *config_path, *bin;
+	pid_t service;
 	struct config config;
 	struct store *store;
 	struct job_engine *engine;
@@ -107,9 +110,18 @@ static void fixture_make(struct fixture *f, const char *more)
 	assert_ok(store_token_add(f->store, "alice", "test", text, &f->token, &fixture_err));
 }
 
+static inline void fixture_service_kill(struct fixture *f)
+{
+	assert_int_equal(kill(f->service, SIGKILL), 0);
+	assert_int_equal(waitpid(f->service, NULL, 0), f->service);
+	f->service = 0;
+}
+
 static void fixture_end(struct fixture *f)
 {
 	job_engine_stop(f->engine);
+	if (f->service > 0)
+		fixture_service_kill(f);
 	store_close(f->store);
 	config_clear(&f->config);
 	free(f->config_path);
@@ -207,4 +219,21 @@ static inline void fixture_wait_for_output(int watch)
 	struct pollfd poller = {.fd = watch, .events = POLLIN};
 
 	assert_int_equal(poll(&poller, 1, FIXTURE_PATIENCE_MS), 1);
+}
+
+/* The jailer as a service of its own (f->socket). */
+static inline void fixture_service_start(struct fixture *f)
+{
+	auto_free char *program = xasprintf("%s/sallyport-jailer", f->bin);
+	char *argv[] = {program, (char[]){"--config"}, f->config_path, NULL};
+	struct jail_client *client = NULL;
+	int64_t until = clock_monotonic_us() + FIXTURE_PATIENCE_MS * 1000;
+
+	assert_int_equal(posix_spawn(&f->service, program, NULL, NULL, argv, environ), 0);
+	while (jail_client_connect(f->config.jailer.socket, &client, &fixture_err) < 0) {
+		if (clock_monotonic_us() > until)
+			fail_msg("the jailer does not come up: %s", fixture_err.text);
+		sched_yield();
+	}
+	jail_client_free(client);
 }

@@ -1,9 +1,6 @@
 /* What is left when somebody is killed with SIGKILL in mid-run: the jailer, or the whole process with its engine. */
 #include "job_fixture.h"
 
-#include <sched.h>
-#include <spawn.h>
-
 #include "lib/job_internal.h"
 
 static struct fixture f;
@@ -196,30 +193,11 @@ static void engine_killed(void **state)
 
 /* --- the jailer as a service of its own ------------------------------------------------------------------------------------- */
 
-static pid_t service_start(void)
-{
-	auto_free char *program = xasprintf("%s/sallyport-jailer", f.bin);
-	char *argv[] = {program, (char[]){"--config"}, f.config_path, NULL};
-	struct jail_client *client = NULL;
-	int64_t until = clock_monotonic_us() + FIXTURE_PATIENCE_MS * 1000;
-	pid_t pid;
-
-	assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, environ), 0);
-	while (jail_client_connect(f.config.jailer.socket, &client, &fixture_err) < 0) {
-		if (clock_monotonic_us() > until)
-			fail_msg("the jailer does not come up: %s", fixture_err.text);
-		sched_yield();
-	}
-	jail_client_free(client);
-	return pid;
-}
-
-static void service_kill(pid_t pid)
+static void service_lost(void)
 {
 	struct json_object *runners;
 
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	fixture_service_kill(&f);
 	while ((runners = job_engine_runners(f.engine))) { /* until the engine has noticed */
 		json_object_put(runners);
 		sched_yield();
@@ -231,24 +209,23 @@ static void jailer_away_and_back(void **state)
 	struct err err = ERR_INIT;
 	struct job_request request;
 	struct job *job;
-	pid_t pid;
 
 	(void)state;
 	f.socket = true;
 	fixture_make(&f, "");
-	pid = service_start();
+	fixture_service_start(&f);
 	fixture_start(&f);
 	request = fixture_request(&f, NULL, "print('ran')");
 	job_release(fixture_run(&f, &request, JAIL_OK));
 
-	service_kill(pid);
+	service_lost();
 	job = fixture_submit(&f, &request); /* waits for its return */
-	pid = service_start();
+	fixture_service_start(&f);
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "ran\n");
 	job_release(job);
 
 	/* Patience has an end, for those that wait and for those that come. The clock is put forward, not waited for. */
-	service_kill(pid);
+	service_lost();
 	job = fixture_submit(&f, &request);
 	pthread_mutex_lock(&f.engine->lock);
 	f.engine->away_since_us -= JOB_JAILER_WAIT_US + 1;
