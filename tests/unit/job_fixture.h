@@ -69,8 +69,8 @@ static void fixture_write_config(struct fixture *f, const char *more)
 	auto_free char *root = getcwd(NULL, 0);
 	auto_free char *text = xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
 					 "\"jailer\": {\"socket\": \"%s\", \"program\": \"%s/sallyport-jailer\",\n"
-					 "\"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sp-test-%d\"}%s}\n",
-					 f->socket ? "jailer.sock" : "", f->bin, root, (int)getpid(), more);
+					 "\"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sallyport-test\"}%s}\n",
+					 f->socket ? "jailer.sock" : "", f->bin, root, more);
 	auto_close int fd = -1;
 
 	f->config_path = xasprintf("%s/sallyport.conf", f->dir);
