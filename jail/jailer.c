@@ -280,16 +280,21 @@ static void serve(struct jailer *jailer)
 	}
 }
 
-static void clear(struct jailer *jailer)
+static void clear_prepared(struct jailer *jailer)
 {
-	probe_clear(&jailer->probe);
-	server_clear(&jailer->server);
-	cells_clear(&jailer->cells);
 	cgroup_close(jailer->cgroup);
 	runners_clear(&jailer->runners);
 	identity_clear(&jailer->identity);
 	config_clear(&jailer->config);
 	free(jailer->modules_dir);
+}
+
+static void clear(struct jailer *jailer)
+{
+	probe_clear(&jailer->probe);
+	server_clear(&jailer->server);
+	cells_clear(&jailer->cells);
+	clear_prepared(jailer);
 }
 
 int main(int argc, char **argv)
@@ -315,6 +320,7 @@ int main(int argc, char **argv)
 	jailer.cells.command_line_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	if (result) {
 		fprintf(stderr, "sallyport-jailer: %s\n", err.text);
+		clear_prepared(&jailer);
 		return 1;
 	}
 	log_event(LOG_INFO, "started", "mode", identity_mode_text(jailer.identity.mode), "cgroup", cgroup_kind(jailer.cgroup), NULL);

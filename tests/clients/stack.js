@@ -88,6 +88,13 @@ export class Stack {
 		}
 		return text;
 	}
+	/* What the sanitizers found in a service stands in its log. */
+	complaints() {
+		for (const name of ['jailer', 'gateway']) {
+			const text = readFileSync(path.join(this.state, 'log', `${name}.log`), 'utf8');
+			assert.doesNotMatch(text, /Sanitizer|runtime error:/, name);
+		}
+	}
 	/* The process that serves as jailer, gateway or nginx. */
 	process(program) {
 		return processes(this.state).find(({ pid, words }) => {
@@ -131,8 +138,11 @@ export class Stack {
 		return { ...answer.result.structuredContent, isError: answer.result.isError ?? false };
 	}
 	async stop({ keep = false } = {}) {
+		if (this.stopped) return this.status;
+		this.stopped = true;
 		if (!this.status) this.child.kill('SIGTERM');
 		await until('the stack to stop', () => this.status, STOP_MS);
+		this.complaints();
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
 		return this.status;
 	}
