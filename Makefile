@@ -75,7 +75,11 @@ $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
-unit: $(UNIT)
+# The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
+$(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch]) $(B)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -static -o $@ $(filter %.c,$^)
+unit: $(UNIT) $(B)/tests/jail_probe
 
 # Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -130,12 +134,13 @@ $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/sallyport/runners share/sallyport/modules share/sallyport/nginx) \
-		$(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/sallyport/runners/npm share/sallyport/nginx) \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 man/man5 man/man8 bash-completion/completions)
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard jail/runners/*.json) $(DESTDIR)$(PREFIX)/share/sallyport/runners
-	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/modules
+	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
+	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
 	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
 
 help:

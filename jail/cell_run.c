@@ -48,7 +48,7 @@ void run_ready(struct cell *cell)
 	count_cores(cell, run->started_us, 0);
 	if (!cell->cells->cgroup || cgroup_cpu_us(cell->group) < 0)
 		run->cpu_check_us = INT64_MAX;
-	if (run->phase == PHASE_RUN && !run->result.compiled)
+	if (!run->result.compiled) /* the first phase; compiling is not set-up */
 		run->result.setup_us = run->started_us - cell->opened_us;
 }
 
@@ -295,6 +295,8 @@ static void account(struct cell *cell, const struct init_report *report)
 	usage->wall_us = run->started_us ? clock_monotonic_us() - run->started_us : 0;
 	if (report) {
 		usage->wall_us = report->ended_us - report->started_us;
+		if (!usage->memory_peak_bytes)
+			usage->memory_peak_bytes = report->peak_bytes;
 		usage->switches_voluntary = report->switches_voluntary;
 		usage->switches_forced = report->switches_forced;
 	}

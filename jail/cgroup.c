@@ -178,18 +178,31 @@ static void clear_abandoned(int parent, const struct identity *identity)
 		closedir(list);
 }
 
-int cgroup_claim(int place, const struct config *config, const struct identity *identity, int *ret, struct err *err)
+int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err)
 {
-	char name[16];
 	auto_close int parent = cgroup_make_dir(place, config->jailer.cgroup, geteuid(), getegid());
 
 	if (parent < 0)
 		return err_errno(err, "making the cgroup %s", config->jailer.cgroup);
 	clear_abandoned(parent, identity);
-	snprintf(name, sizeof(name), "%d", identity->instance);
-	remove_tree(parent, name);
-	*ret = cgroup_make_dir(parent, name, identity->host_uid, identity->host_gid);
-	return *ret < 0 ? err_errno(err, "making the cgroup %s/%s", config->jailer.cgroup, name) : 0;
+	snprintf(cgroup->instance, sizeof(cgroup->instance), "%d", identity->instance);
+	remove_tree(parent, cgroup->instance);
+	int dir = cgroup_make_dir(parent, cgroup->instance, identity->host_uid, identity->host_gid);
+	if (dir < 0)
+		return err_errno(err, "making the cgroup %s/%s", config->jailer.cgroup, cgroup->instance);
+	cgroup->trees[cgroup->n_trees] = dir;
+	cgroup->parents[cgroup->n_trees++] = steal_fd(&parent);
+	return 0;
+}
+
+static void close_trees(struct cgroup *cgroup)
+{
+	for (size_t i = 0; i < cgroup->n_trees; i++) {
+		close(cgroup->trees[i]);
+		unlinkat(cgroup->parents[i], cgroup->instance, AT_REMOVEDIR);
+		close(cgroup->parents[i]);
+	}
+	cgroup->n_trees = 0;
 }
 
 int cgroup_open(const struct config *config, const struct identity *identity, struct cgroup **ret, struct err *err)
@@ -205,8 +218,7 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 			*ret = cgroup;
 			return 0;
 		}
-		while (cgroup->n_trees > 0)
-			close(cgroup->trees[--cgroup->n_trees]);
+		close_trees(cgroup);
 	}
 	if (config->jailer.weaker_limits) {
 		*ret = cgroup;
@@ -324,8 +336,7 @@ void cgroup_close(struct cgroup *cgroup)
 		group_remove(group);
 		group_free(group);
 	}
-	for (size_t i = 0; i < cgroup->n_trees; i++)
-		close(cgroup->trees[i]);
+	close_trees(cgroup);
 	free(cgroup);
 }
 

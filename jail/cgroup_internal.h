@@ -35,6 +35,8 @@ struct cgroup_group {
 struct cgroup {
 	const struct cgroup_kind *kind; /* NULL: none */
 	int trees[CGROUP_TREES];        /* the instance's directory in each */
+	int parents[CGROUP_TREES];      /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
+	char instance[16];
 	size_t n_trees;
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
 	unsigned next_group;
@@ -51,8 +53,8 @@ int64_t cgroup_number(int dir, const char *file);
 int64_t cgroup_keyed(const char *text, const char *key);
 /* Makes directory `name` in `parent` if it is not there, opens it, gives it and its files to the ids; -1 with errno. */
 int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid);
-/* Directory <place>/<name>/<instance> for the jailer, in a mounted hierarchy, after clearing what dead instances left there. */
-int cgroup_claim(int place, const struct config *config, const struct identity *identity, int *ret, struct err *err);
+/* Adds a tree: directory <place>/<name>/<instance> for the jailer, in a mounted hierarchy, after clearing what dead instances left. */
+int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err);
 /* Own path in the hierarchy that has the controller ("" = v2), and where a mount of it is; both from /proc/self. -1: none. */
 int cgroup_find_mount(const char *controller, char *ret_mount, size_t size);
 int cgroup_own_path(const char *controller, char *ret_path, size_t size);

@@ -50,11 +50,10 @@ static int v1_open(struct cgroup *cgroup, const struct config *config, const str
 		cgroup->of[c] = tree;
 		if (tree < cgroup->n_trees)
 			continue;
-		result = cgroup_claim(place, config, identity, &cgroup->trees[tree], err);
+		result = cgroup_claim(cgroup, place, config, identity, err);
 		if (result)
 			return result;
 		seen[tree] = st;
-		cgroup->n_trees++;
 	}
 	return 0;
 }

@@ -94,10 +94,9 @@ static int v2_open(struct cgroup *cgroup, const struct config *config, const str
 		return err_errno(err, "making the cgroup %s", config->jailer.cgroup);
 	result = enable(parent, config->jailer.cgroup, err);
 	if (!result)
-		result = cgroup_claim(place, config, identity, &cgroup->trees[0], err);
+		result = cgroup_claim(cgroup, place, config, identity, err);
 	if (result)
 		return result;
-	cgroup->n_trees = 1;
 	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
 	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
 		return err_errno(err, "moving the jailer into its cgroup");

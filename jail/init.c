@@ -259,6 +259,7 @@ static void account(struct init_report *ended, const struct rusage *before)
 	getrusage(RUSAGE_SELF, &self);
 	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime);
 	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime);
+	ended->peak_bytes = after.ru_maxrss * 1024;
 	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw;
 	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw;
 	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);

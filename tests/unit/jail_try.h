@@ -60,7 +60,7 @@ static inline struct jail_client *try_client(const char *config)
 	struct jail_client *client = NULL;
 	struct err err = ERR_INIT;
 
-	if (jail_client_spawn(program, config, &client, &err))
+	if (jail_client_spawn(program, config && config[0] ? config : NULL, &client, &err))
 		fail_msg("%s", err.text);
 	return client;
 }

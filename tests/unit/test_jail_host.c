@@ -71,7 +71,7 @@ static int setup(void **state)
 	service->log_path = xasprintf("%s/log", service->dir);
 	FILE *file = fopen(service->config_path, "we");
 	const char *given = getenv("TEST_CONFIG_JAILER"); /* more members of "jailer" */
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given ? "," : "", given ? given : "");
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given && given[0] ? "," : "", given ? given : "");
 	fclose(file);
 	start_jailer(service);
 	*state = service;

@@ -1,0 +1,135 @@
+/* network.c - probes N01 to N09. Only documentation addresses, metadata addresses and loopback are named; nothing leaves the jail. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <net/if.h>
+
+#include "probe.h"
+
+static int try_v4(const char *text, int type, int port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	inet_pton(AF_INET, text, &address.sin_addr);
+	int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	int error = errno;
+	close(fd);
+	errno = error;
+	return result;
+}
+
+static int try_v6(const char *text, int type, int port)
+{
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((unsigned short)port)};
+	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0);
+
+	inet_pton(AF_INET6, text, &address.sin6_addr);
+	int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	int error = errno;
+	close(fd);
+	errno = error;
+	return result;
+}
+
+static void connect_out(void)
+{
+	refused_with(try_v4("192.0.2.1", SOCK_STREAM, 80), ENETUNREACH, "connect to 192.0.2.1");
+	refused_with(try_v4("198.51.100.1", SOCK_DGRAM, 53), ENETUNREACH, "UDP to 198.51.100.1");
+	refused_with(try_v6("2001:db8::1", SOCK_STREAM, 80), ENETUNREACH, "connect to 2001:db8::1");
+	refused(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), "raw socket");
+	refused(socket(AF_INET, SOCK_RAW, IPPROTO_RAW), "raw socket");
+	refused(socket(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6), "raw socket v6");
+}
+
+static void metadata(void)
+{
+	refused_with(try_v4("169.254.169.254", SOCK_STREAM, 80), ENETUNREACH, "connect to the metadata address");
+	refused_with(try_v6("fd00:ec2::254", SOCK_STREAM, 80), ENETUNREACH, "connect to the metadata address v6");
+}
+
+static void host_loopback(void)
+{
+	/* Loopback is there, and it is our own: nobody listens. */
+	static const int ports[] = {22, 25, 53, 80, 443, 2375, 5432, 6379, 8080, 8443, 9000};
+
+	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+		refused_with(try_v4("127.0.0.1", SOCK_STREAM, ports[i]), ECONNREFUSED, "connect to 127.0.0.1:%d", ports[i]);
+		refused_with(try_v6("::1", SOCK_STREAM, ports[i]), ECONNREFUSED, "connect to [::1]:%d", ports[i]);
+	}
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(own);
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 1) == 0, "no server on the own loopback");
+	getsockname(server, (struct sockaddr *)&own, &size);
+	holds(try_v4("127.0.0.1", SOCK_STREAM, ntohs(own.sin_port)) == 0, "no connection to the own loopback");
+}
+
+static int try_unix(const char *path, size_t length)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, path, length);
+	return connect(fd, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + length));
+}
+
+static void abstract_sockets(void)
+{
+	refused_with(try_unix("\0/tmp/.X11-unix/X0", 18), ECONNREFUSED, "abstract socket of X11");
+	/* The test listens on this one on the host. */
+	refused_with(try_unix("\0sallyport-probe", 16), ECONNREFUSED, "abstract socket of the host");
+}
+
+static void path_sockets(void)
+{
+	static const char *const paths[] = {"/run/docker.sock",	 "/var/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/notify",
+					    "/run/sallyport/jailer.sock", "/run/postgresql/.s.PGSQL.5432"};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		refused_with(try_unix(paths[i], strlen(paths[i]) + 1), ENOENT, "connect to %s", paths[i]);
+}
+
+static void families(void)
+{
+	static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET};
+
+	for (int family = 0; family < 64; family++)
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			if (family != AF_UNIX && family != AF_INET && family != AF_INET6) {
+				refused_with(socket(family, types[i], 0), EPERM, "socket of family %d type %d", family, types[i]);
+				/* The kernel looks at 32 bits: so must the filter. */
+				refused(syscall(41, (1L << 32) | family, types[i], 0), "socket of family %d with high bits", family);
+			}
+	refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), "netlink");
+	refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT), "uevents");
+}
+
+static void interfaces(void)
+{
+	struct ifreq request = {.ifr_ifindex = 2};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	refused(ioctl(fd, SIOCGIFNAME, &request), "there is an interface besides loopback, or it may be asked for");
+	strcpy(request.ifr_name, "lo");
+	request.ifr_flags = 0;
+	refused(ioctl(fd, SIOCSIFFLAGS, &request), "take loopback down");
+}
+
+const struct probe probes_network[] = {
+	{"N01", "connect to the outside", connect_out},
+	{"N02", "metadata services", metadata},
+	{"N03", "the host's loopback", host_loopback},
+	{"N04", "abstract unix sockets", abstract_sockets},
+	{"N05", "unix sockets by path", path_sockets},
+	{"N06", "socket families", families},
+	{"N08", "interfaces", interfaces},
+	{0},
+};
