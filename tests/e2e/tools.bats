@@ -112,3 +112,24 @@ fake_path() {
 	[ "$status" -eq 1 ]
 	[[ $output == *"npm ci failed in part"* ]]
 }
+
+@test "make install puts everything where the programs find it" {
+	local folder=${SP_BIN:-$ROOT/build/bin}
+	make -s -C "$ROOT" -o all B="${folder%/bin}" install DESTDIR="$BATS_TEST_TMPDIR/root" >/dev/null
+	local prefix=$BATS_TEST_TMPDIR/root/usr/local
+	echo 'echo 42' >"$BATS_TEST_TMPDIR/program.sh"
+	run "$prefix/bin/sallyport" run "$BATS_TEST_TMPDIR/program.sh"
+	[ "$output" = 42 ]
+	[ -e "$prefix/share/man/man5/sallyport.conf.5" ]
+	[ -e "$prefix/share/sallyport/runners/npm/package-lock.json" ]
+	[ -e "$prefix/share/sallyport/nginx/sallyport.conf" ]
+}
+
+@test "the configuration in the operator guide is one that the programs take" {
+	local folder=${SP_BIN:-$ROOT/build/bin}
+	awk '/^```/ { json = $1 ~ /json/; next } json' "$ROOT/docs/operator.md" | jq --arg dir "$BATS_TEST_TMPDIR/data" '.data_dir = $dir' >"$BATS_TEST_TMPDIR/sallyport.conf"
+	run "$folder/sallyport" token add --owner alice --config "$BATS_TEST_TMPDIR/sallyport.conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *sp_alice_* ]]
+}
