@@ -218,10 +218,13 @@ ask() {
 }
 answers() { ask && [ "$status" != 502 ]; }
 
+# A child leads a process group of its own: an nginx worker, say, whose master was killed, must not keep the port.
+end_group() { kill -KILL -- "-$1" 2>/dev/null || true; }
+
 forget() {
 	local pid=${pid_of[$1]:-}
 	[ -n "$pid" ] || return 0
-	kill -KILL "$pid" 2>/dev/null || true
+	end_group "$pid"
 	wait "$pid" 2>/dev/null || true
 	unset "pid_of[$1]"
 }
@@ -245,6 +248,7 @@ announce() {
 buried() {
 	local name=$1 code=0 lived=$((SECONDS - started_at[$1])) pause=${pause_of[$1]:-0}
 	wait "${pid_of[$name]}" 2>/dev/null || code=$?
+	end_group "${pid_of[$name]}"
 	unset "pid_of[$name]"
 	if [ $lived -ge $LIVED_LONG_SECONDS ]; then pause=0; fi
 	say "the $name ended (status $code) after $lived s; it is started again in $pause s (see $STATE/log/$name.log)"

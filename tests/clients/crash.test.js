@@ -3,6 +3,7 @@
  * what became of it, the supervisor brings the service back, and everything that was acknowledged before is there.
  */
 import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { Stack, processes, until } from './stack.js';
 
@@ -42,6 +43,22 @@ async function killAndComeBack(program) {
 	});
 }
 
+/* The processes of a group, its leader first. */
+function group(leader) {
+	return readdirSync('/proc')
+		.filter((name) => /^\d+$/.test(name))
+		.filter((pid) => {
+			try {
+				const [state, , pgrp] = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/.*\) /s, '').split(' ');
+				return Number(pgrp) === leader && state !== 'Z';
+			} catch {
+				return false;
+			}
+		})
+		.map(Number)
+		.sort((a, b) => (b === leader) - (a === leader));
+}
+
 async function rowOf(marker) {
 	return (await stack.rows()).find((row) => row.conversation === marker);
 }
@@ -74,6 +91,10 @@ test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is the
 	await kept('before-jailer');
 });
 
-test('kill -9 of nginx: it is started again', { timeout: TIMEOUT_MS }, async () => {
+/* A worker that outlived its master would keep the port, and the new nginx could not have it. */
+test('kill -9 of nginx: it is started again, and no worker of the old one is left', { timeout: TIMEOUT_MS }, async () => {
+	const old = group(stack.process('nginx').pid);
+	assert.ok(old.length >= 2, `master and worker: ${old}`);
 	await killAndComeBack('nginx');
+	await until('the old workers to be gone', () => group(old[0]).length === 0);
 });
