@@ -26,8 +26,8 @@
 #include "wire.h"
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
-#define CELL_LABEL 65
-#define CELLS_PARKED 2 /* jails made ahead */
+#define CELL_LABEL     65
+#define CELLS_PARKED   2 /* jails made ahead */
 
 struct cell;
 
@@ -40,10 +40,10 @@ struct cells {
 	struct sock_fprog filter;
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
-	struct cell *first; /* all of them, the dying too */
-	size_t count;       /* neither dying nor made ahead */
+	struct cell *first;  /* all of them, the dying too */
+	size_t count;        /* neither dying nor made ahead */
 	bool parking_failed; /* making jails ahead did not work: not tried again until one was opened */
-	bool *slots;        /* ids in use */
+	bool *slots;         /* ids in use */
 	size_t n_slots;
 };
 
@@ -74,10 +74,16 @@ void cells_tick(struct cells *cells);
 /* For idle moments: makes one jail ahead. */
 void cells_prepare(struct cells *cells);
 bool cells_prepared(const struct cells *cells); /* enough are there */
-void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */
+void cells_reap(struct cells *cells);           /* frees what is destroyed and dead; only between events */
 
-int cell_open(struct cells *cells, struct runner *runner, const struct jail_limits *limits, const char *label, const struct cell_events *events,
-	      void *arg, struct cell **ret, struct err *err);
+struct cell_request {
+	struct runner *runner;
+	const struct jail_limits *limits;
+	const char *label; /* or NULL; copied */
+	const struct cell_events *events;
+	void *arg;
+};
+int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
 int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
 int cell_run(struct cell *cell, struct cell_program *program, struct err *err);

@@ -25,8 +25,8 @@ struct cell_run {
 	struct cell_step *step; /* what was asked, while it runs */
 	enum cell_phase phase;
 	enum cell_stop stop;
-	bool sent;              /* the order is with init */
-	struct output output;   /* of the phase */
+	bool sent;            /* the order is with init */
+	struct output output; /* of the phase */
 	struct loop_watch pipes[2];
 	int64_t wall_limit_us, cpu_limit_us;
 	int64_t started_us, wall_deadline_us, cpu_check_us;
@@ -44,23 +44,23 @@ struct cell {
 	void *arg;
 	enum cell_state state;
 	bool parked; /* made ahead, belongs to nobody */
-	bool dying; /* destroyed; waits for its init */
+	bool dying;  /* destroyed; waits for its init */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;
 	struct cgroup_group *group;
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;
-	bool limited_for_run;     /* the group has the run's limits */
+	bool limited_for_run; /* the group has the run's limits */
 	int data_root, code_root;
 	int64_t opened_us, ready_us;
-	struct err broken;        /* set-up failed */
+	struct err broken; /* set-up failed */
 	char broken_step[INIT_STEP_SIZE];
 	int broken_errno;
 	struct cell_step *first, **last;
 	size_t n_steps, n_fds;
-	size_t fills;             /* sent and not answered */
-	bool has_files;           /* something may be in /data before the next run */
+	size_t fills;   /* sent and not answered */
+	bool has_files; /* something may be in /data before the next run */
 	struct data_tree before, after;
 	struct data_change *changes;
 	struct cell_run run;

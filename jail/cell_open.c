@@ -22,9 +22,9 @@
 #include "sys.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
-#define CODE_INODES 4096
-#define CODE_BYTES (INT64_C(1) << 30) /* what is built; the memory limit counts it too */
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define CODE_INODES    4096
+#define CODE_BYTES     (INT64_C(1) << 30) /* what is built; the memory limit counts it too */
+#define NAMESPACES     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup)
 {
@@ -71,8 +71,9 @@ static int clone_init(struct cell *cell, struct err *err)
 	auto_close int data_mount = -1;
 	auto_close int code_mount = -1;
 
-	if (data_make(cell->limits.data_bytes, cell->limits.data_inodes, slot_id(cell), slot_id(cell), &data_mount, &cell->data_root, err) ||
-	    data_make(CODE_BYTES, CODE_INODES, slot_id(cell), slot_id(cell), &code_mount, &cell->code_root, err))
+	const struct data_size data = {cell->limits.data_bytes, cell->limits.data_inodes}, code = {CODE_BYTES, CODE_INODES};
+	if (data_make(&data, slot_id(cell), &data_mount, &cell->data_root, err) ||
+	    data_make(&code, slot_id(cell), &code_mount, &cell->code_root, err))
 		return -ERR_SYSTEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_errno(err, "making a socket for the jail");
@@ -194,8 +195,9 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 	cell->limits = *limits;
 	cell->limited_for_run =
 		made.memory_bytes == limits->memory_bytes && made.pids == limits->pids && made.cpu_percent == limits->cpu_percent;
-	bool resize = made.data_bytes != limits->data_bytes || made.data_inodes != limits->data_inodes;
-	if (run_limits(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, limits->data_bytes, limits->data_inodes))) {
+	const struct data_size size = {limits->data_bytes, limits->data_inodes};
+	bool resize = made.data_bytes != size.bytes || made.data_inodes != size.inodes;
+	if (run_limits(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size))) {
 		cell_destroy(cell);
 		return NULL;
 	}
@@ -203,22 +205,21 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 	return cell;
 }
 
-int cell_open(struct cells *cells, struct runner *runner, const struct jail_limits *limits, const char *label, const struct cell_events *events,
-	      void *arg, struct cell **ret, struct err *err)
+int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
 	if (cells->count >= (size_t)cells->config->jailer.jails)
 		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
-	struct cell *cell = take_parked(cells, limits);
-	int result = cell ? 0 : build(cells, limits, &cell, err);
+	struct cell *cell = take_parked(cells, request->limits);
+	int result = cell ? 0 : build(cells, request->limits, &cell, err);
 
 	if (result)
 		return result;
 	cells->parking_failed = false;
 	cell->parked = false;
-	cell->runner = runner;
-	cell->events = *events;
-	cell->arg = arg;
-	snprintf(cell->label, sizeof(cell->label), "%s", label ? label : "");
+	cell->runner = request->runner;
+	cell->events = *request->events;
+	cell->arg = request->arg;
+	snprintf(cell->label, sizeof(cell->label), "%s", request->label ? request->label : "");
 	cells->count++;
 	*ret = cell;
 	return 0;

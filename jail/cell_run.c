@@ -18,11 +18,13 @@
 #include "../lib/util.h"
 #include "cell_internal.h"
 
-#define CPU_STEP_US 2000
+#define CPU_STEP_US     2000
 #define OUTPUT_EVENT_US 250000
-#define FILE_SLACK 4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
+#define FILE_SLACK      4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
 
-static const char *const base_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user"};
+static const char *const base_env[] = {
+	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user",
+};
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
 {
@@ -278,7 +280,9 @@ static void account_cpu(struct cell *cell, struct jail_usage *usage, const struc
 		user = report->user_us;
 		system = report->system_us;
 	}
-	usage->cpu_user_us = user + system > 0 ? (int64_t)((double)sum * (double)MAX(user, 0) / (double)(MAX(user, 0) + MAX(system, 0))) : sum;
+	user = MAX(user, 0);
+	system = MAX(system, 0);
+	usage->cpu_user_us = user + system > 0 ? (int64_t)((double)sum * (double)user / (double)(user + system)) : sum;
 	usage->cpu_system_us = sum - usage->cpu_user_us;
 }
 
@@ -324,8 +328,8 @@ static void deliver(struct cell *cell)
 	if (cell->state == CELL_RUNNING)
 		cell->state = CELL_READY;
 	cell->has_files = true;
-	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict", jail_verdict_text(result.verdict), "message",
-		  result.message, NULL);
+	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
+		  jail_verdict_text(result.verdict), "message", result.message, NULL);
 	if (events.done)
 		events.done(arg, &result); /* the cell may be gone after it */
 }

@@ -150,7 +150,7 @@ int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
 static void remove_tree(int parent, const char *name)
 {
 	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *list = dir < 0 ? NULL : fdopendir(dup(dir));
+	DIR *list = dir < 0 ? NULL : fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
 
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
@@ -226,7 +226,8 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 	}
 	free(cgroup);
 	return err_set(err, ERR_UNAVAILABLE,
-		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, or delegate a cgroup to this "
+		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, or delegate a cgroup "
+		       "to this "
 		       "user (systemd: Delegate=yes), or accept weaker limits with jailer.weaker_limits",
 		       why[0].text, why[1].text);
 }

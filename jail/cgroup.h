@@ -42,7 +42,7 @@ struct cgroup_usage {
 
 /* ERR_UNAVAILABLE where none can be had and weaker limits are not allowed: names what is missing and the remedy. */
 int cgroup_open(const struct config *config, const struct identity *identity, struct cgroup **ret, struct err *err);
-void cgroup_close(struct cgroup *cgroup); /* removes its groups; NULL is fine */
+void cgroup_close(struct cgroup *cgroup);             /* removes its groups; NULL is fine */
 const char *cgroup_kind(const struct cgroup *cgroup); /* "v1", "v2", "none" */
 
 int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err);

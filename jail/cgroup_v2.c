@@ -17,8 +17,8 @@
 #include "cgroup_internal.h"
 
 #define PERIOD_US 100000
-#define ENABLE "+memory +pids +cpu"
-#define LEAF "jailer"
+#define ENABLE    "+memory +pids +cpu"
+#define LEAF      "jailer"
 
 static bool has_controllers(int dir, const char *file)
 {

@@ -1,4 +1,11 @@
-/* data.c - see data.h. */
+/*
+ * data.c - see data.h.
+ *
+ * Three parts: making the file system (fsopen, never attached to a place of the jailer's own), walking it into a sorted list, and
+ * comparing two such lists. A walk opens each directory by its whole path beneath the root, so a path that was swapped for a link
+ * meanwhile is refused by the kernel; nothing of the guest is alive then anyway. What cannot be kept stays in the list, with the
+ * reason: a person must hear of it.
+ */
 #include "data.h"
 
 #include <dirent.h>
@@ -25,12 +32,12 @@ static int set(int fs, const char *key, int64_t value, const char *format)
 	return fsconfig(fs, FSCONFIG_SET_STRING, key, text, 0);
 }
 
-int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_mount, int *ret_root, struct err *err)
+int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *ret_root, struct err *err)
 {
 	auto_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 
-	if (fs < 0 || set(fs, "size", bytes, "d") || set(fs, "nr_inodes", inodes, "d") || set(fs, "mode", 0755, "o") || set(fs, "uid", uid, "d") ||
-	    set(fs, "gid", gid, "d") || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+	if (fs < 0 || set(fs, "size", size->bytes, "d") || set(fs, "nr_inodes", size->inodes, "d") || set(fs, "mode", 0755, "o") ||
+	    set(fs, "uid", owner, "d") || set(fs, "gid", owner, "d") || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return err_errno(err, "making a file system for the jail");
 	auto_close int mount = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	auto_close int root = mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,11 +48,11 @@ int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_moun
 	return 0;
 }
 
-int data_resize(int root, int64_t bytes, int64_t inodes)
+int data_resize(int root, const struct data_size *size)
 {
 	auto_close int fs = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
 
-	if (fs < 0 || set(fs, "size", bytes, "d") || set(fs, "nr_inodes", inodes, "d"))
+	if (fs < 0 || set(fs, "size", size->bytes, "d") || set(fs, "nr_inodes", size->inodes, "d"))
 		return -1;
 	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
 }
@@ -178,7 +185,8 @@ void data_clear(struct data_tree *tree)
 /* The change time says it all, but the kernel's clock for it may tick only every 4 ms: hence the rest. */
 static bool same(const struct data_entry *a, const struct data_entry *b)
 {
-	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us && a->size == b->size && a->mode == b->mode;
+	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us && a->size == b->size &&
+	       a->mode == b->mode;
 }
 
 size_t data_compare(const struct data_tree *before, const struct data_tree *after, struct data_change **ret)

@@ -17,10 +17,13 @@
 
 #define DATA_DEPTH_MAX 64 /* directories below each other; what is deeper is not kept */
 
-/* A new tmpfs that belongs to the ids, not attached anywhere: *ret_mount for move_mount, *ret_root to read it by. */
-int data_make(int64_t bytes, int64_t inodes, uid_t uid, gid_t gid, int *ret_mount, int *ret_root, struct err *err);
+struct data_size {
+	int64_t bytes, inodes;
+};
+/* A new tmpfs that belongs to uid `owner` and its gid, not attached anywhere: *ret_mount for move_mount, *ret_root to read it by. */
+int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *ret_root, struct err *err);
 /* Other limits for one that is not used yet; -1 and errno. */
-int data_resize(int root, int64_t bytes, int64_t inodes);
+int data_resize(int root, const struct data_size *size);
 /* From now on nothing in it can be changed, by nobody. */
 int data_freeze(int root);
 
@@ -28,7 +31,7 @@ struct data_entry {
 	char *name;
 	uint64_t inode;
 	int64_t size, mtime_us, changed_ns;
-	uint32_t mode; /* type and permissions */
+	uint32_t mode;      /* type and permissions */
 	const char *unkept; /* why it cannot be kept, or NULL */
 };
 struct data_tree { /* all that is no directory, in the order of the names */

@@ -1,4 +1,14 @@
-/* identity.c - see identity.h. Runs before the jailer drops what it was started with. */
+/*
+ * identity.c - see identity.h. Runs before the jailer drops what it was started with.
+ *
+ * Claiming comes first, and decides by what the process is: root takes a slice of a range that nobody else uses; a user with lines in
+ * /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range; any other user has its own id only.
+ * The lock is what makes a slice one's own: it is held as long as the process lives, by a descriptor that no child keeps, so a jailer that
+ * was killed frees its slice at once, and whoever finds the lock free may clear what was left.
+ *
+ * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the jailer is about to give
+ * up: the porter does it (porter.c), with the function here.
+ */
 #include "identity.h"
 
 #include <dirent.h>
@@ -16,8 +26,8 @@
 
 #include "../lib/util.h"
 
-#define ROOT_LOCK_DIR "/run/sallyport"
-#define SUBID_FILE_MAX (1024 * 1024)
+#define ROOT_LOCK_DIR      "/run/sallyport"
+#define SUBID_FILE_MAX     (1024 * 1024)
 #define INSTANCES_PER_USER 4096 /* where ids do not limit them */
 
 extern char **environ;
@@ -73,7 +83,8 @@ static int claim_instance(struct identity *identity, int instances, struct err *
 			identity->instance = i;
 			return 0;
 		}
-	return err_set(err, ERR_LIMIT, "all %d instances of the jailer are in use: stop one, or give it more ids (jailer.id_count)", instances);
+	return err_set(err, ERR_LIMIT, "all %d instances of the jailer are in use: stop one, or give it more ids (jailer.id_count)",
+		       instances);
 }
 
 bool identity_abandoned(const struct identity *identity, int instance, int *ret_lock)

@@ -18,10 +18,10 @@
 #include "../lib/config.h"
 #include "../lib/err.h"
 
-#define IDENTITY_BASE 0x70000000u
-#define IDENTITY_COUNT (1024 * 65536) /* ids in the built-in range: 1,024 instances */
-#define IDENTITY_SLICE 65536          /* ids of one instance of root */
-#define IDENTITY_SUB_SLICE 256        /* of one instance of a user */
+#define IDENTITY_BASE      0x70000000u
+#define IDENTITY_COUNT     (1024 * 65536) /* ids in the built-in range: 1,024 instances */
+#define IDENTITY_SLICE     65536          /* ids of one instance of root */
+#define IDENTITY_SUB_SLICE 256            /* of one instance of a user */
 
 enum identity_mode { IDENTITY_ROOT, IDENTITY_ROOTLESS, IDENTITY_SINGLE };
 
@@ -32,11 +32,11 @@ struct identity {
 	int lock_dir;
 	uid_t started_uid; /* on the host */
 	gid_t started_gid;
-	uid_t host_uid;    /* what outer 0 is on the host */
+	uid_t host_uid; /* what outer 0 is on the host */
 	gid_t host_gid;
-	uid_t sub_uid;     /* IDENTITY_ROOTLESS: what outer 1 is */
+	uid_t sub_uid; /* IDENTITY_ROOTLESS: what outer 1 is */
 	gid_t sub_gid;
-	unsigned ids;      /* in the outer namespace, 0 included */
+	unsigned ids; /* in the outer namespace, 0 included */
 };
 #define IDENTITY_INIT ((struct identity){.lock_fd = -1, .lock_dir = -1})
 

@@ -27,11 +27,11 @@
 #include "sys.h"
 #include "wire_fd.h"
 
-#define OPEN_FILES 1024
-#define STACK_BYTES (64 << 20)
+#define OPEN_FILES   1024
+#define STACK_BYTES  (64 << 20)
 #define LOCKED_BYTES (64 << 10)
-#define SIGNALS 65
-#define OOM_FIRST "1000" /* the guest goes first when memory is out */
+#define SIGNALS      65
+#define OOM_FIRST    "1000" /* the guest goes first when memory is out */
 
 struct order {
 	struct init_order head;
@@ -65,10 +65,13 @@ static void report_failure(const char *step, int error)
 /* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
 static void receive(struct order *order)
 {
-	ssize_t n = wire_fd_receive(INIT_CONTROL_FD, order->buffer, sizeof(order->head) + INIT_TAIL_MAX, 0, order->fds, INIT_FDS_MAX, &order->n_fds);
+	size_t size = sizeof(order->head) + INIT_TAIL_MAX;
+	struct wire_fds fds = {.fds = order->fds, .room = INIT_FDS_MAX};
+	ssize_t n = wire_fd_receive(INIT_CONTROL_FD, order->buffer, size, 0, &fds);
 
 	if (n < (ssize_t)sizeof(order->head))
 		_exit(0);
+	order->n_fds = fds.count;
 	memcpy(&order->head, order->buffer, sizeof(order->head));
 	size_t count = 0;
 	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)

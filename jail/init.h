@@ -20,15 +20,15 @@
 #include "cgroup.h"
 #include "jail.h"
 
-#define INIT_ID 1000 /* the guest's uid and gid as it sees them */
+#define INIT_ID        1000 /* the guest's uid and gid as it sees them */
 #define INIT_STEP_SIZE 32
-#define INIT_FDS_MAX JAIL_BATCH_FILES
-#define INIT_TAIL_MAX (JAIL_WIRE_MAX * 2) /* strings of one order: what came over the wire and what the runner adds */
+#define INIT_FDS_MAX   JAIL_BATCH_FILES
+#define INIT_TAIL_MAX  (JAIL_WIRE_MAX * 2) /* strings of one order: what came over the wire and what the runner adds */
 
 /* Everything that init needs to know when it is made; it has a copy. */
 struct init_setup {
-	int control;     /* its end of the socket pair */
-	int data_mount, code_mount; /* detached tmpfs mounts */
+	int control;                   /* its end of the socket pair */
+	int data_mount, code_mount;    /* detached tmpfs mounts */
 	int group_doors[CGROUP_TREES]; /* cgroup_doors */
 	size_t n_group_doors;
 	int64_t tmp_bytes;
@@ -60,10 +60,10 @@ struct init_order {
 
 enum init_kind {
 	INIT_READY,
-	INIT_FILLED,     /* a batch is in place */
+	INIT_FILLED,      /* a batch is in place */
 	INIT_FILL_FAILED, /* file `index`, `error` */
-	INIT_ENDED,      /* the payload ended and nothing is left of it */
-	INIT_FAILED,     /* `step` failed with `error`: setting up, or starting the payload */
+	INIT_ENDED,       /* the payload ended and nothing is left of it */
+	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
 };
 struct init_report {
 	enum init_kind kind;

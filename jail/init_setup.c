@@ -31,9 +31,9 @@
 #include "sys.h"
 #include "template.h"
 
-#define HOST_NAME "jail"
+#define HOST_NAME  "jail"
 #define TMP_INODES 16384
-#define HIGH_FD 64
+#define HIGH_FD    64
 
 static int enter_cgroup(const struct init_setup *setup)
 {

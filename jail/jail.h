@@ -144,8 +144,8 @@ struct jail_events {
 	/* One per file, in the order of the names; may be NULL (descriptors are then closed). */
 	void (*file)(void *arg, const struct jail_change *change);
 	void (*collected)(void *arg);
-	/* A step other than a run failed or was refused (ERR_INVALID, ERR_UNAVAILABLE, ERR_LIMIT, ERR_SYSTEM …): comes instead of `done`
-	 * or `collected`, once, and is the last callback of this jail. */
+	/* A step other than a run failed or was refused (ERR_INVALID, ERR_UNAVAILABLE, ERR_LIMIT, ERR_SYSTEM …): comes instead of
+	 * `done` or `collected`, once, and is the last callback of this jail. */
 	void (*failed)(void *arg, const struct err *err);
 };
 
@@ -165,8 +165,8 @@ int jail_client_dispatch(struct jail_client *client, struct err *err);
 void jail_client_hold(struct jail_client *client);
 /* What the jailer offers: the caller's. Blocks (start-up and CLI only).
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","kernel":…,"version":…,"limits":{…defaults and caps…}}
- *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version","libraries":[{"name","version"}],
- *             "compiled":bool,"limits":{…}}] */
+ *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
+ *             "libraries":[{"name","version"}],"compiled":bool}] */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
 

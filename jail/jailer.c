@@ -42,8 +42,8 @@
 #include "template.h"
 
 #define OUTER_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
-#define BUSY_GROUP_US 10000 /* between attempts to remove a group whose last process is not quite gone */
-#define MODULES_DEFAULT "npm" /* below the runners' directory */
+#define BUSY_GROUP_US    10000 /* between attempts to remove a group whose last process is not quite gone */
+#define MODULES_DEFAULT  "npm" /* below the runners' directory */
 
 struct options {
 	const char *config_path;
@@ -65,19 +65,23 @@ struct jailer {
 	bool stop;
 };
 
-static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N]\n"
-			    "Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for one client on socket N.\n"
-			    "  --config PATH   configuration file (else SALLYPORT_CONFIG, else defaults)\n"
-			    "  --fd N          private mode\n"
-			    "  --version, --help\n"
-			    "Exit status: 0 ended when told to, 1 could not start, 2 wrong options.\n";
+static const char usage[] =
+	"usage: sallyport-jailer [--config PATH] [--fd N]\n"
+	"Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for one client on socket N.\n"
+	"  --config PATH   configuration file (else SALLYPORT_CONFIG, else defaults)\n"
+	"  --fd N          private mode\n"
+	"  --version, --help\n"
+	"Exit status: 0 ended when told to, 1 could not start, 2 wrong options.\n";
 
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct options *ret)
 {
 	static const struct option known[] = {
-		{"config", required_argument, NULL, 'c'}, {"fd", required_argument, NULL, 'f'}, {"version", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},	  {NULL, 0, NULL, 0},
+		{"config", required_argument, NULL, 'c'},
+		{"fd", required_argument, NULL, 'f'},
+		{"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	uint64_t fd;
 

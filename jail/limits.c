@@ -4,7 +4,7 @@
 #include "../lib/util.h"
 
 #define SECOND INT64_C(1000000)
-#define MEBI INT64_C(1048576)
+#define MEBI   INT64_C(1048576)
 
 struct bound {
 	const char *name;
@@ -12,7 +12,10 @@ struct bound {
 	int64_t standard, most; /* default and cap */
 };
 
-#define BOUND(field, standard_value, most_value) {#field, offsetof(struct jail_limits, field), standard_value, most_value}
+#define BOUND(field, standard_value, most_value)                                                                                           \
+	{                                                                                                                                  \
+#field, offsetof(struct jail_limits, field), standard_value, most_value                                                    \
+	}
 #define BOUNDS 11
 
 static void bounds_of(const struct config_limits *config, struct bound ret[BOUNDS])
@@ -48,8 +51,8 @@ int limits_resolve(const struct config_limits *config, const struct jail_limits 
 		if (*value == 0)
 			*value = bounds[i].standard;
 		if (*value > bounds[i].most)
-			return err_set(err, ERR_LIMIT, "limits.%s: %lld is more than this server allows, %lld", bounds[i].name, (long long)*value,
-				       (long long)bounds[i].most);
+			return err_set(err, ERR_LIMIT, "limits.%s: %lld is more than this server allows, %lld", bounds[i].name,
+				       (long long)*value, (long long)bounds[i].most);
 	}
 	if (limits.cpu_us == 0)
 		limits.cpu_us = limits.wall_us;

@@ -18,4 +18,4 @@ void loop_remove(int loop, struct loop_watch *watch); /* does not close the desc
  * free any watch. True: there was one. */
 int loop_once(int loop, int64_t deadline_us);
 /* The struct that a watch is embedded in. */
-#define loop_owner(watch, type, member) ((type *)(void *)((char *)(watch) - offsetof(type, member)))
+#define loop_owner(watch, type, member) ((type *)(void *)((char *)(watch)-offsetof(type, member)))

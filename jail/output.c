@@ -7,7 +7,7 @@
 
 #include "../lib/util.h"
 
-#define CHUNK 65536
+#define CHUNK         65536
 #define CHUNKS_A_TURN 8 /* then others have their turn */
 
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd)

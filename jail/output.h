@@ -16,9 +16,9 @@ struct output {
 	int sink[2]; /* where it goes, -1: counted and thrown away */
 	int64_t written[2];
 	int64_t limit;
-	bool over;   /* the limit was reached and there was more */
+	bool over; /* the limit was reached and there was more */
 	bool truncated[2];
-	int error;   /* a sink could not be written: errno */
+	int error; /* a sink could not be written: errno */
 };
 
 /* Takes the sinks over. */

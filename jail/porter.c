@@ -76,10 +76,10 @@ int porter_receive(int socket)
 {
 	char mark;
 	int fd;
-	size_t n_fds = 0;
-	ssize_t n = wire_fd_receive(socket, &mark, 1, MSG_DONTWAIT, &fd, 1, &n_fds);
+	struct wire_fds fds = {.fds = &fd, .room = 1};
+	ssize_t n = wire_fd_receive(socket, &mark, 1, MSG_DONTWAIT, &fds);
 
-	if (n == 1 && n_fds == 1)
+	if (n == 1 && fds.count == 1)
 		return fd;
 	errno = n < 0 ? errno : EPIPE;
 	return -1;

@@ -19,7 +19,7 @@
 
 struct porter_spec {
 	const struct identity *identity;
-	int listen_fd; /* -1: private mode, the porter ends after the maps; else it takes the descriptor over */
+	int listen_fd;                 /* -1: private mode, the porter ends after the maps; else it takes the descriptor over */
 	uid_t users[PORTER_USERS_MAX]; /* may connect, besides root and the one who started us */
 	size_t n_users;
 };

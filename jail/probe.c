@@ -10,9 +10,9 @@
 #include "../lib/util.h"
 #include "limits.h"
 
-#define OUTPUT_MAX (256 * 1024)
+#define OUTPUT_MAX    (256 * 1024)
 #define LIBRARIES_MAX 512
-#define WALL_US 20000000
+#define WALL_US       20000000
 
 void probe_init(struct probe *probe, struct cells *cells, struct runners *runners, const struct config *config)
 {
@@ -110,7 +110,7 @@ static int begin(struct probe *probe, struct runner *runner, const struct bind_s
 	asked.wall_us = MIN(asked.wall_us, probe->config->limits.wall_seconds_max * 1000000);
 	result = limits_resolve(&probe->config->limits, &asked, &limits, err);
 	if (!result)
-		result = cell_open(probe->cells, runner, &limits, "probe", &events, probe, &probe->cell, err);
+		result = cell_open(probe->cells, &(struct cell_request){runner, &limits, "probe", &events, probe}, &probe->cell, err);
 	if (result)
 		return result;
 	probe->output = memfd_create("probe", MFD_CLOEXEC);

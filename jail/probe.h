@@ -12,9 +12,9 @@ struct probe {
 	struct cells *cells;
 	struct runners *runners;
 	const struct config *config;
-	size_t next;      /* runner */
-	bool libraries;   /* which of its two commands */
-	int output;       /* memfd of the command that is running, or -1 */
+	size_t next;    /* runner */
+	bool libraries; /* which of its two commands */
+	int output;     /* memfd of the command that is running, or -1 */
 	struct cell *cell;
 	bool done;
 };

@@ -36,13 +36,19 @@ struct flat_result {
 	struct json_object *denied;
 };
 
-#define USAGE(field) {.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX}
+#define USAGE(field)                                                                                                                       \
+	{                                                                                                                                  \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX                           \
+	}
 static const struct bind usage_table[] = {
-	USAGE(wall_us),           USAGE(cpu_user_us),        USAGE(cpu_system_us), USAGE(memory_peak_bytes), USAGE(pids_peak),
-	USAGE(switches_voluntary), USAGE(switches_forced),   {0},
+	USAGE(wall_us),   USAGE(cpu_user_us),        USAGE(cpu_system_us),   USAGE(memory_peak_bytes),
+	USAGE(pids_peak), USAGE(switches_voluntary), USAGE(switches_forced), {0},
 };
 
-#define FLAT(field, kind, least, most) {.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most}
+#define FLAT(field, kind, least, most)                                                                                                     \
+	{                                                                                                                                  \
+		.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most                     \
+	}
 static const struct bind result_table[] = {
 	{.name = "verdict",
 	 .type = BIND_STRING,

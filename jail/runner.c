@@ -1,4 +1,11 @@
-/* runner.c - see runner.h. */
+/*
+ * runner.c - see runner.h.
+ *
+ * Runner files are written by the operator, but a wrong one must not stop being noticed: members are bound strictly, names and aliases
+ * must be unique, and any fault is an error that names the file. Whether a runner is available is decided once, at start, while the
+ * host's files can still be seen: by the first of its interpreters that is there and may be executed by anybody. What it is called and
+ * what it has installed is asked later, from the inside of a jail (probe.c).
+ */
 #include "runner.h"
 
 #include <dirent.h>
@@ -11,10 +18,16 @@
 #include "template.h"
 
 #define INTERPRETER "{interpreter}"
-#define LIST(field, least) \
-	{.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field), .flags = (least) ? BIND_REQUIRED : 0, .min = least, .max = 64}
-#define TEXT(field, longest) \
-	{.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, .min = 1, .max = longest}
+#define LIST(field, least)                                                                                                                 \
+	{                                                                                                                                  \
+		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field), .flags = (least) ? BIND_REQUIRED : 0,      \
+		.min = least, .max = 64                                                                                                    \
+	}
+#define TEXT(field, longest)                                                                                                               \
+	{                                                                                                                                  \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, .min = 1,           \
+		.max = longest                                                                                                             \
+	}
 
 static const struct bind table[] = {
 	TEXT(name, 31),

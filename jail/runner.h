@@ -20,9 +20,9 @@
 #include "../lib/err.h"
 #include "../lib/json.h"
 
-#define RUNNERS_MAX 64
+#define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
-#define RUNNER_FILE_MAX (256 * 1024)
+#define RUNNER_FILE_MAX    (256 * 1024)
 
 struct runner {
 	const char *name, *source, *install;

@@ -22,10 +22,10 @@
 #include "../lib/util.h"
 #include "syscalls.h"
 
-#define LOW_32 0xffffffffu
+#define LOW_32      0xffffffffu
 #define PROGRAM_MAX (4096 * sizeof(struct sock_filter)) /* BPF_MAXINSNS */
 
-#define NAMESPACES \
+#define NAMESPACES                                                                                                                         \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | 0x80u /* NEWTIME */)
 
 static int rule_failed(const char *name, int result, struct err *err)
@@ -66,11 +66,11 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 	static const uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
 	static const uint32_t pair_families[] = {AF_UNIX};
 	static const uint32_t ioctls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, TIOCOUTQ};
-	static const uint32_t prctls[] = {PR_SET_NAME,      PR_GET_NAME,     PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
-					  PR_SET_DUMPABLE,  PR_GET_DUMPABLE, PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
+	static const uint32_t prctls[] = {PR_SET_NAME,       PR_GET_NAME,       PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
+					  PR_SET_DUMPABLE,   PR_GET_DUMPABLE,   PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
 					  PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
-					  PR_SET_VMA,       PR_CAPBSET_READ, PR_SET_THP_DISABLE,     PR_GET_THP_DISABLE,
-					  PR_GET_SECCOMP,   PR_GET_KEEPCAPS, PR_GET_TID_ADDRESS};
+					  PR_SET_VMA,        PR_CAPBSET_READ,   PR_SET_THP_DISABLE,     PR_GET_THP_DISABLE,
+					  PR_GET_SECCOMP,    PR_GET_KEEPCAPS,   PR_GET_TID_ADDRESS};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
 	const struct {
@@ -128,7 +128,7 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *er
 		return err_wrap(err, "reading the seccomp filter");
 	*ret = (struct sock_fprog){
 		.len = (unsigned short)(length / sizeof(struct sock_filter)),
-		.filter = __extension__(struct sock_filter *)(void *)program,
+		.filter = __extension__(struct sock_filter *)(void *) program,
 	};
 	return 0;
 }

@@ -10,8 +10,8 @@
 #include "probe.h"
 
 #define SERVER_CLIENTS_MAX 256
-#define SERVER_QUEUE_MAX 64   /* unread answers; beyond them the client is not read from */
-#define SERVER_HELD_FDS 1024  /* descriptors of one client that wait in its jails' queues; beyond them the same */
+#define SERVER_QUEUE_MAX   64   /* unread answers; beyond them the client is not read from */
+#define SERVER_HELD_FDS    1024 /* descriptors of one client that wait in its jails' queues; beyond them the same */
 
 struct server_client;
 struct server {
@@ -22,7 +22,7 @@ struct server {
 	struct server_client *clients;
 	size_t n_clients;
 	struct probe *probe; /* NULL: runners are answered as they are */
-	bool gone; /* private mode: the one client is gone */
+	bool gone;           /* private mode: the one client is gone */
 	bool private;
 };
 

@@ -6,4 +6,4 @@ extern const char *const syscalls_absent[];  /* ENOSYS: newer than the programs 
 
 /* Calls beyond those that libseccomp 2.5.4 has names for; they get ENOSYS by number. */
 #define SYSCALLS_FIRST_UNKNOWN 456
-#define SYSCALLS_LAST_UNKNOWN 511
+#define SYSCALLS_LAST_UNKNOWN  511

@@ -17,22 +17,27 @@
 #include "../lib/util.h"
 #include "sys.h"
 
-#define BASE "/sys"
-#define ROOT BASE TEMPLATE_PATH
-#define COPY_DEPTH 4
-#define COPY_FILE_MAX (4 << 20)
+#define BASE           "/sys"
+#define ROOT           BASE TEMPLATE_PATH
+#define COPY_DEPTH     4
+#define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-static const char *const directories[] = {"usr", "etc", "dev", "dev/shm", "proc", "tmp", "data", "code", "var", "run", "home", "opt",
-					  "opt/sallyport", "opt/sallyport/modules", NULL};
+static const char *const directories[] = {"usr",  "etc", "dev", "dev/shm", "proc", "tmp",           "data",
+					  "code", "var", "run", "home",    "opt",  "opt/sallyport", "opt/sallyport/modules",
+					  NULL};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
 /* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
 static const char *const system_directories[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL};
 static const struct {
 	const char *name, *target;
 } links[] = {
-	{"dev/fd", "/proc/self/fd"},         {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"},
-	{"dev/stderr", "/proc/self/fd/2"},   {"var/tmp", "/tmp"},              {"etc/mtab", "/proc/self/mounts"},
+	{"dev/fd", "/proc/self/fd"},
+	{"dev/stdin", "/proc/self/fd/0"},
+	{"dev/stdout", "/proc/self/fd/1"},
+	{"dev/stderr", "/proc/self/fd/2"},
+	{"var/tmp", "/tmp"},
+	{"etc/mtab", "/proc/self/mounts"},
 	{"node_modules", TEMPLATE_MODULES "/node_modules"}, /* where Node and bun look, from /code and /data */
 };
 static const struct {
@@ -47,9 +52,28 @@ static const struct {
 };
 /* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that says whose host
  * this is. */
-static const char *const copied[] = {"alternatives", "ca-certificates.conf", "debian_version", "fonts", "host.conf", "ld.so.cache",
-				     "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "matplotlibrc", "mime.types", "os-release", "perl",
-				     "protocols", "python3", "python3.11", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
+static const char *const copied[] = {"alternatives",
+				     "ca-certificates.conf",
+				     "debian_version",
+				     "fonts",
+				     "host.conf",
+				     "ld.so.cache",
+				     "ld.so.conf",
+				     "ld.so.conf.d",
+				     "localtime",
+				     "magic",
+				     "matplotlibrc",
+				     "mime.types",
+				     "os-release",
+				     "perl",
+				     "protocols",
+				     "python3",
+				     "python3.11",
+				     "services",
+				     "ssl/certs",
+				     "ssl/openssl.cnf",
+				     "terminfo",
+				     "timezone",
 				     NULL};
 
 static int failed(struct err *err, const char *what, const char *name)

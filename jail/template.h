@@ -10,7 +10,7 @@
 #include "../lib/config.h"
 #include "../lib/err.h"
 
-#define TEMPLATE_PATH "/t"
+#define TEMPLATE_PATH    "/t"
 #define TEMPLATE_MODULES "/opt/sallyport/modules"
 
 /* In a new mount namespace over which we hold CAP_SYS_ADMIN. `modules_dir` is bound at TEMPLATE_MODULES ("" = none). */

@@ -59,14 +59,17 @@ static int split_tail(struct wire_message *message, const char *tail, size_t len
 int wire_receive(int socket, struct wire_message *ret, struct err *err)
 {
 	auto_message struct wire_message message = {.bytes = xmalloc(JAIL_WIRE_MAX + 1)};
-	ssize_t n = wire_fd_receive(socket, message.bytes, JAIL_WIRE_MAX, MSG_DONTWAIT, message.fds, WIRE_FDS_MAX, &message.n_fds);
+	struct wire_fds fds = {.fds = message.fds, .room = WIRE_FDS_MAX};
+	ssize_t n = wire_fd_receive(socket, message.bytes, JAIL_WIRE_MAX, MSG_DONTWAIT, &fds);
 
 	if (n < 0 && errno == EAGAIN)
 		return err_set(err, ERR_BUSY, "no message yet");
 	if (n < 0 && errno == EMSGSIZE)
-		return err_set(err, ERR_INVALID, "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX, WIRE_FDS_MAX);
+		return err_set(err, ERR_INVALID, "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX,
+			       WIRE_FDS_MAX);
 	if (n <= 0)
 		return err_set(err, ERR_UNAVAILABLE, "the other side of the connection is gone");
+	message.n_fds = fds.count;
 	message.bytes[n] = '\0';
 	size_t length = strlen(message.bytes);
 	if (json_parse(message.bytes, length, &message.head, err))
@@ -114,32 +117,33 @@ void wire_queue_clear(struct wire_queue *queue)
 		queue_pop(queue);
 }
 
-int wire_queue_add(struct wire_queue *queue, struct json_object *head, const char *const *strings, size_t n_strings, const int *fds, size_t n_fds,
-		   struct err *err)
+int wire_queue_add(struct wire_queue *queue, struct json_object *head, const struct wire_parts *parts, struct err *err)
 {
+	static const struct wire_parts none = {.n_fds = 0};
 	auto_json struct json_object *owned = head;
-	struct wire_packet *packet = xcalloc(1, sizeof(*packet) + n_fds * sizeof(int));
 	auto_buf struct buf buf;
 
-	packet->n_fds = n_fds;
-	for (size_t i = 0; i < n_fds; i++)
-		packet->fds[i] = fds[i];
+	parts = parts ? parts : &none;
+	struct wire_packet *packet = xcalloc(1, sizeof(*packet) + parts->n_fds * sizeof(int));
+	packet->n_fds = parts->n_fds;
+	for (size_t i = 0; i < parts->n_fds; i++)
+		packet->fds[i] = parts->fds[i];
 	buf_init(&buf, JAIL_WIRE_MAX);
 	json_print(&buf, owned);
-	if (n_strings)
+	if (parts->n_strings)
 		buf_putc(&buf, '\0');
-	for (size_t i = 0; i < n_strings; i++)
-		buf_add(&buf, strings[i], strlen(strings[i]) + 1);
+	for (size_t i = 0; i < parts->n_strings; i++)
+		buf_add(&buf, parts->strings[i], strlen(parts->strings[i]) + 1);
 	bool overflow = buf.overflow;
 	packet->bytes = buf_steal(&buf, &packet->length);
-	if (overflow || n_fds > WIRE_FDS_MAX) {
+	if (overflow || packet->n_fds > WIRE_FDS_MAX) {
 		packet_free(packet);
 		return err_set(err, ERR_LIMIT, "the message to the jailer would be longer than %d bytes", JAIL_WIRE_MAX);
 	}
 	*queue->last = packet;
 	queue->last = &packet->next;
 	queue->count++;
-	queue->n_fds += n_fds;
+	queue->n_fds += packet->n_fds;
 	return 0;
 }
 

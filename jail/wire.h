@@ -33,8 +33,8 @@
 #include "../lib/json.h"
 #include "jail.h"
 
-#define WIRE_VERSION 1
-#define WIRE_FDS_MAX (JAIL_BATCH_FILES + 4)
+#define WIRE_VERSION   1
+#define WIRE_FDS_MAX   (JAIL_BATCH_FILES + 4)
 #define WIRE_NAMES_MAX (40 * 1024) /* bytes of strings in one fill or files message: a sender begins a new one beyond it */
 
 /* One message that was received. Descriptors still in `fds` (>= 0) are closed by _clear; who takes one sets it to -1. */
@@ -62,9 +62,15 @@ struct wire_queue {
 };
 void wire_queue_init(struct wire_queue *queue);
 void wire_queue_clear(struct wire_queue *queue);
-/* Takes `head` and the descriptors over, also when it fails (ERR_LIMIT: too large). `strings` are copied. */
-int wire_queue_add(struct wire_queue *queue, struct json_object *head, const char *const *strings, size_t n_strings, const int *fds, size_t n_fds,
-		   struct err *err);
+/* What goes beside the JSON. */
+struct wire_parts {
+	const char *const *strings;
+	size_t n_strings;
+	const int *fds;
+	size_t n_fds;
+};
+/* Takes `head` and the descriptors over, also when it fails (ERR_LIMIT: too large). Strings are copied. `parts` NULL: none. */
+int wire_queue_add(struct wire_queue *queue, struct json_object *head, const struct wire_parts *parts, struct err *err);
 /* Sends what the socket takes: 0 all gone, ERR_BUSY the rest waits for POLLOUT, ERR_UNAVAILABLE the peer is gone. */
 int wire_queue_flush(struct wire_queue *queue, int socket, struct err *err);
 

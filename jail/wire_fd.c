@@ -62,7 +62,7 @@ static size_t take(struct msghdr *header, int *fds, size_t max)
 	return taken;
 }
 
-ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, int *ret_fds, size_t max_fds, size_t *ret_n_fds)
+ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct wire_fds *fds)
 {
 	union control control;
 	struct iovec iov = {.iov_base = data, .iov_len = size};
@@ -77,13 +77,12 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, int *ret
 	} while (reset || (n < 0 && errno == EINTR));
 	if (n < 0)
 		return -1;
-	size_t taken = take(&header, ret_fds, max_fds);
+	fds->count = take(&header, fds->fds, fds->room);
 	if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		while (taken > 0)
-			close(ret_fds[--taken]);
+		while (fds->count > 0)
+			close(fds->fds[--fds->count]);
 		errno = EMSGSIZE;
 		return -1;
 	}
-	*ret_n_fds = taken;
 	return n;
 }

@@ -10,4 +10,9 @@
 int wire_fd_send(int socket, const void *data, size_t length, const int *fds, size_t n_fds);
 /* Bytes of the packet (0: the peer is gone), or -1 and errno; EMSGSIZE: it was longer or had more descriptors (they are closed).
  * Descriptors are close-on-exec and the caller's. `flags` as of recvmsg(2). */
-ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, int *ret_fds, size_t max_fds, size_t *ret_n_fds);
+struct wire_fds {
+	int *fds; /* room for `room` */
+	size_t room;
+	size_t count; /* received */
+};
+ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct wire_fds *fds);

@@ -4,16 +4,23 @@
 #include "../lib/util.h"
 
 #define JAIL_NUMBER_MAX INT32_MAX
-#define LIMIT_MAX ((int64_t)1 << 50) /* sizes and times beyond it are nonsense and would overflow sums */
+#define LIMIT_MAX       ((int64_t)1 << 50) /* sizes and times beyond it are nonsense and would overflow sums */
 
 static const struct bind file_table[] = {
 	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_file, mode), .flags = BIND_REQUIRED, .max = 0777},
-	{.name = "mtime_us", .type = BIND_INT, .offset = offsetof(struct wire_file, mtime_us), .flags = BIND_REQUIRED, .min = -LIMIT_MAX * 8, .max = LIMIT_MAX * 8},
+	{.name = "mtime_us",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_file, mtime_us),
+	 .flags = BIND_REQUIRED,
+	 .min = -LIMIT_MAX * 8,
+	 .max = LIMIT_MAX * 8},
 	{0},
 };
 
-#define LIMIT(member) \
-	{.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX}
+#define LIMIT(member)                                                                                                                      \
+	{                                                                                                                                  \
+		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX                        \
+	}
 const struct bind wire_limits_table[] = {
 	LIMIT(wall_us),
 	LIMIT(cpu_us),
@@ -29,8 +36,11 @@ const struct bind wire_limits_table[] = {
 	{0},
 };
 
-#define MEMBER(key, kind, field, least, most) \
-	{.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED, .min = least, .max = most}
+#define MEMBER(key, kind, field, least, most)                                                                                              \
+	{                                                                                                                                  \
+		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED, .min = least,           \
+		.max = most                                                                                                                \
+	}
 #define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb, 1, 16)
 #define JAIL MEMBER("jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
 
@@ -73,8 +83,8 @@ static const struct {
 	const char *verb;
 	const struct bind *table;
 } verbs[] = {
-	{"open", open_table},     {"fill", fill_table}, {"run", run_table},    {"cancel", jail_table},
-	{"collect", jail_table},  {"close", jail_table}, {"info", plain_table}, {"runners", plain_table},
+	{"open", open_table},    {"fill", fill_table},  {"run", run_table},    {"cancel", jail_table},
+	{"collect", jail_table}, {"close", jail_table}, {"info", plain_table}, {"runners", plain_table},
 };
 
 static const struct bind *verb_table(const char *verb)
@@ -100,8 +110,8 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	if (table == run_table)
 		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;
 	if (message->n_strings != strings || message->n_fds != fds)
-		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu", request.verb, message->n_strings,
-				 message->n_fds, strings, fds);
+		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu", request.verb,
+				 message->n_strings, message->n_fds, strings, fds);
 	if (result)
 		wire_request_clear(&request);
 	else
@@ -130,7 +140,10 @@ static const struct bind change_table[] = {
 	{0},
 };
 
-#define EVENT(key, kind, field, most) {.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most}
+#define EVENT(key, kind, field, most)                                                                                                      \
+	{                                                                                                                                  \
+		.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most                                       \
+	}
 static const struct bind event_table[] = {
 	{.name = "v",
 	 .type = BIND_INT,

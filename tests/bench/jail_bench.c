@@ -18,7 +18,7 @@
 #include "../../lib/util.h"
 
 #define TRUE_PROGRAM "/usr/bin/true"
-#define ROUNDS_MAX 10000
+#define ROUNDS_MAX   10000
 
 extern char **environ;
 
@@ -51,11 +51,11 @@ static void bare(void)
 
 static void bubblewrap(void)
 {
-	static const char *const argv[] = {"/usr/bin/bwrap", "--unshare-all",	"--cap-drop", "ALL",	   "--new-session", "--die-with-parent",
-					   "--clearenv",     "--ro-bind",	"/usr",	      "/usr",	   "--symlink",	    "usr/bin",
-					   "/bin",	     "--symlink",	"usr/lib",    "/lib",	   "--symlink",	    "usr/lib64",
-					   "/lib64",	     "--proc",		"/proc",      "--dev",	   "/dev",	    "--tmpfs",
-					   "/tmp",	     TRUE_PROGRAM,	NULL};
+	static const char *const argv[] = {"/usr/bin/bwrap", "--unshare-all", "--cap-drop", "ALL",   "--new-session", "--die-with-parent",
+					   "--clearenv",     "--ro-bind",     "/usr",       "/usr",  "--symlink",     "usr/bin",
+					   "/bin",           "--symlink",     "usr/lib",    "/lib",  "--symlink",     "usr/lib64",
+					   "/lib64",         "--proc",        "/proc",      "--dev", "/dev",          "--tmpfs",
+					   "/tmp",           TRUE_PROGRAM,    NULL};
 	char **plain;
 
 	__builtin_memcpy(&plain, &(const char *const *){argv}, sizeof(plain));
@@ -142,7 +142,8 @@ int main(int argc, char **argv)
 		}
 	unlink(config);
 	double base_median = 0, base_least = 0;
-	printf("%-18s %10s %10s %8s %8s   (%llu rounds of /bin/true)\n", "", "min ms", "median ms", "x min", "x median", (unsigned long long)rounds);
+	printf("%-18s %10s %10s %8s %8s   (%llu rounds of /bin/true)\n", "", "min ms", "median ms", "x min", "x median",
+	       (unsigned long long)rounds);
 	for (size_t k = 0; k < n_kinds; k++) {
 		qsort(times[k], rounds, sizeof(times[k][0]), by_value);
 		double least = (double)times[k][0] / 1000, median = (double)times[k][rounds / 2] / 1000;
@@ -157,7 +158,8 @@ int main(int argc, char **argv)
 	if (jail_client_info(client, &info, &err) == 0) {
 		long kb = resident_kb((int)json_object_get_int64(json_get(info, "pid", json_type_int)));
 
-		printf("jailer: %ld KB resident after %llu jails; last set-up %.3f ms\n", kb, (unsigned long long)rounds, (double)last.setup_us / 1000);
+		printf("jailer: %ld KB resident after %llu jails; last set-up %.3f ms\n", kb, (unsigned long long)rounds,
+		       (double)last.setup_us / 1000);
 		json_object_put(info);
 	}
 	jail_client_free(client);

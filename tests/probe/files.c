@@ -16,11 +16,31 @@
 
 static void read_secrets(void)
 {
-	static const char *const paths[] = {"/etc/shadow",     "/etc/gshadow",  "/root",	   "/root/.ssh/id_rsa", "/etc/ssh",	  "/etc/sudoers",
-					    "/etc/ssl/private", "/etc/machine-id", "/var/lib",	   "/var/log",		"/var/run/docker.sock",
-					    "/run/dbus",       "/sys",		   "/sys/fs/cgroup", "/boot",		"/mnt",		  "/work",
-					    "/lib/modules/x",  "/dev/kmsg",	   "/dev/mem",	   "/dev/kvm",		"/dev/vda",	  "/dev/tty",
-					    "/dev/ptmx",       "/dev/pts"};
+	static const char *const paths[] = {"/etc/shadow",
+					    "/etc/gshadow",
+					    "/root",
+					    "/root/.ssh/id_rsa",
+					    "/etc/ssh",
+					    "/etc/sudoers",
+					    "/etc/ssl/private",
+					    "/etc/machine-id",
+					    "/var/lib",
+					    "/var/log",
+					    "/var/run/docker.sock",
+					    "/run/dbus",
+					    "/sys",
+					    "/sys/fs/cgroup",
+					    "/boot",
+					    "/mnt",
+					    "/work",
+					    "/lib/modules/x",
+					    "/dev/kmsg",
+					    "/dev/mem",
+					    "/dev/kvm",
+					    "/dev/vda",
+					    "/dev/tty",
+					    "/dev/ptmx",
+					    "/dev/pts"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused(open(paths[i], O_RDONLY | O_CLOEXEC), "open %s", paths[i]);
@@ -33,7 +53,8 @@ static void read_secrets(void)
 
 static void write_read_only(void)
 {
-	static const char *const dirs[] = {"/", "/usr", "/usr/bin", "/etc", "/opt", "/opt/sallyport/modules", "/dev", "/var", "/run", "/home", "/proc"};
+	static const char *const dirs[] = {"/",    "/usr", "/usr/bin", "/etc",  "/opt", "/opt/sallyport/modules",
+					   "/dev", "/var", "/run",     "/home", "/proc"};
 	static const char *const files[] = {"/usr/bin/env", "/etc/passwd", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/bin/sh"};
 	char path[256];
 

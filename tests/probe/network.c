@@ -2,14 +2,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <net/if.h>
 
 #include "probe.h"
 
@@ -90,8 +90,8 @@ static void abstract_sockets(void)
 
 static void path_sockets(void)
 {
-	static const char *const paths[] = {"/run/docker.sock",	 "/var/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/notify",
-					    "/run/sallyport/jailer.sock", "/run/postgresql/.s.PGSQL.5432"};
+	static const char *const paths[] = {"/run/docker.sock",    "/var/run/docker.sock",       "/run/dbus/system_bus_socket",
+					    "/run/systemd/notify", "/run/sallyport/jailer.sock", "/run/postgresql/.s.PGSQL.5432"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused_with(try_unix(paths[i], strlen(paths[i]) + 1), ENOENT, "connect to %s", paths[i]);

@@ -31,7 +31,8 @@ struct try_change {
 	int64_t size;
 	uint32_t mode;
 };
-struct try {
+struct
+try {
 	struct jail_result result;
 	char *denied_free;
 	bool done, collected, failed;
@@ -41,7 +42,7 @@ struct try {
 	struct try_change *changes;
 	size_t n_changes;
 	int outputs; /* events */
-	void (*on_output)(struct try *try);
+	void (*on_output)(struct try * try);
 	struct jail *jail;
 	void *arg;
 };

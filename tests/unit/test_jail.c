@@ -115,7 +115,9 @@ static void compiled(void **state)
 	assert_true(try.result.compiled);
 	assert_true(try.result.compile.wall_us > try.result.run.wall_us);
 	try_clear(&try);
-	run(&try, "c", "#include <fcntl.h>\nint main(void){return open(\"/code/main\", O_WRONLY) < 0 && open(\"/code/x\", O_CREAT|O_WRONLY, 0600) < 0 ? 0 : 1;}\n");
+	run(&try, "c",
+	    "#include <fcntl.h>\nint main(void){return open(\"/code/main\", O_WRONLY) < 0 && open(\"/code/x\", O_CREAT|O_WRONLY, 0600) < 0 "
+	    "? 0 : 1;}\n");
 	assert_verdict(&try, JAIL_OK);
 }
 
@@ -134,7 +136,8 @@ static void compile_error(void **state)
 static void stdin_args_env(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
-	const char *code = "import sys, os\nprint(sys.stdin.read(), sys.argv[1:], os.environ['X'], os.environ['HOME'], sorted(os.environ))\n";
+	const char *code =
+		"import sys, os\nprint(sys.stdin.read(), sys.argv[1:], os.environ['X'], os.environ['HOME'], sorted(os.environ))\n";
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	auto_close int in_fd = memfd_with("in", "input", 5);
 	const char *args[] = {"a b", "\xff", NULL}, *env[] = {"X=1\n2", "HOME=/data", NULL};
@@ -143,12 +146,14 @@ static void stdin_args_env(void **state)
 
 	(void)state;
 	try_begin(client, &try, &spec);
-	struct jail_program program = {.code_fd = code_fd, .args = args, .env = env, .stdin_fd = in_fd, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .args = args, .env = env, .stdin_fd = in_fd, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
 	assert_int_equal(jail_run(try.jail, &program, &err), 0);
 	try_end(client, &try);
 	assert_verdict(&try, JAIL_OK);
-	assert_string_equal(try.out, "input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', 'PATH', "
-				     "'PYTHONDONTWRITEBYTECODE', 'PYTHONPATH', 'TMPDIR', 'USER', 'X']\n");
+	assert_string_equal(try.out,
+			    "input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', 'PATH', "
+			    "'PYTHONDONTWRITEBYTECODE', 'PYTHONPATH', 'TMPDIR', 'USER', 'X']\n");
 	/* The caller's file was copied: its position is where it was, and the guest cannot have written to it. */
 	assert_int_equal(lseek(in_fd, 0, SEEK_CUR), 0);
 }
@@ -159,7 +164,8 @@ static void wall(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run_limited(&try, "import time\nprint('before', flush=True)\nopen('kept','w').write('k')\ntime.sleep(60)", (struct jail_limits){.wall_us = 500000});
+	run_limited(&try, "import time\nprint('before', flush=True)\nopen('kept','w').write('k')\ntime.sleep(60)",
+		    (struct jail_limits){.wall_us = 500000});
 	assert_verdict(&try, JAIL_TO);
 	assert_string_equal(try.result.limit, "wall");
 	assert_string_equal(try.out, "before\n");
@@ -187,7 +193,8 @@ static void cpu(void **state)
 	assert_in_range(used, 300000, 400000);
 	try_clear(&try);
 	/* Two processes share the budget. */
-	run_limited(&try, "import os\nos.fork()\nwhile True: pass", (struct jail_limits){.wall_us = 20000000, .cpu_us = 300000, .cpu_percent = -1});
+	run_limited(&try, "import os\nos.fork()\nwhile True: pass",
+		    (struct jail_limits){.wall_us = 20000000, .cpu_us = 300000, .cpu_percent = -1});
 	assert_verdict(&try, JAIL_TO);
 	used = try.result.run.cpu_user_us + try.result.run.cpu_system_us;
 	assert_in_range(used, 300000, 400000);
@@ -229,7 +236,8 @@ static void output(void **state)
 	assert_int_equal(strlen(try.out), 16 * MEBI);
 	assert_true(try.result.stdout_truncated);
 	try_clear(&try);
-	run_limited(&try, "import sys\nsys.stdout.write('o' * 600)\nsys.stdout.flush()\nsys.stderr.write('e' * 600)", (struct jail_limits){.output_bytes = 1000});
+	run_limited(&try, "import sys\nsys.stdout.write('o' * 600)\nsys.stdout.flush()\nsys.stderr.write('e' * 600)",
+		    (struct jail_limits){.output_bytes = 1000});
 	assert_verdict(&try, JAIL_OL);
 	assert_int_equal(try.result.stdout_bytes, 600);
 	assert_int_equal(try.result.stderr_bytes, 400);
@@ -255,11 +263,14 @@ static void fork_bomb(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run_limited(&try, "import os\nwhile True:\n try: os.fork()\n except OSError: pass", (struct jail_limits){.wall_us = 500000, .cpu_us = 60000000});
+	run_limited(&try, "import os\nwhile True:\n try: os.fork()\n except OSError: pass",
+		    (struct jail_limits){.wall_us = 500000, .cpu_us = 60000000});
 	assert_verdict(&try, JAIL_TO);
 	assert_true(try.result.pids_limit_hit || weaker);
 	try_clear(&try);
-	run_limited(&try, "import os, time\npids = 0\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  pids += 1\nexcept OSError as e: print(pids + 1, e.errno)",
+	run_limited(&try,
+		    "import os, time\npids = 0\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  pids += 1\nexcept OSError as e: "
+		    "print(pids + 1, e.errno)",
 		    (struct jail_limits){.pids = 20});
 	assert_verdict(&try, JAIL_OK);
 	assert_string_equal(try.out, "20 11\n");
@@ -304,7 +315,9 @@ static void caps(void **state)
 		enum err_code code;
 		const char *text;
 	} cases[] = {
-		{{.runner = "python", .limits.wall_us = 301000000}, ERR_LIMIT, "limits.wall_us: 301000000 is more than this server allows, 300000000"},
+		{{.runner = "python", .limits.wall_us = 301000000},
+		 ERR_LIMIT,
+		 "limits.wall_us: 301000000 is more than this server allows, 300000000"},
 		{{.runner = "python", .limits.memory_bytes = INT64_C(1) << 40}, ERR_LIMIT, NULL},
 		{{.runner = "python", .limits.pids = 513}, ERR_LIMIT, NULL},
 		{{.runner = "python", .limits.data_bytes = INT64_C(2) << 30}, ERR_LIMIT, NULL},
@@ -323,17 +336,21 @@ static void caps(void **state)
 	}
 }
 
-/* --- the end of a run -------------------------------------------------------------------------------------------------------------------- */
+/* --- the end of a run --------------------------------------------------------------------------------------------------------------------
+ */
 static void leader_ends(void **state)
 {
 	/* Children that hold the pipe, left the session, ignore signals, or start others: none of them holds the run up. */
 	static const char *const programs[] = {
 		"import os, time\nif os.fork() == 0: time.sleep(60)\nprint('done')",
 		"import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(60)\n os._exit(0)\nprint('done')",
-		"import os, time, signal\nif os.fork() == 0:\n for s in range(1, 65):\n  try: signal.signal(s, signal.SIG_IGN)\n  except (OSError, ValueError): pass\n time.sleep(60)\n"
+		"import os, time, signal\nif os.fork() == 0:\n for s in range(1, 65):\n  try: signal.signal(s, signal.SIG_IGN)\n  except "
+		"(OSError, ValueError): pass\n time.sleep(60)\n"
 		"print('done')",
-		"import os, time\ndef fork():\n try: return os.fork()\n except OSError: return 1\nfor i in range(20):\n if fork() == 0:\n  while True: fork()\nprint('done')",
-		"import os\nfor i in range(200):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: os.waitpid(pid, 0)\nprint('done')",
+		"import os, time\ndef fork():\n try: return os.fork()\n except OSError: return 1\nfor i in range(20):\n if fork() == 0:\n  "
+		"while True: fork()\nprint('done')",
+		"import os\nfor i in range(200):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: os.waitpid(pid, "
+		"0)\nprint('done')",
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
@@ -367,14 +384,16 @@ static void two_at_once(void **state)
 	struct jail_spec spec = {.runner = "python"};
 	auto_try struct try one = {.jail = NULL};
 	auto_try struct try two = {.jail = NULL};
-	const char *code = "import time, os\nopen('/dev/shm/mine', 'x').close()\nopen('/tmp/mine', 'x').close()\ntime.sleep(0.3)\nprint(os.listdir('/dev/shm'), os.listdir('/data'))";
+	const char *code = "import time, os\nopen('/dev/shm/mine', 'x').close()\nopen('/tmp/mine', "
+			   "'x').close()\ntime.sleep(0.3)\nprint(os.listdir('/dev/shm'), os.listdir('/data'))";
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	struct try *both[] = {&one, &two};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		try_begin(client, both[i], &spec);
-		struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = both[i]->out_fd, .stderr_fd = both[i]->error_fd};
+		struct jail_program program = {
+			.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = both[i]->out_fd, .stderr_fd = both[i]->error_fd};
 		assert_int_equal(jail_run(both[i]->jail, &program, NULL), 0);
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -389,7 +408,8 @@ static void several_runs(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 	struct jail_spec spec = {.runner = "python"};
-	const char *codes[] = {"open('a','w').write('1')\nfor i in range(2000000): pass", "print(open('a').read())\nopen('b','w').write('2')", "import os\nos.unlink('a')\nopen('b','a').write('3')"};
+	const char *codes[] = {"open('a','w').write('1')\nfor i in range(2000000): pass",
+			       "print(open('a').read())\nopen('b','w').write('2')", "import os\nos.unlink('a')\nopen('b','a').write('3')"};
 
 	(void)state;
 	try_begin(client, &try, &spec);

@@ -62,7 +62,8 @@ static void in_and_out(void **state)
 	auto_close int fd = memfd_with("a", "content", 7);
 	/* One descriptor into several files: it is read by position. */
 	const struct jail_file files[] = {
-		{"same", 0644, 1000000, fd}, {"changed", 0644, 1000000, fd}, {"gone", 0644, 1000000, fd}, {"dir/sub/x.sh", 0755, -1500000, fd}, {"mode", 0600, 0, fd},
+		{"same", 0644, 1000000, fd},          {"changed", 0644, 1000000, fd}, {"gone", 0644, 1000000, fd},
+		{"dir/sub/x.sh", 0755, -1500000, fd}, {"mode", 0600, 0, fd},
 	};
 
 	(void)state;
@@ -89,7 +90,15 @@ static void in_and_out(void **state)
 static void names(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
-	static const char *const odd[] = {"with\nnewline", "with\x1b[31m", "q\"uote", "\xff\xfe not utf8", "..foo", "-rf", " space ", "\xe2\x80\xae" "rtl"};
+	static const char *const odd[] = {"with\nnewline",
+					  "with\x1b[31m",
+					  "q\"uote",
+					  "\xff\xfe not utf8",
+					  "..foo",
+					  "-rf",
+					  " space ",
+					  "\xe2\x80\xae"
+					  "rtl"};
 	auto_close int fd = memfd_with("a", "x", 1);
 	struct jail_file files[ARRAY_SIZE(odd) + 1];
 	char longest[256];

@@ -230,7 +230,8 @@ static void rubbish(void **state)
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1}", "runner"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":-1,\"runner\":\"bash\"}", "jail"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":-5}}", "limits.wall_us"},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":9223372036854775807}}", "limits.wall_us"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":9223372036854775807}}",
+		 "limits.wall_us"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":420,\"mtime_us\":0}]}", "carries"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":2541,\"mtime_us\":0}]}", "files[0].mode"},
 		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,\"stderr\":false}", "carries"},
@@ -477,8 +478,8 @@ static void runners(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),	  SERVED(stranger), SERVED(floods),
-		SERVED(ordered_stop),	 SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
+		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),
+		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,8 @@ static void run_probe(const char *name, struct try *try)
 	struct err err = ERR_INIT;
 
 	try_begin(client, try, &spec);
-	struct jail_program program = {.code_fd = code_fd, .args = args, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .args = args, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
 	if (jail_run(try->jail, &program, &err) || jail_collect(try->jail, &err))
 		fail_msg("%s", err.text);
 	try_end(client, try);

@@ -1,0 +1,31 @@
+/* client_internal.h - what client.c (verbs) and client_events.c (events) share. */
+#pragma once
+
+#include "jail.h"
+#include "wire.h"
+
+struct jail {
+	struct jail *next;
+	struct jail_client *client;
+	int64_t number;
+	struct jail_events events;
+	void *arg;
+	size_t runs, collects; /* asked for and not answered yet */
+	bool failed;
+};
+
+struct jail_client {
+	int socket;
+	pid_t jailer; /* private one, or 0 */
+	struct wire_queue queue;
+	struct jail *jails;
+	int64_t next_number;
+	bool lost;
+	bool held;                    /* dispatch reads no further message */
+	struct json_object *document; /* answer to info or runners */
+	bool document_wanted;
+};
+
+struct jail *client_find(struct jail_client *client, int64_t number);
+/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every jail. */
+int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err);
