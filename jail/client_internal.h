@@ -1,6 +1,8 @@
 /* client_internal.h - what client.c (verbs) and client_events.c (events) share. */
 #pragma once
 
+#include <sys/types.h>
+
 #include "jail.h"
 #include "wire.h"
 

@@ -165,7 +165,10 @@ static const char *become_payload(const struct order *order, const int fds[3], c
 	sigemptyset(&none);
 	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
 		return "session";
-	if (dup2(fds[0], 0) < 0 || dup2(fds[1], 1) < 0 || dup2(fds[2], 2) < 0 || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(fds[fd], fd) < 0) /* inherited by the program, and nothing else is */
+			return "standard descriptors";
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
 		return "standard descriptors";
 	if (chdir("/data"))
 		return "working directory";

@@ -1,0 +1,212 @@
+/* test_jail_wire.c - the jailer's protocol without a jailer: packets with descriptors, messages that are refused, results there and back.
+ */
+#include "jail_try.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../../jail/wire.h"
+#include "../../jail/wire_fd.h"
+
+static void make_pair(int pair[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+}
+
+static void packets(void **state)
+{
+	int pair[2];
+	struct wire_queue queue;
+	struct err err = ERR_INIT;
+	auto_message struct wire_message message = {.bytes = NULL};
+	const char *strings[] = {"one", "", "\xff\n"};
+	const int fds[] = {memfd_with("a", "A", 1), memfd_with("b", "B", 1)};
+	char byte;
+
+	(void)state;
+	make_pair(pair);
+	assert_int_equal(wire_receive(pair[1], &message, &err), -ERR_BUSY);
+	wire_queue_init(&queue);
+	assert_int_equal(wire_queue_add(&queue, wire_head_jail("verb", "x", 7), &(struct wire_parts){strings, 3, fds, 2}, &err), 0);
+	assert_int_equal(queue.n_fds, 2);
+	assert_int_equal(wire_queue_flush(&queue, pair[0], &err), 0);
+	assert_int_equal(queue.n_fds, 0);
+	assert_int_equal(fcntl(fds[0], F_GETFD), -1); /* sent and closed */
+	assert_int_equal(wire_receive(pair[1], &message, &err), 0);
+	assert_int_equal(json_object_get_int64(json_get(message.head, "jail", json_type_int)), 7);
+	assert_int_equal(message.n_strings, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(message.strings[i], strings[i]);
+	assert_int_equal(message.n_fds, 2);
+	assert_int_equal(pread(message.fds[1], &byte, 1, 0), 1);
+	assert_int_equal(byte, 'B');
+	assert_int_equal(fcntl(message.fds[0], F_GETFD), FD_CLOEXEC);
+	int kept = message.fds[0];
+	wire_message_clear(&message);
+	assert_int_equal(fcntl(kept, F_GETFD), -1);
+	close(pair[0]);
+	assert_int_equal(wire_receive(pair[1], &message, &err), -ERR_UNAVAILABLE);
+	close(pair[1]);
+}
+
+/* What is too large is refused when it is queued, and its descriptors are closed. */
+static void too_large(void **state)
+{
+	struct wire_queue queue;
+	struct err err = ERR_INIT;
+	auto_free char *text = xcalloc(1, JAIL_WIRE_MAX);
+	const char *strings[] = {text};
+	const int fd = memfd_with("a", "A", 1);
+
+	(void)state;
+	memset(text, 'x', JAIL_WIRE_MAX - 1);
+	wire_queue_init(&queue);
+	assert_int_equal(wire_queue_add(&queue, wire_head("verb", "x"), &(struct wire_parts){strings, 1, &fd, 1}, &err), -ERR_LIMIT);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_null(queue.first);
+}
+
+/* A reader that does not read: the queue keeps everything, in order, and loses nothing. */
+static void back_pressure(void **state)
+{
+	int pair[2];
+	struct wire_queue queue;
+	struct err err = ERR_INIT;
+	int64_t sent = 0, got = 0;
+
+	(void)state;
+	make_pair(pair);
+	wire_queue_init(&queue);
+	while (wire_queue_flush(&queue, pair[0], &err) == 0)
+		assert_int_equal(wire_queue_add(&queue, wire_head_jail("verb", "x", sent++), NULL, &err), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(wire_queue_add(&queue, wire_head_jail("verb", "x", sent++), NULL, &err), 0);
+	while (got < sent) {
+		auto_message struct wire_message message = {.bytes = NULL};
+
+		assert_int_equal(wire_receive(pair[1], &message, &err), 0);
+		assert_int_equal(json_object_get_int64(json_get(message.head, "jail", json_type_int)), got++);
+		wire_queue_flush(&queue, pair[0], &err);
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static int parse(const char *text, size_t n_strings, size_t n_fds, struct err *err)
+{
+	struct wire_message message = {.n_strings = n_strings, .n_fds = n_fds};
+	struct wire_request request;
+
+	assert_int_equal(json_parse(text, strlen(text), &message.head, err), 0);
+	int result = wire_request_parse(&message, &request, err);
+	if (!result)
+		wire_request_clear(&request);
+	json_object_put(message.head);
+	return result;
+}
+
+static void requests(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t strings, fds;
+		const char *member; /* NULL: accepted */
+	} cases[] = {
+		{"{\"v\":1,\"verb\":\"info\"}", 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"close\",\"jail\":0}", 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"close\",\"jail\":2147483648}", 0, 0, "jail"},
+		{"{\"v\":1,\"verb\":\"close\",\"jail\":\"1\"}", 0, 0, "jail"},
+		{"{\"v\":1,\"verb\":\"close\"}", 0, 0, "jail"},
+		{"{\"v\":1,\"verb\":\"close\",\"jail\":1}", 1, 0, ""},
+		{"{\"v\":1,\"verb\":\"close\",\"jail\":1}", 0, 1, ""},
+		{"{\"verb\":\"close\",\"jail\":1}", 0, 0, "v"},
+		{"{\"v\":1,\"jail\":1}", 0, 0, "verb"},
+		{"{\"v\":1,\"verb\":5,\"jail\":1}", 0, 0, "verb"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"network\":true,\"limits\":{}}", 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"walls\":1}}", 0, 0, "limits.walls"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-1}}", 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-2}}", 0, 0, "limits.cpu_percent"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"\"}", 0, 0, "runner"},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":511,\"mtime_us\":-1}]}", 1, 1, NULL},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":512,\"mtime_us\":0}]}", 1, 1, "files[0].mode"},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[]}", 0, 0, "files"},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 2, NULL},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1, ""},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":32769,\"env\":0,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1,
+		 "args"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct err err = ERR_INIT;
+		int result = parse(cases[i].text, cases[i].strings, cases[i].fds, &err);
+
+		if ((result == 0) != (cases[i].member == NULL) || (cases[i].member && !streq(err.member, cases[i].member)))
+			fail_msg("%s: %s (%s)", cases[i].text, err.text, err.member);
+	}
+}
+
+/* Every member of a result survives the way over the wire. */
+static void results(void **state)
+{
+	struct jail_result before = {
+		.verdict = JAIL_TO,
+		.message = "stopped",
+		.limit = "wall",
+		.step = "mount /proc",
+		.step_errno = EPERM,
+		.compiled = true,
+		.exit_code = -1,
+		.signal = 9,
+		.oom_killed = true,
+		.pids_limit_hit = true,
+		.stdout_bytes = INT64_C(1) << 40,
+		.stderr_bytes = 2,
+		.stdout_truncated = true,
+		.stderr_truncated = true,
+		.compile = {1, 2, 3, 4, 5, 6, 7},
+		.run = {8, 9, 10, 11, 12, 13, 14},
+		.setup_us = 15,
+		.warm = true,
+		.runner = "python",
+		.fingerprint = "Python 3",
+	};
+	struct jail_result after;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	before.denied = json_object_new_array();
+	json_object_array_add(before.denied, json_object_new_string("mount"));
+	auto_json struct json_object *object = jail_result_print(&before);
+	assert_int_equal(jail_result_parse(object, &after, &err), 0);
+	assert_int_equal(json_object_array_length(after.denied), 1);
+	struct json_object *denied[] = {before.denied, after.denied};
+	before.denied = after.denied = NULL;
+	auto_json struct json_object *again = jail_result_print(&after);
+	auto_json struct json_object *first = jail_result_print(&before);
+	assert_string_equal(json_object_to_json_string(first), json_object_to_json_string(again));
+	json_object_put(denied[0]);
+	json_object_put(denied[1]);
+	json_object_object_add(object, "verdict", json_object_new_string("??"));
+	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
+	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++) {
+		enum jail_verdict parsed;
+
+		assert_int_equal(jail_verdict_parse(jail_verdict_text((enum jail_verdict)verdict), &parsed), 0);
+		assert_int_equal(parsed, verdict);
+	}
+	enum jail_verdict none = JAIL_CX;
+	assert_int_equal(jail_verdict_parse("ok", &none), -1);
+	assert_int_equal(none, JAIL_CX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets),  cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
+		cmocka_unit_test(requests), cmocka_unit_test(results),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
