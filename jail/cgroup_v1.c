@@ -33,7 +33,7 @@ static int open_place(const char *controller, const struct identity *identity, i
 
 static int v1_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)
 {
-	struct stat seen[CGROUP_TREES];
+	struct stat seen[CGROUP_TREES] = {{0}};
 
 	for (size_t c = 0; c < ARRAY_SIZE(controllers); c++) {
 		auto_close int place = -1;

@@ -173,6 +173,8 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 	}
 	if (!result)
 		return 0;
+	if (result == -ERR_UNAVAILABLE && client->jailer > 0)
+		err_set(&why, ERR_UNAVAILABLE, "the private jailer has ended: it says why on standard error");
 	if (why.code != ERR_DENIED)
 		why.code = ERR_UNAVAILABLE;
 	lose(client, &why);

@@ -51,7 +51,8 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 		path = xasprintf("%s/sallyport", runtime);
 	else
 		path = xasprintf("/tmp/sallyport-%u", uid);
-	if (mkdir(path, 0700) && errno != EEXIST)
+	/* Root's may also hold the socket, for others to reach; the locks in it are closed to them. */
+	if (mkdir(path, uid == 0 ? 0755 : 0700) && errno != EEXIST)
 		return err_errno(err, "making the directory of locks %s", path);
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;

@@ -75,7 +75,7 @@ static bool allowed(const struct porter_spec *spec, uid_t uid)
 int porter_receive(int socket)
 {
 	char mark;
-	int fd;
+	int fd = -1;
 	struct wire_fds fds = {.fds = &fd, .room = 1};
 	ssize_t n = wire_fd_receive(socket, &mark, 1, MSG_DONTWAIT, &fds);
 

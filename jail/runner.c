@@ -121,8 +121,13 @@ int runners_load(const char *directory, const char *modules_dir, struct runners 
 {
 	struct runners runners = {.items = xcalloc(RUNNERS_MAX, sizeof(*runners.items))};
 	DIR *list = opendir(directory);
-	int result = list ? 0 : err_errno(err, "opening the runners' directory %s", directory);
+	int result = 0;
 
+	if (!list) {
+		result = err_errno(err, "opening the runners' directory %s", directory);
+		runners_clear(&runners);
+		return result;
+	}
 	for (struct dirent *entry; !result && (entry = readdir(list));) {
 		size_t length = strlen(entry->d_name);
 
@@ -133,8 +138,7 @@ int runners_load(const char *directory, const char *modules_dir, struct runners 
 		else if (!(result = load_file(dirfd(list), entry->d_name, modules_dir, &runners.items[runners.count], err)))
 			runners.count++;
 	}
-	if (list)
-		closedir(list);
+	closedir(list);
 	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
 	if (!result)
 		result = check_names(&runners, err);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@ int wire_fd_send(int socket, const void *data, size_t length, const int *fds, si
 		header.msg_control = &control;
 		header.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+		if (!c) /* there is room: it cannot be */
+			abort();
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));

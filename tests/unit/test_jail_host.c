@@ -4,14 +4,13 @@
  *
  * A guest is found on the host by a marker in its command line, and its end is waited for with a pidfd: no sleeping.
  */
-#include "jail_try.h"
+#include "jail_service.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,84 +18,7 @@
 
 #include "../../jail/wire_fd.h"
 
-#define WAIT_MS 10000
-
-extern char **environ;
-
-struct service {
-	char dir[64];
-	char *socket_path, *config_path, *log_path;
-	pid_t pid;
-	struct jail_client *client;
-};
-
-static void start_jailer(struct service *service)
-{
-	auto_free char *program = try_jailer();
-	char name[] = "sallyport-jailer", option[] = "--config";
-	char *argv[] = {name, option, service->config_path, NULL};
-	posix_spawn_file_actions_t actions;
-	struct err err = ERR_INIT;
-
-	unlink(service->socket_path);
-	int watch = inotify_init1(IN_CLOEXEC);
-	assert_true(inotify_add_watch(watch, service->dir, IN_CREATE) >= 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 2, service->log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	assert_int_equal(posix_spawn(&service->pid, program, &actions, NULL, argv, environ), 0);
-	posix_spawn_file_actions_destroy(&actions);
-	/* The socket is there before anybody accepts: connecting waits for it, and the first answer for the rest. */
-	while (access(service->socket_path, F_OK)) {
-		struct pollfd poller = {.fd = watch, .events = POLLIN};
-		char events[4096];
-
-		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
-		assert_true(read(watch, events, sizeof(events)) > 0);
-	}
-	close(watch);
-	while (jail_client_connect(service->socket_path, &service->client, &err))
-		if (waitpid(service->pid, NULL, WNOHANG))
-			fail_msg("%s", err.text); /* between bind and listen */
-}
-
-static int setup(void **state)
-{
-	struct service *service = xcalloc(1, sizeof(*service));
-
-	snprintf(service->dir, sizeof(service->dir), "/tmp/test_jail_host.XXXXXX");
-	assert_non_null(mkdtemp(service->dir));
-	chmod(service->dir, 0755);
-	service->socket_path = xasprintf("%s/socket", service->dir);
-	service->config_path = xasprintf("%s/config.json", service->dir);
-	service->log_path = xasprintf("%s/log", service->dir);
-	FILE *file = fopen(service->config_path, "we");
-	const char *given = getenv("TEST_CONFIG_JAILER"); /* more members of "jailer" */
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given && given[0] ? "," : "", given ? given : "");
-	fclose(file);
-	start_jailer(service);
-	*state = service;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct service *service = *state;
-
-	jail_client_free(service->client);
-	if (service->pid > 0) {
-		kill(service->pid, SIGTERM);
-		waitpid(service->pid, NULL, 0);
-	}
-	unlink(service->socket_path);
-	unlink(service->config_path);
-	unlink(service->log_path);
-	free(service->log_path);
-	rmdir(service->dir);
-	free(service->socket_path);
-	free(service->config_path);
-	free(service);
-	return 0;
-}
+#define SLACK 60 /* descriptors and groups of jails that are being made or taken down at the moment */
 
 /* Host pid of the process whose arguments contain the marker; -1. */
 static pid_t find_process(const char *marker)
@@ -176,6 +98,35 @@ static int64_t instance_of(struct jail_client *client)
 	int64_t instance = json_object_get_int64(json_get(info, "instance", json_type_int));
 	json_object_put(info);
 	return instance;
+}
+
+static void put_cgroup(const char *controller, int64_t instance, char *ret, size_t size)
+{
+	snprintf(ret, size, "/sys/fs/cgroup/%s/sallyport/%lld", controller, (long long)instance);
+}
+
+static size_t count_directories(const char *path)
+{
+	DIR *list = opendir(path);
+	size_t n = 0;
+
+	for (struct dirent *entry; list && (entry = readdir(list));)
+		n += entry->d_type == DT_DIR && entry->d_name[0] != '.';
+	if (list)
+		closedir(list);
+	return n;
+}
+
+static size_t count_entries(const char *path)
+{
+	DIR *list = opendir(path);
+	size_t n = 0;
+
+	while (list && readdir(list))
+		n++;
+	if (list)
+		closedir(list);
+	return n;
 }
 
 /* --- clients ---------------------------------------------------------------------------------------------------------------------- */
@@ -335,24 +286,32 @@ static void floods(void **state)
 	run_ok(service->client);
 }
 
+/* Jail after jail: no descriptor, process or group stays behind. Two jails are always made ahead, in whatever state they are. */
+static void no_growth(void **state)
+{
+	struct service *service = *state;
+	auto_free char *fds = xasprintf("/proc/%d/fd", service->pid);
+	char group[128];
+	size_t before = 0, groups_before = 0;
+
+	if (getuid()) {
+		print_message("only root sees the descriptors of the jailer: skipped\n");
+		skip();
+	}
+	put_cgroup("memory", instance_of(service->client), group, sizeof(group));
+	for (int i = 0; i < 120; i++) {
+		run_ok(service->client);
+		if (i == 19) {
+			before = count_entries(fds);
+			groups_before = count_entries(group);
+		}
+	}
+	assert_true(before > 0 && groups_before > 0);
+	assert_in_range(count_entries(fds), 1, before + SLACK);
+	assert_in_range(count_entries(group), 1, groups_before + SLACK);
+}
+
 /* --- the jailer ------------------------------------------------------------------------------------------------------------------- */
-static void put_cgroup(const char *controller, int64_t instance, char *ret, size_t size)
-{
-	snprintf(ret, size, "/sys/fs/cgroup/%s/sallyport/%lld", controller, (long long)instance);
-}
-
-static size_t count_directories(const char *path)
-{
-	DIR *list = opendir(path);
-	size_t n = 0;
-
-	for (struct dirent *entry; list && (entry = readdir(list));)
-		n += entry->d_type == DT_DIR && entry->d_name[0] != '.';
-	if (list)
-		closedir(list);
-	return n;
-}
-
 static void ordered_stop(void **state)
 {
 	struct service *service = *state;
@@ -401,7 +360,7 @@ static void killed(void **state)
 	assert_string_equal(try.result.message, "The jailer ended while the program was running.");
 	jail_client_free(service->client);
 	/* The next one takes the place over and finds nothing in its way. */
-	start_jailer(service);
+	service_start(service);
 	run_ok(service->client);
 	close(try.out_fd);
 	close(try.error_fd);
@@ -473,12 +432,12 @@ static void runners(void **state)
 	json_object_put(list);
 }
 
-#define SERVED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define SERVED(test) cmocka_unit_test_setup_teardown(test, service_setup, service_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),
+		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),  SERVED(no_growth),
 		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
 	};
 

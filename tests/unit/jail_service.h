@@ -1,0 +1,87 @@
+/* jail_service.h - for tests: a jailer as a service on a socket in a directory of its own, with one connected client. */
+#pragma once
+
+#include "jail_try.h"
+
+#include <spawn.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+
+#define WAIT_MS 10000
+
+extern char **environ;
+
+struct service {
+	char dir[64];
+	char *socket_path, *config_path, *log_path;
+	pid_t pid;
+	struct jail_client *client;
+};
+
+static inline void service_start(struct service *service)
+{
+	auto_free char *program = try_jailer();
+	char name[] = "sallyport-jailer", option[] = "--config";
+	char *argv[] = {name, option, service->config_path, NULL};
+	posix_spawn_file_actions_t actions;
+	struct err err = ERR_INIT;
+
+	unlink(service->socket_path);
+	int watch = inotify_init1(IN_CLOEXEC);
+	assert_true(inotify_add_watch(watch, service->dir, IN_CREATE) >= 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 2, service->log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_int_equal(posix_spawn(&service->pid, program, &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	/* The socket is there before anybody accepts: connecting waits for it, and the first answer for the rest. */
+	while (access(service->socket_path, F_OK)) {
+		struct pollfd poller = {.fd = watch, .events = POLLIN};
+		char events[4096];
+
+		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_true(read(watch, events, sizeof(events)) > 0);
+	}
+	close(watch);
+	while (jail_client_connect(service->socket_path, &service->client, &err))
+		if (waitpid(service->pid, NULL, WNOHANG))
+			fail_msg("%s", err.text); /* between bind and listen */
+}
+
+static inline int service_setup(void **state)
+{
+	struct service *service = xcalloc(1, sizeof(*service));
+
+	snprintf(service->dir, sizeof(service->dir), "/tmp/test_jail_host.XXXXXX");
+	assert_non_null(mkdtemp(service->dir));
+	chmod(service->dir, 0755);
+	service->socket_path = xasprintf("%s/socket", service->dir);
+	service->config_path = xasprintf("%s/config.json", service->dir);
+	service->log_path = xasprintf("%s/log", service->dir);
+	FILE *file = fopen(service->config_path, "we");
+	const char *given = getenv("TEST_CONFIG_JAILER"); /* more members of "jailer" */
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given && given[0] ? "," : "", given ? given : "");
+	fclose(file);
+	service_start(service);
+	*state = service;
+	return 0;
+}
+
+static inline int service_teardown(void **state)
+{
+	struct service *service = *state;
+
+	jail_client_free(service->client);
+	if (service->pid > 0) {
+		kill(service->pid, SIGTERM);
+		waitpid(service->pid, NULL, 0);
+	}
+	unlink(service->socket_path);
+	unlink(service->config_path);
+	unlink(service->log_path);
+	free(service->log_path);
+	rmdir(service->dir);
+	free(service->socket_path);
+	free(service->config_path);
+	free(service);
+	return 0;
+}
