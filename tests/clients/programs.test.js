@@ -94,6 +94,11 @@ const BAD = [
 for (const [label, args, verdict, words, check] of BAD) {
 	test(label, { timeout: TIMEOUT_MS }, async () => {
 		const result = await stack.run({ ...args, conversationId: label });
+		if (verdict === 'ML' && stack.weaker) {
+			assert.equal(result.verdict, 'RE');
+			assert.match(result.stderr, /MemoryError/);
+			return;
+		}
 		assert.equal(result.verdict, verdict, JSON.stringify({ ...result, stdout: result.stdout.slice(0, 200), stderr: result.stderr.slice(0, 500) }));
 		assert.match(result.message, words);
 		assert.equal(result.isError, true);

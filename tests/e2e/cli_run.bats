@@ -61,7 +61,7 @@ meta() {
 	run -139 sallyport run -l bash - <<<'kill -SEGV $$'
 	run -124 sallyport run -t 0.5 -l bash - <<<'while :; do :; done'
 	run -124 sallyport run -t 0.5 -l bash - <<<'read -t 30 < <(sleep 30)'
-	run -137 sallyport run -m 32 -l python - <<<'x = bytearray(256 << 20)'
+	[ "$(id -u)" != 0 ] || run -137 sallyport run -m 32 -l python - <<<'x = bytearray(256 << 20)' # the test below says why
 	run -137 --separate-stderr sh -c "'$SP_BIN/sallyport' run -t 60 -l bash - <<-END >out
 		yes
 	END"

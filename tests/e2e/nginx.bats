@@ -4,8 +4,8 @@
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.." || return
-	export NGINX PORT TLS_PORT DIR=$BATS_FILE_TMPDIR
-	NGINX=$(PATH=$PATH:/usr/sbin command -v nginx)
+	export NGINX_PROGRAM PORT TLS_PORT DIR=$BATS_FILE_TMPDIR
+	NGINX_PROGRAM=$(PATH=$PATH:/usr/sbin command -v nginx)
 	PORT=$(free_port)
 	TLS_PORT=$(free_port)
 	mkdir -p "$DIR/sallyport" "$DIR/blobs/ab"
@@ -22,11 +22,12 @@ setup_file() {
 		error_log $DIR/error.log;
 		events { worker_connections 256; }
 		http {
+			access_log off;
 			client_body_temp_path $DIR/body; fastcgi_temp_path $DIR/fcgi; proxy_temp_path $DIR/proxy; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;
 			include $DIR/site.conf;
 		}
 	END
-	"$NGINX" -e "$DIR/error.log" -c "$DIR/nginx.conf" 2>"$DIR/start.log" 3>&- &
+	"$NGINX_PROGRAM" -e "$DIR/error.log" -c "$DIR/nginx.conf" 2>"$DIR/start.log" 3>&- &
 	echo $! >"$DIR/pid"
 	wait_for_port "$TLS_PORT"
 }
@@ -55,7 +56,7 @@ url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
 
 @test "the production site passes nginx -t without a warning" {
 	sed "s|^pid .*|pid $DIR/check.pid;|" "$DIR/nginx.conf" >"$DIR/check.conf" # the running one keeps its pid file
-	run "$NGINX" -t -e "$DIR/check.log" -c "$DIR/check.conf"
+	run "$NGINX_PROGRAM" -t -e "$DIR/check.log" -c "$DIR/check.conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ $output != *warn* ]]
@@ -65,7 +66,7 @@ url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
 	mkdir -p "$DIR/dev/sallyport" "$DIR/dev/log" "$DIR/dev/nginx"
 	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/dev/sallyport/"
 	sed -e "s|@STATE@|$DIR/dev|g" -e "s|@PORT@|$(free_port)|g" nginx/dev.conf.in >"$DIR/dev/nginx.conf"
-	run "$NGINX" -t -e "$DIR/check.log" -c "$DIR/dev/nginx.conf"
+	run "$NGINX_PROGRAM" -t -e "$DIR/check.log" -c "$DIR/dev/nginx.conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
