@@ -5,6 +5,7 @@
 
 #include <spawn.h>
 #include <sys/inotify.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #define WAIT_MS 10000
@@ -34,11 +35,14 @@ static inline void service_start(struct service *service)
 	assert_int_equal(posix_spawn(&service->pid, program, &actions, NULL, argv, environ), 0);
 	posix_spawn_file_actions_destroy(&actions);
 	/* The socket is there before anybody accepts: connecting waits for it, and the first answer for the rest. */
+	auto_close int jailer = pidfd_open(service->pid, 0);
 	while (access(service->socket_path, F_OK)) {
-		struct pollfd poller = {.fd = watch, .events = POLLIN};
+		struct pollfd pollers[] = {{.fd = watch, .events = POLLIN}, {.fd = jailer, .events = POLLIN}};
 		char events[4096];
 
-		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_true(poll(pollers, 2, WAIT_MS) > 0);
+		if (pollers[1].revents)
+			fail_msg("the jailer does not start: see %s", service->log_path);
 		assert_true(read(watch, events, sizeof(events)) > 0);
 	}
 	close(watch);
@@ -58,8 +62,7 @@ static inline int service_setup(void **state)
 	service->config_path = xasprintf("%s/config.json", service->dir);
 	service->log_path = xasprintf("%s/log", service->dir);
 	FILE *file = fopen(service->config_path, "we");
-	const char *given = getenv("TEST_CONFIG_JAILER"); /* more members of "jailer" */
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\"%s%s}}", service->socket_path, given && given[0] ? "," : "", given ? given : "");
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s}}", service->socket_path, try_jailer_members());
 	fclose(file);
 	service_start(service);
 	*state = service;

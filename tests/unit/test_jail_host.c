@@ -322,7 +322,7 @@ static void ordered_stop(void **state)
 
 	put_cgroup("memory", instance_of(service->client), group, sizeof(group));
 	start_guest(service->client, &try, ".0003", &guest);
-	bool v1 = access(group, F_OK) == 0;
+	bool v1 = getuid() == 0 && access(group, F_OK) == 0; /* a user's are elsewhere, the same path may be root's */
 	if (v1)
 		assert_true(count_directories(group) > 0);
 	kill(service->pid, SIGTERM);
@@ -330,7 +330,8 @@ static void ordered_stop(void **state)
 	service->pid = 0;
 	assert_int_equal(status, 0);
 	assert_ends(guest);
-	assert_int_equal(count_directories(group), 0);
+	if (v1)
+		assert_int_equal(count_directories(group), 0);
 	/* The client hears of it. */
 	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), -ERR_UNAVAILABLE);
 	assert_true(try.done);

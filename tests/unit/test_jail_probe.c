@@ -74,15 +74,14 @@ int main(void)
 	auto_free char *folder = probes_folder();
 	auto_free char *program = xasprintf("%s/jail_probe --list", folder);
 	auto_free char *sources = xstrdup(__FILE__);
-	const char *more = getenv("TEST_CONFIG_JAILER");
 	char line[128];
 	size_t n = 0;
 
 	*strstr(sources, "unit/") = '\0';
 	auto_free char *runners = realpath(sources, NULL);
 	auto_close int fd = mkostemp(config_path, O_CLOEXEC);
-	dprintf(fd, "{\"jailer\":{\"runners_dir\":\"%s/probe/runners\",\"modules_dir\":\"%s\"%s%s}}\n", runners ? runners : sources, folder,
-		more && more[0] ? "," : "", more ? more : "");
+	dprintf(fd, "{\"jailer\":{\"runners_dir\":\"%s/probe/runners\",\"modules_dir\":\"%s\",%s}}\n", runners ? runners : sources, folder,
+		try_jailer_members());
 	fchmod(fd, 0644);
 	FILE *list = popen(program, "re");
 	while (list && n < PROBES_MAX && fgets(line, sizeof(line), list))
