@@ -187,17 +187,17 @@ static void cpu(void **state)
 	assert_string_equal(try.result.limit, "cpu");
 	int64_t used = try.result.run.cpu_user_us + try.result.run.cpu_system_us;
 	if (weaker) { /* whole seconds, each process for itself */
-		assert_in_range(used, 900000, 1200000);
+		assert_in_range(used, 500000, 1500000);
 		return;
 	}
-	assert_in_range(used, 300000, 400000);
+	assert_in_range(used, 300000, 500000);
 	try_clear(&try);
 	/* Two processes share the budget. */
 	run_limited(&try, "import os\nos.fork()\nwhile True: pass",
 		    (struct jail_limits){.wall_us = 20000000, .cpu_us = 300000, .cpu_percent = -1});
 	assert_verdict(&try, JAIL_TO);
 	used = try.result.run.cpu_user_us + try.result.run.cpu_system_us;
-	assert_in_range(used, 300000, 400000);
+	assert_in_range(used, 300000, 500000);
 }
 
 static void memory(void **state)
