@@ -356,10 +356,10 @@ static void leader_ends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		auto_try struct try try = {.jail = NULL};
 
-		run_limited(&try, programs[i], (struct jail_limits){.pids = 300});
+		/* They sleep beyond the wall limit: had one of them held the run up, the verdict would be TO. */
+		run_limited(&try, programs[i], (struct jail_limits){.pids = 64});
 		assert_verdict(&try, JAIL_OK);
 		assert_string_equal(try.out, "done\n");
-		assert_true(try.result.run.wall_us < 10000000);
 	}
 }
 
