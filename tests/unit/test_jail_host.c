@@ -290,14 +290,14 @@ static void floods(void **state)
 static void no_growth(void **state)
 {
 	struct service *service = *state;
-	auto_free char *fds = xasprintf("/proc/%d/fd", service->pid);
 	char group[128];
 	size_t before = 0, groups_before = 0;
 
 	if (getuid()) {
 		print_message("only root sees the descriptors of the jailer: skipped\n");
-		skip();
+		skip(); /* jumps: nothing may be held here */
 	}
+	auto_free char *fds = xasprintf("/proc/%d/fd", service->pid);
 	put_cgroup("memory", instance_of(service->client), group, sizeof(group));
 	for (int i = 0; i < 120; i++) {
 		run_ok(service->client);
@@ -390,15 +390,15 @@ static void second_service(void **state)
 static void nobody(void **state)
 {
 	struct service *service = *state;
-	auto_free char *path = xasprintf("/proc/%d/status", service->pid);
 	auto_free char *text = NULL;
 	size_t length;
 	unsigned uid = 0;
 
 	if (getuid()) {
 		print_message("not started as root: skipped\n");
-		skip();
+		skip(); /* jumps: nothing may be held here */
 	}
+	auto_free char *path = xasprintf("/proc/%d/status", service->pid);
 	instance_of(service->client); /* its answer says that it has started */
 	assert_int_equal(read_file_at(AT_FDCWD, path, 65536, &text, &length, NULL), 0);
 	assert_int_equal(sscanf(strstr(text, "\nUid:"), "\nUid: %u", &uid), 1);
