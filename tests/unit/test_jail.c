@@ -349,7 +349,7 @@ static void leader_ends(void **state)
 		"print('done')",
 		"import os, time\ndef fork():\n try: return os.fork()\n except OSError: return 1\nfor i in range(20):\n if fork() == 0:\n  "
 		"while True: fork()\nprint('done')",
-		"import os\nfor i in range(200):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: os.waitpid(pid, "
+		"import os\nfor i in range(100):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: os.waitpid(pid, "
 		"0)\nprint('done')",
 	};
 	(void)state;
