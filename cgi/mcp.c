@@ -13,6 +13,7 @@
 #include "../lib/utf8.h"
 #include "../lib/util.h"
 #include "../lib/version.h"
+#include "conformance.h"
 
 #define VERSION_HEADER_MAX 64
 
@@ -32,11 +33,23 @@ struct json_object *mcp_server_info(void)
 	return info;
 }
 
-struct json_object *mcp_capabilities(void)
+/* listChanged and subscribe are promises of notifications, logging one of messages: only the fixtures have any. */
+struct json_object *mcp_capabilities(const struct config *config)
 {
 	struct json_object *capabilities = json_object_new_object();
+	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(), *prompts = json_object_new_object();
 
-	json_add(capabilities, "tools", json_object_new_object());
+	json_add(capabilities, "tools", tools);
+	json_add(capabilities, "resources", resources);
+	json_add(capabilities, "prompts", prompts);
+	json_add(capabilities, "completions", json_object_new_object());
+	if (!conformance_on(config))
+		return capabilities;
+	json_add_bool(tools, "listChanged", true);
+	json_add_bool(resources, "listChanged", true);
+	json_add_bool(resources, "subscribe", true);
+	json_add_bool(prompts, "listChanged", true);
+	json_add(capabilities, "logging", json_object_new_object());
 	return capabilities;
 }
 

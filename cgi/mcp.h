@@ -25,15 +25,27 @@ struct mcp_call {
 	struct exchange *exchange;
 	const struct rpc_message *message;
 	const char *session_id; /* legacy; NULL: none */
-	int hangup_fd;          /* >= 0: the client's leaving is a cancel (modern) */
+	const char *protocol;   /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
+	bool modern;
+	int hangup_fd; /* >= 0: the client's leaving is a cancel (modern) */
 	struct json_object *result;
 	int code; /* of the JSON-RPC error; 0: none */
+	int status; /* HTTP status of an error where it is not 200; 0: 200 */
 	char text[ERR_TEXT_SIZE];
 	struct json_object *data;
 };
+/* Only the protocol's cacheable methods say anything about it. */
+enum mcp_cache { MCP_CACHE_UNSAID, MCP_CACHE_PRIVATE, MCP_CACHE_PUBLIC };
 struct mcp_method {
 	const char *name;
 	int (*handle)(struct mcp_call *call);
+	enum mcp_cache cache; /* modern: what clients may do with the result … */
+	int64_t ttl_ms;       /* … and for how long */
+};
+/* What completion/complete asks for. */
+struct mcp_completion {
+	const char *argument, *value;
+	struct json_object *context; /* the arguments known so far; NULL: none */
 };
 int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
@@ -51,7 +63,7 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 
 /* Shared by both eras. */
 struct json_object *mcp_server_info(void);
-struct json_object *mcp_capabilities(void);
+struct json_object *mcp_capabilities(const struct config *config);
 extern const char mcp_instructions[];
 int mcp_tools_list(struct mcp_call *call);
 int mcp_tools_call(struct mcp_call *call);

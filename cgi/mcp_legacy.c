@@ -11,6 +11,8 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "mcp.h"
+#include "prompts.h"
+#include "resources.h"
 
 #define SESSION_HEADER_MAX 128
 
@@ -51,7 +53,7 @@ static int initialize(struct mcp_call *call)
 	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
 	call->result = json_object_new_object();
 	json_add_string(call->result, "protocolVersion", version);
-	json_add(call->result, "capabilities", mcp_capabilities());
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server->config));
 	json_add(call->result, "serverInfo", mcp_server_info());
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
@@ -64,16 +66,25 @@ static int ping(struct mcp_call *call)
 }
 
 static const struct mcp_method methods[] = {
-	{"ping", ping},
-	{"tools/list", mcp_tools_list},
-	{"tools/call", mcp_tools_call},
+	{.name = "ping", .handle = ping},
+	{.name = "tools/list", .handle = mcp_tools_list},
+	{.name = "tools/call", .handle = mcp_tools_call},
+	{.name = "resources/list", .handle = mcp_resources_list},
+	{.name = "resources/templates/list", .handle = mcp_resources_templates},
+	{.name = "resources/read", .handle = mcp_resources_read},
+	{.name = "resources/subscribe", .handle = mcp_resources_subscribe},
+	{.name = "resources/unsubscribe", .handle = mcp_resources_unsubscribe},
+	{.name = "prompts/list", .handle = mcp_prompts_list},
+	{.name = "prompts/get", .handle = mcp_prompts_get},
+	{.name = "completion/complete", .handle = mcp_completion},
 	{0},
 };
 
 /* The answer to one request of a session, whatever becomes of it. */
 static struct json_object *answer(struct exchange *exchange, const struct rpc_message *message, const struct session *session)
 {
-	struct mcp_call call = {.exchange = exchange, .message = message, .session_id = session->id, .hangup_fd = -1};
+	struct mcp_call call = {.exchange = exchange, .message = message, .session_id = session->id, .protocol = session->protocol,
+				.hangup_fd = -1};
 	const struct mcp_method *method = mcp_method_find(methods, message->method);
 
 	if (streq(message->method, "initialize"))

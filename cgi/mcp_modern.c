@@ -13,10 +13,12 @@
  */
 #include "../lib/util.h"
 #include "mcp.h"
+#include "prompts.h"
+#include "resources.h"
 
 #define HEADER_MAX  (8 * 1024) /* one header's value: the web servers' own limit */
 #define DISCOVER_MS 3600000    /* how long clients may keep server/discover … */
-#define LIST_MS     60000      /* … and tools/list, which may differ by the next start */
+#define LIST_MS     60000      /* … and lists that may differ by the next start; what any call may change: 0 */
 
 static int discover(struct mcp_call *call)
 {
@@ -25,26 +27,21 @@ static int discover(struct mcp_call *call)
 	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
 	call->result = json_object_new_object();
 	json_add(call->result, "supportedVersions", list);
-	json_add(call->result, "capabilities", mcp_capabilities());
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server->config));
 	json_add_string(call->result, "instructions", mcp_instructions);
-	json_add_int(call->result, "ttlMs", DISCOVER_MS);
-	json_add_string(call->result, "cacheScope", "public");
-	return 0;
-}
-
-static int list_tools(struct mcp_call *call)
-{
-	if (mcp_tools_list(call) < 0)
-		return -1;
-	json_add_int(call->result, "ttlMs", LIST_MS);
-	json_add_string(call->result, "cacheScope", "private");
 	return 0;
 }
 
 static const struct mcp_method methods[] = {
-	{"server/discover", discover},
-	{"tools/list", list_tools},
-	{"tools/call", mcp_tools_call},
+	{.name = "server/discover", .handle = discover, .cache = MCP_CACHE_PUBLIC, .ttl_ms = DISCOVER_MS},
+	{.name = "tools/list", .handle = mcp_tools_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
+	{.name = "tools/call", .handle = mcp_tools_call},
+	{.name = "resources/list", .handle = mcp_resources_list, .cache = MCP_CACHE_PRIVATE},
+	{.name = "resources/templates/list", .handle = mcp_resources_templates, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
+	{.name = "resources/read", .handle = mcp_resources_read, .cache = MCP_CACHE_PRIVATE},
+	{.name = "prompts/list", .handle = mcp_prompts_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
+	{.name = "prompts/get", .handle = mcp_prompts_get},
+	{.name = "completion/complete", .handle = mcp_completion},
 	{0},
 };
 
@@ -170,19 +167,34 @@ static bool ladder(struct exchange *exchange, const struct rpc_message *message,
 	return true;
 }
 
-/* What every modern result has besides its own members. */
-static void complete(struct json_object *result)
+/* What every modern result has besides its own members; one that is not complete says so itself. */
+static void complete(const struct mcp_method *method, struct json_object *result)
 {
-	struct json_object *meta = json_object_new_object();
+	struct json_object *meta = json_get(result, "_meta", json_type_object);
 
-	json_add_string(result, "resultType", "complete");
+	if (!meta) {
+		meta = json_object_new_object();
+		json_add(result, "_meta", meta);
+	}
 	json_add(meta, MCP_META_SERVER, mcp_server_info());
-	json_add(result, "_meta", meta);
+	if (json_get_string(result, "resultType"))
+		return;
+	json_add_string(result, "resultType", "complete");
+	if (method->cache == MCP_CACHE_UNSAID)
+		return;
+	json_add_int(result, "ttlMs", method->ttl_ms);
+	json_add_string(result, "cacheScope", method->cache == MCP_CACHE_PUBLIC ? "public" : "private");
 }
 
 void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
 {
-	struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = exchange->request->hangup_fd};
+	struct mcp_call call = {
+		.exchange = exchange,
+		.message = message,
+		.protocol = MCP_MODERN_VERSION,
+		.modern = true,
+		.hangup_fd = exchange->request->hangup_fd,
+	};
 
 	if (!ladder(exchange, message, version))
 		return;
@@ -194,6 +206,6 @@ void modern_message(struct exchange *exchange, const struct rpc_message *message
 		return;
 	}
 	if (method->handle(&call) == 0)
-		complete(call.result);
-	mcp_reply(exchange->reply, 200, mcp_answer(&call));
+		complete(method, call.result);
+	mcp_reply(exchange->reply, call.code && call.status ? call.status : 200, mcp_answer(&call));
 }

@@ -14,7 +14,9 @@ enum rpc_code {
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL = -32603,
 	RPC_SESSION_NOT_FOUND = -32001, /* habit of the SDKs, legacy era only */
+	RPC_RESOURCE_NOT_FOUND = -32002, /* legacy era only: the modern one says -32602 */
 	RPC_HEADER_MISMATCH = -32020,   /* modern era: see reference of revision 2026-07-28 */
+	RPC_MISSING_CAPABILITY = -32021,
 	RPC_UNSUPPORTED_VERSION = -32022,
 };
 

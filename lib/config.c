@@ -35,6 +35,7 @@ static const struct bind gateway_table[] = {
 	PART(gateway, accel_prefix, BIND_STRING, 0, 256, "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
 	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64, "Origin headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64, "Host headers to accept besides public_base_url's and loopback's"),
+	PART(gateway, profile, BIND_STRING, 1, 16, "production; conformance: the official suite's fixtures, no tokens, loopback only"),
 	{0},
 };
 
@@ -101,7 +102,7 @@ const struct bind config_table[] = {
 static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
-	.gateway = {.socket = "", .threads = 16, .accel_prefix = ""},
+	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
 	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport", .jails = 64},
 	.limits = {.wall_seconds = 30,
 		   .wall_seconds_max = 300,
@@ -163,6 +164,23 @@ static int check_public_base_url(const char *url, struct err *err)
 	return 0;
 }
 
+/* The fixtures come without authentication, so they must not be reachable from elsewhere. */
+static int check_profile(const struct config *config, struct err *err)
+{
+	static const char *const loopback[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
+
+	if (streq(config->gateway.profile, "production"))
+		return 0;
+	if (!streq(config->gateway.profile, "conformance"))
+		return err_member(err, "gateway.profile", "must be production or conformance");
+	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
+		return err_member(err, "gateway.profile", "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
+	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
+		if (str_starts(config->public_base_url, loopback[i]))
+			return 0;
+	return err_member(err, "gateway.profile", "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
+}
+
 static int check(const struct config *config, struct err *err)
 {
 	const char *prefix = config->gateway.accel_prefix;
@@ -180,6 +198,8 @@ static int check(const struct config *config, struct err *err)
 		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
+	if (check_profile(config, err) < 0)
+		return -ERR_INVALID;
 	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
 		return err_member(err, "jailer.cgroup", "must be a plain name");
 	return check_public_base_url(config->public_base_url, err);

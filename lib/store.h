@@ -75,6 +75,8 @@ int store_conversation_find(struct store *store, const char *owner, const char *
 int store_conversation_by_hash(struct store *store, const char *hash, struct store_conversation *ret, struct err *err);
 /* Its hash without touching the database (for a conversation that may not exist yet). */
 void store_conversation_hash(struct store *store, const char *owner, const char *name, char ret[SHA256_HEX_SIZE]);
+/* HMAC-SHA-256 under a key that is made of secret.key for this alone: for texts that a client keeps for us. */
+void store_sign(struct store *store, const void *data, size_t length, char ret[SHA256_HEX_SIZE]);
 
 struct store_file {
 	const char *name; /* path below /data: bytes, not necessarily UTF-8 */

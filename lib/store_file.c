@@ -26,6 +26,17 @@ void store_conversation_hash(struct store *store, const char *owner, const char 
 	hex_encode(hash, sizeof(hash), ret);
 }
 
+void store_sign(struct store *store, const void *data, size_t length, char ret[SHA256_HEX_SIZE])
+{
+	static const char purpose[] = "sallyport: texts that clients keep";
+	uint8_t key[SHA256_SIZE], hash[SHA256_SIZE];
+
+	hmac_sha256(store->secret, sizeof(store->secret), purpose, sizeof(purpose) - 1, key);
+	hmac_sha256(key, sizeof(key), data, length, hash);
+	explicit_bzero(key, sizeof(key));
+	hex_encode(hash, sizeof(hash), ret);
+}
+
 static void read_conversation(struct query *query, struct store_conversation *ret)
 {
 	*ret = (struct store_conversation){.row = query_int(query, 0),

@@ -145,7 +145,7 @@ static const struct step steps[] = {
 	 -32020},
 	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME==?base64?bGlz!F9ydW5uZXJz?=", 400,
 	 -32020},
-	{METHOD("prompts/get"), V, "HTTP_MCP_METHOD=prompts/get", NULL, 404, -32601},
+	{METHOD("prompts/get"), V, "HTTP_MCP_METHOD=prompts/get", NULL, 200, -32602}, /* no name to compare with */
 	/* f: the method */
 	{METHOD("x/y"), V, "HTTP_MCP_METHOD=x/y", NULL, 404, -32601},
 	{METHOD("ping"), V, "HTTP_MCP_METHOD=ping", NULL, 404, -32601},

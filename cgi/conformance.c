@@ -1,0 +1,105 @@
+/* conformance.c - the fixtures' resources; see conformance.h. */
+#include "conformance.h"
+
+#include "../lib/util.h"
+
+/* A red dot: 1 × 1 pixel. */
+const char conformance_png[] = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+
+#define TEMPLATE      "test://template/{id}/data"
+#define TEMPLATE_HEAD "test://template/"
+#define TEMPLATE_TAIL "/data"
+
+bool conformance_on(const struct config *config)
+{
+	return config->gateway.profile && streq(config->gateway.profile, "conformance");
+}
+
+static const struct {
+	const char *uri, *name, *description, *media_type, *text, *blob;
+} resources[] = {
+	{"test://static-text", "Static text", "A text that stays the same", "text/plain",
+	 "This is the content of the static text resource.", NULL},
+	{"test://static-binary", "Static binary", "An image that stays the same", "image/png", NULL, conformance_png},
+	{"test://watched-resource", "Watched", "A resource to subscribe to", "text/plain", "Nothing has changed.", NULL},
+};
+
+static int list(struct mcp_call *call, const char *position, struct json_object *ret, struct buf *next, struct err *err)
+{
+	(void)call;
+	(void)position;
+	(void)next;
+	(void)err;
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		struct json_object *resource = json_object_new_object();
+
+		json_add_string(resource, "uri", resources[i].uri);
+		json_add_string(resource, "name", resources[i].name);
+		json_add_string(resource, "description", resources[i].description);
+		json_add_string(resource, "mimeType", resources[i].media_type);
+		json_object_array_add(ret, resource);
+	}
+	return 0;
+}
+
+static void templates(struct mcp_call *call, struct json_object *ret)
+{
+	struct json_object *template = json_object_new_object();
+
+	(void)call;
+	json_add_string(template, "uriTemplate", TEMPLATE);
+	json_add_string(template, "name", "Data");
+	json_add_string(template, "description", "A text with the id in it");
+	json_add_string(template, "mimeType", "application/json");
+	json_object_array_add(ret, template);
+}
+
+/* The id in a URI of the template; NULL: it is none. */
+static char *template_id(const char *uri)
+{
+	size_t length = strlen(uri), head = strlen(TEMPLATE_HEAD), tail = strlen(TEMPLATE_TAIL);
+
+	if (!str_starts(uri, TEMPLATE_HEAD) || length <= head + tail || !streq(uri + length - tail, TEMPLATE_TAIL))
+		return NULL;
+	return xstrndup(uri + head, length - head - tail);
+}
+
+static int read_resource(struct mcp_call *call, const char *uri, struct json_object *contents, struct err *err)
+{
+	auto_free char *id = template_id(uri);
+	struct json_object *content = json_object_new_object();
+
+	(void)call;
+	json_object_array_add(contents, content);
+	json_add_string(content, "uri", uri);
+	if (id) {
+		auto_free char *text = xasprintf("{\"id\":\"%s\",\"templateTest\":true}", id);
+
+		json_add_string(content, "mimeType", "application/json");
+		json_add_string(content, "text", text);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		if (!streq(resources[i].uri, uri))
+			continue;
+		json_add_string(content, "mimeType", resources[i].media_type);
+		json_add_string(content, resources[i].text ? "text" : "blob", resources[i].text ? resources[i].text : resources[i].blob);
+		return 0;
+	}
+	return err_set(err, ERR_NOT_FOUND, "no such resource");
+}
+
+static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
+{
+	(void)call;
+	return streq(uri, "test://watched-resource") ? 0 : err_set(err, ERR_INVALID, "uri: only test://watched-resource changes");
+}
+
+const struct resource_provider conformance_resources = {
+	.scheme = "test://",
+	.enabled = conformance_on,
+	.list = list,
+	.templates = templates,
+	.read = read_resource,
+	.subscribe = subscribe,
+};

@@ -1,0 +1,165 @@
+/* Resources, prompts, completion: dispatch, altered cursors, and that the fixtures are there only when they are asked for. */
+#include "tests/unit/gateway.h"
+
+#include "cgi/conformance.h"
+#include "cgi/signed.h"
+
+#define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
+
+static struct fixture fixture;
+
+static int open_production(void **state)
+{
+	(void)state;
+	return fixture_open(&fixture);
+}
+
+static int open_conformance(void **state)
+{
+	(void)state;
+	fixture_open(&fixture);
+	fixture.config.gateway.profile = "conformance";
+	return 0;
+}
+
+static int close_fixture(void **state)
+{
+	(void)state;
+	fixture_close(&fixture);
+	return 0;
+}
+
+/* A modern request; `params` in front of _meta, with its comma. `name`: Mcp-Name or NULL. */
+static struct answer call(const char *method, const char *params, const char *name)
+{
+	auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s" META "}}", method, params);
+	auto_free char *header = xasprintf("HTTP_MCP_METHOD=%s", method), *named = name ? xasprintf("HTTP_MCP_NAME=%s", name) : NULL;
+
+	return ask(&fixture, "POST", "/mcp", body, V, header, named, NULL);
+}
+
+static struct json_object *list_of(const struct answer *answer, const char *name)
+{
+	return json_get(json_get(answer->json, "result", json_type_object), name, json_type_array);
+}
+
+static void no_fixtures_in_production(void **state)
+{
+	(void)state;
+	auto_answer struct answer list = call("resources/list", "", NULL), templates = call("resources/templates/list", "", NULL);
+	auto_answer struct answer read = call("resources/read", "\"uri\":\"test://static-text\",", "test://static-text");
+	auto_answer struct answer prompts = call("prompts/list", "", NULL);
+	auto_answer struct answer get = call("prompts/get", "\"name\":\"test_simple_prompt\",", "test_simple_prompt");
+
+	assert_non_null(list_of(&list, "resources"));
+	assert_non_null(list_of(&templates, "resourceTemplates"));
+	assert_non_null(list_of(&prompts, "prompts"));
+	assert_null(strstr(list.body, "test://"));
+	assert_null(strstr(templates.body, "test://"));
+	assert_null(strstr(prompts.body, "test_"));
+	assert_int_equal(rpc_code(&read), RPC_INVALID_PARAMS);
+	assert_non_null(strstr(read.body, "\"data\":{\"uri\":\"test://static-text\"}"));
+	assert_int_equal(rpc_code(&get), RPC_INVALID_PARAMS);
+}
+
+static void fixtures(void **state)
+{
+	(void)state;
+	auto_answer struct answer list = call("resources/list", "", NULL), prompts = call("prompts/list", "", NULL);
+	auto_answer struct answer read = call("resources/read", "\"uri\":\"test://template/123/data\",", "test://template/123/data");
+	auto_answer struct answer get =
+		call("prompts/get", "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"one\",\"arg2\":\"two\"},",
+		     "test_prompt_with_arguments");
+
+	assert_int_equal(json_object_array_length(list_of(&list, "resources")), 3);
+	assert_int_equal(json_object_array_length(list_of(&prompts, "prompts")), 4);
+	assert_non_null(strstr(read.body, "123"));
+	assert_non_null(strstr(read.body, "\"ttlMs\":0,\"cacheScope\":\"private\""));
+	assert_non_null(strstr(get.body, "'one'"));
+	assert_non_null(strstr(get.body, "'two'"));
+}
+
+static void prompt_arguments(void **state)
+{
+	static const char *const bad[] = {
+		"\"arguments\":{\"arg1\":\"one\"},",
+		"\"arguments\":{\"arg1\":\"one\",\"arg2\":2},",
+		"\"arguments\":[],",
+		"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		auto_free char *params = xasprintf("\"name\":\"test_prompt_with_arguments\",%s", bad[i]);
+		auto_answer struct answer answer = call("prompts/get", params, "test_prompt_with_arguments");
+
+		assert_int_equal(answer.status, 200);
+		assert_int_equal(rpc_code(&answer), RPC_INVALID_PARAMS);
+	}
+}
+
+static void completion(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},",
+		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"none\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
+		"\"ref\":{\"type\":\"ref/else\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
+	};
+
+	(void)state;
+	auto_answer struct answer answer = call("completion/complete",
+						"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},"
+						"\"argument\":{\"name\":\"arg1\",\"value\":\"test\"},",
+						NULL);
+
+	assert_non_null(strstr(answer.body, "\"values\":[\"test1\",\"test2\"],\"total\":2,\"hasMore\":false"));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		auto_answer struct answer refused = call("completion/complete", bad[i], NULL);
+
+		assert_int_equal(rpc_code(&refused), RPC_INVALID_PARAMS);
+	}
+}
+
+static void altered(void **state)
+{
+	struct store *store = fixture.server.store;
+	auto_buf struct buf made = {0}, text = {0};
+
+	(void)state;
+	buf_init(&made, 1024);
+	buf_init(&text, 1024);
+	signed_make(store, "resources/list", "alice", "0:7", &made);
+	assert_int_equal(signed_read(store, "resources/list", "alice", made.data, &text, NULL), 0);
+	assert_string_equal(text.data, "0:7");
+	assert_int_equal(signed_read(store, "resources/list", "bob", made.data, &text, NULL), -ERR_INVALID);
+	assert_int_equal(signed_read(store, "other", "alice", made.data, &text, NULL), -ERR_INVALID);
+	for (size_t i = 0; i < made.length; i++) {
+		auto_free char *other = xstrdup(made.data);
+
+		other[i] = other[i] == '0' ? '1' : '0';
+		assert_int_equal(signed_read(store, "resources/list", "alice", other, &text, NULL), -ERR_INVALID);
+		auto_free char *params = xasprintf("\"cursor\":\"%s\",", other);
+		auto_answer struct answer answer = call("resources/list", params, NULL);
+
+		assert_int_equal(rpc_code(&answer), RPC_INVALID_PARAMS);
+	}
+	auto_free char *params = xasprintf("\"cursor\":\"%s\",", made.data);
+	auto_answer struct answer answer = call("resources/list", params, NULL);
+
+	assert_int_equal(rpc_code(&answer), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(no_fixtures_in_production, open_production, close_fixture),
+		cmocka_unit_test_setup_teardown(fixtures, open_conformance, close_fixture),
+		cmocka_unit_test_setup_teardown(prompt_arguments, open_conformance, close_fixture),
+		cmocka_unit_test_setup_teardown(completion, open_conformance, close_fixture),
+		cmocka_unit_test_setup_teardown(altered, open_production, close_fixture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
