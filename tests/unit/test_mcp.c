@@ -150,7 +150,7 @@ static const struct step steps[] = {
 	{METHOD("x/y"), V, "HTTP_MCP_METHOD=x/y", NULL, 404, -32601},
 	{METHOD("ping"), V, "HTTP_MCP_METHOD=ping", NULL, 404, -32601},
 	{METHOD("logging/setLevel"), V, "HTTP_MCP_METHOD=logging/setLevel", NULL, 404, -32601},
-	{METHOD("prompts/list"), V, "HTTP_MCP_METHOD=prompts/list", NULL, 404, -32601},
+	{METHOD("tasks/list"), V, "HTTP_MCP_METHOD=tasks/list", NULL, 404, -32601},
 	/* i: the rest is JSON-RPC on 200 */
 	{CALL(META), V, "HTTP_MCP_METHOD=tools/call", NULL, 200, -32602},
 	{CALL("\"name\":7," META), V, "HTTP_MCP_METHOD=tools/call", NULL, 200, -32602},
