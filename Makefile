@@ -111,13 +111,18 @@ deps-run:
 
 run: deps-run
 	@$(SUBMAKE) all
-	@exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(BIN) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(BIN) $(if $(STATE),--state $(STATE)) $(PORT)
 
 # A first look with a real MCP client, in a second terminal beside `make run`.
 chart: deps-run
 	@.ci/deps --npm tests/clients
 	@jail/runners/npm/node_modules/.bin/node tests/clients/chart.js \
 		$(firstword $(STATE) $(wildcard build/run/$(PORT) /var/lib/sallyport-dev/$(PORT)) build/run/$(PORT)) build/chart.png
+
+# The official suite against nginx and the gateway with its fixtures, and what needs none against a normal start.
+conformance: deps
+	@$(SUBMAKE) all
+	@tests/run $(B) tests/clients/conformance.test.js
 
 test: deps
 	@$(SUBMAKE) all unit fuzz
@@ -144,6 +149,7 @@ install: all
 	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
 
 help:
+	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
 	@echo 'make chart [PORT=8080]    beside it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
@@ -156,6 +162,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all unit fuzz lint deps deps-run run chart test bench install help clean FORCE
+.PHONY: all unit fuzz lint deps deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

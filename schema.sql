@@ -53,10 +53,26 @@ CREATE TABLE session (
 	protocol       TEXT NOT NULL,            -- '2025-06-18'
 	client_name    TEXT NOT NULL,
 	client_version TEXT NOT NULL,
+	client_offers  INTEGER NOT NULL,         -- what the server may ask it for: 1 sampling, 2 elicitation, 4 roots
 	created_us     INTEGER NOT NULL,
 	seen_us        INTEGER NOT NULL,
 	ended_us       INTEGER
 ) STRICT;
+
+-- What was sent on the event stream of a legacy request, so that a client which lost the connection gets what it missed, also from the next
+-- start of the gateway. Written before it is sent: number 0 is the request's id when the stream was opened, `last` is the answer. Removed with
+-- its session, or an hour later.
+CREATE TABLE event (
+	stream     TEXT NOT NULL CHECK (length(stream) = 36),
+	number     INTEGER NOT NULL CHECK (number >= 0),
+	session    TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+	last       INTEGER NOT NULL CHECK (last IN (0, 1)),
+	created_us INTEGER NOT NULL,
+	message    TEXT NOT NULL,                -- JSON
+	PRIMARY KEY (stream, number)
+) STRICT;
+CREATE INDEX event_by_session ON event (session);
+CREATE INDEX event_by_created ON event (created_us);
 
 -- A conversation is a folder of files under a name that the client chose; the same name under two owners is two conversations.
 -- hash = HMAC-SHA-256(secret.key, owner NUL name) in hex is the folder in download addresses: it cannot be guessed, and comes out

@@ -15,4 +15,17 @@ bool conformance_on(const struct config *config);
 
 extern const char conformance_png[]; /* base64 */
 extern const struct resource_provider conformance_resources;
-extern const struct prompt conformance_prompts[]; /* ended by {0} */
+/* ended by {0} */
+extern const struct prompt conformance_prompts[];
+extern const struct tool conformance_tools[];
+
+/* {"content":[{"type":"text",…}]} as result */
+int conformance_text(struct mcp_call *call, const char *text);
+/* conformance_ask.c: tools that ask the client, over the stream (legacy) … */
+int conformance_sampling(struct mcp_call *call, struct json_object *arguments);
+int conformance_elicitation(struct mcp_call *call, struct json_object *arguments);
+int conformance_defaults(struct mcp_call *call, struct json_object *arguments);
+int conformance_enums(struct mcp_call *call, struct json_object *arguments);
+/* … conformance_input.c: and by results that ask for input (modern). */
+int conformance_input(struct mcp_call *call, struct json_object *arguments);
+int conformance_prompt_input(struct mcp_call *call, struct json_object *arguments, struct json_object *messages);

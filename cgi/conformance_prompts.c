@@ -95,5 +95,6 @@ const struct prompt conformance_prompts[] = {
 	FIXTURE("test_prompt_with_embedded_resource", "Resource", "A prompt with a resource in it", .arguments = resource_argument,
 		.get = with_resource),
 	FIXTURE("test_prompt_with_image", "Image", "A prompt with an image in it", .get = with_image),
+	FIXTURE("test_input_required_result_prompt", "Input", "A prompt that asks back", .get = conformance_prompt_input),
 	{0},
 };

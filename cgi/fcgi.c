@@ -11,17 +11,20 @@
 
 #include <errno.h>
 #include <fcgiapp.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "http.h"
+#include "stream.h"
 
 #define WAKE_SIGNAL     SIGUSR2
 #define WAKE_EVERY_MS   20
@@ -47,7 +50,7 @@ struct worker {
 
 static int read_body(void *arg, struct buf *body, struct err *err)
 {
-	FCGX_Stream *in = arg;
+	FCGX_Stream *in = ((FCGX_Request *)arg)->in;
 	char chunk[CHUNK];
 	int n;
 
@@ -56,6 +59,24 @@ static int read_body(void *arg, struct buf *body, struct err *err)
 	if (FCGX_GetError(in) != 0)
 		return err_set(err, ERR_INVALID, "Bad Request: the body did not arrive whole");
 	return 0;
+}
+
+/* Streams. A client that takes nothing must not hold a thread for good: the web server's buffers are full by then. */
+static int send_now(void *arg, const void *data, size_t length)
+{
+	FCGX_Request *fcgi = arg;
+	const struct timeval patience = {.tv_sec = STREAM_SEND_SECONDS};
+
+	setsockopt(fcgi->ipcFd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (length > INT_MAX || FCGX_PutStr(data, (int)length, fcgi->out) < 0 || FCGX_FFlush(fcgi->out) < 0)
+		return -1;
+	return 0;
+}
+
+/* The web server takes END_REQUEST for the end and hangs up; this thread goes on. */
+static void end_now(void *arg)
+{
+	FCGX_FClose(((FCGX_Request *)arg)->out);
 }
 
 static void send_file(FCGX_Stream *out, int fd, int64_t length)
@@ -79,7 +100,7 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 {
 	auto_buf struct buf head = {0};
 
-	if (reply->gone)
+	if (reply->gone || reply->streamed)
 		return;
 	buf_init(&head, 2 * HTTP_HEADER_MAX);
 	reply_print_head(reply, &head);
@@ -97,7 +118,9 @@ static void serve_one(struct server *server, FCGX_Request *fcgi)
 	const struct request request = {
 		.params = (const char *const *)fcgi->envp,
 		.read_body = read_body,
-		.arg = fcgi->in,
+		.send = send_now,
+		.end = end_now,
+		.arg = fcgi,
 		.hangup_fd = fcgi->ipcFd,
 	};
 	auto_reply struct reply reply;

@@ -18,6 +18,7 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
+#include "conformance.h"
 #include "files.h"
 #include "mcp.h"
 
@@ -35,7 +36,7 @@ struct route {
 static void health_get(struct exchange *exchange, const char *method, const char *rest);
 
 static const struct route routes[] = {
-	{"/mcp", false, true, "POST, DELETE", mcp_handle},
+	{"/mcp", false, true, "POST, GET, DELETE", mcp_handle},
 	{"/files/", true, false, "GET, HEAD", files_handle},
 	{"/healthz", false, false, "GET, HEAD", health_get},
 };
@@ -223,6 +224,25 @@ static int check_token(struct exchange *exchange)
 	return -ERR_DENIED;
 }
 
+static bool from_loopback(const struct request *request)
+{
+	const char *address = request_param(request, "REMOTE_ADDR");
+
+	return !address || streq(address, "127.0.0.1") || streq(address, "::1");
+}
+
+/* Profile conformance: everybody on this machine is its one owner. */
+static int check_open(struct exchange *exchange)
+{
+	if (!from_loopback(exchange->request)) {
+		reply_refuse(exchange->reply, 403, "gateway.profile is conformance: only this machine is served");
+		return -ERR_DENIED;
+	}
+	exchange->token = exchange->server->open_token;
+	snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
+	return 0;
+}
+
 /* "POST" in "POST, DELETE"? */
 static bool method_listed(const char *allow, const char *method)
 {
@@ -258,7 +278,7 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 		reply_refuse(reply, 403, "requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
 		return;
 	}
-	if (route->token && check_token(exchange) < 0)
+	if (route->token && (conformance_on(exchange->server->config) ? check_open(exchange) : check_token(exchange)) < 0)
 		return;
 	if (!method_listed(route->allow, method)) {
 		reply_header(reply, "Allow", "%s", route->allow);
@@ -271,11 +291,9 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 /* For supervisors and load balancers on the same machine. */
 static void health_get(struct exchange *exchange, const char *method, const char *rest)
 {
-	const char *address = request_param(exchange->request, "REMOTE_ADDR");
-
 	(void)method;
 	(void)rest;
-	if (address && !streq(address, "127.0.0.1") && !streq(address, "::1")) {
+	if (!from_loopback(exchange->request)) {
 		reply_refuse(exchange->reply, 404, "nothing here: the endpoint is /mcp");
 		return;
 	}

@@ -21,6 +21,10 @@ struct request {
 	const char *const *params; /* "NAME=value" as CGI names them, ended by NULL */
 	/* Appends the body, at most the buffer's max; 0 or negative. */
 	int (*read_body)(void *arg, struct buf *body, struct err *err);
+	/* Sends bytes of the reply at once, the head first (streams); 0, or negative: the client is gone. NULL: this server cannot. */
+	int (*send)(void *arg, const void *data, size_t length);
+	/* Ends a reply that was sent so, while the request goes on. May be NULL. */
+	void (*end)(void *arg);
 	void *arg;
 	int hangup_fd; /* reports POLLRDHUP when the client is gone; -1: cannot be told */
 };
@@ -34,6 +38,7 @@ struct reply {
 	bool delegated; /* the web server sends a file (X-Accel-Redirect): no Content-Length from us */
 	bool head;      /* answer to HEAD: the body is not sent */
 	bool gone;      /* the client left: nothing is sent */
+	bool streamed;  /* everything was sent already (stream.h) */
 	/* for the log line */
 	char owner[STORE_OWNER_MAX + 1];
 	char method[64], tool[64], outcome[32];

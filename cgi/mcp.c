@@ -69,6 +69,28 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 	return mcp_fail(call, code, "%s: %.*s", text, (int)utf8_cut(name, strlen(name), MCP_NAME_SHOWN), name);
 }
 
+bool mcp_offers(const struct mcp_call *call, const char *capability)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+
+	return json_get(json_get(meta, MCP_META_CAPABILITIES, json_type_object), capability, json_type_object);
+}
+
+int mcp_require(struct mcp_call *call, const char *capability)
+{
+	struct json_object *required = json_object_new_object();
+
+	if (mcp_offers(call, capability)) {
+		json_object_put(required);
+		return 0;
+	}
+	json_add(required, capability, json_object_new_object());
+	call->data = json_object_new_object();
+	json_add(call->data, "requiredCapabilities", required);
+	call->status = 400;
+	return mcp_fail(call, RPC_MISSING_CAPABILITY, "Missing required client capability: %s", capability);
+}
+
 struct json_object *mcp_answer(struct mcp_call *call)
 {
 	if (!call->code)
@@ -115,14 +137,14 @@ static bool claims_modern(const char *version)
 	return version && strcmp(version, MCP_MODERN_VERSION) >= 0;
 }
 
-static void route_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
+static void route_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version)
 {
 	bool envelope = meta_has(message->params, MCP_META_VERSION);
 	struct err err = ERR_INIT;
 
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", message->method ? message->method : "(response)");
 	if (message->kind == RPC_RESPONSE) {
-		legacy_message(exchange, message, version);
+		legacy_message(exchange, message, document, version);
 		return;
 	}
 	if (message->kind == RPC_NOTIFICATION) {
@@ -130,7 +152,7 @@ static void route_message(struct exchange *exchange, const struct rpc_message *m
 		if (envelope || claims_modern(version))
 			mcp_accepted(exchange->reply);
 		else
-			legacy_message(exchange, message, version);
+			legacy_message(exchange, message, document, version);
 		return;
 	}
 	if (streq(message->method, "initialize") && modern_envelope(message->params, &err) < 0) {
@@ -138,13 +160,13 @@ static void route_message(struct exchange *exchange, const struct rpc_message *m
 			mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
 					"Header mismatch: initialize belongs to the revisions before " MCP_MODERN_VERSION);
 		else
-			legacy_message(exchange, message, NULL);
+			legacy_message(exchange, message, document, NULL);
 		return;
 	}
 	if (envelope || claims_modern(version))
 		modern_message(exchange, message, version);
 	else
-		legacy_message(exchange, message, version);
+		legacy_message(exchange, message, document, version);
 }
 
 static void route_batch(struct exchange *exchange, struct json_object *batch, const char *version)
@@ -249,7 +271,7 @@ static void post(struct exchange *exchange, const char *version)
 		mcp_reply_error(reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
-	route_message(exchange, &message, version);
+	route_message(exchange, &message, document, version);
 }
 
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
@@ -268,6 +290,8 @@ void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
 	} else if (claims_modern(version)) {
 		reply_header(exchange->reply, "Allow", "POST");
 		reply_refuse(exchange->reply, 405, "revision " MCP_MODERN_VERSION " uses POST only");
+	} else if (streq(method, "GET")) {
+		legacy_get(exchange, version);
 	} else {
 		legacy_delete(exchange);
 	}

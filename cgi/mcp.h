@@ -9,6 +9,7 @@
 
 #include "exchange.h"
 #include "rpc.h"
+#include "stream.h"
 
 #define MCP_MODERN_VERSION    "2026-07-28"
 #define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
@@ -17,22 +18,29 @@
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
 #define MCP_BATCH_MAX         100 /* messages in one legacy batch */
 
-/* The route's handler: POST and DELETE. */
+/* The route's handler: POST, GET and DELETE. */
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest);
 
 /* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
 struct mcp_call {
 	struct exchange *exchange;
 	const struct rpc_message *message;
-	const char *session_id; /* legacy; NULL: none */
-	const char *protocol;   /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
+	const struct session *session; /* legacy; NULL: none */
+	const char *protocol;          /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
 	bool modern;
 	int hangup_fd; /* >= 0: the client's leaving is a cancel (modern) */
 	struct json_object *result;
-	int code; /* of the JSON-RPC error; 0: none */
+	int code;   /* of the JSON-RPC error; 0: none */
 	int status; /* HTTP status of an error where it is not 200; 0: 200 */
 	char text[ERR_TEXT_SIZE];
 	struct json_object *data;
+	/* for what is sent before the answer (mcp_stream.h) */
+	struct stream *stream;     /* NULL: only one answer can be sent */
+	struct hub_flight *flight; /* legacy; NULL: cannot be cancelled */
+	char stream_id[ID_SIZE];   /* legacy: the stream is resumable under this name; "": it is not */
+	int64_t stream_number;     /* of the last event */
+	int64_t progress;          /* the last one sent */
+	bool silent;               /* cancelled: no answer */
 };
 /* Only the protocol's cacheable methods say anything about it. */
 enum mcp_cache { MCP_CACHE_UNSAID, MCP_CACHE_PRIVATE, MCP_CACHE_PUBLIC };
@@ -65,13 +73,25 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 struct json_object *mcp_server_info(void);
 struct json_object *mcp_capabilities(const struct config *config);
 extern const char mcp_instructions[];
+extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
+int mcp_log_level(const char *name);       /* its index; -1: no such level */
 int mcp_tools_list(struct mcp_call *call);
 int mcp_tools_call(struct mcp_call *call);
+int mcp_listen(struct mcp_call *call); /* mcp_listen.c */
+/* Modern: fails with 400 -32021 unless the request declares the capability. */
+int mcp_require(struct mcp_call *call, const char *capability);
+bool mcp_offers(const struct mcp_call *call, const char *capability);
 
 /* The eras. `version` is the MCP-Protocol-Version header, trimmed, or NULL. */
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version);
+/* Answers one request of a session; `stream` NULL: with one JSON object. */
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream);
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document);
 void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
 void legacy_delete(struct exchange *exchange);
+void legacy_get(struct exchange *exchange, const char *version);
+/* Finds the session that the request names; false: the reply says why not. */
+bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);
 void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
 /* Is params._meta a whole modern envelope? ERR_INVALID says what is missing. */
 int modern_envelope(struct json_object *params, struct err *err);

@@ -10,7 +10,10 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
+#include "conformance.h"
+#include "hub.h"
 #include "mcp.h"
+#include "mcp_stream.h"
 #include "prompts.h"
 #include "resources.h"
 
@@ -29,6 +32,23 @@ static bool supported(const char *version)
 	return false;
 }
 
+/* What we may ask this client for. */
+static unsigned offers_of(struct json_object *params)
+{
+	static const struct {
+		const char *name;
+		unsigned offer;
+	} table[] = {{"sampling", STORE_SAMPLING}, {"elicitation", STORE_ELICITATION}, {"roots", STORE_ROOTS}};
+	struct json_object *capabilities = json_get(params, "capabilities", json_type_object);
+	unsigned offers = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (json_get(capabilities, table[i].name, json_type_object))
+			offers |= table[i].offer;
+	}
+	return offers;
+}
+
 static int initialize(struct mcp_call *call)
 {
 	struct json_object *params = call->message->params;
@@ -44,6 +64,7 @@ static int initialize(struct mcp_call *call)
 		.protocol = version,
 		.name = json_get_string(client, "name"),
 		.version = json_get_string(client, "version"),
+		.offers = offers_of(params),
 	};
 
 	if (sessions_add(call->exchange->server->sessions, &call->exchange->token, &opening, &session, &err) < 0) {
@@ -65,6 +86,20 @@ static int ping(struct mcp_call *call)
 	return 0;
 }
 
+/* Only the fixtures have anything to log. */
+static int set_level(struct mcp_call *call)
+{
+	int level = mcp_log_level(json_get_string(call->message->params, "level"));
+
+	if (!conformance_on(call->exchange->server->config))
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	if (level < 0)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: level: must be one of debug … emergency");
+	sessions_set_log_level(call->exchange->server->sessions, call->session->id, level);
+	call->result = json_object_new_object();
+	return 0;
+}
+
 static const struct mcp_method methods[] = {
 	{.name = "ping", .handle = ping},
 	{.name = "tools/list", .handle = mcp_tools_list},
@@ -77,27 +112,88 @@ static const struct mcp_method methods[] = {
 	{.name = "prompts/list", .handle = mcp_prompts_list},
 	{.name = "prompts/get", .handle = mcp_prompts_get},
 	{.name = "completion/complete", .handle = mcp_completion},
+	{.name = "logging/setLevel", .handle = set_level},
 	{0},
 };
 
-/* The answer to one request of a session, whatever becomes of it. */
+static void handle(struct mcp_call *call)
+{
+	const struct mcp_method *method = mcp_method_find(methods, call->message->method);
+
+	if (streq(call->message->method, "initialize"))
+		mcp_fail(call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
+	else if (!method)
+		mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	else
+		method->handle(call);
+}
+
+/* The answer to one request of a batch, whatever becomes of it. */
 static struct json_object *answer(struct exchange *exchange, const struct rpc_message *message, const struct session *session)
 {
-	struct mcp_call call = {.exchange = exchange, .message = message, .session_id = session->id, .protocol = session->protocol,
-				.hangup_fd = -1};
-	const struct mcp_method *method = mcp_method_find(methods, message->method);
+	struct mcp_call call = {
+		.exchange = exchange, .message = message, .session = session, .protocol = session->protocol, .hangup_fd = -1};
 
-	if (streq(message->method, "initialize"))
-		mcp_fail(&call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
-	else if (!method)
-		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);
-	else
-		method->handle(&call);
+	handle(&call);
 	return mcp_answer(&call);
 }
 
-/* Finds the session that the request names; false: the reply says why not. */
-static bool find_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+/* A JSON-RPC id as text: how requests are told apart within a session. */
+static char *id_text(struct json_object *id)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, id);
+	return buf_steal(&text, NULL);
+}
+
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream)
+{
+	struct hub *hub = exchange->server->hub;
+	auto_free char *id = id_text(message->id);
+	struct hub_flight flight = {.session = session->id, .id = id, .stream = "", .wake_fd = -1};
+	struct mcp_call call = {.exchange = exchange,
+				.message = message,
+				.session = session,
+				.protocol = session->protocol,
+				.hangup_fd = -1,
+				.stream = stream};
+	struct err err = ERR_INIT;
+
+	/* Only calls of tools take long enough to be cancelled. */
+	if (streq(message->method, "tools/call")) {
+		if (hub_flight_begin(hub, &flight, &err) < 0) {
+			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
+			return;
+		}
+		call.flight = &flight;
+	}
+	handle(&call);
+	mcp_finish(&call, 200);
+	if (call.flight)
+		hub_flight_end(hub, &flight);
+}
+
+/* A notification or a response; nothing comes of one that nobody waits for. */
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document)
+{
+	struct hub *hub = exchange->server->hub;
+	struct json_object *request;
+
+	if (message->kind == RPC_RESPONSE) {
+		auto_free char *id = id_text(message->id), *text = id_text(document);
+
+		hub_answer(hub, session->id, id, text);
+	} else if (streq(message->method, "notifications/cancelled") &&
+		   json_object_object_get_ex(message->params, "requestId", &request)) {
+		auto_free char *id = id_text(request);
+
+		hub_cancel(hub, session->id, id);
+	}
+}
+
+bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
 {
 	char buffer[SESSION_HEADER_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
@@ -127,9 +223,10 @@ static bool find_session(struct exchange *exchange, struct json_object *id, cons
 	return true;
 }
 
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version)
 {
 	struct session session;
+	struct stream stream;
 
 	if (message->kind == RPC_REQUEST && streq(message->method, "initialize")) {
 		struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = -1};
@@ -138,13 +235,15 @@ void legacy_message(struct exchange *exchange, const struct rpc_message *message
 		mcp_reply(exchange->reply, 200, mcp_answer(&call));
 		return;
 	}
-	if (!find_session(exchange, message->id, version, &session))
+	if (!legacy_session(exchange, message->id, version, &session))
 		return;
-	/* Responses answer requests of ours, and there are none: like notifications they are taken and dropped. */
-	if (message->kind != RPC_REQUEST)
+	if (message->kind != RPC_REQUEST) {
+		legacy_note(exchange, message, &session, document);
 		mcp_accepted(exchange->reply);
-	else
-		mcp_reply(exchange->reply, 200, answer(exchange, message, &session));
+		return;
+	}
+	stream_init(&stream, exchange->request, exchange->reply);
+	legacy_request(exchange, message, &session, stream_possible(&stream) ? &stream : NULL);
 }
 
 void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version)
@@ -153,7 +252,7 @@ void legacy_batch(struct exchange *exchange, struct json_object *batch, const ch
 	size_t count = json_object_array_length(batch);
 	struct session session;
 
-	if (!find_session(exchange, NULL, version, &session))
+	if (!legacy_session(exchange, NULL, version, &session))
 		return;
 	if (!streq(session.protocol, BATCH_VERSION)) {
 		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
@@ -172,6 +271,8 @@ void legacy_batch(struct exchange *exchange, struct json_object *batch, const ch
 			json_object_array_add(answers, rpc_error(message.id, RPC_INVALID_REQUEST, err.text, NULL));
 		else if (message.kind == RPC_REQUEST)
 			json_object_array_add(answers, answer(exchange, &message, &session));
+		else
+			legacy_note(exchange, &message, &session, json_object_array_get_idx(batch, i));
 	}
 	if (json_object_array_length(answers) == 0)
 		mcp_accepted(exchange->reply);
@@ -186,7 +287,7 @@ void legacy_delete(struct exchange *exchange)
 	auto_json struct json_object *body = json_object_new_object();
 
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(end of session)");
-	if (!find_session(exchange, NULL, NULL, &session))
+	if (!legacy_session(exchange, NULL, NULL, &session))
 		return;
 	if (sessions_end(exchange->server->sessions, session.id, exchange->token.owner, &err) < 0) {
 		log_event(LOG_ERROR, "session not ended", "error", err.text, NULL);

@@ -8,13 +8,19 @@
  *   d. Mcp-Method is there and equal              400 -32020
  *   e. Mcp-Name is there and equal, where it must 400 -32020
  *   f. the method is known                        404 -32601
+ *   g. Mcp-Param-… equal the arguments, where the tool's schema says so (x-mcp-header)  400 -32020
+ *   h. the client has what the method needs       400 -32021 (mcp_require)
  *   i. everything else                            200 with a JSON-RPC error
- * (g, header copies of tool arguments, and h, client capabilities: no tool of ours asks for any.) Leaving is cancelling.
+ * Leaving is cancelling.
  */
+#include <ctype.h>
+
 #include "../lib/util.h"
 #include "mcp.h"
+#include "mcp_stream.h"
 #include "prompts.h"
 #include "resources.h"
+#include "tools.h"
 
 #define HEADER_MAX  (8 * 1024) /* one header's value: the web servers' own limit */
 #define DISCOVER_MS 3600000    /* how long clients may keep server/discover … */
@@ -42,6 +48,7 @@ static const struct mcp_method methods[] = {
 	{.name = "prompts/list", .handle = mcp_prompts_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
 	{.name = "prompts/get", .handle = mcp_prompts_get},
 	{.name = "completion/complete", .handle = mcp_completion},
+	{.name = "subscriptions/listen", .handle = mcp_listen},
 	{0},
 };
 
@@ -55,7 +62,6 @@ static const struct {
 
 int modern_envelope(struct json_object *params, struct err *err)
 {
-	static const char *const levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
 	struct json_object *meta = json_get(params, "_meta", json_type_object), *level;
 
 	if (!meta)
@@ -66,12 +72,8 @@ int modern_envelope(struct json_object *params, struct err *err)
 		return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_CAPABILITIES " must be an object");
 	if (!json_object_object_get_ex(meta, MCP_META_LOG_LEVEL, &level))
 		return 0;
-	const char *name = json_get_string(meta, MCP_META_LOG_LEVEL);
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(levels); i++) {
-		if (streq(name, levels[i]))
-			return 0;
-	}
+	if (mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) >= 0)
+		return 0;
 	return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_LOG_LEVEL " must be one of debug … emergency");
 }
 
@@ -117,6 +119,42 @@ static bool name_matches(struct exchange *exchange, const struct rpc_message *me
 	    memcmp(decoded.data, json_object_get_string(expected), decoded.length) == 0)
 		return true;
 	err_set(err, ERR_INVALID, "Header mismatch: Mcp-Name differs from params.%s", member);
+	return false;
+}
+
+/* The argument as the header writes it; the caller's. NULL: absent or null, then the header must not be there. */
+static char *header_text(struct json_object *arguments, const char *name)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(arguments, name, &value) || !value)
+		return NULL;
+	return xstrdup(json_object_get_string(value)); /* integers in decimal, truth values as true and false */
+}
+
+/* Mcp-Param-NAME equals the argument that the tool's schema marks with x-mcp-header. */
+static bool header_matches(const struct request *request, const struct tool_header *header, struct json_object *arguments, struct err *err)
+{
+	auto_free char *expected = header_text(arguments, header->argument), *buffer = xmalloc(HEADER_MAX);
+	auto_free char *name = xasprintf("HTTP_MCP_PARAM_%s", header->name);
+	auto_buf struct buf decoded = {0};
+
+	for (char *p = name; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	buf_init(&decoded, HEADER_MAX);
+	const char *value = request_header(request, name, buffer, HEADER_MAX);
+
+	if (!expected)
+		return true;
+	if (!value)
+		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s is missing (it must equal arguments.%s)", header->name,
+			header->argument);
+	else if (decode_header(value, &decoded, err) < 0)
+		err_wrap(err, "Header mismatch: Mcp-Param-%s", header->name);
+	else if (streq(decoded.data, expected))
+		return true;
+	else
+		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s differs from arguments.%s", header->name, header->argument);
 	return false;
 }
 
@@ -186,15 +224,32 @@ static void complete(const struct mcp_method *method, struct json_object *result
 	json_add_string(result, "cacheScope", method->cache == MCP_CACHE_PUBLIC ? "public" : "private");
 }
 
+/* Step g: header copies of arguments; true: they are as they must be. */
+static bool headers_match(struct exchange *exchange, const struct rpc_message *message, struct err *err)
+{
+	struct json_object *arguments = json_get(message->params, "arguments", json_type_object);
+	const char *name = streq(message->method, "tools/call") ? json_get_string(message->params, "name") : NULL;
+	const struct tool *tool = name ? tool_find(exchange->server->config, name) : NULL;
+
+	for (const struct tool_header *header = tool ? tool->headers : NULL; header && header->name; header++) {
+		if (!header_matches(exchange->request, header, arguments, err))
+			return false;
+	}
+	return true;
+}
+
 void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
 {
+	struct stream stream;
 	struct mcp_call call = {
 		.exchange = exchange,
 		.message = message,
 		.protocol = MCP_MODERN_VERSION,
 		.modern = true,
 		.hangup_fd = exchange->request->hangup_fd,
+		.stream = &stream,
 	};
+	struct err err = ERR_INIT;
 
 	if (!ladder(exchange, message, version))
 		return;
@@ -205,7 +260,14 @@ void modern_message(struct exchange *exchange, const struct rpc_message *message
 		mcp_reply(exchange->reply, 404, mcp_answer(&call));
 		return;
 	}
+	if (!headers_match(exchange, message, &err)) {
+		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
+		return;
+	}
+	stream_init(&stream, exchange->request, exchange->reply);
+	if (!stream_possible(&stream))
+		call.stream = NULL;
 	if (method->handle(&call) == 0)
 		complete(method, call.result);
-	mcp_reply(exchange->reply, call.code && call.status ? call.status : 200, mcp_answer(&call));
+	mcp_finish(&call, call.code && call.status ? call.status : 200);
 }

@@ -21,9 +21,10 @@ int mcp_tools_call(struct mcp_call *call)
 	const char *name = json_get_string(params, "name");
 	struct reply *reply = call->exchange->reply;
 	struct tool_call tool_call = {
+		.mcp = call,
 		.server = call->exchange->server,
 		.token = &call->exchange->token,
-		.session_id = call->session_id,
+		.session_id = call->session ? call->session->id : NULL,
 		.hangup_fd = call->hangup_fd,
 	};
 	struct err err = ERR_INIT;
@@ -32,18 +33,21 @@ int mcp_tools_call(struct mcp_call *call)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");
 	if (params && json_object_object_get_ex(params, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
-	const struct tool *tool = tool_find(name);
+	const struct tool *tool = tool_find(call->exchange->server->config, name);
 
 	if (!tool)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown tool", name);
 	snprintf(reply->tool, sizeof(reply->tool), "%s", tool->name);
+	if (tool->serve)
+		return tool->serve(call, arguments);
 	if (tool_run(tool, &tool_call, arguments, &call->result, &err) == 0) {
 		snprintf(reply->outcome, sizeof(reply->outcome), "%s", tool_call.outcome);
 		return 0;
 	}
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err.code)->name);
 	if (err.code == ERR_CANCELLED) {
-		reply->gone = true;
+		call->silent = !call->modern;
+		reply->gone = call->modern;
 		return mcp_fail(call, RPC_INTERNAL, "cancelled");
 	}
 	log_event(LOG_ERROR, "tool failed", "tool", tool->name, "error", err.text, NULL);

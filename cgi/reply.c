@@ -67,8 +67,10 @@ static const char *reason(int status)
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{406, "Not Acceptable"},
+		{409, "Conflict"},
 		{413, "Content Too Large"},
 		{415, "Unsupported Media Type"},
+		{429, "Too Many Requests"},
 		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
 	};

@@ -107,6 +107,7 @@ static void stop(struct server *server, struct fcgi_pool *pool)
 {
 	fcgi_pool_stop_accepting(pool);
 	server_stop(server);
+	hub_stop(server->hub); /* idle streams end */
 	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the engine's drain ends as
 	 * cancelled, and its requests with it. */
 	if (fcgi_pool_finish(pool, SUBMIT_SECONDS) == 0) {

@@ -11,12 +11,15 @@
 #include "../lib/config.h"
 #include "../lib/job.h"
 #include "../lib/store.h"
+#include "hub.h"
 #include "sessions.h"
 
 struct server {
 	const struct config *config;
 	struct store *store;
 	struct sessions *sessions;
+	struct hub *hub;
+	struct store_token open_token; /* profile conformance: whose requests without a token are */
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

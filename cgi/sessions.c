@@ -66,7 +66,7 @@ static void copy_name(char *ret, size_t size, const char *name)
 
 static void from_store(const struct store_session *stored, struct session *ret)
 {
-	*ret = (struct session){0};
+	*ret = (struct session){.offers = stored->client_offers};
 	snprintf(ret->id, sizeof(ret->id), "%s", stored->id);
 	snprintf(ret->owner, sizeof(ret->owner), "%s", stored->owner);
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
@@ -80,6 +80,7 @@ int sessions_add(struct sessions *sessions, const struct store_token *token, con
 	snprintf(stored.token_id, sizeof(stored.token_id), "%s", token->id);
 	snprintf(stored.owner, sizeof(stored.owner), "%s", token->owner);
 	snprintf(stored.protocol, sizeof(stored.protocol), "%s", client->protocol);
+	stored.client_offers = client->offers;
 	copy_name(stored.client_name, sizeof(stored.client_name), client->name);
 	copy_name(stored.client_version, sizeof(stored.client_version), client->version);
 	int result = store_session_add(sessions->store, &stored, err);
@@ -114,6 +115,16 @@ int sessions_find(struct sessions *sessions, const char *id, const char *owner, 
 	from_store(&stored, ret);
 	remember(sessions, ret);
 	return 0;
+}
+
+void sessions_set_log_level(struct sessions *sessions, const char *id, int level)
+{
+	struct slot *slot = slot_of(sessions, id);
+
+	pthread_mutex_lock(&sessions->lock);
+	if (streq(slot->session.id, id))
+		slot->session.log_level = level;
+	pthread_mutex_unlock(&sessions->lock);
 }
 
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err)

@@ -16,6 +16,8 @@ struct session {
 	char id[ID_SIZE];
 	char owner[STORE_OWNER_MAX + 1];
 	char protocol[16];
+	unsigned offers; /* STORE_SAMPLING … */
+	int log_level;   /* index in mcp_log_levels: less is not sent; kept in the cache alone */
 };
 
 struct sessions;
@@ -25,10 +27,12 @@ void sessions_free(struct sessions *sessions); /* NULL is fine */
 struct session_client {
 	const char *protocol; /* as negotiated, never NULL */
 	const char *name, *version;
+	unsigned offers;
 };
 /* Makes a session durable and fills in *ret. */
 int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client, struct session *ret,
 		 struct err *err);
 /* ERR_NOT_FOUND: unknown, ended, or another owner's. */
 int sessions_find(struct sessions *sessions, const char *id, const char *owner, struct session *ret, struct err *err);
+void sessions_set_log_level(struct sessions *sessions, const char *id, int level);
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err);

@@ -163,17 +163,10 @@ static int decode_files(const struct bind_objects *objects, struct run_files *re
 static int wait_for(struct tool_call *call, struct job *job, struct tool_result *ret, struct err *err)
 {
 	const struct job_result *result;
-	struct err own = ERR_INIT;
-	int code = job_wait(job, call->hangup_fd, &result, &own);
+	int code = tool_wait(call, job, &result, err);
 
-	if (code < 0) {
-		/* Nobody is left to answer: the run ends with CX and is recorded so. */
-		if (own.code == ERR_CANCELLED)
-			job_cancel(job);
-		if (err)
-			*err = own;
+	if (code < 0)
 		return code;
-	}
 	snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(result->jail.verdict));
 	run_result_make(call->server, result, ret);
 	return 0;

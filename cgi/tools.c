@@ -4,6 +4,7 @@
 #include "../lib/log.h"
 #include "../lib/utf8.h"
 #include "../lib/util.h"
+#include "conformance.h"
 
 /* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool with {}. */
 static const struct tool *const table[] = {
@@ -12,13 +13,29 @@ static const struct tool *const table[] = {
 	&tool_upload_file,
 };
 
-const struct tool *tool_find(const char *name)
+const struct tool *tool_find(const struct config *config, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		if (streq(table[i]->name, name))
 			return table[i];
 	}
+	for (const struct tool *tool = conformance_on(config) ? conformance_tools : NULL; tool && tool->name; tool++) {
+		if (streq(tool->name, name))
+			return tool;
+	}
 	return NULL;
+}
+
+/* A schema of ours that stands as text. One that does not parse is found by the first test; the tool is then listed without it. */
+static void add_schema(struct json_object *object, const char *key, const char *text)
+{
+	struct json_object *schema = NULL;
+	struct err err = ERR_INIT;
+
+	if (text && json_parse(text, strlen(text), &schema, &err) < 0)
+		log_event(LOG_ERROR, "schema of a tool", "member", key, "error", err.text, NULL);
+	else if (text)
+		json_add(object, key, schema);
 }
 
 static struct json_object *annotations(const struct tool *tool)
@@ -35,21 +52,21 @@ static struct json_object *annotations(const struct tool *tool)
 
 static struct json_object *describe(struct server *server, const struct tool *tool)
 {
-	struct json_object *object = json_object_new_object(), *schema = NULL;
-	struct err err = ERR_INIT;
+	struct json_object *object = json_object_new_object();
 
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);
 	json_add_string(object, "description", tool->description);
-	json_add(object, "inputSchema", bind_schema(tool->arguments));
-	/* A constant of ours that does not parse is found by the first test; the tool is then listed without it. */
-	if (json_parse(tool->output_schema, strlen(tool->output_schema), &schema, &err) < 0)
-		log_event(LOG_ERROR, "output schema", "tool", tool->name, "error", err.text, NULL);
+	if (tool->input_schema)
+		add_schema(object, "inputSchema", tool->input_schema);
 	else
-		json_add(object, "outputSchema", schema);
+		json_add(object, "inputSchema", bind_schema(tool->arguments));
+	add_schema(object, "outputSchema", tool->output_schema);
 	json_add(object, "annotations", annotations(tool));
 	if (tool->refine)
 		tool->refine(server, object);
+	for (const struct tool_header *header = tool->headers; header && header->name; header++)
+		json_add_string(tool_property(object, header->argument), "x-mcp-header", header->name);
 	return object;
 }
 
@@ -59,6 +76,8 @@ struct json_object *tools_describe(struct server *server)
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		json_object_array_add(list, describe(server, table[i]));
+	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name; tool++)
+		json_object_array_add(list, describe(server, tool));
 	return list;
 }
 

@@ -12,7 +12,9 @@
 #include "../lib/bind.h"
 #include "server.h"
 
+struct mcp_call;
 struct tool_call {
+	struct mcp_call *mcp; /* what is sent before the answer goes there; NULL: nothing can be */
 	struct server *server;
 	const struct store_token *token;
 	const char *session_id; /* NULL: none */
@@ -26,6 +28,10 @@ struct tool_result {
 	bool is_error;
 };
 
+/* An argument that clients of the modern era repeat in the header Mcp-Param-NAME. */
+struct tool_header {
+	const char *name, *argument;
+};
 struct tool {
 	const char *name, *title, *description;
 	const struct bind *arguments;
@@ -34,15 +40,24 @@ struct tool {
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
 	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
 	void (*refine)(struct server *server, struct json_object *tool);
+	const struct tool_header *headers; /* ended by {0}; NULL: none */
+	/* The fixtures of the conformance suite: schema as text, and answering the request by itself (call->result, or mcp_fail). */
+	const char *input_schema;
+	int (*serve)(struct mcp_call *call, struct json_object *arguments);
 	/* `arguments` is the bound struct. On failure nothing of *ret is kept. */
 	int (*call)(struct tool_call *call, const void *arguments, struct tool_result *ret, struct err *err);
 };
 
-const struct tool *tool_find(const char *name);
+const struct tool *tool_find(const struct config *config, const char *name);
 /* The array of tools/list; the caller's. */
 struct json_object *tools_describe(struct server *server);
 /* Runs it and makes the CallToolResult, the caller's. `arguments` NULL is the same as {}. */
 int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err);
+
+struct job;
+/* Waits for a job and tells the client of its progress meanwhile; as job_wait. A call that was cancelled: ERR_CANCELLED, the job is being
+ * ended. */
+int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
 
 /* {"type":"text","text":…}; the bytes are made safe. */
 void tool_add_text(struct json_object *content, const char *data, size_t length);

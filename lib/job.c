@@ -289,16 +289,33 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 	return submit(engine, request, false, ret, err);
 }
 
+int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err)
+{
+	struct pollfd fds[3] = {{.fd = job->wake_fd, .events = POLLIN},
+				{.fd = hangup_fd, .events = POLLRDHUP},
+				{.fd = wake_fd, .events = POLLIN}};
+	int ready;
+
+	if (atomic_load(&job->finished))
+		return 0;
+	ready = poll(fds, 3, timeout_ms);
+	if (ready < 0 && errno != EINTR)
+		return err_errno(err, "waiting for a job");
+	if (atomic_load(&job->finished))
+		return 0;
+	if (ready > 0 && (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR)))
+		return err_set(err, ERR_CANCELLED, "the client went away");
+	return ready > 0 && fds[2].revents ? JOB_WOKEN : JOB_TIME;
+}
+
 int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err)
 {
-	struct pollfd fds[2] = {{.fd = job->wake_fd, .events = POLLIN}, {.fd = hangup_fd, .events = POLLRDHUP}};
+	int result;
 
-	while (!atomic_load(&job->finished)) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return err_errno(err, "waiting for a job");
-		if (!atomic_load(&job->finished) && (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR)))
-			return err_set(err, ERR_CANCELLED, "the client went away");
-	}
+	while ((result = job_wait_some(job, hangup_fd, -1, -1, err)) > 0)
+		;
+	if (result < 0)
+		return result;
 	if (job->error.code != ERR_NONE) {
 		if (err)
 			*err = job->error;
@@ -307,6 +324,15 @@ int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, stru
 	if (ret)
 		*ret = &job->result;
 	return 0;
+}
+
+size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size)
+{
+	if (!atomic_load(&job->has_output))
+		return 0;
+	ssize_t n = pread(stream == 1 ? job->stdout_fd : job->stderr_fd, ret, size, offset);
+
+	return n > 0 ? (size_t)n : 0;
 }
 
 void job_cancel(struct job *job)

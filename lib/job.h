@@ -72,6 +72,12 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 /* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP (ERR_CANCELLED;
  * the job goes on). *ret stays the job's. */
 int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err);
+/* For whoever has other things to do meanwhile: 0: it is over (job_wait returns at once), JOB_TIME after timeout_ms (-1: never), JOB_WOKEN
+ * when `wake_fd` (-1: none) is readable; ERR_CANCELLED as job_wait. */
+enum { JOB_TIME = 1, JOB_WOKEN };
+int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err);
+/* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many there were. */
+size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
 const char *job_id(const struct job *job);
 void job_release(struct job *job); /* NULL is fine */

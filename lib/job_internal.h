@@ -79,6 +79,7 @@ struct job {
 	bool upload;
 	int wake_fd; /* eventfd, readable from the end on */
 	atomic_bool cancelled, finished;
+	atomic_bool has_output; /* stdout_fd and stderr_fd are there, and stay until the job is freed */
 	struct job_task task;
 
 	/* asked */

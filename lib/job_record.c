@@ -126,6 +126,8 @@ void job_prepare(struct job_task *task)
 	result = store_running_open(store, id, "out", &job->stdout_fd, &job->error);
 	if (result == 0)
 		result = store_running_open(store, id, "err", &job->stderr_fd, &job->error);
+	if (result == 0)
+		atomic_store(&job->has_output, true);
 	if (result == 0 && job->record.conversation_row != 0)
 		result = store_execution_files(store, id, STORE_BEFORE, add_input, job, &job->error);
 	if (result == 0)

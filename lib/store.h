@@ -50,12 +50,16 @@ int store_token_list(struct store *store, int (*each)(void *arg, const struct st
 int store_token_revoke(struct store *store, const char *id, struct store_token *ret, struct err *err);
 
 /* --- sessions of the legacy protocol: survive a restart, bound to an owner --------------------------------------------------- */
+#define STORE_SAMPLING    1u
+#define STORE_ELICITATION 2u
+#define STORE_ROOTS       4u
 struct store_session {
 	char id[ID_SIZE];
 	char token_id[ID_SIZE];
 	char owner[STORE_OWNER_MAX + 1];
 	char protocol[16];
 	char client_name[64], client_version[32];
+	unsigned client_offers; /* STORE_SAMPLING … */
 	int64_t created_us, seen_us, ended_us;
 };
 int store_session_add(struct store *store, struct store_session *session /* id and times are filled in */, struct err *err);

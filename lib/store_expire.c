@@ -1,10 +1,11 @@
 /*
- * store_expire.c - times to live: idle conversations, ended and idle sessions, blobs that nothing refers to.
+ * store_expire.c - times to live: idle conversations, ended and idle sessions, sent events, blobs that nothing refers to.
  *
  * What may go is listed by a reader, and asked for again in the transaction that removes it, in small transactions: the
  * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a file without a row,
  * which the next sweep takes.
  */
+#include "store_event.h"
 #include "store_txn.h"
 #include "util.h"
 
@@ -95,6 +96,15 @@ static int session_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
+static int event_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *limit_us = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_EVENT_EXPIRE);
+
+	query_bind_int(&q, ":limit", *limit_us);
+	return query_run(&q, NULL, err);
+}
+
 int store_expire(struct store *store, int64_t now_us, struct err *err)
 {
 	int64_t ttl = atomic_load(&store->conversation_ttl_us), blob_limit = now_us - STORE_BLOB_GRACE_US;
@@ -109,6 +119,10 @@ int store_expire(struct store *store, int64_t now_us, struct err *err)
 		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
 	if (failed == 0)
 		failed = store_commit(store, session_work, &idle_limit, false, err);
+	int64_t event_limit = now_us - STORE_EVENT_TTL_US;
+
+	if (failed == 0)
+		failed = store_commit(store, event_work, &event_limit, false, err);
 	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
 	if (failed == 0)
 		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);

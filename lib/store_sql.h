@@ -59,14 +59,21 @@
 	X(TOKEN_USED, WRITE, "UPDATE token SET used_us = max(coalesce(used_us, 0), :now) WHERE id = :id")                              \
 	/* sessions */                                                                                                                 \
 	X(SESSION_ADD, WRITE,                                                                                                          \
-	  "INSERT INTO session (id, token, owner, protocol, client_name, client_version, created_us, seen_us) "                        \
-	  "VALUES (:id, :token, :owner, :protocol, :client_name, :client_version, :now, :now)")                                        \
-	X(SESSION_FIND, READ,                                                                                                          \
-	  "SELECT id, token, owner, protocol, client_name, client_version, created_us, seen_us, ended_us "                             \
-	  "FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL")                                                       \
-	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now) WHERE id = :id")                                       \
-	X(SESSION_END, WRITE, "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL")             \
+	  "INSERT INTO session (id, token, owner, protocol, client_name, client_version, client_offers, created_us, " \
+	  "seen_us) VALUES (:id, :token, :owner, :protocol, :client_name, :client_version, :client_offers, :now, :now)") \
+	X(SESSION_FIND, READ, \
+	  "SELECT id, token, owner, protocol, client_name, client_version, created_us, seen_us, ended_us, client_offers " \
+	  "FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
+	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now) WHERE id = :id") \
+	X(SESSION_END, WRITE, "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
 	X(SESSION_EXPIRE, WRITE, "DELETE FROM session WHERE ended_us IS NOT NULL OR seen_us < :limit")                                 \
+	/* events of legacy streams */                                                                                                 \
+	X(EVENT_ADD, WRITE,                                                                                                            \
+	  "INSERT INTO event (stream, number, session, last, created_us, message) "                                                    \
+	  "VALUES (:stream, :number, :session, :last, :now, :message)")                                                                \
+	X(EVENT_LIST, READ, \
+	  "SELECT number, last, message FROM event WHERE stream = :stream AND session = :session AND number >= :from ORDER BY number") \
+	X(EVENT_EXPIRE, WRITE, "DELETE FROM event WHERE created_us < :limit") \
 	/* conversations and files */                                                                                                  \
 	X(CONVERSATION_TOUCH, WRITE,                                                                                                   \
 	  "INSERT INTO conversation (owner, name, hash, created_us, seen_us) VALUES (:owner, :name, :hash, :now, :now) "               \

@@ -226,6 +226,7 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":protocol", session->protocol);
 	query_bind_text(&q, ":client_name", session->client_name);
 	query_bind_text(&q, ":client_version", session->client_version);
+	query_bind_int(&q, ":client_offers", session->client_offers);
 	query_bind_int(&q, ":now", session->created_us);
 	return query_run(&q, NULL, err);
 }
@@ -259,7 +260,8 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
-	*ret = (struct store_session){.created_us = query_int(&q, 6), .seen_us = query_int(&q, 7), .ended_us = query_int(&q, 8)};
+	*ret = (struct store_session){.created_us = query_int(&q, 6), .seen_us = query_int(&q, 7), .ended_us = query_int(&q, 8),
+				       .client_offers = (unsigned)query_int(&q, 9)};
 	query_copy(&q, 0, ret->id, sizeof(ret->id));
 	query_copy(&q, 1, ret->token_id, sizeof(ret->token_id));
 	query_copy(&q, 2, ret->owner, sizeof(ret->owner));

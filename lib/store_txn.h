@@ -5,6 +5,7 @@
  *   store_writer.c           the writing thread: group commit
  *   store_instance.c         who writes here, and marking what dead ones left
  *   store_token.c            tokens and sessions
+ *   store_event.c            events of legacy streams
  *   store_file.c             conversations and their files
  *   store_blob.c             the blob folder and the folder of partial output
  *   store_execution.c        executions, in;  store_list.c: executions, out

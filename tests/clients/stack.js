@@ -51,14 +51,15 @@ export function makeState() {
 }
 
 export class Stack {
-	/* `port` 0: a free one; `user`: an id to start it as, instead of our own. The promise is kept when the stack serves. */
-	static async start({ port = 0, state = makeState(), user = null } = {}) {
+	/* `port` 0: a free one; `user`: an id to start it as, instead of our own; `env`: variables to add. The promise is kept when the stack serves. */
+	static async start({ port = 0, state = makeState(), user = null, env = {} } = {}) {
 		const stack = new Stack();
 		stack.state = state;
 		stack.output = '';
 		const identity = user === null ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
 		stack.child = spawn('setpriv', [...identity, '--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
 			stdio: ['ignore', 'pipe', 'pipe'],
+			env: { ...process.env, ...env },
 		});
 		stack.ended = new Promise((resolve) => stack.child.once('exit', (code, signal) => resolve(stack.status = { code, signal })));
 		for (const stream of [stack.child.stdout, stack.child.stderr]) stream.on('data', (data) => (stack.output += data));

@@ -179,7 +179,7 @@ static void order(void **state)
 	assert_int_equal(origin.status, 403);
 	assert_int_equal(token.status, 401);
 	assert_int_equal(method.status, 405);
-	assert_string_equal(header_of(&method, "Allow"), "POST, DELETE");
+	assert_string_equal(header_of(&method, "Allow"), "POST, GET, DELETE");
 	assert_int_equal(type.status, 415);
 	assert_int_equal(size.status, 413);
 	assert_int_equal(rpc_code(&size), RPC_INVALID_REQUEST);

@@ -1,0 +1,182 @@
+/*
+ * mcp_get.c - GET of the legacy era: the session's own stream, and taking up a stream that broke.
+ *
+ * The session's stream carries what belongs to no request. With Last-Event-ID the stream of a request is taken up: what it sent
+ * after that event comes from the store, and as long as its handler is at work in this process, what follows, too. A stream whose
+ * handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
+ */
+#include "../lib/log.h"
+#include "../lib/store_event.h"
+#include "../lib/util.h"
+#include "hub.h"
+#include "mcp_stream.h"
+
+static void refuse_listener(struct exchange *exchange, const struct err *err)
+{
+	int status = err->code == ERR_CONFLICT ? 409 : err->code == ERR_BUSY ? 429 : 503;
+
+	if (status != 409)
+		reply_header(exchange->reply, "Retry-After", "10");
+	mcp_reply_error(exchange->reply, status, NULL, RPC_INVALID_REQUEST, err->text);
+}
+
+/* The notification of a topic, as text; the caller's. NULL: this kind of client gets none. */
+static char *notification(const char *message)
+{
+	static const struct {
+		enum hub_topic topic;
+		const char *method;
+	} methods[] = {
+		{HUB_TOOLS_CHANGED, "notifications/tools/list_changed"},
+		{HUB_PROMPTS_CHANGED, "notifications/prompts/list_changed"},
+		{HUB_RESOURCES_CHANGED, "notifications/resources/list_changed"},
+	};
+	const char *uri;
+	enum hub_topic topic = hub_topic_of(message, &uri);
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (methods[i].topic == topic)
+			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
+	}
+	return NULL;
+}
+
+static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
+{
+	struct hub *hub = exchange->server->hub;
+	struct hub_listener listener = {
+		.owner = exchange->token.owner,
+		.session = session->id,
+		.exclusive = true,
+		.topics = HUB_TOOLS_CHANGED | HUB_PROMPTS_CHANGED | HUB_RESOURCES_CHANGED,
+	};
+	struct err err = ERR_INIT;
+	enum hub_wait what;
+
+	if (hub_listen(hub, &listener, &err) < 0) {
+		refuse_listener(exchange, &err);
+		return;
+	}
+	stream_open(stream);
+	do {
+		auto_free char *message = NULL, *text = NULL;
+
+		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
+		text = message ? notification(message) : NULL;
+		if (text)
+			stream_event(stream, NULL, NULL, text);
+		stream_keep_alive(stream);
+	} while (what != HUB_GONE && !stream->gone);
+	hub_leave(hub, &listener);
+}
+
+struct replay {
+	struct stream *stream;
+	int64_t next; /* the first number that was not sent yet */
+	bool known, over;
+	char *request_id; /* JSON */
+};
+
+static int send_event(void *arg, const struct store_event *event)
+{
+	struct replay *replay = arg;
+	char id[MCP_EVENT_ID_MAX];
+
+	replay->known = true;
+	if (event->number == 0 && !replay->request_id)
+		replay->request_id = xstrdup(event->message);
+	replay->over = event->last;
+	if (event->number < replay->next)
+		return 0;
+	replay->next = event->number + 1;
+	mcp_event_id(event->stream, event->number, id);
+	if (event->number > 0 && event->length > 0)
+		stream_event(replay->stream, id, NULL, event->message);
+	return replay->stream->gone;
+}
+
+/* The answer that the lost handler can't give any more. */
+static void send_interrupted(struct replay *replay)
+{
+	auto_free char *text = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
+					 "was started again while this ran; what ran is recorded as interrupted\"}}",
+					 replay->request_id, RPC_INTERNAL);
+
+	stream_event(replay->stream, NULL, NULL, text);
+}
+
+static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id, struct replay *replay)
+{
+	struct hub *hub = exchange->server->hub;
+	struct hub_listener listener = {.owner = exchange->token.owner, .session = session->id, .stream = stream_id};
+	enum hub_wait what = HUB_MESSAGE;
+	struct err err = ERR_INIT;
+
+	if (hub_listen(hub, &listener, &err) < 0) {
+		refuse_listener(exchange, &err);
+		return;
+	}
+	while (what != HUB_GONE && !replay->over && !replay->stream->gone) {
+		/* In this order: a handler that ends in between has stored its answer before. */
+		bool live = hub_stream_live(hub, stream_id);
+		auto_free char *message = NULL;
+		const struct store_event_filter filter = {session->id, stream_id, replay->known ? replay->next : 0};
+
+		if (store_event_list(exchange->server->store, &filter, send_event, replay, &err) < 0) {
+			log_event(LOG_ERROR, "events not read", "error", err.text, NULL);
+			break;
+		}
+		if (!replay->known) {
+			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+					"Bad Request: Last-Event-ID: no such event in this session");
+			break;
+		}
+		stream_open(replay->stream);
+		if (!live && !replay->over) {
+			send_interrupted(replay);
+			break;
+		}
+		if (replay->over)
+			break;
+		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(replay->stream), &message);
+		stream_keep_alive(replay->stream);
+	}
+	hub_leave(hub, &listener);
+}
+
+void legacy_get(struct exchange *exchange, const char *version)
+{
+	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
+	const char *last = request_param(exchange->request, "HTTP_LAST_EVENT_ID");
+	char stream_id[ID_SIZE];
+	struct session session;
+	struct stream stream;
+	int64_t number = 0;
+
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), last ? "(stream again)" : "(stream)");
+	stream_init(&stream, exchange->request, exchange->reply);
+	if (!exchange->request->send) {
+		reply_header(exchange->reply, "Allow", "POST, DELETE");
+		reply_refuse(exchange->reply, 405, "no streams where each request is a process of its own");
+		return;
+	}
+	if (accept && *accept && !stream_possible(&stream)) {
+		mcp_reply_error(exchange->reply, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must list text/event-stream");
+		return;
+	}
+	if (!legacy_session(exchange, NULL, version, &session))
+		return;
+	reply_header(exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	if (!last || !*last) {
+		own_stream(exchange, &session, &stream);
+		return;
+	}
+	if (!mcp_event_id_parse(last, stream_id, &number)) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Bad Request: Last-Event-ID: not an id of this server");
+		return;
+	}
+	struct replay replay = {.stream = &stream, .next = number + 1};
+
+	take_up(exchange, &session, stream_id, &replay);
+	free(replay.request_id);
+}

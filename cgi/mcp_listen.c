@@ -1,0 +1,140 @@
+/*
+ * mcp_listen.c - subscriptions/listen of the modern era: a stream of notifications about what the client named.
+ *
+ * First what of it is honoured, then the notifications, each marked with the id of the request. Nothing that is not advertised is honoured,
+ * and where nothing is left the answer follows at once. A client leaves by closing the connection; we end with the answer.
+ */
+#include "../lib/util.h"
+#include "conformance.h"
+#include "hub.h"
+#include "mcp_stream.h"
+
+#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+#define URIS_MAX          64 /* resources that one stream may follow; more are not honoured */
+
+static const struct {
+	const char *name, *method;
+	enum hub_topic topic;
+} kinds[] = {
+	{"toolsListChanged", "notifications/tools/list_changed", HUB_TOOLS_CHANGED},
+	{"promptsListChanged", "notifications/prompts/list_changed", HUB_PROMPTS_CHANGED},
+	{"resourcesListChanged", "notifications/resources/list_changed", HUB_RESOURCES_CHANGED},
+};
+
+static struct json_object *subscription_meta(struct mcp_call *call)
+{
+	struct json_object *meta = json_object_new_object();
+
+	json_add(meta, META_SUBSCRIPTION, json_object_get(call->message->id));
+	return meta;
+}
+
+static void notify(struct mcp_call *call, const char *method, struct json_object *params)
+{
+	json_add(params, "_meta", subscription_meta(call));
+	mcp_notify(call, method, params);
+}
+
+/* The resources among those asked for that can be followed. */
+static struct json_object *honoured_uris(struct mcp_call *call, struct json_object *asked, const char *ret[URIS_MAX + 1])
+{
+	struct json_object *uris = json_object_new_array();
+	size_t count = 0;
+
+	for (size_t i = 0; asked && i < json_object_array_length(asked) && count < URIS_MAX; i++) {
+		struct json_object *uri = json_object_array_get_idx(asked, i);
+		const char *text = json_object_is_type(uri, json_type_string) ? json_object_get_string(uri) : "";
+		const struct resource_provider *provider = resource_provider_find(call->exchange->server->config, text);
+
+		if (!provider || !provider->subscribe || provider->subscribe(call, text, NULL) < 0)
+			continue;
+		ret[count++] = text;
+		json_object_array_add(uris, json_object_get(uri));
+	}
+	ret[count] = NULL;
+	return uris;
+}
+
+/* What of `asked` is honoured, as an object and in *listener. */
+static struct json_object *honour(struct mcp_call *call, struct json_object *asked, struct hub_listener *listener,
+				  const char *uris[URIS_MAX + 1])
+{
+	struct json_object *honoured = json_object_new_object();
+	struct json_object *followed = honoured_uris(call, json_get(asked, "resourceSubscriptions", json_type_array), uris);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) ||
+		    !conformance_on(call->exchange->server->config))
+			continue;
+		listener->topics |= kinds[i].topic;
+		json_add_bool(honoured, kinds[i].name, true);
+	}
+	if (json_object_array_length(followed)) {
+		listener->topics |= HUB_RESOURCE_UPDATED;
+		listener->uris = uris;
+		json_add(honoured, "resourceSubscriptions", steal(&followed));
+	}
+	json_object_put(followed);
+	return honoured;
+}
+
+static void pass_on(struct mcp_call *call, const char *message)
+{
+	const char *uri;
+	enum hub_topic topic = hub_topic_of(message, &uri);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].topic == topic)
+			notify(call, kinds[i].method, json_object_new_object());
+	}
+	if (topic == HUB_RESOURCE_UPDATED) {
+		struct json_object *params = json_object_new_object();
+
+		json_add_string(params, "uri", uri);
+		notify(call, "notifications/resources/updated", params);
+	}
+}
+
+/* Until the client leaves, or the server stops. */
+static void follow(struct mcp_call *call, struct hub_listener *listener)
+{
+	struct hub *hub = call->exchange->server->hub;
+	enum hub_wait what;
+
+	do {
+		auto_free char *message = NULL;
+
+		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
+		if (message)
+			pass_on(call, message);
+		stream_keep_alive(call->stream);
+	} while (what != HUB_GONE && !call->stream->gone);
+}
+
+int mcp_listen(struct mcp_call *call)
+{
+	struct json_object *asked = json_get(call->message->params, "notifications", json_type_object);
+	struct hub_listener listener = {.owner = call->exchange->token.owner};
+	const char *uris[URIS_MAX + 1];
+	struct err err = ERR_INIT;
+
+	if (!asked)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: notifications: must be an object");
+	if (!call->stream)
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: this reply cannot be a stream");
+	struct json_object *params = json_object_new_object();
+
+	json_add(params, "notifications", honour(call, asked, &listener, uris));
+	if (listener.topics && hub_listen(call->exchange->server->hub, &listener, &err) < 0) {
+		json_object_put(params);
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
+	}
+	notify(call, "notifications/subscriptions/acknowledged", params);
+	if (listener.topics) {
+		follow(call, &listener);
+		hub_leave(call->exchange->server->hub, &listener);
+	}
+	call->result = json_object_new_object();
+	json_add(call->result, "_meta", subscription_meta(call));
+	return 0;
+}

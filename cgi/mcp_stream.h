@@ -1,0 +1,33 @@
+/*
+ * mcp_stream.h - what is sent before the answer: notifications, questions to the client, signs of life.
+ *
+ * A call is answered with one JSON object unless something is sent before it, or it takes so long that a keep-alive is due: then the
+ * reply becomes an event stream. In the legacy era every event is stored before it is sent (store_event.h), so that a client that lost
+ * the connection can ask for what it missed; the handler goes on without it. In the modern era a client that leaves has cancelled.
+ */
+#pragma once
+
+#include "mcp.h"
+
+#define MCP_EVENT_ID_MAX       64
+#define MCP_EVENTS_MAX         2000  /* notifications on one stream; more are dropped */
+#define MCP_ASK_SECONDS        60    /* for a client's answer to a question of ours */
+#define MCP_PROGRESS_TEXT_MAX  4096  /* bytes of output in one progress message */
+#define MCP_PROGRESS_PAUSE_US  300000 /* between two progress messages of a run */
+
+/* `params` is taken over. Harmless where nothing can be sent. */
+void mcp_notify(struct mcp_call *call, const char *method, struct json_object *params);
+/* Did the request come with a progressToken, on a reply that can be a stream? */
+bool mcp_wants_progress(const struct mcp_call *call);
+/* `total` < 0: unknown; `text` NULL: none. Dropped unless progress is greater than before. */
+void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const char *text);
+/* notifications/message, where the client asked for this level. */
+void mcp_log(struct mcp_call *call, const char *level, const char *text);
+void mcp_keep_alive(struct mcp_call *call);
+/* A request to the client of a legacy session; *ret is its result, the caller's. ERR_UNAVAILABLE: it cannot be asked; ERR_CANCELLED. */
+int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret, struct err *err);
+/* The answer, as stream or as JSON object with this status. */
+void mcp_finish(struct mcp_call *call, int status);
+/* "STREAM_NUMBER" in both directions; false: not one of ours. */
+void mcp_event_id(const char *stream, int64_t number, char ret[MCP_EVENT_ID_MAX]);
+bool mcp_event_id_parse(const char *text, char ret_stream[ID_SIZE], int64_t *ret_number);

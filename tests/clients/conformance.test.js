@@ -1,0 +1,110 @@
+/*
+ * The official conformance suite against nginx and the gateway: everything with the fixtures of profile conformance, and what needs none
+ * against a normal start, through a proxy that adds the token (the suite cannot send one).
+ *
+ * The suite must not pass by not running: the number of checks that passed is held, too. The scenarios of the tasks extension are run by the
+ * suite but not scored, and not counted here.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { root, Stack } from './stack.js';
+
+const suite = path.join(root, 'tests/clients/node_modules/@modelcontextprotocol/conformance/dist/index.js');
+
+/* Runs the suite: { code, output, scenarios: { name: [passed, failed] } }. */
+async function conformance(url, args) {
+	const results = mkdtempSync(path.join(tmpdir(), 'sp-suite-'));
+	const child = spawn(process.execPath, [suite, 'server', '--url', url, '-o', results, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+	let output = '';
+	for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
+	const code = await new Promise((resolve) => child.once('close', resolve));
+	const scenarios = {};
+	for (const [, name, passed, failed] of output.matchAll(/^[✓✗⚠] ([a-z0-9-]+): (\d+) passed, (\d+) failed/gm)) scenarios[name] = [Number(passed), Number(failed)];
+	rmSync(results, { recursive: true, force: true });
+	return { code, output, scenarios };
+}
+
+/* Adds up what passed; fails for anything that did not. */
+function sum({ output, scenarios }, skip = () => false) {
+	let checks = 0;
+	for (const [name, [passed, failed]] of Object.entries(scenarios)) {
+		if (skip(name)) continue;
+		assert.equal(failed, 0, `${name}:\n${output.slice(0, 20_000)}`);
+		checks += passed;
+	}
+	return checks;
+}
+
+describe('with the fixtures', () => {
+	let stack;
+	before(async () => (stack = await Stack.start({ env: { SALLYPORT_GATEWAY_PROFILE: 'conformance' } })));
+	after(() => stack?.stop());
+
+	test('2025-11-25', async () => {
+		const result = await conformance(stack.url, ['--requirements', '2025-11-25']);
+		assert.equal(sum(result), 84);
+		assert.equal(result.code, 0, result.output);
+	});
+	test('2026-07-28', async () => {
+		const result = await conformance(stack.url, ['--requirements', '2026-07-28']);
+		assert.equal(sum(result, (name) => name.startsWith('tasks-')), 153);
+		assert.equal(result.code, 0, result.output);
+	});
+	test('2025-06-18', async () => {
+		const result = await conformance(stack.url, ['--spec-version', '2025-06-18']);
+		assert.equal(sum(result), 56);
+		assert.equal(result.code, 0, result.output);
+	});
+});
+
+describe('in production', () => {
+	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. */
+	const legacy = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'prompts-list', 'server-sse-multiple-streams', 'dns-rebinding-protection'];
+	const modern = [
+		'tools-list', 'resources-list', 'prompts-list', 'server-sse-multiple-streams', 'dns-rebinding-protection', 'sep-2164-resource-not-found', 'caching',
+		'http-header-validation', 'input-required-result-unsupported-methods',
+	];
+	let stack, proxy, url;
+	before(async () => {
+		stack = await Stack.start();
+		const target = new URL(stack.base);
+		proxy = http.createServer((request, response) => {
+			const headers = { ...request.headers, authorization: `Bearer ${stack.token}` };
+			const onward = http.request({ host: target.hostname, port: target.port, method: request.method, path: request.url, headers }, (answer) => {
+				response.writeHead(answer.statusCode, answer.headers);
+				answer.pipe(response);
+			});
+			onward.on('error', () => response.destroy());
+			request.pipe(onward);
+		});
+		await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+		url = `http://127.0.0.1:${proxy.address().port}/mcp`;
+	});
+	after(async () => {
+		proxy?.closeAllConnections();
+		proxy?.close();
+		await stack?.stop();
+	});
+
+	for (const [version, scenarios] of [['2025-11-25', legacy], ['2026-07-28', modern]]) {
+		for (const scenario of scenarios) {
+			test(`${version} ${scenario}`, async () => {
+				const result = await conformance(url, ['--scenario', scenario, '--spec-version', version, '--force']);
+				assert.equal(result.code, 0, result.output);
+			});
+		}
+	}
+	test('2025-03-26 server-session-lifecycle', async () => {
+		const result = await conformance(url, ['--scenario', 'server-session-lifecycle', '--spec-version', '2025-03-26']);
+		assert.equal(result.code, 0, result.output);
+	});
+	test('no fixture is there', async () => {
+		const result = await conformance(url, ['--scenario', 'tools-call-simple-text', '--spec-version', '2025-11-25']);
+		assert.notEqual(result.code, 0);
+	});
+});

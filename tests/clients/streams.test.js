@@ -1,0 +1,201 @@
+/*
+ * Event streams through nginx: progress and partial output, both ways to cancel, taking up a stream that broke (also after the gateway was
+ * started again), the session's own stream, HTTP status of everything that is refused. Raw fetch where the wire matters.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Stack, until } from './stack.js';
+
+const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
+const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
+let stack;
+before(async () => (stack = await Stack.start()));
+after(() => stack?.stop());
+
+const headers = (more = {}) => ({ ...stack.headers, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...more });
+const post = (message, more, options = {}) => fetch(stack.url, { method: 'POST', headers: headers(more), body: JSON.stringify({ jsonrpc: '2.0', ...message }), ...options });
+
+/* Opens a legacy session: what later requests send. */
+async function session(protocolVersion = '2025-11-25') {
+	const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
+	const response = await post({ id: 0, method: 'initialize', params });
+	assert.equal(response.status, 200);
+	await response.text();
+	return { 'Mcp-Session-Id': response.headers.get('mcp-session-id'), 'MCP-Protocol-Version': protocolVersion };
+}
+
+/* A call of run_code with a progress token; the id is also the conversation's name. */
+const run = (id, code) => ({
+	id, method: 'tools/call', params: { name: 'run_code', arguments: { language: 'python', code, conversationId: String(id) }, _meta: { progressToken: `p-${id}` } },
+});
+const modern = (request) => ({
+	message: { ...request, params: { ...request.params, _meta: {
+		...request.params._meta, 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {},
+	} } },
+	more: { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': request.method, ...(request.params.name ? { 'Mcp-Name': request.params.name } : {}) },
+});
+
+/* The events of a response, as they come: { id, data } where data is parsed ('' stays). */
+async function* events(response) {
+	assert.match(response.headers.get('content-type'), /^text\/event-stream/);
+	let text = '';
+	for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+		text += chunk;
+		for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+			const event = {};
+			for (const line of text.slice(0, end).split('\n')) {
+				const [, name, value] = /^([a-z]*): ?(.*)$/.exec(line) ?? [];
+				if (name) event[name] = value;
+			}
+			if (event.data) event.data = JSON.parse(event.data);
+			if ('data' in event) yield event;
+		}
+	}
+}
+
+async function all(response) {
+	const found = [];
+	for await (const event of events(response)) found.push(event);
+	return found;
+}
+
+const verdictOf = async (conversation) => (await stack.rows()).find((row) => row.conversation === conversation && row.verdict);
+
+test('progress carries the output, legacy and modern', async () => {
+	const wire = modern(run('progress-modern', TICKS));
+	const streams = [await all(await post(run('progress-legacy', TICKS), await session())), await all(await post(wire.message, wire.more))];
+	for (const found of streams) {
+		const messages = found.map((event) => event.data).filter((data) => data?.method === 'notifications/progress');
+		assert.ok(messages.length >= 2, `${messages.length} messages`);
+		assert.equal(messages.map((message) => message.params.message ?? '').join(''), 'tick 0\ntick 1\ntick 2\ntick 3\n'.slice(0, messages.at(-1).params.progress));
+		for (let i = 1; i < messages.length; i++) assert.ok(messages[i].params.progress > messages[i - 1].params.progress);
+		assert.equal(found.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+	}
+	assert.deepEqual([streams[0][0].data, streams[0][0].retry], ['', '1000'], 'a priming event');
+	assert.ok(streams[0].every((event) => event.id), 'legacy events have ids');
+	assert.ok(streams[1].every((event) => !event.id), 'modern ones have none');
+});
+
+test('no priming event before 2025-11-25, no stream without need', async () => {
+	const found = await all(await post(run('unprimed', TICKS), await session('2025-06-18')));
+	assert.ok(found.every((event) => event.data !== ''));
+	const short = run('short', 'print(1)');
+	delete short.params._meta;
+	assert.match((await post(short, await session())).headers.get('content-type'), /^application\/json/);
+	const only = await post(run('json-only', 'print(2)'), { ...(await session()), Accept: 'application/json' });
+	assert.equal((await only.json()).result.structuredContent.stdout, '2\n');
+});
+
+test('notifications/cancelled ends the run, the output so far is kept', async () => {
+	const mine = await session();
+	const response = await post(run('cancel-legacy', FOREVER), mine);
+	const stream = events(response);
+	for await (const event of stream) if (event.data?.method === 'notifications/progress') break;
+	const other = await session();
+	assert.equal((await post({ method: 'notifications/cancelled', params: { requestId: 'cancel-legacy' } }, other)).status, 202);
+	assert.equal((await verdictOf('cancel-legacy')), undefined, "another session's request goes on");
+	assert.equal((await post({ method: 'notifications/cancelled', params: { requestId: 'cancel-legacy', reason: 'stop' } }, mine)).status, 202);
+	const row = await until('the row', () => verdictOf('cancel-legacy'));
+	assert.equal(row.verdict, 'CX');
+	assert.match((await stack.cli(['show', row.id])).stdout, /started/);
+});
+
+test('a client of the modern era cancels by leaving, one of the legacy era does not', async () => {
+	const wire = modern(run('leave-modern', FOREVER));
+	const leaving = new AbortController();
+	const response = await post(wire.message, wire.more, { signal: leaving.signal });
+	for await (const event of events(response)) if (event.data?.method === 'notifications/progress') break;
+	leaving.abort();
+	assert.equal((await until('the row', () => verdictOf('leave-modern'))).verdict, 'CX');
+
+	const stays = new AbortController();
+	const legacy = await post(run('leave-legacy', TICKS), await session(), { signal: stays.signal });
+	for await (const event of events(legacy)) if (event.data?.method === 'notifications/progress') break;
+	stays.abort();
+	assert.equal((await until('the row', () => verdictOf('leave-legacy'))).verdict, 'OK');
+});
+
+/* Reads up to the first progress message, leaves, and gives the id of the last event that was seen. */
+async function leaveEarly(request, mine) {
+	const leaving = new AbortController();
+	let last;
+	for await (const event of events(await post(request, mine, { signal: leaving.signal }))) {
+		last = event.id;
+		if (event.data?.method === 'notifications/progress') break;
+	}
+	leaving.abort();
+	return last;
+}
+const resume = (mine, last) => fetch(stack.url, { headers: { ...stack.headers, ...mine, Accept: 'text/event-stream', 'Last-Event-ID': last } });
+
+test('a broken stream is taken up where it broke', async () => {
+	const mine = await session();
+	const last = await leaveEarly(run('resume', TICKS), mine);
+	const [one, two] = await Promise.all([all(await resume(mine, last)), all(await resume(mine, last))]);
+	assert.equal(one.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+	assert.deepEqual(one, two);
+	assert.ok(one.every((event) => event.id !== last && event.id.split('_')[0] === last.split('_')[0]));
+	const again = await all(await resume(mine, one.at(-2).id));
+	assert.deepEqual(again, [one.at(-1)], 'exactly what came after');
+	assert.deepEqual(await all(await resume(mine, one.at(-1).id)), [], 'nothing after the answer');
+	assert.equal((await resume(await session(), last)).status, 400, "another session's stream");
+	for (const bad of ['x', `${last}0x`, '_', '1_2', last.replace(/^./, 'z')]) assert.equal((await resume(mine, bad)).status, 400, bad);
+});
+
+test('after the gateway was started again, too', async () => {
+	const mine = await session();
+	const last = await leaveEarly(run('restart-done', TICKS), mine);
+	await until('the answer', async () => (await verdictOf('restart-done')) && (await all(await resume(mine, last))).length);
+	const lost = await leaveEarly(run('restart-lost', FOREVER), mine);
+	process.kill(stack.process('sallyport-gateway').pid, 'SIGKILL');
+	const found = await until('the gateway', async () => {
+		const response = await resume(mine, last);
+		return response.status === 200 && all(response);
+	});
+	assert.equal(found.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+	const error = (await all(await resume(mine, lost))).at(-1).data;
+	assert.equal(error.id, 'restart-lost');
+	assert.match(error.error.message, /started again/);
+});
+
+test("the session's own stream", async () => {
+	const mine = await session();
+	const get = (more, options) => fetch(stack.url, { headers: { ...stack.headers, Accept: 'text/event-stream', ...more }, ...options });
+	const leaving = new AbortController();
+	const first = await get(mine, { signal: leaving.signal });
+	assert.equal(first.status, 200);
+	assert.match(first.headers.get('content-type'), /^text\/event-stream/);
+	assert.equal((await get(mine)).status, 409);
+	leaving.abort();
+	const second = new AbortController();
+	await until('the first one to be forgotten', async () => (await get(mine, { signal: second.signal })).status === 200);
+	second.abort();
+	assert.equal((await get({})).status, 400);
+	assert.equal((await get({ 'Mcp-Session-Id': '01a1fd86-fa9c-739b-8ba1-c6e9eb1d7acf' })).status, 404);
+	assert.equal((await get({ ...mine, Accept: 'application/json' })).status, 406);
+	assert.equal((await get({ ...mine, 'MCP-Protocol-Version': '2026-07-28' })).status, 405);
+});
+
+test('subscriptions/listen without anything to listen to ends at once', async () => {
+	const wire = modern({ id: 'sub', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true } } });
+	const found = await all(await post(wire.message, wire.more));
+	assert.deepEqual(found[0].data.params, { notifications: {}, _meta: { 'io.modelcontextprotocol/subscriptionId': 'sub' } });
+	assert.equal(found[1].data.result.resultType, 'complete');
+	assert.equal(found.length, 2);
+});
+
+test('SDK v1 sees progress and cancels', async () => {
+	const client = new Client({ name: 'sdk', version: '1' });
+	await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
+	const seen = [];
+	const call = (conversationId, code, options) => client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId } }, undefined, options);
+	const result = await call('sdk-progress', TICKS, { onprogress: (progress) => seen.push(progress.message) });
+	assert.equal(result.structuredContent.verdict, 'OK');
+	assert.ok(seen.length >= 2);
+	const stop = new AbortController();
+	await assert.rejects(call('sdk-cancel', FOREVER, { signal: stop.signal, onprogress: () => stop.abort('enough') }));
+	assert.equal((await until('the row', () => verdictOf('sdk-cancel'))).verdict, 'CX');
+	await client.close();
+});

@@ -1,0 +1,198 @@
+/* The hub: who may listen, what reaches whom, what is cut off; and events that were sent, kept for their session. */
+#include "tests/unit/gateway.h"
+
+#include "cgi/hub.h"
+#include "lib/store_event.h"
+
+static struct hub *hub;
+
+static int begin(void **state)
+{
+	(void)state;
+	hub = hub_new();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	hub_free(hub);
+	return 0;
+}
+
+static void listeners_are_bounded(void **state)
+{
+	static struct hub_listener many[HUB_LISTENERS_MAX + 1];
+	static const char *const owners[] = {"a", "b", "c", "d"};
+	size_t open = 0;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < HUB_LISTENERS_OWNER_MAX; i++) {
+		many[open] = (struct hub_listener){.owner = "one"};
+		assert_int_equal(hub_listen(hub, &many[open++], &err), 0);
+	}
+	many[open] = (struct hub_listener){.owner = "one"};
+	assert_int_equal(hub_listen(hub, &many[open], &err), -ERR_BUSY);
+	while (open < HUB_LISTENERS_MAX) {
+		many[open] = (struct hub_listener){.owner = owners[open % ARRAY_SIZE(owners)]};
+		assert_int_equal(hub_listen(hub, &many[open++], &err), 0);
+	}
+	many[open] = (struct hub_listener){.owner = "last"};
+	assert_int_equal(hub_listen(hub, &many[open], &err), -ERR_BUSY);
+	hub_leave(hub, &many[0]);
+	assert_int_equal(hub_listen(hub, &many[open], &err), 0);
+	for (size_t i = 1; i <= open; i++)
+		hub_leave(hub, &many[i]);
+}
+
+static void topics(void **state)
+{
+	static const char *const uris[] = {"x://1", NULL};
+	struct hub_listener tools = {.owner = "a", .topics = HUB_TOOLS_CHANGED};
+	struct hub_listener files = {.owner = "a", .topics = HUB_RESOURCE_UPDATED, .uris = uris};
+	const char *uri;
+	char *text;
+
+	(void)state;
+	assert_int_equal(hub_listen(hub, &tools, NULL), 0);
+	assert_int_equal(hub_listen(hub, &files, NULL), 0);
+	hub_publish(hub, "b", HUB_TOOLS_CHANGED, NULL);
+	hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://2");
+	assert_int_equal(hub_wait(hub, &tools, -1, 0, &text), HUB_TIME);
+	assert_int_equal(hub_wait(hub, &files, -1, 0, &text), HUB_TIME);
+	hub_publish(hub, NULL, HUB_TOOLS_CHANGED, NULL);
+	hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://1");
+	assert_int_equal(hub_wait(hub, &tools, -1, -1, &text), HUB_MESSAGE);
+	assert_int_equal(hub_topic_of(text, &uri), HUB_TOOLS_CHANGED);
+	free(text);
+	assert_int_equal(hub_wait(hub, &files, -1, -1, &text), HUB_MESSAGE);
+	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCE_UPDATED);
+	assert_string_equal(uri, "x://1");
+	free(text);
+	hub_leave(hub, &tools);
+	hub_leave(hub, &files);
+}
+
+static void slow_ones_are_cut_off(void **state)
+{
+	struct hub_listener slow = {.owner = "a", .session = "s", .exclusive = true}, second = slow;
+	char *text;
+
+	(void)state;
+	assert_int_equal(hub_listen(hub, &slow, NULL), 0);
+	assert_int_equal(hub_listen(hub, &second, NULL), -ERR_CONFLICT);
+	for (int i = 0; i < HUB_QUEUE_MAX; i++)
+		assert_true(hub_tell(hub, "s", "text"));
+	assert_int_equal(hub_wait(hub, &slow, -1, -1, &text), HUB_MESSAGE);
+	free(text);
+	assert_true(hub_tell(hub, "s", "text"));
+	assert_true(hub_tell(hub, "s", "one too many"));
+	assert_int_equal(hub_wait(hub, &slow, -1, -1, &text), HUB_GONE);
+	hub_leave(hub, &slow);
+	assert_false(hub_tell(hub, "s", "text"));
+}
+
+static void flights(void **state)
+{
+	struct hub_flight flight = {.session = "s", .id = "7", .stream = ""};
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(hub_flight_begin(hub, &flight, NULL), 0);
+	assert_false(hub_cancel(hub, "other", "7"));
+	assert_false(hub_cancel(hub, "s", "\"7\""));
+	assert_false(hub_cancelled(hub, &flight));
+	assert_false(hub_answer(hub, "s", "\"s-1\"", "{}"));
+	hub_question_begin(hub, &flight, "\"s-1\"");
+	assert_false(hub_answer(hub, "other", "\"s-1\"", "{}"));
+	assert_true(hub_answer(hub, "s", "\"s-1\"", "{}"));
+	assert_false(hub_answer(hub, "s", "\"s-1\"", "{}"));
+	assert_int_equal(hub_question_wait(hub, &flight, -1, &text, NULL), 0);
+	assert_string_equal(text, "{}");
+	free(text);
+	hub_question_begin(hub, &flight, "\"s-2\"");
+	assert_true(hub_cancel(hub, "s", "7"));
+	assert_int_equal(hub_question_wait(hub, &flight, -1, &text, NULL), -ERR_CANCELLED);
+	assert_true(hub_cancelled(hub, &flight));
+	hub_flight_end(hub, &flight);
+	assert_false(hub_cancel(hub, "s", "7"));
+}
+
+static void stopping(void **state)
+{
+	struct hub_listener listener = {.owner = "a"}, late = listener;
+	char *text;
+
+	(void)state;
+	assert_int_equal(hub_listen(hub, &listener, NULL), 0);
+	hub_stop(hub);
+	assert_int_equal(hub_wait(hub, &listener, -1, -1, &text), HUB_GONE);
+	assert_int_equal(hub_listen(hub, &late, NULL), -ERR_UNAVAILABLE);
+	hub_leave(hub, &listener);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------------------ */
+
+static int count_event(void *arg, const struct store_event *event)
+{
+	(void)event;
+	++*(int *)arg;
+	return 0;
+}
+
+static int count(struct store *store, const char *session, const char *stream, int64_t from)
+{
+	const struct store_event_filter filter = {session, stream, from};
+	int found = 0;
+
+	assert_int_equal(store_event_list(store, &filter, count_event, &found, NULL), 0);
+	return found;
+}
+
+static void events_live_with_their_session(void **state)
+{
+	struct fixture fixture;
+	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS}, two = one, read;
+	struct store_event event = {.message = "{}", .length = 2};
+
+	(void)state;
+	fixture_open(&fixture);
+	struct store *store = fixture.server.store;
+
+	assert_int_equal(store_session_add(store, &one, NULL), 0);
+	assert_int_equal(store_session_add(store, &two, NULL), 0);
+	assert_int_equal(store_session_find(store, one.id, "alice", &read, NULL), 0);
+	assert_int_equal(read.client_offers, STORE_ROOTS);
+	id_new(event.stream);
+	for (event.number = 0; event.number < 3; event.number++)
+		assert_int_equal(store_event_add(store, one.id, &event, NULL), 0);
+	assert_int_equal(count(store, one.id, event.stream, 0), 3);
+	assert_int_equal(count(store, one.id, event.stream, 2), 1);
+	assert_int_equal(count(store, two.id, event.stream, 0), 0);
+	event.number = 1;
+	assert_true(store_event_add(store, one.id, &event, NULL) < 0); /* a number is given once */
+	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US / 2, NULL), 0);
+	assert_int_equal(count(store, one.id, event.stream, 0), 3);
+	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US + 60000000, NULL), 0);
+	assert_int_equal(count(store, one.id, event.stream, 0), 0);
+	assert_int_equal(store_event_add(store, one.id, &event, NULL), 0);
+	assert_int_equal(store_session_end(store, one.id, "alice", NULL), 0);
+	assert_int_equal(store_expire(store, clock_now_us(), NULL), 0);
+	assert_int_equal(count(store, one.id, event.stream, 0), 0);
+	fixture_close(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(listeners_are_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(topics, begin, end),
+		cmocka_unit_test_setup_teardown(slow_ones_are_cut_off, begin, end),
+		cmocka_unit_test_setup_teardown(flights, begin, end),
+		cmocka_unit_test_setup_teardown(stopping, begin, end),
+		cmocka_unit_test(events_live_with_their_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
