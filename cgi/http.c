@@ -21,6 +21,7 @@
 #include "conformance.h"
 #include "files.h"
 #include "mcp.h"
+#include "sse.h"
 
 #define HOST_MAX  256
 #define TOKEN_MAX 512
@@ -37,6 +38,8 @@ static void health_get(struct exchange *exchange, const char *method, const char
 
 static const struct route routes[] = {
 	{"/mcp", false, true, "POST, GET, DELETE", mcp_handle},
+	{"/sse", false, true, "GET", sse_stream},
+	{"/messages", false, true, "POST", sse_message},
 	{"/files/", true, false, "GET, HEAD", files_handle},
 	{"/healthz", false, false, "GET, HEAD", health_get},
 };

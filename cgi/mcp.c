@@ -237,38 +237,46 @@ static int read_body(struct exchange *exchange, struct buf *body)
 	return -ERR_LIMIT;
 }
 
-static void post(struct exchange *exchange, const char *version)
+bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
 {
 	struct reply *reply = exchange->reply;
-	auto_json struct json_object *document = NULL;
-	struct rpc_message message;
 	struct err err = ERR_INIT;
 	auto_buf struct buf body = {0};
 
 	buf_init(&body, (size_t)exchange->server->config->limits.body_mb << 20);
 	if (!is_json(request_param(exchange->request, "CONTENT_TYPE"))) {
 		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json");
-		return;
+		return false;
 	}
 	if (!accepts(request_param(exchange->request, "HTTP_ACCEPT"))) {
 		mcp_reply_error(reply, 406, NULL, RPC_INVALID_REQUEST,
 				"Not Acceptable: Accept must list application/json and text/event-stream");
-		return;
+		return false;
 	}
 	if (read_body(exchange, &body) < 0)
-		return;
-	if (json_parse(body.data, body.length, &document, &err) < 0) {
+		return false;
+	if (json_parse(body.data, body.length, ret, &err) < 0) {
 		err_wrap(&err, "Parse error");
 		mcp_reply_error(reply, 400, NULL, RPC_PARSE_ERROR, err.text);
-		return;
+		return false;
 	}
-	buf_reset(&body);
+	return true;
+}
+
+static void post(struct exchange *exchange, const char *version)
+{
+	auto_json struct json_object *document = NULL;
+	struct rpc_message message;
+	struct err err = ERR_INIT;
+
+	if (!mcp_read_document(exchange, &document))
+		return;
 	if (json_object_is_type(document, json_type_array)) {
 		route_batch(exchange, document, version);
 		return;
 	}
 	if (rpc_parse(document, &message, &err) < 0) {
-		mcp_reply_error(reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
+		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
 	route_message(exchange, &message, document, version);

@@ -21,6 +21,9 @@
 /* The route's handler: POST, GET and DELETE. */
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest);
 
+/* The body of a POST as JSON, the caller's; false: the reply says what is wrong with it. */
+bool mcp_read_document(struct exchange *exchange, struct json_object **ret);
+
 /* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
 struct mcp_call {
 	struct exchange *exchange;

@@ -35,6 +35,7 @@ static const struct bind gateway_table[] = {
 	PART(gateway, accel_prefix, BIND_STRING, 0, 256, "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
 	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64, "Origin headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64, "Host headers to accept besides public_base_url's and loopback's"),
+	PART(gateway, http_sse, BIND_BOOL, 0, 0, "serve the transport of 2024-11-05, too: /sse and /messages"),
 	PART(gateway, profile, BIND_STRING, 1, 16, "production; conformance: the official suite's fixtures, no tokens, loopback only"),
 	{0},
 };

@@ -36,6 +36,7 @@ struct config {
 		const char *accel_prefix;            /* nginx's internal location for blobs, "/_blobs/"; "" = send the bytes ourselves */
 		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
+		bool http_sse;       /* the transport of 2024-11-05: /sse and /messages */
 		const char *profile; /* "production", or "conformance": the suite's fixtures and no tokens, on loopback only */
 	} gateway;
 	struct {

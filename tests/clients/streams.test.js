@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Stack, until } from './stack.js';
 
@@ -198,4 +199,38 @@ test('SDK v1 sees progress and cancels', async () => {
 	await assert.rejects(call('sdk-cancel', FOREVER, { signal: stop.signal, onprogress: () => stop.abort('enough') }));
 	assert.equal((await until('the row', () => verdictOf('sdk-cancel'))).verdict, 'CX');
 	await client.close();
+});
+
+test('HTTP+SSE of 2024-11-05, where it is switched on', async () => {
+	const old = await Stack.start({ env: { SALLYPORT_GATEWAY_HTTP_SSE: 'true' } });
+	try {
+		const client = new Client({ name: 'sse', version: '1' });
+		const transport = new SSEClientTransport(new URL(`${old.base}/sse`), {
+			requestInit: { headers: old.headers },
+			eventSourceInit: { fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...old.headers } }) },
+		});
+		await client.connect(transport);
+		assert.equal(client.getServerVersion().name, 'sallyport');
+		const call = (conversationId, code, options) => client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId } }, undefined, options);
+		assert.equal((await call('sse', 'print(6 * 7)')).structuredContent.stdout, '42\n');
+		const stop = new AbortController();
+		const rows = async (conversation) => (await old.rows()).filter((row) => row.conversation === conversation);
+		const refused = assert.rejects(call('sse-cancel', FOREVER, { signal: stop.signal }));
+		await until('the run', async () => (await rows('sse-cancel')).length);
+		stop.abort('enough');
+		await refused;
+		assert.equal((await until('the row', async () => (await rows('sse-cancel')).find((row) => row.verdict))).verdict, 'CX');
+		const to = (id, body = '{"jsonrpc":"2.0","id":1,"method":"ping"}') => fetch(`${old.base}/messages?sessionId=${id}`, {
+			method: 'POST', headers: { ...old.headers, 'Content-Type': 'application/json' }, body,
+		});
+		const id = transport._endpoint.searchParams.get('sessionId');
+		assert.equal((await to('01a1fd86-fa9c-739b-8ba1-c6e9eb1d7acf')).status, 404);
+		assert.equal((await to('')).status, 404);
+		assert.equal((await to(id, '{')).status, 400);
+		await client.close();
+		await until('the session to end', async () => (await to(id)).status === 404);
+	} finally {
+		await old.stop();
+	}
+	assert.equal((await fetch(`${stack.base}/sse`, { headers: stack.headers })).status, 404, 'switched off');
 });
