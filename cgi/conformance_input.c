@@ -53,7 +53,7 @@ static const struct question *question_of(const char *key)
 		if (streq(questions[i].key, key))
 			return &questions[i];
 	}
-	return NULL;
+	abort(); /* the plans name only what is there */
 }
 
 static const struct plan *plan_of(struct mcp_call *call)
@@ -153,7 +153,10 @@ static bool can_ask(struct mcp_call *call, const struct plan *plan, int round)
 static int rounds(struct mcp_call *call)
 {
 	const struct plan *plan = plan_of(call);
-	int round = plan && call->modern ? round_of(call, plan) : mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: modern clients only");
+
+	if (!plan || !call->modern)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: clients of the modern era only");
+	int round = round_of(call, plan);
 
 	if (round < 0)
 		return round;

@@ -65,7 +65,7 @@ static void begin(struct mcp_call *call)
 {
 	char id[MCP_EVENT_ID_MAX];
 
-	if (call->stream->open)
+	if (call->stream->open || call->stream_id[0])
 		return;
 	if (!call->modern && call->session && call->flight && strcmp(call->protocol, RESUMABLE_FROM) >= 0) {
 		auto_buf struct buf text = {0};
@@ -76,7 +76,6 @@ static void begin(struct mcp_call *call)
 		hub_flight_stream(call->exchange->server->hub, call->flight, call->stream_id);
 		keep(call, text.data, false);
 	}
-	stream_open(call->stream);
 	mcp_event_id(call->stream_id, 0, id);
 	if (call->stream_id[0] && strcmp(call->protocol, PRIMED_FROM) >= 0)
 		stream_prime(call->stream, id);
@@ -202,7 +201,7 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 	int result = wait_answer(call, &text, err);
 
 	hub_question_begin(call->exchange->server->hub, call->flight, NULL);
-	if (result < 0)
+	if (result < 0 || !text)
 		return result;
 	result = json_parse(text, strlen(text), &answer, err);
 	if (result < 0)

@@ -25,7 +25,7 @@ static void send_bytes(struct stream *stream, const struct buf *bytes)
 	stream->sent_us = clock_monotonic_us();
 }
 
-void stream_open(struct stream *stream)
+static void send_head(struct stream *stream)
 {
 	struct reply *reply = stream->reply;
 	auto_buf struct buf head = {0};
@@ -43,11 +43,29 @@ void stream_open(struct stream *stream)
 	send_bytes(stream, &head);
 }
 
+static void send_text(struct stream *stream, const char *text)
+{
+	auto_buf struct buf bytes = {0};
+
+	buf_init(&bytes, EVENT_OVERHEAD);
+	buf_puts(&bytes, text);
+	send_bytes(stream, &bytes);
+}
+
+/* nginx passes a head on only together with something: the padding of its FastCGI record looks to it like the beginning of a body. */
+void stream_open(struct stream *stream)
+{
+	if (stream->open)
+		return;
+	send_head(stream);
+	send_text(stream, ": open\n\n");
+}
+
 void stream_event(struct stream *stream, const char *id, const char *event, const char *data)
 {
 	auto_buf struct buf text = {0};
 
-	stream_open(stream);
+	send_head(stream);
 	buf_init(&text, strlen(data) + EVENT_OVERHEAD);
 	buf_printf(&text, "event: %s\n", event ? event : "message");
 	if (id)
@@ -62,7 +80,7 @@ void stream_prime(struct stream *stream, const char *id)
 {
 	auto_buf struct buf text = {0};
 
-	stream_open(stream);
+	send_head(stream);
 	buf_init(&text, EVENT_OVERHEAD);
 	buf_printf(&text, "id: %s\nretry: %d\ndata: \n\n", id, STREAM_RETRY_MS);
 	send_bytes(stream, &text);
@@ -77,14 +95,10 @@ int stream_patience_ms(const struct stream *stream)
 
 void stream_keep_alive(struct stream *stream)
 {
-	auto_buf struct buf text = {0};
-
 	if (stream_patience_ms(stream) > 0)
 		return;
-	stream_open(stream);
-	buf_init(&text, EVENT_OVERHEAD);
-	buf_puts(&text, ": keep-alive\n\n");
-	send_bytes(stream, &text);
+	send_head(stream);
+	send_text(stream, ": keep-alive\n\n");
 }
 
 void stream_end(struct stream *stream)

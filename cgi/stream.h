@@ -23,7 +23,7 @@ struct stream {
 void stream_init(struct stream *stream, const struct request *request, struct reply *reply);
 /* Can this reply be a stream? (Plain CGI cannot; a client may accept JSON only.) */
 bool stream_possible(const struct stream *stream);
-/* Sends the head with reply->headers; harmless on an open one. */
+/* Sends the head with reply->headers, and a comment so that it gets through; harmless on an open one. */
 void stream_open(struct stream *stream);
 /* One event. `id` NULL: none; `event` NULL: "message". `data` without line breaks. Opens the stream. */
 void stream_event(struct stream *stream, const char *id, const char *event, const char *data);

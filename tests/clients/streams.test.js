@@ -165,7 +165,9 @@ test("the session's own stream", async () => {
 	const mine = await session();
 	const get = (more, options) => fetch(stack.url, { headers: { ...stack.headers, Accept: 'text/event-stream', ...more }, ...options });
 	const leaving = new AbortController();
+	const asked = Date.now();
 	const first = await get(mine, { signal: leaving.signal });
+	assert.ok(Date.now() - asked < 10_000, 'the head comes at once, not with the first keep-alive');
 	assert.equal(first.status, 200);
 	assert.match(first.headers.get('content-type'), /^text\/event-stream/);
 	assert.equal((await get(mine)).status, 409);
