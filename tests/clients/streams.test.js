@@ -89,6 +89,19 @@ test('no priming event before 2025-11-25, no stream without need', async () => {
 	assert.equal((await only.json()).result.structuredContent.stdout, '2\n');
 });
 
+test('a long silence becomes a stream with signs of life', async () => {
+	const silent = run('silent', 'import time\ntime.sleep(17)\nprint(3)');
+	const told = await all(await post(silent, await session()));
+	assert.equal(told.filter((event) => event.data?.method === 'notifications/progress').length, 1, 'keeps the timer of the client going');
+	assert.equal(told.at(-1).data.result.structuredContent.stdout, '3\n');
+	delete silent.params._meta;
+	const wire = modern({ ...silent, params: { ...silent.params, _meta: {} } });
+	const response = await post(wire.message, wire.more);
+	assert.match(response.headers.get('content-type'), /^text\/event-stream/);
+	const text = await response.text();
+	assert.match(text, /^: keep-alive\n\nevent: message\ndata: .*"stdout":"3\\n"/);
+});
+
 test('notifications/cancelled ends the run, the output so far is kept', async () => {
 	const mine = await session();
 	const response = await post(run('cancel-legacy', FOREVER), mine);

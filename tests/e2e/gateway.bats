@@ -304,7 +304,7 @@ open("v.svg", "w").write("<svg/>")')"
 	http_refuses 404 /mcp GET /.well-known/oauth-protected-resource </dev/null
 	http_refuses 403 Origin POST /mcp HTTP_ORIGIN=http://evil.example.com <<<'{}'
 	http_refuses 403 Host POST /mcp HTTP_HOST=evil.example.com <<<'{}'
-	http_refuses 405 method GET /mcp </dev/null
+	http_refuses 405 method PUT /mcp </dev/null
 }
 
 # run_in_background NAME CODE [VARIABLE…]: a call whose client can be killed; sets $CLIENT.
