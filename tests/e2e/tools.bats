@@ -60,7 +60,7 @@ last_line() { echo "${lines[-1]}"; }
 	for folder in jail/runners/npm tests/clients; do
 		run grep -nE '"resolved"|://' "$ROOT/$folder/package-lock.json"
 		[ "$status" -eq 1 ]
-		run jq -r '(.dependencies + .optionalDependencies)[] | select(test("^[0-9]+\\.[0-9]+\\.[0-9]+$") | not)' "$ROOT/$folder/package.json"
+		run jq -r '(.dependencies + .optionalDependencies)[] | select(test("^[0-9]+\\.[0-9]+\\.[0-9]+(-[a-z0-9.]+)?$") | not)' "$ROOT/$folder/package.json"
 		[ -z "$output" ]
 		grep -q '^omit-lockfile-registry-resolved=true' "$ROOT/$folder/.npmrc"
 	done
