@@ -186,6 +186,7 @@ CREATE TABLE execution (
 ) STRICT;
 CREATE INDEX execution_by_instance ON execution (instance, state);
 CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX execution_by_owner ON execution (owner, id); -- for listings of what an owner may read
 CREATE INDEX execution_by_finish ON execution (finished_us) WHERE finished_us IS NOT NULL;
 -- For the question whether anything still refers to a blob.
 CREATE INDEX execution_by_code_blob ON execution (code_blob) WHERE code_blob IS NOT NULL;

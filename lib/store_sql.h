@@ -138,7 +138,21 @@
 	  "INSERT INTO execution_file (execution, phase, name, change, reason, blob, media_type, mode, size, mtime_us) "               \
 	  "VALUES (:id, 'after', :name, :change, :reason, :blob, :media_type, :mode, :size, :mtime)")                                  \
 	X(EXECUTION_FILE_LIST, READ,                                                                                                   \
-	  "SELECT " STORE_SQL_FILE ", change, reason FROM execution_file WHERE execution = :id AND phase = :phase ORDER BY name")
+	  "SELECT " STORE_SQL_FILE ", change, reason FROM execution_file WHERE execution = :id AND phase = :phase ORDER BY name") \
+	/* what an owner may read, in pages */                                                                                    \
+	X(OWNER_FILES, READ,                                                                                                      \
+	  "SELECT file.name, blob, media_type, mode, size, mtime_us, conversation.name FROM conversation "                        \
+	  "JOIN file ON file.conversation = conversation.id WHERE owner = :owner "                                                \
+	  "AND (conversation.name, file.name) > (:conversation, :name) ORDER BY conversation.name, file.name LIMIT :limit")       \
+	X(OWNER_OUTPUTS, READ,                                                                                                    \
+	  "SELECT id, language, verdict, created_us, stdout_bytes, stderr_bytes FROM execution WHERE owner = :owner AND id < :before " \
+	  "AND state <> 'running' AND (stdout_bytes > 0 OR stderr_bytes > 0) ORDER BY id DESC LIMIT :limit")                      \
+	X(COMPLETE_CONVERSATION, READ, /* the newest first: that is the one somebody means */                                     \
+	  "SELECT name FROM conversation WHERE owner = :owner AND substr(name, 1, length(:prefix)) = :prefix ORDER BY seen_us DESC LIMIT :limit") \
+	X(COMPLETE_FILE, READ,                                                                                                    \
+	  "SELECT file.name FROM file JOIN conversation ON conversation.id = file.conversation WHERE owner = :owner "             \
+	  "AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, length(:prefix)) = :prefix " \
+	  "ORDER BY file.name LIMIT :limit")
 
 #define STORE_SQL_NOT_REFERRED                                                                                                    \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                                    \

@@ -1,0 +1,43 @@
+/*
+ * store_resource.h - what an owner may read, in pages: the files of all his conversations, and the outputs of his executions.
+ *
+ * A page begins behind a position that the caller keeps (a key, not an offset): what is added or removed between two pages
+ * neither repeats nor hides an entry that was there all the time.
+ */
+#pragma once
+
+#include "store.h"
+
+/* What to list; each function says which members it reads. */
+struct store_page {
+	const char *owner;
+	int64_t limit;            /* entries at most */
+	const char *conversation; /* of the file that the page begins behind (""), or whose files are meant */
+	const char *name;         /* … and its name, bytes */
+	size_t name_length;
+	const char *before;       /* an execution's id; "g" is above every id */
+	const char *prefix;
+};
+
+struct store_owner_file {
+	char conversation[STORE_CONVERSATION_MAX + 1];
+	struct store_file file;
+};
+/* Files in the order of conversation and name, those behind (conversation, name). */
+int store_owner_files(struct store *store, const struct store_page *page, int (*each)(void *arg, const struct store_owner_file *file),
+		      void *arg, struct err *err);
+
+struct store_owner_output {
+	char id[ID_SIZE]; /* of the execution */
+	char language[32], verdict[3];
+	int64_t created_us, stdout_bytes, stderr_bytes;
+};
+/* Executions that ended and printed something, newest first, those before `before`. */
+int store_owner_outputs(struct store *store, const struct store_page *page,
+			int (*each)(void *arg, const struct store_owner_output *output), void *arg, struct err *err);
+
+/* Names that begin with `prefix`, for completion: of conversations, of a conversation's files (those that are UTF-8). */
+int store_complete_conversation(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
+				struct err *err);
+int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
+			struct err *err);
