@@ -214,6 +214,20 @@ CREATE TABLE execution_file (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX execution_file_by_blob ON execution_file (blob) WHERE blob IS NOT NULL;
 
+-- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
+-- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)
+-- or CX (cancelled) does not count, and is replaced by the next call with that key. execution is NULL for an upload: its file is there.
+CREATE TABLE request (
+	owner      TEXT NOT NULL,
+	key        TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 128), -- of the client's choice
+	hash       TEXT NOT NULL CHECK (length(hash) = 64), -- SHA-256 of tool and arguments, the values of secrets left out
+	execution  TEXT REFERENCES execution (id) ON DELETE CASCADE,
+	expires_us INTEGER NOT NULL,
+	PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_by_expiry ON request (expires_us);
+CREATE INDEX request_by_execution ON request (execution) WHERE execution IS NOT NULL;
+
 -- For people. The program does not use these.
 
 -- What ran lately, newest first.

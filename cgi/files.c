@@ -16,8 +16,7 @@ bool files_is_image(const char *media_type)
 	       streq(media_type, "image/webp");
 }
 
-/* RFC 3986: unreserved characters stay, everything else becomes %XX. */
-static void percent_encode(const char *text, size_t length, const char *keep, struct buf *out)
+void files_percent_encode(const char *text, size_t length, const char *keep, struct buf *out)
 {
 	static const char digits[] = "0123456789ABCDEF";
 
@@ -37,7 +36,7 @@ static void percent_encode(const char *text, size_t length, const char *keep, st
 void files_url(const struct config *config, const char *hash, const char *name, size_t length, struct buf *out)
 {
 	buf_printf(out, "%s/files/%s/", config->public_base_url, hash);
-	percent_encode(name, length, "-._~/", out);
+	files_percent_encode(name, length, "-._~/", out);
 }
 
 /* A name as people see it in a download dialogue: the last segment, in both spellings of RFC 6266. */
@@ -57,7 +56,7 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 		buf_putc(&ascii, c < ' ' || c > '~' || strchr("\"\\%;", c) ? '_' : (char)c);
 	}
 	utf8_safe(&safe, base, base_length);
-	percent_encode(safe.data, safe.length, "-._~", &extended);
+	files_percent_encode(safe.data, safe.length, "-._~", &extended);
 	reply_header(reply, "Content-Disposition", "%s; filename=\"%s\"; filename*=UTF-8''%s", shown ? "inline" : "attachment", ascii.data,
 		     extended.data);
 }

@@ -17,7 +17,7 @@ struct run_file {
 	struct bind_text content, content_base64;
 };
 struct run_arguments {
-	const char *conversation, *language;
+	const char *conversation, *language, *key;
 	struct bind_text code, stdin_text;
 	bool network;
 	struct bind_map environment, secrets;
@@ -102,6 +102,7 @@ static const struct bind table[] = {
 	 .min = 1,
 	 .max = MEMORY_MAX_MB,
 	 .description = "Memory that the program may use, in MiB."},
+	TOOL_KEY_MEMBER(struct run_arguments, key),
 	{0},
 };
 
@@ -176,9 +177,11 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 {
 	const struct run_arguments *arguments = bound;
 	__attribute__((cleanup(run_files_clear))) struct run_files files = {0};
+	char hash[SHA256_HEX_SIZE];
 	struct job_engine *engine;
 	struct job *job;
 
+	tool_hash(&tool_run_code, bound, hash);
 	int result = decode_files(&arguments->files, &files, err);
 
 	if (result == 0)
@@ -201,6 +204,8 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		.timeout_seconds = arguments->timeout_seconds,
 		.memory_mb = arguments->memory_mb,
 		.network = arguments->network,
+		.key = arguments->key,
+		.key_hash = hash,
 	};
 	result = job_submit(engine, &request, &job, err);
 	if (result < 0)

@@ -8,7 +8,7 @@
 #define URL_MAX (16 * 1024)
 
 struct upload_arguments {
-	const char *conversation, *filename;
+	const char *conversation, *filename, *key;
 	struct bind_text content;
 };
 
@@ -31,6 +31,7 @@ static const struct bind table[] = {
 	 .offset = offsetof(struct upload_arguments, content),
 	 .flags = BIND_REQUIRED,
 	 .description = "The content in base64 (RFC 4648, with padding)."},
+	TOOL_KEY_MEMBER(struct upload_arguments, key),
 	{0},
 };
 
@@ -54,11 +55,14 @@ static struct json_object *result_object(struct server *server, const struct upl
 static int upload(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct upload_arguments *arguments = bound;
+	char key_hash[SHA256_HEX_SIZE];
 	const struct job_request who = {
 		.owner = call->token->owner,
 		.token_id = call->token->id,
 		.session_id = call->session_id,
 		.conversation = arguments->conversation,
+		.key = arguments->key,
+		.key_hash = key_hash,
 	};
 	char hash[SHA256_HEX_SIZE];
 	struct store_file stored;
@@ -66,6 +70,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	struct err own = ERR_INIT;
 	auto_buf struct buf content = {0}, text = {0};
 
+	tool_hash(&tool_upload_file, bound, key_hash);
 	buf_init(&content, arguments->content.length);
 	buf_init(&text, HTTP_REPLY_MAX);
 	if (base64_decode(arguments->content.data, arguments->content.length, &content, &own) < 0)

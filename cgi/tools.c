@@ -149,3 +149,22 @@ void tool_print_names(struct buf *out, struct json_object *runner)
 	if (aliases && json_object_array_length(aliases))
 		buf_putc(out, ')');
 }
+
+void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE])
+{
+	auto_json struct json_object *arguments = bind_print(tool->arguments, bound), *names = json_object_new_array();
+	struct json_object *secrets = json_get(arguments, "secrets", json_type_object);
+	auto_buf struct buf text = {0};
+
+	if (secrets) {
+		json_object_object_foreach(secrets, name, value) {
+			(void)value;
+			json_object_array_add(names, json_object_new_string(name));
+		}
+		json_add(arguments, "secrets", steal(&names));
+	}
+	buf_init(&text, SIZE_MAX);
+	buf_printf(&text, "%s\n", tool->name);
+	json_print(&text, arguments);
+	sha256_hex(text.data, text.length, ret);
+}

@@ -68,4 +68,18 @@ struct json_object *tool_property(struct json_object *tool, const char *name);
 /* "name" and ", alias"…: for people. */
 void tool_print_names(struct buf *out, struct json_object *runner);
 
+/* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count by name
+ * only: their values must not leave a trace. */
+void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE]);
+/* The member for the argument table of a tool that acts. */
+#define TOOL_KEY_MAX 128
+#define TOOL_KEY_MEMBER(struct_, member_)                                                                                                  \
+	{.name = "idempotencyKey",                                                                                                         \
+	 .type = BIND_STRING,                                                                                                              \
+	 .offset = offsetof(struct_, member_),                                                                                             \
+	 .min = 1,                                                                                                                         \
+	 .max = TOOL_KEY_MAX,                                                                                                              \
+	 .description = "Any unique text. If the answer to a call is lost, repeat the call with the same key and the same arguments "      \
+			"within a day: it does not act again but gives the first result."}
+
 extern const struct tool tool_run_code, tool_upload_file, tool_list_runners;

@@ -70,6 +70,7 @@ static void outputs_free(struct job *job)
 static void job_free(struct job *job)
 {
 	job_wipe_env(job);
+	free(job->key);
 	for (char **argument = job->args; argument && *argument; argument++)
 		free(*argument);
 	free(job->args);
@@ -352,7 +353,8 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 	       char ret_hash[SHA256_HEX_SIZE], struct err *err)
 {
 	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
-				      .conversation = who->conversation, .files = file, .n_files = 1};
+				      .conversation = who->conversation, .files = file, .n_files = 1,
+				      .key = who->key, .key_hash = who->key_hash};
 	struct job *job;
 	int result;
 

@@ -46,6 +46,9 @@ struct job_request {
 	size_t n_files;
 	int64_t timeout_seconds, memory_mb;   /* 0: default */
 	bool network;
+	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with another hash is
+	 * ERR_CONFLICT. Calls of one conversation run one after the other, so the second of two at once waits for the first. */
+	const char *key, *key_hash;
 };
 
 /* A file that the run made, changed or removed. */
@@ -78,6 +81,8 @@ enum { JOB_TIME = 1, JOB_WOKEN };
 int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err);
 /* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
+/* A finished job out of the record, as job_wait would have given it then. ERR_NOT_FOUND; ERR_BUSY while it runs. */
+int job_recall(struct job_engine *engine, const char *id, struct job **ret, struct err *err);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
 const char *job_id(const struct job *job);
 void job_release(struct job *job); /* NULL is fine */

@@ -319,6 +319,10 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if (request->conversation && (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
 		return result;
 	take_identity(job, request);
+	if (request->key) {
+		job->key = xstrdup(request->key);
+		snprintf(job->key_hash, sizeof(job->key_hash), "%s", request->key_hash);
+	}
 	if (job->upload) {
 		job->limits.data_bytes = job->engine->config->limits.data_mb * MB;
 		return take_files(job, request, err);

@@ -90,6 +90,8 @@ struct job {
 	size_t n_files;
 	int code_fd, stdin_fd;
 	int64_t waiting_since_us;
+	char *key, key_hash[SHA256_HEX_SIZE]; /* NULL: none */
+	char recalled[ID_SIZE];               /* the key was used for this execution: its result is ours */
 
 	/* in the making: reactor and keepers by turns */
 	struct jail *jail;
@@ -174,10 +176,15 @@ void job_jail_sweep(struct job *job); /* closes the jail when it is over; never 
 int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err);
 int job_begin_work(struct store_txn *txn, void *job, struct err *err);
 int job_upload_work(struct store_txn *txn, void *job, struct err *err);
+void job_list_changes(struct job *job);    /* result.changes out of the outputs */
 void job_prepare(struct job_task *task);   /* keeper: running files, list of inputs, first batch */
 void job_open_batch(struct job_task *task); /* keeper: the next batch */
 void job_keep_output(struct job_task *task); /* keeper: a job_output's descriptor into the blob folder */
 void job_record_work(struct job_task *task); /* keeper: output texts; then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
+
+/* job_recall.c: a result out of the record; keeper */
+void job_recall_work(struct job_task *task); /* job->recalled into job->result, or job->error */
+
 /* The media type of an open file, by its name and first bytes. */
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store_request.h"
 #include "utf8.h"
 
 static struct job *job_of(struct job_task *task)
@@ -67,17 +68,37 @@ static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 	return 0;
 }
 
+static struct store_request request_of(const struct job *job)
+{
+	return (struct store_request){
+		.owner = job->record.owner, .key = job->key, .hash = job->key_hash, .execution = job->upload ? NULL : job->record.id};
+}
+
 int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	return put_files(txn, arg, err);
+	struct job *job = arg;
+	const struct store_request request = request_of(job);
+	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
+
+	if (result != 0) /* 1: the file was put by the first call, whatever became of it */
+		return MIN(result, 0);
+	result = put_files(txn, job, err);
+	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
 }
 
 int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct job *job = arg;
-	int result = *job->record.conversation ? put_files(txn, job, err) : 0;
+	const struct store_request request = request_of(job);
+	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
 
-	return result < 0 ? result : store_txn_execution_begin(txn, &job->record, err);
+	if (result > 0)
+		return err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->recalled);
+	if (result == 0 && *job->record.conversation)
+		result = put_files(txn, job, err);
+	if (result == 0)
+		result = store_txn_execution_begin(txn, &job->record, err);
+	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
 }
 
 /* --- what goes into the jail -------------------------------------------------------------------------------------------- */
@@ -210,7 +231,7 @@ static const char *const change_texts[] = {
 	[JAIL_FILE_NOT_KEPT] = "lost",
 };
 
-static void list_changes(struct job *job)
+void job_list_changes(struct job *job)
 {
 	size_t i = 0;
 
@@ -303,7 +324,7 @@ void job_record_work(struct job_task *task)
 	struct job_result *result = &job->result;
 	int failed;
 
-	list_changes(job);
+	job_list_changes(job);
 	fill_record(job);
 	job->changes = xcalloc(result->n_changes + 1, sizeof(*job->changes));
 	for (size_t i = 0; i < result->n_changes; i++) {

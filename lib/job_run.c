@@ -254,6 +254,12 @@ static void begun(void *arg, int result, const struct err *err)
 {
 	struct job *job = arg;
 
+	if (result < 0 && *job->recalled) {
+		job->task.work = job_recall_work;
+		job->task.done = refused; /* its jail is not needed */
+		job_keep(job->engine, &job->task);
+		return;
+	}
 	if (result < 0) {
 		job->error = *err;
 		job->task.done = refused;

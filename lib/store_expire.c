@@ -105,6 +105,15 @@ static int event_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
+static int request_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *now_us = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_EXPIRE);
+
+	query_bind_int(&q, ":now", *now_us);
+	return query_run(&q, NULL, err);
+}
+
 int store_expire(struct store *store, int64_t now_us, struct err *err)
 {
 	int64_t ttl = atomic_load(&store->conversation_ttl_us), blob_limit = now_us - STORE_BLOB_GRACE_US;
@@ -123,6 +132,8 @@ int store_expire(struct store *store, int64_t now_us, struct err *err)
 
 	if (failed == 0)
 		failed = store_commit(store, event_work, &event_limit, false, err);
+	if (failed == 0)
+		failed = store_commit(store, request_work, &now_us, false, err);
 	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
 	if (failed == 0)
 		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);

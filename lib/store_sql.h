@@ -152,7 +152,14 @@
 	X(COMPLETE_FILE, READ,                                                                                                    \
 	  "SELECT file.name FROM file JOIN conversation ON conversation.id = file.conversation WHERE owner = :owner "             \
 	  "AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, length(:prefix)) = :prefix " \
-	  "ORDER BY file.name LIMIT :limit")
+	  "ORDER BY file.name LIMIT :limit")                                                                                      \
+	/* idempotency keys; one that is free again is not found */                                                               \
+	X(REQUEST_FIND, READ,                                                                                                     \
+	  "SELECT hash, execution, state FROM request LEFT JOIN execution ON execution.id = execution "                           \
+	  "WHERE request.owner = :owner AND key = :key AND expires_us > :now AND (verdict IS NULL OR verdict NOT IN ('XX', 'CX'))") \
+	X(REQUEST_PUT, WRITE,                                                                                                     \
+	  "INSERT OR REPLACE INTO request (owner, key, hash, execution, expires_us) VALUES (:owner, :key, :hash, :execution, :expires)") \
+	X(REQUEST_EXPIRE, WRITE, "DELETE FROM request WHERE expires_us <= :now")
 
 #define STORE_SQL_NOT_REFERRED                                                                                                    \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                                    \

@@ -10,6 +10,7 @@
  *   store_blob.c             the blob folder and the folder of partial output
  *   store_execution.c        executions, in;  store_list.c: executions, out
  *   store_resource.c         an owner's files and outputs, in pages; completion
+ *   store_request.c          idempotency keys
  *   store_expire.c           times to live, unused blobs
  *   store_media.c            media types
  *   store_query.c            SQLite;  store_sql.h: every statement;  store_schema.c: schema.sql

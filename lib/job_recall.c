@@ -1,0 +1,160 @@
+/*
+ * job_recall.c - a finished execution as the result that its caller got, out of the record.
+ *
+ * For a repeated call and for tasks that are asked for after a restart. Everything that an answer shows stands in the row and in
+ * execution_file; what the jailer reported beyond the columns is in `result`. Files that are named here may have changed since, their
+ * recorded content has not.
+ */
+#include "job_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct job *job_of(struct job_task *task)
+{
+	return container_of(task, struct job, task);
+}
+
+static struct jail_usage usage_of(const struct store_usage *usage)
+{
+	return (struct jail_usage){
+		.wall_us = usage->wall_us,
+		.cpu_user_us = usage->cpu_user_us,
+		.cpu_system_us = usage->cpu_system_us,
+		.memory_peak_bytes = usage->memory_peak_bytes,
+	};
+}
+
+/* What has no column of its own. An interrupted row has none of it. */
+static int recall_more(const char *result_json, struct jail_result *ret, struct err *err)
+{
+	auto_json struct json_object *more = NULL;
+	int result = result_json ? json_parse(result_json, strlen(result_json), &more, err) : 0;
+	const char *limit = json_get_string(more, "limit"), *step = json_get_string(more, "step");
+	struct json_object *denied = json_get(more, "denied", json_type_array);
+
+	if (result < 0)
+		return err_wrap(err, "the record's result");
+	snprintf(ret->limit, sizeof(ret->limit), "%s", limit ? limit : "");
+	snprintf(ret->step, sizeof(ret->step), "%s", step ? step : "");
+	ret->compiled = json_object_get_boolean(json_get(more, "compiled", json_type_boolean));
+	ret->oom_killed = json_object_get_boolean(json_get(more, "oom_killed", json_type_boolean));
+	ret->pids_limit_hit = json_object_get_boolean(json_get(more, "pids_limit_hit", json_type_boolean));
+	ret->denied = json_object_get(denied);
+	return 0;
+}
+
+static int recall_verdict(const struct store_execution *execution, struct jail_result *ret, struct err *err)
+{
+	*ret = (struct jail_result){
+		.exit_code = execution->exit_code,
+		.signal = execution->signal,
+		.stdout_truncated = execution->stdout_truncated,
+		.stderr_truncated = execution->stderr_truncated,
+		.run = usage_of(&execution->run),
+		.compile = usage_of(&execution->compile),
+		.setup_us = execution->setup_us,
+		.warm = execution->warm,
+	};
+	snprintf(ret->message, sizeof(ret->message), "%s", execution->message);
+	snprintf(ret->runner, sizeof(ret->runner), "%s", execution->language);
+	snprintf(ret->fingerprint, sizeof(ret->fingerprint), "%s", execution->fingerprint);
+	if (jail_verdict_parse(execution->verdict, &ret->verdict) < 0)
+		return err_set(err, ERR_CORRUPT, "the record has no verdict '%s'", execution->verdict);
+	return recall_more(execution->result_json, ret, err);
+}
+
+static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct bind_text *ret, bool *ret_more,
+			 struct err *err)
+{
+	auto_free char *data = NULL;
+	size_t length;
+	int result = store_text_read(store, text, &data, &length, err);
+
+	if (result < 0)
+		return result;
+	ret->length = MIN(length, answer_max);
+	data[ret->length] = '\0';
+	ret->data = steal(&data);
+	*ret_more = length > answer_max;
+	return 0;
+}
+
+static int add_change(void *arg, const struct store_execution_file *found)
+{
+	static const char *const texts[] = {
+		[JAIL_FILE_CREATED] = "created",
+		[JAIL_FILE_CHANGED] = "changed",
+		[JAIL_FILE_DELETED] = "deleted",
+		[JAIL_FILE_NOT_KEPT] = "lost",
+	};
+	struct job *job = arg;
+	struct job_output *output = xcalloc(1, sizeof(*output));
+	char *name = xmalloc(found->file.name_length + 1);
+
+	memcpy(name, found->file.name, found->file.name_length);
+	name[found->file.name_length] = '\0';
+	output->fd = -1;
+	output->change.file = found->file;
+	output->change.file.name = name;
+	output->change.kind = JAIL_FILE_NOT_KEPT;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (streq(found->change, texts[i]))
+			output->change.kind = (enum jail_change_kind)i;
+	snprintf(output->change.reason, sizeof(output->change.reason), "%s", found->reason);
+	*job->outputs_tail = output;
+	job->outputs_tail = &output->next;
+	job->n_outputs++;
+	return 0;
+}
+
+static int recall(struct job *job, const char *id, struct err *err)
+{
+	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
+	struct store *store = job->engine->store;
+	struct job_result *ret = &job->result;
+	struct store_execution execution;
+	int result = store_execution_find(store, id, &execution, err);
+
+	if (result < 0)
+		return result;
+	snprintf(ret->id, sizeof(ret->id), "%s", execution.id);
+	if (execution.state == STORE_RUNNING)
+		result = err_set(err, ERR_BUSY, "execution %s is still running", id);
+	if (result == 0)
+		result = recall_verdict(&execution, &ret->jail, err);
+	if (result == 0)
+		result = recall_stream(store, &execution.stdout_text, answer_max, &ret->stdout_text, &ret->stdout_more, err);
+	if (result == 0)
+		result = recall_stream(store, &execution.stderr_text, answer_max, &ret->stderr_text, &ret->stderr_more, err);
+	if (result == 0)
+		result = store_execution_files(store, id, STORE_AFTER, add_change, job, err);
+	if (result == 0 && *execution.conversation)
+		store_conversation_hash(store, execution.owner, execution.conversation, ret->conversation_hash);
+	snprintf(job->record.owner, sizeof(job->record.owner), "%s", execution.owner);
+	snprintf(job->record.conversation, sizeof(job->record.conversation), "%s", execution.conversation);
+	job_list_changes(job);
+	store_execution_clear(&execution);
+	return result < 0 ? err_wrap(err, "reading the recorded result") : 0;
+}
+
+void job_recall_work(struct job_task *task)
+{
+	struct job *job = job_of(task);
+
+	recall(job, job->recalled, &job->error);
+	job_post(job->engine, task);
+}
+
+int job_recall(struct job_engine *engine, const char *id, struct job **ret, struct err *err)
+{
+	struct job *job = job_new(engine);
+	int result = recall(job, id, err);
+
+	atomic_store(&job->finished, true);
+	if (result < 0)
+		job_release(job);
+	else
+		*ret = job;
+	return result;
+}

@@ -1,0 +1,197 @@
+/* Idempotency keys with a real store and real jails: the first result again, at once, later and after a restart. */
+#include "job_fixture.h"
+
+#include "lib/store_request.h"
+
+static struct fixture f;
+
+#define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+/* Acts: a second run would be seen in the file. */
+#define ACTS "import os; open('/data/runs', 'a').write('x'); print(os.urandom(8).hex(), os.path.getsize('/data/runs'))"
+
+static int end(void **state)
+{
+	(void)state;
+	fixture_end(&f);
+	f = (struct fixture){0};
+	return 0;
+}
+
+static struct job_request keyed(const char *conversation, const char *code, const char *key, const char *hash)
+{
+	struct job_request request = fixture_request(&f, conversation, code);
+
+	request.key = key;
+	request.key_hash = hash;
+	return request;
+}
+
+static void assert_same(const struct job_result *a, const struct job_result *b)
+{
+	assert_string_equal(a->id, b->id);
+	assert_int_equal(a->jail.verdict, b->jail.verdict);
+	assert_string_equal(a->jail.message, b->jail.message);
+	assert_int_equal(a->jail.exit_code, b->jail.exit_code);
+	assert_int_equal(a->jail.run.wall_us, b->jail.run.wall_us);
+	assert_string_equal(a->jail.runner, b->jail.runner);
+	assert_int_equal(a->stdout_text.length, b->stdout_text.length);
+	assert_memory_equal(a->stdout_text.data, b->stdout_text.data, a->stdout_text.length);
+	assert_int_equal(a->stdout_more, b->stdout_more);
+	assert_string_equal(a->conversation_hash, b->conversation_hash);
+	assert_int_equal(a->n_changes, b->n_changes);
+	for (size_t i = 0; i < a->n_changes; i++) {
+		assert_int_equal(a->changes[i].kind, b->changes[i].kind);
+		assert_string_equal(a->changes[i].file.name, b->changes[i].file.name);
+		assert_string_equal(a->changes[i].file.blob, b->changes[i].file.blob);
+		assert_int_equal(a->changes[i].file.size, b->changes[i].file.size);
+	}
+}
+
+static void both_wait_for_one(void **state)
+{
+	struct job_request request;
+	struct job *first, *second, *third;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	request = keyed("c", ACTS, "k", HASH_A);
+	first = fixture_submit(&f, &request);
+	second = fixture_submit(&f, &request);
+	assert_same(fixture_wait(first), fixture_wait(second));
+	assert_int_equal(fixture_wait(first)->jail.verdict, JAIL_OK);
+	assert_int_equal(fixture_wait(first)->n_changes, 1);
+	assert_int_equal(fixture_executions(&f), 1);
+	/* After a restart as well. */
+	job_release(second);
+	job_engine_stop(f.engine);
+	f.engine = NULL;
+	store_close(f.store);
+	fixture_open(&f);
+	fixture_start(&f);
+	third = fixture_submit(&f, &request);
+	assert_string_equal(fixture_wait(third)->stdout_text.data, fixture_wait(first)->stdout_text.data);
+	assert_same(fixture_wait(first), fixture_wait(third));
+	assert_int_equal(fixture_executions(&f), 1);
+	job_release(third);
+	/* A day later the key is free. */
+	assert_ok(store_expire(f.store, clock_now_us() + STORE_REQUEST_TTL_US + 1, &fixture_err));
+	third = fixture_run(&f, &request, JAIL_OK);
+	assert_string_not_equal(fixture_wait(third)->id, job_id(first));
+	assert_int_equal(fixture_executions(&f), 2);
+	job_release(third);
+	job_release(first);
+}
+
+static void failing_and_compiled(void **state)
+{
+	const char *code = "import sys\nprint('x' * 100000)\nprint('gone wrong', file=sys.stderr)\nsys.exit(3)\n";
+	struct job_request request;
+	struct job *first, *second;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	request = keyed("c", code, "k", HASH_A);
+	first = fixture_run(&f, &request, JAIL_RE);
+	second = fixture_run(&f, &request, JAIL_RE);
+	assert_same(fixture_wait(first), fixture_wait(second));
+	assert_string_equal(fixture_wait(second)->stderr_text.data, "gone wrong\n");
+	assert_true(fixture_wait(second)->stdout_more);
+	job_release(first);
+	job_release(second);
+}
+
+static void other_arguments(void **state)
+{
+	struct job_request request;
+	struct job *job;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	request = keyed("c", ACTS, "k", HASH_A);
+	job_release(fixture_run(&f, &request, JAIL_OK));
+	request.key_hash = HASH_B;
+	job = fixture_submit(&f, &request);
+	assert_int_equal(job_wait(job, -1, NULL, &err), -ERR_CONFLICT);
+	assert_non_null(strstr(err.text, "idempotencyKey: was used"));
+	job_release(job);
+	/* The same key is another owner's own. */
+	request.owner = "bob";
+	job_release(fixture_run(&f, &request, JAIL_OK));
+	assert_int_equal(fixture_executions(&f), 2);
+}
+
+/* A run that was cancelled gave no result: the key may be used again. */
+static void cancelled_is_free_again(void **state)
+{
+	struct job_request request;
+	struct job *job;
+	int watch;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	request = keyed("c", "import os, time\nif os.path.exists('/data/go'): raise SystemExit\n"
+			     "print('here', flush=True)\ntime.sleep(60)", "k", HASH_A);
+	watch = fixture_watch_running(&f);
+	job = fixture_submit(&f, &request);
+	fixture_wait_for_output(watch);
+	close(watch);
+	job_cancel(job);
+	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
+	job_release(job);
+	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = "c"};
+	const struct job_file go = {.name = "go", .data = "", .length = 0};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file stored;
+
+	assert_ok(job_upload(f.engine, &who, &go, &stored, hash, &fixture_err));
+	job_release(fixture_run(&f, &request, JAIL_OK));
+	assert_int_equal(fixture_executions(&f), 2);
+}
+
+static void uploads(void **state)
+{
+	struct job_request who;
+	struct job_file file = {.name = "a", .data = "first", .length = 5};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file stored, found;
+	struct store_conversation conversation;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	who = (struct job_request){.owner = "alice", .token_id = f.token.id, .conversation = "c", .key = "k", .key_hash = HASH_A};
+	assert_ok(job_upload(f.engine, &who, &file, &stored, hash, &fixture_err));
+	who.key = NULL;
+	file = (struct job_file){.name = "a", .data = "later", .length = 5};
+	assert_ok(job_upload(f.engine, &who, &file, &stored, hash, &fixture_err));
+	/* The repeated call does not put the old content back. */
+	who.key = "k";
+	file = (struct job_file){.name = "a", .data = "first", .length = 5};
+	assert_ok(job_upload(f.engine, &who, &file, &stored, hash, &fixture_err));
+	assert_ok(store_conversation_find(f.store, "alice", "c", &conversation, &fixture_err));
+	assert_ok(store_file_find(f.store, conversation.row, "a", 1, &found, &fixture_err));
+	char later[SHA256_HEX_SIZE];
+
+	sha256_hex("later", 5, later);
+	assert_string_equal(found.blob, later);
+	who.key_hash = HASH_B;
+	assert_int_equal(job_upload(f.engine, &who, &file, &stored, hash, &err), -ERR_CONFLICT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(both_wait_for_one, end),       cmocka_unit_test_teardown(failing_and_compiled, end),
+		cmocka_unit_test_teardown(other_arguments, end),         cmocka_unit_test_teardown(cancelled_is_free_again, end),
+		cmocka_unit_test_teardown(uploads, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
