@@ -25,6 +25,7 @@ int mcp_tools_call(struct mcp_call *call)
 		.server = call->exchange->server,
 		.token = &call->exchange->token,
 		.session_id = call->session ? call->session->id : NULL,
+		.protocol = call->protocol,
 		.hangup_fd = call->hangup_fd,
 	};
 	struct err err = ERR_INIT;

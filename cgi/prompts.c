@@ -4,10 +4,12 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "conformance.h"
+#include "prompt_code.h"
 #include "resources.h"
 
 /* One line per file; each array is ended by {0}. */
 static const struct prompt *const tables[] = {
+	prompt_code,
 	conformance_prompts,
 };
 

@@ -4,9 +4,11 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "conformance.h"
+#include "resource_record.h"
 #include "signed.h"
 
 static const struct resource_provider *const providers[] = {
+	&resource_record,
 	&conformance_resources,
 };
 

@@ -31,7 +31,7 @@ struct resource_provider {
 			struct err *err);
 };
 
-#define RESOURCE_CURSOR_MAX 1024 /* bytes of a cursor */
+#define RESOURCE_CURSOR_MAX (16 * 1024) /* bytes of a cursor: file names are up to JAIL_NAME_MAX, percent-encoded */
 
 /* The methods of both eras. */
 int mcp_resources_list(struct mcp_call *call);

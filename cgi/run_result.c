@@ -13,6 +13,7 @@
 #include "../lib/utf8.h"
 #include "../lib/util.h"
 #include "files.h"
+#include "resource_record.h"
 
 #define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
 #define URL_MAX  (16 * 1024)
@@ -124,17 +125,24 @@ static void end_line(struct buf *text)
 		buf_putc(text, '\n');
 }
 
-static void add_stream(struct buf *text, const char *title, const struct bind_text *stream, bool more)
+static void add_stream(struct buf *text, const struct job_result *result, bool is_stderr)
 {
+	const struct bind_text *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
+
 	if (stream->length == 0)
 		return;
 	end_line(text);
-	if (title)
-		buf_printf(text, "[%s]\n", title);
+	if (is_stderr)
+		buf_puts(text, "[stderr]\n");
 	buf_add(text, stream->data, stream->length);
-	if (more) {
+	if (is_stderr ? result->stderr_more : result->stdout_more) {
 		end_line(text);
-		buf_printf(text, "[cut here: only the first %zu bytes are shown]\n", stream->length);
+		buf_printf(text, "[cut here: only the first %zu bytes are shown; all that was recorded is the resource ", stream->length);
+		resource_output_uri(text, result->id, is_stderr);
+		buf_puts(text, "]\n");
+	} else if (is_stderr ? result->jail.stderr_truncated : result->jail.stdout_truncated) {
+		end_line(text);
+		buf_puts(text, "[cut here: the rest was not recorded]\n");
 	}
 }
 
@@ -165,8 +173,8 @@ static void add_summary(struct server *server, const struct job_result *result, 
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, TEXT_MAX);
-	add_stream(&text, NULL, &result->stdout_text, result->stdout_more || result->jail.stdout_truncated);
-	add_stream(&text, "stderr", &result->stderr_text, result->stderr_more || result->jail.stderr_truncated);
+	add_stream(&text, result, false);
+	add_stream(&text, result, true);
 	if (result->jail.verdict != JAIL_OK) {
 		end_line(&text);
 		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
@@ -222,10 +230,36 @@ static void add_images(struct server *server, const struct job_result *result, s
 	}
 }
 
-void run_result_make(struct server *server, const struct job_result *result, struct tool_result *ret)
+/* Every file that is there after the run, as a block that clients can read by resources/read. */
+static void add_links(const struct job_result *result, struct json_object *content)
 {
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct store_file *file = &result->changes[i].file;
+		auto_buf struct buf uri = {0};
+
+		if (result->changes[i].kind != JAIL_FILE_CREATED && result->changes[i].kind != JAIL_FILE_CHANGED)
+			continue;
+		buf_init(&uri, URL_MAX);
+		resource_file_uri(&uri, result->conversation, file->name, file->name_length);
+		struct json_object *block = json_object_new_object();
+
+		json_add_string(block, "type", "resource_link");
+		json_add_string(block, "uri", uri.data);
+		json_add(block, "name", safe_string(file->name, file->name_length));
+		json_add_string(block, "mimeType", file->media_type);
+		json_add_int(block, "size", file->size);
+		json_object_array_add(content, block);
+	}
+}
+
+void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+{
+	struct server *server = call->server;
+
 	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
 	add_summary(server, result, ret->content);
 	add_images(server, result, ret->content);
+	if (call->protocol && strcmp(call->protocol, RUN_LINKS_SINCE) >= 0 && *result->conversation)
+		add_links(result, ret->content);
 	ret->structured = structured(server, result);
 }

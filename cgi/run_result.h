@@ -15,7 +15,10 @@
 #define RUN_IMAGE_MAX  (512 * 1024)      /* one image inline, bytes of the file */
 #define RUN_IMAGES_MAX (2 * 1024 * 1024) /* all images of a call */
 
-void run_result_make(struct server *server, const struct job_result *result, struct tool_result *ret);
+/* The first revision whose clients know resource_link blocks; older ones have the text. */
+#define RUN_LINKS_SINCE "2025-06-18"
+
+void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 
 #define RUN_USAGE_SCHEMA                                                                                                                   \
 	"\"wall_us\":{\"type\":\"integer\",\"description\":\"Wall clock time, microseconds\"},"                                            \

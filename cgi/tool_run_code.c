@@ -169,7 +169,7 @@ static int wait_for(struct tool_call *call, struct job *job, struct tool_result 
 	if (code < 0)
 		return code;
 	snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(result->jail.verdict));
-	run_result_make(call->server, result, ret);
+	run_result_make(call, result, ret);
 	return 0;
 }
 

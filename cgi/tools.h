@@ -18,6 +18,7 @@ struct tool_call {
 	struct server *server;
 	const struct store_token *token;
 	const char *session_id; /* NULL: none */
+	const char *protocol;   /* the revision that the client speaks; NULL: the oldest */
 	int hangup_fd;          /* >= 0: cancel when it reports that the client left */
 	char outcome[32];       /* filled in, for the log: a verdict, or an error's name */
 };

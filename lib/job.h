@@ -65,7 +65,7 @@ struct job_result {
 	bool stdout_more, stderr_more;
 	struct job_change *changes;
 	size_t n_changes;
-	char conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
+	char conversation[STORE_CONVERSATION_MAX + 1], conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
 };
 
 struct job;

@@ -307,6 +307,7 @@ static void take_identity(struct job *job, const struct job_request *request)
 	snprintf(record->conversation, sizeof(record->conversation), "%s", request->conversation ? request->conversation : "");
 	record->created_us = clock_now_us();
 	record->exit_code = -1;
+	snprintf(job->result.conversation, sizeof(job->result.conversation), "%s", record->conversation);
 	if (request->conversation)
 		store_conversation_hash(job->engine->store, request->owner, request->conversation, job->result.conversation_hash);
 }

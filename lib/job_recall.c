@@ -131,8 +131,7 @@ static int recall(struct job *job, const char *id, struct err *err)
 		result = store_execution_files(store, id, STORE_AFTER, add_change, job, err);
 	if (result == 0 && *execution.conversation)
 		store_conversation_hash(store, execution.owner, execution.conversation, ret->conversation_hash);
-	snprintf(job->record.owner, sizeof(job->record.owner), "%s", execution.owner);
-	snprintf(job->record.conversation, sizeof(job->record.conversation), "%s", execution.conversation);
+	snprintf(ret->conversation, sizeof(ret->conversation), "%s", execution.conversation);
 	job_list_changes(job);
 	store_execution_clear(&execution);
 	return result < 0 ? err_wrap(err, "reading the recorded result") : 0;

@@ -147,8 +147,9 @@
 	X(OWNER_OUTPUTS, READ,                                                                                                    \
 	  "SELECT id, language, verdict, created_us, stdout_bytes, stderr_bytes FROM execution WHERE owner = :owner AND id < :before " \
 	  "AND state <> 'running' AND (stdout_bytes > 0 OR stderr_bytes > 0) ORDER BY id DESC LIMIT :limit")                      \
-	X(COMPLETE_CONVERSATION, READ, /* the newest first: that is the one somebody means */                                     \
-	  "SELECT name FROM conversation WHERE owner = :owner AND substr(name, 1, length(:prefix)) = :prefix ORDER BY seen_us DESC LIMIT :limit") \
+	X(COMPLETE_CONVERSATION, READ,                                     \
+	  "SELECT name FROM conversation WHERE owner = :owner AND substr(name, 1, length(:prefix)) = :prefix "                         \
+	  "ORDER BY name LIMIT :limit")                                                                                        \
 	X(COMPLETE_FILE, READ,                                                                                                    \
 	  "SELECT file.name FROM file JOIN conversation ON conversation.id = file.conversation WHERE owner = :owner "             \
 	  "AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, length(:prefix)) = :prefix " \

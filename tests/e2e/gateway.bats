@@ -163,7 +163,7 @@ png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 
 open("dot.bin", "wb").write(png)
 open("not.png", "w").write("no image at all")
 open("v.svg", "w").write("<svg/>")')"
-	[ "$(sp_get '[.result.content[]|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
+	[ "$(sp_get '[.result.content[]|select(.type!="resource_link")|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
 	sp_get '.result.content[1].data' | base64 -d >"$SP_DIR/image"
 	SP_BARE=1 sp_http GET "$(sp_get '.result.structuredContent.files.created[]|select(.name=="dot.bin").url' | sed "s|^$SP_URL||")" </dev/null
 	cmp "$SP_DIR/image" "$SP_DIR/body"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
 # idempotencyKey through the gateway: a repeated call gives the first answer, word for word, and acts once.
 
 bats_require_minimum_version 1.5.0
-# shellcheck disable=SC2016 # dollars in the programs are not for this shell
 load lib.bash
 
 setup_file() {

@@ -198,8 +198,9 @@ static struct job_result sample(void)
 static void check(const struct job_result *result, struct tool_result *ret)
 {
 	auto_json struct json_object *schema = schema_of(&tool_run_code);
+	const struct tool_call call = {.server = &fixture.server, .token = &fixture.alice, .hangup_fd = -1};
 
-	run_result_make(&fixture.server, result, ret);
+	run_result_make(&call, result, ret);
 	assert_true(schema_check(schema, ret->structured, "result"));
 	assert_int_equal(ret->is_error, result->jail.verdict != JAIL_OK);
 }
