@@ -18,7 +18,9 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
+#include "access.h"
 #include "conformance.h"
+#include "cors.h"
 #include "files.h"
 #include "mcp.h"
 #include "sse.h"
@@ -281,7 +283,13 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 		reply_refuse(reply, 403, "requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
 		return;
 	}
+	if (origin_value)
+		cors_headers(reply, origin_value);
+	if (streq(method, "OPTIONS") && cors_preflight(exchange, route->allow))
+		return;
 	if (route->token && (conformance_on(exchange->server->config) ? check_open(exchange) : check_token(exchange)) < 0)
+		return;
+	if (route->token && !access_rate(exchange))
 		return;
 	if (!method_listed(route->allow, method)) {
 		reply_header(reply, "Allow", "%s", route->allow);

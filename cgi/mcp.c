@@ -13,6 +13,7 @@
 #include "../lib/utf8.h"
 #include "../lib/util.h"
 #include "../lib/version.h"
+#include "access.h"
 #include "conformance.h"
 
 #define VERSION_HEADER_MAX 64
@@ -176,6 +177,10 @@ static void route_batch(struct exchange *exchange, struct json_object *batch, co
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *params = json_get(json_object_array_get_idx(batch, i), "params", json_type_object);
 
+		struct rpc_message message;
+
+		if (rpc_parse(json_object_array_get_idx(batch, i), &message, NULL) == 0 && !access_scope(exchange, &message))
+			return;
 		if (meta_has(params, MCP_META_VERSION)) {
 			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
 					"Invalid Request: revision " MCP_MODERN_VERSION " has no batches");
@@ -279,7 +284,10 @@ static void post(struct exchange *exchange, const char *version)
 		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
+	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
+		return;
 	route_message(exchange, &message, document, version);
+	access_leave(exchange, &message);
 }
 
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest)

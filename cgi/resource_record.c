@@ -22,7 +22,7 @@
 #define EXECUTION    SCHEME "execution/"
 #define FILES_PAGE   100
 #define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more tells that there are more */
-#define OUTPUTS_PAGE 50 /* each has up to two resources */
+#define OUTPUTS_PAGE 50                          /* each has up to two resources */
 #define URI_MAX      (8 * 1024)
 
 struct target {

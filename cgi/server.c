@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/util.h"
+#include "access.h"
 #include "conformance.h"
 
 #define DAY_US (24 * 3600 * 1000000LL)
@@ -36,6 +37,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	store_set_retention(server->store, config->retention.owner_mb << 20, config->retention.conversation_days * DAY_US);
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new();
+	server->limiter = limiter_new();
 	result = open_to_all(server, err);
 	if (result < 0)
 		return result;
@@ -75,6 +77,7 @@ void server_close(struct server *server)
 {
 	server_stop(server);
 	job_engine_stop(server->engine);
+	limiter_free(server->limiter);
 	sessions_free(server->sessions);
 	hub_free(server->hub);
 	store_close(server->store);

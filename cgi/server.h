@@ -20,6 +20,7 @@ struct server {
 	struct sessions *sessions;
 	struct hub *hub;
 	struct store_token open_token; /* profile conformance: whose requests without a token are */
+	struct limiter *limiter;
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

@@ -277,6 +277,7 @@ static void refine(struct server *server, struct json_object *tool)
 const struct tool tool_run_code = {
 	.name = "run_code",
 	.title = "Run a program",
+	.scope = STORE_SCOPE_RUN,
 	.description =
 		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it made or changed.\n"
 		"- Every call is a new process: variables and imports are gone afterwards. Files are kept: the working directory is /data, "

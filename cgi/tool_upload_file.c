@@ -95,6 +95,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
+	.scope = STORE_SCOPE_FILES,
 	.description =
 		"Puts a file into a conversation, where programs run by run_code find it in their working directory /data under its name. "
 		"A file of the same name is replaced. The content is base64; for small texts the files argument of run_code is simpler. "

@@ -35,6 +35,7 @@ struct tool_header {
 };
 struct tool {
 	const char *name, *title, *description;
+	unsigned scope; /* of enum store_scope: what the token must have; 0: nothing */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
 	const char *output_schema;                           /* JSON */

@@ -15,7 +15,7 @@
 
 struct token {
 	struct cli_common common;
-	const char *owner, *name;
+	const char *owner, *name, *scope;
 };
 
 static const struct cli_option token_options[] = {
@@ -25,6 +25,11 @@ static const struct cli_option token_options[] = {
 	 .value = "OWNER",
 	 .help = "add: whose it is: letters a-z, digits and -; tokens of one owner share its conversations"},
 	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME", .help = "add: what you call it"},
+	{.name = "scope",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, scope),
+	 .value = "SCOPES",
+	 .help = "add: what it may do: run (programs), files (upload, read), admin (everything); default run,files"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -32,6 +37,7 @@ static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
 static struct json_object *token_json(const struct store_token *token)
 {
 	struct json_object *object = json_object_new_object();
+	char scopes[STORE_SCOPES_TEXT];
 	const struct {
 		const char *key;
 		int64_t us;
@@ -40,6 +46,8 @@ static struct json_object *token_json(const struct store_token *token)
 	json_add_string(object, "id", token->id);
 	json_add_string(object, "owner", token->owner);
 	json_add_string(object, "name", token->name);
+	store_scopes_print(token->scopes, scopes);
+	json_add_string(object, "scopes", scopes);
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		char text[CLOCK_TEXT_SIZE];
 
@@ -86,7 +94,7 @@ static int token_add(const struct token *options, struct err *err)
 {
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
-	struct store_token token;
+	struct store_token token = {0};
 	char text[STORE_TOKEN_TEXT];
 	int result = 0;
 
@@ -96,10 +104,15 @@ static int token_add(const struct token *options, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help", options->common.args[1]);
 	if (options->name)
 		result = name_check(options->name, err);
+	if (!result && options->scope)
+		result = store_scopes_parse(options->scope, &token.scopes, err);
 	if (!result)
 		result = open_or_make(&options->common, &config, &store, err);
+	/* An owner that is too long stays so: it is refused, not cut. */
+	snprintf(token.owner, sizeof(token.owner), "%s", strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
+	snprintf(token.name, sizeof(token.name), "%s", options->name ? options->name : "");
 	if (!result)
-		result = store_token_add(store, options->owner, options->name ? options->name : "", text, &token, err);
+		result = store_token_add_scoped(store, &token, text, err);
 	if (result)
 		return result;
 	if (options->common.json) {
@@ -132,6 +145,7 @@ static int list_each(void *arg, const struct store_token *token)
 {
 	struct cli_table *table = ((struct listing *)arg)->table;
 	auto_json struct json_object *object = NULL;
+	char scopes[STORE_SCOPES_TEXT];
 
 	if (!table) {
 		object = token_json(token);
@@ -140,6 +154,8 @@ static int list_each(void *arg, const struct store_token *token)
 	}
 	cli_table_cell(table, token->id, token->revoked_us ? CLI_DIM : CLI_PLAIN);
 	cli_table_cell(table, token->owner, CLI_PLAIN);
+	store_scopes_print(token->scopes, scopes);
+	cli_table_cell(table, scopes, CLI_PLAIN);
 	time_cell(table, token->created_us);
 	time_cell(table, token->used_us);
 	cli_table_cell(table, token->revoked_us ? "revoked" : "valid", token->revoked_us ? CLI_RED : CLI_GREEN);
@@ -149,8 +165,9 @@ static int list_each(void *arg, const struct store_token *token)
 
 static int token_list(const struct token *options, struct err *err)
 {
-	static const struct cli_column columns[] = {{"ID", false, 36, 0},    {"OWNER", false, 5, 0}, {"CREATED", false, 19, 0},
-						    {"USED", false, 19, 0}, {"STATE", false, 7, 0}, {"NAME", false, 4, 0}};
+	static const struct cli_column columns[] = {{"ID", false, 36, 0},      {"OWNER", false, 5, 0}, {"SCOPES", false, 9, 0},
+						    {"CREATED", false, 19, 0}, {"USED", false, 19, 0}, {"STATE", false, 7, 0},
+						    {"NAME", false, 4, 0}};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
@@ -198,8 +215,8 @@ static int token_run(void *arg, struct err *err)
 	} verbs[] = {{"add", token_add}, {"list", token_list}, {"revoke", token_revoke}};
 	const struct token *options = arg;
 
-	if (!streq(options->common.args[0], "add") && (options->owner || options->name))
-		return err_set(err, ERR_INVALID, "--owner and --name belong to token add");
+	if (!streq(options->common.args[0], "add") && (options->owner || options->name || options->scope))
+		return err_set(err, ERR_INVALID, "--owner, --name and --scope belong to token add");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (streq(verbs[i].name, options->common.args[0]))
 			return verbs[i].run(options, err);
@@ -214,6 +231,7 @@ const struct cli_command cmd_token = {
 	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and works at once.\n\n"
 		"Examples:\n"
 		"  sallyport token add --owner alice --name laptop\n"
+		"  sallyport token add --owner alice --name uploads --scope files\n"
 		"  sallyport token list\n"
 		"  sallyport token revoke 0193\n\n"
 		"Exit codes: 0; 2 wrong usage or owner; 3 no such token; others see sallyport(1).\n",

@@ -72,6 +72,7 @@ static const struct bind limits_table[] = {
 	PART(limits, compile_memory_mb, BIND_INT, 16, MANY, "memory for the compile step"),
 	PART(limits, body_mb, BIND_INT, 1, 1024, "size of an HTTP request's body"),
 	PART(limits, in_flight, BIND_INT, 1, 1024, "running calls of one token"),
+	PART(limits, requests_per_minute, BIND_INT, 0, MANY, "requests of one token in a minute; 0: no limit"),
 	PART(limits, queue, BIND_INT, 0, MANY, "waiting calls of the server"),
 	{0},
 };

@@ -24,6 +24,7 @@ struct config_limits {
 	int64_t compile_seconds, compile_memory_mb;
 	int64_t body_mb;              /* HTTP request */
 	int64_t in_flight;            /* running calls per token */
+	int64_t requests_per_minute;  /* per token; 0: no limit */
 	int64_t queue;                /* waiting calls per server */
 };
 

@@ -29,8 +29,8 @@ int store_owner_files(struct store *store, const struct store_page *page, int (*
 	return found;
 }
 
-int store_owner_outputs(struct store *store, const struct store_page *page,
-			int (*each)(void *arg, const struct store_owner_output *output), void *arg, struct err *err)
+int store_owner_outputs(struct store *store, const struct store_page *page, int (*each)(void *arg, const struct store_owner_output *output),
+			void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
@@ -43,9 +43,8 @@ int store_owner_outputs(struct store *store, const struct store_page *page,
 	query_bind_text(&q, ":before", page->before);
 	query_bind_int(&q, ":limit", page->limit);
 	while ((found = query_next(&q, err)) > 0) {
-		struct store_owner_output output = {.created_us = query_int(&q, 3),
-						    .stdout_bytes = query_int(&q, 4),
-						    .stderr_bytes = query_int(&q, 5)};
+		struct store_owner_output output = {
+			.created_us = query_int(&q, 3), .stdout_bytes = query_int(&q, 4), .stderr_bytes = query_int(&q, 5)};
 
 		query_copy(&q, 0, output.id, sizeof(output.id));
 		query_copy(&q, 1, output.language, sizeof(output.language));

@@ -26,7 +26,7 @@
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
 
 #define STORE_SQL_FILE "name, blob, media_type, mode, size, mtime_us "
-#define STORE_SQL_TOKEN "id, owner, name, created_us, used_us, revoked_us "
+#define STORE_SQL_TOKEN "id, owner, name, created_us, used_us, revoked_us, scopes "
 #define STORE_SQL_CONVERSATION "id, owner, name, hash, created_us, seen_us, bytes "
 
 #define STORE_STATEMENTS(X)                                                                                                       \
@@ -51,7 +51,8 @@
 	  "OR EXISTS (SELECT 1 FROM execution WHERE instance = instance.id AND state = 'running'))")                                   \
 	X(INSTANCE_RUNNING, READ, "SELECT id FROM execution WHERE instance = :id AND state = 'running'")                               \
 	/* tokens */                                                                                                                   \
-	X(TOKEN_ADD, WRITE, "INSERT INTO token (id, owner, name, hash, created_us) VALUES (:id, :owner, :name, :hash, :now)")          \
+	X(TOKEN_ADD, WRITE,                                                                                            \
+	  "INSERT INTO token (id, owner, name, scopes, hash, created_us) VALUES (:id, :owner, :name, :scopes, :hash, :now)")      \
 	X(TOKEN_CHECK, READ, "SELECT " STORE_SQL_TOKEN ", hash FROM token WHERE hash = :hash")                                         \
 	X(TOKEN_LIST, READ, "SELECT " STORE_SQL_TOKEN "FROM token ORDER BY id")                                                        \
 	X(TOKEN_FIND, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE id >= :from AND id < :to LIMIT 2")                             \

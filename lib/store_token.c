@@ -26,6 +26,7 @@ static void read_token(struct query *query, struct store_token *ret)
 	query_copy(query, 0, ret->id, sizeof(ret->id));
 	query_copy(query, 1, ret->owner, sizeof(ret->owner));
 	query_copy(query, 2, ret->name, sizeof(ret->name));
+	store_scopes_parse(query_text(query, 6), &ret->scopes, NULL); /* a scope of a newer release: none of ours */
 }
 
 struct token_work {
@@ -36,43 +37,95 @@ struct token_work {
 static int add_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct token_work *work = arg;
+	char scopes[STORE_SCOPES_TEXT];
 	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_ADD);
 
 	work->token->created_us = store_txn_now(txn);
 	query_bind_text(&q, ":id", work->token->id);
 	query_bind_text(&q, ":owner", work->token->owner);
 	query_bind_text(&q, ":name", work->token->name);
+	store_scopes_print(work->token->scopes, scopes);
+	query_bind_text(&q, ":scopes", scopes);
 	query_bind_text(&q, ":hash", work->hash);
 	query_bind_int(&q, ":now", work->token->created_us);
 	return query_run(&q, NULL, err);
+}
+
+int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT], struct err *err)
+{
+	uint8_t secret[SECRET_SIZE];
+	char hex[2 * SECRET_SIZE + 1], text[STORE_TOKEN_TEXT], hash[SHA256_HEX_SIZE];
+
+	if (!owner_valid(token->owner))
+		return err_member(err, "owner", "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'", STORE_OWNER_MAX);
+	if (token->scopes == 0)
+		token->scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;
+	id_new(token->id);
+	random_bytes(secret, sizeof(secret));
+	hex_encode(secret, sizeof(secret), hex);
+	snprintf(text, sizeof(text), "sp_%s_%s", token->owner, hex);
+	sha256_hex(text, strlen(text), hash);
+	int failed = store_commit(store, add_work, &(struct token_work){token, hash}, true, err);
+
+	if (failed == 0)
+		memcpy(ret_text, text, sizeof(text));
+	return failed;
 }
 
 int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT], struct store_token *ret,
 		    struct err *err)
 {
 	struct store_token token = {0};
-	uint8_t secret[SECRET_SIZE];
-	char hex[2 * SECRET_SIZE + 1], text[STORE_TOKEN_TEXT], hash[SHA256_HEX_SIZE];
 
-	if (!owner_valid(owner))
-		return err_member(err, "owner", "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'", STORE_OWNER_MAX);
+	/* What does not fit must not be cut into something that does. */
+	if (strlen(owner) > STORE_OWNER_MAX)
+		owner = "";
 	if (strlen(name) >= sizeof(token.name))
 		return err_member(err, "name", "at most %zu bytes were expected", sizeof(token.name) - 1);
-	id_new(token.id);
 	snprintf(token.owner, sizeof(token.owner), "%s", owner);
 	snprintf(token.name, sizeof(token.name), "%s", name);
-	random_bytes(secret, sizeof(secret));
-	hex_encode(secret, sizeof(secret), hex);
-	snprintf(text, sizeof(text), "sp_%s_%s", owner, hex);
-	sha256_hex(text, strlen(text), hash);
-	int failed = store_commit(store, add_work, &(struct token_work){&token, hash}, true, err);
+	int failed = store_token_add_scoped(store, &token, ret_text, err);
 
-	if (failed != 0)
-		return failed;
-	memcpy(ret_text, text, sizeof(text));
-	if (ret != NULL)
+	if (failed == 0 && ret != NULL)
 		*ret = token;
+	return failed;
+}
+
+static const struct {
+	const char *name;
+	unsigned scope;
+} scope_names[] = {{"run", STORE_SCOPE_RUN}, {"files", STORE_SCOPE_FILES}, {"admin", STORE_SCOPE_ADMIN}};
+
+int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
+{
+	unsigned scopes = 0;
+
+	for (const char *p = text; *(p += strspn(p, ", ")) != '\0';) {
+		size_t length = strcspn(p, ", "), i = 0;
+
+		while (i < ARRAY_SIZE(scope_names) &&
+		       (strlen(scope_names[i].name) != length || strncmp(scope_names[i].name, p, length) != 0))
+			i++;
+		if (i == ARRAY_SIZE(scope_names))
+			return err_set(err, ERR_INVALID, "scope '%.*s': there are run, files and admin", (int)MIN(length, (size_t)40), p);
+		scopes |= scope_names[i].scope;
+		p += length;
+	}
+	if (scopes == 0)
+		return err_set(err, ERR_INVALID, "no scope is named: there are run, files and admin");
+	*ret = scopes;
 	return 0;
+}
+
+void store_scopes_print(unsigned scopes, char ret[STORE_SCOPES_TEXT])
+{
+	size_t length = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(scope_names); i++)
+		if (scopes & scope_names[i].scope)
+			length += (size_t)snprintf(ret + length, STORE_SCOPES_TEXT - length, "%s%s", length > 0 ? " " : "",
+						   scope_names[i].name);
 }
 
 /* An update of "last used" that nobody waits for. */
@@ -127,7 +180,7 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 
 	if (found < 0)
 		return found;
-	bool known = found > 0 && equal_constant_time(query_text(&q, 6), hash, SHA256_HEX_SIZE);
+	bool known = found > 0 && equal_constant_time(query_text(&q, 7), hash, SHA256_HEX_SIZE);
 
 	if (known)
 		read_token(&q, &token);

@@ -45,6 +45,7 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.data_dir = fixture->folder;
 	fixture->config.public_base_url = "https://box.example:8443/x";
 	fixture->config.limits.body_mb = 1;
+	fixture->config.limits.in_flight = 8;
 	fixture->config.limits.wall_seconds = 30;
 	fixture->config.limits.wall_seconds_max = 300;
 	fixture->config.limits.memory_mb = 256;

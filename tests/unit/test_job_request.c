@@ -135,8 +135,10 @@ static void cancelled_is_free_again(void **state)
 	(void)state;
 	fixture_make(&f, "");
 	fixture_start(&f);
-	request = keyed("c", "import os, time\nif os.path.exists('/data/go'): raise SystemExit\n"
-			     "print('here', flush=True)\ntime.sleep(60)", "k", HASH_A);
+	request = keyed("c",
+			"import os, time\nif os.path.exists('/data/go'): raise SystemExit\n"
+			"print('here', flush=True)\ntime.sleep(60)",
+			"k", HASH_A);
 	watch = fixture_watch_running(&f);
 	job = fixture_submit(&f, &request);
 	fixture_wait_for_output(watch);
@@ -188,8 +190,8 @@ static void uploads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(both_wait_for_one, end),       cmocka_unit_test_teardown(failing_and_compiled, end),
-		cmocka_unit_test_teardown(other_arguments, end),         cmocka_unit_test_teardown(cancelled_is_free_again, end),
+		cmocka_unit_test_teardown(both_wait_for_one, end), cmocka_unit_test_teardown(failing_and_compiled, end),
+		cmocka_unit_test_teardown(other_arguments, end),   cmocka_unit_test_teardown(cancelled_is_free_again, end),
 		cmocka_unit_test_teardown(uploads, end),
 	};
 
