@@ -6,6 +6,7 @@
 #include "../lib/log.h"
 #include "../lib/utf8.h"
 #include "../lib/util.h"
+#include "resource_record.h"
 
 #define HASH_DIGITS (SHA256_HEX_SIZE - 1)
 #define NOT_FOUND   "no such file"
@@ -33,8 +34,15 @@ void files_percent_encode(const char *text, size_t length, const char *keep, str
 	}
 }
 
-void files_url(const struct config *config, const char *hash, const char *name, size_t length, struct buf *out)
+void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file, struct buf *out)
 {
+	const char *name = file->name;
+	size_t length = file->name_length;
+
+	if (!config->public_base_url || !config->public_base_url[0]) {
+		resource_file_uri(out, conversation, name, length);
+		return;
+	}
 	buf_printf(out, "%s/files/%s/", config->public_base_url, hash);
 	files_percent_encode(name, length, "-._~/", out);
 }

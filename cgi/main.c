@@ -1,10 +1,12 @@
 /*
  * sallyport-gateway - serves MCP over HTTP behind a web server.
  *
- * Three ways to be started, told apart without options:
+ * Four ways to be started, the first three told apart without options:
  *   - by a supervisor: listens on the unix socket gateway.socket and speaks FastCGI (nginx's fastcgi_pass);
  *   - with a listening socket as descriptor 0 (spawn-fcgi, socket activation): the same on that socket;
  *   - by a web server as a CGI program (REQUEST_METHOD or GATEWAY_INTERFACE in the environment): serves one request and ends.
+ *
+ *   - with --stdio, by a desktop client: serves it over standard input and output (stdio.c).
  *
  * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or mcp_modern.c -> tools.c ->
  * one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges: its data folder, and the jailer's socket.
@@ -22,16 +24,18 @@
 #include "cgi.h"
 #include "serve.h"
 #include "server.h"
+#include "stdio_serve.h"
 
 #define EXIT_USAGE 2
 
 static const char usage[] =
-	"usage: sallyport-gateway [--config PATH]\n"
+	"usage: sallyport-gateway [--config PATH] [--stdio]\n"
 	"\n"
 	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that is a listening\n"
 	"socket; one request as a CGI program if the environment says so.\n"
 	"\n"
 	"  --config PATH  the configuration file (else SALLYPORT_CONFIG)\n"
+	"  --stdio        serve whoever started it over standard input and output: one JSON-RPC message a line\n"
 	"  --help         this text\n"
 	"  --version      the version\n"
 	"\n"
@@ -39,6 +43,7 @@ static const char usage[] =
 
 struct options {
 	const char *config;
+	bool stdio;
 };
 
 /* -1: go on; else the exit code. */
@@ -46,6 +51,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 {
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
+		{"stdio", no_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},
@@ -56,6 +62,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		switch (option) {
 		case 'c':
 			ret->config = optarg;
+			break;
+		case 's':
+			ret->stdio = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -73,6 +82,13 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		return EXIT_USAGE;
 	}
 	return -1;
+}
+
+static int check_http(const struct config *config, struct err *err)
+{
+	if (!config->public_base_url[0])
+		return err_member(err, "public_base_url", "must be set in the configuration: download URLs begin with it");
+	return 0;
 }
 
 static int serve_cgi(const struct config *config, struct err *err)
@@ -104,9 +120,13 @@ int main(int argc, char **argv)
 	log_open("gateway", LOG_INFO);
 	int result = config_load(options.config, &config, &err);
 
+	if (result == 0)
+		result = options.stdio ? stdio_prepare(&config, &err) : check_http(&config, &err);
 	if (result < 0 && cgi)
 		cgi_unavailable();
-	if (result == 0)
+	if (result == 0 && options.stdio)
+		result = stdio_serve(&config, &err);
+	else if (result == 0)
 		result = cgi ? serve_cgi(&config, &err) : serve_fcgi(&config, &err);
 	if (result == 0)
 		return 0;

@@ -40,7 +40,7 @@ static struct json_object *describe_file(struct server *server, const struct job
 	auto_buf struct buf url = {0};
 
 	buf_init(&url, URL_MAX);
-	files_url(server->config, result->conversation_hash, file->name, file->name_length, &url);
+	files_url(server->config, result->conversation, result->conversation_hash, file, &url);
 	json_add(object, "name", safe_string(file->name, file->name_length));
 	json_add_string(object, "url", url.data);
 	json_add_int(object, "size", file->size);
@@ -162,7 +162,7 @@ static void add_change(struct server *server, const struct job_result *result, c
 		buf_printf(text, ": %s", change->reason);
 	} else if (change->kind != JAIL_FILE_DELETED) {
 		buf_printf(text, " (%s, %lld bytes): ", file->media_type, (long long)file->size);
-		files_url(server->config, result->conversation_hash, file->name, file->name_length, text);
+		files_url(server->config, result->conversation, result->conversation_hash, file, text);
 	}
 	buf_putc(text, '\n');
 }

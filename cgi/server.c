@@ -28,8 +28,6 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	pthread_mutex_init(&server->lock, NULL);
 	if (!config->data_dir[0])
 		return err_member(err, "data_dir", "must be set in the configuration: the folder of the database");
-	if (!config->public_base_url[0])
-		return err_member(err, "public_base_url", "must be set in the configuration: download URLs begin with it");
 	int result = store_open(config->data_dir, mode, &server->store, err);
 
 	if (result < 0)

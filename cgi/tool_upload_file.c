@@ -38,11 +38,12 @@ static const struct bind table[] = {
 static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes, const char *hash)
 {
 	struct json_object *object = json_object_new_object(), *file = json_object_new_object();
+	const struct store_file named = {.name = arguments->filename, .name_length = strlen(arguments->filename)};
 	auto_buf struct buf url = {0};
 	char message[512];
 
 	buf_init(&url, URL_MAX);
-	files_url(server->config, hash, arguments->filename, strlen(arguments->filename), &url);
+	files_url(server->config, arguments->conversation, hash, &named, &url);
 	snprintf(message, sizeof(message), "File '%s' uploaded successfully (%zu bytes)", arguments->filename, bytes);
 	json_add_bool(object, "success", true);
 	json_add_string(object, "message", message);

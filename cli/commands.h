@@ -3,4 +3,4 @@
 
 #include "cli.h"
 
-extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_token, cmd_doctor, cmd_help, cmd_version;
+extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_token, cmd_doctor, cmd_stdio, cmd_help, cmd_version;

@@ -1,0 +1,56 @@
+/*
+ * stdio.test.js - `sallyport stdio` as desktop clients start it: the SDK's StdioClientTransport, with a record in a folder of its own.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+const BIN = process.env.SP_BIN ?? path.join(import.meta.dirname, '../../build/bin');
+const TIMEOUT_MS = 60_000;
+
+let folder, client;
+before(async () => {
+	folder = mkdtempSync(path.join(tmpdir(), 'sp-'));
+	chmodSync(folder, 0o755);
+	const env = { PATH: process.env.PATH, XDG_DATA_HOME: folder };
+	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
+	client = new Client({ name: 'test', version: '1' });
+	await client.connect(new StdioClientTransport({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));
+});
+after(async () => {
+	await client?.close();
+	if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { timeout: TIMEOUT_MS }, async () => {
+	assert.equal(client.getServerVersion().name, 'sallyport');
+	const { tools } = await client.listTools();
+	assert.ok(tools.some((tool) => tool.name === 'run_code'));
+	await client.callTool({ name: 'upload_file', arguments: { conversationId: 'd', filename: 'in.csv', content: Buffer.from('1\n2\n').toString('base64') } });
+	const result = await client.callTool({
+		name: 'run_code',
+		arguments: { conversationId: 'd', language: 'python', code: "n = [int(l) for l in open('in.csv')]\nopen('sum.txt', 'w').write(str(sum(n)))\nprint(len(n))" },
+	});
+	assert.equal(result.structuredContent.stdout, '2\n');
+	const link = result.content.find((block) => block.type === 'resource_link');
+	assert.equal(link.name, 'sum.txt');
+	const read = await client.readResource({ uri: link.uri });
+	assert.equal(read.contents[0].text, '3');
+	const { resources } = await client.listResources();
+	assert.ok(resources.some((resource) => resource.uri === link.uri));
+	const prompt = await client.getPrompt({ name: 'solve_with_code', arguments: { task: 'Add it up' } });
+	assert.match(prompt.messages[0].content.text, /Add it up/);
+	const completed = await client.complete({ ref: { type: 'ref/prompt', name: 'solve_with_code' }, argument: { name: 'language', value: 'pyth' } });
+	assert.equal(completed.completion.values[0], 'python');
+});
+
+test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
+	const calls = Array.from({ length: 6 }, (_, i) =>
+		client.callTool({ name: 'run_code', arguments: { conversationId: `p${i}`, language: 'bash', code: `echo ${i}` } }));
+	const results = await Promise.all([client.ping(), ...calls]);
+	assert.deepEqual(results.slice(1).map((result) => result.structuredContent.stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
+});

@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
+# sallyport stdio: both eras over standard input and output, side by side, bad lines, cancel, the end.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	HOME_DIR=$(mktemp -d /tmp/sp-XXXXXX)
+	chmod 0755 "$HOME_DIR"
+	unset SALLYPORT_CONFIG
+	export XDG_DATA_HOME=$HOME_DIR
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+}
+
+teardown() {
+	rm -rf "$HOME_DIR"
+}
+
+META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+INITIALIZE='{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+
+# call ID CODE [ERA]: one line.
+call() {
+	printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c%s","language":"bash","code":"%s"}%s}}\n' \
+		"$1" "$1" "$2" "${3:+,$META}"
+}
+
+# The answer to a request out of $output.
+answer() { # ID FILTER
+	jq -r "select(.id == $1) | $2" <<<"$output"
+}
+
+stdio() {
+	"$SP_BIN/sallyport" stdio "$@" 2>"$HOME_DIR/log"
+}
+
+@test "a session, a run, its file as a resource; everything is answered before the end" {
+	run -0 stdio < <(
+		echo "$INITIALIZE"
+		echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+		call 1 'echo 42 | tee f'
+	)
+	[ "${#lines[@]}" = 2 ]
+	[ "$(answer '"i"' .result.protocolVersion)" = 2025-11-25 ]
+	[ "$(answer 1 .result.structuredContent.stdout)" = 42 ]
+	[ "$(answer 1 '.result.structuredContent.files.created[0].url')" = sallyport://conversation/c1/f ]
+	# The record is there for the next start.
+	run -0 stdio < <(printf '{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"sallyport://conversation/c1/f",%s}}' "$META")
+	[ "$(answer 2 '.result.contents[0].text')" = 42 ]
+	[ "$(stat -c %a "$HOME_DIR/sallyport/secret.key")" = 600 ]
+	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select group_concat(distinct owner || coalesce(token, '')) from execution")" = local ]
+}
+
+@test "the modern era needs no session; names of every kind pass" {
+	run -0 stdio < <(
+		printf '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}\n' "$META"
+		call 2 'echo modern' modern
+		printf '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nötool",%s}}\n' "$META"
+		printf '{"jsonrpc":"2.0","id":4,"method":"no/such","params":{%s}}\n' "$META"
+	)
+	[ "$(answer 1 '.result.supportedVersions[0]')" = 2026-07-28 ]
+	[ "$(answer 2 .result.structuredContent.stdout)" = modern ]
+	[ "$(answer 3 .error.code)" = -32602 ]
+	[ "$(answer 4 .error.code)" = -32601 ]
+}
+
+@test "bad lines get errors and do no harm" {
+	run -0 stdio < <(
+		echo 'nonsense'
+		echo
+		echo '[]'
+		echo '{"jsonrpc":"2.0","id":7}'
+		echo '{"jsonrpc":"2.0","id":8,"method":"ping"}'
+		head -c 40000000 /dev/zero | tr '\0' x
+		echo
+		echo "$INITIALIZE"
+		printf '{"jsonrpc":"2.0","id":9,"method":"ping"}' # without a line end
+	)
+	[ "${#lines[@]}" = 7 ]
+	[ "$(jq -s '[.[] | select(.id == null) | .error.code] | sort | tojson' -r <<<"$output")" = '[-32700,-32600,-32600]' ]
+	[ "$(answer 7 .error.code)" = -32600 ]
+	[[ $(answer 8 .error.message) == *"send initialize first" ]]
+	[ "$(answer 9 '.result | length')" = 0 ]
+}
+
+# Starts one with descriptors of its own: IN to write to, OUT to read from.
+start() {
+	coproc SERVER { exec "$SP_BIN/sallyport" stdio 2>"$HOME_DIR/log" 3>&-; }
+	exec {IN}>&"${SERVER[1]}" {OUT}<&"${SERVER[0]}"
+}
+
+running() {
+	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select count(*) from execution where state = 'running'" 2>/dev/null)" = "$1" ]
+}
+
+@test "a long run holds up nothing, and a cancelled one ends as CX without an answer" {
+	start
+	call 1 'sleep 60' modern >&"$IN"
+	sp_until "" running 1
+	printf '{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{%s}}\n' "$META" >&"$IN"
+	read -r -t 20 -u "$OUT" line
+	[ "$(jq .id <<<"$line")" = 2 ]
+	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
+	sp_until "" running 0
+	exec {IN}>&-
+	eval "exec ${SERVER[1]}>&-"
+	run ! read -r -t 20 -u "$OUT" line
+	wait "$SERVER_PID"
+	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
+}
+
+@test "two at once share the record; SIGTERM ends one at once, and its run" {
+	local first
+	start
+	first=$SERVER_PID
+	call 1 'sleep 60' modern >&"$IN"
+	sp_until "" running 1
+	run -0 stdio < <(call 2 'echo second' modern)
+	[ "$(answer 2 .result.structuredContent.stdout)" = second ]
+	kill -TERM "$first"
+	wait "$first"
+	run -0 stdio < <(call 3 'echo third' modern)
+	[ "$(answer 3 .result.structuredContent.stdout)" = third ]
+	running 0
+}
+
+@test "no folder for the record is a clear refusal" {
+	run env -u XDG_DATA_HOME -u HOME "$SP_BIN/sallyport" stdio </dev/null
+	[ "$status" -ne 0 ]
+	[[ $output == *"neither XDG_DATA_HOME nor HOME"* ]]
+}
