@@ -184,6 +184,7 @@ static void add_headers(char *params[PARAMS_MAX], struct json_object *document)
 static void answer(struct stdio *stdio, struct json_object *document, struct buf *line, int hangup_fd, bool opens)
 {
 	char *params[PARAMS_MAX] = {0};
+	bool notification = json_get_string(document, "method") && !json_object_object_get_ex(document, "id", NULL);
 	auto_reply struct reply reply;
 
 	add_headers(params, document);
@@ -198,7 +199,7 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 		keep_session(stdio, &reply);
 	if (reply.body.overflow)
 		send_error(stdio, NULL, RPC_INTERNAL, "Internal error: the answer is larger than the server can send");
-	else if (reply.body.length > 0 && !reply.gone)
+	else if (reply.body.length > 0 && !reply.gone && !notification) /* what HTTP says to a bad one has no place here */
 		send_line(stdio, reply.body.data, reply.body.length);
 	for (size_t i = 0; params[i]; i++)
 		free(params[i]);
