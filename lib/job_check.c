@@ -136,7 +136,8 @@ static int take_environment(struct job *job, const struct job_request *request, 
 	for (size_t i = 0; i < secrets->count; i++)
 		if (map_has(environment, secrets->keys[i]))
 			return err_member(err, "secrets", "\"%s\" stands in environment too: one of the two", secrets->keys[i]);
-	if (request->conversation && job->engine->config->public_base_url[0] && !map_has(environment, "FILE_BASE_URL") && !map_has(secrets, "FILE_BASE_URL"))
+	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
+	    !map_has(secrets, "FILE_BASE_URL"))
 		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->result.conversation_hash);
 	if ((result = check_size(request, url ? strlen(url) + sizeof("FILE_BASE_URL=") : 0, err)) < 0)
 		return result;

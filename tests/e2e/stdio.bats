@@ -88,6 +88,7 @@ stdio() {
 start() {
 	coproc SERVER { exec "$SP_BIN/sallyport" stdio 2>"$HOME_DIR/log" 3>&-; }
 	exec {IN}>&"${SERVER[1]}" {OUT}<&"${SERVER[0]}"
+	PID=$SERVER_PID # bash forgets its own when it ends
 }
 
 running() {
@@ -106,7 +107,7 @@ running() {
 	exec {IN}>&-
 	eval "exec ${SERVER[1]}>&-"
 	run ! read -r -t 20 -u "$OUT" line
-	wait "$SERVER_PID"
+	wait "$PID" || [ $? = 127 ] # reaped already: what follows says how it ended
 	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
 }
 
