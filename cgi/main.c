@@ -84,20 +84,18 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -1;
 }
 
-static int check_http(const struct config *config, struct err *err)
-{
-	if (!config->public_base_url[0])
-		return err_member(err, "public_base_url", "must be set in the configuration: download URLs begin with it");
-	return 0;
-}
-
 static int serve_cgi(const struct config *config, struct err *err)
 {
 	struct server server;
 
 	signal(SIGPIPE, SIG_IGN);
-	int result = server_open(&server, config, STORE_WRITE, err);
+	int result = server_check_url(config, err);
 
+	if (result < 0) {
+		cgi_unavailable();
+		return result;
+	}
+	result = server_open(&server, config, STORE_WRITE, err);
 	if (result == 0)
 		result = cgi_serve(&server, err);
 	else
@@ -120,8 +118,8 @@ int main(int argc, char **argv)
 	log_open("gateway", LOG_INFO);
 	int result = config_load(options.config, &config, &err);
 
-	if (result == 0)
-		result = options.stdio ? stdio_prepare(&config, &err) : check_http(&config, &err);
+	if (result == 0 && options.stdio)
+		result = stdio_prepare(&config, &err);
 	if (result < 0 && cgi)
 		cgi_unavailable();
 	if (result == 0 && options.stdio)

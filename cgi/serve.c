@@ -133,6 +133,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	if (!inherited && (!config->gateway.socket || !config->gateway.socket[0]))
 		return err_set(err, ERR_INVALID,
 			       "gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
+	if (server_check_url(config, err) < 0)
+		return -ERR_INVALID;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);

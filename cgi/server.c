@@ -22,6 +22,13 @@ static int open_to_all(struct server *server, struct err *err)
 	return result;
 }
 
+int server_check_url(const struct config *config, struct err *err)
+{
+	if (!config->public_base_url[0])
+		return err_member(err, "public_base_url", "must be set in the configuration: download URLs begin with it");
+	return 0;
+}
+
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
 {
 	*server = (struct server){.config = config};

@@ -26,6 +26,8 @@ struct server {
 	bool stopping;
 };
 
+/* Whoever serves HTTP needs a public_base_url. */
+int server_check_url(const struct config *config, struct err *err);
 /* Opens the store and starts what `mode` asks for: STORE_SERVE everything, STORE_WRITE (plain CGI) the store only. */
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err);
 /* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */
