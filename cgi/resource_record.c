@@ -258,7 +258,6 @@ static int read_uri(struct mcp_call *call, const char *uri, struct json_object *
 {
 	auto_target struct target target = {0};
 	auto_source struct source source = {.fd = -1};
-	auto_free char *data = NULL;
 	const char *owner = call->exchange->token.owner;
 	struct store *store = call->exchange->server->store;
 	int64_t length = 0;
@@ -268,10 +267,11 @@ static int read_uri(struct mcp_call *call, const char *uri, struct json_object *
 		result = (target.output ? open_output : open_file)(store, owner, &target, &source, err);
 	if (result == 0)
 		result = choose(&source, uri, &target, &length, err);
-	if (result == 0) {
-		data = xmalloc((size_t)length + 1);
-		result = load(&source, target.offset, length, data, err);
-	}
+	if (result < 0)
+		return result;
+	auto_free char *data = xmalloc((size_t)length + 1);
+
+	result = load(&source, target.offset, length, data, err);
 	if (result < 0)
 		return result;
 	struct json_object *content = json_object_new_object();
