@@ -167,9 +167,36 @@ static void add_change(struct server *server, const struct job_result *result, c
 	buf_putc(text, '\n');
 }
 
+/* The text block of the system whose run_code this one replaces: {"success","output","files":[{"name","url"}]}. */
+static void add_text_json(struct server *server, const struct job_result *result, const struct buf *output, struct json_object *content)
+{
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *files = json_object_new_array();
+	auto_buf struct buf text = {0};
+
+	json_add_bool(object, "success", result->jail.verdict == JAIL_OK);
+	json_add_bytes(object, "output", output->data, output->length);
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct job_change *change = &result->changes[i];
+		struct json_object *file;
+
+		if (change->kind != JAIL_FILE_CREATED && change->kind != JAIL_FILE_CHANGED)
+			continue;
+		file = describe_file(server, result, &change->file);
+		json_object_object_del(file, "size");
+		json_object_object_del(file, "media_type");
+		json_object_array_add(files, file);
+	}
+	json_add(object, "files", files);
+	buf_init(&text, 2 * TEXT_MAX);
+	json_print(&text, object);
+	tool_add_text(content, text.data, text.length);
+}
+
 /* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */
 static void add_summary(struct server *server, const struct job_result *result, struct json_object *content)
 {
+	const char *form = server->config->tools.text;
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, TEXT_MAX);
@@ -178,6 +205,10 @@ static void add_summary(struct server *server, const struct job_result *result, 
 	if (result->jail.verdict != JAIL_OK) {
 		end_line(&text);
 		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	}
+	if (form && streq(form, "json")) {
+		add_text_json(server, result, &text, content);
+		return;
 	}
 	if (result->n_changes > 0) {
 		end_line(&text);

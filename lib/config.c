@@ -83,6 +83,11 @@ static const struct bind retention_table[] = {
 	{0},
 };
 
+static const struct bind tools_table[] = {
+	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
+	{0},
+};
+
 #define GROUP(name_, text_)                                                                                                             \
 	{                                                                                                                               \
 		.name = #name_, .type = BIND_OBJECT, .offset = offsetof(struct config, name_), .table = name_##_table,                  \
@@ -97,6 +102,7 @@ const struct bind config_table[] = {
 	GROUP(gateway, "the FastCGI gateway"),
 	GROUP(jailer, "the jailer and its clients"),
 	GROUP(limits, "limits of runs and requests"),
+	GROUP(tools, "how tools answer"),
 	GROUP(retention, "how much is kept, and for how long"),
 	{0},
 };
@@ -124,6 +130,7 @@ static const struct config defaults = {
 		   .body_mb = 32,
 		   .in_flight = 8,
 		   .queue = 64},
+	.tools = {.text = "plain"},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},
 };
 
@@ -194,6 +201,8 @@ static int check(const struct config *config, struct err *err)
 			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
 					  (long long)value, pairs[i].cap, (long long)most);
 	}
+	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
+		return err_member(err, "tools.text", "must be plain or json");
 	if (config->limits.cpu_percent == 0)
 		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
 	if ((config->jailer.id_base == 0) != (config->jailer.id_count == 0))

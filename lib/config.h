@@ -53,6 +53,9 @@ struct config {
 	} jailer;
 	struct config_limits limits;
 	struct {
+		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
+	} tools;
+	struct {
 		int64_t owner_mb;              /* all files of an owner */
 		int64_t conversation_days;     /* idle conversations are removed */
 	} retention;
