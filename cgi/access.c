@@ -106,7 +106,7 @@ bool access_rate(struct exchange *exchange)
 }
 
 /* The scope that a request needs; 0: none. */
-static unsigned needed(const struct rpc_message *message)
+static unsigned needed(const struct config *config, const struct rpc_message *message)
 {
 	static const char *const reading[] = {"resources/list", "resources/read", "resources/subscribe"};
 
@@ -115,7 +115,7 @@ static unsigned needed(const struct rpc_message *message)
 			return STORE_SCOPE_FILES;
 	}
 	const char *name = is_call(message) ? json_get_string(message->params, "name") : NULL;
-	const struct tool *tool = name ? tool_find(name) : NULL;
+	const struct tool *tool = name ? tool_find(config, name) : NULL;
 
 	return tool ? tool->scope : 0;
 }
@@ -123,7 +123,7 @@ static unsigned needed(const struct rpc_message *message)
 bool access_scope(struct exchange *exchange, const struct rpc_message *message)
 {
 	const struct store_token *token = &exchange->token;
-	unsigned scope = message->kind == RPC_REQUEST ? needed(message) : 0;
+	unsigned scope = message->kind == RPC_REQUEST ? needed(exchange->server->config, message) : 0;
 	char name[STORE_SCOPES_TEXT], text[128];
 
 	if (!scope || !token->id[0] || (token->scopes & (scope | STORE_SCOPE_ADMIN)))

@@ -8,6 +8,7 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
+#include "access.h"
 #include "hub.h"
 #include "mcp.h"
 #include "stream.h"
@@ -162,6 +163,9 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 		return;
 	}
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", message.method ? message.method : "(response)");
+	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
+		return;
 	accept_message(exchange);
 	work(exchange, &message, document, &session);
+	access_leave(exchange, &message);
 }
