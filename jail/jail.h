@@ -34,6 +34,7 @@
 #define JAIL_MESSAGE_TEXT 256
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
+#define JAIL_DENIED_MAX 64         /* names in jail_result.denied */
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
 

@@ -107,6 +107,15 @@ struct json_object *jail_result_print(const struct jail_result *result)
 	return bind_print(result_table, &flat);
 }
 
+static int check_denied(struct json_object *denied, struct err *err)
+{
+	bool good = !denied || (json_object_is_type(denied, json_type_array) && json_object_array_length(denied) <= JAIL_DENIED_MAX);
+
+	for (size_t i = 0; good && denied && i < json_object_array_length(denied); i++)
+		good = json_object_is_type(json_object_array_get_idx(denied, i), json_type_string);
+	return good ? 0 : err_member(err, "denied", "must be at most %d names of system calls", JAIL_DENIED_MAX);
+}
+
 #define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")
 
 int jail_result_parse(struct json_object *object, struct jail_result *ret, struct err *err)
@@ -114,6 +123,8 @@ int jail_result_parse(struct json_object *object, struct jail_result *ret, struc
 	struct flat_result flat = {.exit_code = -1};
 	int result = bind_parse(result_table, object, &flat, err);
 
+	if (!result)
+		result = check_denied(flat.denied, err);
 	if (result)
 		return result;
 	*ret = (struct jail_result){
@@ -138,7 +149,6 @@ int jail_result_parse(struct json_object *object, struct jail_result *ret, struc
 	COPY_TEXT(ret->step, flat.step);
 	COPY_TEXT(ret->runner, flat.runner);
 	COPY_TEXT(ret->fingerprint, flat.fingerprint);
-	if (json_object_is_type(flat.denied, json_type_array))
-		ret->denied = json_object_get(flat.denied);
+	ret->denied = flat.denied ? json_object_get(flat.denied) : NULL;
 	return 0;
 }

@@ -188,6 +188,13 @@ static void results(void **state)
 	assert_string_equal(json_object_to_json_string(first), json_object_to_json_string(again));
 	json_object_put(denied[0]);
 	json_object_put(denied[1]);
+	json_object_object_add(object, "denied", json_object_new_string("mount"));
+	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
+	struct json_object *wrong = json_object_new_array();
+	json_object_array_add(wrong, json_object_new_int(1));
+	json_object_object_add(object, "denied", wrong);
+	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
+	json_object_object_add(object, "denied", NULL);
 	json_object_object_add(object, "verdict", json_object_new_string("??"));
 	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
 	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++) {
