@@ -16,6 +16,7 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "cell_internal.h"
+#include "wire_fd.h"
 
 #define SETUP_US 10000000
 
@@ -104,12 +105,14 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 	}
 }
 
+/* wire_fd_receive, because an init that ended with an order unread is told as a reset before its last report. */
 static void read_reports(struct cell *cell)
 {
 	struct init_report report;
+	struct wire_fds none = {.room = 0};
 
 	while (!cell->dying && cell->control.fd >= 0 &&
-	       recv(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT) == (ssize_t)sizeof(report))
+	       wire_fd_receive(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT, &none) == (ssize_t)sizeof(report))
 		handle_report(cell, &report);
 }
 
