@@ -77,11 +77,22 @@ static int lock_instance(int directory, int instance, int *ret_fd)
 	return 0;
 }
 
+/* The pid stands in the file as long as its jailer lives; one that was killed leaves it there. */
+static void sign_lock(struct identity *identity)
+{
+	struct stat st;
+
+	identity->found_dead = fstat(identity->lock_fd, &st) == 0 && st.st_size > 0;
+	if (ftruncate(identity->lock_fd, 0) == 0)
+		dprintf(identity->lock_fd, "%d\n", getpid());
+}
+
 static int claim_instance(struct identity *identity, int instances, struct err *err)
 {
 	for (int i = 0; i < instances; i++)
 		if (lock_instance(identity->lock_dir, i, &identity->lock_fd) == 0) {
 			identity->instance = i;
+			sign_lock(identity);
 			return 0;
 		}
 	return err_set(err, ERR_LIMIT, "all %d instances of the jailer are in use: stop one, or give it more ids (jailer.id_count)",
@@ -188,8 +199,11 @@ int identity_claim(const struct config *config, struct identity *ret, struct err
 
 void identity_clear(struct identity *identity)
 {
-	if (identity->lock_fd >= 0)
+	if (identity->lock_fd >= 0) {
+		/* Best effort: what stays there makes the next start say that this one died. */
+		(void)!ftruncate(identity->lock_fd, 0);
 		close(identity->lock_fd);
+	}
 	if (identity->lock_dir >= 0)
 		close(identity->lock_dir);
 	*identity = IDENTITY_INIT;

@@ -28,6 +28,7 @@ enum identity_mode { IDENTITY_ROOT, IDENTITY_ROOTLESS, IDENTITY_SINGLE };
 struct identity {
 	enum identity_mode mode;
 	int instance;
+	bool found_dead; /* who had this instance before did not end in order */
 	int lock_fd;
 	int lock_dir;
 	uid_t started_uid; /* on the host */
@@ -43,7 +44,7 @@ struct identity {
 const char *identity_mode_text(enum identity_mode mode);
 /* Decides the mode and takes the first free instance. The lock lasts as long as the process. */
 int identity_claim(const struct config *config, struct identity *ret, struct err *err);
-void identity_clear(struct identity *identity);
+void identity_clear(struct identity *identity); /* an orderly end */
 /* Is the instance of that number held by nobody? If so, *ret_lock holds it until closed: what it left may be removed. */
 bool identity_abandoned(const struct identity *identity, int instance, int *ret_lock);
 

@@ -133,6 +133,8 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 		result = identity_claim(&jailer->config, &jailer->identity, err);
 	if (!result)
 		result = cgroup_open(&jailer->config, &jailer->identity, &jailer->cgroup, err);
+	if (!result && jailer->identity.found_dead)
+		log_event(LOG_WARN, "cleared what a jailer left that was killed", "cgroup", cgroup_kind(jailer->cgroup), NULL);
 	return result;
 }
 
