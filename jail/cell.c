@@ -43,6 +43,7 @@ static void cell_free(struct cell *cell)
 		cell_step_free(step);
 	}
 	cell_forget_trees(cell);
+	jail_result_clear(&cell->run.result);
 	cells->slots[cell->slot] = false;
 	free(cell);
 }
@@ -92,6 +93,10 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 	case INIT_ENDED:
 		if (cell->state == CELL_RUNNING)
 			run_ended(cell, report);
+		break;
+	case INIT_DENIED:
+		if (cell->state == CELL_RUNNING)
+			run_denied(cell, (int)report->index);
 		break;
 	case INIT_FAILED:
 		/* Setting up: init is about to end, and run_lost will say it. */

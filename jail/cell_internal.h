@@ -84,6 +84,7 @@ int run_limits(struct cell *cell, enum cell_phase phase); /* sets the group's; -
 void run_begin(struct cell *cell, struct cell_step *step);
 void run_ended(struct cell *cell, const struct init_report *report); /* by itself */
 void run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
+void run_denied(struct cell *cell, int number);                      /* a refused system call */
 void run_lost(struct cell *cell);                                    /* init is dead */
 void run_ready(struct cell *cell);                                   /* the clock starts */
 int64_t run_deadline(const struct cell *cell);
@@ -92,4 +93,5 @@ void run_stop(struct cell *cell, enum cell_stop why);
 
 /* verdict.c */
 void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
+void verdict_mention(struct jail_result *result); /* adds the refused system calls to the sentence */
 void verdict_sandbox(struct jail_result *result, const char *step, int error);

@@ -17,6 +17,7 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "cell_internal.h"
+#include "seccomp.h"
 
 #define CPU_STEP_US     2000
 #define OUTPUT_EVENT_US 250000
@@ -322,6 +323,7 @@ static void deliver(struct cell *cell)
 	result.stderr_truncated = run->output.truncated[1];
 	if (run->output.error && result.verdict != JAIL_XX)
 		verdict_sandbox(&result, "write the output", run->output.error);
+	verdict_mention(&result);
 	output_clear(&run->output);
 	bool bare = run->step->bare;
 	cell_step_free(steal(&run->step));
@@ -330,8 +332,29 @@ static void deliver(struct cell *cell)
 	cell->has_files = true;
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
+	run->result.denied = NULL; /* the copy has it */
 	if (events.done)
 		events.done(arg, &result); /* the cell may be gone after it */
+	jail_result_clear(&result);
+}
+
+void run_denied(struct cell *cell, int number)
+{
+	struct jail_result *result = &cell->run.result;
+	char name[32];
+
+	seccomp_name(number, name, sizeof(name));
+	for (size_t i = 0; i < cell->runner->quiet.count; i++)
+		if (streq(cell->runner->quiet.items[i], name))
+			return;
+	if (!result->denied)
+		result->denied = json_object_new_array();
+	size_t count = json_object_array_length(result->denied);
+	for (size_t i = 0; i < count; i++) /* the compile step may have done it, too */
+		if (streq(json_object_get_string(json_object_array_get_idx(result->denied, i)), name))
+			return;
+	if (count < JAIL_DENIED_MAX)
+		json_object_array_add(result->denied, json_object_new_string(name));
 }
 
 /* The compile step's output is what the client sees when nothing was run. */

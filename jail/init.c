@@ -1,7 +1,8 @@
 /*
  * init.c - the life of a jail's process 1: see init.h.
  *
- * It blocks in two places only: for the next order, and in waitpid while a payload runs. It is single-threaded and trusts its orders
+ * It blocks in two places only: for the next order, and in poll while a payload runs, until a child ended or a refused call waits for its
+ * answer (init_deny.c). It is single-threaded and trusts its orders
  * (they come from the jailer, which is the same program); it trusts nothing that a guest made: the source goes to a name below
  * /code that is opened without following links.
  *
@@ -12,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -153,9 +156,29 @@ static int apply_limits(const struct init_limits *limits)
 	return 0;
 }
 
-/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
-static const char *become_payload(const struct order *order, const int fds[3], const struct sock_fprog *filter)
+/* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself runs in somebody's
+ * sandbox), the calls that would be reported say ENOSYS. */
+static int load_filter(const struct sock_fprog *filter, int to_init)
 {
+	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, filter);
+
+	if (listener >= 0)
+		return wire_fd_send(to_init, "l", 1, &listener, 1);
+	return errno == EBUSY ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) : -1;
+}
+
+/* What a payload is started with. */
+struct start {
+	const struct order *order;
+	const struct sock_fprog *filter;
+	int fds[3];
+	int to_init; /* takes the listener */
+};
+
+/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
+static const char *become_payload(const struct start *start)
+{
+	const struct order *order = start->order;
 	char **argv, **envp;
 	sigset_t none;
 
@@ -166,7 +189,7 @@ static const char *become_payload(const struct order *order, const int fds[3], c
 	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
 		return "session";
 	for (int fd = 0; fd < 3; fd++)
-		if (dup2(fds[fd], fd) < 0) /* inherited by the program, and nothing else is */
+		if (dup2(start->fds[fd], fd) < 0) /* inherited by the program, and nothing else is */
 			return "standard descriptors";
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
 		return "standard descriptors";
@@ -174,7 +197,7 @@ static const char *become_payload(const struct order *order, const int fds[3], c
 		return "working directory";
 	if (apply_limits(&order->head.limits))
 		return "resource limits";
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter))
+	if (load_filter(start->filter, start->to_init))
 		return "seccomp filter";
 	execve(argv[0], argv, envp);
 	return "start the program";
@@ -225,14 +248,14 @@ static int64_t microseconds(struct timeval time)
 }
 
 /* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may clobber is few. */
-static pid_t start(const struct order *order, const int fds[3], const struct sock_fprog *filter, const char **ret_failed)
+static pid_t start_payload(const struct start *start, const char **ret_failed)
 {
 	const char *volatile failed = NULL; /* written by the child, in the memory that it shares with us until it execs */
 	volatile int error = 0;
 	pid_t pid = vfork();
 
 	if (pid == 0) {
-		failed = become_payload(order, fds, filter);
+		failed = become_payload(start);
 		error = errno;
 		_exit(127);
 	}
@@ -243,18 +266,41 @@ static pid_t start(const struct order *order, const int fds[3], const struct soc
 	return -1;
 }
 
-/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way. */
-static void wait_for(pid_t pid, struct init_report *ended)
+/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way, refused calls answered. */
+static void wait_for(pid_t pid, int listener, struct init_report *ended)
 {
-	pid_t got;
+	struct pollfd wait[] = {{.fd = INIT_CHILD_FD, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
+	struct init_denied denied = {.seen = {0}};
+	struct signalfd_siginfo signal;
 
-	do {
-		got = waitpid(-1, &ended->status, __WALL);
-		if (got < 0 && errno != EINTR)
+	for (pid_t got; (got = waitpid(-1, &ended->status, __WALL | WNOHANG)) != pid;) {
+		if (got > 0)
+			continue;
+		if ((got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) && errno != EINTR)
 			_exit(1);
-	} while (got != pid);
+		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
+			_exit(1);
+		int number = wait[1].revents & POLLIN ? init_deny(listener, &denied) : -1;
+		if (number >= 0)
+			report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
+		if (wait[1].revents & ~POLLIN)
+			wait[1].fd = -1; /* nobody is left who could call */
+	}
 	ended->ended_us = clock_monotonic_us();
 	clear_namespace();
+}
+
+/* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what it does not
+ * handle. */
+static const char *watch_children(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return "block signals";
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) == INIT_CHILD_FD ? NULL : "watch children";
 }
 
 static void account(struct init_report *ended, const struct rusage *before)
@@ -287,13 +333,26 @@ static void run(struct order *order, const struct sock_fprog *filter)
 		report_failure("standard input", errno);
 		return;
 	}
-	const int fds[3] = {input, order->fds[next], order->fds[next + 1]};
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		report_failure("socket for the listener", errno);
+		return;
+	}
+	auto_close int from_payload = pair[0];
+	auto_close int to_init = pair[1];
+	const struct start start = {
+		.order = order, .filter = filter, .fds = {input, order->fds[next], order->fds[next + 1]}, .to_init = to_init};
+	int listener = -1;
+	struct wire_fds taken = {.fds = &listener, .room = 1};
+	char mark;
 	separate(order);
 	getrusage(RUSAGE_CHILDREN, &before);
 	ended.started_us = clock_monotonic_us();
 	/* The score is inherited by the program; ours goes back. */
-	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start(order, fds, filter, &failed);
+	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, &failed);
 	int error = errno;
+	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
+	auto_close int listening = listener;
 	if (write(INIT_OOM_FD, "0", 1) < 0)
 		_exit(1);
 	close(steal_fd(&input));
@@ -304,7 +363,7 @@ static void run(struct order *order, const struct sock_fprog *filter)
 	}
 	/* Ours must go, else the pipes never end. */
 	close_fds(order);
-	wait_for(pid, &ended);
+	wait_for(pid, listening, &ended);
 	account(&ended, &before);
 	report(&ended);
 }
@@ -333,6 +392,8 @@ _Noreturn void init_main(const struct init_setup *setup)
 
 	forget_jailer(setup);
 	const char *failed = init_setup_jail(setup);
+	if (!failed)
+		failed = watch_children();
 	if (failed) {
 		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
 

@@ -63,6 +63,7 @@ enum init_kind {
 	INIT_FILLED,      /* a batch is in place */
 	INIT_FILL_FAILED, /* file `index`, `error` */
 	INIT_ENDED,       /* the payload ended and nothing is left of it */
+	INIT_DENIED,      /* the program called `index`, which is refused: once for each number */
 	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
 };
 struct init_report {
@@ -85,7 +86,13 @@ _Noreturn void init_main(const struct init_setup *setup);
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
 /* All of a file from an offset; its own position stays where it is. */
 int init_copy(int to, int from, off_t offset);
+/* init_deny.c: answers one call that waits at a seccomp listener. Its number, if it was refused for the first time; else -1. */
+#define INIT_CALLS_MAX 512
+struct init_denied {
+	uint64_t seen[INIT_CALLS_MAX / 64];
+};
+int init_deny(int listener, struct init_denied *denied);
 /* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
 const char *init_setup_jail(const struct init_setup *setup);
 /* Descriptors of init that stay open. */
-enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD };
+enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };

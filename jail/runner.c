@@ -41,6 +41,7 @@ static const struct bind table[] = {
 	LIST(version, 0),
 	LIST(libraries, 0),
 	LIST(env, 0),
+	LIST(quiet, 0),
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
 };

@@ -7,6 +7,7 @@
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
+ *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc" }
  *
  * Paths are those inside a jail; what begins with TEMPLATE_MODULES is looked up in the modules directory. Versions are found by
@@ -26,7 +27,7 @@
 
 struct runner {
 	const char *name, *source, *install;
-	struct bind_strings aliases, extensions, interpreters, compile, run, version, libraries, env;
+	struct bind_strings aliases, extensions, interpreters, compile, run, version, libraries, env, quiet;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	const char *interpreter; /* NULL: not available */

@@ -48,12 +48,20 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
-/* Allows the call when `argument` has one of the values. */
-static int add_values(scmp_filter_ctx filter, int call, unsigned argument, const uint32_t *values, size_t n, struct err *err)
+/* What is done with a call when `argument` has one of the values. */
+struct rule {
+	int call;
+	unsigned argument;
+	const uint32_t *values;
+	size_t n;
+	uint32_t action; /* 0: allow */
+};
+
+static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct err *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct scmp_arg_cmp compare = SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, LOW_32, values[i]);
-		int result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &compare);
+	for (size_t i = 0; i < rule->n; i++) {
+		struct scmp_arg_cmp compare = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, LOW_32, rule->values[i]);
+		int result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW, rule->call, 1, &compare);
 
 		if (result)
 			return rule_failed("an argument", result, err);
@@ -65,6 +73,9 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 {
 	static const uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
 	static const uint32_t pair_families[] = {AF_UNIX};
+	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: told of, or in the case of NETLINK
+	 * looked at (init_deny.c). */
+	static const uint32_t told_families[] = {AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_CAN};
 	static const uint32_t ioctls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, TIOCOUTQ};
 	static const uint32_t prctls[] = {PR_SET_NAME,       PR_GET_NAME,       PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
 					  PR_SET_DUMPABLE,   PR_GET_DUMPABLE,   PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
@@ -73,18 +84,14 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 					  PR_GET_SECCOMP,    PR_GET_KEEPCAPS,   PR_GET_TID_ADDRESS};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
-	const struct {
-		int call;
-		unsigned argument;
-		const uint32_t *values;
-		size_t n;
-	} rules[] = {
-		{SCMP_SYS(socket), 0, families, ARRAY_SIZE(families)},
-		{SCMP_SYS(socketpair), 0, pair_families, ARRAY_SIZE(pair_families)},
-		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls)},
-		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls)},
-		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities)},
-		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self)}, /* init's limits are not the guest's to change */
+	const struct rule rules[] = {
+		{SCMP_SYS(socket), 0, families, ARRAY_SIZE(families), 0},
+		{SCMP_SYS(socket), 0, told_families, ARRAY_SIZE(told_families), SCMP_ACT_NOTIFY},
+		{SCMP_SYS(socketpair), 0, pair_families, ARRAY_SIZE(pair_families), 0},
+		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0},
+		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0},
+		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0},
+		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0}, /* init's limits are not the guest's to change */
 	};
 	/* New threads and processes, but no namespaces. */
 	struct scmp_arg_cmp plain = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
@@ -93,7 +100,7 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 	if (result)
 		return rule_failed("clone", result, err);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		result = add_values(filter, rules[i].call, rules[i].argument, rules[i].values, rules[i].n, err);
+		result = add_values(filter, &rules[i], err);
 		if (result)
 			return result;
 	}
@@ -148,6 +155,10 @@ int seccomp_build(struct sock_fprog *ret, struct err *err)
 	if (!result)
 		result = add_names(filter, SCMP_ACT_ALLOW, syscalls_allowed, err);
 	if (!result)
+		result = add_names(filter, SCMP_ACT_NOTIFY, syscalls_reported, err);
+	if (!result)
+		result = add_names(filter, SCMP_ACT_ERRNO(0), syscalls_idle, err);
+	if (!result)
 		result = add_arguments(filter, err);
 	if (!result)
 		result = add_unknown(filter, err);
@@ -155,4 +166,14 @@ int seccomp_build(struct sock_fprog *ret, struct err *err)
 		result = export(filter, ret, err);
 	seccomp_release(filter);
 	return result;
+}
+
+void seccomp_name(int number, char *ret, size_t size)
+{
+	auto_free char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+
+	if (name)
+		snprintf(ret, size, "%s", name);
+	else
+		snprintf(ret, size, "%d", number);
 }

@@ -3,6 +3,8 @@
 
 extern const char *const syscalls_allowed[]; /* without looking at arguments; ended by NULL */
 extern const char *const syscalls_absent[];  /* ENOSYS: newer than the programs need, or never to be tried again */
+extern const char *const syscalls_reported[]; /* refused, and the person hears of it */
+extern const char *const syscalls_idle[];     /* say that they worked and do nothing */
 
 /* Calls beyond those that libseccomp 2.5.4 has names for; they get ENOSYS by number. */
 #define SYSCALLS_FIRST_UNKNOWN 456

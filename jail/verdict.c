@@ -80,6 +80,21 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 		result->verdict = JAIL_CE;
 }
 
+/* A program that failed may have failed for that. */
+void verdict_mention(struct jail_result *result)
+{
+	size_t n = result->denied ? json_object_array_length(result->denied) : 0;
+
+	if (result->verdict != JAIL_RE && result->verdict != JAIL_SG)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		size_t length = strlen(result->message);
+
+		snprintf(result->message + length, sizeof(result->message) - length, "%s%s%s", i ? ", " : " The jail refused it: ",
+			 json_object_get_string(json_object_array_get_idx(result->denied, i)), i + 1 == n ? "." : "");
+	}
+}
+
 void verdict_sandbox(struct jail_result *result, const char *step, int error)
 {
 	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.", step, error ? ": " : "", error ? strerror(error) : "");

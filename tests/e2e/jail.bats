@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The jailer as a program, and the suites of the jail (test_jail, _data, _host, _probe) in every mode that is not the one that
+# The jailer as a program, and the suites of the jail (test_jail, _data, _denied, _host, _probe) in every mode that is not the one that
 # the runner of the tests has: rootless with a range of ids, with a single id, without a cgroup. They need root to prepare (a delegated
 # cgroup, an account that exists only in a mount namespace), and are skipped without.
 
@@ -58,7 +58,7 @@ as_user() {
 
 suites() {
 	local suite
-	for suite in test_jail test_jail_data test_jail_host test_jail_probe; do
+	for suite in test_jail test_jail_data test_jail_denied test_jail_host test_jail_probe; do
 		run as_user "$TESTS/$suite"
 		echo "$output" | grep -v -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
 		[ "$status" -eq 0 ]

@@ -1,6 +1,6 @@
 /*
- * The jailer's protocol, as both sides read it: a packet goes through a real socket, then the jailer's reader takes it for a request and the
- * client's for an event. The first byte says how many descriptors go with it ('0' to '9'), the rest is the packet.
+ * The jailer's protocol, as both sides read it: a packet goes through a real socket, then the jailer's reader takes it for a request and
+ * the client's for an event. The first byte says how many descriptors go with it ('0' to '9'), the rest is the packet.
  *
  * Promised: no descriptor is left open, whatever came; what is refused says why in UTF-8 and leaves the result alone; an accepted request
  * has the strings and descriptors that it announced; an accepted result is the same after it was written and read again.

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -103,13 +104,18 @@ static void families(void)
 
 	for (int family = 0; family < 64; family++)
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-			if (family != AF_UNIX && family != AF_INET && family != AF_INET6) {
+			/* NETLINK_ROUTE lists the loopback; the other types are no netlink sockets */
+			if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK) {
 				refused_with(socket(family, types[i], 0), EPERM, "socket of family %d type %d", family, types[i]);
 				/* The kernel looks at 32 bits: so must the filter. */
 				refused(syscall(41, (1L << 32) | family, types[i], 0), "socket of family %d with high bits", family);
 			}
-	refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), "netlink");
-	refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT), "uevents");
+	for (int protocol = 1; protocol < 64; protocol++) {
+		refused_with(socket(AF_NETLINK, SOCK_RAW, protocol), EPERM, "netlink protocol %d", protocol);
+		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM, "netlink protocol %d, high bits",
+			     protocol);
+	}
+	holds(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) >= 0, "no netlink socket to list the loopback with");
 }
 
 static void interfaces(void)

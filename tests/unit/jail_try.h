@@ -34,7 +34,7 @@ struct try_change {
 struct
 try {
 	struct jail_result result;
-	char *denied_free;
+	char *denied; /* names of refused system calls, separated by blanks */
 	bool done, collected, failed;
 	struct err err;
 	int out_fd, error_fd;
@@ -90,8 +90,18 @@ static inline void try_on_done(void *arg, const struct jail_result *result)
 {
 	struct try *try = arg;
 
+	size_t n = result->denied ? json_object_array_length(result->denied) : 0;
+
 	try->result = *result;
 	try->result.denied = NULL;
+	free(try->denied);
+	try->denied = xstrdup("");
+	for (size_t i = 0; i < n; i++) {
+		auto_free char *before = try->denied;
+
+		try->denied = xasprintf("%s%s%s", before, i ? " " : "",
+					json_object_get_string(json_object_array_get_idx(result->denied, i)));
+	}
 	try->done = true;
 }
 
@@ -185,6 +195,7 @@ static inline void try_clear(struct try *try)
 	free(try->changes);
 	free(try->out);
 	free(try->error);
+	free(try->denied);
 	*try = (struct try){.jail = NULL};
 }
 #define auto_try __attribute__((cleanup(try_clear)))

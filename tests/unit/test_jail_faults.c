@@ -53,6 +53,8 @@ static const struct fault faults[] = {
 	{"prctl", "4", "drop capabilities"},
 	{"capset", "1", "drop capabilities"},
 	{"close_range", "2", "close descriptors"},
+	{"signalfd4", "1", "watch children"},
+	{"socketpair", "1", "socket for the listener"},
 	{"sendfile", "1", "write the source"},
 	{"vfork", "1", "fork"},
 	{"setsid", "1", "session"},
@@ -234,8 +236,8 @@ static void fails_once(void **state)
 	run_ok(CELLS_PARKED);
 	for (int i = 0; after = look(), !at_most(&after, &idle); i++)
 		if (i == SETTLE_MAX)
-			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, mounts %zu -> %zu", idle.children,
-				 after.children, idle.fds, after.fds, idle.groups, after.groups, idle.mounts, after.mounts);
+			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, mounts %zu -> %zu",
+				 idle.children, after.children, idle.fds, after.fds, idle.groups, after.groups, idle.mounts, after.mounts);
 }
 
 static int setup(void **state)

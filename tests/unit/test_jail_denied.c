@@ -1,0 +1,174 @@
+/*
+ * test_jail_denied.c - refused system calls are reported by name, whatever becomes of the run, and are not reported where they are not
+ * worth it; a flood of them is the guest's own CPU time; the ones that are answered otherwise: sync, and netlink sockets of ROUTE.
+ */
+#include "jail_try.h"
+
+#include <string.h>
+
+#define CALLS                                                                                                                              \
+	"import ctypes, os, socket, sys, time\n"                                                                                           \
+	"libc = ctypes.CDLL(None, use_errno=True)\n"                                                                                       \
+	"def call(name, *args):\n"                                                                                                         \
+	" ctypes.set_errno(0)\n"                                                                                                           \
+	" return getattr(libc, name)(*args), ctypes.get_errno()\n"
+
+static struct jail_client *client;
+static bool weaker;
+
+static void run(struct try *try, const char *runner, struct jail_limits limits, const char *code)
+{
+	struct jail_spec spec = {.runner = runner, .limits = limits};
+
+	try_program(client, try, &spec, code);
+	if (try->failed)
+		fail_msg("%s", try->err.text);
+}
+
+static void by_name(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 0},
+	    CALLS "print(call('mount', b'a', b'/tmp', b'tmpfs', 0, None), call('ptrace', 0, 0, 0, 0))\n"
+		  "print(call('mount', b'a', b'/tmp', b'x', 0, None))\n"
+		  "try: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
+		  "except OSError as e: print(e.errno)\n"
+		  "sys.exit(3)\n");
+	assert_string_equal(try.out, "(-1, 1) (-1, 1)\n(-1, 1)\n1\n");
+	assert_int_equal(try.result.verdict, JAIL_RE);
+	assert_string_equal(try.denied, "mount ptrace socket");
+	assert_string_equal(try.result.message, "The program ended with exit status 3. The jail refused it: mount, ptrace, socket.");
+}
+
+/* In children, from threads, and when the run is ended from outside before init could tell at its end. */
+static void however_it_ends(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 1500000},
+	    CALLS "import threading\n"
+		  "if os.fork() == 0: call('unshare', 0x10000000); os._exit(0)\n"
+		  "os.wait()\n"
+		  "t = threading.Thread(target=lambda: call('chroot', b'/tmp')); t.start(); t.join()\n"
+		  "while True: time.sleep(1)\n");
+	assert_int_equal(try.result.verdict, JAIL_TO);
+	assert_string_equal(try.denied, "unshare chroot");
+}
+
+/* Each call costs init some microseconds: they count. Two processes, so that init has to serve more than one. */
+static void flood(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	if (weaker) {
+		print_message("nothing counts the CPU time of a whole jail here: skipped\n");
+		skip();
+	}
+	run(&try, "python", (struct jail_limits){.wall_us = 20000000, .cpu_us = 400000},
+	    CALLS "os.fork()\nwhile True: libc.setns(-1, 0)\n");
+	assert_int_equal(try.result.verdict, JAIL_TO);
+	assert_string_equal(try.result.limit, "cpu");
+	assert_string_equal(try.denied, "setns");
+	auto_try struct try next = {.jail = NULL};
+	run(&next, "bash", (struct jail_limits){.wall_us = 0}, "echo fine");
+	assert_string_equal(next.out, "fine\n");
+}
+
+/* What interpreters do by themselves is not worth a word. */
+static void ordinary(void **state)
+{
+	static const struct {
+		const char *runner, *code;
+	} programs[] = {
+		{"bash", "ls / | wc -l; cat <(echo x); sleep 0.01 & wait"},
+		{"python", "import os, socket, subprocess, asyncio, multiprocessing, tempfile, threading\n"
+			   "subprocess.run(['true']); asyncio.run(asyncio.sleep(0))\n"},
+		{"c", "#include <pthread.h>\n#include <stdio.h>\nint main(void) { puts(\"x\"); return 0; }"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		auto_try struct try try = {.jail = NULL};
+
+		run(&try, programs[i].runner, (struct jail_limits){.wall_us = 0}, programs[i].code);
+		assert_int_equal(try.result.verdict, JAIL_OK);
+		assert_string_equal(try.denied, "");
+	}
+}
+
+/* sync of a bad descriptor works: the kernel has not seen it. */
+static void sync_is_idle(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 0}, CALLS "print(call('syncfs', -1)); os.sync(); print(call('fsync', -1))");
+	assert_string_equal(try.out, "(0, 0)\n(-1, 9)\n");
+	assert_string_equal(try.denied, "");
+}
+
+static void netlink(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 0},
+	    CALLS "print(socket.if_nameindex())\n"
+		  "for protocol in range(1, 32):\n"
+		  " try: print(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol))\n"
+		  " except PermissionError: pass\n");
+	assert_string_equal(try.out, "[(1, 'lo')]\n");
+	assert_string_equal(try.denied, "socket");
+}
+
+/* A runner file of its own, with a quiet list. */
+static void quiet(void **state)
+{
+	static const char runner[] = "{\"name\":\"hush\",\"source\":\"main.py\",\"interpreters\":[\"/usr/bin/python3\"],"
+				     "\"run\":[\"{interpreter}\",\"/code/main.py\"],\"quiet\":[\"ptrace\",\"keyctl\"],\"install\":\"-\"}";
+	char folder[] = "/tmp/test_jail_denied.XXXXXX";
+	struct jail_client *usual = client;
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	chmod(folder, 0755);
+	auto_free char *file = xasprintf("%s/hush.json", folder);
+	auto_free char *config = xasprintf("%s/config", folder);
+	auto_close int runner_fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write_all(runner_fd, runner, strlen(runner)), 0);
+	auto_close int config_fd = open(config, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	dprintf(config_fd, "{\"jailer\":{\"runners_dir\":\"%s\",%s}}", folder, try_jailer_members());
+	client = try_client(config);
+	run(&try, "hush", (struct jail_limits){.wall_us = 0}, CALLS "call('ptrace', 0, 0, 0, 0); call('chroot', b'/tmp')");
+	jail_client_free(client);
+	client = usual;
+	unlink(file);
+	unlink(config);
+	rmdir(folder);
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_string_equal(try.denied, "chroot");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_name),	cmocka_unit_test(however_it_ends), cmocka_unit_test(flood), cmocka_unit_test(ordinary),
+		cmocka_unit_test(sync_is_idle), cmocka_unit_test(netlink),	   cmocka_unit_test(quiet),
+	};
+	struct json_object *info = NULL;
+
+	client = try_client(getenv("TEST_CONFIG"));
+	if (jail_client_info(client, &info, NULL))
+		return 1;
+	const char *cgroup = json_get_string(info, "cgroup");
+	weaker = cgroup && streq(cgroup, "none");
+	json_object_put(info);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	jail_client_free(client);
+	return failed;
+}
