@@ -3,8 +3,8 @@
  *
  * It costs 25 microseconds a call against 0.1, so only the calls of syscalls_reported come here, and since init lives in the jail's
  * cgroup, a flood of them is charged to the guest. One call is let through after a look at it: a netlink socket of the protocol ROUTE,
- * with which os.networkInterfaces() and if_nameindex() list the loopback. Its family and protocol are in registers, which the guest cannot change
- * between the look and the call; that is why no other call may ever be continued like this.
+ * with which os.networkInterfaces() and if_nameindex() list the loopback. Its family and protocol are in registers, which the guest cannot
+ * change between the look and the call; that is why no other call may ever be continued like this.
  */
 #include <errno.h>
 #include <linux/netlink.h>
