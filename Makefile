@@ -31,7 +31,8 @@ LIBS_BASE := -ljson-c
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 ARCHIVES  := $(B)/libsallyport.a $(B)/libjail.a $(B)/libbase.a
 
-all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer
+# The probes are what `sallyport selftest` runs inside of jails.
+all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
 
 $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
 	@mkdir -p $(@D)
@@ -139,9 +140,10 @@ $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/sallyport/runners/npm share/sallyport/nginx) \
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin libexec/sallyport share/sallyport/runners/npm share/sallyport/nginx) \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 man/man5 man/man8 bash-completion/completions)
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/tests/jail_probe $(DESTDIR)$(PREFIX)/libexec/sallyport
 	install -m 644 $(wildcard jail/runners/*.json) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx

@@ -3,4 +3,5 @@
 
 #include "cli.h"
 
-extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_token, cmd_doctor, cmd_stdio, cmd_help, cmd_version;
+extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_token, cmd_doctor, cmd_selftest, cmd_stdio;
+extern const struct cli_command cmd_help, cmd_version;

@@ -118,6 +118,39 @@ suites() {
 	[[ $output == *"jailer.socket"* ]]
 }
 
+@test "selftest: every probe holds, here as in our tests" {
+	echo '{"jailer":{"weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"'}}' >"$DIR/config.json"
+	run --separate-stderr "$BIN/sallyport" selftest --config "$DIR/config.json" --json
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(jq '.held and (.probes | length >= 30) and all(.probes[]; .held)' <<<"$output")" = true ]
+	[ "$(jq -r '.probes[].name' <<<"$output")" = "$("$TESTS/jail_probe" --list | cut -f 1)" ]
+	run "$BIN/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -eq 0 ]
+	[[ $output == *"held   K02  "*" held, 0 broken" ]]
+}
+
+@test "selftest: what does not hold is said, and what is not there" {
+	mkdir -p "$DIR/bin" "$DIR/libexec/sallyport"
+	cp "$BIN/sallyport" "$DIR/bin"
+	echo '{"jailer":{"program":"'"$JAILER"'","weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"',
+		"runners_dir":"'"$ROOT/jail/runners"'"}}' >"$DIR/config.json"
+	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -ne 0 ]
+	[[ $output == *"the probes are not there: make install"* ]]
+	cat >"$DIR/libexec/sallyport/jail_probe" <<-'EOF'
+		#!/bin/bash
+		case $1 in
+		--list) printf "X01\tholds\nX02\tleaks\n" ;;
+		X01) echo held ;;
+		*) echo "BROKEN: open /etc/shadow worked"; exit 1 ;;
+		esac
+	EOF
+	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -eq 1 ]
+	[[ $output == *"held   X01  holds"*"BROKEN X02  leaks"*"open /etc/shadow worked"*"1 held, 1 broken" ]]
+}
+
 @test "runner files that are wrong are named" {
 	mkdir "$DIR/runners"
 	echo "{\"jailer\":{\"socket\":\"$DIR/socket\",\"runners_dir\":\"$DIR/runners\"}}" >"$DIR/config.json"
