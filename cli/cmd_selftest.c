@@ -153,7 +153,7 @@ static int run_all(struct jail_client *client, int probes_fd, char *list, struct
 		return err_set(err, ERR_INTERNAL, "the probes name none of themselves");
 	cli_progress_start(&progress, "probes", (int64_t)n);
 	for (size_t i = 0; i < n; i++) {
-		char *what = strchr(lines[i], '\t');
+		char *what = lines[i] + strcspn(lines[i], "\t"); /* only lines that have one are in the list */
 		auto_free char *said = NULL;
 		struct one one;
 

@@ -130,6 +130,12 @@ suites() {
 	[[ $output == *"held   K02  "*" held, 0 broken" ]]
 }
 
+@test "the table of probes in docs/security.md is that of the probes" {
+	run "$ROOT/tests/probe/table.sh" "$TESTS/jail_probe"
+	[ "$status" -eq 0 ]
+	[ "$(grep -E '^\| ([A-Z][0-9]{2}|probe) \|' "$ROOT/docs/security.md")" = "$(grep -v '^|---' <<<"$output")" ]
+}
+
 @test "selftest: what does not hold is said, and what is not there" {
 	mkdir -p "$DIR/bin" "$DIR/libexec/sallyport"
 	cp "$BIN/sallyport" "$DIR/bin"

@@ -56,7 +56,7 @@ void holds(bool condition, const char *format, ...)
 	va_end(arguments);
 }
 
-static const struct probe *const groups[] = {probes_files, probes_processes, probes_network, probes_kernel};
+static const struct probe *const groups[] = {probes_files, probes_processes, probes_network, probes_kernel, probes_privileges};
 
 int main(int argc, char **argv)
 {

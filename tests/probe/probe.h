@@ -13,7 +13,7 @@ struct probe {
 	const char *what;
 	void (*run)(void);
 };
-extern const struct probe probes_files[], probes_processes[], probes_network[], probes_kernel[]; /* ended by {0} */
+extern const struct probe probes_files[], probes_processes[], probes_network[], probes_kernel[], probes_privileges[]; /* ended by {0} */
 
 /* The call gave `result`: it must be -1; else the probe is broken, and `what` says by what. */
 void refused(long result, const char *format, ...) __attribute__((format(printf, 2, 3)));
