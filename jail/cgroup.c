@@ -17,6 +17,7 @@
 #include "cgroup_internal.h"
 
 #define MOUNTS_MAX (4 * 1024 * 1024)
+#define NAME_TRIES 1000 /* groups that a dead instance left busy and that have to be stepped over */
 
 int cgroup_write(int dir, const char *file, const char *text)
 {
@@ -146,7 +147,8 @@ int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
 	return fd;
 }
 
-/* Kills what is left in a dead instance's group (its jailer died with it, so there should be nothing) and removes the tree. */
+/* Removes what a dead instance left. Its guests die with it; a group whose last process is still being taken down stays for the next
+ * start. Nobody is killed here: whoever is alive in there may have its locks in another directory than we. */
 static void remove_tree(int parent, const char *name)
 {
 	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -242,6 +244,8 @@ static void group_free(struct cgroup_group *group)
 	for (size_t i = 0; i < group->cgroup->n_trees; i++)
 		if (group->dirs[i] >= 0)
 			close(group->dirs[i]);
+	if (group->peak >= 0)
+		close(group->peak);
 	free(group);
 }
 
@@ -256,25 +260,45 @@ static int group_remove(struct cgroup_group *group)
 	return result;
 }
 
+/* 0, or -1 with errno: EEXIST when the name is somebody's. A group has counted for whom it was made: another one never enters it. */
+static int make_group(struct cgroup_group *group)
+{
+	for (size_t i = 0; i < group->cgroup->n_trees; i++) {
+		int tree = group->cgroup->trees[i];
+		bool made = mkdirat(tree, group->name, 0755) == 0;
+
+		if (made)
+			group->dirs[i] = openat(tree, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (group->dirs[i] >= 0)
+			continue;
+		int error = errno;
+		for (size_t undo = 0; undo < i + made; undo++)
+			unlinkat(group->cgroup->trees[undo], group->name, AT_REMOVEDIR);
+		errno = error;
+		return -1;
+	}
+	return 0;
+}
+
 static int group_new(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err)
 {
-	struct cgroup_group *group = xcalloc(1, sizeof(*group));
+	for (int try = 0;; try++) {
+		struct cgroup_group *group = xcalloc(1, sizeof(*group));
 
-	group->cgroup = cgroup;
-	snprintf(group->name, sizeof(group->name), "%u", cgroup->next_group++);
-	for (size_t i = 0; i < CGROUP_TREES; i++)
-		group->dirs[i] = -1;
-	for (size_t i = 0; i < cgroup->n_trees; i++) {
-		group->dirs[i] = cgroup_make_dir(cgroup->trees[i], group->name, geteuid(), getegid());
-		if (group->dirs[i] < 0) {
-			err_errno(err, "making a cgroup for the jail");
-			group_remove(group);
-			group_free(group);
-			return -ERR_SYSTEM;
+		*group = (struct cgroup_group){.cgroup = cgroup, .peak = -1};
+		for (size_t i = 0; i < CGROUP_TREES; i++)
+			group->dirs[i] = -1;
+		snprintf(group->name, sizeof(group->name), "%u", cgroup->next_group++);
+		if (!make_group(group)) {
+			*ret = group;
+			return 0;
 		}
+		int error = errno;
+		group_free(group);
+		errno = error;
+		if (error != EEXIST || try == NAME_TRIES)
+			return err_errno(err, "making a cgroup for the jail");
 	}
-	*ret = group;
-	return 0;
 }
 
 int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err)
@@ -366,14 +390,29 @@ int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_
 
 void cgroup_reset_peak(struct cgroup_group *group)
 {
-	if (group->cgroup->kind)
-		group->cgroup->kind->reset_peak(group);
+	struct cgroup_usage now = {.pids_peak = 0};
+
+	if (!group->cgroup->kind)
+		return;
+	group->memory_before = group->pids_before = 0;
+	bool reset = group->cgroup->kind->reset_peak(group);
+	/* Before the first program there was only the set-up. */
+	if (group->used && group->cgroup->kind->read(group, &now, NULL) == 0) {
+		group->memory_before = reset ? 0 : now.memory_peak_bytes;
+		group->pids_before = now.pids_peak;
+	}
+	group->used = true;
 }
 
 int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err)
 {
 	*ret = (struct cgroup_usage){.pids_peak = 0};
-	return group->cgroup->kind ? group->cgroup->kind->read(group, ret, err) : 0;
+	int result = group->cgroup->kind ? group->cgroup->kind->read(group, ret, err) : 0;
+	if (ret->memory_peak_bytes <= group->memory_before)
+		ret->memory_peak_bytes = 0;
+	if (ret->pids_peak <= group->pids_before)
+		ret->pids_peak = 0;
+	return result;
 }
 
 int64_t cgroup_cpu_us(struct cgroup_group *group)

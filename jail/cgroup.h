@@ -35,8 +35,8 @@ struct cgroup_limits {
 };
 struct cgroup_usage {
 	int64_t cpu_user_us, cpu_system_us;
-	int64_t memory_peak_bytes;
-	int64_t pids_peak; /* 0: the kernel does not tell */
+	int64_t memory_peak_bytes; /* since cgroup_reset_peak; 0: the kernel does not tell */
+	int64_t pids_peak;         /* the same */
 	int64_t oom_kills, pids_hits;
 };
 
@@ -56,7 +56,8 @@ int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits,
 /* Descriptors to which a process writes "0" to move itself into the group: the caller's. It does so itself because the kernel may keep it
  * waiting for 10 ms (an RCU grace period under cgroup_threadgroup_rwsem), and the jailer has others to serve. */
 int cgroup_doors(struct cgroup_group *group, int ret[CGROUP_TREES], size_t *ret_n, struct err *err);
-/* The peak counts from here on. */
+/* The peaks count from here on. Where the kernel cannot reset one (memory on v2 before Linux 6.12, processes everywhere), it is known when
+ * it has risen since, else not: then it belongs to what ran earlier in the group. */
 void cgroup_reset_peak(struct cgroup_group *group);
 int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
 /* CPU time used so far, user and system together; cheaper than cgroup_read. -1: cannot be read. */

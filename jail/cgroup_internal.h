@@ -19,7 +19,7 @@ struct cgroup_kind {
 	/* Finds the mounts and makes the instance's directories: fills cgroup->trees, cgroup->of. */
 	int (*open)(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err);
 	int (*limit)(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err);
-	void (*reset_peak)(struct cgroup_group *group);
+	bool (*reset_peak)(struct cgroup_group *group); /* of memory; false: the kernel cannot */
 	int (*read)(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
 	int64_t (*cpu_us)(struct cgroup_group *group);
 };
@@ -30,6 +30,9 @@ struct cgroup_group {
 	struct cgroup_group *next;
 	char name[16];
 	int dirs[CGROUP_TREES];
+	int peak;                            /* v2: memory.peak, once it was reset; -1 */
+	bool used;                           /* the peak was reset before */
+	int64_t memory_before, pids_before; /* peaks that were reached before the reset and could not be forgotten */
 };
 
 struct cgroup {

@@ -80,9 +80,9 @@ static int v1_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 	return 0;
 }
 
-static void v1_reset_peak(struct cgroup_group *group)
+static bool v1_reset_peak(struct cgroup_group *group)
 {
-	cgroup_write_number(dir_of(group, CGROUP_MEMORY), "memory.max_usage_in_bytes", 0);
+	return !cgroup_write_number(dir_of(group, CGROUP_MEMORY), "memory.max_usage_in_bytes", 0);
 }
 
 static int64_t v1_cpu_us(struct cgroup_group *group)

@@ -3,10 +3,15 @@
  *
  * Two rules of v2 shape this file. A cgroup with processes of its own cannot have children with controllers (the root is exempt), and
  * who moves a process needs write access to the common ancestor of both places. So the instance's directory gets a child "jailer", into
- * which the jailer moves itself before it drops its privileges; groups are its brothers.
+ * which the jailer moves itself before it drops its privileges; groups are its brothers. (It cannot leave that child, so an instance that
+ * ended leaves two empty directories, which systemd or the next start removes.)
  *
- * Where: the cgroup that the jailer was started in, if it is there alone (systemd's Delegate=yes, or a container of its own): its
- * controllers can then be switched on for children. Else, as root, the top of the hierarchy.
+ * The place, above the instances, is the first of these that will do:
+ *   1. the cgroup that the jailer was started in, if nobody else is in there: a unit of its own, systemd's Delegate=yes
+ *   2. as a user: what that one is in, if it was given to the user: then it holds cgroups, not processes (a login session)
+ *   3. as a user: the cgroup that it was started in, if it was given to the user: who else is in there moves to a leaf (a scope with
+ *      Delegate=yes, in which a shell starts us); next time, that leaf makes it case 2
+ *   4. as root: the top of what is mounted; in a container that is the container's own cgroup, and who is in there moves to a leaf
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +21,11 @@
 #include "../lib/util.h"
 #include "cgroup_internal.h"
 
-#define PERIOD_US 100000
-#define ENABLE    "+memory +pids +cpu"
-#define LEAF      "jailer"
+#define PERIOD_US    100000
+#define ENABLE       "+memory +pids +cpu"
+#define LEAF         "jailer"
+#define OTHERS_LEAF  "others"
+#define EMPTY_ROUNDS 100 /* processes that fork are chased no longer than this */
 
 static bool has_controllers(int dir, const char *file)
 {
@@ -40,40 +47,104 @@ static int enable(int dir, const char *what, struct err *err)
 	return 0;
 }
 
-/* The own cgroup: everything in it (that is us, else the kernel refuses to enable controllers) moves to a leaf first. */
-static int open_own(const char *mount, int *ret, struct err *err)
+/* Has it the controllers, and may we make cgroups in it and move processes into them? */
+static bool given(int dir)
 {
-	char own[512];
+	static const char *const files[] = {".", "cgroup.procs", "cgroup.subtree_control"};
 
-	if (cgroup_own_path("", own, sizeof(own)) || own[0] == '\0')
-		return err_set(err, ERR_UNAVAILABLE, "this process has no v2 cgroup of its own");
-	auto_free char *path = xasprintf("%s/%s", mount, own);
-	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || !has_controllers(dir, "cgroup.controllers"))
-		return err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to %s", path);
-	auto_close int leaf = cgroup_make_dir(dir, LEAF, geteuid(), getegid());
-	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
-		return err_errno(err, "moving to a leaf of %s", path);
-	int result = enable(dir, path, err);
-	if (result) {
-		/* Somebody else is in there: back again, as if we had not tried. */
-		cgroup_write_number(dir, "cgroup.procs", getpid());
-		unlinkat(dir, LEAF, AT_REMOVEDIR);
-		return result;
-	}
-	*ret = steal_fd(&dir);
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (faccessat(dir, files[i], W_OK, AT_EACCESS))
+			return false;
+	return has_controllers(dir, "cgroup.controllers");
 }
 
-static int open_top(const char *mount, int *ret, struct err *err)
+static bool alone(int dir)
 {
-	auto_close int dir = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[CGROUP_VALUE], own[32];
 
-	if (dir < 0 || !has_controllers(dir, "cgroup.controllers"))
-		return err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu", mount);
-	int result = enable(dir, mount, err);
+	snprintf(own, sizeof(own), "%d\n", getpid());
+	return cgroup_text(dir, "cgroup.procs", text) == 0 && streq(text, own);
+}
+
+/* Moves all processes of a cgroup to a leaf of it. Those that the kernel keeps (its own threads in the true root, processes of a foreign
+ * pid namespace, listed as 0) stay, and make enable fail where they matter. */
+static int make_empty(int dir, const char *path, struct err *err)
+{
+	auto_close int leaf = cgroup_make_dir(dir, OTHERS_LEAF, geteuid(), getegid());
+	char text[CGROUP_VALUE];
+
+	if (leaf < 0)
+		return err_errno(err, "making a leaf in %s", path);
+	for (int round = 0; round < EMPTY_ROUNDS; round++) {
+		if (cgroup_text(dir, "cgroup.procs", text))
+			return err_errno(err, "reading the processes of %s", path);
+		if (!text[0])
+			return 0;
+		/* Whole lines only: the last one may have been cut. */
+		for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			if (cgroup_write(leaf, "cgroup.procs", line) && errno != ESRCH)
+				return err_errno(err, "moving process %s to a leaf of %s", line, path);
+		}
+	}
+	return err_set(err, ERR_BUSY, "processes keep appearing in %s", path);
+}
+
+/* Moves the jailer below the place, where it claims its instance, and only then switches controllers on from the top down. */
+static int settle(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err)
+{
+	int result = cgroup_claim(cgroup, place, config, identity, err);
+
+	if (result)
+		return result;
+	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
+	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
+		return err_errno(err, "moving the jailer into its cgroup");
+	result = enable(place, "the cgroup that was given to it", err);
 	if (!result)
+		result = enable(cgroup->parents[0], config->jailer.cgroup, err);
+	if (!result)
+		result = enable(cgroup->trees[0], "the jailer's instance", err);
+	return result;
+}
+
+static int open_dir(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Finds the place: see the top of the file. */
+static int find_place(const char *mount, const struct identity *identity, int *ret, struct err *err)
+{
+	char own[512];
+	bool user = identity->mode != IDENTITY_ROOT;
+
+	if (cgroup_own_path("", own, sizeof(own)) || strstr(own, ".."))
+		return err_set(err, ERR_UNAVAILABLE, "this process has no v2 cgroup below %s", mount);
+	auto_free char *path = xasprintf("%s/%s", mount, own);
+	auto_free char *above = xasprintf("%s/..", path);
+	auto_close int dir = open_dir(path);
+	auto_close int parent = own[0] ? open_dir(above) : -1;
+	auto_close int top = open_dir(mount);
+	int result = 0;
+	if (dir >= 0 && given(dir) && alone(dir)) {
 		*ret = steal_fd(&dir);
+	} else if (user && parent >= 0 && given(parent)) {
+		*ret = steal_fd(&parent);
+	} else if (user && dir >= 0 && given(dir)) {
+		result = make_empty(dir, path, err);
+		if (!result)
+			*ret = steal_fd(&dir);
+	} else if (user) {
+		result = err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to this user in %s", path);
+	} else if (top < 0 || !given(top)) {
+		result = err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
+	} else {
+		if (faccessat(top, "cgroup.type", F_OK, 0) == 0) /* only the true root has none, and may keep its processes */
+			result = make_empty(top, mount, err);
+		if (!result)
+			*ret = steal_fd(&top);
+	}
 	return result;
 }
 
@@ -84,23 +155,8 @@ static int v2_open(struct cgroup *cgroup, const struct config *config, const str
 
 	if (cgroup_find_mount("", mount, sizeof(mount)))
 		return err_set(err, ERR_UNAVAILABLE, "it is not mounted");
-	int result = open_own(mount, &place, err);
-	if (result && identity->mode == IDENTITY_ROOT)
-		result = open_top(mount, &place, err);
-	if (result)
-		return result;
-	auto_close int parent = cgroup_make_dir(place, config->jailer.cgroup, geteuid(), getegid());
-	if (parent < 0)
-		return err_errno(err, "making the cgroup %s", config->jailer.cgroup);
-	result = enable(parent, config->jailer.cgroup, err);
-	if (!result)
-		result = cgroup_claim(cgroup, place, config, identity, err);
-	if (result)
-		return result;
-	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
-	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
-		return err_errno(err, "moving the jailer into its cgroup");
-	return enable(cgroup->trees[0], "the jailer's instance", err);
+	int result = find_place(mount, identity, &place, err);
+	return result ? result : settle(cgroup, place, config, identity, err);
 }
 
 static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)
@@ -123,10 +179,25 @@ static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 	return 0;
 }
 
-/* Linux 6.12 and later; before it the peak is that of the whole jail. */
-static void v2_reset_peak(struct cgroup_group *group)
+/* Linux 6.12 and later, and then for the descriptor alone to which it was written: the group keeps it. */
+static bool v2_reset_peak(struct cgroup_group *group)
 {
-	cgroup_write_number(group->dirs[0], "memory.peak", 0);
+	static const char any[] = "reset\n";
+
+	if (group->peak < 0)
+		group->peak = openat(group->dirs[0], "memory.peak", O_RDWR | O_CLOEXEC);
+	return group->peak >= 0 && write(group->peak, any, sizeof(any) - 1) > 0;
+}
+
+static int64_t memory_peak(const struct cgroup_group *group)
+{
+	char text[32];
+	ssize_t n = group->peak < 0 ? -1 : pread(group->peak, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return cgroup_number(group->dirs[0], "memory.peak"); /* Linux 5.19 and later */
+	text[n] = '\0';
+	return strtoll(text, NULL, 10);
 }
 
 static int64_t v2_cpu_us(struct cgroup_group *group)
@@ -148,7 +219,7 @@ static int v2_read(struct cgroup_group *group, struct cgroup_usage *ret, struct 
 	if (cgroup_text(dir, "memory.events", text))
 		return err_errno(err, "reading what the jail used");
 	ret->oom_kills = cgroup_keyed(text, "oom_kill");
-	ret->memory_peak_bytes = MAX(cgroup_number(dir, "memory.peak"), 0);
+	ret->memory_peak_bytes = MAX(memory_peak(group), 0);
 	ret->pids_peak = MAX(cgroup_number(dir, "pids.peak"), 0);
 	ret->pids_hits = cgroup_text(dir, "pids.events", text) ? 0 : cgroup_keyed(text, "max");
 	return 0;

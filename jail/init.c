@@ -203,12 +203,17 @@ static const char *become_payload(const struct start *start)
 	return "start the program";
 }
 
-/* Kills and reaps until the namespace is empty but for us. */
-static void clear_namespace(void)
+/* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in KiB. */
+static long clear_namespace(void)
 {
-	do
+	struct rusage usage = {.ru_maxrss = 0};
+	long peak = 0;
+
+	do {
 		kill(-1, SIGKILL);
-	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR);
+		peak = MAX(peak, usage.ru_maxrss);
+	} while (wait4(-1, NULL, __WALL, &usage) > 0 || errno == EINTR);
+	return peak;
 }
 
 static int write_source(struct order *order)
@@ -266,16 +271,22 @@ static pid_t start_payload(const struct start *start, const char **ret_failed)
 	return -1;
 }
 
-/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way, refused calls answered. */
+/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way, refused calls answered. The peak is
+ * taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
 static void wait_for(pid_t pid, int listener, struct init_report *ended)
 {
 	struct pollfd wait[] = {{.fd = INIT_CHILD_FD, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
 	struct init_denied denied = {.seen = {0}};
+	struct rusage usage = {.ru_maxrss = 0};
 	struct signalfd_siginfo signal;
+	long peak = 0;
 
-	for (pid_t got; (got = waitpid(-1, &ended->status, __WALL | WNOHANG)) != pid;) {
-		if (got > 0)
+	for (pid_t got = 0; got != pid;) {
+		got = wait4(-1, &ended->status, __WALL | WNOHANG, &usage);
+		if (got > 0) {
+			peak = MAX(peak, usage.ru_maxrss);
 			continue;
+		}
 		if ((got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) && errno != EINTR)
 			_exit(1);
 		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
@@ -287,7 +298,8 @@ static void wait_for(pid_t pid, int listener, struct init_report *ended)
 			wait[1].fd = -1; /* nobody is left who could call */
 	}
 	ended->ended_us = clock_monotonic_us();
-	clear_namespace();
+	long left = clear_namespace();
+	ended->peak_bytes = MAX(peak, left) * 1024;
 }
 
 /* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what it does not
@@ -311,7 +323,6 @@ static void account(struct init_report *ended, const struct rusage *before)
 	getrusage(RUSAGE_SELF, &self);
 	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime);
 	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime);
-	ended->peak_bytes = after.ru_maxrss * 1024;
 	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw;
 	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw;
 	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);

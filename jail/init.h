@@ -75,7 +75,7 @@ struct init_report {
 	int64_t started_us, ended_us; /* monotonic */
 	int64_t switches_voluntary, switches_forced;
 	int64_t user_us, system_us; /* of the program's processes, as far as they were reaped */
-	int64_t peak_bytes;         /* of the largest of its processes; for where no cgroup counts */
+	int64_t peak_bytes;         /* of the largest of its processes; for where no cgroup tells */
 	int64_t self_us;            /* CPU time of init itself, since it was made */
 };
 

@@ -96,7 +96,7 @@ struct jail_program {
 /* Accounting of one step (compile or run), by difference: a jail may run many programs. */
 struct jail_usage {
 	int64_t wall_us, cpu_user_us, cpu_system_us;
-	int64_t memory_peak_bytes;
+	int64_t memory_peak_bytes;  /* of the whole tree; where the kernel does not tell, of its largest process */
 	int64_t pids_peak;      /* 0: the kernel does not tell */
 	int64_t switches_voluntary, switches_forced; /* context switches of the program's own tree as far as it was reaped */
 };

@@ -8,7 +8,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-#define WAIT_MS 10000
+#define WAIT_MS (10000 * try_patience())
 
 extern char **environ;
 
@@ -87,4 +87,29 @@ static inline int service_teardown(void **state)
 	free(service->config_path);
 	free(service);
 	return 0;
+}
+
+/* Directory of the instance's groups, in the memory hierarchy where there are several. True: it is v2, where the jailer is in a child. */
+static inline bool service_cgroup(const struct service *service, char *ret, size_t size)
+{
+	auto_free char *path = xasprintf("/proc/%d/cgroup", service->pid);
+	auto_free char *text = NULL;
+	struct json_object *info = NULL;
+	size_t length;
+	char own[256];
+
+	assert_int_equal(jail_client_info(service->client, &info, NULL), 0); /* its answer says that it has started */
+	int64_t instance = json_object_get_int64(json_get(info, "instance", json_type_int));
+	snprintf(ret, size, "/sys/fs/cgroup/memory/sallyport/%lld", (long long)instance);
+	bool v2 = streq(json_get_string(info, "cgroup"), "v2");
+	json_object_put(info);
+	if (!v2)
+		return false;
+	assert_int_equal(read_file_at(AT_FDCWD, path, 65536, &text, &length, NULL), 0);
+	assert_int_equal(sscanf(strstr(text, "0::/"), "0::/%255s", own), 1);
+	char *leaf = strstr(own, "/jailer");
+	assert_non_null(leaf);
+	*leaf = '\0';
+	snprintf(ret, size, "/sys/fs/cgroup/%s", own);
+	return true;
 }

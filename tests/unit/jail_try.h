@@ -55,6 +55,15 @@ static inline char *try_jailer(void)
 	return given ? xstrdup(given) : xasprintf("%s/../bin/sallyport-jailer", dir);
 }
 
+/* How many times longer than on an ordinary machine a test waits, or what it allows a program: an emulated processor is slow. */
+static inline int try_patience(void)
+{
+	const char *given = getenv("TEST_PATIENCE");
+	uint64_t value;
+
+	return given && parse_u64(given, 1, 100, &value) == 0 ? (int)value : 1;
+}
+
 /* More members of "jailer" in the tests' configurations. A user who has no cgroup runs the tests with weaker limits; one who has, and root,
  * have it used all the same. */
 static inline const char *try_jailer_members(void)

@@ -1,0 +1,156 @@
+/*
+ * test_jail_cgroup.c - what the cgroup of a jail counts and limits, in whatever hierarchy this machine has.
+ *
+ * test_jail.c has the verdicts; this one is for what differs between v1 and v2, and is short, because tests/vm runs it in each way in which
+ * a jailer can come to a v2 cgroup. TEST_CGROUP says which kind it must be; without it, a jailer without a cgroup is no failure.
+ */
+#include "jail_service.h"
+
+#define MEBI       (1 << 20)
+#define STEP_OVERS 40
+
+static bool counted; /* there is a cgroup */
+
+static int start(void **state)
+{
+	const char *expected = getenv("TEST_CGROUP");
+	struct json_object *info = NULL;
+
+	service_setup(state);
+	assert_int_equal(jail_client_info(((struct service *)*state)->client, &info, NULL), 0);
+	const char *kind = json_get_string(info, "cgroup");
+	if (expected)
+		assert_string_equal(kind, expected);
+	counted = !streq(kind, "none");
+	json_object_put(info);
+	return 0;
+}
+
+static void need_cgroup(void)
+{
+	if (!counted) {
+		print_message("no cgroup here: skipped\n");
+		skip();
+	}
+}
+
+static void run(void **state, struct try *try, const char *code, struct jail_limits limits)
+{
+	struct jail_spec spec = {.runner = "python", .limits = limits};
+
+	try_program(((struct service *)*state)->client, try, &spec, code);
+	if (try->failed)
+		fail_msg("%s", try->err.text);
+}
+
+static void memory(void **state)
+{
+	need_cgroup();
+	auto_try struct try try = {.jail = NULL};
+	const struct jail_limits limits = {.memory_bytes = 48 * MEBI};
+
+	run(state, &try, "x = bytearray(24 << 20)", limits);
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_in_range(try.result.run.memory_peak_bytes, 24 * MEBI, 48 * MEBI);
+	try_clear(&try);
+	/* The files of /tmp and /data are memory, and there is no swap. */
+	run(state, &try, "f = open('/tmp/x', 'wb')\nwhile True: f.write(bytes(1 << 20))", limits);
+	assert_int_equal(try.result.verdict, JAIL_ML);
+	assert_true(try.result.oom_killed);
+	assert_in_range(try.result.run.memory_peak_bytes, 46 * MEBI, 48 * MEBI);
+}
+
+static void processes(void **state)
+{
+	need_cgroup();
+	auto_try struct try try = {.jail = NULL};
+
+	run(state, &try,
+	    "import os, time\nn = 1\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  n += 1\nexcept OSError: print(n)",
+	    (struct jail_limits){.pids = 12});
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_string_equal(try.out, "12\n");
+	assert_true(try.result.pids_limit_hit);
+	assert_true(try.result.run.pids_peak == 12 || try.result.run.pids_peak == 0);
+}
+
+static void cpu(void **state)
+{
+	need_cgroup();
+	auto_try struct try try = {.jail = NULL};
+
+	run(state, &try, "import os\nos.fork()\nwhile True: pass",
+	    (struct jail_limits){.cpu_us = 600000, .cpu_percent = 50, .wall_us = 60000000});
+	assert_int_equal(try.result.verdict, JAIL_TO);
+	assert_string_equal(try.result.limit, "cpu");
+	assert_in_range(try.result.run.cpu_user_us + try.result.run.cpu_system_us, 600000, 600000 + 200000 * try_patience());
+	/* Half a processor for both together: twice the time, less the first period. */
+	assert_true(try.result.run.wall_us > 1000000);
+}
+
+/* Two programs in one jail: what the first one reached is not told of the second. */
+static void peaks(void **state)
+{
+	struct service *service = *state;
+	auto_try struct try try = {.jail = NULL};
+	struct jail_spec spec = {.runner = "python", .limits = {.memory_bytes = 128 * MEBI}};
+	const char *codes[] = {"import os, time\nx = bytearray(64 << 20)\nfor i in range(5):\n if os.fork() == 0: time.sleep(60)", "pass"};
+	struct jail_usage used[2];
+
+	try_begin(service->client, &try, &spec);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		auto_close int code_fd = memfd_with("code", codes[i], strlen(codes[i]));
+		struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+
+		assert_int_equal(jail_run(try.jail, &program, NULL), 0);
+		assert_int_equal(jail_client_wait(service->client, try.jail, NULL), 0);
+		assert_int_equal(try.result.verdict, JAIL_OK);
+		used[i] = try.result.run;
+	}
+	try_end(service->client, &try);
+	assert_in_range(used[0].memory_peak_bytes, 64 * MEBI, 128 * MEBI);
+	assert_in_range(used[1].memory_peak_bytes, MEBI, 60 * MEBI);
+	assert_true(used[0].pids_peak == 6 || used[0].pids_peak == 0);
+	assert_true(used[1].pids_peak <= 2);
+}
+
+/* Groups that somebody else made are not entered, nor removed. */
+static void stepped_over(void **state)
+{
+	struct service *service = *state;
+	char path[512], name[600];
+	bool made[STEP_OVERS] = {false};
+
+	bool v2 = service_cgroup(service, path, sizeof(path));
+	if (!v2 && (getuid() || access(path, W_OK))) {
+		print_message("the groups are out of reach: skipped\n");
+		skip();
+	}
+	for (int i = 0; i < STEP_OVERS; i++) {
+		snprintf(name, sizeof(name), "%s/%d", path, i);
+		made[i] = mkdir(name, 0755) == 0;
+	}
+	for (int i = 0; i < 5; i++) {
+		auto_try struct try try = {.jail = NULL};
+
+		run(state, &try, "print(1)", (struct jail_limits){0});
+		assert_int_equal(try.result.verdict, JAIL_OK);
+	}
+	int kept = 0;
+	for (int i = 0; i < STEP_OVERS; i++) {
+		snprintf(name, sizeof(name), "%s/%d", path, i);
+		if (made[i])
+			kept += rmdir(name) == 0 ? 1 : -STEP_OVERS;
+	}
+	assert_in_range(kept, STEP_OVERS / 2, STEP_OVERS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
+		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over),
+	};
+
+	return cmocka_run_group_tests(tests, start, service_teardown);
+}
