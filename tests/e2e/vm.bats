@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# The jail on cgroup v2, in a virtual machine (tests/vm/run): each test here is a program that ran in there, in one of the ways in which
+# a jailer can come to its cgroup. All of them ran in one boot; the guest's own TAP says more and is shown on failure.
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME/../.." || return
+	local lacking
+	lacking=$(tests/vm/run --missing)
+	[ -z "$lacking" ] || skip "no virtual machine here: missing ${lacking//$'\n'/, }"
+	# The guest's tests are of what it would run; with sanitizers they do not fit.
+	[[ $(realpath "${B:-build}") != */san* ]] || skip "the virtual machine is tried without sanitizers"
+	export CONSOLE=$BATS_FILE_TMPDIR/console
+	tests/vm/run "${B:-build}" >"$CONSOLE" 2>"$CONSOLE.err" || cat "$CONSOLE.err" >&2
+}
+
+# ran MODE PROGRAM: the guest's plan is fulfilled, nothing failed, and it ended with 0.
+ran() {
+	sed -n "/^# section $1 $2\$/,/^# exit/p" "$CONSOLE" >"$BATS_TEST_TMPDIR/section"
+	awk '
+		/^1\.\./ { planned = substr($1, 4) }
+		/^not ok .*# SKIP/ { skipped++; next }
+		/^ok / { passed++ }
+		/^not ok / { failed++ }
+		/^# exit 0,/ { ended = 1 }
+		END {
+			printf "%d passed, %d failed, %d skipped of %d\n", passed, failed, skipped, planned
+			exit !(ended && planned && !failed && passed && passed + skipped == planned)
+		}' "$BATS_TEST_TMPDIR/section" && return
+	cat "$BATS_TEST_TMPDIR/section"
+	grep -q "^# end" "$CONSOLE" || { echo "the guest did not come to its end:" && tail -20 "$CONSOLE" && tail -20 "$CONSOLE.err"; }
+	return 1
+}
+
+@test "v2 as root: what the cgroup counts and limits" { ran root test_jail_cgroup; }
+@test "v2 as root: verdicts, limits and files" { ran root test_jail; }
+@test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
+@test "v2 as root: every probe" { ran root test_jail_probe; }
+@test "v2 in a container's cgroup namespace" { ran container test_jail_cgroup; }
+@test "v2 in a cgroup that a user shares with others: they move to a leaf" { ran shared test_jail_cgroup; }
+@test "v2 in that leaf, the next time" { ran shared test_jail_data; }
+@test "v2 in a unit of its own, as systemd delegates it" { ran service test_jail_cgroup; }
+@test "v2 as a user with a delegated subtree" { ran delegated test_jail_cgroup; }
+@test "v2 as a user with a delegated subtree: every probe" { ran delegated test_jail_probe; }
