@@ -359,6 +359,9 @@ static void killed(void **state)
 	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
 	auto_close int guest = -1;
+	char group[512];
+	bool v2 = service_cgroup(service, group, sizeof(group));
+	int64_t instance = instance_of(service->client);
 
 	start_guest(service->client, &try, ".0004", &guest);
 	pid_t first = service->pid;
@@ -372,10 +375,8 @@ static void killed(void **state)
 	assert_string_equal(try.result.message, "The jailer ended while the program was running.");
 	jail_client_free(service->client);
 	/* The next one takes the place over, clears what is there and says so. */
-	bool v1 = getuid() == 0 && access(group, F_OK) == 0;
-	size_t left = count_directories(group);
-	if (v1)
-		assert_true(left > 0);
+	if (v2 || (getuid() == 0 && access(group, F_OK) == 0))
+		assert_true(count_directories(group) > 0);
 	service_start(service);
 	run_ok(service->client);
 	if (instance_of(service->client) == instance) { /* else another jailer of this machine was faster */
