@@ -148,10 +148,11 @@ static int attach_code(const struct init_setup *setup)
 	return move_mount(INIT_FIRST_FREE_FD + 1, "", AT_FDCWD, "code", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-/* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. */
+/* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be is covered; a file
+ * that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
 static int mount_proc(const struct init_setup *setup)
 {
-	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list", "proc/sysrq-trigger"};
+	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list"};
 
 	(void)setup;
 	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
