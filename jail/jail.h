@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/bind.h"
 #include "../lib/err.h"
 #include "../lib/json.h"
 
@@ -67,6 +68,8 @@ struct jail_limits {
 	int64_t compile_wall_us; /* the compile step has limits of its own and no CPU share */
 	int64_t compile_memory_bytes;
 };
+/* Limits as a JSON object, on the wire and in the record: {"wall_us":…, …}, one member a field. */
+extern const struct bind jail_limits_table[];
 
 struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */

@@ -96,7 +96,6 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 /* Fills *ret (wire_request_clear gives it back) and checks counts of strings and descriptors. */
 int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err);
 void wire_request_clear(struct wire_request *request);
-extern const struct bind wire_limits_table[]; /* struct jail_limits */
 
 struct wire_change {
 	const char *kind; /* wire_change_kinds */

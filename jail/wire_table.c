@@ -21,7 +21,7 @@ static const struct bind file_table[] = {
 	{                                                                                                                                  \
 		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX                        \
 	}
-const struct bind wire_limits_table[] = {
+const struct bind jail_limits_table[] = {
 	LIMIT(wall_us),
 	LIMIT(cpu_us),
 	{.name = "cpu_percent", .type = BIND_INT, .offset = offsetof(struct jail_limits, cpu_percent), .min = -1, .max = 1000000},
@@ -52,7 +52,7 @@ static const struct bind open_table[] = {
 	MEMBER("runner", BIND_STRING, runner, 1, 64),
 	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 64},
 	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
-	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = wire_limits_table},
+	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = jail_limits_table},
 	{0},
 };
 static const struct bind fill_table[] = {

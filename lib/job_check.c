@@ -16,22 +16,6 @@
 #define SECOND_US 1000000
 #define MEMBER_SIZE 64
 
-#define LIMIT(field) {#field, BIND_INT, offsetof(struct jail_limits, field), 0, -1, INT64_MAX, NULL, NULL, NULL, 0}
-const struct bind job_limits_table[] = {
-	LIMIT(wall_us),
-	LIMIT(cpu_us),
-	LIMIT(cpu_percent),
-	LIMIT(memory_bytes),
-	LIMIT(pids),
-	LIMIT(data_bytes),
-	LIMIT(data_inodes),
-	LIMIT(tmp_bytes),
-	LIMIT(output_bytes),
-	LIMIT(compile_wall_us),
-	LIMIT(compile_memory_bytes),
-	{0},
-};
-
 /* UTF-8 without control characters (C0, DEL, C1): what people, file systems and logs can live with. */
 static int check_name(const char *name, size_t max, const char *member, struct err *err)
 {
@@ -291,7 +275,7 @@ static int take_limits(struct job *job, const struct job_request *request, struc
 		.compile_wall_us = limits->compile_seconds * SECOND_US,
 		.compile_memory_bytes = limits->compile_memory_mb * MB,
 	};
-	record = bind_print(job_limits_table, &job->limits);
+	record = bind_print(jail_limits_table, &job->limits);
 	job->record.limits_json = json_text(record);
 	return 0;
 }

@@ -141,7 +141,6 @@ struct job_engine {
 };
 
 /* job_check.c: request -> job, without touching anything outside */
-extern const struct bind job_limits_table[];
 int job_runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err);
 /* Everything but the inputs' bytes. Called with the engine's lock held for `runners`. */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);

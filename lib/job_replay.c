@@ -104,7 +104,7 @@ static int load_limits(struct replay *replay, const char *text, struct err *err)
 	auto_json struct json_object *object = NULL;
 	int result = parse_stored("limits", text, json_type_object, &object, err);
 
-	if (result == 0 && bind_parse(job_limits_table, object, &replay->limits, err) < 0)
+	if (result == 0 && bind_parse(jail_limits_table, object, &replay->limits, err) < 0)
 		result = err_wrap(err, "the row's limits");
 	replay->limits.cpu_percent = -1;
 	return result;
