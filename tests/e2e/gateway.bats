@@ -8,10 +8,7 @@ setup_file() {
 	sp_setup
 	sp_start_jailer
 	sp_start_gateway
-	sp_token bob
-	export BOB=$SP_TOKEN
-	sp_token alice
-	export ALICE=$SP_TOKEN
+	sp_two_owners
 }
 
 teardown_file() {

@@ -69,6 +69,14 @@ sp_token() {
 	export SP_TOKEN
 }
 
+# Tokens of two owners in ALICE and BOB; requests go out as alice unless they say otherwise.
+sp_two_owners() {
+	sp_token bob
+	export BOB=$SP_TOKEN
+	sp_token alice
+	export ALICE=$SP_TOKEN
+}
+
 sp_start_jailer() {
 	"$SP_BIN/sallyport-jailer" --config "$SP_CONFIG" >>"$SP_DIR/jailer.log" 2>&1 3>&- &
 	SP_JAILER_PID=$!

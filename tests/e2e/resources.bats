@@ -9,10 +9,7 @@ setup_file() {
 	sp_setup
 	sp_start_jailer
 	sp_start_gateway
-	sp_token bob
-	export BOB=$SP_TOKEN
-	sp_token alice
-	export ALICE=$SP_TOKEN
+	sp_two_owners
 }
 
 teardown_file() {
@@ -163,7 +160,7 @@ legacy() {
 	[ "$(sp_get '.result.completion.values | join(" ")')" = sales.csv ]
 	modern completion/complete '"ref":{"type":"ref/resource","uri":"sallyport://execution/{id}/{stream}{?offset,length}"},"argument":{"name":"stream","value":"stde"},'
 	[ "$(sp_get '.result.completion.values | join(" ")')" = stderr ]
-	SP_TOKEN=$BOB
+	export SP_TOKEN=$BOB
 	modern completion/complete "$ref,\"argument\":{\"name\":\"conversationId\",\"value\":\"\"},"
 	[ "$(sp_get '.result.completion.values | length')" = 0 ]
 }

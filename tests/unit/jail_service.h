@@ -3,6 +3,7 @@
 
 #include "jail_try.h"
 
+#include <dirent.h>
 #include <spawn.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
@@ -87,6 +88,18 @@ static inline int service_teardown(void **state)
 	free(service->config_path);
 	free(service);
 	return 0;
+}
+
+static inline size_t count_entries(const char *path)
+{
+	DIR *list = opendir(path);
+	size_t n = 0;
+
+	while (list && readdir(list))
+		n++;
+	if (list)
+		closedir(list);
+	return n;
 }
 
 /* Directory of the instance's groups, in the memory hierarchy where there are several. True: it is v2, where the jailer is in a child. */

@@ -79,18 +79,6 @@ static struct host {
 } idle; /* of the jailer before the first fault */
 
 /* --- the host ----------------------------------------------------------------------------------------------------------------------- */
-static size_t count_entries(const char *path)
-{
-	DIR *list = opendir(path);
-	size_t n = 0;
-
-	while (list && readdir(list))
-		n++;
-	if (list)
-		closedir(list);
-	return n;
-}
-
 static size_t count_lines(const char *path)
 {
 	auto_free char *text = NULL;

@@ -112,18 +112,6 @@ static size_t count_directories(const char *path)
 	return n;
 }
 
-static size_t count_entries(const char *path)
-{
-	DIR *list = opendir(path);
-	size_t n = 0;
-
-	while (list && readdir(list))
-		n++;
-	if (list)
-		closedir(list);
-	return n;
-}
-
 /* --- clients ---------------------------------------------------------------------------------------------------------------------- */
 static void client_vanishes(void **state)
 {
