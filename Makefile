@@ -163,7 +163,7 @@ help:
 clean:
 	rm -rf build
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
 .PHONY: all unit fuzz lint deps deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

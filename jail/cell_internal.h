@@ -39,6 +39,7 @@ struct cell {
 	struct cells *cells;
 	struct runner *runner;
 	struct jail_limits limits;
+	const char *root; /* its template */
 	char label[CELL_LABEL];
 	struct cell_events events;
 	void *arg;

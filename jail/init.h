@@ -32,6 +32,7 @@ struct init_setup {
 	int group_doors[CGROUP_TREES]; /* cgroup_doors */
 	size_t n_group_doors;
 	int64_t tmp_bytes;
+	const char *root; /* template: TEMPLATE_PATH or a runner's own */
 	bool keep_groups; /* the kernel forbids setgroups (single-id) */
 	struct sock_fprog filter;
 	char *command_line; /* the jailer's, to be wiped */

@@ -18,6 +18,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -101,7 +102,10 @@ static int host_name(const struct init_setup *setup)
 /* To their fixed numbers, by way of high ones so that none is overwritten while it is still needed; everything else is closed. */
 static int keep_descriptors(const struct init_setup *setup)
 {
-	int null = open(TEMPLATE_PATH "/dev/null", O_RDWR | O_CLOEXEC);
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/dev/null", setup->root);
+	int null = open(path, O_RDWR | O_CLOEXEC);
 	const int sources[] = {null, null, null, setup->control, oom_score, setup->data_mount, setup->code_mount};
 	int high[ARRAY_SIZE(sources)];
 
@@ -118,12 +122,11 @@ static int keep_descriptors(const struct init_setup *setup)
 
 static int bind_template(const struct init_setup *setup)
 {
-	(void)setup;
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return -1;
-	if (mount(TEMPLATE_PATH, TEMPLATE_PATH, NULL, MS_BIND | MS_REC, NULL))
+	if (mount(setup->root, setup->root, NULL, MS_BIND | MS_REC, NULL))
 		return -1;
-	return chdir(TEMPLATE_PATH);
+	return chdir(setup->root);
 }
 
 static int mount_tmp(const struct init_setup *setup)

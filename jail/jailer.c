@@ -128,7 +128,8 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 	auto_free char *packages = xasprintf("%s/node_modules", jailer->modules_dir);
 	if (!modules[0] && access(packages, R_OK))
 		jailer->modules_dir[0] = '\0';
-	result = runners_load(runners, jailer->modules_dir, &jailer->runners, err);
+	const char *state = jailer->config.data_dir;
+	result = runners_load(runners, &(struct runners_host){jailer->modules_dir, state ? state : ""}, &jailer->runners, err);
 	if (!result)
 		result = identity_claim(&jailer->config, &jailer->identity, err);
 	if (!result)
@@ -148,6 +149,24 @@ static int start_porter(struct jailer *jailer, const struct options *options, st
 	return result ? result : porter_start(&spec, &jailer->porter, err);
 }
 
+static int build_roots(struct jailer *jailer, struct err *err)
+{
+	static const struct bind_strings none = {.count = 0};
+	const struct template_plan usual = {.path = TEMPLATE_PATH, .modules_dir = jailer->modules_dir, .binds = &none};
+	int result = template_begin(err);
+
+	if (!result)
+		result = template_add(&usual, err);
+	for (size_t i = 0; !result && i < jailer->runners.count; i++) {
+		const struct runner *runner = &jailer->runners.items[i];
+		const struct template_plan own = {runner->root, runner->rootfs, jailer->modules_dir, &runner->binds};
+
+		if (!streq(runner->root, TEMPLATE_PATH) && (result = template_add(&own, err)))
+			err_wrap(err, "runner %s", runner->name);
+	}
+	return result ? result : template_finish(err);
+}
+
 /* Out of the host: root builds the template first, while it may still read everything (a checkout below a closed home); a user can mount
  * only inside its user namespace. From the second unshare on every mount is locked. */
 static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
@@ -158,7 +177,7 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 	if (root && unshare(CLONE_NEWNS))
 		return err_errno(err, "making a mount namespace");
 	if (root)
-		result = template_build(jailer->modules_dir, err);
+		result = build_roots(jailer, err);
 	if (!result && unshare(OUTER_NAMESPACES))
 		result = err_set(err, ERR_UNAVAILABLE,
 				 "this host does not let us make user namespaces (%s): see user.max_user_namespaces, and AppArmor's "
@@ -169,7 +188,7 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 	if (!result)
 		result = identity_become(&jailer->identity, err);
 	if (!result && !root)
-		result = template_build(jailer->modules_dir, err);
+		result = build_roots(jailer, err);
 	if (!result && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		result = err_errno(err, "no_new_privs");
 	/* An empty session keyring: guests inherit ours. Kernels without keys have nothing to inherit. */

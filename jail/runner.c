@@ -11,10 +11,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/util.h"
+#include "rootfs.h"
 #include "template.h"
 
 #define INTERPRETER "{interpreter}"
@@ -42,42 +42,50 @@ static const struct bind table[] = {
 	LIST(libraries, 0),
 	LIST(env, 0),
 	LIST(quiet, 0),
+	LIST(binds, 0),
+	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
 };
 
-/* Is the path, as a jail sees it, an executable file on this host? */
-static bool present(const char *path, const char *modules_dir)
+/* Is the path, as a jail of this runner sees it, an executable file? */
+static bool present(const struct runner *runner, const char *path, const char *modules_dir)
 {
-	auto_free char *moved = NULL;
-	struct stat st;
-
-	if (str_starts(path, TEMPLATE_MODULES "/")) {
-		if (!modules_dir[0])
-			return false;
-		moved = xasprintf("%s%s", modules_dir, path + strlen(TEMPLATE_MODULES));
-		path = moved;
-	}
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IXOTH);
+	if (runner->rootfs || !str_starts(path, TEMPLATE_MODULES "/"))
+		return rootfs_has(runner->rootfs, path);
+	auto_free char *moved = xasprintf("%s%s", modules_dir, path + strlen(TEMPLATE_MODULES));
+	return modules_dir[0] && rootfs_has(NULL, moved);
 }
 
-static int check(struct runner *runner, const char *modules_dir, struct err *err)
+static int check_directories(const struct runner *runner, const char *state_dir, struct err *err)
+{
+	int result = runner->rootfs ? rootfs_check("rootfs", runner->rootfs, state_dir, err) : 0;
+
+	if (runner->rootfs && runner->binds.count)
+		return err_member(err, "binds", "cannot be shown in a rootfs: put the directories into it");
+	for (size_t i = 0; !result && i < runner->binds.count; i++)
+		result = rootfs_check_bind("binds", runner->binds.items[i], state_dir, err);
+	return result;
+}
+
+static int check(struct runner *runner, const struct runners_host *host, struct err *err)
 {
 	if (strchr(runner->source, '/') || runner->source[0] == '.')
 		return err_member(err, "source", "must be a plain file name");
 	for (size_t i = 0; i < runner->env.count; i++)
 		if (!strchr(runner->env.items[i], '='))
 			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
-	for (size_t i = 0; i < runner->interpreters.count; i++) {
+	for (size_t i = 0; i < runner->interpreters.count; i++)
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s", runner->interpreters.items[i]);
-		if (!runner->interpreter && present(runner->interpreters.items[i], modules_dir))
+	int result = check_directories(runner, host->state_dir, err);
+	for (size_t i = 0; !result && i < runner->interpreters.count && !runner->interpreter; i++)
+		if (present(runner, runner->interpreters.items[i], host->modules_dir))
 			runner->interpreter = runner->interpreters.items[i];
-	}
-	return 0;
+	return result;
 }
 
-static int load_file(int directory, const char *name, const char *modules_dir, struct runner *ret, struct err *err)
+static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret, struct err *err)
 {
 	auto_free char *text = NULL;
 	struct runner runner = {.name = NULL};
@@ -89,7 +97,7 @@ static int load_file(int directory, const char *name, const char *modules_dir, s
 	if (!result)
 		result = bind_parse(table, runner.document, &runner, err);
 	if (!result)
-		result = check(&runner, modules_dir, err);
+		result = check(&runner, host, err);
 	if (result) {
 		bind_clear(table, &runner);
 		json_put_pointer(&runner.document);
@@ -118,7 +126,7 @@ static int check_names(const struct runners *runners, struct err *err)
 	return 0;
 }
 
-int runners_load(const char *directory, const char *modules_dir, struct runners *ret, struct err *err)
+int runners_load(const char *directory, const struct runners_host *host, struct runners *ret, struct err *err)
 {
 	struct runners runners = {.items = xcalloc(RUNNERS_MAX, sizeof(*runners.items))};
 	DIR *list = opendir(directory);
@@ -136,11 +144,16 @@ int runners_load(const char *directory, const char *modules_dir, struct runners 
 			continue;
 		if (runners.count == RUNNERS_MAX)
 			result = err_set(err, ERR_LIMIT, "more than %d runner files in %s", RUNNERS_MAX, directory);
-		else if (!(result = load_file(dirfd(list), entry->d_name, modules_dir, &runners.items[runners.count], err)))
+		else if (!(result = load_file(dirfd(list), entry->d_name, host, &runners.items[runners.count], err)))
 			runners.count++;
 	}
 	closedir(list);
 	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
+	for (size_t i = 0; i < runners.count; i++)
+		if (runners.items[i].rootfs || runners.items[i].binds.count)
+			snprintf(runners.items[i].root, RUNNER_ROOT, TEMPLATE_PATH "%zu", i);
+		else
+			snprintf(runners.items[i].root, RUNNER_ROOT, TEMPLATE_PATH);
 	if (!result)
 		result = check_names(&runners, err);
 	if (result)

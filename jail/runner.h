@@ -8,10 +8,13 @@
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
- *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc" }
+ *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
+ *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
+ *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
  *
- * Paths are those inside a jail; what begins with TEMPLATE_MODULES is looked up in the modules directory. Versions are found by
- * running the commands in a jail (probe.c), in the background after start.
+ * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with TEMPLATE_MODULES is
+ * looked up in the modules directory, where there is no rootfs. Versions are found by running the commands in a jail (probe.c), in the
+ * background after start.
  */
 #pragma once
 
@@ -23,14 +26,16 @@
 
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
+#define RUNNER_ROOT        24
 #define RUNNER_FILE_MAX    (256 * 1024)
 
 struct runner {
-	const char *name, *source, *install;
-	struct bind_strings aliases, extensions, interpreters, compile, run, version, libraries, env, quiet;
+	const char *name, *source, *install, *rootfs;
+	struct bind_strings aliases, extensions, interpreters, compile, run, version, libraries, env, quiet, binds;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	const char *interpreter; /* NULL: not available */
+	char root[RUNNER_ROOT];  /* which template its jails take (template.h) */
 	char fingerprint[RUNNER_FINGERPRINT];
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	struct json_object *document;        /* the strings above point into it */
@@ -40,8 +45,13 @@ struct runners {
 	size_t count;
 };
 
+/* What decides which directories a runner file may name. */
+struct runners_host {
+	const char *modules_dir; /* "" = none */
+	const char *state_dir;   /* "" = not known */
+};
 /* All *.json of the directory. A file that is wrong is an error that names it. */
-int runners_load(const char *directory, const char *modules_dir, struct runners *ret, struct err *err);
+int runners_load(const char *directory, const struct runners_host *host, struct runners *ret, struct err *err);
 void runners_clear(struct runners *runners);
 /* By name or alias; NULL. */
 struct runner *runners_find(const struct runners *runners, const char *name);

@@ -1,17 +1,31 @@
 /*
- * template.h - the root that every jail sees, mounted once in the jailer's own minimal mount namespace.
+ * template.h - the roots that jails see, mounted once in the jailer's own minimal mount namespace.
  *
- * A small tmpfs with read-only binds of /usr, five device nodes, a made-up /etc and empty mount points. A jail takes all of it by one
- * recursive bind (17 us instead of 160 for a dozen binds). The jailer itself pivots into a root that holds nothing but
- * this and /proc: no other host path can be reached from it, or from a jail, by any mistake later on.
+ * A root is a small tmpfs with read-only binds of the system's directories, five device nodes, a made-up /etc and empty mount points.
+ * There is one with the host's /usr for every runner that asks for nothing else, and one of its own for each runner that names a
+ * rootfs or directories of its own. A jail takes its root by one recursive bind (17 us instead of 160 for a dozen binds). The jailer
+ * itself pivots into a root that holds nothing but these and /proc: no other host path can be reached from it, or from a jail, by any
+ * mistake later on.
+ *
+ *     template_begin, template_add for each root, template_finish
+ *
+ * in a new mount namespace over which we hold CAP_SYS_ADMIN. What may be named as rootfs or bind: rootfs.h.
  */
 #pragma once
 
-#include "../lib/config.h"
+#include "../lib/bind.h"
 #include "../lib/err.h"
 
-#define TEMPLATE_PATH    "/t"
+#define TEMPLATE_PATH    "/t" /* of the root with the host's /usr; that of the runner in place K is TEMPLATE_PATH and K */
 #define TEMPLATE_MODULES "/opt/sallyport/modules"
 
-/* In a new mount namespace over which we hold CAP_SYS_ADMIN. `modules_dir` is bound at TEMPLATE_MODULES ("" = none). */
-int template_build(const char *modules_dir, struct err *err);
+struct template_plan {
+	const char *path;                 /* where the jailer then finds it */
+	const char *rootfs;               /* directory whose system it shows; NULL: the host's */
+	const char *modules_dir;          /* bound at TEMPLATE_MODULES ("" = none); not with a rootfs */
+	const struct bind_strings *binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
+};
+
+int template_begin(struct err *err);
+int template_add(const struct template_plan *plan, struct err *err);
+int template_finish(struct err *err); /* the host's root is gone after it */
