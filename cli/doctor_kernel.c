@@ -15,6 +15,7 @@
 
 #define KERNEL_MAJOR 5 /* 5.10 has everything that is not asked for one by one below */
 #define KERNEL_MINOR 10
+#define LANDLOCK_LEAST 2 /* jail/fence.h */
 /* What a call that is tried says. */
 #define WORKS(works) ((works) ? "works" : strerror(errno))
 #define NEWER_KERNEL "install a kernel of at least 5.10"
@@ -64,8 +65,10 @@ static void check_landlock(struct doctor *doctor)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-	if (version > 0)
+	if (version >= LANDLOCK_LEAST)
 		doctor_add(doctor, "landlock", DOCTOR_OK, NULL, "ABI %ld", version);
+	else if (version > 0)
+		doctor_add(doctor, "landlock", DOCTOR_WEAKER, "install a kernel of at least 5.19", "ABI %ld, too old to be used", version);
 	else
 		doctor_add(doctor, "landlock", DOCTOR_WEAKER, "boot with landlock among the LSMs (lsm=landlock,…): a second fence",
 			   "not there: %s", strerror(errno));

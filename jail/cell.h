@@ -38,6 +38,8 @@ struct cells {
 	const struct identity *identity;
 	struct cgroup *cgroup;
 	struct sock_fprog filter;
+	const struct template_root *root; /* the usual one */
+	int fence_abi;                    /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
 	struct cell *first;  /* all of them, the dying too */

@@ -39,7 +39,7 @@ struct cell {
 	struct cells *cells;
 	struct runner *runner;
 	struct jail_limits limits;
-	const char *root; /* its template */
+	const struct template_root *root;
 	char label[CELL_LABEL];
 	struct cell_events events;
 	void *arg;

@@ -20,7 +20,6 @@
 #include "cell_internal.h"
 #include "limits.h"
 #include "sys.h"
-#include "template.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */
 #define CODE_INODES    4096
@@ -86,6 +85,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.code_mount = code_mount,
 		.tmp_bytes = cell->limits.tmp_bytes,
 		.root = cell->root,
+		.fence_abi = cells->fence_abi,
 		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
 		.filter = cells->filter,
 		.command_line = cells->command_line,
@@ -118,7 +118,8 @@ static int clone_init(struct cell *cell, struct err *err)
 }
 
 /* A jail that belongs to nobody yet. */
-static int build(struct cells *cells, const struct jail_limits *limits, const char *root, struct cell **ret, struct err *err)
+static int build(struct cells *cells, const struct jail_limits *limits, const struct template_root *root, struct cell **ret,
+		  struct err *err)
 {
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
@@ -179,7 +180,7 @@ void cells_prepare(struct cells *cells)
 	if (cells_prepared(cells))
 		return;
 	/* Whoever opens a jail then will be told why it cannot be made; until that works, no more is tried ahead. */
-	if (limits_resolve(&cells->config->limits, &none, &limits, &err) || build(cells, &limits, TEMPLATE_PATH, &cell, &err)) {
+	if (limits_resolve(&cells->config->limits, &none, &limits, &err) || build(cells, &limits, cells->root, &cell, &err)) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;
 	}
@@ -213,8 +214,9 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	if (cells->count >= (size_t)cells->config->jailer.jails)
 		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
 	/* Those that were made ahead have the usual root. */
-	const char *root = request->runner->root;
-	struct cell *cell = streq(root, TEMPLATE_PATH) ? take_parked(cells, request->limits) : NULL;
+	bool own = request->runner->root.path[0];
+	const struct template_root *root = own ? &request->runner->root : cells->root;
+	struct cell *cell = own ? NULL : take_parked(cells, request->limits);
 	int result = cell ? 0 : build(cells, request->limits, root, &cell, err);
 
 	if (result)

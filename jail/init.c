@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "../lib/util.h"
+#include "fence.h"
 #include "sys.h"
 #include "wire_fd.h"
 
@@ -173,6 +174,7 @@ struct start {
 	const struct sock_fprog *filter;
 	int fds[3];
 	int to_init; /* takes the listener */
+	int fence;   /* or -1 */
 };
 
 /* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
@@ -197,6 +199,8 @@ static const char *become_payload(const struct start *start)
 		return "working directory";
 	if (apply_limits(&order->head.limits))
 		return "resource limits";
+	if (start->fence >= 0 && fence_enter(start->fence))
+		return "Landlock";
 	if (load_filter(start->filter, start->to_init))
 		return "seccomp filter";
 	execve(argv[0], argv, envp);
@@ -328,7 +332,7 @@ static void account(struct init_report *ended, const struct rusage *before)
 	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
 }
 
-static void run(struct order *order, const struct sock_fprog *filter)
+static void run(struct order *order, const struct sock_fprog *filter, int fence)
 {
 	struct init_report ended = {.kind = INIT_ENDED};
 	size_t next = order->head.has_code;
@@ -352,7 +356,12 @@ static void run(struct order *order, const struct sock_fprog *filter)
 	auto_close int from_payload = pair[0];
 	auto_close int to_init = pair[1];
 	const struct start start = {
-		.order = order, .filter = filter, .fds = {input, order->fds[next], order->fds[next + 1]}, .to_init = to_init};
+		.order = order,
+		.filter = filter,
+		.fds = {input, order->fds[next], order->fds[next + 1]},
+		.to_init = to_init,
+		.fence = fence,
+	};
 	int listener = -1;
 	struct wire_fds taken = {.fds = &listener, .room = 1};
 	char mark;
@@ -400,11 +409,14 @@ _Noreturn void init_main(const struct init_setup *setup)
 {
 	struct init_report ready = {.kind = INIT_READY};
 	struct order order = {.buffer = NULL};
+	int fence = -1;
 
 	forget_jailer(setup);
 	const char *failed = init_setup_jail(setup);
 	if (!failed)
 		failed = watch_children();
+	if (!failed)
+		failed = init_make_fence(setup, &fence);
 	if (failed) {
 		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
 
@@ -421,7 +433,7 @@ _Noreturn void init_main(const struct init_setup *setup)
 		if (order.head.verb == INIT_FILL)
 			fill(&order);
 		else if (order.head.verb == INIT_RUN)
-			run(&order, &setup->filter);
+			run(&order, &setup->filter, fence);
 		forget(&order);
 	}
 }

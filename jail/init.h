@@ -19,6 +19,7 @@
 #include "../lib/err.h"
 #include "cgroup.h"
 #include "jail.h"
+#include "template.h"
 
 #define INIT_ID        1000 /* the guest's uid and gid as it sees them */
 #define INIT_STEP_SIZE 32
@@ -32,7 +33,8 @@ struct init_setup {
 	int group_doors[CGROUP_TREES]; /* cgroup_doors */
 	size_t n_group_doors;
 	int64_t tmp_bytes;
-	const char *root; /* template: TEMPLATE_PATH or a runner's own */
+	const struct template_root *root;
+	int fence_abi;
 	bool keep_groups; /* the kernel forbids setgroups (single-id) */
 	struct sock_fprog filter;
 	char *command_line; /* the jailer's, to be wiped */
@@ -97,3 +99,5 @@ int init_deny(int listener, struct init_denied *denied);
 const char *init_setup_jail(const struct init_setup *setup);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
+/* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
+const char *init_make_fence(const struct init_setup *setup, int *ret_fd);

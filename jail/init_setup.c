@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "../lib/util.h"
+#include "fence.h"
 #include "init.h"
 #include "sys.h"
 #include "template.h"
@@ -104,7 +105,7 @@ static int keep_descriptors(const struct init_setup *setup)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "%s/dev/null", setup->root);
+	snprintf(path, sizeof(path), "%s/dev/null", setup->root->path);
 	int null = open(path, O_RDWR | O_CLOEXEC);
 	const int sources[] = {null, null, null, setup->control, oom_score, setup->data_mount, setup->code_mount};
 	int high[ARRAY_SIZE(sources)];
@@ -124,9 +125,9 @@ static int bind_template(const struct init_setup *setup)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return -1;
-	if (mount(setup->root, setup->root, NULL, MS_BIND | MS_REC, NULL))
+	if (mount(setup->root->path, setup->root->path, NULL, MS_BIND | MS_REC, NULL))
 		return -1;
-	return chdir(setup->root);
+	return chdir(setup->root->path);
 }
 
 static int mount_tmp(const struct init_setup *setup)
@@ -204,6 +205,16 @@ static int close_rest(const struct init_setup *setup)
 {
 	(void)setup;
 	return close_range(INIT_FIRST_FREE_FD, ~0U, 0);
+}
+
+/* What is shown is what the template bound, not what is found: what should not be there is behind the fence. */
+const char *init_make_fence(const struct init_setup *setup, int *ret_fd)
+{
+	static const char *const writable[] = {"/tmp", "/data", "/code", "/dev", NULL};
+	const char *const *readable;
+
+	__builtin_memcpy(&readable, &setup->root->shown, sizeof(readable));
+	return fence_make(setup->fence_abi, readable, writable, ret_fd) ? "Landlock's rules" : NULL;
 }
 
 const char *init_setup_jail(const struct init_setup *setup)

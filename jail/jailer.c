@@ -35,6 +35,7 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "../lib/version.h"
+#include "fence.h"
 #include "porter.h"
 #include "probe.h"
 #include "seccomp.h"
@@ -54,6 +55,7 @@ struct jailer {
 	struct config config;
 	char *modules_dir;
 	struct runners runners;
+	struct template_root root; /* of every runner that has none of its own */
 	struct identity identity;
 	struct cgroup *cgroup;
 	int loop;
@@ -152,16 +154,16 @@ static int start_porter(struct jailer *jailer, const struct options *options, st
 static int build_roots(struct jailer *jailer, struct err *err)
 {
 	static const struct bind_strings none = {.count = 0};
-	const struct template_plan usual = {.path = TEMPLATE_PATH, .modules_dir = jailer->modules_dir, .binds = &none};
+	const struct template_plan usual = {.modules_dir = jailer->modules_dir, .binds = &none};
 	int result = template_begin(err);
 
 	if (!result)
-		result = template_add(&usual, err);
+		result = template_add(&usual, &jailer->root, err);
 	for (size_t i = 0; !result && i < jailer->runners.count; i++) {
-		const struct runner *runner = &jailer->runners.items[i];
-		const struct template_plan own = {runner->root, runner->rootfs, jailer->modules_dir, &runner->binds};
+		struct runner *runner = &jailer->runners.items[i];
+		const struct template_plan own = {runner->rootfs, jailer->modules_dir, &runner->binds};
 
-		if (!streq(runner->root, TEMPLATE_PATH) && (result = template_add(&own, err)))
+		if (runner->root.path[0] && (result = template_add(&own, &runner->root, err)))
 			err_wrap(err, "runner %s", runner->name);
 	}
 	return result ? result : template_finish(err);
@@ -251,6 +253,8 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	if (result)
 		return result;
 	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
+	jailer->cells.root = &jailer->root;
+	jailer->cells.fence_abi = fence_abi();
 	result = seccomp_build(&jailer->cells.filter, err);
 	if (result)
 		return result;
@@ -309,6 +313,7 @@ static void clear_prepared(struct jailer *jailer)
 {
 	cgroup_close(jailer->cgroup);
 	runners_clear(&jailer->runners);
+	template_root_clear(&jailer->root);
 	identity_clear(&jailer->identity);
 	config_clear(&jailer->config);
 	free(jailer->modules_dir);
@@ -324,7 +329,7 @@ static void clear(struct jailer *jailer)
 
 int main(int argc, char **argv)
 {
-	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1};
+	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .root = {.path = TEMPLATE_PATH}};
 	struct options options;
 	struct err err = ERR_INIT;
 	int status = parse_options(argc, argv, &options);

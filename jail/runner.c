@@ -151,9 +151,7 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
 	for (size_t i = 0; i < runners.count; i++)
 		if (runners.items[i].rootfs || runners.items[i].binds.count)
-			snprintf(runners.items[i].root, RUNNER_ROOT, TEMPLATE_PATH "%zu", i);
-		else
-			snprintf(runners.items[i].root, RUNNER_ROOT, TEMPLATE_PATH);
+			snprintf(runners.items[i].root.path, TEMPLATE_ROOT_PATH, TEMPLATE_PATH "%zu", i);
 	if (!result)
 		result = check_names(&runners, err);
 	if (result)
@@ -169,6 +167,7 @@ void runners_clear(struct runners *runners)
 		bind_clear(table, &runners->items[i]);
 		json_put_pointer(&runners->items[i].document);
 		json_put_pointer(&runners->items[i].found_libraries);
+		template_root_clear(&runners->items[i].root);
 	}
 	free(runners->items);
 	*runners = (struct runners){.items = NULL};

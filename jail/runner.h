@@ -23,10 +23,10 @@
 #include "../lib/bind.h"
 #include "../lib/err.h"
 #include "../lib/json.h"
+#include "template.h"
 
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
-#define RUNNER_ROOT        24
 #define RUNNER_FILE_MAX    (256 * 1024)
 
 struct runner {
@@ -35,7 +35,7 @@ struct runner {
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	const char *interpreter; /* NULL: not available */
-	char root[RUNNER_ROOT];  /* which template its jails take (template.h) */
+	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	struct json_object *document;        /* the strings above point into it */

@@ -203,8 +203,15 @@ static int bind_devices(int root, struct err *err)
 	return 0;
 }
 
+static void show(struct template_root *of, const char *path)
+{
+	of->shown = xrealloc(of->shown, of->n_shown + 2, sizeof(*of->shown));
+	of->shown[of->n_shown++] = xasprintf("/%s", path);
+	of->shown[of->n_shown] = NULL;
+}
+
 /* A directory that is a link stays one; one that is not there is left out. */
-static int bind_directory(int at, const char *name, int root, struct err *err)
+static int bind_directory(int at, const char *name, int root, struct template_root *of, struct err *err)
 {
 	struct stat st;
 	char link[512];
@@ -218,11 +225,12 @@ static int bind_directory(int at, const char *name, int root, struct err *err)
 		return 0;
 	if (mkdirat(root, name, 0755) && errno != EEXIST) /* opt is there already */
 		return failed(err, "making", name);
+	show(of, name);
 	return bind_at(at, name, root, name, ATTR_READ_ONLY, err);
 }
 
 /* The directories of its own that a runner names, at the same place. */
-static int bind_extra(int root, const struct bind_strings *binds, struct err *err)
+static int bind_extra(int root, const struct bind_strings *binds, struct template_root *of, struct err *err)
 {
 	for (size_t i = 0; i < binds->count; i++) {
 		auto_free char *path = xstrdup(binds->items[i] + 1);
@@ -237,29 +245,31 @@ static int bind_extra(int root, const struct bind_strings *binds, struct err *er
 			return failed(err, "making a place for", binds->items[i]);
 		if (bind_at(AT_FDCWD, binds->items[i], root, path, ATTR_READ_ONLY, err))
 			return -ERR_SYSTEM;
+		show(of, path);
 	}
 	return 0;
 }
 
-static int fill_from_host(int root, const struct template_plan *plan, struct err *err)
+static int fill_from_host(int root, const struct template_plan *plan, struct template_root *of, struct err *err)
 {
 	auto_close int host = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (host < 0)
 		return failed(err, "opening", "/");
 	for (const char *const *name = system_directories; *name; name++)
-		if (bind_directory(host, *name, root, err))
+		if (bind_directory(host, *name, root, of, err))
 			return -ERR_SYSTEM;
 	/* Where Node and bun look, from /code and /data. */
 	if (symlinkat(TEMPLATE_MODULES "/node_modules", root, "node_modules"))
 		return failed(err, "linking", "node_modules");
 	if (plan->modules_dir[0] && bind_at(AT_FDCWD, plan->modules_dir, root, &TEMPLATE_MODULES[1], ATTR_READ_ONLY, err))
 		return -ERR_SYSTEM;
-	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, err);
+	show(of, &TEMPLATE_MODULES[1]);
+	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, of, err);
 }
 
 /* Its /etc is copied as far as everybody may read it; accounts and names are ours, they are there already. */
-static int fill_from_rootfs(int root, const char *rootfs, struct err *err)
+static int fill_from_rootfs(int root, const char *rootfs, struct template_root *of, struct err *err)
 {
 	auto_close int from = open(rootfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	auto_close int from_etc = from < 0 ? -1 : openat(from, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -274,7 +284,7 @@ static int fill_from_rootfs(int root, const char *rootfs, struct err *err)
 		steal_fd(&listing);
 	for (struct dirent *entry; list && !result && (entry = readdir(list));)
 		if (entry->d_name[0] != '.' && !listed(not_bound, entry->d_name))
-			result = bind_directory(from, entry->d_name, root, err);
+			result = bind_directory(from, entry->d_name, root, of, err);
 	if (list)
 		closedir(list);
 	DIR *etc = result ? NULL : fdopendir(from_etc);
@@ -297,10 +307,10 @@ int template_begin(struct err *err)
 	return 0;
 }
 
-int template_add(const struct template_plan *plan, struct err *err)
+int template_add(const struct template_plan *plan, struct template_root *of, struct err *err)
 {
 	struct mount_attr read_only = {.attr_set = ATTR_READ_ONLY};
-	auto_free char *path = xasprintf(BASE "%s", plan->path);
+	auto_free char *path = xasprintf(BASE "%s", of->path);
 
 	if (mkdir(path, 0755) || mount("tmpfs", path, "tmpfs", MS_NOSUID, "size=64m,mode=755"))
 		return failed(err, "mounting", path);
@@ -309,11 +319,21 @@ int template_add(const struct template_plan *plan, struct err *err)
 		return failed(err, "opening", path);
 	if (make_entries(root, err) || bind_devices(root, err))
 		return -ERR_SYSTEM;
-	if (plan->rootfs ? fill_from_rootfs(root, plan->rootfs, err) : fill_from_host(root, plan, err))
+	if (plan->rootfs ? fill_from_rootfs(root, plan->rootfs, of, err) : fill_from_host(root, plan, of, err))
 		return -ERR_SYSTEM;
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)))
 		return failed(err, "making read-only", path);
+	show(of, "etc");
+	show(of, "proc");
 	return 0;
+}
+
+void template_root_clear(struct template_root *root)
+{
+	for (size_t i = 0; i < root->n_shown; i++)
+		free(root->shown[i]);
+	free(root->shown);
+	*root = (struct template_root){.shown = NULL};
 }
 
 /* Away from the host's root, for good: what was not bound is not there any more. */

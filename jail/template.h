@@ -13,19 +13,28 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "../lib/bind.h"
 #include "../lib/err.h"
 
 #define TEMPLATE_PATH    "/t" /* of the root with the host's /usr; that of the runner in place K is TEMPLATE_PATH and K */
 #define TEMPLATE_MODULES "/opt/sallyport/modules"
 
+#define TEMPLATE_ROOT_PATH 24
+struct template_root {
+	char path[TEMPLATE_ROOT_PATH]; /* where the jailer finds it; "" = not made */
+	char **shown;                  /* what of it guests may read, ended by NULL: the second fence is made of it (fence.h) */
+	size_t n_shown;
+};
 struct template_plan {
-	const char *path;                 /* where the jailer then finds it */
 	const char *rootfs;               /* directory whose system it shows; NULL: the host's */
 	const char *modules_dir;          /* bound at TEMPLATE_MODULES ("" = none); not with a rootfs */
 	const struct bind_strings *binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
 };
 
 int template_begin(struct err *err);
-int template_add(const struct template_plan *plan, struct err *err);
+/* `root` comes with its path. Failed or not, template_root_clear frees it. */
+int template_add(const struct template_plan *plan, struct template_root *root, struct err *err);
+void template_root_clear(struct template_root *root);
 int template_finish(struct err *err); /* the host's root is gone after it */
