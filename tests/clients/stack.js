@@ -100,6 +100,10 @@ export class Stack {
 			assert.doesNotMatch(text, /Sanitizer|runtime error:/, name);
 		}
 	}
+	/* A new home folder for a client that keeps things there; it goes with the stack. */
+	home() {
+		return mkdtempSync(path.join(this.state, 'home-'));
+	}
 	/* The process that serves as jailer, gateway or nginx. */
 	process(program) {
 		return processes(this.state).find(({ pid, words }) => {
