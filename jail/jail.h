@@ -76,6 +76,9 @@ struct jail_spec {
 	struct jail_limits limits;
 	bool network;       /* refused where the server does not allow it */
 	const char *label;  /* for logs and `ps`: an execution id; no content */
+	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay, frozen between runs.
+	 * Where the runner has a `live` step its interpreter keeps its state from run to run; else each run is a process of its own. */
+	bool live;
 };
 
 /* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread, so one blob
@@ -122,6 +125,8 @@ struct jail_result {
 	bool warm;
 	char runner[32];                 /* canonical name */
 	char fingerprint[256];           /* interpreter and version as it was found, e.g. "Python 3.11.2"; "" unknown */
+	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end); collect still works */
+	bool ended;
 	struct json_object *denied;      /* array of system call names that were denied, or NULL; belongs to the result */
 };
 void jail_result_clear(struct jail_result *result);
@@ -171,7 +176,7 @@ void jail_client_hold(struct jail_client *client);
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
  *          "limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
- *             "libraries":[{"name","version"}],"compiled":bool}] */
+ *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
 

@@ -30,7 +30,7 @@ void jail_result_clear(struct jail_result *result)
 struct flat_result {
 	const char *verdict, *message, *limit, *step, *runner, *fingerprint;
 	int64_t step_errno, exit_code, signal;
-	bool compiled, oom_killed, pids_limit_hit, stdout_truncated, stderr_truncated, warm;
+	bool compiled, oom_killed, pids_limit_hit, stdout_truncated, stderr_truncated, warm, ended;
 	int64_t stdout_bytes, stderr_bytes, setup_us;
 	struct jail_usage compile, run;
 	struct json_object *denied;
@@ -72,6 +72,7 @@ static const struct bind result_table[] = {
 	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = usage_table},
 	FLAT(setup_us, BIND_INT, 0, INT64_MAX),
 	FLAT(warm, BIND_BOOL, 0, 0),
+	FLAT(ended, BIND_BOOL, 0, 0),
 	FLAT(runner, BIND_STRING, 0, 31),
 	FLAT(fingerprint, BIND_STRING, 0, 255),
 	FLAT(denied, BIND_ANY, 0, 0),
@@ -96,6 +97,7 @@ struct json_object *jail_result_print(const struct jail_result *result)
 		.stdout_truncated = result->stdout_truncated,
 		.stderr_truncated = result->stderr_truncated,
 		.warm = result->warm,
+		.ended = result->ended,
 		.stdout_bytes = result->stdout_bytes,
 		.stderr_bytes = result->stderr_bytes,
 		.setup_us = result->setup_us,
@@ -137,6 +139,7 @@ int jail_result_parse(struct json_object *object, struct jail_result *ret, struc
 		.stdout_truncated = flat.stdout_truncated,
 		.stderr_truncated = flat.stderr_truncated,
 		.warm = flat.warm,
+		.ended = flat.ended,
 		.stdout_bytes = flat.stdout_bytes,
 		.stderr_bytes = flat.stderr_bytes,
 		.setup_us = flat.setup_us,

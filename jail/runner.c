@@ -38,6 +38,7 @@ static const struct bind table[] = {
 	LIST(interpreters, 1),
 	LIST(compile, 0),
 	LIST(run, 1),
+	LIST(live, 0),
 	LIST(version, 0),
 	LIST(libraries, 0),
 	LIST(env, 0),
@@ -219,6 +220,7 @@ struct json_object *runners_print(const struct runners *runners)
 		json_add_string(object, "version", runner->fingerprint);
 		json_add(object, "libraries", runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
 		json_add_bool(object, "compiled", runner->compile.count > 0);
+		json_add_bool(object, "live", runner->live.count > 0);
 		json_object_array_add(array, object);
 	}
 	return array;

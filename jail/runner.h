@@ -31,7 +31,7 @@
 
 struct runner {
 	const char *name, *source, *install, *rootfs;
-	struct bind_strings aliases, extensions, interpreters, compile, run, version, libraries, env, quiet, binds;
+	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, env, quiet, binds;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	const char *interpreter; /* NULL: not available */

@@ -95,6 +95,8 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name, runner->install);
 	if (request->network)
 		return err_set(err, ERR_UNAVAILABLE, "there is no network here: run without it");
+	if (request->live)
+		return err_set(err, ERR_UNAVAILABLE, "there are no live sandboxes here: run without one");
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
 	if (result)
 		return result;

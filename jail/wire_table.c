@@ -52,6 +52,7 @@ static const struct bind open_table[] = {
 	MEMBER("runner", BIND_STRING, runner, 1, 64),
 	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 64},
 	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
+	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
 	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = jail_limits_table},
 	{0},
 };

@@ -123,7 +123,7 @@ static void requests(void **state)
 		{"{\"verb\":\"close\",\"jail\":1}", 0, 0, "v"},
 		{"{\"v\":1,\"jail\":1}", 0, 0, "verb"},
 		{"{\"v\":1,\"verb\":5,\"jail\":1}", 0, 0, "verb"},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"network\":true,\"limits\":{}}", 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"network\":true,\"live\":true,\"limits\":{}}", 0, 0, NULL},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"walls\":1}}", 0, 0, "limits.walls"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-1}}", 0, 0, NULL},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-2}}", 0, 0, "limits.cpu_percent"},
@@ -169,6 +169,7 @@ static void results(void **state)
 		.run = {8, 9, 10, 11, 12, 13, 14},
 		.setup_us = 15,
 		.warm = true,
+		.ended = true,
 		.runner = "python",
 		.fingerprint = "Python 3",
 	};
