@@ -153,6 +153,7 @@ CREATE TABLE execution (
 	stdin             ANY CHECK (typeof(stdin) IN ('text', 'blob', 'null')),
 	stdin_blob        TEXT REFERENCES blob (sha256),
 	stdin_bytes       INTEGER NOT NULL,
+	entry             TEXT,                  -- the file of /data that was run in place of a copy of the code; NULL: none
 	-- what came of it; NULL while it runs
 	finished_us       INTEGER,               -- when it was recorded: in the order of the commits
 	verdict           TEXT CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE', 'CX', 'XX')),

@@ -152,6 +152,7 @@ static void show_facts(const struct store_execution *e)
 	line_time("recorded", e->finished_us);
 	line("language", e->language);
 	line("interpreter", e->fingerprint);
+	line("run in place", e->entry);
 	line("arguments", e->args_json && !streq(e->args_json, "[]") ? e->args_json : NULL);
 	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
 	line("limits", e->limits_json);

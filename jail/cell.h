@@ -64,6 +64,7 @@ struct cell_program {
 	size_t n_args;
 	const char *const *env;
 	size_t n_env;
+	const char *entry; /* NULL, or the file of /data that is compiled or run */
 	const struct bind_strings *command; /* instead of the runner's run and compile steps: for probing versions */
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 };

@@ -17,6 +17,7 @@ struct cell_step {
 	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr */
 	size_t n_fds;
 	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
+	char *entry;        /* STEP_RUN: or NULL */
 	bool bare;          /* argv is the whole command */
 	bool cancelled;
 };

@@ -115,12 +115,15 @@ static void add_text(struct buf *tail, const char *text)
 	buf_add(tail, text, strlen(text) + 1);
 }
 
-static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command)
+/* `entry`: a file of /data that takes the source's place, or NULL. */
+static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command, const char *entry)
 {
+	auto_free char *source = xasprintf("/code/%s", runner->source), *place = xasprintf("/data/%s", entry ? entry : "");
+
 	for (size_t i = 0; i < command->count; i++) {
 		auto_free char *text = runner_expand(runner, command->items[i]);
 
-		add_text(tail, text);
+		add_text(tail, entry && streq(text, source) ? place : text);
 	}
 	return (uint32_t)command->count;
 }
@@ -175,7 +178,7 @@ static void build_order(struct cell *cell, struct init_order *order, struct buf 
 	order->has_stdin = step->fds[1] >= 0 && !compile;
 	add_text(tail, runner->source);
 	if (!step->bare)
-		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run);
+		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
 	order->n_env = add_env(tail, runner, step->env);

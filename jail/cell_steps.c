@@ -27,6 +27,7 @@ void cell_step_free(struct cell_step *step)
 		free(*variable);
 	}
 	free(step->argv);
+	free(step->entry);
 	free(step->env);
 	free(step->tail);
 	free(step);
@@ -252,6 +253,7 @@ int cell_run(struct cell *cell, struct cell_program *program, struct err *err)
 	step->fds[2] = steal_fd(&program->stdout_fd);
 	step->fds[3] = steal_fd(&program->stderr_fd);
 	step->env = copy_strings(program->env, program->n_env);
+	step->entry = program->entry ? xstrdup(program->entry) : NULL;
 	step->bare = program->command != NULL;
 	if (program->command) {
 		step->argv = xcalloc(program->command->count + 1, sizeof(*step->argv));

@@ -240,6 +240,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	struct json_object *head = wire_head_jail("verb", "run", jail->number);
 	json_add_int(head, "args", (int64_t)n_args);
 	json_add_int(head, "env", (int64_t)n_env);
+	if (program->entry)
+		json_add_string(head, "entry", program->entry);
 	json_add_bool(head, "stdin", program->stdin_fd >= 0);
 	json_add_bool(head, "stdout", program->stdout_fd >= 0);
 	json_add_bool(head, "stderr", program->stderr_fd >= 0);

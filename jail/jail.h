@@ -94,6 +94,9 @@ struct jail_file {
  * position as it arrives (a file or memfd: never a descriptor that can block), at most limits.output_bytes over both. */
 struct jail_program {
 	int code_fd; /* the source text, read from offset 0 */
+	/* NULL, or a file of /data (filled before): it is compiled or run in place, so that what the program names relative to itself is
+	 * found. The name is that of struct jail_file. */
+	const char *entry;
 	const char *const *args; /* NULL-terminated or NULL; behind the runner's own argv */
 	const char *const *env;  /* "NAME=value", NULL-terminated or NULL; added to what the runner declares */
 	int stdin_fd, stdout_fd, stderr_fd;

@@ -170,6 +170,7 @@ static int do_run(struct server_client *client, struct server_jail *jail, const 
 		.n_args = (size_t)request->args,
 		.env = message->strings + request->args,
 		.n_env = (size_t)request->env,
+		.entry = request->entry,
 	};
 	size_t next = 0;
 

@@ -91,6 +91,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	struct jail_limits limits;
 	struct bind_objects files; /* struct wire_file */
 	int64_t args, env;
+	const char *entry; /* NULL: none */
 	bool stdin_given, stdout_given, stderr_given;
 };
 /* Fills *ret (wire_request_clear gives it back) and checks counts of strings and descriptors. */

@@ -74,6 +74,7 @@ static const struct bind run_table[] = {
 	JAIL,
 	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
 	MEMBER("env", BIND_INT, env, 0, JAIL_ARGUMENTS_MAX),
+	{.name = "entry", .type = BIND_STRING, .offset = offsetof(struct wire_request, entry), .min = 1, .max = JAIL_NAME_MAX},
 	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
 	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),

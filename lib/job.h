@@ -40,10 +40,12 @@ struct job_request {
 	const char *conversation;                  /* NULL: none, /data starts empty and is not kept */
 	const char *language;
 	struct bind_text code, stdin_text;
+	const char *entry;                         /* NULL, or one of `files`, whose content is `code`: it is run in place */
 	struct bind_strings args;
 	struct bind_map environment, secrets; /* secrets are never stored, in any form */
 	const struct job_file *files;         /* put into the conversation before the run */
 	size_t n_files;
+	bool paths;                                /* the files' names may be paths below /data */
 	int64_t timeout_seconds, memory_mb;   /* 0: default */
 	bool network;
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with another hash is
@@ -92,6 +94,8 @@ int job_upload(struct job_engine *engine, const struct job_request *who /* owner
 	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
 /* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not "." or "..". */
 int job_file_name_check(const char *name, const char *member, struct err *err);
+/* A path below /data: such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
+int job_file_path_check(const char *path, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);
 
 /* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. The result is the caller's. */

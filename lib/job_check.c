@@ -49,6 +49,21 @@ int job_file_name_check(const char *name, const char *member, struct err *err)
 	return 0;
 }
 
+int job_file_path_check(const char *path, const char *member, struct err *err)
+{
+	if (strlen(path) > JAIL_NAME_MAX)
+		return err_member(err, member, "must have at most %d bytes, not %zu", JAIL_NAME_MAX, strlen(path));
+	for (const char *segment = path, *end; segment; segment = *end ? end + 1 : NULL) {
+		end = strchrnul(segment, '/');
+		auto_free char *name = xstrndup(segment, (size_t)(end - segment));
+		int result = job_file_name_check(name, member, err);
+
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
 int job_conversation_check(const char *name, const char *member, struct err *err)
 {
 	return check_name(name, STORE_CONVERSATION_MAX, member, err);
@@ -160,6 +175,14 @@ static void take_arguments(struct job *job, const struct job_request *request)
 	job->record.args_json = json_text(record);
 }
 
+/* The same file, or one would have to be a folder for the other. */
+static bool same_place(const char *a, const char *b)
+{
+	size_t length = MIN(strlen(a), strlen(b));
+
+	return strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/') && (b[length] == '\0' || b[length] == '/');
+}
+
 static int take_files(struct job *job, const struct job_request *request, struct err *err)
 {
 	int64_t bytes = 0, now = clock_now_us();
@@ -176,12 +199,13 @@ static int take_files(struct job *job, const struct job_request *request, struct
 			snprintf(member, sizeof(member), "filename");
 		else
 			snprintf(member, sizeof(member), "files[%zu].filename", i);
-		result = job_file_name_check(request->files[i].name, member, err);
+		result = (request->paths ? job_file_path_check : job_file_name_check)(request->files[i].name, member, err);
 		if (result < 0)
 			return result;
 		for (size_t j = 0; j < i; j++)
-			if (streq(request->files[i].name, request->files[j].name))
-				return err_member(err, member, "the same name as files[%zu]", j);
+			if (same_place(request->files[i].name, request->files[j].name))
+				return err_member(err, member, "the same name as files[%zu]%s", j,
+						  request->paths ? ", or one is a folder of the other" : "");
 		bytes += (int64_t)request->files[i].length;
 	}
 	if (bytes > job->limits.data_bytes)
@@ -324,5 +348,6 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	    (result = take_environment(job, request, err)) < 0)
 		return result;
 	take_arguments(job, request);
+	job->record.entry = request->entry ? xstrdup(request->entry) : NULL;
 	return 0;
 }

@@ -244,6 +244,7 @@ static int run(struct replay *replay, struct jail_client *client, const struct s
 		.runner = execution->language, .limits = replay->limits, .network = execution->network, .label = execution->id};
 	struct jail_program program = {
 		.code_fd = replay->code_fd,
+		.entry = execution->entry,
 		.args = (const char *const *)replay->args,
 		.env = (const char *const *)replay->env,
 		.stdin_fd = replay->stdin_fd,

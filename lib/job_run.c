@@ -163,6 +163,7 @@ static void send_program(struct job *job)
 {
 	const struct jail_program program = {
 		.code_fd = job->code_fd,
+		.entry = job->record.entry,
 		.args = (const char *const *)job->args,
 		.env = (const char *const *)job->env,
 		.stdin_fd = job->stdin_fd,

@@ -142,6 +142,7 @@ struct store_execution {
 	char *env_json;       /* names and values; secrets are names only: {"KEY":null}. Sealed in the database, in clear here */
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
+	char *entry;          /* the file of /data that is run in place; NULL: none */
 	/* what came of it; meaningless while running */
 	char verdict[3];
 	char message[256];

@@ -89,6 +89,7 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_blob(&q, ":env", sealed.length > 0 ? sealed.data : NULL, sealed.length);
 	store_bind_text(&q, ":code", &e->code);
 	store_bind_text(&q, ":stdin", &e->stdin_text);
+	query_bind_some(&q, ":entry", e->entry);
 	return query_run(&q, NULL, err);
 }
 

@@ -21,7 +21,8 @@ static const char *const phases[] = {[STORE_BEFORE] = "before", [STORE_AFTER] = 
 void store_execution_clear(struct store_execution *execution)
 {
 	char **texts[] = {&execution->code.data, &execution->stdin_text.data, &execution->stdout_text.data, &execution->stderr_text.data,
-			  &execution->args_json, &execution->env_json,        &execution->limits_json,      &execution->result_json};
+			  &execution->args_json, &execution->env_json,        &execution->limits_json,      &execution->result_json,
+			  &execution->entry};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		free(*texts[i]);
@@ -116,6 +117,7 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	read_text(q, 35, &e.stdin_text);
 	read_text(q, 38, &e.stdout_text);
 	read_text(q, 41, &e.stderr_text);
+	e.entry = copy_text(q, 44);
 	*ret = e;
 	return 0;
 }

@@ -13,7 +13,7 @@
 	"args, limits, env, verdict, message, exit_code, signal, stdout_truncated, stderr_truncated, run_wall_us, run_cpu_user_us, "   \
 	"run_cpu_system_us, run_memory_peak, compile_wall_us, compile_cpu_user_us, compile_cpu_system_us, compile_memory_peak, "       \
 	"setup_us, warm, result, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, stdout, stdout_blob, stdout_bytes, "     \
-	"stderr, stderr_blob, stderr_bytes "
+	"stderr, stderr_blob, stderr_bytes, entry "
 
 /* Ids stand between two bounds that are always bound ('' and 'g' enclose every id), so the primary key serves every listing; `+id`
  * says that it shall not. */
@@ -108,10 +108,10 @@
 	/* executions */                                                                                                               \
 	X(EXECUTION_ADD, WRITE,                                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, created_us, language, " \
-	  "fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes) "                     \
+	  "fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, entry) "      \
 	  "VALUES (:id, :instance, 'running', :owner, :token, :session, :conversation, "                                               \
 	  "(SELECT name FROM conversation WHERE id = :conversation), :created, :language, :fingerprint, :network, :args, :limits, "    \
-	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes)")                                                  \
+	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes, :entry)")                                  \
 	X(EXECUTION_BEFORE, WRITE,                                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, name, blob, media_type, mode, size, mtime_us) "                               \
 	  "SELECT :id, 'before', " STORE_SQL_FILE "FROM file WHERE conversation = :conversation")                                      \

@@ -106,6 +106,8 @@ static int parse(const char *text, size_t n_strings, size_t n_fds, struct err *e
 	return result;
 }
 
+#define NO_STREAMS "\"stdin\":false,\"stdout\":false,\"stderr\":false"
+
 static void requests(void **state)
 {
 	static const struct {
@@ -133,6 +135,8 @@ static void requests(void **state)
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[]}", 0, 0, "files"},
 		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 2, NULL},
 		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1, ""},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"src/a.js\"," NO_STREAMS "}", 0, 1, NULL},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"\"," NO_STREAMS "}", 0, 1, "entry"},
 		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":32769,\"env\":0,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1,
 		 "args"},
 	};
