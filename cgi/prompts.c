@@ -5,11 +5,13 @@
 #include "../lib/util.h"
 #include "conformance.h"
 #include "prompt_code.h"
+#include "prompt_snippet.h"
 #include "resources.h"
 
 /* One line per file; each array is ended by {0}. */
 static const struct prompt *const tables[] = {
 	prompt_code,
+	prompt_snippet,
 	conformance_prompts,
 };
 

@@ -131,9 +131,6 @@ static void add_stream(struct buf *text, const struct job_result *result, bool i
 
 	if (stream->length == 0)
 		return;
-	end_line(text);
-	if (is_stderr)
-		buf_puts(text, "[stderr]\n");
 	buf_add(text, stream->data, stream->length);
 	if (is_stderr ? result->stderr_more : result->stdout_more) {
 		end_line(text);
@@ -201,6 +198,10 @@ static void add_summary(struct server *server, const struct job_result *result, 
 
 	buf_init(&text, TEXT_MAX);
 	add_stream(&text, result, false);
+	if (result->stderr_text.length > 0) {
+		end_line(&text);
+		buf_puts(&text, "[stderr]\n");
+	}
 	add_stream(&text, result, true);
 	if (result->jail.verdict != JAIL_OK) {
 		end_line(&text);
@@ -283,14 +284,69 @@ static void add_links(const struct job_result *result, struct json_object *conte
 	}
 }
 
-void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+static void add_isolator(const struct job_result *result, struct json_object *content)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, TEXT_MAX);
+	if (result->jail.verdict != JAIL_OK)
+		buf_printf(&text, "Execution Failed (%s): %s\n\n", result->jail.verdict == JAIL_TO ? "timeout" : "error",
+			   result->jail.message);
+	buf_puts(&text, "--- stdout ---\n");
+	add_stream(&text, result, false);
+	end_line(&text);
+	buf_puts(&text, "--- stderr ---\n");
+	add_stream(&text, result, true);
+	tool_add_text(content, text.data, text.length);
+}
+
+/* What stands behind the text, whatever its form. */
+static void add_rest(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
 	struct server *server = call->server;
 
-	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
-	add_summary(server, result, ret->content);
 	add_images(server, result, ret->content);
 	if (call->protocol && strcmp(call->protocol, RUN_LINKS_SINCE) >= 0 && *result->conversation)
 		add_links(result, ret->content);
 	ret->structured = structured(server, result);
+}
+
+static struct tool_result begin(const struct job_result *result)
+{
+	return (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
+}
+
+void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+{
+	*ret = begin(result);
+	add_summary(call->server, result, ret->content);
+	add_rest(call, result, ret);
+}
+
+void run_result_make_isolator(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+{
+	*ret = begin(result);
+	add_isolator(result, ret->content);
+	add_rest(call, result, ret);
+}
+
+int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make, struct tool_result *ret,
+		  struct err *err)
+{
+	const struct job_result *made;
+	struct job_engine *engine;
+	struct job *job;
+	int result = server_engine(call->server, &engine, err);
+
+	if (result == 0)
+		result = job_submit(engine, request, &job, err);
+	if (result < 0)
+		return result;
+	result = tool_wait(call, job, &made, err);
+	if (result == 0) {
+		snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made->jail.verdict));
+		make(call, made, ret);
+	}
+	job_release(job);
+	return result;
 }

@@ -161,31 +161,15 @@ static int decode_files(const struct bind_objects *objects, struct run_files *re
 	return 0;
 }
 
-static int wait_for(struct tool_call *call, struct job *job, struct tool_result *ret, struct err *err)
-{
-	const struct job_result *result;
-	int code = tool_wait(call, job, &result, err);
-
-	if (code < 0)
-		return code;
-	snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(result->jail.verdict));
-	run_result_make(call, result, ret);
-	return 0;
-}
-
 static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct run_arguments *arguments = bound;
 	__attribute__((cleanup(run_files_clear))) struct run_files files = {0};
 	char hash[SHA256_HEX_SIZE];
-	struct job_engine *engine;
-	struct job *job;
 
 	tool_hash(&tool_run_code, bound, hash);
 	int result = decode_files(&arguments->files, &files, err);
 
-	if (result == 0)
-		result = server_engine(call->server, &engine, err);
 	if (result < 0)
 		return result;
 	const struct job_request request = {
@@ -207,12 +191,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		.key = arguments->key,
 		.key_hash = hash,
 	};
-	result = job_submit(engine, &request, &job, err);
-	if (result < 0)
-		return result;
-	result = wait_for(call, job, ret, err);
-	job_release(job);
-	return result;
+	return run_result_of(call, &request, run_result_make, ret, err);
 }
 
 static void set_int(struct json_object *tool, const char *property, const char *key, int64_t value)

@@ -11,12 +11,18 @@ static const struct tool *const table[] = {
 	&tool_list_runners,
 	&tool_run_code,
 	&tool_upload_file,
+	&tool_execute_code,
 };
+
+static bool enabled(const struct tool *tool, const struct config *config)
+{
+	return !tool->set || config_has_set(config, tool->set);
+}
 
 const struct tool *tool_find(const struct config *config, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (streq(table[i]->name, name))
+		if (enabled(table[i], config) && streq(table[i]->name, name))
 			return table[i];
 	}
 	for (const struct tool *tool = conformance_on(config) ? conformance_tools : NULL; tool && tool->name; tool++) {
@@ -75,7 +81,8 @@ struct json_object *tools_describe(struct server *server)
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		json_object_array_add(list, describe(server, table[i]));
+		if (enabled(table[i], server->config))
+			json_object_array_add(list, describe(server, table[i]));
 	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name; tool++)
 		json_object_array_add(list, describe(server, tool));
 	return list;

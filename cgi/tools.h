@@ -35,6 +35,7 @@ struct tool_header {
 };
 struct tool {
 	const char *name, *title, *description;
+	const char *set; /* of tools.sets: there is no such tool unless it is switched on; NULL: always */
 	unsigned scope; /* of enum store_scope: what the token must have; 0: nothing */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
@@ -85,3 +86,5 @@ void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_S
 			"within a day: it does not act again but gives the first result."}
 
 extern const struct tool tool_run_code, tool_upload_file, tool_list_runners;
+/* Of the sets of other systems (tools.sets). */
+extern const struct tool tool_execute_code;

@@ -54,6 +54,8 @@ struct config {
 	struct config_limits limits;
 	struct {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
+		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
+		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
 	} tools;
 	struct {
 		int64_t owner_mb;              /* all files of an owner */
@@ -65,10 +67,14 @@ struct config {
 	struct json_object *document; /* strings above point into it */
 };
 
+/* Is this set of tools switched on? */
+bool config_has_set(const struct config *config, const char *name);
 extern const struct bind config_table[]; /* for the man page's check and `--help` */
 
 /* `path` NULL: SALLYPORT_CONFIG or the defaults. */
 int config_load(const char *path, struct config *ret, struct err *err);
+/* What one table cannot say: a default is not above its cap, a form is one of a list (config_check.c). */
+int config_check(const struct config *config, struct err *err);
 void config_clear(struct config *config);
 #define auto_config __attribute__((cleanup(config_clear)))
 /* Directory of the running program (/proc/self/exe), for what stands beside it; the caller's. */

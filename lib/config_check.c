@@ -1,0 +1,96 @@
+/*
+ * config_check.c - what members of the configuration must be to themselves and to each other, beyond their type and range.
+ *
+ * Each error names one member and says what it must be. The values are those that count: file, variables and defaults together.
+ */
+#include "config.h"
+#include "util.h"
+
+static const struct config_pair {
+	const char *name, *cap;
+	size_t value, most; /* offsets in struct config_limits */
+} pairs[] = {
+	{"limits.wall_seconds", "limits.wall_seconds_max", offsetof(struct config_limits, wall_seconds),
+	 offsetof(struct config_limits, wall_seconds_max)},
+	{"limits.memory_mb", "limits.memory_mb_max", offsetof(struct config_limits, memory_mb),
+	 offsetof(struct config_limits, memory_mb_max)},
+	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids), offsetof(struct config_limits, pids_max)},
+	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb), offsetof(struct config_limits, data_mb_max)},
+};
+
+static int64_t limit_at(const struct config_limits *limits, size_t offset)
+{
+	return *(const int64_t *)(const void *)((const char *)limits + offset);
+}
+
+static int check_public_base_url(const char *url, struct err *err)
+{
+	size_t length = strlen(url);
+
+	if (length == 0)
+		return 0;
+	if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+		return err_member(err, "public_base_url", "must begin with http:// or https://");
+	if (url[length - 1] == '/' || strpbrk(url, " \t\r\n\"<>?#") != NULL)
+		return err_member(err, "public_base_url", "must be scheme, host and perhaps a path, without a slash at the end");
+	return 0;
+}
+
+/* The fixtures come without authentication, so they must not be reachable from elsewhere. */
+static int check_profile(const struct config *config, struct err *err)
+{
+	static const char *const loopback[] = {"http://127.0.0.1:", "http://localhost:", "http://[::1]:"};
+
+	if (streq(config->gateway.profile, "production"))
+		return 0;
+	if (!streq(config->gateway.profile, "conformance"))
+		return err_member(err, "gateway.profile", "must be production or conformance");
+	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
+		return err_member(err, "gateway.profile", "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
+	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
+		if (str_starts(config->public_base_url, loopback[i]))
+			return 0;
+	return err_member(err, "gateway.profile", "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
+}
+
+bool config_has_set(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->tools.sets.count; i++)
+		if (streq(config->tools.sets.items[i], name))
+			return true;
+	return false;
+}
+
+static int check_tools(const struct config *config, struct err *err)
+{
+	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
+		return err_member(err, "tools.text", "must be plain or json");
+	for (size_t i = 0; i < config->tools.sets.count; i++)
+		if (!streq(config->tools.sets.items[i], "isolator"))
+			return err_member(err, "tools.sets", "there is no set \"%s\"; there is isolator", config->tools.sets.items[i]);
+	return 0;
+}
+
+int config_check(const struct config *config, struct err *err)
+{
+	const char *prefix = config->gateway.accel_prefix;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		int64_t value = limit_at(&config->limits, pairs[i].value), most = limit_at(&config->limits, pairs[i].most);
+
+		if (value > most)
+			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
+					  (long long)value, pairs[i].cap, (long long)most);
+	}
+	if (config->limits.cpu_percent == 0)
+		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
+	if ((config->jailer.id_base == 0) != (config->jailer.id_count == 0))
+		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
+	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
+		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
+	if (check_profile(config, err) < 0 || check_tools(config, err) < 0)
+		return -ERR_INVALID;
+	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
+		return err_member(err, "jailer.cgroup", "must be a plain name");
+	return check_public_base_url(config->public_base_url, err);
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# The set "isolator": execute_code as the system had it that it replaces, and snippets.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	mkdir "$SP_DIR/snippets" "$SP_DIR/snippets/folder.py"
+	echo 'print("hello from a snippet")' >"$SP_DIR/snippets/hello.py"
+	echo 'import helper; print(helper.x)' >"$SP_DIR/snippets/uses_helper.py"
+	echo 'console.log(1)' >"$SP_DIR/snippets/twice.js"
+	echo 'print(2)' >"$SP_DIR/snippets/twice.py"
+	echo 'print("hidden")' >"$SP_DIR/snippets/.hidden.py"
+	echo 'something' >"$SP_DIR/snippets/note.xyz"
+	echo 'print("outside")' >"$SP_DIR/outside.py"
+	ln -s ../outside.py "$SP_DIR/snippets/link.py"
+	mkfifo "$SP_DIR/snippets/pipe.py"
+	head -c 262145 /dev/zero | tr '\0' '#' >"$SP_DIR/snippets/large.py"
+	head -c 262144 /dev/zero | tr '\0' '#' >"$SP_DIR/snippets/just.py"
+	jq '.tools = {sets: ["isolator"], snippets_dir: "snippets"}' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+text() {
+	sp_get '.result.content[0].text'
+}
+
+method() { # NAME PARAMS
+	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s"_meta":{%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1" "${@:3}"
+}
+
+complete() { # PREFIX
+	method completion/complete '"ref":{"type":"ref/prompt","name":"run_snippet"},"argument":{"name":"snippet_name","value":"'"$1"'"},'
+	sp_get '.result.completion.values | join(" ")'
+}
+
+@test "both streams stand under marks" {
+	sp_call execute_code '{"language":"bash","entrypoint_code":"echo out; echo err >&2"}'
+	[ "$(text)" = $'--- stdout ---\nout\n--- stderr ---\nerr' ]
+	[ "$(sp_get .result.isError)" = false ]
+	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
+	sp_call execute_code '{"language":"bash","entrypoint_code":"printf out"}'
+	[ "$(text; echo .)" = $'--- stdout ---\nout\n--- stderr ---\n\n.' ]
+}
+
+@test "a failure says so first: error, and timeout" {
+	sp_call execute_code '{"language":"bash","entrypoint_code":"echo out; echo err >&2; exit 3"}'
+	[ "$(sp_get .result.isError)" = true ]
+	local message
+	message=$(sp_get .result.structuredContent.message)
+	[ "$(text)" = "Execution Failed (error): $message"$'\n\n--- stdout ---\nout\n--- stderr ---\nerr' ]
+}
+
+@test "a timeout is called one" {
+	jq '.limits.wall_seconds = 1 | .gateway.socket = "slow.sock" | .data_dir = "slow"' "$SP_CONFIG" >"$SP_DIR/slow.json"
+	mkdir "$SP_DIR/slow"
+	SP_CONFIG=$SP_DIR/slow.json SP_SOCKET=$SP_DIR/slow.sock
+	sp_token alice
+	sp_start_gateway
+	sp_call execute_code '{"language":"bash","entrypoint_code":"echo early; exec sleep 100"}'
+	[ "$(sp_get .result.isError)" = true ]
+	[[ $(text) == "Execution Failed (timeout): "*$'\n\n--- stdout ---\nearly\n--- stderr ---' ]]
+	sp_stop "$SP_GATEWAY_PID"
+}
+
+@test "files beside the program are found by relative imports: python, javascript, c" {
+	sp_call execute_code '{"language":"python","entrypoint_code":"import helper\nfrom pack.inner import y\nprint(helper.x + y, open(\"d.txt\").read(), __file__)",
+		"additional_files":[{"filename":"helper.py","content":"x = 40"},{"filename":"pack/inner.py","content":"y = 2"},{"filename":"d.txt","content":"data"}]}'
+	[ "$(text)" = $'--- stdout ---\n42 data /data/main.py\n--- stderr ---' ]
+	sp_call execute_code '{"language":"javascript","entrypoint_filename":"src/app.js","entrypoint_code":"console.log(require(\"./lib\").x + require(\"../top.js\"))",
+		"additional_files":[{"filename":"src/lib.js","content":"exports.x = 40"},{"filename":"top.js","content":"module.exports = 2"}]}'
+	[ "$(text)" = $'--- stdout ---\n42\n--- stderr ---' ]
+	sp_call execute_code '{"language":"c","entrypoint_code":"#include \"answer.h\"\n#include <stdio.h>\nint main(void) { printf(\"%d\\n\", ANSWER); }",
+		"additional_files":[{"filename":"answer.h","content":"#define ANSWER 42\n"}]}'
+	[ "$(text)" = $'--- stdout ---\n42\n--- stderr ---' ]
+}
+
+@test "a sandbox begins empty, and what it makes has a URL" {
+	sp_call execute_code '{"language":"bash","entrypoint_code":"ls -A; echo 1 >a.txt"}'
+	[ "$(text)" = $'--- stdout ---\n--- stderr ---' ]
+	local url
+	url=$(sp_get '.result.structuredContent.files.created[0].url')
+	sp_http GET "${url#"$SP_URL"}" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	[ "$(cat "$SP_DIR/body")" = 1 ]
+	sp_call execute_code '{"language":"bash","entrypoint_code":"ls -A; echo 1 >a.txt"}'
+	[ "$(text)" = $'--- stdout ---\n--- stderr ---' ]
+}
+
+@test "the record replays, files, place and all" {
+	sp_call execute_code '{"language":"javascript","entrypoint_code":"console.log(require(\"./lib/a\").x)","additional_files":[{"filename":"lib/a.js","content":"exports.x = 7"}]}'
+	local id
+	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(text)" = $'--- stdout ---\n7\n--- stderr ---' ]
+	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id" >"$SP_DIR/shown"
+	grep -q '^run in place *main.js$' "$SP_DIR/shown"
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id" >"$SP_DIR/replayed"
+	grep -q '^1 identical' "$SP_DIR/replayed"
+}
+
+@test "what is wrong is named" {
+	local case arguments
+	while IFS='|' read -r arguments case; do
+		sp_call execute_code "$arguments"
+		[ "$(sp_get .result.isError)" = true ]
+		[[ $(text) == *"$case"* ]] || { text; echo "expected: $case"; false; }
+	done <<-'CASES'
+		{}|snippet_name: is missing, or language and entrypoint_code
+		{"language":"python"}|entrypoint_code: is missing
+		{"entrypoint_code":"1"}|language: is missing
+		{"language":"cobol","entrypoint_code":"1"}|language: "cobol" is unknown
+		{"snippet_name":"hello","entrypoint_code":"1"}|snippet_name: and entrypoint_code exclude each other
+		{"language":"python","code":"1"}|code: unknown member
+		{"language":"python","entrypoint_code":"1","entrypoint_filename":"../x.py"}|must not be ".."
+		{"language":"python","entrypoint_code":"1","entrypoint_filename":"/etc/x.py"}|must not be empty
+		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a","content":""},{"filename":"a/b","content":""}]}|one is a folder of the other
+		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"main.py","content":""}]}|main.py is the program's own name
+		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a//b","content":""}]}|must not be empty
+	CASES
+}
+
+@test "snippets run by name; links, pipes, folders and what is too large do not exist" {
+	sp_call execute_code '{"snippet_name":"hello"}'
+	[ "$(text)" = $'--- stdout ---\nhello from a snippet\n--- stderr ---' ]
+	[ "$(sp_get .result.structuredContent.language)" = python ]
+	sp_call execute_code '{"snippet_name":"uses_helper","additional_files":[{"filename":"helper.py","content":"x = 5"}]}'
+	[ "$(text)" = $'--- stdout ---\n5\n--- stderr ---' ]
+	sp_call execute_code '{"snippet_name":"just"}'
+	[ "$(sp_get .result.isError)" = false ]
+	sp_call execute_code '{"snippet_name":"twice"}'
+	[ "$(text)" = "snippet_name: there are twice.js and twice.py: name one with its extension" ]
+	sp_call execute_code '{"snippet_name":"twice.py"}'
+	[ "$(text)" = $'--- stdout ---\n2\n--- stderr ---' ]
+	sp_call execute_code '{"snippet_name":"note"}'
+	[[ $(text) == "snippet_name: no language has the extension .xyz of note.xyz"* ]]
+	local name
+	for name in link pipe folder large .hidden ../outside nothing; do
+		sp_call execute_code '{"snippet_name":"'"$name"'"}'
+		[ "$(text)" = "snippet_name: there is no such snippet; there are: hello, just, note, twice, twice, uses_helper" ]
+	done
+}
+
+@test "a snippet that is added is there at once" {
+	echo 'echo new' >"$SP_DIR/snippets/added.sh"
+	sp_call execute_code '{"snippet_name":"added"}'
+	[ "$(text)" = $'--- stdout ---\nnew\n--- stderr ---' ]
+	rm "$SP_DIR/snippets/added.sh"
+}
+
+@test "names of snippets are completed, and the prompt names the file" {
+	[ "$(complete '')" = "hello just note twice uses_helper" ]
+	[ "$(complete u)" = "uses_helper" ]
+	[ "$(complete zzz)" = "" ]
+	method prompts/get '"name":"run_snippet","arguments":{"snippet_name":"hello"},' HTTP_MCP_NAME=run_snippet
+	[[ $(sp_get '.result.messages[0].content.text') == "Run the snippet hello.py "* ]]
+	method prompts/get '"name":"run_snippet","arguments":{"snippet_name":"none"},' HTTP_MCP_NAME=run_snippet
+	[ "$(sp_get .error.code)" = -32602 ]
+}
+
+@test "the same key gives the first result again" {
+	sp_call execute_code '{"language":"bash","entrypoint_code":"echo $RANDOM$RANDOM","idempotencyKey":"k"}'
+	local first
+	first=$(text)
+	sp_call execute_code '{"language":"bash","entrypoint_code":"echo $RANDOM$RANDOM","idempotencyKey":"k"}'
+	[ "$(text)" = "$first" ]
+}
+
+@test "where the set is off the tool does not exist; an unknown set is refused at the start" {
+	jq 'del(.tools) | .gateway.socket = "off.sock" | .data_dir = "off"' "$SP_CONFIG" >"$SP_DIR/off.json"
+	mkdir "$SP_DIR/off"
+	SP_CONFIG=$SP_DIR/off.json SP_SOCKET=$SP_DIR/off.sock
+	sp_token alice
+	sp_start_gateway
+	sp_call execute_code '{"language":"bash","entrypoint_code":"1"}'
+	[ "$(sp_get .error.code)" = -32602 ]
+	method tools/list ''
+	[ "$(sp_get '[.result.tools[].name | select(. == "execute_code")] | length')" = 0 ]
+	method prompts/list ''
+	[ "$(sp_get '[.result.prompts[].name | select(. == "run_snippet")] | length')" = 0 ]
+	sp_stop "$SP_GATEWAY_PID"
+	jq '.tools = {sets: ["magic"]}' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
+	run "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"
+	[ "$status" -ne 0 ]
+	[[ $output == *'tools.sets: there is no set '*magic* ]]
+}
