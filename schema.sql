@@ -1,7 +1,7 @@
 -- schema.sql - the database of Sallyport: what ran, for whom, and everything needed to run it again.
 --
 -- Read it from top to bottom: who may ask (token, session), where files live (conversation, blob, file), what ran (execution,
--- execution_file), and which process wrote it (instance). At the end stand views for a person with a sqlite3 shell; try
+-- execution_file, task), and which process wrote it (instance). At the end stand views for a person with a sqlite3 shell; try
 --     sqlite3 -readonly /var/lib/sallyport/sallyport.db 'SELECT * FROM recent LIMIT 20'
 --
 -- The program embeds this text and runs it once, in one transaction, on an empty file. It refuses a file with another
@@ -229,6 +229,30 @@ CREATE TABLE request (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX request_by_expiry ON request (expires_us);
 CREATE INDEX request_by_execution ON request (execution) WHERE execution IS NOT NULL;
+
+-- A task: a call of a tool that outlives its request. Written before the client is told of it; its end is written once and is final.
+-- Removed when its time is up. The result of a run stands in its execution, any other one here; what a task that ended as 'failed' has to
+-- say is its message. A task whose process is gone ends by what its execution says: 'completed' where that is finished, else 'failed'.
+CREATE TABLE task (
+	id         TEXT PRIMARY KEY CHECK (length(id) = 36),
+	owner      TEXT NOT NULL,
+	token      TEXT REFERENCES token (id),   -- NULL: a server without authentication
+	session    TEXT,                         -- not a reference: sessions are removed
+	instance   TEXT REFERENCES instance (id), -- that works on it; NULL when it has ended
+	tool       TEXT NOT NULL,
+	execution  TEXT,                         -- not a reference: its row comes when the run begins; NULL: no run
+	state      TEXT NOT NULL CHECK (state IN ('working', 'completed', 'failed', 'cancelled')),
+	is_error   INTEGER NOT NULL CHECK (is_error IN (0, 1)), -- the result is the tool's, and says that it failed
+	message    TEXT NOT NULL,                -- a sentence for people, may be empty
+	result     TEXT CHECK (substr(result, 1, 1) = '{'),
+	created_us INTEGER NOT NULL,
+	updated_us INTEGER NOT NULL,
+	expires_us INTEGER NOT NULL,             -- not while it is working
+	CHECK ((state = 'working') = (instance IS NOT NULL))
+) STRICT;
+CREATE INDEX task_by_owner ON task (owner, id);
+CREATE INDEX task_by_expiry ON task (expires_us);
+CREATE INDEX task_by_instance ON task (instance) WHERE instance IS NOT NULL;
 
 -- For people. The program does not use these.
 

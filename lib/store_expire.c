@@ -1,5 +1,5 @@
 /*
- * store_expire.c - times to live: idle conversations, ended and idle sessions, sent events, blobs that nothing refers to.
+ * store_expire.c - times to live: idle conversations, ended and idle sessions, sent events, keys, tasks, blobs that nothing refers to.
  *
  * What may go is listed by a reader, and asked for again in the transaction that removes it, in small transactions: the
  * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a file without a row,
@@ -114,6 +114,13 @@ static int request_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
+static int task_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *now_us = arg;
+
+	return store_txn_task_expire(txn, *now_us, err);
+}
+
 int store_expire(struct store *store, int64_t now_us, struct err *err)
 {
 	int64_t ttl = atomic_load(&store->conversation_ttl_us), blob_limit = now_us - STORE_BLOB_GRACE_US;
@@ -134,6 +141,8 @@ int store_expire(struct store *store, int64_t now_us, struct err *err)
 		failed = store_commit(store, event_work, &event_limit, false, err);
 	if (failed == 0)
 		failed = store_commit(store, request_work, &now_us, false, err);
+	if (failed == 0)
+		failed = store_commit(store, task_work, &now_us, false, err);
 	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
 	if (failed == 0)
 		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);

@@ -6,7 +6,8 @@
  * The lock file is removed by its owner at an orderly end, else by the one who found it free (who holds it meanwhile, so two never
  * reap the same instance).
  *
- * What a dead instance left running becomes `interrupted`, with the output that had arrived in running/ID.out and ID.err.
+ * What a dead instance left running becomes `interrupted`, with the output that had arrived in running/ID.out and ID.err. Its tasks end
+ * after that, in the transaction that ends the instance.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +73,7 @@ int store_instance_begin(struct store *store, struct err *err)
 static int end_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	static const enum store_sql steps[] = {SQL_INSTANCE_REMOVE, SQL_INSTANCE_END};
-	int failed = 0;
+	int failed = store_txn_task_abandon(txn, arg, err);
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++) {
 		auto_query struct query q = query_begin(txn->conn, steps[i]);

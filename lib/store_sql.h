@@ -25,6 +25,8 @@
 	"AND (:running_too OR state <> 'running') "                                                                                    \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
 
+#define STORE_SQL_TASK                                                                                                             \
+	"id, owner, token, session, tool, execution, state, is_error, message, result, created_us, updated_us, expires_us "
 #define STORE_SQL_FILE "name, blob, media_type, mode, size, mtime_us "
 #define STORE_SQL_TOKEN "id, owner, name, created_us, used_us, revoked_us, scopes "
 #define STORE_SQL_CONVERSATION "id, owner, name, hash, created_us, seen_us, bytes "
@@ -161,7 +163,30 @@
 	  "WHERE request.owner = :owner AND key = :key AND expires_us > :now AND (verdict IS NULL OR verdict NOT IN ('XX', 'CX'))") \
 	X(REQUEST_PUT, WRITE,                                                                                                     \
 	  "INSERT OR REPLACE INTO request (owner, key, hash, execution, expires_us) VALUES (:owner, :key, :hash, :execution, :expires)") \
-	X(REQUEST_EXPIRE, WRITE, "DELETE FROM request WHERE expires_us <= :now")
+	X(REQUEST_EXPIRE, WRITE, "DELETE FROM request WHERE expires_us <= :now")                                                  \
+	/* tasks; one that is working does not expire */                                                                          \
+	X(TASK_ADD, WRITE,                                                                                                        \
+	  "INSERT INTO task (id, owner, token, session, instance, tool, execution, state, is_error, message, created_us, updated_us, " \
+	  "expires_us) VALUES (:id, :owner, :token, :session, :instance, :tool, :execution, 'working', 0, :message, :now, :now, "      \
+	  ":expires)")                                                                                                            \
+	X(TASK_COUNT, READ, "SELECT count(*) FROM task WHERE owner = :owner")                                                     \
+	X(TASK_END, WRITE,                                                                                                        \
+	  "UPDATE task SET state = :state, instance = NULL, is_error = :is_error, message = :message, updated_us = :now, "        \
+	  "execution = coalesce(:execution, execution), result = :result WHERE id = :id AND state = 'working'")                   \
+	X(TASK_RECOVER, WRITE, /* the run was recorded, its task was not */                                                       \
+	  "UPDATE task SET state = 'completed', instance = NULL, updated_us = :now, "                                             \
+	  "is_error = (SELECT verdict <> 'OK' FROM execution WHERE execution.id = task.execution), "                              \
+	  "message = (SELECT message FROM execution WHERE execution.id = task.execution) WHERE instance = :instance "             \
+	  "AND EXISTS (SELECT 1 FROM execution WHERE execution.id = task.execution AND execution.state = 'finished')")            \
+	X(TASK_INTERRUPT, WRITE,                                                                                                  \
+	  "UPDATE task SET state = 'failed', instance = NULL, updated_us = :now, "                                                \
+	  "message = 'the gateway ended before this task did' WHERE instance = :instance")                                        \
+	X(TASK_FIND, READ,                                                                                                        \
+	  "SELECT " STORE_SQL_TASK "FROM task WHERE id = :id AND owner = :owner AND (expires_us > :now OR state = 'working')")    \
+	X(TASK_LIST, READ,                                                                                                        \
+	  "SELECT " STORE_SQL_TASK "FROM task WHERE owner = :owner AND id < :before AND (expires_us > :now OR state = 'working') " \
+	  "ORDER BY id DESC LIMIT :limit")                                                                                        \
+	X(TASK_EXPIRE, WRITE, "DELETE FROM task WHERE expires_us <= :now AND state <> 'working'")
 
 #define STORE_SQL_NOT_REFERRED                                                                                                    \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                                    \

@@ -11,6 +11,7 @@
  *   store_execution.c        executions, in;  store_list.c: executions, out
  *   store_resource.c         an owner's files and outputs, in pages; completion
  *   store_request.c          idempotency keys
+ *   store_task.c             tasks
  *   store_expire.c           times to live, unused blobs
  *   store_media.c            media types
  *   store_query.c            SQLite;  store_sql.h: every statement;  store_schema.c: schema.sql
@@ -110,6 +111,10 @@ bool store_sha256_valid(const char *text);
 /* store_file.c: does this put the owner above the cap? ERR_LIMIT, in words. */
 int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
+
+/* store_task.c: what an instance that is gone left; rows whose time is up */
+int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);
+int store_txn_task_expire(struct store_txn *txn, int64_t now_us, struct err *err);
 
 /* store_execution.c */
 /* All of fd: in the row where it is small enough, else into a blob. */
