@@ -22,7 +22,14 @@ static void add_usage(struct json_object *object, const struct jail_usage *usage
 {
 	json_add_int(object, "wall_us", usage->wall_us);
 	json_add_int(object, "cpu_us", usage->cpu_user_us + usage->cpu_system_us);
+	json_add_int(object, "cpu_user_us", usage->cpu_user_us);
+	json_add_int(object, "cpu_system_us", usage->cpu_system_us);
 	json_add_int(object, "memory_peak_bytes", usage->memory_peak_bytes);
+	json_add_int(object, "rss_peak_bytes", usage->rss_peak_bytes);
+	json_add_int(object, "pids_peak", usage->pids_peak);
+	json_add_int(object, "pids_hits", usage->pids_hits);
+	json_add_int(object, "switches_voluntary", usage->switches_voluntary);
+	json_add_int(object, "switches_forced", usage->switches_forced);
 }
 
 static struct json_object *safe_string(const char *data, size_t length)
@@ -94,6 +101,8 @@ static struct json_object *structured(struct server *server, const struct job_re
 	json_add_string(object, "message", jail->message);
 	if (jail->limit[0])
 		json_add_string(object, "limit", jail->limit);
+	if (jail->step[0])
+		json_add_string(object, "step", jail->step);
 	json_add_string(object, "language", jail->runner);
 	json_add(object, "exit_code", jail->exit_code >= 0 ? json_object_new_int(jail->exit_code) : NULL);
 	json_add(object, "signal", jail->signal > 0 ? json_object_new_int(jail->signal) : NULL);
@@ -101,6 +110,9 @@ static struct json_object *structured(struct server *server, const struct job_re
 	json_add_bytes(object, "stderr", result->stderr_text.data ? result->stderr_text.data : "", result->stderr_text.length);
 	json_add_bool(object, "stdout_truncated", result->stdout_more || jail->stdout_truncated);
 	json_add_bool(object, "stderr_truncated", result->stderr_more || jail->stderr_truncated);
+	json_add_bool(object, "oom_killed", jail->oom_killed);
+	json_add_int(object, "setup_us", jail->setup_us);
+	json_add_bool(object, "warm", jail->warm);
 	add_usage(object, &jail->run);
 	if (jail->compiled) {
 		struct json_object *compile = json_object_new_object();

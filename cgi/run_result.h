@@ -29,7 +29,17 @@ void run_result_make(const struct tool_call *call, const struct job_result *resu
 #define RUN_USAGE_SCHEMA                                                                                                                   \
 	"\"wall_us\":{\"type\":\"integer\",\"description\":\"Wall clock time, microseconds\"},"                                            \
 	"\"cpu_us\":{\"type\":\"integer\",\"description\":\"CPU time of all its processes, microseconds\"},"                               \
-	"\"memory_peak_bytes\":{\"type\":\"integer\",\"description\":\"Most memory in use at once\"}"
+	"\"cpu_user_us\":{\"type\":\"integer\",\"description\":\"of it outside of the kernel\"},"                                          \
+	"\"cpu_system_us\":{\"type\":\"integer\",\"description\":\"of it in the kernel\"},"                                                \
+	"\"memory_peak_bytes\":{\"type\":\"integer\",\"description\":\"Most memory in use at once\"},"                                     \
+	"\"rss_peak_bytes\":{\"type\":\"integer\",\"description\":\"of its largest process; 0 unknown\"},"                                 \
+	"\"pids_peak\":{\"type\":\"integer\",\"description\":\"Most processes and threads at once; 0 unknown\"},"                          \
+	"\"pids_hits\":{\"type\":\"integer\",\"description\":\"Times that the limit of processes refused one\"},"                          \
+	"\"switches_voluntary\":{\"type\":\"integer\",\"description\":\"Context switches because it waited\"},"                            \
+	"\"switches_forced\":{\"type\":\"integer\",\"description\":\"because others had their turn\"}"
+#define RUN_USAGE_REQUIRED                                                                                                                 \
+	"\"wall_us\",\"cpu_us\",\"cpu_user_us\",\"cpu_system_us\",\"memory_peak_bytes\",\"rss_peak_bytes\","                               \
+	"\"pids_peak\",\"pids_hits\",\"switches_voluntary\",\"switches_forced\""
 #define RUN_FILES_SCHEMA                                                                                                                   \
 	"{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                               \
 	"\"required\":[\"name\",\"url\",\"size\",\"media_type\"],\"properties\":{"                                                         \
@@ -38,20 +48,24 @@ void run_result_make(const struct tool_call *call, const struct job_result *resu
 #define RUN_RESULT_SCHEMA                                                                                                                  \
 	"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"execution_id\",\"verdict\",\"message\","                      \
 	"\"language\",\"exit_code\",\"signal\",\"stdout\",\"stderr\",\"stdout_truncated\",\"stderr_truncated\","                           \
-	"\"wall_us\",\"cpu_us\",\"memory_peak_bytes\",\"files\"],\"properties\":{"                                                         \
+	"\"oom_killed\",\"setup_us\",\"warm\",\"files\"," RUN_USAGE_REQUIRED "],\"properties\":{"                                          \
 	"\"execution_id\":{\"type\":\"string\",\"description\":\"Under this id the run is recorded\"},"                                    \
 	"\"verdict\":{\"type\":\"string\",\"enum\":[\"OK\",\"RE\",\"SG\",\"TO\",\"ML\",\"OL\",\"CE\",\"CX\",\"XX\"],"                      \
 	"\"description\":\"OK; RE exit code not 0; SG ended by a signal; TO time; ML memory; OL output; CE compile "                       \
 	"step failed; CX cancelled; XX the sandbox failed\"},"                                                                             \
 	"\"message\":{\"type\":\"string\",\"description\":\"The verdict as a sentence\"},"                                                 \
 	"\"limit\":{\"type\":\"string\",\"description\":\"Which limit was hit\"},"                                                         \
+	"\"step\":{\"type\":\"string\",\"description\":\"XX: what of the sandbox failed\"},"                                               \
+	"\"oom_killed\":{\"type\":\"boolean\"},\"setup_us\":{\"type\":\"integer\",\"description\":\"Making the sandbox, microseconds\"},"  \
+	"\"warm\":{\"type\":\"boolean\",\"description\":\"The interpreter was running already\"},"                                         \
 	"\"language\":{\"type\":\"string\"},"                                                                                              \
 	"\"exit_code\":{\"type\":[\"integer\",\"null\"]},\"signal\":{\"type\":[\"integer\",\"null\"]},"                                    \
 	"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"                                                               \
 	"\"stdout_truncated\":{\"type\":\"boolean\"},\"stderr_truncated\":{\"type\":\"boolean\"}," RUN_USAGE_SCHEMA                        \
 	",\"compile\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                \
-	"\"required\":[\"wall_us\",\"cpu_us\",\"memory_peak_bytes\"],\"properties\":{" RUN_USAGE_SCHEMA "}},"                              \
-	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"                                                                  \
+	"\"required\":[" RUN_USAGE_REQUIRED "],\"properties\":{" RUN_USAGE_SCHEMA "}},"                                                    \
+	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                    \
+	"\"required\":[\"name\",\"number\"],\"properties\":{\"name\":{\"type\":\"string\"},\"number\":{\"type\":\"integer\"}}},"           \
 	"\"description\":\"System calls that the sandbox refused\"},"                                                                      \
 	"\"files\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                   \
 	"\"required\":[\"created\",\"changed\",\"deleted\",\"not_kept\"],\"properties\":{"                                                 \

@@ -70,6 +70,20 @@ static void meta_seconds(struct buf *meta, const char *key, int64_t us)
 	buf_printf(meta, "%s:%lld.%03lld\n", key, (long long)(us / 1000000), (long long)(us % 1000000 / 1000));
 }
 
+/* In isolate's words: graders look for "wall" in them. */
+static void meta_status(struct buf *meta, const char *status, const struct jail_result *result, int signal)
+{
+	buf_printf(meta, "status:%s\nmessage:", status);
+	if (streq(status, "RE") && result->exit_code >= 0)
+		buf_printf(meta, "Exited with error status %d\n", result->exit_code);
+	else if (streq(status, "SG"))
+		buf_printf(meta, "Caught fatal signal %d\n", signal);
+	else if (streq(status, "TO"))
+		buf_printf(meta, "Time limit exceeded%s\n", streq(result->limit, "wall") ? " (wall clock)" : "");
+	else
+		buf_printf(meta, "%s\n", result->message);
+}
+
 static void meta_result(struct buf *meta, const struct jail_result *result)
 {
 	/* after a compile error there was no run: its step is what the file is about */
@@ -80,8 +94,8 @@ static void meta_result(struct buf *meta, const struct jail_result *result)
 
 	meta_seconds(meta, "time", usage->cpu_user_us + usage->cpu_system_us);
 	meta_seconds(meta, "time-wall", usage->wall_us);
-	buf_printf(meta, "max-rss:%lld\ncg-mem:%lld\n", (long long)(usage->memory_peak_bytes / 1024),
-		   (long long)(usage->memory_peak_bytes / 1024));
+	int64_t resident = usage->rss_peak_bytes ? usage->rss_peak_bytes : usage->memory_peak_bytes;
+	buf_printf(meta, "max-rss:%lld\ncg-mem:%lld\n", (long long)(resident / 1024), (long long)(usage->memory_peak_bytes / 1024));
 	buf_printf(meta, "csw-voluntary:%lld\ncsw-forced:%lld\n", (long long)usage->switches_voluntary, (long long)usage->switches_forced);
 	if (result->oom_killed)
 		buf_puts(meta, "cg-oom-killed:1\n");
@@ -92,7 +106,8 @@ static void meta_result(struct buf *meta, const struct jail_result *result)
 	else if (result->exit_code >= 0)
 		buf_printf(meta, "exitcode:%d\n", result->exit_code);
 	if (status)
-		buf_printf(meta, "status:%s\nmessage:%s\n", status, result->message);
+		meta_status(meta, status, result, signal);
+	buf_printf(meta, "sallyport-verdict:%s\nsallyport-message:%s\n", jail_verdict_text(result->verdict), result->message);
 }
 
 int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err)
@@ -131,7 +146,9 @@ static void add_usage(struct json_object *object, const char *key, const struct 
 	json_add_int(value, "cpu_user_us", usage->cpu_user_us);
 	json_add_int(value, "cpu_system_us", usage->cpu_system_us);
 	json_add_int(value, "memory_peak_bytes", usage->memory_peak_bytes);
+	json_add_int(value, "rss_peak_bytes", usage->rss_peak_bytes);
 	json_add_int(value, "pids_peak", usage->pids_peak);
+	json_add_int(value, "pids_hits", usage->pids_hits);
 	json_add_int(value, "switches_voluntary", usage->switches_voluntary);
 	json_add_int(value, "switches_forced", usage->switches_forced);
 	json_add(object, key, value);

@@ -303,13 +303,15 @@ static void account(struct cell *cell, const struct init_report *report)
 	usage->wall_us = run->started_us ? clock_monotonic_us() - run->started_us : 0;
 	if (report) {
 		usage->wall_us = report->ended_us - report->started_us;
+		usage->rss_peak_bytes = report->peak_bytes;
 		if (!usage->memory_peak_bytes)
 			usage->memory_peak_bytes = report->peak_bytes;
 		usage->switches_voluntary = report->switches_voluntary;
 		usage->switches_forced = report->switches_forced;
 	}
 	run->result.oom_killed = now.oom_kills > cell->base.oom_kills;
-	run->result.pids_limit_hit = now.pids_hits > cell->base.pids_hits;
+	usage->pids_hits = now.pids_hits - cell->base.pids_hits;
+	run->result.pids_limit_hit = usage->pids_hits > 0;
 	cell->base = now;
 }
 
@@ -354,10 +356,14 @@ void run_denied(struct cell *cell, int number)
 		result->denied = json_object_new_array();
 	size_t count = json_object_array_length(result->denied);
 	for (size_t i = 0; i < count; i++) /* the compile step may have done it, too */
-		if (streq(json_object_get_string(json_object_array_get_idx(result->denied, i)), name))
+		if (streq(json_get_string(json_object_array_get_idx(result->denied, i), "name"), name))
 			return;
-	if (count < JAIL_DENIED_MAX)
-		json_object_array_add(result->denied, json_object_new_string(name));
+	if (count >= JAIL_DENIED_MAX)
+		return;
+	struct json_object *call = json_object_new_object();
+	json_add_string(call, "name", name);
+	json_add_int(call, "number", number);
+	json_object_array_add(result->denied, call);
 }
 
 /* The compile step's output is what the client sees when nothing was run. */

@@ -35,7 +35,7 @@
 #define JAIL_MESSAGE_TEXT 256
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
-#define JAIL_DENIED_MAX 64         /* names in jail_result.denied */
+#define JAIL_DENIED_MAX 64         /* calls in jail_result.denied */
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
 
@@ -106,7 +106,9 @@ struct jail_program {
 struct jail_usage {
 	int64_t wall_us, cpu_user_us, cpu_system_us;
 	int64_t memory_peak_bytes;  /* of the whole tree; where the kernel does not tell, of its largest process */
+	int64_t rss_peak_bytes; /* resident, of its largest process; 0: it was ended from outside */
 	int64_t pids_peak;      /* 0: the kernel does not tell */
+	int64_t pids_hits;      /* how often a process was refused for the limit; 0 where no cgroup counts */
 	int64_t switches_voluntary, switches_forced; /* context switches of the program's own tree as far as it was reaped */
 };
 
@@ -130,7 +132,7 @@ struct jail_result {
 	char fingerprint[256];           /* interpreter and version as it was found, e.g. "Python 3.11.2"; "" unknown */
 	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end); collect still works */
 	bool ended;
-	struct json_object *denied;      /* array of system call names that were denied, or NULL; belongs to the result */
+	struct json_object *denied;      /* array of {"name","number"} of system calls that were refused, or NULL; the result's */
 };
 void jail_result_clear(struct jail_result *result);
 

@@ -41,8 +41,8 @@ struct flat_result {
 		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX                           \
 	}
 static const struct bind usage_table[] = {
-	USAGE(wall_us),   USAGE(cpu_user_us),        USAGE(cpu_system_us),   USAGE(memory_peak_bytes),
-	USAGE(pids_peak), USAGE(switches_voluntary), USAGE(switches_forced), {0},
+	USAGE(wall_us),   USAGE(cpu_user_us), USAGE(cpu_system_us),      USAGE(memory_peak_bytes), USAGE(rss_peak_bytes),
+	USAGE(pids_peak), USAGE(pids_hits),   USAGE(switches_voluntary), USAGE(switches_forced),   {0},
 };
 
 #define FLAT(field, kind, least, most)                                                                                                     \
@@ -113,9 +113,12 @@ static int check_denied(struct json_object *denied, struct err *err)
 {
 	bool good = !denied || (json_object_is_type(denied, json_type_array) && json_object_array_length(denied) <= JAIL_DENIED_MAX);
 
-	for (size_t i = 0; good && denied && i < json_object_array_length(denied); i++)
-		good = json_object_is_type(json_object_array_get_idx(denied, i), json_type_string);
-	return good ? 0 : err_member(err, "denied", "must be at most %d names of system calls", JAIL_DENIED_MAX);
+	for (size_t i = 0; good && denied && i < json_object_array_length(denied); i++) {
+		struct json_object *call = json_object_array_get_idx(denied, i);
+
+		good = json_get_string(call, "name") && json_get(call, "number", json_type_int) && json_object_object_length(call) == 2;
+	}
+	return good ? 0 : err_member(err, "denied", "must be at most %d system calls with name and number", JAIL_DENIED_MAX);
 }
 
 #define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")

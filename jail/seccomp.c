@@ -69,6 +69,21 @@ static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct er
 	return 0;
 }
 
+/* New threads and processes, but no namespaces: who asks for one is told of. */
+static int add_clone(scmp_filter_ctx filter, struct err *err)
+{
+	const struct scmp_arg_cmp plain = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
+	int result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &plain);
+
+	for (uint64_t bit = 1; !result && bit <= NAMESPACES; bit <<= 1) {
+		const struct scmp_arg_cmp one = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, bit, bit);
+
+		if (bit & NAMESPACES)
+			result = seccomp_rule_add_array(filter, SCMP_ACT_NOTIFY, SCMP_SYS(clone), 1, &one);
+	}
+	return result ? rule_failed("clone", result, err) : 0;
+}
+
 static int add_arguments(scmp_filter_ctx filter, struct err *err)
 {
 	static const uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
@@ -93,12 +108,10 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0},
 		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0}, /* init's limits are not the guest's to change */
 	};
-	/* New threads and processes, but no namespaces. */
-	struct scmp_arg_cmp plain = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
-	int result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &plain);
+	int result = add_clone(filter, err);
 
 	if (result)
-		return rule_failed("clone", result, err);
+		return result;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		result = add_values(filter, &rules[i], err);
 		if (result)

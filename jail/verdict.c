@@ -91,7 +91,7 @@ void verdict_mention(struct jail_result *result)
 		size_t length = strlen(result->message);
 
 		snprintf(result->message + length, sizeof(result->message) - length, "%s%s%s", i ? ", " : " The jail refused it: ",
-			 json_object_get_string(json_object_array_get_idx(result->denied, i)), i + 1 == n ? "." : "");
+			 json_get_string(json_object_array_get_idx(result->denied, i), "name"), i + 1 == n ? "." : "");
 	}
 }
 

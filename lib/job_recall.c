@@ -25,6 +25,20 @@ static struct jail_usage usage_of(const struct store_usage *usage)
 	};
 }
 
+static int64_t number_of(struct json_object *object, const char *name)
+{
+	return json_object_get_int64(json_get(object, name, json_type_int));
+}
+
+static void recall_usage(struct json_object *from, struct jail_usage *ret)
+{
+	ret->rss_peak_bytes = number_of(from, "rss_peak_bytes");
+	ret->pids_peak = number_of(from, "pids_peak");
+	ret->pids_hits = number_of(from, "pids_hits");
+	ret->switches_voluntary = number_of(from, "switches_voluntary");
+	ret->switches_forced = number_of(from, "switches_forced");
+}
+
 /* What has no column of its own. An interrupted row has none of it. */
 static int recall_more(const char *result_json, struct jail_result *ret, struct err *err)
 {
@@ -40,7 +54,10 @@ static int recall_more(const char *result_json, struct jail_result *ret, struct 
 	ret->compiled = json_object_get_boolean(json_get(more, "compiled", json_type_boolean));
 	ret->oom_killed = json_object_get_boolean(json_get(more, "oom_killed", json_type_boolean));
 	ret->pids_limit_hit = json_object_get_boolean(json_get(more, "pids_limit_hit", json_type_boolean));
+	ret->step_errno = (int)number_of(more, "step_errno");
 	ret->denied = json_object_get(denied);
+	recall_usage(more, &ret->run);
+	recall_usage(json_get(more, "compile", json_type_object), &ret->compile);
 	return 0;
 }
 

@@ -241,6 +241,15 @@ void job_list_changes(struct job *job)
 	job->result.n_changes = i;
 }
 
+static void print_usage(struct json_object *object, const struct jail_usage *usage)
+{
+	json_add_int(object, "rss_peak_bytes", usage->rss_peak_bytes);
+	json_add_int(object, "pids_peak", usage->pids_peak);
+	json_add_int(object, "pids_hits", usage->pids_hits);
+	json_add_int(object, "switches_voluntary", usage->switches_voluntary);
+	json_add_int(object, "switches_forced", usage->switches_forced);
+}
+
 /* What has no column of its own. */
 static char *print_result(const struct jail_result *result)
 {
@@ -254,9 +263,13 @@ static char *print_result(const struct jail_result *result)
 	json_add_bool(object, "compiled", result->compiled);
 	json_add_bool(object, "oom_killed", result->oom_killed);
 	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
-	json_add_int(object, "pids_peak", result->run.pids_peak);
-	json_add_int(object, "switches_voluntary", result->run.switches_voluntary);
-	json_add_int(object, "switches_forced", result->run.switches_forced);
+	print_usage(object, &result->run);
+	if (result->compiled) {
+		struct json_object *compile = json_object_new_object();
+
+		print_usage(compile, &result->compile);
+		json_add(object, "compile", compile);
+	}
 	if (result->denied)
 		json_object_object_add(object, "denied", json_object_get(result->denied));
 	return json_text(object);

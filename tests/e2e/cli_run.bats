@@ -236,10 +236,33 @@ no_guest() {
 	[[ $output == *"--meta /nowhere/meta: No such file"* ]]
 }
 
+@test "a grader written for isolate understands the meta file" {
+	local grader=(/usr/bin/python3 "$SP_ROOT/tests/data/meta_grader.py" meta)
+	# grades CODE WORD OPTION… PROGRAM: the exit code of the run and what the grader says
+	grades() {
+		local code=$1 word=$2 program=$3
+		shift 3
+		run "-$code" --separate-stderr sallyport run --meta meta "$@" -l python - <<<"$program"
+		run -0 "${grader[@]}"
+		# shellcheck disable=SC2053 # a pattern
+		[[ $output == $word ]]
+	}
+	grades 0 'ok|*|*|' 'print(1)'
+	grades 3 'nonzero|*|Exited with error status 3' 'import sys; sys.exit(3)'
+	grades 139 'signal|*|Caught fatal signal 11' 'import os; os.kill(os.getpid(), 11)'
+	grades 124 'wall|*|Time limit exceeded (wall clock)' 'import time; time.sleep(60)' -t 0.5
+	run -125 sallyport run --meta meta --network -l python - <<<'1'
+	run -0 "${grader[@]}"
+	[[ $output == broken* ]]
+	[ "$(id -u)" = 0 ] || skip "the rest needs a memory cgroup"
+	grades 137 'memory|*|Caught fatal signal 9' 'x = bytearray(256 << 20)' -m 64
+}
+
 @test "memory limit in the meta file" {
 	[ "$(id -u)" = 0 ] || skip "needs a memory cgroup"
 	run -137 sallyport run --meta meta -m 32 -l python - <<<'x = bytearray(256 << 20)'
 	[ "$(meta cg-oom-killed)" = 1 ] && [ "$(meta exitsig)" = 9 ] && [ "$(meta status)" = SG ]
+	[ "$(meta sallyport-verdict)" = ML ] && [[ $(meta sallyport-message) == *"more memory than its limit of 32 MiB"* ]]
 	[ "$(meta cg-mem)" -gt 10000 ] && [ "$(meta cg-mem)" -le 33000 ]
 }
 
@@ -251,6 +274,8 @@ no_guest() {
 	[ "$(jq -r .stderr <<<"$output")" = err ]
 	[ "$(jq -c '.files[0] | [.name, .change, .size, .written]' <<<"$output")" = '["f","created",2,false]' ]
 	[ "$(jq .run.wall_us <<<"$output")" -gt 0 ]
+	[ "$(jq '.run | .rss_peak_bytes > 0 and .pids_hits == 0 and .switches_voluntary + .switches_forced > 0' <<<"$output")" = true ]
+	[ "$(jq -c '[.setup_us >= 0, .warm, .oom_killed, .pids_limit_hit, .limit, .denied]' <<<"$output")" = '[true,false,false,false,null,[]]' ]
 	[ -z "$stderr" ]
 	run -125 --separate-stderr sallyport run --json --network -l bash - <<<true
 	[ "$(jq -r .verdict <<<"$output")" = XX ]

@@ -83,6 +83,21 @@ python() {
 	[ "$(sql "select verdict from execution where id='$id'")" = OK ]
 }
 
+@test "structuredContent reports all that the jail knows of a run, and the record keeps it" {
+	sp_call run_code "$(python modern 'import ctypes, os, sys
+ctypes.CDLL(None).unshare(0x10000000)
+[os.fork() or os._exit(0) for _ in range(3)]
+[os.wait() for _ in range(3)]
+sys.exit(4)')"
+	local usage='.wall_us > 0 and .cpu_us == .cpu_user_us + .cpu_system_us and .cpu_us > 0 and .memory_peak_bytes > 0 and .rss_peak_bytes > 1000000
+		and .pids_peak >= 0 and .pids_hits == 0 and .switches_voluntary > 0 and .switches_forced >= 0'
+	[ "$(sp_get ".result.structuredContent | $usage")" = true ]
+	[ "$(sp_get '.result.structuredContent | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
+	[[ $(sp_get .result.structuredContent.message) == *"exit status 4. The jail refused it: unshare." ]]
+	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
+}
+
 # legacy VERSION: opens a session and sets $SESSION.
 legacy() {
 	echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"'"$1"'","capabilities":{},"clientInfo":{"name":"bats","version":"1"}}}' |

@@ -50,7 +50,7 @@ static void as_result(struct json_object *object)
 	}
 	PROMISE((unsigned)result.verdict < JAIL_VERDICTS && result.exit_code >= -1 && result.exit_code <= 255);
 	for (size_t i = 0; result.denied && i < json_object_array_length(result.denied); i++)
-		PROMISE(json_object_is_type(json_object_array_get_idx(result.denied, i), json_type_string));
+		PROMISE(json_get_string(json_object_array_get_idx(result.denied, i), "name") != NULL);
 	auto_json struct json_object *first = jail_result_print(&result);
 	PROMISE(jail_result_parse(first, &again, &err) == 0);
 	auto_json struct json_object *second = jail_result_print(&again);

@@ -109,7 +109,7 @@ static inline void try_on_done(void *arg, const struct jail_result *result)
 		auto_free char *before = try->denied;
 
 		try->denied = xasprintf("%s%s%s", before, i ? " " : "",
-					json_object_get_string(json_object_array_get_idx(result->denied, i)));
+					json_get_string(json_object_array_get_idx(result->denied, i), "name"));
 	}
 	try->done = true;
 }

@@ -42,6 +42,30 @@ static void by_name(void **state)
 	assert_string_equal(try.result.message, "The program ended with exit status 3. The jail refused it: mount, ptrace, socket.");
 }
 
+/* Threads and processes are made with clone all the time; every flag that stands for a namespace is refused and told of, alone and
+ * beside others, in the lower half of the register only (the kernel looks at no other). */
+static void clone_namespaces(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 0},
+	    CALLS "import threading\n"
+		  "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
+		  "libc.syscall.restype = ctypes.c_long\n"
+		  "number = 56 if os.uname().machine == 'x86_64' else 220\n"
+		  "for flags in [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000,\n"
+		  "              0x7e020080, 0x30000000, 0x10000000 | 0x100, 0x10000000 | 1 << 40]:\n"
+		  " pid, error = call('syscall', ctypes.c_long(number), ctypes.c_ulong(flags | 17), 0, 0, 0, 0)\n"
+		  " if pid == 0: os._exit(0)\n"
+		  " if pid != -1 or error != 1: print('made', hex(flags), pid, error)\n"
+		  "pid, error = call('syscall', ctypes.c_long(number), ctypes.c_ulong(17 | 1 << 40), 0, 0, 0, 0)\n"
+		  "if pid == 0: os._exit(0)\n"
+		  "print(pid > 0, os.waitpid(pid, 0)[1])\n");
+	assert_string_equal(try.out, "thread\nTrue 0\n");
+	assert_string_equal(try.denied, "clone");
+}
+
 /* In children, from threads, and when the run is ended from outside before init could tell at its end. */
 static void however_it_ends(void **state)
 {
@@ -157,8 +181,8 @@ static void quiet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_name),	cmocka_unit_test(however_it_ends), cmocka_unit_test(flood), cmocka_unit_test(ordinary),
-		cmocka_unit_test(sync_is_idle), cmocka_unit_test(netlink),	   cmocka_unit_test(quiet),
+		cmocka_unit_test(by_name),  cmocka_unit_test(clone_namespaces), cmocka_unit_test(however_it_ends), cmocka_unit_test(flood),
+		cmocka_unit_test(ordinary), cmocka_unit_test(sync_is_idle),     cmocka_unit_test(netlink),         cmocka_unit_test(quiet),
 	};
 	struct json_object *info = NULL;
 

@@ -169,8 +169,8 @@ static void results(void **state)
 		.stderr_bytes = 2,
 		.stdout_truncated = true,
 		.stderr_truncated = true,
-		.compile = {1, 2, 3, 4, 5, 6, 7},
-		.run = {8, 9, 10, 11, 12, 13, 14},
+		.compile = {1, 2, 3, 4, 5, 6, 7, 8, 9},
+		.run = {10, 11, 12, 13, 14, 15, 16, 17, 18},
 		.setup_us = 15,
 		.warm = true,
 		.ended = true,
@@ -182,7 +182,10 @@ static void results(void **state)
 
 	(void)state;
 	before.denied = json_object_new_array();
-	json_object_array_add(before.denied, json_object_new_string("mount"));
+	struct json_object *call = json_object_new_object();
+	json_add_string(call, "name", "mount");
+	json_add_int(call, "number", 165);
+	json_object_array_add(before.denied, call);
 	auto_json struct json_object *object = jail_result_print(&before);
 	assert_int_equal(jail_result_parse(object, &after, &err), 0);
 	assert_int_equal(json_object_array_length(after.denied), 1);
@@ -196,7 +199,7 @@ static void results(void **state)
 	json_object_object_add(object, "denied", json_object_new_string("mount"));
 	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
 	struct json_object *wrong = json_object_new_array();
-	json_object_array_add(wrong, json_object_new_int(1));
+	json_object_array_add(wrong, json_object_new_string("mount"));
 	json_object_object_add(object, "denied", wrong);
 	assert_int_equal(jail_result_parse(object, &after, &err), -ERR_INVALID);
 	json_object_object_add(object, "denied", NULL);
