@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -204,6 +205,16 @@ static int phase_output(struct cell *cell, int ret_write[2])
 	return 0;
 }
 
+/* What the runner's libraries would make again at each start. */
+static void send_cache(struct cell *cell)
+{
+	const struct runner *runner = cell->runner;
+	const struct init_order order = {.verb = INIT_CACHE, .n_files = 1};
+
+	if (runner->cache_name && !cell->run.step->bare && cell->run.phase == PHASE_RUN)
+		cell_order(cell, &order, runner->cache_name, strlen(runner->cache_name) + 1, &runner->cache_fd, 1);
+}
+
 static void begin_phase(struct cell *cell, enum cell_phase phase)
 {
 	struct cell_run *run = &cell->run;
@@ -232,6 +243,7 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 	fds[n++] = out;
 	fds[n++] = error;
 	cgroup_reset_peak(cell->group);
+	send_cache(cell);
 	/* The socket is empty here: the last order was answered, or this is the first. */
 	int result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
 	explicit_bzero(tail.data, tail.length);

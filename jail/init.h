@@ -41,7 +41,7 @@ struct init_setup {
 	size_t command_line_size;
 };
 
-enum init_verb { INIT_GO = 1, INIT_FILL, INIT_RUN };
+enum init_verb { INIT_GO = 1, INIT_FILL, INIT_CACHE, INIT_RUN };
 struct init_limits {
 	int64_t file_bytes;
 	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
@@ -54,6 +54,7 @@ struct init_order {
 		uint32_t mode;
 		int64_t mtime_us;
 	} files[JAIL_BATCH_FILES];
+	/* INIT_CACHE: one file, as of INIT_FILL, below /tmp; no report */
 	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env variables; descriptors
 	 * are [code] [stdin] stdout stderr */
 	uint32_t n_args, n_env;

@@ -62,11 +62,25 @@ static void take_libraries(struct runner *runner, char *text)
 	runner->found_libraries = array;
 }
 
+/* The first line is its name, the rest the file. A wrong name is found when it is put into a jail, by who puts it. */
+static void take_cache(struct runner *runner, char *text, size_t length)
+{
+	char *end = memchr(text, '\n', length);
+
+	if (!end || end == text || runner->cache_fd >= 0)
+		return;
+	*end++ = '\0';
+	runner->cache_fd = memfd_with("cache", end, length - (size_t)(end - text));
+	if (runner->cache_fd >= 0)
+		runner->cache_name = xstrdup(text);
+}
+
 static void next_command(struct probe *probe)
 {
-	if (probe->libraries)
+	if (++probe->command == PROBE_COMMANDS) {
+		probe->command = PROBE_VERSION;
 		probe->next++;
-	probe->libraries = !probe->libraries;
+	}
 	if (probe->output >= 0)
 		close(steal_fd(&probe->output));
 	if (probe->cell)
@@ -80,13 +94,17 @@ static void on_done(void *arg, const struct jail_result *result)
 	auto_free char *text = NULL;
 	size_t length;
 
-	if (result->verdict != JAIL_OK) {
+	if (result->verdict != JAIL_OK && probe->command == PROBE_CACHE && result->verdict == JAIL_RE) {
+		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL); /* the library is not installed */
+	} else if (result->verdict != JAIL_OK) {
 		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message, NULL);
-		if (result->verdict != JAIL_XX && !probe->libraries)
+		if (result->verdict != JAIL_XX && probe->command == PROBE_VERSION)
 			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
 	} else if (lseek(probe->output, 0, SEEK_SET) == 0 && !read_fd(probe->output, OUTPUT_MAX, &text, &length, NULL)) {
-		if (probe->libraries)
+		if (probe->command == PROBE_LIBRARIES)
 			take_libraries(runner, text);
+		else if (probe->command == PROBE_CACHE)
+			take_cache(runner, text, length);
 		else
 			take_version(runner, text);
 	}
@@ -134,7 +152,8 @@ void probe_tick(struct probe *probe)
 			return;
 		}
 		struct runner *runner = &probe->runners->items[probe->next];
-		const struct bind_strings *command = probe->libraries ? &runner->libraries : &runner->version;
+		const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
+		const struct bind_strings *command = commands[probe->command];
 		if (!runner->interpreter || !command->count)
 			next_command(probe);
 		else if (begin(probe, runner, command, &err))

@@ -1,5 +1,6 @@
 /*
- * probe.h - finds versions and libraries of the runners by running their commands in jails, one after the other, in the background.
+ * probe.h - finds versions and libraries of the runners, and makes their cache files, by running their commands in jails, one after
+ * the other, in the background.
  *
  * In service mode it begins when the jailer has started; clients that ask for the runners are answered when it is done. A private jailer
  * does not do it: it lives for one program.
@@ -13,7 +14,7 @@ struct probe {
 	struct runners *runners;
 	const struct config *config;
 	size_t next;    /* runner */
-	bool libraries; /* which of its two commands */
+	enum { PROBE_VERSION, PROBE_LIBRARIES, PROBE_CACHE, PROBE_COMMANDS } command; /* which of its commands */
 	int output;     /* memfd of the command that is running, or -1 */
 	struct cell *cell;
 	bool done;

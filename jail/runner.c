@@ -44,6 +44,7 @@ static const struct bind table[] = {
 	LIST(env, 0),
 	LIST(quiet, 0),
 	LIST(binds, 0),
+	LIST(cache, 0),
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
@@ -89,7 +90,7 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret, struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.name = NULL};
+	struct runner runner = {.cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 
@@ -169,6 +170,8 @@ void runners_clear(struct runners *runners)
 		json_put_pointer(&runners->items[i].document);
 		json_put_pointer(&runners->items[i].found_libraries);
 		template_root_clear(&runners->items[i].root);
+		free(runners->items[i].cache_name);
+		close_pointer(&runners->items[i].cache_fd);
 	}
 	free(runners->items);
 	*runners = (struct runners){.items = NULL};

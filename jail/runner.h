@@ -7,6 +7,7 @@
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
+ *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there before each run
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
@@ -31,13 +32,15 @@
 
 struct runner {
 	const char *name, *source, *install, *rootfs;
-	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, env, quiet, binds;
+	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, cache, env, quiet, binds;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	const char *interpreter; /* NULL: not available */
 	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
+	char *cache_name;                    /* what `cache` printed; NULL: nothing */
+	int cache_fd;                        /* memfd, or -1 */
 	struct json_object *document;        /* the strings above point into it */
 };
 struct runners {
