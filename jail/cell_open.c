@@ -63,6 +63,20 @@ static int write_map(pid_t pid, const char *file, uid_t outer, struct err *err)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? err_errno(err, "writing %s of the jail", file) : 0;
 }
 
+/* What the kernel has run out of, and who has it in hand. */
+static int cannot_clone(struct err *err)
+{
+	if (errno == EAGAIN)
+		return err_set(err, ERR_BUSY,
+			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, pids.max of its cgroup, "
+			       "ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
+	if (errno == ENOSPC || errno == EUSERS)
+		return err_set(err, ERR_BUSY,
+			       "no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, user.max_pid_namespaces, "
+			       "max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower jailer.jails");
+	return err_errno(err, "making the jail's namespaces");
+}
+
 /* Everything that init needs; after it the child is on its own. */
 static int clone_init(struct cell *cell, struct err *err)
 {
@@ -105,7 +119,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		close(setup.group_doors[i]);
 	errno = error;
 	if (pid < 0)
-		return err_errno(err, "making the jail's namespaces");
+		return cannot_clone(err);
 	cell->pidfd_fd = pidfd;
 	if (loop_add(cells->loop, &cell->pidfd, pidfd, EPOLLIN, cell_pidfd_ready) ||
 	    loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))

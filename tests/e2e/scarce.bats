@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# What a host may lack: user namespaces, room on the disk. Each time a refusal that names it, never a run with less isolation or without record.
+# (No cgroup: jail.bats. No more processes: test_jail_scarce. A full disk under the store: test_store_crash.)
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	sp_setup
+}
+
+teardown() {
+	sp_teardown
+}
+
+@test "no user namespaces: refused, the remedy is named" {
+	[ "$(id -u)" = 0 ] || skip "needs root to make another account's namespace"
+	setpriv --reuid=61234 --regid=61234 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
+	mkdir "$SP_DIR/run"
+	chmod 777 "$SP_DIR/run"
+	# In a user namespace of its own that may have none below it; the jailer is an ordinary account there.
+	run setpriv --reuid=61234 --regid=61234 --clear-groups unshare -U --map-user=1000 --map-group=1000 --keep-caps bash -c '
+		echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+		echo "echo ran" | env -i XDG_RUNTIME_DIR="$0/run" SALLYPORT_JAILER_WEAKER_LIMITS=true "$1/sallyport" run -l bash -' "$SP_DIR" "$SP_BIN" 3>&-
+	[ "$status" -ne 77 ] || skip "user.max_user_namespaces cannot be set here"
+	echo "$output"
+	[ "$status" -eq 125 ]
+	[[ $output == *"does not let us make user namespaces"*"user.max_user_namespaces"* ]]
+	[[ $output != *ran* ]]
+}
+
+# Starts the gateway with its data on a disk of 4 MiB that nobody else sees; $SP_TOKEN is made there.
+start_on_small_disk() {
+	SP_DISK=4m unshare -m bash -c '
+		mount -t tmpfs -o "size=$SP_DISK" none "$SP_DIR/data"
+		"$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --json >"$SP_DIR/token"
+		exec "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"' >>"$SP_DIR/gateway.log" 2>&1 3>&- &
+	SP_GATEWAY_PID=$!
+	echo "$SP_GATEWAY_PID" >>"$SP_DIR/pids"
+	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "the gateway does not start"
+	SP_TOKEN=$(jq -r .token "$SP_DIR/token")
+}
+
+@test "a full disk: files that do not fit are named, a run that cannot be recorded is refused, and then it goes on" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	sp_start_jailer
+	start_on_small_disk
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo fine"}'
+	[ "$(sp_get .result.structuredContent.stdout)" = fine ]
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"head -c 6000000 /dev/urandom >big; echo too much"}'
+	[ "$(sp_get '.result.structuredContent.files | [.created, .not_kept[0].name] | tojson')" = '[[],"big"]' ]
+	[[ $(sp_get '.result.structuredContent.files.not_kept[0].reason') == *"No space left on device"* ]]
+	# Not even a row fits: the program does not run.
+	disk() { nsenter -t "$SP_GATEWAY_PID" -m "$@"; }
+	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=4k 2>/dev/null || true
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo ran"}'
+	cat "$SP_DIR/body"
+	[ "$(sp_get .result.structuredContent)" = null ]
+	[[ $(cat "$SP_DIR/body") == *"no space left on its disk; make room"* ]]
+	[[ $(cat "$SP_DIR/body") != *'"ran'* ]]
+	disk rm "$SP_DIR/data/fill"
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"ls -A /data; echo fine again"}'
+	cat "$SP_DIR/body"
+	[ "$(sp_get .result.structuredContent.stdout)" = "fine again" ]
+}
