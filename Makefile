@@ -77,9 +77,10 @@ $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(
 	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 # The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
-$(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch]) $(B)/flags
+$(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -static -o $@ $(filter %.c,$^)
+	$(call quiet,CC,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -static -pthread -o $@ $(filter-out tests/probe/scripts/%,$(filter %.c,$^))
+	@rm -rf $(@D)/probes && cp -r tests/probe/scripts $(@D)/probes
 unit: $(UNIT) $(B)/tests/jail_probe
 
 # Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
@@ -129,6 +130,11 @@ test: deps
 	@$(SUBMAKE) all unit fuzz
 	@tests/run $(B) '$(SUITES)'
 
+# The table of docs/security.md, from a run of the probes in every mode.
+probe-table: deps
+	@$(SUBMAKE) all unit
+	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
+
 bench: deps
 	@$(SUBMAKE) all $(BENCH)
 	@tests/bench/run $(B)
@@ -144,6 +150,7 @@ install: all
 		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 man/man5 man/man8 bash-completion/completions)
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/tests/jail_probe $(DESTDIR)$(PREFIX)/libexec/sallyport
+	install -m 644 -D -t $(DESTDIR)$(PREFIX)/libexec/sallyport/probes $(wildcard tests/probe/scripts/*)
 	install -m 644 $(wildcard jail/runners/*.json) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
@@ -157,6 +164,7 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
+	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/security.md'
 	@echo 'make deps                 install the Debian and npm packages that are missing'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
@@ -164,6 +172,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all unit fuzz lint deps deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all unit fuzz lint probe-table deps deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -17,7 +17,7 @@ c_files() {
 	local pattern=$1
 	shift
 	[ $# -gt 0 ] || set -- "${SOURCES[@]}"
-	find "$@" -name node_modules -prune -o -type f -name "$pattern" -print | sort
+	find "$@" \( -name node_modules -o -path tests/probe/scripts \) -prune -o -type f -name "$pattern" -print | sort
 }
 
 # A C file with comments blanked and strings emptied, lines kept.

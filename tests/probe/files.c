@@ -181,15 +181,15 @@ static void device_list(void)
 }
 
 const struct probe probes_files[] = {
-	{"F01", "read what is the host's", read_secrets},
-	{"F02", "write where it is read-only", write_read_only},
-	{"F03", "write through a shared mapping", shared_mapping},
-	{"F04", "remount, unmount, mount over", remount},
-	{"F05", "leave the root", break_chroot},
-	{"F07", "make device nodes", devices},
-	{"F08", "set user id, capabilities of files, other ids", set_user_id},
-	{"F09", "hard links across file systems", hard_links},
-	{"F14", "open by handle", by_handle},
-	{"F16", "list of /dev", device_list},
+	PROBE("F01", "read what is the host's", read_secrets),
+	PROBE("F02", "write where it is read-only", write_read_only),
+	PROBE("F03", "write through a shared mapping", shared_mapping),
+	PROBE("F04", "remount, unmount, mount over", remount),
+	PROBE("F05", "leave the root", break_chroot),
+	PROBE("F07", "make device nodes", devices),
+	PROBE_TERMS("F08", "set user id, capabilities of files, other ids", set_user_id, "kept=setuid"),
+	PROBE_TERMS("F09", "hard links across file systems", hard_links, "kept=a"),
+	PROBE("F14", "open by handle", by_handle),
+	PROBE("F16", "list of /dev", device_list),
 	{0},
 };

@@ -200,15 +200,15 @@ static void kernel_messages(void)
 }
 
 const struct probe probes_kernel[] = {
-	{"K01", "namespaces of its own", user_namespaces},
-	{"K02", "system calls that are not listed", all_calls},
-	{"K03", "io_uring", io_uring},
-	{"K05", "keys", keys},
-	{"K06", "mounts", mount_family},
-	{"K07", "other namespaces", set_namespace},
-	{"K08", "AF_ALG and vmsplice", crypto_sockets},
-	{"K09", "ioctls, with high bits too", controls},
-	{"K13", "write below /proc", proc_writes},
-	{"K15", "the kernel's messages and tables", kernel_messages},
+	PROBE("K01", "namespaces of its own", user_namespaces),
+	PROBE("K02a", "system calls that are not listed", all_calls),
+	PROBE("K03", "io_uring", io_uring),
+	PROBE("K05", "keys", keys),
+	PROBE("K06", "mounts", mount_family),
+	PROBE("K07", "other namespaces", set_namespace),
+	PROBE("K08", "AF_ALG and vmsplice", crypto_sockets),
+	PROBE("K09", "ioctls, with high bits too", controls),
+	PROBE("K13", "write below /proc", proc_writes),
+	PROBE("K15", "the kernel's messages and tables", kernel_messages),
 	{0},
 };

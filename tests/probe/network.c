@@ -130,12 +130,12 @@ static void interfaces(void)
 }
 
 const struct probe probes_network[] = {
-	{"N01", "connect to the outside", connect_out},
-	{"N02", "metadata services", metadata},
-	{"N03", "the host's loopback", host_loopback},
-	{"N04", "abstract unix sockets", abstract_sockets},
-	{"N05", "unix sockets by path", path_sockets},
-	{"N06", "socket families", families},
-	{"N08", "interfaces", interfaces},
+	PROBE("N01", "connect to the outside", connect_out),
+	PROBE("N02", "metadata services", metadata),
+	PROBE("N03", "the host's loopback", host_loopback),
+	PROBE("N04", "abstract unix sockets", abstract_sockets),
+	PROBE("N05", "unix sockets by path", path_sockets),
+	PROBE("N06", "socket families", families),
+	PROBE("N08", "interfaces", interfaces),
 	{0},
 };

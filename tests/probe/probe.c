@@ -1,5 +1,6 @@
 /*
- * probe.c - a static program for the inside of a jail: `probe NAME` runs one probe, `probe --list` names them.
+ * probe.c - a static program for the inside of a jail: `probe NAME` runs one probe, `probe NAME plant` what comes before it in another
+ * jail, `probe --list` names them.
  *
  * Prints "held" and exits with 0, or a line for each thing that it could do and should not, and exits with 1.
  */
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int broken;
 
@@ -56,7 +58,28 @@ void holds(bool condition, const char *format, ...)
 	va_end(arguments);
 }
 
-static const struct probe *const groups[] = {probes_files, probes_processes, probes_network, probes_kernel, probes_privileges};
+static const struct probe *const groups[] = {probes_files,  probes_processes, probes_network, probes_kernel, probes_privileges,
+					     probes_places, probes_ends,      probes_limits,  probes_output, probes_traces};
+
+static int run(const struct probe *probe)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what was said before the end counts, whatever the end is */
+	probe->run();
+	if (!broken)
+		printf("held\n");
+	return broken ? 1 : 0;
+}
+
+/* Stays until it is ended. */
+static _Noreturn int plant(const struct probe *probe)
+{
+	probe->plant();
+	if (!broken)
+		printf("planted\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
 
 int main(int argc, char **argv)
 {
@@ -65,13 +88,9 @@ int main(int argc, char **argv)
 	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
 		for (const struct probe *probe = groups[g]; probe->name; probe++) {
 			if (list)
-				printf("%s\t%s\n", probe->name, probe->what);
-			else if (argc == 2 && strcmp(argv[1], probe->name) == 0) {
-				probe->run();
-				if (!broken)
-					printf("held\n");
-				return broken ? 1 : 0;
-			}
+				printf("%s | %s | %s\n", probe->name, probe->what, probe->terms ? probe->terms : "");
+			else if (argc >= 2 && strcmp(argv[1], probe->name) == 0)
+				return argc == 2 ? run(probe) : plant(probe);
 		}
 	if (!list)
 		fprintf(stderr, "probe: no such probe\n");

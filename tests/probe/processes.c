@@ -114,12 +114,12 @@ static void real_time(void)
 }
 
 const struct probe probes_processes[] = {
-	{"P05", "kill init and everybody", kill_supervisor},
-	{"P06", "reach into init", into_init},
-	{"P07", "what /proc/1 tells", about_init},
-	{"P16", "priorities and limits", real_time},
-	{"F15", "processes that are seen", proc_roots},
-	{"D01", "descriptors", descriptors},
-	{"E01", "environment", environment},
+	PROBE("P05a", "kill init and everybody", kill_supervisor),
+	PROBE("P06", "reach into init", into_init),
+	PROBE("P07", "what /proc/1 tells", about_init),
+	PROBE("P16", "priorities and limits", real_time),
+	PROBE("F15", "processes that are seen", proc_roots),
+	PROBE("D01", "descriptors", descriptors),
+	PROBE("E01", "environment", environment),
 	{0},
 };

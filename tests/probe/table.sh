@@ -1,9 +1,31 @@
 #!/usr/bin/env bash
-# The table of docs/security.md, from the list of the probes. It says "held" for every mode because test_jail_probe runs all of them in each
-# (as root by make test, the others by tests/e2e/jail.bats) and fails if one does not hold; jail.bats compares the table.
+# The table of docs/security.md, from what the probes said in each mode.
 #
-#   tests/probe/table.sh PROBE_PROGRAM
+#   tests/probe/table.sh FOLDER RESULTS
+#
+# FOLDER holds jail_probe and probes/ (build/tests), RESULTS the files root, rootless, single and weaker with lines "NAME RESULT", as
+# tests/e2e/probes.bats makes them. Probes whose names differ in the last letter only are rows below each other, groups begin with a line.
 set -euo pipefail
-echo '| probe | tries to | root | rootless | single id | no cgroup |'
+folder=$1 results=$2
+declare -A groups=([C]="the clock" [D]="descriptors" [E]="what is known of others" [F]="files" [G]="grading" [H]="what comes out"
+	[K]="the kernel" [N]="the network" [O]="output" [P]="processes" [R]="resources" [X]="traces of other runs")
+
+# held and weaker are said as they are; a runner that is not installed is "–"
+result() {
+	awk -v name="$1" '$1 == name { print $2 == "absent" ? "–" : $2; found = 1 } END { if (!found) print "?" }' "$results/$2"
+}
+
+echo '| probe | tries | root | rootless | single id | no cgroup |'
 echo '|---|---|---|---|---|---|'
-"$1" --list | LC_ALL=C sort | awk -F '\t' '{ printf "| %s | %s | held | held | held | held |\n", $1, $2 }'
+group=
+{
+	"$folder/jail_probe" --list
+	sed -snE '1s,^[#/]+ ([A-Z][0-9]{2}[a-z]? \| .*),\1,p' "$folder"/probes/*
+} | LC_ALL=C sort | while IFS='|' read -r name what _; do
+	name=${name% } what=${what# } what=${what% }
+	if [ "$group" != "${name:0:1}" ]; then
+		group=${name:0:1}
+		echo "| | **${groups[$group]}** | | | | |"
+	fi
+	echo "| $name | $what | $(result "$name" root) | $(result "$name" rootless) | $(result "$name" single) | $(result "$name" weaker) |"
+done

@@ -1,0 +1,84 @@
+/*
+ * selftest.h - one escape probe in a jail: what it promises, how it is run, whether it held. For `sallyport selftest` and for our tests.
+ *
+ * A probe is a verb of the program of tests/probe, or a script in a language of its own; the list says for each of them
+ *
+ *     NAME | WHAT IT TRIES | TERMS
+ *
+ * (the program's --list; the first line of a script). Terms are words NAME=VALUE, all of them optional:
+ *
+ *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal" ("TO:cpu", "SG:6")
+ *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
+ *     runner=python         for scripts
+ *     wall_ms= cpu_ms= compile_ms= memory_mb= pids= data_kb= tmp_kb= output_kb= cpu_percent=       limits
+ *     cpu_below_ms=         CPU time that it must not have used
+ *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must be named as not kept
+ *     after=plant           what it leaves behind must not be seen by others: see below
+ *     twice=differs         what it prints is another thing each time
+ *
+ * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second argument, "plant", says
+ * "planted" and stays; the second runs beside it, the third when it has ended.
+ *
+ * It has held when the verdict is the promised one, nothing of its output says BROKEN, "held" is the last line where it ended with OK,
+ * and every file that came out begins with "own" or zeros, is a regular file of somebody who is not root, and has no setuid bit.
+ *
+ * Ownership: texts of a probe are the list's; `said` of an outcome is the caller's (probe_outcome_clear).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../jail/jail.h"
+
+struct probe_terms {
+	enum jail_verdict ends, weaker_ends;
+	bool weaker;     /* not tried where no cgroup counts */
+	char detail[16]; /* of `ends`: limit, exit status or signal; "" any */
+	char runner[16]; /* "": the program's verb */
+	struct jail_limits limits;
+	int64_t cpu_below_us;
+	char kept[512], left[512]; /* "": no file at all may come out; "*": whichever */
+	bool plant, twice;
+};
+
+struct probe_entry {
+	char *name, *what;
+	char *script; /* path; NULL: a verb */
+	struct probe_terms terms;
+};
+
+struct probe_list {
+	struct probe_entry *entries; /* in the order of their names */
+	size_t count;
+};
+
+enum probe_result { PROBE_HELD, PROBE_BROKEN, PROBE_WEAKER, PROBE_ABSENT }; /* ABSENT: the script's runner is not installed */
+struct probe_outcome {
+	enum probe_result result;
+	char message[JAIL_MESSAGE_TEXT]; /* one sentence: what was expected and what came; "" held */
+	char *said;                      /* what it printed */
+};
+
+/* Where probes run. The client is the caller's. */
+struct probe_place {
+	struct jail_client *client;
+	int program_fd; /* of the static program */
+	bool counted;   /* a cgroup counts */
+	int patience;   /* factor of the times, for slow machines */
+	struct json_object *runners;
+};
+
+/* `folder` holds the program (jail_probe) and the scripts (probes/). */
+int probe_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err);
+void probe_place_close(struct probe_place *place);
+
+int probe_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err);
+void probe_list_clear(struct probe_list *list);
+
+/* One line of a list; `line` is changed. ERR_INVALID names the word that is wrong. */
+int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err);
+
+/* An error: no jail could be had. */
+int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, struct err *err);
+void probe_outcome_clear(struct probe_outcome *outcome);

@@ -1,0 +1,189 @@
+/* selftest_list.c - the lists of probes and their terms, see selftest.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/util.h"
+#include "selftest.h"
+
+#define PROBE_PIDS  16
+#define NUMBER_MAX  1000000
+#define SCRIPT_HEAD 1024 /* bytes of a script that its first line is looked for in */
+
+static const struct {
+	const char *name;
+	size_t offset;
+	int64_t unit;
+} numbers[] = {
+	{"wall_ms", offsetof(struct probe_terms, limits.wall_us), 1000},
+	{"cpu_ms", offsetof(struct probe_terms, limits.cpu_us), 1000},
+	{"compile_ms", offsetof(struct probe_terms, limits.compile_wall_us), 1000},
+	{"cpu_percent", offsetof(struct probe_terms, limits.cpu_percent), 1},
+	{"memory_mb", offsetof(struct probe_terms, limits.memory_bytes), 1 << 20},
+	{"pids", offsetof(struct probe_terms, limits.pids), 1},
+	{"data_kb", offsetof(struct probe_terms, limits.data_bytes), 1024},
+	{"tmp_kb", offsetof(struct probe_terms, limits.tmp_bytes), 1024},
+	{"output_kb", offsetof(struct probe_terms, limits.output_bytes), 1024},
+	{"cpu_below_ms", offsetof(struct probe_terms, cpu_below_us), 1000},
+};
+
+static int put_text(char *ret, size_t size, const char *text)
+{
+	return (size_t)snprintf(ret, size, "%s", text) < size ? 0 : -1;
+}
+
+static int parse_end(const char *value, struct probe_terms *terms)
+{
+	char verdict[3] = "";
+
+	snprintf(verdict, sizeof(verdict), "%s", value);
+	if (jail_verdict_parse(verdict, &terms->ends) || (value[2] && value[2] != ':'))
+		return -1;
+	return put_text(terms->detail, sizeof(terms->detail), value[2] ? value + 3 : "");
+}
+
+static int parse_word(const char *name, const char *value, struct probe_terms *terms)
+{
+	uint64_t number;
+
+	if (streq(name, "ends"))
+		return parse_end(value, terms);
+	if (streq(name, "else")) {
+		terms->weaker = streq(value, "weaker");
+		return terms->weaker ? 0 : jail_verdict_parse(value, &terms->weaker_ends);
+	}
+	if (streq(name, "runner"))
+		return put_text(terms->runner, sizeof(terms->runner), value);
+	if (streq(name, "kept"))
+		return put_text(terms->kept, sizeof(terms->kept), value);
+	if (streq(name, "left"))
+		return put_text(terms->left, sizeof(terms->left), value);
+	if (streq(name, "after") && streq(value, "plant"))
+		return !(terms->plant = true);
+	if (streq(name, "twice") && streq(value, "differs"))
+		return !(terms->twice = true);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (streq(name, numbers[i].name) && parse_u64(value, 1, NUMBER_MAX, &number) == 0) {
+			*(int64_t *)(void *)((char *)terms + numbers[i].offset) = (int64_t)number * numbers[i].unit;
+			return 0;
+		}
+	return -1;
+}
+
+/* The next field up to " | ", or the rest. */
+static char *field(char **rest)
+{
+	char *start = *rest, *end = start ? strstr(start, " | ") : NULL;
+
+	if (end)
+		*end = '\0';
+	*rest = end ? end + 3 : NULL;
+	return start;
+}
+
+int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
+{
+	struct probe_terms terms = {.ends = JAIL_OK, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
+	char *rest = line, *name = field(&rest), *what = field(&rest), *words = field(&rest), *state;
+
+	if (!name || !name[0] || !what)
+		return err_set(err, ERR_INVALID, "not a probe: %s", line);
+	for (char *word = words ? strtok_r(words, " ", &state) : NULL; word; word = strtok_r(NULL, " ", &state)) {
+		char *value = strchr(word, '=');
+
+		if (value)
+			*value++ = '\0';
+		if (!value || parse_word(word, value, &terms))
+			return err_set(err, ERR_INVALID, "probe %s: there is no term %s with value %s", name, word, value ? value : "");
+	}
+	if (terms.weaker_ends == JAIL_VERDICTS)
+		terms.weaker_ends = terms.ends;
+	*ret = (struct probe_entry){.name = xstrdup(name), .what = xstrdup(what), .terms = terms};
+	return 0;
+}
+
+static int add(struct probe_list *list, char *line, const char *script, struct err *err)
+{
+	struct probe_entry entry;
+	int result = probe_entry_parse(line, &entry, err);
+
+	if (result)
+		return result;
+	entry.script = script ? xstrdup(script) : NULL;
+	list->entries = xrealloc(list->entries, list->count + 1, sizeof(*list->entries));
+	list->entries[list->count++] = entry;
+	return 0;
+}
+
+static int add_verbs(const struct probe_place *place, struct probe_list *list, struct err *err)
+{
+	char name[] = "--list";
+	const struct probe_entry lister = {.name = name, .terms = {.ends = JAIL_OK, .limits.pids = PROBE_PIDS}};
+	struct probe_outcome outcome;
+	char *state;
+	int result = probe_run(place, &lister, &outcome, err);
+
+	if (result)
+		return result;
+	/* What it prints is no "held": only the text counts here. */
+	for (char *line = strtok_r(outcome.said, "\n", &state); line && !result; line = strtok_r(NULL, "\n", &state))
+		if (strstr(line, " | "))
+			result = add(list, line, NULL, err);
+	if (!result && list->count == 0)
+		result = err_set(err, ERR_UNAVAILABLE, "the probes cannot be run in a jail: %s", outcome.message);
+	probe_outcome_clear(&outcome);
+	return result;
+}
+
+static int add_script(const char *path, struct probe_list *list, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t length;
+	int result = read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, err);
+
+	if (result)
+		return result;
+	text[strcspn(text, "\n")] = '\0';
+	return add(list, text + strspn(text, "#/* "), path, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct probe_entry *)a)->name, ((const struct probe_entry *)b)->name);
+}
+
+int probe_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err)
+{
+	struct probe_list list = {.count = 0};
+	auto_free char *scripts = xasprintf("%s/probes", folder);
+	DIR *entries = opendir(scripts);
+	int result = add_verbs(place, &list, err);
+
+	for (struct dirent *entry; !result && entries && (entry = readdir(entries));) {
+		auto_free char *path = xasprintf("%s/%s", scripts, entry->d_name);
+
+		if (entry->d_name[0] != '.')
+			result = add_script(path, &list, err);
+	}
+	if (entries)
+		closedir(entries);
+	if (result) {
+		probe_list_clear(&list);
+		return result;
+	}
+	qsort(list.entries, list.count, sizeof(*list.entries), by_name);
+	*ret = list;
+	return 0;
+}
+
+void probe_list_clear(struct probe_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->entries[i].name);
+		free(list->entries[i].what);
+		free(list->entries[i].script);
+	}
+	free(list->entries);
+	*list = (struct probe_list){.entries = NULL};
+}

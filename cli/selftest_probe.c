@@ -1,0 +1,386 @@
+/*
+ * selftest_probe.c - runs one probe and judges it, see selftest.h.
+ *
+ * The probes are one static program, which is put into /data of a fresh jail for each of them and started by the bash runner: the jailer
+ * needs to know nothing of it, and what is tried is exactly what a guest could try. Scripts are run by their own runner. A judge sees
+ * the result, the output and the files that came out; he says the first thing that is not as promised.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/buf.h"
+#include "../lib/util.h"
+#include "selftest.h"
+
+#define OUTPUT_MAX   (64 * 1024 * 1024) /* what the jailer records at most is less */
+#define SAID_MAX     (64 * 1024)
+#define NAMES_MAX    4096
+#define PROGRAM_NAME "probe"
+#define PLANTED      "planted\n"
+#define HELD         "held\n"
+
+/* One jail with one run of a probe. */
+struct attempt {
+	struct jail *jail;
+	int out_fd, error_fd;
+	bool ran, over, wrote;
+	struct err failure;
+	struct jail_result result;
+	struct buf kept, left;             /* names, percent-encoded, with commas */
+	char foul[JAIL_NAME_MAX * 3 + 64]; /* what is wrong with a file that came out; "": nothing */
+};
+
+/* --- events ----------------------------------------------------------------------------------------------------------------------- */
+static void on_output(void *arg, int64_t out, int64_t error)
+{
+	((struct attempt *)arg)->wrote = out + error > 0;
+}
+
+static void on_done(void *arg, const struct jail_result *result)
+{
+	struct attempt *attempt = arg;
+
+	attempt->ran = attempt->over = true;
+	attempt->result = *result;
+	attempt->result.denied = NULL;
+}
+
+static void on_failed(void *arg, const struct err *err)
+{
+	struct attempt *attempt = arg;
+
+	attempt->over = true;
+	attempt->failure = *err;
+}
+
+static void add_name(struct buf *list, const char *name)
+{
+	if (list->length)
+		buf_putc(list, ',');
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f || strchr("%,\"", *c))
+			buf_printf(list, "%%%02X", *c);
+		else
+			buf_putc(list, (char)*c);
+}
+
+/* Every file that comes out is the probe's own: what the host has does not begin so. */
+static const char *foul(int fd)
+{
+	struct stat st;
+	char start[4] = "";
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return "is no regular file";
+	if (st.st_uid == 0 || st.st_gid == 0)
+		return "belongs to root";
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		return "can be written to";
+	if (st.st_size && (pread(fd, start, 3, 0) < 1 || (start[0] && !streq(start, "own"))))
+		return "is not what the probe wrote";
+	return NULL;
+}
+
+static void on_file(void *arg, const struct jail_change *change)
+{
+	struct attempt *attempt = arg;
+	const char *wrong = NULL;
+
+	add_name(change->kind == JAIL_FILE_NOT_KEPT ? &attempt->left : &attempt->kept, change->name);
+	if (change->fd >= 0) {
+		wrong = change->mode & 06000 ? "has a setuid bit" : foul(change->fd);
+		close(change->fd);
+	}
+	if (wrong)
+		snprintf(attempt->foul, sizeof(attempt->foul), "the file %s %s", change->name, wrong);
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------------------- */
+static void attempt_clear(struct attempt *attempt)
+{
+	jail_close(attempt->jail);
+	if (attempt->out_fd >= 0)
+		close(attempt->out_fd);
+	if (attempt->error_fd >= 0)
+		close(attempt->error_fd);
+	buf_clear(&attempt->kept);
+	buf_clear(&attempt->left);
+	*attempt = (struct attempt){.out_fd = -1, .error_fd = -1};
+}
+#define auto_attempt __attribute__((cleanup(attempt_clear)))
+
+static int code_of(const struct probe_entry *probe, int *ret_fd, struct err *err)
+{
+	/* One of the probes looks at the environment: without what bash adds to it. */
+	static const char verb[] = "exec env -u PWD -u OLDPWD -u SHLVL /data/" PROGRAM_NAME " \"$@\"\n";
+
+	*ret_fd = probe->script ? open(probe->script, O_RDONLY | O_CLOEXEC) : memfd_with("selftest", verb, sizeof(verb) - 1);
+	return *ret_fd < 0 ? err_errno(err, "%s", probe->script ? probe->script : "memfd_create") : 0;
+}
+
+static struct jail_limits limits_of(const struct probe_place *place, const struct probe_terms *terms)
+{
+	struct jail_limits limits = terms->limits;
+
+	limits.wall_us *= place->patience;
+	limits.compile_wall_us *= place->patience;
+	return limits;
+}
+
+/* Everything is queued: fill, run, collect. */
+static int attempt_start(const struct probe_place *place, const struct probe_entry *probe, const char *more, struct attempt *ret,
+			 struct err *err)
+{
+	static const struct jail_events events = {.output = on_output, .done = on_done, .file = on_file, .failed = on_failed};
+	const struct jail_spec spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
+				       .label = "selftest",
+				       .limits = limits_of(place, &probe->terms)};
+	const struct jail_file file = {.name = PROGRAM_NAME, .mode = 0755, .fd = place->program_fd};
+	const char *const args[] = {probe->name, more, NULL};
+	auto_close int code_fd = -1;
+
+	*ret = (struct attempt){.out_fd = memfd_create("out", MFD_CLOEXEC), .error_fd = memfd_create("error", MFD_CLOEXEC)};
+	buf_init(&ret->kept, NAMES_MAX);
+	buf_init(&ret->left, NAMES_MAX);
+	if (ret->out_fd < 0 || ret->error_fd < 0)
+		return err_errno(err, "memfd_create");
+	int result = code_of(probe, &code_fd, err);
+	if (!result)
+		result = jail_open(place->client, &spec, &events, ret, &ret->jail, err);
+	if (!result && !probe->script)
+		result = jail_fill(ret->jail, &file, 1, err);
+	const struct jail_program program = {
+		.code_fd = code_fd, .args = args, .stdin_fd = -1, .stdout_fd = ret->out_fd, .stderr_fd = ret->error_fd};
+	if (!result)
+		result = jail_run(ret->jail, &program, err);
+	return result ? result : jail_collect(ret->jail, err);
+}
+
+static int attempt_end(const struct probe_place *place, struct attempt *attempt, struct err *err)
+{
+	int result = jail_client_wait(place->client, attempt->jail, err);
+
+	if (!result && !attempt->ran) {
+		*err = attempt->failure;
+		result = -(int)attempt->failure.code;
+	}
+	return result;
+}
+
+/* As text: it may hold NULs. */
+static int text_of(const struct attempt *attempt, char **ret, struct err *err)
+{
+	size_t length;
+
+	if (lseek(attempt->out_fd, 0, SEEK_SET))
+		return err_errno(err, "reading the probe's output");
+	int result = read_fd(attempt->out_fd, OUTPUT_MAX, ret, &length, err);
+	for (size_t i = 0; !result && i < length; i++)
+		if ((*ret)[i] == '\0')
+			(*ret)[i] = '?';
+	return result;
+}
+
+/* Until it has written something or is over. */
+static int wait_for_output(const struct probe_place *place, struct attempt *attempt, struct err *err)
+{
+	while (!attempt->wrote && !attempt->over) {
+		struct pollfd poller = {.fd = jail_client_fd(place->client), .events = jail_client_poll_events(place->client)};
+
+		if (poll(&poller, 1, -1) < 0)
+			return err_errno(err, "poll");
+		int result = jail_client_dispatch(place->client, err);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+/* --- judging ---------------------------------------------------------------------------------------------------------------------- */
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length >= n && streq(text + length - n, end);
+}
+
+static bool detail_fits(const struct probe_terms *terms, const struct jail_result *result)
+{
+	uint64_t number;
+
+	if (!terms->detail[0])
+		return true;
+	if (parse_u64(terms->detail, 0, 255, &number))
+		return streq(terms->detail, result->limit);
+	return (result->signal ? result->signal : result->exit_code) == (int)number;
+}
+
+static void complain(struct probe_outcome *outcome, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void complain(struct probe_outcome *outcome, const char *format, ...)
+{
+	va_list arguments;
+
+	if (outcome->result == PROBE_BROKEN)
+		return; /* the first one counts */
+	outcome->result = PROBE_BROKEN;
+	va_start(arguments, format);
+	vsnprintf(outcome->message, sizeof(outcome->message), format, arguments);
+	va_end(arguments);
+}
+
+static void judge_files(const struct probe_terms *terms, struct attempt *attempt, struct probe_outcome *ret)
+{
+	const char *kept = attempt->kept.length ? attempt->kept.data : "", *left = attempt->left.length ? attempt->left.data : "";
+
+	if (attempt->foul[0])
+		complain(ret, "%s", attempt->foul);
+	if (!streq(terms->kept, "*") && !streq(terms->kept, kept))
+		complain(ret, "kept \"%.80s\" instead of \"%.80s\"", kept, terms->kept);
+	if (!streq(terms->left, "*") && !streq(terms->left, left))
+		complain(ret, "left out \"%.80s\" instead of \"%.80s\"", left, terms->left);
+}
+
+static void judge(const struct probe_place *place, const struct probe_terms *terms, struct attempt *attempt, const char *said,
+		  struct probe_outcome *ret)
+{
+	const struct jail_result *result = &attempt->result;
+	enum jail_verdict ends = place->counted ? terms->ends : terms->weaker_ends;
+	int64_t cpu = result->run.cpu_user_us + result->run.cpu_system_us;
+
+	if (strstr(said, "BROKEN"))
+		complain(ret, "something worked that must not");
+	if (result->verdict != ends || (ends == terms->ends && !detail_fits(terms, result)))
+		complain(ret, "%s instead of %s%s%s: %.160s", jail_verdict_text(result->verdict), jail_verdict_text(ends),
+			 terms->detail[0] ? ":" : "", terms->detail, result->message);
+	if (ends == JAIL_OK && !ends_with(said, HELD))
+		complain(ret, "it did not come to its end");
+	if (terms->cpu_below_us && cpu >= terms->cpu_below_us * place->patience)
+		complain(ret, "it used %lld us of CPU time", (long long)cpu);
+	judge_files(terms, attempt, ret);
+}
+
+/* One run; *ret_said is what it printed. */
+static int run_once(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, char **ret_said,
+		    struct err *err)
+{
+	auto_attempt struct attempt attempt = {.out_fd = -1, .error_fd = -1};
+	int result = attempt_start(place, probe, NULL, &attempt, err);
+
+	if (!result)
+		result = attempt_end(place, &attempt, err);
+	if (!result)
+		result = text_of(&attempt, ret_said, err);
+	if (!result)
+		judge(place, &probe->terms, &attempt, *ret_said, ret);
+	return result;
+}
+
+/* The first one stays while the second looks; see selftest.h. */
+static int run_planted(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, char **ret_said,
+		       struct err *err)
+{
+	auto_attempt struct attempt plant = {.out_fd = -1, .error_fd = -1};
+	auto_free char *planted = NULL;
+	int result = attempt_start(place, probe, "plant", &plant, err);
+
+	if (!result)
+		result = wait_for_output(place, &plant, err);
+	if (!result)
+		result = run_once(place, probe, ret, ret_said, err);
+	if (result)
+		return result;
+	if (plant.over)
+		complain(ret, "what was to stay has ended: %.200s", plant.result.message);
+	jail_cancel(plant.jail);
+	result = attempt_end(place, &plant, err);
+	if (!result)
+		result = text_of(&plant, &planted, err);
+	if (result)
+		return result;
+	if (!streq(planted, PLANTED))
+		complain(ret, "what was to stay did not plant anything: %.200s", planted);
+	if (ret->result == PROBE_BROKEN)
+		return 0;
+	free(steal(ret_said));
+	return run_once(place, probe, ret, ret_said, err);
+}
+
+static bool installed(const struct probe_place *place, const char *runner)
+{
+	for (size_t i = 0; i < json_object_array_length(place->runners); i++) {
+		struct json_object *one = json_object_array_get_idx(place->runners, i);
+
+		if (streq(json_get_string(one, "name"), runner))
+			return json_object_get_boolean(json_get(one, "available", json_type_boolean));
+	}
+	return false;
+}
+
+int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, struct err *err)
+{
+	const struct probe_terms *terms = &probe->terms;
+	struct probe_outcome outcome = {.result = PROBE_HELD};
+	auto_free char *said = NULL, *first = NULL;
+	int result;
+
+	if ((terms->weaker && !place->counted) || (terms->runner[0] && !installed(place, terms->runner))) {
+		*ret = (struct probe_outcome){.result = terms->weaker && !place->counted ? PROBE_WEAKER : PROBE_ABSENT};
+		ret->said = xstrdup("");
+		return 0;
+	}
+	if (terms->plant)
+		result = run_planted(place, probe, &outcome, &said, err);
+	else
+		result = run_once(place, probe, &outcome, &said, err);
+	if (!result && terms->twice) {
+		first = steal(&said);
+		result = run_once(place, probe, &outcome, &said, err);
+		if (!result && streq(first, said))
+			complain(&outcome, "it printed the same twice");
+	}
+	if (result)
+		return result;
+	*ret = outcome;
+	ret->said = xstrndup(said, strnlen(said, SAID_MAX));
+	return 0;
+}
+
+void probe_outcome_clear(struct probe_outcome *outcome)
+{
+	free(outcome->said);
+	*outcome = (struct probe_outcome){.said = NULL};
+}
+
+int probe_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err)
+{
+	auto_free char *path = xasprintf("%s/jail_probe", folder);
+	struct probe_place place = {.client = client, .patience = 1, .program_fd = -1};
+	auto_json struct json_object *info = NULL;
+	int result = jail_client_info(client, &info, err);
+
+	if (!result)
+		result = jail_client_runners(client, &place.runners, err);
+	if (!result && (place.program_fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		result = err_errno(err, "%s", path);
+	if (result) {
+		probe_place_close(&place);
+		return result;
+	}
+	const char *cgroup = json_get_string(info, "cgroup");
+	place.counted = cgroup && !streq(cgroup, "none");
+	*ret = place;
+	return 0;
+}
+
+void probe_place_close(struct probe_place *place)
+{
+	if (place->program_fd >= 0)
+		close(place->program_fd);
+	json_object_put(place->runners);
+	*place = (struct probe_place){.program_fd = -1};
+}

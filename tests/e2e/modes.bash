@@ -1,0 +1,55 @@
+# modes.bash - what jail.bats and probes.bats share: a jailer in every mode that is not the one that the runner of the tests has, namely
+# rootless with a range of ids, with a single id, without a cgroup. They need root to prepare (a delegated cgroup, an account that exists only in
+# a mount namespace), and are skipped without.
+# shellcheck shell=bash disable=SC2034 # for who loads it
+
+setup() {
+	ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	BIN=${SP_BIN:-$ROOT/${B:-build}/bin}
+	TESTS=$BIN/../tests
+	JAILER=$BIN/sallyport-jailer
+	DIR=$(mktemp -d /tmp/sp-jail-XXXXXX)
+	chmod 0755 "$DIR"
+	GROUP=sp-test-$$
+	TEST_UID=61234
+}
+
+teardown() {
+	local controller
+	for controller in memory pids cpu cpuacct; do
+		[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || find "/sys/fs/cgroup/$controller/$GROUP" -depth -type d -exec rmdir {} +
+	done
+	rm -rf "$DIR"
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root to prepare another account's cgroup"
+	[ -d /sys/fs/cgroup/memory ] || skip "delegates cgroup v1, which is not mounted here"
+	setpriv --reuid="$TEST_UID" --regid="$TEST_UID" --clear-groups test -r "$ROOT/jail/runners/python.json" -a -x "$JAILER" ||
+		skip "this checkout cannot be reached by another account"
+}
+
+delegate() {
+	local controller
+	for controller in memory pids cpu cpuacct; do
+		mkdir "/sys/fs/cgroup/$controller/$GROUP"
+		chown "$TEST_UID" "/sys/fs/cgroup/$controller/$GROUP" "/sys/fs/cgroup/$controller/$GROUP/"{cgroup.procs,tasks}
+	done
+}
+
+# as_user PROGRAM…: in the delegated cgroup (if there is one), as an account that exists only in a mount namespace of its own. $RANGE: its
+# lines of /etc/subuid and /etc/subgid.
+as_user() {
+	sed "/^sptest:/d; \$a sptest:x:$TEST_UID:$TEST_UID::/tmp:/bin/sh" /etc/passwd >"$DIR/passwd"
+	echo "${RANGE:-}" >"$DIR/subid"
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	GROUP=$GROUP DIR=$DIR TEST_UID=$TEST_UID unshare -m bash -c '
+		set -e
+		for file in subuid subgid; do mount --bind "$DIR/subid" /etc/$file; done
+		mount --bind "$DIR/passwd" /etc/passwd
+		for controller in memory pids cpu cpuacct; do
+			[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || echo $$ >"/sys/fs/cgroup/$controller/$GROUP/cgroup.procs"
+		done
+		exec setpriv --reuid=$TEST_UID --regid=$TEST_UID --clear-groups env -i PATH="$PATH" TEST_CONFIG="$TEST_CONFIG" \
+			TEST_CONFIG_JAILER="$TEST_CONFIG_JAILER" TEST_PROBE_RESULTS="${TEST_PROBE_RESULTS:-}" "$@"' bash "$@" 3>&-
+}

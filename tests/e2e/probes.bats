@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# The escape probes in every mode (modes.bash): as the tests run them, with the host looked at, and as `sallyport selftest` does. The table of
+# docs/security.md is made of what they say (tests/probe/table.sh); UPDATE=1 writes it there.
+
+bats_require_minimum_version 1.5.0
+
+load modes
+
+names() {
+	{ "$TESTS/jail_probe" --list | sed 's/ | .*//' && sed -snE '1s,^[#/]+ ([A-Z][0-9]{2}[a-z]?) \| .*,\1,p' "$TESTS"/probes/*; } | LC_ALL=C sort
+}
+
+# probes NAME: in the mode that is prepared; what they say goes to a file for the table.
+probes() {
+	mkdir -p "$BATS_FILE_TMPDIR"
+	: >"$BATS_FILE_TMPDIR/$1"
+	chmod 0666 "$BATS_FILE_TMPDIR/$1"
+	chmod 0755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$BATS_FILE_TMPDIR")"
+	export TEST_PROBE_RESULTS=$BATS_FILE_TMPDIR/$1
+	local suite
+	for suite in test_jail_probe test_jail_attacks; do
+		run as_user "$TESTS/$suite"
+		echo "$output" | grep -av -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
+		[ "$status" -eq 0 ]
+	done
+}
+
+@test "probes, rootless: a range of ids of its own, a delegated cgroup" {
+	need_root
+	command -v newuidmap >/dev/null || skip "newuidmap is not installed (uidmap)"
+	delegate
+	export RANGE="sptest:3000000:65536"
+	probes rootless
+}
+
+@test "probes, single id: no range, a delegated cgroup" {
+	need_root
+	delegate
+	probes single
+}
+
+@test "probes, weaker limits: no cgroup at all" {
+	need_root
+	export TEST_CONFIG_JAILER='"weaker_limits":true'
+	probes weaker
+}
+
+@test "selftest: every probe holds, here as in our tests" {
+	echo '{"jailer":{"weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"'}}' >"$DIR/config.json"
+	run --separate-stderr "$BIN/sallyport" selftest --config "$DIR/config.json" --json
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(jq '.held and (.probes | length >= 140) and all(.probes[]; .result != "BROKEN")' <<<"$output")" = true ]
+	[ "$(jq -r '.probes[].name' <<<"$output")" = "$(names)" ]
+	mkdir -p "$BATS_FILE_TMPDIR"
+	jq -r '.probes[] | .name + " " + .result' <<<"$output" >"$BATS_FILE_TMPDIR/root"
+}
+
+@test "the table of probes in docs/security.md is what they said" {
+	need_root
+	run "$ROOT/tests/probe/table.sh" "$TESTS" "$BATS_FILE_TMPDIR"
+	[ "$status" -eq 0 ]
+	echo "$output" >"$DIR/table"
+	if [ "${UPDATE:-}" ]; then
+		sed -i -e '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!d}' -e "/^<!-- probes -->\$/r $DIR/table" "$ROOT/docs/security.md"
+	fi
+	diff <(sed -n '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!p}' "$ROOT/docs/security.md") "$DIR/table"
+}
+
+@test "selftest: what does not hold is said, and what is not there" {
+	mkdir -p "$DIR/bin" "$DIR/libexec/sallyport"
+	cp "$BIN/sallyport" "$DIR/bin"
+	echo '{"jailer":{"program":"'"$JAILER"'","weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"',
+		"runners_dir":"'"$ROOT/jail/runners"'"}}' >"$DIR/config.json"
+	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -ne 0 ]
+	[[ $output == *"the probes are not there: make install"* ]]
+	cat >"$DIR/libexec/sallyport/jail_probe" <<-'EOF'
+		#!/bin/bash
+		case $1 in
+		--list) printf "X01 | holds | \nX02 | leaks | \nX03 | ends | ends=RE:3\n" ;;
+		X01) echo held ;;
+		X03) exit 3 ;;
+		*) echo "BROKEN: open /etc/shadow worked"; exit 1 ;;
+		esac
+	EOF
+	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -eq 1 ]
+	[[ $output == *"held   X01   holds"*"BROKEN X02   leaks"*"open /etc/shadow worked"*"held   X03   ends"*"2 held, 1 broken" ]]
+	sed -i 's/ends=RE:3/ends=XY/' "$DIR/libexec/sallyport/jail_probe"
+	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
+	[ "$status" -ne 0 ]
+	[[ $output == *"probe X03: there is no term ends with value XY"* ]]
+}

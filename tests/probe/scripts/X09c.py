@@ -1,0 +1,5 @@
+# X09c | random numbers are the same twice, in Python | runner=python twice=differs
+import random
+
+print(random.random())
+print("held")

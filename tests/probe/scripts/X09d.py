@@ -1,0 +1,3 @@
+# X09d | hashes of texts are the same twice, in Python | runner=python twice=differs
+print(hash("sallyport"))
+print("held")
