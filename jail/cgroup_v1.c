@@ -7,7 +7,8 @@
 #include "../lib/util.h"
 #include "cgroup_internal.h"
 
-#define PERIOD_US 100000 /* of the CPU share, the kernel's default */
+#define PERIOD_US       100000            /* of the CPU share, the kernel's default */
+#define TCP_BUFFERS_MAX INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */
 
 static const char *const controllers[] = {"memory", "pids", "cpu", "cpuacct"};
 
@@ -72,6 +73,8 @@ static int v1_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 	}
 	if (cgroup_write_number(memory, "memory.swappiness", 0) && errno != ENOENT)
 		return err_errno(err, "turning swap off");
+	if (cgroup_write_number(memory, "memory.kmem.tcp.limit_in_bytes", MIN(limits->memory_bytes, TCP_BUFFERS_MAX)) && errno != ENOENT)
+		return err_errno(err, "limiting the buffers of sockets");
 	if (cgroup_write_number(dir_of(group, CGROUP_PIDS), "pids.max", limits->pids))
 		return err_errno(err, "limiting processes");
 	int64_t quota = limits->cpu_percent < 0 ? -1 : limits->cpu_percent * (PERIOD_US / 100);

@@ -361,6 +361,7 @@ const struct probe probes_limits[] = {
 	PROBE_TERMS("R04d", "memory: System V memory", fill_system_v, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04e", "memory: pipes", fill_pipes, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04f", "memory: unix sockets", fill_unix_sockets, "ends=ML:memory memory_mb=32 else=weaker"),
+	PROBE_TERMS("R04g", "memory: TCP sockets", fill_tcp_sockets, "memory_mb=48 else=weaker"),
 	PROBE("R05a", "kernel memory: descriptors of many kinds", many_descriptors),
 	PROBE("R05b", "kernel memory: timers", many_timers),
 	PROBE("R05c", "kernel memory: mappings", many_mappings),
