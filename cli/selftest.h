@@ -14,6 +14,7 @@
  *     cpu_below_ms=         CPU time that it must not have used
  *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must be named as not kept
  *     after=plant           what it leaves behind must not be seen by others: see below
+ *     heavy=1               it takes long: not tried where times are stretched (patience), as in an emulated machine
  *     twice=differs         what it prints is another thing each time
  *
  * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second argument, "plant", says
@@ -39,7 +40,7 @@ struct probe_terms {
 	struct jail_limits limits;
 	int64_t cpu_below_us;
 	char kept[512], left[512]; /* "": no file at all may come out; "*": whichever */
-	bool plant, twice;
+	bool plant, twice, heavy;
 };
 
 struct probe_entry {
@@ -53,7 +54,7 @@ struct probe_list {
 	size_t count;
 };
 
-enum probe_result { PROBE_HELD, PROBE_BROKEN, PROBE_WEAKER, PROBE_ABSENT }; /* ABSENT: the script's runner is not installed */
+enum probe_result { PROBE_HELD, PROBE_BROKEN, PROBE_WEAKER, PROBE_ABSENT }; /* ABSENT: its runner is not installed, or it is too heavy */
 struct probe_outcome {
 	enum probe_result result;
 	char message[JAIL_MESSAGE_TEXT]; /* one sentence: what was expected and what came; "" held */

@@ -328,8 +328,12 @@ int probe_run(const struct probe_place *place, const struct probe_entry *probe, 
 	auto_free char *said = NULL, *first = NULL;
 	int result;
 
-	if ((terms->weaker && !place->counted) || (terms->runner[0] && !installed(place, terms->runner))) {
-		*ret = (struct probe_outcome){.result = terms->weaker && !place->counted ? PROBE_WEAKER : PROBE_ABSENT};
+	if (terms->weaker && !place->counted)
+		outcome.result = PROBE_WEAKER;
+	else if ((terms->runner[0] && !installed(place, terms->runner)) || (terms->heavy && place->patience > 1))
+		outcome.result = PROBE_ABSENT;
+	if (outcome.result != PROBE_HELD) {
+		*ret = outcome;
 		ret->said = xstrdup("");
 		return 0;
 	}

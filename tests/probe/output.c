@@ -214,7 +214,7 @@ const struct probe probes_output[] = {
 	PROBE_TERMS("H05", "a file that grows while it is taken", grows, "kept=grow"),
 	PROBE_TERMS("H06", "a sparse file larger than what is taken", sparse, "kept=small left=z-large"),
 	PROBE_TERMS("H08", "files that nobody may read", closed, "kept=closed/file,secret"),
-	PROBE_TERMS("H09", "a thousand directories", many, "kept=*"),
+	PROBE_TERMS("H09", "a thousand directories", many, "kept=* heavy=1"),
 	PROBE_TERMS("H14", "files that belong to somebody else", owner, "kept=mine,set/too"),
 	PROBE("H15", "groups of the host", groups),
 	PROBE_TERMS("O01", "lines without end", yes, "ends=OL:output output_kb=256"),

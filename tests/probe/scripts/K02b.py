@@ -1,4 +1,4 @@
-# K02b | system calls by number from Python, 32-bit and x32 ones too | runner=python
+# K02b | system calls by number from Python, 32-bit and x32 ones too | runner=python heavy=1
 import ctypes, errno, mmap, os
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# P05b | kill everybody, with Python | runner=python
+# P05b | kill everybody, with Python | runner=python heavy=1
 import os, signal
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -12,5 +12,8 @@ for pid in [1, -1, 0] + list(range(2, 4096)):
                 print("BROKEN: killed", pid)
         except (ProcessLookupError, PermissionError):
             pass
-os.kill(1, 0)
+try:
+    os.kill(1, 0)
+except PermissionError:
+    pass  # it is there, and not for us
 print("held")

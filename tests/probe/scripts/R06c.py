@@ -1,4 +1,4 @@
-# R06c | recursion without end, in Python | runner=python ends=ML:memory memory_mb=128 else=RE
+# R06c | recursion without end, in Python | runner=python ends=ML:memory memory_mb=128 else=RE heavy=1
 import sys
 
 sys.setrecursionlimit(10**9)
