@@ -57,6 +57,7 @@ static const struct bind jailer_table[] = {
 static const struct bind limits_table[] = {
 	PART(limits, wall_seconds, BIND_INT, 1, DAY_SECONDS, "time for a run when the caller names none"),
 	PART(limits, wall_seconds_max, BIND_INT, 1, DAY_SECONDS, "the most time that a caller may ask for"),
+	PART(limits, synchronous_seconds, BIND_INT, 0, DAY_SECONDS, "longer runs are accepted as tasks only; 0: as wall_seconds_max"),
 	PART(limits, cpu_percent, BIND_INT, -1, 100000, "share of the processors for a run, 100 is one core; -1: no limit"),
 	PART(limits, memory_mb, BIND_INT, 4, MANY, "memory for a run when the caller names none"),
 	PART(limits, memory_mb_max, BIND_INT, 4, MANY, "the most memory that a caller may ask for"),
@@ -74,6 +75,9 @@ static const struct bind limits_table[] = {
 	PART(limits, in_flight, BIND_INT, 1, 1024, "running calls of one token"),
 	PART(limits, requests_per_minute, BIND_INT, 0, MANY, "requests of one token in a minute; 0: no limit"),
 	PART(limits, queue, BIND_INT, 0, MANY, "waiting calls of the server"),
+	PART(limits, tasks, BIND_INT, 1, MANY, "tasks of one owner, those that have ended and are kept included"),
+	PART(limits, task_seconds, BIND_INT, 1, 365 * DAY_SECONDS, "how long a task is kept when the caller names no time"),
+	PART(limits, task_seconds_max, BIND_INT, 1, 365 * DAY_SECONDS, "the most time that a caller may ask to keep a task"),
 	{0},
 };
 
@@ -131,7 +135,10 @@ static const struct config defaults = {
 		   .compile_memory_mb = 1024,
 		   .body_mb = 32,
 		   .in_flight = 8,
-		   .queue = 64},
+		   .queue = 64,
+		   .tasks = 256,
+		   .task_seconds = 3600,
+		   .task_seconds_max = 86400},
 	.tools = {.text = "plain", .snippets_dir = ""},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},
 };

@@ -14,6 +14,7 @@
 /* Defaults for a caller that says nothing, and what it may ask for at most (design: "decisions in numbers"). */
 struct config_limits {
 	int64_t wall_seconds, wall_seconds_max;
+	int64_t synchronous_seconds;  /* longer runs are tasks only; 0: as wall_seconds_max */
 	int64_t cpu_percent;          /* share of a run; -1 none */
 	int64_t memory_mb, memory_mb_max;
 	int64_t pids, pids_max;
@@ -26,6 +27,8 @@ struct config_limits {
 	int64_t in_flight;            /* running calls per token */
 	int64_t requests_per_minute;  /* per token; 0: no limit */
 	int64_t queue;                /* waiting calls per server */
+	int64_t tasks;                /* of one owner, with those that have ended and are kept */
+	int64_t task_seconds, task_seconds_max; /* how long a task is kept, from its beginning */
 };
 
 struct config {

@@ -15,6 +15,8 @@ static const struct config_pair {
 	{"limits.memory_mb", "limits.memory_mb_max", offsetof(struct config_limits, memory_mb),
 	 offsetof(struct config_limits, memory_mb_max)},
 	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids), offsetof(struct config_limits, pids_max)},
+	{"limits.task_seconds", "limits.task_seconds_max", offsetof(struct config_limits, task_seconds),
+	 offsetof(struct config_limits, task_seconds_max)},
 	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb), offsetof(struct config_limits, data_mb_max)},
 };
 
@@ -82,6 +84,9 @@ int config_check(const struct config *config, struct err *err)
 			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
 					  (long long)value, pairs[i].cap, (long long)most);
 	}
+	if (config->limits.synchronous_seconds && config->limits.synchronous_seconds < config->limits.wall_seconds)
+		return err_member(err, "limits.synchronous_seconds",
+				  "must be 0, or at least limits.wall_seconds: a call that names no time would be refused");
 	if (config->limits.cpu_percent == 0)
 		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
 	if ((config->jailer.id_base == 0) != (config->jailer.id_count == 0))

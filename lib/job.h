@@ -51,6 +51,7 @@ struct job_request {
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with another hash is
 	 * ERR_CONFLICT. Calls of one conversation run one after the other, so the second of two at once waits for the first. */
 	const char *key, *key_hash;
+	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
 };
 
 /* A file that the run made, changed or removed. */

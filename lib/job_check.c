@@ -308,7 +308,10 @@ static void take_identity(struct job *job, const struct job_request *request)
 {
 	struct store_execution *record = &job->record;
 
-	id_new(record->id);
+	if (request->id)
+		memcpy(record->id, request->id, sizeof(record->id));
+	else
+		id_new(record->id);
 	snprintf(job->result.id, sizeof(job->result.id), "%s", record->id);
 	snprintf(record->owner, sizeof(record->owner), "%s", request->owner);
 	snprintf(record->token_id, sizeof(record->token_id), "%s", request->token_id ? request->token_id : "");

@@ -170,6 +170,7 @@
 	  "expires_us) VALUES (:id, :owner, :token, :session, :instance, :tool, :execution, 'working', 0, :message, :now, :now, "      \
 	  ":expires)")                                                                                                            \
 	X(TASK_COUNT, READ, "SELECT count(*) FROM task WHERE owner = :owner")                                                     \
+	X(TASK_DROP, WRITE, "DELETE FROM task WHERE id = :id")                                                                    \
 	X(TASK_END, WRITE,                                                                                                        \
 	  "UPDATE task SET state = :state, instance = NULL, is_error = :is_error, message = :message, updated_us = :now, "        \
 	  "execution = coalesce(:execution, execution), result = :result WHERE id = :id AND state = 'working'")                   \
@@ -180,7 +181,8 @@
 	  "AND EXISTS (SELECT 1 FROM execution WHERE execution.id = task.execution AND execution.state = 'finished')")            \
 	X(TASK_INTERRUPT, WRITE,                                                                                                  \
 	  "UPDATE task SET state = 'failed', instance = NULL, updated_us = :now, "                                                \
-	  "message = 'the gateway ended before this task did' WHERE instance = :instance")                                        \
+	  "message = 'the gateway ended before this task did' || coalesce((SELECT '; what it printed until then is kept as execution ' "  \
+	  "|| id FROM execution WHERE execution.id = task.execution), '') WHERE instance = :instance")                            \
 	X(TASK_FIND, READ,                                                                                                        \
 	  "SELECT " STORE_SQL_TASK "FROM task WHERE id = :id AND owner = :owner AND (expires_us > :now OR state = 'working')")    \
 	X(TASK_LIST, READ,                                                                                                        \

@@ -1,4 +1,11 @@
-/* store_task.c - see store_task.h. */
+/*
+ * store_task.c - see store_task.h.
+ *
+ * Three ways out of `working`, each one UPDATE that asks for that state, so that the first counts: store_task_end by whoever works on it
+ * or cancels it, and the two statements of store_txn_task_abandon for an instance that is gone. Those run in the transaction that ends the
+ * instance (store_instance.c), after its runs were marked. Readers leave out what has expired; the rows go when the owner's next task is
+ * added, which counts them, and with store_expire.
+ */
 #include "store_task.h"
 
 #include "store_txn.h"
@@ -47,8 +54,8 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 		return failed;
 	if (query_int(&q, 0) >= add->most)
 		return err_set(err, ERR_BUSY,
-			       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask for a shorter ttl "
-			       "the next time",
+			       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask for a shorter "
+			       "ttl the next time",
 			       (long long)add->most);
 	return 0;
 }
@@ -116,6 +123,19 @@ int store_task_end(struct store *store, const struct store_task *task, struct er
 	return store_commit(store, end_work, (void *)(uintptr_t)task, true, err);
 }
 
+static int drop_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_TASK_DROP);
+
+	query_bind_text(&q, ":id", arg);
+	return query_run(&q, NULL, err);
+}
+
+int store_task_drop(struct store *store, const char *id, struct err *err)
+{
+	return store_commit(store, drop_work, (void *)(uintptr_t)id, false, err);
+}
+
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err)
 {
 	static const enum store_sql steps[] = {SQL_TASK_RECOVER, SQL_TASK_INTERRUPT};
@@ -179,8 +199,8 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 	return 0;
 }
 
-int store_task_list(struct store *store, const struct store_task_page *page, int (*each)(void *arg, const struct store_task *task), void *arg,
-		    struct err *err)
+int store_task_list(struct store *store, const struct store_task_page *page, int (*each)(void *arg, const struct store_task *task),
+		    void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;

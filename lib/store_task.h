@@ -29,9 +29,11 @@ void store_task_clear(struct store_task *task);
 
 /* A new one, working; id and times are filled in. ERR_BUSY: the owner has `most` already, in words. Durable. */
 int store_task_add(struct store *store, struct store_task *task, int64_t most, struct err *err);
-/* Ends a task that is working: state, is_error, message, execution ("": as it was) and result (NULL: none) count. ERR_CONFLICT: it has ended
- * before, and stays as it was. Durable. */
+/* Ends a task that is working: state, is_error, message, execution ("": as it was) and result (NULL: none) count. ERR_CONFLICT: it has
+ * ended before, and stays as it was. Durable. */
 int store_task_end(struct store *store, const struct store_task *task, struct err *err);
+/* Takes back a task that nobody was told of. */
+int store_task_drop(struct store *store, const char *id, struct err *err);
 /* ERR_NOT_FOUND: unknown, expired, or another owner's. */
 int store_task_find(struct store *store, const char *id, const char *owner, struct store_task *ret, struct err *err);
 
@@ -40,5 +42,5 @@ struct store_task_page {
 	int64_t limit;
 };
 /* Newest first. */
-int store_task_list(struct store *store, const struct store_task_page *page, int (*each)(void *arg, const struct store_task *task), void *arg,
-		    struct err *err);
+int store_task_list(struct store *store, const struct store_task_page *page, int (*each)(void *arg, const struct store_task *task),
+		    void *arg, struct err *err);

@@ -186,6 +186,8 @@ static void test_bad_files(void **state)
 		{"{\"limits\":{\"memory_mb_max\":100}}", "limits.memory_mb: is 256, more than limits.memory_mb_max (100)"},
 		{"{\"limits\":{\"pids\":513}}", "limits.pids: is 513, more than limits.pids_max (512)"},
 		{"{\"limits\":{\"data_mb\":2000}}", "limits.data_mb: is 2000, more than limits.data_mb_max (1024)"},
+		{"{\"limits\":{\"synchronous_seconds\":29}}", "limits.synchronous_seconds: must be 0, or at least limits.wall_seconds"},
+		{"{\"limits\":{\"task_seconds\":90000}}", "limits.task_seconds: is 90000, more than limits.task_seconds_max (86400)"},
 		{"{\"limits\":{\"cpu_percent\":0}}", "limits.cpu_percent: must be at least 1"},
 		{"{\"limits\":{\"memory_mb\":\"256\"}}", "limits.memory_mb: must be an integer, not a string"},
 		{"{\"data_dir\":\"a\\u0000b\"}", "data_dir: must not contain a NUL"},
