@@ -114,6 +114,8 @@ static unsigned needed(const struct config *config, const struct rpc_message *me
 		if (streq(message->method, reading[i]))
 			return STORE_SCOPE_FILES;
 	}
+	if (str_starts(message->method, "tasks/"))
+		return STORE_SCOPE_RUN;
 	const char *name = is_call(message) ? json_get_string(message->params, "name") : NULL;
 	const struct tool *tool = name ? tool_find(config, name) : NULL;
 

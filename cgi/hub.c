@@ -200,7 +200,7 @@ static bool wants(const struct hub_listener *listener, enum hub_topic topic, con
 {
 	if (!(listener->topics & topic))
 		return false;
-	if (topic != HUB_RESOURCE_UPDATED)
+	if (topic != HUB_RESOURCE_UPDATED && topic != HUB_TASK_CHANGED)
 		return true;
 	for (const char *const *one = listener->uris; one && *one; one++) {
 		if (streq(*one, uri))

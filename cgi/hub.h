@@ -21,6 +21,7 @@ enum hub_topic {
 	HUB_PROMPTS_CHANGED = 1 << 1,
 	HUB_RESOURCES_CHANGED = 1 << 2,
 	HUB_RESOURCE_UPDATED = 1 << 3, /* of those in `uris` */
+	HUB_TASK_CHANGED = 1 << 4,     /* the same: their ids stand among the `uris` */
 };
 
 struct hub;
@@ -37,7 +38,7 @@ struct hub_listener {
 	const char *stream;  /* follows this stream (hub_follow_wake); NULL: none */
 	bool exclusive;      /* refused while another exclusive one of its session listens */
 	unsigned topics;
-	const char *const *uris; /* HUB_RESOURCE_UPDATED: ended by NULL */
+	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL */
 	/* the hub's */
 	struct hub_listener *next;
 	struct hub_message *first, **last;

@@ -15,6 +15,7 @@
 #include "../lib/version.h"
 #include "access.h"
 #include "conformance.h"
+#include "mcp_tasks.h"
 
 #define VERSION_HEADER_MAX 64
 
@@ -35,7 +36,7 @@ struct json_object *mcp_server_info(void)
 }
 
 /* listChanged and subscribe are promises of notifications, logging one of messages: only the fixtures have any. */
-struct json_object *mcp_capabilities(const struct config *config)
+struct json_object *mcp_capabilities(const struct server *server, const char *protocol)
 {
 	struct json_object *capabilities = json_object_new_object();
 	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(), *prompts = json_object_new_object();
@@ -44,7 +45,8 @@ struct json_object *mcp_capabilities(const struct config *config)
 	json_add(capabilities, "resources", resources);
 	json_add(capabilities, "prompts", prompts);
 	json_add(capabilities, "completions", json_object_new_object());
-	if (!conformance_on(config))
+	mcp_task_capabilities(server, protocol, capabilities);
+	if (!conformance_on(server->config))
 		return capabilities;
 	json_add_bool(tools, "listChanged", true);
 	json_add_bool(resources, "listChanged", true);

@@ -43,6 +43,11 @@ struct mcp_call {
 	char stream_id[ID_SIZE];   /* legacy: the stream is resumable under this name; "": it is not */
 	int64_t stream_number;     /* of the last event */
 	int64_t progress;          /* the last one sent */
+	/* tools/call may be answered with a task (mcp_tasks.h), or must be */
+	struct {
+		bool possible, asked;
+		int64_t ttl_ms; /* 0: not said */
+	} task;
 	bool silent;               /* cancelled: no answer */
 };
 /* Only the protocol's cacheable methods say anything about it. */
@@ -74,7 +79,8 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 
 /* Shared by both eras. */
 struct json_object *mcp_server_info(void);
-struct json_object *mcp_capabilities(const struct config *config);
+/* For clients that speak this revision. */
+struct json_object *mcp_capabilities(const struct server *server, const char *protocol);
 extern const char mcp_instructions[];
 extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
 int mcp_log_level(const char *name);       /* its index; -1: no such level */

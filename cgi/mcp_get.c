@@ -34,6 +34,8 @@ static char *notification(const char *message)
 	const char *uri;
 	enum hub_topic topic = hub_topic_of(message, &uri);
 
+	if (message[0] == '{') /* made for this session (hub_tell) */
+		return xstrdup(message);
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
 		if (methods[i].topic == topic)
 			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);

@@ -14,6 +14,7 @@
 #include "hub.h"
 #include "mcp.h"
 #include "mcp_stream.h"
+#include "mcp_tasks.h"
 #include "prompts.h"
 #include "resources.h"
 
@@ -74,7 +75,7 @@ static int initialize(struct mcp_call *call)
 	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
 	call->result = json_object_new_object();
 	json_add_string(call->result, "protocolVersion", version);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server->config));
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server, version));
 	json_add(call->result, "serverInfo", mcp_server_info());
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
@@ -113,6 +114,10 @@ static const struct mcp_method methods[] = {
 	{.name = "prompts/get", .handle = mcp_prompts_get},
 	{.name = "completion/complete", .handle = mcp_completion},
 	{.name = "logging/setLevel", .handle = set_level},
+	{.name = "tasks/get", .handle = mcp_tasks_get},
+	{.name = "tasks/result", .handle = mcp_tasks_result},
+	{.name = "tasks/list", .handle = mcp_tasks_list},
+	{.name = "tasks/cancel", .handle = mcp_tasks_cancel},
 	{0},
 };
 
@@ -161,8 +166,8 @@ void legacy_request(struct exchange *exchange, const struct rpc_message *message
 				.stream = stream};
 	struct err err = ERR_INIT;
 
-	/* Only calls of tools take long enough to be cancelled. */
-	if (streq(message->method, "tools/call")) {
+	/* Only these take long enough to be cancelled. */
+	if (streq(message->method, "tools/call") || streq(message->method, "tasks/result")) {
 		if (hub_flight_begin(hub, &flight, &err) < 0) {
 			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
 			return;

@@ -8,9 +8,10 @@
 #include "conformance.h"
 #include "hub.h"
 #include "mcp_stream.h"
+#include "mcp_tasks.h"
 
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-#define URIS_MAX          64 /* resources that one stream may follow; more are not honoured */
+#define URIS_MAX          64 /* resources and tasks that one stream may follow; more are not honoured */
 
 static const struct {
 	const char *name, *method;
@@ -55,12 +56,46 @@ static struct json_object *honoured_uris(struct mcp_call *call, struct json_obje
 	return uris;
 }
 
+/* The owner's tasks among those asked for, their ids behind the resources. */
+static struct json_object *honoured_tasks(struct mcp_call *call, struct json_object *asked, const char *ret[URIS_MAX + 1])
+{
+	struct json_object *ids = json_object_new_array();
+	size_t count = 0;
+
+	while (ret[count])
+		count++;
+	if (!call->exchange->server->tasks)
+		return ids;
+	for (size_t i = 0; asked && i < json_object_array_length(asked) && count < URIS_MAX; i++) {
+		struct json_object *id = json_object_array_get_idx(asked, i);
+		const char *text = json_object_is_type(id, json_type_string) ? json_object_get_string(id) : "";
+		struct store_task task;
+
+		if (store_task_find(call->exchange->server->store, text, call->exchange->token.owner, &task, NULL) < 0)
+			continue;
+		store_task_clear(&task);
+		ret[count++] = text;
+		json_object_array_add(ids, json_object_get(id));
+	}
+	ret[count] = NULL;
+	return ids;
+}
+
+static void notify_task(struct mcp_call *call, const char *id)
+{
+	struct json_object *task = mcp_task_describe(call, id);
+
+	if (task)
+		notify(call, "notifications/tasks", task);
+}
+
 /* What of `asked` is honoured, as an object and in *listener. */
 static struct json_object *honour(struct mcp_call *call, struct json_object *asked, struct hub_listener *listener,
 				  const char *uris[URIS_MAX + 1])
 {
 	struct json_object *honoured = json_object_new_object();
 	struct json_object *followed = honoured_uris(call, json_get(asked, "resourceSubscriptions", json_type_array), uris);
+	struct json_object *tasks = honoured_tasks(call, json_get(asked, "taskIds", json_type_array), uris);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) ||
@@ -74,6 +109,12 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 		listener->uris = uris;
 		json_add(honoured, "resourceSubscriptions", steal(&followed));
 	}
+	if (json_object_array_length(tasks)) {
+		listener->topics |= HUB_TASK_CHANGED;
+		listener->uris = uris;
+		json_add(honoured, "taskIds", steal(&tasks));
+	}
+	json_object_put(tasks);
 	json_object_put(followed);
 	return honoured;
 }
@@ -87,6 +128,8 @@ static void pass_on(struct mcp_call *call, const char *message)
 		if (kinds[i].topic == topic)
 			notify(call, kinds[i].method, json_object_new_object());
 	}
+	if (topic == HUB_TASK_CHANGED)
+		notify_task(call, uri);
 	if (topic == HUB_RESOURCE_UPDATED) {
 		struct json_object *params = json_object_new_object();
 
@@ -120,6 +163,8 @@ int mcp_listen(struct mcp_call *call)
 
 	if (!asked)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: notifications: must be an object");
+	if (json_get(asked, "taskIds", json_type_array) && call->exchange->server->tasks && mcp_require_tasks(call) < 0)
+		return -1;
 	if (!call->stream)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: this reply cannot be a stream");
 	struct json_object *params = json_object_new_object();
@@ -130,6 +175,8 @@ int mcp_listen(struct mcp_call *call)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	}
 	notify(call, "notifications/subscriptions/acknowledged", params);
+	for (size_t i = 0; listener.topics & HUB_TASK_CHANGED && uris[i]; i++)
+		notify_task(call, uris[i]); /* as it is now: it may have ended before we listened */
 	if (listener.topics) {
 		follow(call, &listener);
 		hub_leave(call->exchange->server->hub, &listener);

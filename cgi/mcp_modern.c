@@ -18,6 +18,7 @@
 #include "../lib/util.h"
 #include "mcp.h"
 #include "mcp_stream.h"
+#include "mcp_tasks.h"
 #include "prompts.h"
 #include "resources.h"
 #include "tools.h"
@@ -33,7 +34,7 @@ static int discover(struct mcp_call *call)
 	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
 	call->result = json_object_new_object();
 	json_add(call->result, "supportedVersions", list);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server->config));
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server, MCP_MODERN_VERSION));
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
 }
@@ -49,6 +50,9 @@ static const struct mcp_method methods[] = {
 	{.name = "prompts/get", .handle = mcp_prompts_get},
 	{.name = "completion/complete", .handle = mcp_completion},
 	{.name = "subscriptions/listen", .handle = mcp_listen},
+	{.name = "tasks/get", .handle = mcp_tasks_get},
+	{.name = "tasks/update", .handle = mcp_tasks_update},
+	{.name = "tasks/cancel", .handle = mcp_tasks_cancel},
 	{0},
 };
 

@@ -1,7 +1,7 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
 #include "../lib/log.h"
 #include "../lib/util.h"
-#include "mcp.h"
+#include "mcp_tasks.h"
 #include "tools.h"
 
 int mcp_tools_list(struct mcp_call *call)
@@ -11,7 +11,10 @@ int mcp_tools_list(struct mcp_call *call)
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	call->result = json_object_new_object();
-	json_add(call->result, "tools", tools_describe(call->exchange->server));
+	struct json_object *tools = tools_describe(call->exchange->server);
+
+	mcp_task_support(call, tools);
+	json_add(call->result, "tools", tools);
 	return 0;
 }
 
@@ -39,9 +42,13 @@ int mcp_tools_call(struct mcp_call *call)
 	if (!tool)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown tool", name);
 	snprintf(reply->tool, sizeof(reply->tool), "%s", tool->name);
+	if (mcp_task_offer(call, tool) < 0)
+		return -1;
 	if (tool->serve)
 		return tool->serve(call, arguments);
 	if (tool_run(tool, &tool_call, arguments, &call->result, &err) == 0) {
+		if (tool_call.task_needed && call->modern && call->exchange->server->tasks)
+			return mcp_require_tasks(call);
 		snprintf(reply->outcome, sizeof(reply->outcome), "%s", tool_call.outcome);
 		return 0;
 	}

@@ -348,8 +348,13 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 	const struct job_result *made;
 	struct job_engine *engine;
 	struct job *job;
-	int result = server_engine(call->server, &engine, err);
+	bool as_task = false;
+	int result = tool_task_choose(call, request->timeout_seconds, &as_task, err);
 
+	if (result == 0)
+		result = server_engine(call->server, &engine, err);
+	if (result == 0 && as_task)
+		return tool_task_start(call, engine, request, err);
 	if (result == 0)
 		result = job_submit(engine, request, &job, err);
 	if (result < 0)

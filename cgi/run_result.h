@@ -19,7 +19,7 @@
 #define RUN_LINKS_SINCE "2025-06-18"
 
 typedef void run_result_maker(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
-/* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it. */
+/* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it; or makes a task of it. */
 int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make, struct tool_result *ret,
 		  struct err *err);
 /* As execute_code of the set "isolator" answers: the two streams under marks, a failure before them. */

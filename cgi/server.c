@@ -6,6 +6,7 @@
 #include "../lib/util.h"
 #include "access.h"
 #include "conformance.h"
+#include "tasks.h"
 
 #define DAY_US (24 * 3600 * 1000000LL)
 
@@ -48,6 +49,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 		return result;
 	if (mode != STORE_SERVE)
 		return 0;
+	server->tasks = tasks_new(server);
 	result = store_expire(server->store, clock_now_us(), err);
 	if (result < 0)
 		return err_wrap(err, "removing what is past its time");
@@ -82,6 +84,7 @@ void server_close(struct server *server)
 {
 	server_stop(server);
 	job_engine_stop(server->engine);
+	tasks_free(server->tasks);
 	limiter_free(server->limiter);
 	sessions_free(server->sessions);
 	hub_free(server->hub);

@@ -14,6 +14,7 @@
 #include "hub.h"
 #include "sessions.h"
 
+struct tasks;
 struct server {
 	const struct config *config;
 	struct store *store;
@@ -21,6 +22,7 @@ struct server {
 	struct hub *hub;
 	struct store_token open_token; /* profile conformance: whose requests without a token are */
 	struct limiter *limiter;
+	struct tasks *tasks; /* NULL: this process does not stay long enough */
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

@@ -113,7 +113,7 @@ static void initialize(struct exchange *exchange, const struct rpc_message *mess
 	struct json_object *result = json_object_new_object();
 
 	json_add_string(result, "protocolVersion", SSE_VERSION);
-	json_add(result, "capabilities", mcp_capabilities(exchange->server->config));
+	json_add(result, "capabilities", mcp_capabilities(exchange->server, SSE_VERSION));
 	json_add(result, "serverInfo", mcp_server_info());
 	json_add_string(result, "instructions", mcp_instructions);
 	mcp_reply(exchange->reply, 200, rpc_result(message->id, result));

@@ -207,4 +207,6 @@ const struct tool tool_execute_code = {
 	.arguments_size = sizeof(struct execute_arguments),
 	.output_schema = RUN_RESULT_SCHEMA,
 	.call = run,
+	.task = TOOL_TASK_OPTIONAL,
+	.result = run_result_make_isolator,
 };

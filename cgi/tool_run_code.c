@@ -283,4 +283,6 @@ const struct tool tool_run_code = {
 	.destructive = true, /* a program may overwrite and remove the conversation's files */
 	.refine = refine,
 	.call = run,
+	.task = TOOL_TASK_OPTIONAL,
+	.result = run_result_make,
 };

@@ -104,6 +104,17 @@ static void refuse(const struct err *err, struct tool_call *call, struct tool_re
 	snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(err->code)->name);
 }
 
+struct json_object *tool_result_object(const struct tool_result *result)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add(object, "content", result->content);
+	if (result->structured)
+		json_add(object, "structuredContent", result->structured);
+	json_add_bool(object, "isError", result->is_error);
+	return object;
+}
+
 int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err)
 {
 	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
@@ -111,6 +122,7 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 	struct tool_result result = {0};
 	struct err own = ERR_INIT;
 
+	call->tool = tool;
 	int code = bind_parse(tool->arguments, arguments ? arguments : empty, bound, &own);
 
 	if (code == 0)
@@ -123,11 +135,9 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 	}
 	if (code < 0)
 		refuse(&own, call, &result);
-	*ret = json_object_new_object();
-	json_add(*ret, "content", result.content);
-	if (result.structured)
-		json_add(*ret, "structuredContent", result.structured);
-	json_add_bool(*ret, "isError", result.is_error);
+	else if (call->answered)
+		return 0;
+	*ret = tool_result_object(&result);
 	return 0;
 }
 

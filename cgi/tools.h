@@ -20,7 +20,11 @@ struct tool_call {
 	const char *session_id; /* NULL: none */
 	const char *protocol;   /* the revision that the client speaks; NULL: the oldest */
 	int hangup_fd;          /* >= 0: cancel when it reports that the client left */
-	char outcome[32];       /* filled in, for the log: a verdict, or an error's name */
+	/* filled in: */
+	const struct tool *tool; /* by tool_run */
+	char outcome[32]; /* for the log: a verdict, or an error's name */
+	bool answered;    /* with a task: the answer stands in mcp->result */
+	bool task_needed; /* refused because it was not called as a task */
 };
 
 struct tool_result {
@@ -33,6 +37,9 @@ struct tool_result {
 struct tool_header {
 	const char *name, *argument;
 };
+/* May a call of it go on as a task (mcp_tasks.h)? */
+enum tool_task { TOOL_TASK_NEVER, TOOL_TASK_OPTIONAL, TOOL_TASK_REQUIRED };
+struct job_result;
 struct tool {
 	const char *name, *title, *description;
 	const char *set; /* of tools.sets: there is no such tool unless it is switched on; NULL: always */
@@ -49,6 +56,9 @@ struct tool {
 	int (*serve)(struct mcp_call *call, struct json_object *arguments);
 	/* `arguments` is the bound struct. On failure nothing of *ret is kept. */
 	int (*call)(struct tool_call *call, const void *arguments, struct tool_result *ret, struct err *err);
+	enum tool_task task;
+	/* The result of a run that this tool began, for tasks; call->mcp is NULL. */
+	void (*result)(const struct tool_call *call, const struct job_result *run, struct tool_result *ret);
 };
 
 const struct tool *tool_find(const struct config *config, const char *name);
@@ -57,7 +67,16 @@ struct json_object *tools_describe(struct server *server);
 /* Runs it and makes the CallToolResult, the caller's. `arguments` NULL is the same as {}. */
 int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err);
 
+/* The CallToolResult, the caller's; takes the parts over. */
+struct json_object *tool_result_object(const struct tool_result *result);
+
 struct job;
+struct job_engine;
+struct job_request;
+/* Before a run of so many seconds (0: the default) is begun: shall it be a task? ERR_LIMIT: it is too long to be waited for. */
+int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err);
+/* Submits it as a task and makes the answer of the call. */
+int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request, struct err *err);
 /* Waits for a job and tells the client of its progress meanwhile; as job_wait. A call that was cancelled: ERR_CANCELLED, the job is being
  * ended. */
 int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
