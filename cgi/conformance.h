@@ -21,6 +21,14 @@ extern const struct tool conformance_tools[];
 
 /* {"content":[{"type":"text",…}]} as result */
 int conformance_text(struct mcp_call *call, const char *text);
+/* conformance_tasks.c: tools that go on as tasks. */
+int conformance_greet(struct mcp_call *call, struct json_object *arguments);
+int conformance_compute(struct mcp_call *call, struct json_object *arguments);
+int conformance_failing(struct mcp_call *call, struct json_object *arguments);
+int conformance_protocol_error(struct mcp_call *call, struct json_object *arguments);
+int conformance_confirm(struct mcp_call *call, struct json_object *arguments);
+int conformance_multi_input(struct mcp_call *call, struct json_object *arguments);
+int conformance_input_task(struct mcp_call *call, struct json_object *arguments);
 /* conformance_ask.c: tools that ask the client, over the stream (legacy) … */
 int conformance_sampling(struct mcp_call *call, struct json_object *arguments);
 int conformance_elicitation(struct mcp_call *call, struct json_object *arguments);
@@ -28,4 +36,6 @@ int conformance_defaults(struct mcp_call *call, struct json_object *arguments);
 int conformance_enums(struct mcp_call *call, struct json_object *arguments);
 /* … conformance_input.c: and by results that ask for input (modern). */
 int conformance_input(struct mcp_call *call, struct json_object *arguments);
+/* 1: everything that the tool asks for is there; 0: the result asks; negative: failed. */
+int conformance_rounds(struct mcp_call *call);
 int conformance_prompt_input(struct mcp_call *call, struct json_object *arguments, struct json_object *messages);

@@ -45,6 +45,7 @@ static const struct plan {
 	{"test_input_required_result_tampered_state", true, {{"user_name"}}},
 	{"test_input_required_result_capabilities", false, {{"user_name", "capital_question"}}},
 	{"test_input_required_result_prompt", false, {{"user_context"}}},
+	{"test_tool_with_task", true, {{"user_name"}}},
 };
 
 static const struct question *question_of(const char *key)
@@ -149,8 +150,7 @@ static bool can_ask(struct mcp_call *call, const struct plan *plan, int round)
 	return false;
 }
 
-/* 1: everything is there; 0: the result asks; negative: failed. */
-static int rounds(struct mcp_call *call)
+int conformance_rounds(struct mcp_call *call)
 {
 	const struct plan *plan = plan_of(call);
 
@@ -172,7 +172,7 @@ static int rounds(struct mcp_call *call)
 int conformance_input(struct mcp_call *call, struct json_object *arguments)
 {
 	auto_buf struct buf text = {0};
-	int result = rounds(call);
+	int result = conformance_rounds(call);
 
 	(void)arguments;
 	if (result <= 0)
@@ -185,7 +185,7 @@ int conformance_input(struct mcp_call *call, struct json_object *arguments)
 
 int conformance_prompt_input(struct mcp_call *call, struct json_object *arguments, struct json_object *messages)
 {
-	int result = rounds(call);
+	int result = conformance_rounds(call);
 
 	(void)arguments;
 	if (result <= 0)

@@ -197,6 +197,12 @@ static const struct tool_header region[] = {{"Region", "region"}, {0}};
 		.name = name_, .title = name_, .description = "Conformance fixture: " description_, .input_schema = ANY, .serve = serve_   \
 	}
 
+#define TASK(name_, description_, task_, serve_)                                                                                          \
+	{                                                                                                                                  \
+		.name = name_, .title = name_, .description = "Conformance fixture: " description_, .input_schema = ANY, .serve = serve_,  \
+		.task = task_                                                                                                              \
+	}
+
 const struct tool conformance_tools[] = {
 	FIXTURE("test_simple_text", "a text", simple_text),
 	FIXTURE("test_image_content", "an image", image),
@@ -235,5 +241,12 @@ const struct tool conformance_tools[] = {
 	FIXTURE("test_input_required_result_multi_round", "asks back twice", conformance_input),
 	FIXTURE("test_input_required_result_tampered_state", "asks back", conformance_input),
 	FIXTURE("test_input_required_result_capabilities", "asks back for what the client can do", conformance_input),
+	FIXTURE("greet", "a text that is there at once", conformance_greet),
+	TASK("slow_compute", "takes its time", TOOL_TASK_OPTIONAL, conformance_compute),
+	TASK("failing_job", "a task whose result is an error", TOOL_TASK_REQUIRED, conformance_failing),
+	TASK("protocol_error_job", "a task that fails", TOOL_TASK_REQUIRED, conformance_protocol_error),
+	TASK("confirm_delete", "a task that asks the user", TOOL_TASK_REQUIRED, conformance_confirm),
+	TASK("multi_input", "a task that asks two things at once", TOOL_TASK_REQUIRED, conformance_multi_input),
+	TASK("test_tool_with_task", "asks back, then goes on as a task", TOOL_TASK_REQUIRED, conformance_input_task),
 	{0},
 };
