@@ -115,7 +115,7 @@ void mcp_notify(struct mcp_call *call, const char *method, struct json_object *p
 	send_message(call, message, false, true);
 }
 
-static struct json_object *progress_token(const struct mcp_call *call)
+struct json_object *mcp_progress_token(const struct mcp_call *call)
 {
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object), *token;
 
@@ -126,7 +126,7 @@ static struct json_object *progress_token(const struct mcp_call *call)
 
 bool mcp_wants_progress(const struct mcp_call *call)
 {
-	return call->stream && progress_token(call);
+	return call->stream && mcp_progress_token(call);
 }
 
 void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const char *text)
@@ -136,7 +136,7 @@ void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const 
 	struct json_object *params = json_object_new_object();
 
 	call->progress = progress;
-	json_add(params, "progressToken", json_object_get(progress_token(call)));
+	json_add(params, "progressToken", json_object_get(mcp_progress_token(call)));
 	json_add_int(params, "progress", progress);
 	if (total >= 0)
 		json_add_int(params, "total", total);

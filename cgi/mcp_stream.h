@@ -17,6 +17,8 @@
 
 /* `params` is taken over. Harmless where nothing can be sent. */
 void mcp_notify(struct mcp_call *call, const char *method, struct json_object *params);
+/* The request's progressToken; NULL: none. */
+struct json_object *mcp_progress_token(const struct mcp_call *call);
 /* Did the request come with a progressToken, on a reply that can be a stream? */
 bool mcp_wants_progress(const struct mcp_call *call);
 /* `total` < 0: unknown; `text` NULL: none. Dropped unless progress is greater than before. */

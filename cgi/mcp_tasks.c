@@ -7,17 +7,9 @@
  */
 #include "mcp_tasks.h"
 
-#include <poll.h>
-
 #include "../lib/log.h"
 #include "../lib/util.h"
-#include "hub.h"
 #include "mcp_stream.h"
-#include "signed.h"
-
-#define META_RELATED "io.modelcontextprotocol/related-task"
-#define CURSOR_MAX   512
-#define CURSOR_OF    "tasks/list"
 
 /* --- who may have tasks ----------------------------------------------------------------------------------------------------- */
 
@@ -137,7 +129,7 @@ static const char *status_of(const struct mcp_call *call, const struct store_tas
 }
 
 /* The members of a Task, put into *ret. */
-static void describe(struct mcp_call *call, const struct store_task *task, bool asks, struct json_object *ret)
+void mcp_task_print(struct mcp_call *call, const struct store_task *task, bool asks, struct json_object *ret)
 {
 	char created[CLOCK_TEXT_SIZE], updated[CLOCK_TEXT_SIZE];
 
@@ -154,7 +146,7 @@ static void describe(struct mcp_call *call, const struct store_task *task, bool 
 }
 
 /* The CallToolResult of a task that has ended, the caller's. */
-static int result_of(struct mcp_call *call, const struct store_task *task, struct json_object **ret, struct err *err)
+int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct json_object **ret, struct err *err)
 {
 	struct server *server = call->exchange->server;
 	const struct tool_call tool_call = {
@@ -205,7 +197,8 @@ static void add_details(struct mcp_call *call, const struct store_task *task, st
 		json_add(ret, "error", error_object(task->message));
 	if (task->state != STORE_TASK_COMPLETED)
 		return;
-	if (result_of(call, task, &result, &err) == 0) {
+	if (mcp_task_result(call, task, &result, &err) == 0) {
+		json_add_string(result, "resultType", "complete"); /* ext-tasks 0.2.2 wants it here, too */
 		json_add(ret, "result", result);
 		return;
 	}
@@ -224,7 +217,7 @@ struct json_object *mcp_task_describe(struct mcp_call *call, const char *id)
 	auto_json struct json_object *questions = task.state == STORE_TASK_WORKING ? tasks_questions(server->tasks, id) : NULL;
 	struct json_object *object = json_object_new_object();
 
-	describe(call, &task, questions != NULL, object);
+	mcp_task_print(call, &task, questions != NULL, object);
 	if (call->modern)
 		add_details(call, &task, questions, object);
 	store_task_clear(&task);
@@ -233,18 +226,25 @@ struct json_object *mcp_task_describe(struct mcp_call *call, const char *id)
 
 int mcp_task_start(struct mcp_call *call, struct task_start *start, struct err *err)
 {
+	struct json_object *token = mcp_progress_token(call);
 	struct store_task task;
+	auto_buf struct buf text = {0};
 
 	start->token = &call->exchange->token;
 	start->session_id = call->session ? call->session->id : NULL;
 	start->ttl_ms = call->task.ttl_ms;
+	start->tell = call->session ? mcp_task_tell : NULL;
+	buf_init(&text, HTTP_REPLY_MAX);
+	if (token)
+		json_print(&text, token);
+	start->progress_token = token ? text.data : NULL;
 	int result = tasks_start(call->exchange->server->tasks, start, &task, err);
 
 	if (result < 0)
 		return result;
 	struct json_object *object = json_object_new_object();
 
-	describe(call, &task, false, object);
+	mcp_task_print(call, &task, false, object);
 	if (call->modern) {
 		json_add_string(object, "resultType", "task");
 		call->result = object;
@@ -258,7 +258,7 @@ int mcp_task_start(struct mcp_call *call, struct task_start *start, struct err *
 /* --- the methods -------------------------------------------------------------------------------------------------------------- */
 
 /* The checks that all of them begin with; *ret_id: params.taskId. */
-static int check(struct mcp_call *call, const char **ret_id)
+int mcp_task_check(struct mcp_call *call, const char **ret_id)
 {
 	const struct server *server = call->exchange->server;
 
@@ -273,7 +273,7 @@ static int check(struct mcp_call *call, const char **ret_id)
 }
 
 /* Unknown, expired and another owner's are the same. */
-static int fail(struct mcp_call *call, const char *id, const struct err *err)
+int mcp_task_fail(struct mcp_call *call, const char *id, const struct err *err)
 {
 	if (err->code == ERR_NOT_FOUND)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: no such task (it may have expired)", id);
@@ -285,10 +285,10 @@ int mcp_tasks_get(struct mcp_call *call)
 {
 	const char *id;
 
-	if (check(call, &id) < 0)
+	if (mcp_task_check(call, &id) < 0)
 		return -1;
 	call->result = mcp_task_describe(call, id);
-	return call->result ? 0 : fail(call, id, &(struct err){.code = ERR_NOT_FOUND});
+	return call->result ? 0 : mcp_task_fail(call, id, &(struct err){.code = ERR_NOT_FOUND});
 }
 
 int mcp_tasks_cancel(struct mcp_call *call)
@@ -298,7 +298,7 @@ int mcp_tasks_cancel(struct mcp_call *call)
 	struct err err = ERR_INIT;
 	const char *id;
 
-	if (check(call, &id) < 0)
+	if (mcp_task_check(call, &id) < 0)
 		return -1;
 	int result = tasks_cancel(server->tasks, id, call->exchange->token.owner, &task, &err);
 
@@ -306,11 +306,11 @@ int mcp_tasks_cancel(struct mcp_call *call)
 		if (!call->modern)
 			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: the task has ended already", id);
 	} else if (result < 0) {
-		return fail(call, id, &err);
+		return mcp_task_fail(call, id, &err);
 	}
 	call->result = json_object_new_object();
 	if (!call->modern)
-		describe(call, &task, false, call->result);
+		mcp_task_print(call, &task, false, call->result);
 	store_task_clear(&task);
 	return 0;
 }
@@ -323,155 +323,14 @@ int mcp_tasks_update(struct mcp_call *call)
 	struct err err = ERR_INIT;
 	const char *id;
 
-	if (check(call, &id) < 0)
+	if (mcp_task_check(call, &id) < 0)
 		return -1;
 	if (!responses)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: inputResponses: must be an object");
 	if (store_task_find(server->store, id, call->exchange->token.owner, &task, &err) < 0)
-		return fail(call, id, &err);
+		return mcp_task_fail(call, id, &err);
 	store_task_clear(&task);
 	tasks_answer(server->tasks, id, responses);
 	call->result = json_object_new_object();
 	return 0;
-}
-
-/* --- tasks/result --------------------------------------------------------------------------------------------------------------- */
-
-/* Sleeps until the task may have changed. ERR_CANCELLED: nobody waits for the answer any more; ERR_UNAVAILABLE: the server stops. */
-static int wait_change(struct mcp_call *call, struct hub_listener *listener, struct err *err)
-{
-	struct hub *hub = call->exchange->server->hub;
-	struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
-			       {.fd = call->flight ? call->flight->wake_fd : -1, .events = POLLIN},
-			       {.fd = call->hangup_fd, .events = POLLRDHUP}};
-	auto_free char *message = NULL;
-
-	poll(fds, 3, call->stream ? stream_patience_ms(call->stream) : -1);
-	if (fds[2].revents || (fds[1].revents && hub_cancelled(hub, call->flight)))
-		return err_set(err, ERR_CANCELLED, "cancelled");
-	mcp_keep_alive(call);
-	if (hub_wait(hub, listener, -1, 0, &message) == HUB_GONE)
-		return err_set(err, ERR_UNAVAILABLE, "the server is stopping: ask again in a moment");
-	return 0;
-}
-
-/* Until the task has ended, its run included. */
-static int wait_end(struct mcp_call *call, const char *id, struct store_task *ret, struct err *err)
-{
-	struct server *server = call->exchange->server;
-	const char *ids[] = {id, NULL};
-	struct hub_listener listener = {.owner = call->exchange->token.owner, .topics = HUB_TASK_CHANGED, .uris = ids};
-	int result = hub_listen(server->hub, &listener, err);
-
-	if (result < 0)
-		return result;
-	for (;;) {
-		/* In this order: a thread that leaves in between has written the end before. */
-		bool at_work = tasks_at_work(server->tasks, id);
-
-		result = store_task_find(server->store, id, call->exchange->token.owner, ret, err);
-		if (result < 0 || (ret->state != STORE_TASK_WORKING && !at_work))
-			break;
-		store_task_clear(ret);
-		result = wait_change(call, &listener, err);
-		if (result < 0)
-			break;
-	}
-	hub_leave(server->hub, &listener);
-	return result;
-}
-
-static void add_related(struct json_object *result, const char *id)
-{
-	struct json_object *meta = json_object_new_object(), *related = json_object_new_object();
-
-	json_add_string(related, "taskId", id);
-	json_add(meta, META_RELATED, related);
-	json_add(result, "_meta", meta);
-}
-
-int mcp_tasks_result(struct mcp_call *call)
-{
-	struct store_task task = {0};
-	struct err err = ERR_INIT;
-	const char *id;
-
-	if (check(call, &id) < 0)
-		return -1;
-	if (wait_end(call, id, &task, &err) < 0) {
-		call->silent = err.code == ERR_CANCELLED;
-		return fail(call, id, &err);
-	}
-	int result = task.state == STORE_TASK_FAILED ? err_set(&err, ERR_UNAVAILABLE, "%s", task.message)
-						     : result_of(call, &task, &call->result, &err);
-
-	store_task_clear(&task);
-	if (result < 0) /* one that was cancelled before its run began has no record */
-		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s",
-				task.state == STORE_TASK_CANCELLED ? "the task was cancelled" : err.text);
-	add_related(call->result, id);
-	return 0;
-}
-
-/* --- tasks/list ----------------------------------------------------------------------------------------------------------------- */
-
-struct listing {
-	struct mcp_call *call;
-	struct json_object *tasks;
-	char last[ID_SIZE];
-};
-
-static int list_one(void *arg, const struct store_task *task)
-{
-	struct listing *listing = arg;
-	struct json_object *object;
-
-	if (json_object_array_length(listing->tasks) == MCP_TASKS_PAGE) { /* there is one more than fits */
-		auto_buf struct buf cursor = {0};
-
-		buf_init(&cursor, CURSOR_MAX);
-		signed_make(listing->call->exchange->server->store, CURSOR_OF, task->owner, listing->last, &cursor);
-		json_add_string(listing->call->result, "nextCursor", cursor.data);
-		return 1;
-	}
-	auto_json struct json_object *questions = tasks_questions(listing->call->exchange->server->tasks, task->id);
-
-	object = json_object_new_object();
-	describe(listing->call, task, questions != NULL, object);
-	json_object_array_add(listing->tasks, object);
-	memcpy(listing->last, task->id, ID_SIZE);
-	return 0;
-}
-
-/* The id that the page comes after, "g" for the first. */
-static int read_cursor(struct mcp_call *call, struct buf *before)
-{
-	const char *cursor = json_get_string(call->message->params, "cursor");
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(call->message->params, "cursor", &value) || !value) {
-		buf_puts(before, "g");
-		return 0;
-	}
-	if (cursor && strlen(cursor) <= CURSOR_MAX &&
-	    signed_read(call->exchange->server->store, CURSOR_OF, call->exchange->token.owner, cursor, before, NULL) == 0)
-		return 0;
-	return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: not one of this list");
-}
-
-int mcp_tasks_list(struct mcp_call *call)
-{
-	struct listing listing = {.call = call};
-	auto_buf struct buf before = {0};
-	struct err err = ERR_INIT;
-
-	buf_init(&before, CURSOR_MAX);
-	if (check(call, NULL) < 0 || read_cursor(call, &before) < 0)
-		return -1;
-	const struct store_task_page page = {call->exchange->token.owner, before.data, MCP_TASKS_PAGE + 1};
-
-	call->result = json_object_new_object();
-	listing.tasks = json_object_new_array();
-	json_add(call->result, "tasks", listing.tasks);
-	return store_task_list(call->exchange->server->store, &page, list_one, &listing, &err) < 0 ? fail(call, "", &err) : 0;
 }

@@ -34,3 +34,15 @@ int mcp_tasks_cancel(struct mcp_call *call);
 int mcp_tasks_update(struct mcp_call *call); /* modern */
 int mcp_tasks_result(struct mcp_call *call); /* legacy */
 int mcp_tasks_list(struct mcp_call *call);   /* legacy */
+
+/* Shared by mcp_tasks.c and mcp_tasks_legacy.c. */
+/* The members of a Task in the form of this era, put into *ret; `asks`: it waits for an answer of the client. */
+void mcp_task_print(struct mcp_call *call, const struct store_task *task, bool asks, struct json_object *ret);
+/* The CallToolResult of a task that has ended, the caller's. */
+int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct json_object **ret, struct err *err);
+/* The checks that all methods begin with; *ret_id (NULL: it has none) is params.taskId. */
+int mcp_task_check(struct mcp_call *call, const char **ret_id);
+/* The store's failure as the JSON-RPC error: unknown, expired and another owner's are the same. */
+int mcp_task_fail(struct mcp_call *call, const char *id, const struct err *err);
+/* A task_tell (tasks.h). */
+bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text);

@@ -14,6 +14,8 @@
 #include "../lib/util.h"
 #include "fcgi.h"
 #include "hub.h"
+#include "mcp_stream.h"
+#include "tools.h"
 
 struct task_at_work {
 	struct task_at_work *next;
@@ -21,7 +23,8 @@ struct task_at_work {
 	struct store_task task; /* as it began */
 	struct job *job;
 	task_body body;
-	char *argument;
+	char *argument, *progress_token;
+	task_tell tell;
 	bool cancelled;
 	struct json_object *questions, *answers; /* questions: only those without an answer; NULL: none */
 };
@@ -81,6 +84,24 @@ static struct task_at_work *find(struct tasks *tasks, const char *id)
 
 /* --- one task's thread ------------------------------------------------------------------------------------------------------ */
 
+/* Waits for the run; its client hears meanwhile what it prints, if it listens. */
+static int wait_run(struct task_at_work *work, const struct job_result **ret, struct err *err)
+{
+	int64_t offset[2] = {0, 0};
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
+	while (work->progress_token && job_wait_some(work->job, -1, -1, MCP_PROGRESS_PAUSE_US / 1000, NULL) > 0) {
+		int64_t after[2] = {offset[0], offset[1]};
+
+		buf_reset(&text);
+		tool_new_output(work->job, after, &text);
+		if (text.length > 0 && work->tell(work->tasks->server, &work->task, work->progress_token, after[0] + after[1], text.data))
+			memcpy(offset, after, sizeof(offset));
+	}
+	return job_wait(work->job, -1, ret, err);
+}
+
 /* How the task ends, after its run or its body did. */
 static int outcome(struct task_at_work *work, struct store_task *end, struct err *err)
 {
@@ -90,7 +111,7 @@ static int outcome(struct task_at_work *work, struct store_task *end, struct err
 	int failed;
 
 	if (work->job) {
-		failed = job_wait(work->job, -1, &run, err);
+		failed = wait_run(work, &run, err);
 		if (failed < 0)
 			return failed;
 		memcpy(end->execution, run->id, sizeof(end->execution));
@@ -115,6 +136,7 @@ static void work_free(struct task_at_work *work)
 	json_object_put(work->questions);
 	json_object_put(work->answers);
 	free(work->argument);
+	free(work->progress_token);
 	free(work);
 }
 
@@ -151,8 +173,11 @@ static void *run(void *arg)
 		snprintf(end.message, sizeof(end.message), "%s", err.text);
 	}
 	err = ERR_INIT;
+	end.updated_us = clock_now_us();
 	if (store_task_end(work->tasks->server->store, &end, &err) < 0 && err.code != ERR_CONFLICT) /* a conflict: it was cancelled */
 		log_event(LOG_ERROR, "the end of a task was not recorded", "id", end.id, "error", err.text, NULL);
+	else if (work->tell && err.code == ERR_NONE)
+		work->tell(work->tasks->server, &end, NULL, 0, NULL);
 	store_task_clear(&end);
 	leave(work);
 	return NULL;
@@ -235,6 +260,8 @@ int tasks_start(struct tasks *tasks, const struct task_start *start, struct stor
 
 	*work = (struct task_at_work){.tasks = tasks, .body = start->body};
 	work->argument = start->argument ? xstrdup(start->argument) : NULL;
+	work->tell = start->tell;
+	work->progress_token = start->tell && start->progress_token ? xstrdup(start->progress_token) : NULL;
 	result = add_row(tasks, start, &work->task, err);
 	task = work->task;
 	if (result == 0)

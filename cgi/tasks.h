@@ -22,6 +22,9 @@ void tasks_free(struct tasks *tasks);
 struct task_at_work;
 /* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the task's. */
 typedef int (*task_body)(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err);
+/* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes until now. False: nobody
+ * listens there, so that what was printed shall be told later. On the task's thread. */
+typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text);
 /* What becomes a task: a run, or a body. */
 struct task_start {
 	const struct store_token *token;
@@ -32,6 +35,8 @@ struct task_start {
 	const struct job_request *request;
 	task_body body;
 	const char *argument; /* copied */
+	task_tell tell;             /* NULL: nobody is told */
+	const char *progress_token; /* JSON, copied; NULL: the end alone is told */
 };
 /* Keeps the task, then submits the run: one that is refused (ERR_BUSY, in words; what job_submit says) leaves nothing. */
 int tasks_start(struct tasks *tasks, const struct task_start *start, struct store_task *ret, struct err *err);

@@ -21,17 +21,18 @@ struct watch {
 	int64_t told_us;   /* when */
 };
 
-/* What is new on a stream, made safe; a character that is not whole yet waits for the next time. */
-static void new_output(struct watch *watch, int stream, struct buf *text)
+void tool_new_output(struct job *job, int64_t offset[2], struct buf *text)
 {
-	char chunk[OUTPUT_CHUNK];
-	size_t length = job_output_read(watch->job, stream, watch->offset[stream - 1], chunk, sizeof(chunk));
-	size_t whole = utf8_cut(chunk, length, length > 4 ? length - 1 : length);
+	for (int stream = 1; stream <= 2; stream++) {
+		char chunk[OUTPUT_CHUNK];
+		size_t length = job_output_read(job, stream, offset[stream - 1], chunk, sizeof(chunk));
+		size_t whole = utf8_cut(chunk, length, length > 4 ? length - 1 : length);
 
-	if (length == sizeof(chunk))
-		length = whole;
-	utf8_safe(text, chunk, length);
-	watch->offset[stream - 1] += (int64_t)length;
+		if (length == sizeof(chunk))
+			length = whole;
+		utf8_safe(text, chunk, length);
+		offset[stream - 1] += (int64_t)length;
+	}
 }
 
 /* How many milliseconds to sleep until there may be something to tell. */
@@ -52,8 +53,7 @@ static void tell(struct watch *watch)
 
 	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
 	watch->told_us = clock_monotonic_us();
-	new_output(watch, 1, &text);
-	new_output(watch, 2, &text);
+	tool_new_output(watch->job, watch->offset, &text);
 	/* Bytes of output, or one more where a sign of life was counted before. */
 	if (text.length > 0 || due)
 		mcp_progress(watch->mcp, MAX(watch->offset[0] + watch->offset[1], watch->mcp->progress + 1), -1,

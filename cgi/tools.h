@@ -81,6 +81,10 @@ int tool_task_start(struct tool_call *call, struct job_engine *engine, const str
  * ended. */
 int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
 
+/* What a job printed on its two streams since `offset`, made safe; at most 2 * MCP_PROGRESS_TEXT_MAX bytes. A character that is not whole
+ * yet waits for the next time. */
+void tool_new_output(struct job *job, int64_t offset[2], struct buf *text);
+
 /* {"type":"text","text":…}; the bytes are made safe. */
 void tool_add_text(struct json_object *content, const char *data, size_t length);
 /* The runners that the jailer told of, or NULL while it is away; the caller's. */

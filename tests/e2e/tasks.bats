@@ -329,3 +329,21 @@ unknown() {
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
 	[ "$(sp_get .result.structuredContent.stdout)" = $'begun\ndone' ]
 }
+
+@test "over standard input and output: begun, and fetched by the next request" {
+	mkdir "$SP_DIR/home"
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+	coproc STDIO { XDG_DATA_HOME=$SP_DIR/home "$SP_BIN/sallyport" stdio 2>"$SP_DIR/stdio.log"; }
+	echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+		>&"${STDIO[1]}"
+	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	[ "$(jq -c .result.capabilities.tasks.list <<<"$line")" = '{}' ]
+	echo '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 42"},"task":{}}}' \
+		>&"${STDIO[1]}"
+	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	printf '{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"%s"}}\n' "$(jq -r .result.task.taskId <<<"$line")" >&"${STDIO[1]}"
+	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	[ "$(jq -r .result.structuredContent.stdout <<<"$line")" = 42 ]
+	eval "exec ${STDIO[1]}>&-"
+	wait "$STDIO_PID"
+}
