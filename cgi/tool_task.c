@@ -13,9 +13,9 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 	if (is_long && !(call->mcp && call->mcp->task.possible)) {
 		call->task_needed = true;
 		return err_set(err, ERR_LIMIT,
-			       "timeout_seconds: %lld is more than the %lld s that a call is waited for: ask for at most %lld, or call the "
-			       "tool as a task",
-			       (long long)seconds, (long long)most, (long long)most);
+			       "timeout_seconds: %lld is more than the %lld s that a call is waited for: ask for at most %lld%s",
+			       (long long)seconds, (long long)most, (long long)most,
+			       call->server->tasks ? ", or call the tool as a task" : "");
 	}
 	*ret = is_long || (call->mcp && call->mcp->task.asked);
 	return 0;

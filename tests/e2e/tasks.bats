@@ -304,6 +304,25 @@ unknown() {
 	[ "$(sql "select count(*) from execution where conversation_name = 'k'")" = 1 ]
 }
 
+@test "execute_code as a task answers in its own form, after a restart too" {
+	sp_stop "$SP_GATEWAY_PID"
+	SALLYPORT_TOOLS_SETS=isolator sp_start_gateway
+	open_session
+	legacy tools/call '{"name":"execute_code","arguments":{"language":"bash","entrypoint_code":"echo out; echo err >&2"},"task":{}}'
+	TASK=$(sp_get .result.task.taskId)
+	legacy tasks/result "{\"taskId\":\"$TASK\"}"
+	[ "$(sp_get '.result.content[0].text')" = $'--- stdout ---\nout\n--- stderr ---\nerr' ]
+	sp_stop "$SP_GATEWAY_PID"
+	SALLYPORT_TOOLS_SETS=isolator sp_start_gateway
+	legacy tasks/result "{\"taskId\":\"$TASK\"}"
+	[ "$(sp_get '.result.content[0].text')" = $'--- stdout ---\nout\n--- stderr ---\nerr' ]
+	# Switched off it can't be shown, and says so.
+	sp_stop "$SP_GATEWAY_PID"
+	sp_start_gateway
+	legacy tasks/result "{\"taskId\":\"$TASK\"}"
+	[[ $(sp_get .error.message) == *"the tool execute_code is switched off"* ]]
+}
+
 @test "an owner has so many tasks and no more; others are not touched" {
 	sp_stop "$SP_GATEWAY_PID"
 	SALLYPORT_LIMITS_TASKS=60 sp_start_gateway # bob has 51
