@@ -70,6 +70,16 @@ $(B)/schema_sql.inc: schema.sql
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,$(LIB_SRC)): $(B)/schema_sql.inc
 
+# The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c), the others are the same files.
+RECORDED := $(B)/bin-recorded
+$(RECORDED)/sallyport-gateway: $(call obj,cgi/main.c tests/exchanges/recorder.c) $(B)/libgateway.a $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
+$(RECORDED)/%: $(BIN)/%
+	@mkdir -p $(@D)
+	@ln -f $< $@
+recorded: $(addprefix $(RECORDED)/,sallyport-gateway sallyport sallyport-jailer)
+
 # Unit tests: one cmocka program a file.
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
@@ -123,11 +133,11 @@ chart: deps-run
 
 # The official suite against nginx and the gateway with its fixtures, and what needs none against a normal start.
 conformance: deps
-	@$(SUBMAKE) all
+	@$(SUBMAKE) all recorded
 	@tests/run $(B) tests/clients/conformance.test.js
 
 test: deps
-	@$(SUBMAKE) all unit fuzz
+	@$(SUBMAKE) all recorded unit fuzz
 	@tests/run $(B) '$(SUITES)'
 
 # The table of docs/security.md, from a run of the probes in every mode.
@@ -172,6 +182,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all unit fuzz lint probe-table deps deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all recorded unit fuzz lint probe-table deps deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -94,12 +94,26 @@ int mcp_require(struct mcp_call *call, const char *capability)
 	return mcp_fail(call, RPC_MISSING_CAPABILITY, "Missing required client capability: %s", capability);
 }
 
+void (*mcp_observer)(const struct mcp_call *call, struct json_object *message);
+
+void mcp_observe(const struct mcp_call *call, struct json_object *message)
+{
+	if (mcp_observer)
+		mcp_observer(call, message);
+}
+
 struct json_object *mcp_answer(struct mcp_call *call)
 {
-	if (!call->code)
-		return rpc_result(call->message->id, steal(&call->result));
-	json_object_put(steal(&call->result));
-	return rpc_error(call->message->id, call->code, call->text, steal(&call->data));
+	struct json_object *answer;
+
+	if (!call->code) {
+		answer = rpc_result(call->message->id, steal(&call->result));
+	} else {
+		json_object_put(steal(&call->result));
+		answer = rpc_error(call->message->id, call->code, call->text, steal(&call->data));
+	}
+	mcp_observe(call, answer);
+	return answer;
 }
 
 void mcp_reply(struct reply *reply, int status, struct json_object *answer)
@@ -110,7 +124,10 @@ void mcp_reply(struct reply *reply, int status, struct json_object *answer)
 
 void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text)
 {
-	mcp_reply(reply, status, rpc_error(id, code, text, NULL));
+	struct json_object *answer = rpc_error(id, code, text, NULL);
+
+	mcp_observe(NULL, answer);
+	mcp_reply(reply, status, answer);
 }
 
 void mcp_accepted(struct reply *reply)

@@ -66,6 +66,10 @@ struct mcp_completion {
 int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
 struct json_object *mcp_answer(struct mcp_call *call);
+/* What is told of every message that goes to a client, with the call that it belongs to (NULL: to none, the request was refused before).
+ * NULL in the programs that are installed; the tests link a gateway with a recorder (tests/exchanges). */
+extern void (*mcp_observer)(const struct mcp_call *call, struct json_object *message);
+void mcp_observe(const struct mcp_call *call, struct json_object *message);
 /* Sends a JSON-RPC object, which is taken over. */
 void mcp_reply(struct reply *reply, int status, struct json_object *answer);
 void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text);

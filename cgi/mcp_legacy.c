@@ -73,6 +73,7 @@ static int initialize(struct mcp_call *call)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	}
 	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	call->protocol = version;
 	call->result = json_object_new_object();
 	json_add_string(call->result, "protocolVersion", version);
 	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server, version));

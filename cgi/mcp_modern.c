@@ -169,7 +169,10 @@ static void unsupported(struct reply *reply, struct json_object *id, const char 
 	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
 	json_add(data, "supported", list);
 	json_add_string(data, "requested", requested);
-	mcp_reply(reply, 400, rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data));
+	struct json_object *answer = rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+
+	mcp_observe(NULL, answer);
+	mcp_reply(reply, 400, answer);
 }
 
 /* Steps a to e; true: go on. */

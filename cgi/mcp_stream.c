@@ -112,6 +112,7 @@ void mcp_notify(struct mcp_call *call, const char *method, struct json_object *p
 	json_add_string(message, "method", method);
 	if (params)
 		json_add(message, "params", params);
+	mcp_observe(call, message);
 	send_message(call, message, false, true);
 }
 
@@ -197,6 +198,7 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 	if (!call->stream || !call->flight || call->modern)
 		return err_set(err, ERR_UNAVAILABLE, "the client cannot be asked: its reply cannot be a stream");
 	hub_question_begin(call->exchange->server->hub, call->flight, quoted);
+	mcp_observe(call, message);
 	send_message(call, steal(&message), false, true);
 	int result = wait_answer(call, &text, err);
 

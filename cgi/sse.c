@@ -110,13 +110,14 @@ static void accept_message(struct exchange *exchange)
 /* initialize names no session of its own here: the stream is it. */
 static void initialize(struct exchange *exchange, const struct rpc_message *message)
 {
-	struct json_object *result = json_object_new_object();
+	struct mcp_call call = {.exchange = exchange, .message = message, .protocol = SSE_VERSION, .hangup_fd = -1};
 
-	json_add_string(result, "protocolVersion", SSE_VERSION);
-	json_add(result, "capabilities", mcp_capabilities(exchange->server, SSE_VERSION));
-	json_add(result, "serverInfo", mcp_server_info());
-	json_add_string(result, "instructions", mcp_instructions);
-	mcp_reply(exchange->reply, 200, rpc_result(message->id, result));
+	call.result = json_object_new_object();
+	json_add_string(call.result, "protocolVersion", SSE_VERSION);
+	json_add(call.result, "capabilities", mcp_capabilities(exchange->server, SSE_VERSION));
+	json_add(call.result, "serverInfo", mcp_server_info());
+	json_add_string(call.result, "instructions", mcp_instructions);
+	mcp_reply(exchange->reply, 200, mcp_answer(&call));
 }
 
 static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const struct session *session)

@@ -114,6 +114,7 @@ static void send_error(struct stdio *stdio, struct json_object *id, int code, co
 	auto_json struct json_object *answer = rpc_error(id, code, text, NULL);
 	auto_buf struct buf line = {0};
 
+	mcp_observe(NULL, answer);
 	buf_init(&line, HTTP_HEADER_MAX);
 	json_print(&line, answer);
 	send_line(stdio, line.data, line.length);

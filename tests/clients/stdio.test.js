@@ -16,7 +16,7 @@ let folder, client;
 before(async () => {
 	folder = mkdtempSync(path.join(tmpdir(), 'sp-'));
 	chmodSync(folder, 0o755);
-	const env = { PATH: process.env.PATH, XDG_DATA_HOME: folder };
+	const env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
 	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
 	client = new Client({ name: 'test', version: '1' });
 	await client.connect(new StdioClientTransport({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));

@@ -67,7 +67,7 @@ forbidden() { # SCOPE
 
 @test "a batch is no way around it" {
 	scoped files
-	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}' | sp_http POST /mcp
+	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp
 	local session
 	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
 	printf '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":%s}}]' "$RUN" |

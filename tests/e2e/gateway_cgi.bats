@@ -18,7 +18,7 @@ setup_file() {
 		server.port = $port
 		server.errorlog = "$SP_DIR/lighttpd.log"
 		server.upload-dirs = ("$SP_DIR")
-		setenv.set-environment = ("SALLYPORT_CONFIG" => "$SP_CONFIG")
+		setenv.set-environment = ("SALLYPORT_CONFIG" => "$SP_CONFIG", "SP_EXCHANGES" => "${SP_EXCHANGES:-}")
 		alias.url = ("/mcp" => "$SP_BIN/sallyport-gateway", "/files" => "$SP_BIN/sallyport-gateway", "/gate" => "$SP_BIN/sallyport-gateway")
 		cgi.assign = ("sallyport-gateway" => "")
 	EOF
@@ -37,7 +37,7 @@ cgi() {
 	local method=$1 uri=$2
 	shift 2
 	cat >"$SP_DIR/request"
-	env -i GATEWAY_INTERFACE=CGI/1.1 SALLYPORT_CONFIG="$SP_CONFIG" REQUEST_METHOD="$method" REQUEST_URI="$uri" HTTP_HOST=localhost \
+	env -i GATEWAY_INTERFACE=CGI/1.1 SALLYPORT_CONFIG="$SP_CONFIG" SP_EXCHANGES="${SP_EXCHANGES:-}" REQUEST_METHOD="$method" REQUEST_URI="$uri" HTTP_HOST=localhost \
 		CONTENT_TYPE=application/json CONTENT_LENGTH="$(stat -c %s "$SP_DIR/request")" HTTP_AUTHORIZATION="Bearer $SP_TOKEN" "$@" \
 		"$SP_BIN/sallyport-gateway" ${ARGUMENT:+"$ARGUMENT"} <"$SP_DIR/request" >"$SP_DIR/reply" 2>>"$SP_DIR/cgi.log" || true
 	sp_split

@@ -115,7 +115,7 @@ fake_path() {
 
 @test "make install puts everything where the programs find it" {
 	local folder=${SP_BIN:-$ROOT/build/bin}
-	make -s -C "$ROOT" -o all B="${folder%/bin}" install DESTDIR="$BATS_TEST_TMPDIR/root" >/dev/null
+	make -s -C "$ROOT" -o all B="${folder%/bin*}" install DESTDIR="$BATS_TEST_TMPDIR/root" >/dev/null
 	local prefix=$BATS_TEST_TMPDIR/root/usr/local
 	echo 'echo 42' >"$BATS_TEST_TMPDIR/program.sh"
 	run "$prefix/bin/sallyport" run "$BATS_TEST_TMPDIR/program.sh"

@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# The record of a test run (tests/exchanges): what is written down, what the judge of it finds, and that neither is in what is installed.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	sp_setup
+	export SP_EXCHANGES=$SP_DIR/exchanges
+	: >"$SP_EXCHANGES"
+	chmod 666 "$SP_EXCHANGES"
+	recorded=${SP_BIN%-recorded}-recorded
+	[ -x "$recorded/sallyport-gateway" ] || skip "there is no gateway with a recorder: make recorded"
+	SP_BIN=$recorded
+}
+
+teardown() {
+	sp_teardown
+}
+
+judge() {
+	run "$SP_ROOT/jail/runners/npm/node_modules/.bin/node" --test --test-reporter=tap "$SP_ROOT/tests/exchanges/check.js"
+	echo "$output"
+}
+
+# line PROTOCOL REQUEST MESSAGE [TOOL]: one more line of the record.
+line() {
+	jq -cn --arg protocol "$1" --argjson request "$2" --argjson message "$3" --argjson tool "${4:-null}" \
+		'{pid: 1, $protocol, $request, $message, sent: true, $tool}' >>"$SP_EXCHANGES"
+}
+
+PING='{"jsonrpc":"2.0","id":1,"method":"ping"}'
+CALL='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}'
+TOOL='{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}}},"outputSchema":{"type":"object","required":["b"]}}'
+RESULT='{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"b":1}}}'
+
+@test "a gateway that is killed leaves whole lines, the next one adds to them" {
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+	sp_call list_runners '{}'
+	sp_call list_runners '{}'
+	sp_stop "$SP_GATEWAY_PID" KILL
+	sp_start_gateway
+	sp_call list_runners '{}'
+	[ "$(jq -c 'select(.request.method == "tools/call" and .tool.name == "list_runners" and .protocol == "2026-07-28" and .sent)' "$SP_EXCHANGES" | wc -l)" -eq 3 ]
+	[ "$(jq .pid "$SP_EXCHANGES" | sort -u | wc -l)" -eq 2 ]
+	judge
+	[ "$status" -eq 0 ]
+}
+
+@test "a gateway that cannot write its record does not start" {
+	SP_EXCHANGES=$SP_DIR/nothing run -1 "$SP_BIN/sallyport-gateway" --version
+	[[ $output == *"$SP_DIR/nothing: No such file"* ]]
+}
+
+@test "what is installed holds no recorder" {
+	run ! grep -q SP_EXCHANGES "${SP_BIN%-recorded}/sallyport-gateway"
+	grep -q SP_EXCHANGES "$SP_BIN/sallyport-gateway"
+}
+
+@test "the judge passes what is right" {
+	line 2025-11-25 "$CALL" "$RESULT" "$TOOL"
+	line 2025-11-25 "$PING" '{"jsonrpc":"2.0","id":1,"result":{}}'
+	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2}}' "$TOOL"
+	line 2025-11-25 "${CALL/:1\}/:\"x\"\}}" '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no"}],"isError":true}}' "$TOOL"
+	judge
+	[ "$status" -eq 0 ]
+}
+
+# finds TEST [TEXT]: the judge fails exactly this test, and says TEXT.
+finds() {
+	judge
+	[ "$status" -ne 0 ]
+	[ "$(grep -c '^not ok' <<<"$output")" -eq 1 ]
+	grep -q "^not ok.* $1" <<<"$output"
+	[[ $output == *"$2"* ]]
+}
+
+@test "the judge finds a message that its revision does not know" {
+	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"}],"structuredContent":{"b":1}}}' "$TOOL"
+	finds 'every message fits' "must have required property 'text'"
+}
+
+@test "the judge finds a request that should have been refused" {
+	line 2026-07-28 "$PING" '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}'
+	finds 'every request' 'no such method in this revision'
+}
+
+@test "the judge finds another id" {
+	line 2025-11-25 "$PING" '{"jsonrpc":"2.0","id":"1","result":{}}'
+	finds 'every answer has the id'
+}
+
+@test "the judge finds a schema with a misspelt keyword" {
+	line 2025-11-25 "$CALL" "$RESULT" "${TOOL/required/requires}"
+	finds 'the schemas' 'unknown keyword'
+}
+
+@test "the judge finds arguments that were taken against the schema" {
+	line 2025-11-25 "${CALL/:1\}/:\"x\"\}}" "$RESULT" "$TOOL"
+	finds 'every call' 'must be integer'
+}
+
+@test "the judge finds a result that does not fit, or is missing" {
+	line 2025-11-25 "$CALL" "${RESULT/b/c}" "$TOOL"
+	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}' "$TOOL"
+	finds 'every structured result' 'no structuredContent'
+}
+
+@test "the judge finds tools that were never called, listed or not" {
+	line 2025-11-25 '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' \
+		'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"never","description":"x","inputSchema":{"type":"object"}}]}}'
+	SP_EXCHANGES_WHOLE=yes finds 'every tool was called' "'never'"
+	[[ $output == *"'run_code'"* ]]
+}
+
+@test "the judge does not pass an empty record" {
+	judge
+	[ "$status" -ne 0 ]
+}

@@ -1,0 +1,126 @@
+/*
+ * check.js - judges what the gateways of a test run said (recorder.c): the last suite of `make test`, over the record of all others.
+ *
+ * Every message against the protocol's own schema of the revision that is spoken, every accepted call of a tool against the schemas that tools/list
+ * shows. SP_EXCHANGES names the record. After a whole run (SP_EXCHANGES_WHOLE=yes) every tool must have been called with success: those that
+ * are listed anywhere, and those that stand in cgi/tool_*.c, whether any test switched them on or not.
+ */
+import assert from 'node:assert/strict';
+import { createReadStream, globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import readline from 'node:readline';
+import { test } from 'node:test';
+import { Ajv2020, LATEST, LATEST_LEGACY, revision } from './protocol.js';
+
+const SHOWN = 10; /* findings of one kind, and bytes … */
+const SHOWN_BYTES = 1500; /* … of the message that each is about */
+const FIXTURE = 'Conformance fixture'; /* some must fail, and what becomes of them is the official suite's own business */
+const root = path.resolve(import.meta.dirname, '../..');
+const record = process.env.SP_EXCHANGES;
+const findings = { message: [], request: [], id: [], schema: [], arguments: [], result: [] };
+const listed = new Set(), called = new Set();
+let messages = 0, calls = 0;
+
+function find(kind, what, line) {
+	findings[kind].push(`${what}\n  protocol ${line.protocol ?? 'none'}, process ${line.pid}: ${JSON.stringify({ ...line, tool: undefined }).slice(0, SHOWN_BYTES)}`);
+}
+
+/* A misspelt keyword in one of our schemas is an error: strict. Those of one run are few, and compiled once. */
+const ajv = new Ajv2020({ strict: true, allErrors: true, validateFormats: false, allowUnionTypes: true, strictRequired: false });
+ajv.addVocabulary(['x-mcp-header', '$anchor']);
+const compiled = new Map();
+function validator(schema, line) {
+	const text = JSON.stringify(schema);
+	if (!compiled.has(text)) {
+		let validate = null;
+		try {
+			validate = ajv.compile(schema);
+		} catch (error) {
+			find('schema', error.message, line);
+		}
+		compiled.set(text, validate);
+	}
+	return compiled.get(text);
+}
+
+function checkMessage(line) {
+	const { message, request } = line;
+	const answers = 'result' in message || 'error' in message;
+	let { protocol } = line;
+	if (!request) { /* refused before anybody knew the revision; without an id JSON-RPC wants null where the schemas want nothing */
+		assert.ok(message.error);
+		protocol = LATEST;
+		if (message.id === null) delete message.id;
+	}
+	protocol ??= LATEST_LEGACY; /* an `initialize` that was not understood */
+	const wrong = revision(protocol).wrongMessage(message, request?.method);
+	if (wrong) find('message', wrong, line);
+	if (request && answers && message.id !== request.id) find('id', `${message.id} is not ${request.id}`, line);
+	if (request && message.result && message.result.resultType !== 'input_required') { /* that asks again after a bad answer, too */
+		const bad = revision(protocol).wrongRequest(request);
+		if (bad) find('request', bad, line);
+	}
+}
+
+function checkList(line) {
+	for (const tool of line.message.result.tools) {
+		if (!tool.description.startsWith(FIXTURE)) listed.add(tool.name);
+		for (const schema of [tool.inputSchema, tool.outputSchema]) if (schema) validator(schema, line);
+	}
+}
+
+/* A refusal is a result with isError and nothing structured; what was not refused has taken its arguments. */
+function checkCall(line) {
+	const { request, tool, message: { result } } = line;
+	if (!tool) {
+		find('result', 'a result of a tool that is not listed', line);
+		return;
+	}
+	const complete = (result.resultType ?? 'complete') === 'complete' && !result.task;
+	const structured = result.structuredContent;
+	if (result.isError && !structured) return;
+	calls++;
+	const input = validator(tool.inputSchema, line), output = tool.outputSchema && validator(tool.outputSchema, line);
+	if (input && !input(request.params.arguments ?? {})) find('arguments', ajv.errorsText(input.errors), line);
+	if (!complete) return;
+	if (output && !structured) find('result', 'no structuredContent though there is an output schema', line);
+	else if (output && !output(structured)) find('result', ajv.errorsText(output.errors), line);
+	if (!result.isError) called.add(tool.name);
+}
+
+for await (const text of readline.createInterface({ input: createReadStream(record), crlfDelay: Infinity })) {
+	const line = JSON.parse(text);
+	messages++;
+	checkMessage(line);
+	if (!line.message.result) continue;
+	if (line.request.method === 'tools/list') checkList(line);
+	if (line.request.method === 'tools/call') checkCall(line);
+}
+
+function none(kind) {
+	const found = findings[kind];
+	assert.ok(found.length === 0, `${found.length} found, the first ones:\n${found.slice(0, SHOWN).join('\n')}`);
+}
+
+test('every message fits the schema of its revision', (t) => {
+	t.diagnostic(`${messages} messages`);
+	assert.ok(messages > 0);
+	none('message');
+});
+test('every request that got a result fits it, too', () => none('request'));
+test('every answer has the id of its request', () => none('id'));
+test('the schemas of the tools are proper ones', (t) => {
+	t.diagnostic(`${compiled.size} schemas`);
+	none('schema');
+});
+test('every call that was not refused has arguments that fit the input schema', (t) => {
+	t.diagnostic(`${calls} calls`);
+	none('arguments');
+});
+test('every structured result fits the output schema', () => none('result'));
+test('every tool was called with success', { skip: process.env.SP_EXCHANGES_WHOLE !== 'yes' && 'only a part of the suites ran' }, () => {
+	const sources = globSync('cgi/tool_*.c', { cwd: root }).map((file) => readFileSync(path.join(root, file), 'utf8'));
+	const ours = sources.flatMap((text) => text.split(/^const struct tool /m).slice(1)).map((text) => /\.name = "(\w+)"/.exec(text)[1]);
+	assert.ok(ours.includes('run_code'));
+	assert.deepEqual([...listed.union(new Set(ours))].filter((name) => !called.has(name)).sort(), []);
+});
