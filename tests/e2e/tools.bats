@@ -27,6 +27,17 @@ last_line() { echo "${lines[-1]}"; }
 	[[ $output == *"no kernel"* ]]
 }
 
+@test "tests/run counts the tests of a group, not the group" {
+	local group="  type: 'suite'"
+	suite one "printf '%s\n' '    ok 1 - a' '    not ok 2 - b' '    ok 3 - c # SKIP no' '    1..3' 'not ok 1 - group' \"$group\" 'ok 2 - d' 1..2; exit 1"
+	run "$TREE/tests/run" build
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "2 passed, 1 failed, 1 skipped" ]
+	suite one "printf '%s\n' '    ok 1 - a' '    1..2' 'ok 1 - group' \"$group\" 1..1"
+	run "$TREE/tests/run" build
+	[ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ]
+}
+
 @test "tests/run: all passed is exit code 0" {
 	suite one 'echo 1..1; echo "ok 1 - a"'
 	printf '#!/bin/sh\nexit 0\n' >"$TREE/tests/lint/fine.sh" && chmod +x "$TREE/tests/lint/fine.sh"
