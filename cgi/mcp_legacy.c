@@ -134,16 +134,6 @@ static void handle(struct mcp_call *call)
 		method->handle(call);
 }
 
-/* The answer to one request of a batch, whatever becomes of it. */
-static struct json_object *answer(struct exchange *exchange, const struct rpc_message *message, const struct session *session)
-{
-	struct mcp_call call = {
-		.exchange = exchange, .message = message, .session = session, .protocol = session->protocol, .hangup_fd = -1};
-
-	handle(&call);
-	return mcp_answer(&call);
-}
-
 /* A JSON-RPC id as text: how requests are told apart within a session. */
 static char *id_text(struct json_object *id)
 {
@@ -252,10 +242,92 @@ void legacy_message(struct exchange *exchange, const struct rpc_message *message
 	legacy_request(exchange, message, &session, stream_possible(&stream) ? &stream : NULL);
 }
 
+/* One message of a batch. The call of a tool can be cancelled by another request, also while it waits for its turn. */
+struct member {
+	struct rpc_message message;
+	struct json_object *refused; /* its answer, if it could not be taken */
+	struct hub_flight flight;
+	char *id; /* flight.id; NULL: it is no such call */
+};
+
+static void member_refuse(struct member *member, int code, const char *text)
+{
+	member->refused = rpc_error(member->message.id, code, text, NULL);
+	mcp_observe(NULL, member->refused);
+}
+
+static void member_begin(struct member *ret, struct json_object *value, struct hub *hub, const struct session *session)
+{
+	struct err err = ERR_INIT;
+
+	if (rpc_parse(value, &ret->message, &err) < 0) {
+		member_refuse(ret, RPC_INVALID_REQUEST, err.text);
+		return;
+	}
+	if (ret->message.kind != RPC_REQUEST || !streq(ret->message.method, "tools/call"))
+		return;
+	ret->id = id_text(ret->message.id);
+	ret->flight = (struct hub_flight){.session = session->id, .id = ret->id, .stream = "", .wake_fd = -1};
+	if (hub_flight_begin(hub, &ret->flight, &err) == 0)
+		return;
+	free(steal(&ret->id));
+	member_refuse(ret, RPC_INTERNAL, err.text);
+}
+
+/* The answer to a request; NULL: it was cancelled. */
+static struct json_object *member_answer(struct member *member, struct exchange *exchange, const struct session *session)
+{
+	struct mcp_call call = {.exchange = exchange,
+				.message = &member->message,
+				.session = session,
+				.protocol = session->protocol,
+				.flight = member->id ? &member->flight : NULL,
+				.hangup_fd = -1};
+
+	handle(&call);
+	struct json_object *answer = mcp_answer(&call);
+
+	if (!call.silent)
+		return answer;
+	json_object_put(answer);
+	return NULL;
+}
+
+static void member_end(struct member *member, struct hub *hub)
+{
+	if (member->id)
+		hub_flight_end(hub, &member->flight);
+	free(member->id);
+}
+
+/* In their order; the answers. */
+static struct json_object *work_off(struct exchange *exchange, struct json_object *batch, const struct session *session)
+{
+	size_t count = json_object_array_length(batch);
+	auto_free struct member *members = xcalloc(count, sizeof(*members));
+	struct json_object *answers = json_object_new_array();
+	struct hub *hub = exchange->server->hub;
+
+	for (size_t i = 0; i < count; i++)
+		member_begin(&members[i], json_object_array_get_idx(batch, i), hub, session);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *answer = members[i].refused;
+
+		if (!answer && members[i].message.kind == RPC_REQUEST)
+			answer = member_answer(&members[i], exchange, session);
+		else if (!answer)
+			legacy_note(exchange, &members[i].message, session, json_object_array_get_idx(batch, i));
+		if (answer)
+			json_object_array_add(answers, answer);
+	}
+	for (size_t i = 0; i < count; i++)
+		member_end(&members[i], hub);
+	return answers;
+}
+
 void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version)
 {
-	auto_json struct json_object *answers = json_object_new_array();
-	size_t count = json_object_array_length(batch);
+	auto_json struct json_object *answers = NULL;
 	struct session session;
 
 	if (!legacy_session(exchange, NULL, version, &session))
@@ -265,21 +337,11 @@ void legacy_batch(struct exchange *exchange, struct json_object *batch, const ch
 				"Invalid Request: only revision " BATCH_VERSION " has batches");
 		return;
 	}
-	if (count > MCP_BATCH_MAX) {
+	if (json_object_array_length(batch) > MCP_BATCH_MAX) {
 		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: more than 100 messages in a batch");
 		return;
 	}
-	for (size_t i = 0; i < count; i++) {
-		struct rpc_message message;
-		struct err err = ERR_INIT;
-
-		if (rpc_parse(json_object_array_get_idx(batch, i), &message, &err) < 0)
-			json_object_array_add(answers, rpc_error(message.id, RPC_INVALID_REQUEST, err.text, NULL));
-		else if (message.kind == RPC_REQUEST)
-			json_object_array_add(answers, answer(exchange, &message, &session));
-		else
-			legacy_note(exchange, &message, &session, json_object_array_get_idx(batch, i));
-	}
+	answers = work_off(exchange, batch, &session);
 	if (json_object_array_length(answers) == 0)
 		mcp_accepted(exchange->reply);
 	else

@@ -10,7 +10,7 @@
 #include "mcp.h"
 
 #define MCP_EVENT_ID_MAX       64
-#define MCP_EVENTS_MAX         2000  /* notifications on one stream; more are dropped */
+#define MCP_EVENTS_MAX         2000  /* notifications kept of one resumable stream; more are dropped */
 #define MCP_ASK_SECONDS        60    /* for a client's answer to a question of ours */
 #define MCP_PROGRESS_TEXT_MAX  4096  /* bytes of output in one progress message */
 #define MCP_PROGRESS_PAUSE_US  300000 /* between two progress messages of a run */

@@ -1,8 +1,8 @@
 /*
  * sse.c - see sse.h.
  *
- * A message is accepted (202) before it is worked off, in the thread that took it; its answer is handed to the thread that holds the
- * session's stream. There is no progress and nothing to take up again here: both belong to the later transport.
+ * A message is accepted (202) before it is worked off, in the thread that took it; its answer, and progress before it, is handed to the
+ * thread that holds the session's stream. There is nothing to take up again here: that belongs to the later transport.
  */
 #include "sse.h"
 
@@ -120,21 +120,39 @@ static void initialize(struct exchange *exchange, const struct rpc_message *mess
 	mcp_reply(exchange->reply, 200, mcp_answer(&call));
 }
 
+struct target {
+	struct hub *hub;
+	const char *session;
+};
+
+static int relay(void *arg, const char *data)
+{
+	const struct target *target = arg;
+
+	if (hub_tell(target->hub, target->session, data))
+		return 0;
+	log_event(LOG_INFO, "message to a stream that has ended", "session", target->session, NULL);
+	return -1;
+}
+
 static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const struct session *session)
 {
+	struct target target = {exchange->server->hub, session->id};
 	auto_reply struct reply answer;
 	struct exchange own = *exchange;
+	struct stream stream;
 
 	reply_init(&answer);
+	stream_init_relay(&stream, relay, &target);
 	own.reply = &answer;
 	if (message->kind != RPC_REQUEST)
 		legacy_note(&own, message, session, document);
 	else if (streq(message->method, "initialize"))
 		initialize(&own, message);
 	else
-		legacy_request(&own, message, session, NULL);
-	if (answer.body.length > 0 && !hub_tell(exchange->server->hub, session->id, answer.body.data))
-		log_event(LOG_INFO, "answer to a stream that has ended", "session", session->id, NULL);
+		legacy_request(&own, message, session, &stream);
+	if (answer.body.length > 0) /* what was answered without the stream: initialize, a refusal */
+		stream_event(&stream, NULL, NULL, answer.body.data);
 	memcpy(exchange->reply->tool, answer.tool, sizeof(answer.tool));
 	memcpy(exchange->reply->outcome, answer.outcome, sizeof(answer.outcome));
 }

@@ -10,6 +10,11 @@ void stream_init(struct stream *stream, const struct request *request, struct re
 	*stream = (struct stream){.request = request, .reply = reply, .sent_us = clock_monotonic_us()};
 }
 
+void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg)
+{
+	*stream = (struct stream){.relay = relay, .arg = arg, .open = true, .sent_us = clock_monotonic_us()};
+}
+
 bool stream_possible(const struct stream *stream)
 {
 	const char *accept = request_param(stream->request, "HTTP_ACCEPT");
@@ -65,6 +70,11 @@ void stream_event(struct stream *stream, const char *id, const char *event, cons
 {
 	auto_buf struct buf text = {0};
 
+	if (stream->relay) {
+		stream->gone = stream->gone || stream->relay(stream->arg, data) < 0;
+		stream->sent_us = clock_monotonic_us();
+		return;
+	}
 	send_head(stream);
 	buf_init(&text, strlen(data) + EVENT_OVERHEAD);
 	buf_printf(&text, "event: %s\n", event ? event : "message");
@@ -97,12 +107,18 @@ void stream_keep_alive(struct stream *stream)
 {
 	if (stream_patience_ms(stream) > 0)
 		return;
+	if (stream->relay) { /* due again later: who waits for it must not spin */
+		stream->sent_us = clock_monotonic_us();
+		return;
+	}
 	send_head(stream);
 	send_text(stream, ": keep-alive\n\n");
 }
 
 void stream_end(struct stream *stream)
 {
+	if (stream->relay)
+		return;
 	stream_open(stream);
 	if (!stream->gone && stream->request->end)
 		stream->request->end(stream->request->arg);

@@ -4,6 +4,9 @@
  * A stream is opened late, when there is something to send: until then the request can still be answered with one JSON object. Once open
  * the status is fixed. Each piece leaves at once (X-Accel-Buffering: no). A client that left, or that takes nothing for
  * STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream decides what to make of it.
+ *
+ * A relay is a stream that another thread holds (the session's own one of the old transport): events are handed to it, and its head and its
+ * signs of life are that thread's business.
  */
 #pragma once
 
@@ -18,9 +21,12 @@ struct stream {
 	struct reply *reply;
 	bool open, gone;
 	int64_t sent_us; /* monotonic: when something was sent last; before it is open: when the request came */
+	int (*relay)(void *arg, const char *data); /* NULL: the reply is the stream; negative: nobody holds it any more */
+	void *arg;
 };
 
 void stream_init(struct stream *stream, const struct request *request, struct reply *reply);
+void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg);
 /* Can this reply be a stream? (Plain CGI cannot; a client may accept JSON only.) */
 bool stream_possible(const struct stream *stream);
 /* Sends the head with reply->headers, and a comment so that it gets through; harmless on an open one. */
@@ -33,5 +39,5 @@ void stream_prime(struct stream *stream, const char *id);
 void stream_keep_alive(struct stream *stream);
 /* Milliseconds until the next keep-alive is due. */
 int stream_patience_ms(const struct stream *stream);
-/* Ends the reply for the client while the caller goes on. */
+/* Ends the reply for the client while the caller goes on; not a relay's. */
 void stream_end(struct stream *stream);

@@ -116,6 +116,31 @@ test('notifications/cancelled ends the run, the output so far is kept', async ()
 	assert.match((await stack.cli(['show', row.id])).stdout, /started/);
 });
 
+test('a call in a batch is cancelled, while it runs and before its turn; the others are answered', async () => {
+	const mine = await session('2025-03-26');
+	const calls = ['batch-runs', 'batch-waits'].map((id) => ({ jsonrpc: '2.0', ...run(id, FOREVER) }));
+	const last = { jsonrpc: '2.0', ...run('batch-last', 'print(4)') };
+	const batch = (messages) => fetch(stack.url, { method: 'POST', headers: headers(mine), body: JSON.stringify(messages) });
+	const cancel = (requestId) => post({ method: 'notifications/cancelled', params: { requestId } }, mine);
+	const answered = batch([...calls, last]);
+	await until('the first run', async () => (await stack.rows()).find((row) => row.conversation === 'batch-runs'));
+	assert.equal((await cancel('batch-waits')).status, 202);
+	assert.equal((await cancel('batch-runs')).status, 202);
+	const answers = await (await answered).json();
+	assert.deepEqual(answers.map(({ id }) => id), ['batch-last']);
+	assert.equal(answers[0].result.structuredContent.stdout, '4\n');
+	assert.equal((await until('the row', () => verdictOf('batch-runs'))).verdict, 'CX');
+	await until('no trace of the second, or one that was ended at once', async () => {
+		const row = (await stack.rows()).find(({ conversation }) => conversation === 'batch-waits');
+		return !row || row.verdict === 'CX';
+	});
+
+	const alone = batch([calls[0]]);
+	await until('the run', async () => (await stack.rows()).filter((row) => row.conversation === 'batch-runs').length === 2);
+	await cancel('batch-runs');
+	assert.equal((await alone).status, 202, 'nothing to answer');
+});
+
 test('a client of the modern era cancels by leaving, one of the legacy era does not', async () => {
 	const wire = modern(run('leave-modern', FOREVER));
 	const leaving = new AbortController();
@@ -228,6 +253,10 @@ test('HTTP+SSE of 2024-11-05, where it is switched on', async () => {
 		assert.equal(client.getServerVersion().name, 'sallyport');
 		const call = (conversationId, code, options) => client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId } }, undefined, options);
 		assert.equal((await call('sse', 'print(6 * 7)')).structuredContent.stdout, '42\n');
+		const seen = [];
+		assert.equal((await call('sse-progress', TICKS, { onprogress: (progress) => seen.push(progress) })).structuredContent.verdict, 'OK');
+		assert.ok(seen.length >= 2, `${seen.length} messages`);
+		assert.ok('tick 0\ntick 1\ntick 2\ntick 3\n'.startsWith(seen.map(({ message }) => message).join('')));
 		const stop = new AbortController();
 		const rows = async (conversation) => (await old.rows()).filter((row) => row.conversation === conversation);
 		const refused = assert.rejects(call('sse-cancel', FOREVER, { signal: stop.signal }));
