@@ -39,10 +39,32 @@ function sum({ output, scenarios }) {
 	return checks;
 }
 
+/* A fixture asks its client something, and the client never answers: what came on the stream, and after how long it ended. */
+async function neverAnswer({ url, headers }) {
+	const post = (message, more) => fetch(url, {
+		method: 'POST',
+		headers: { ...headers, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...more },
+		body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+	});
+	const params = { protocolVersion: '2025-11-25', capabilities: { sampling: {} }, clientInfo: { name: 'mute', version: '1' } };
+	const opened = await post({ method: 'initialize', params });
+	const asked = Date.now();
+	const call = { method: 'tools/call', params: { name: 'test_sampling', arguments: { prompt: 'hello?' } } };
+	const response = await post(call, { 'Mcp-Session-Id': opened.headers.get('mcp-session-id') });
+	return { text: await response.text(), seconds: (Date.now() - asked) / 1000 };
+}
+
+/* Takes a minute; the suite runs meanwhile. */
+let fixtures, unanswered;
+before(async () => {
+	fixtures = await Stack.start({ env: { SALLYPORT_GATEWAY_PROFILE: 'conformance' } });
+	unanswered = Promise.allSettled([neverAnswer(fixtures)]);
+});
+after(() => fixtures?.stop());
+
 describe('with the fixtures', () => {
 	let stack;
-	before(async () => (stack = await Stack.start({ env: { SALLYPORT_GATEWAY_PROFILE: 'conformance' } })));
-	after(() => stack?.stop());
+	before(() => (stack = fixtures));
 
 	test('2025-11-25', async () => {
 		const result = await conformance(stack.url, ['--requirements', '2025-11-25']);
@@ -106,4 +128,13 @@ describe('in production', () => {
 		const result = await conformance(url, ['--scenario', 'tools-call-simple-text', '--spec-version', '2025-11-25']);
 		assert.notEqual(result.code, 0);
 	});
+});
+
+test('a question that nobody answers ends after a minute, with signs of life until then', async () => {
+	const [{ value, reason }] = await unanswered;
+	assert.ok(value, reason);
+	assert.match(value.text, /"method":"sampling\/createMessage"/);
+	assert.ok(value.text.match(/^: keep-alive$/gm).length >= 3, value.text); /* every 15 s, the last one may meet the end */
+	assert.match(value.text, /the client did not answer within 60 s"}}\s*$/);
+	assert.ok(value.seconds >= 60 && value.seconds < 75, `${value.seconds} s`);
 });

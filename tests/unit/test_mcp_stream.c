@@ -152,8 +152,9 @@ static void relays(void **state)
 	mcp_progress(&talk.call, 1, -1, "a");
 	talk.call.result = json_object_new_object();
 	mcp_finish(&talk.call, 200);
-	assert_string_equal(taken.data, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":7,\"progress\":1,"
-					"\"message\":\"a\"}}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+	assert_string_equal(taken.data, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+					"{\"progressToken\":7,\"progress\":1,\"message\":\"a\"}}\n"
+					"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
 	stream_event(&talk.stream, NULL, NULL, "x");
 	assert_true(talk.stream.gone);
 	stream_event(&talk.stream, NULL, NULL, "y");
