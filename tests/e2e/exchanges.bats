@@ -108,6 +108,30 @@ finds() {
 	finds 'every structured result' 'no structuredContent'
 }
 
+# task STATUS [MEMBER]: a task of the modern extension, as tasks/get tells of it.
+task() {
+	jq -cn --arg status "$1" --argjson more "${2:-{\}}" '{resultType: "complete", taskId: "t1", $status, createdAt: "2026-11-21T12:00:00.000000Z",
+		lastUpdatedAt: "2026-11-21T12:00:01.000000Z", ttlMs: 1000} + $more | {jsonrpc: "2.0", id: 1, result: .}'
+}
+META='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+GET="{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"taskId\":\"t1\",$META}}"
+
+@test "the judge follows a task to the result of its call" {
+	local call=${CALL/%\}\}/,$META\}\}}
+	line 2026-07-28 "$call" "$(task working '{"resultType":"task"}')" "$TOOL"
+	line 2026-07-28 "$GET" "$(task working)"
+	line 2026-07-28 "$GET" "$(task completed "{\"result\":$(jq -c .result <<<"$RESULT")}")"
+	judge
+	[ "$status" -eq 0 ]
+	line 2026-07-28 "$GET" "$(task completed '{"result":{"content":[],"structuredContent":{"c":1}}}')"
+	finds 'every structured result' "must have required property 'b'"
+}
+
+@test "the judge finds a task that is none" {
+	line 2026-07-28 "$GET" "$(task completed)"
+	finds 'every message fits' "must have required property 'result'"
+}
+
 @test "the judge finds tools that were never called, listed or not" {
 	line 2025-11-25 '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' \
 		'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"never","description":"x","inputSchema":{"type":"object"}}]}}'

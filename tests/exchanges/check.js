@@ -18,6 +18,7 @@ const FIXTURE = 'Conformance fixture'; /* some must fail, and what becomes of th
 const root = path.resolve(import.meta.dirname, '../..');
 const record = process.env.SP_EXCHANGES;
 const findings = { message: [], request: [], id: [], schema: [], arguments: [], result: [] };
+const tasks = new Map(); /* id: the tool that was called */
 const listed = new Set(), called = new Set();
 let messages = 0, calls = 0;
 
@@ -76,16 +77,29 @@ function checkCall(line) {
 		find('result', 'a result of a tool that is not listed', line);
 		return;
 	}
-	const complete = (result.resultType ?? 'complete') === 'complete' && !result.task;
-	const structured = result.structuredContent;
-	if (result.isError && !structured) return;
+	if (result.isError && !result.structuredContent) return;
 	calls++;
-	const input = validator(tool.inputSchema, line), output = tool.outputSchema && validator(tool.outputSchema, line);
+	const input = validator(tool.inputSchema, line);
 	if (input && !input(request.params.arguments ?? {})) find('arguments', ajv.errorsText(input.errors), line);
-	if (!complete) return;
-	if (output && !structured) find('result', 'no structuredContent though there is an output schema', line);
-	else if (output && !output(structured)) find('result', ajv.errorsText(output.errors), line);
-	if (!result.isError) called.add(tool.name);
+	const task = result.task?.taskId ?? (result.resultType === 'task' && result.taskId);
+	if (task) tasks.set(task, tool);
+	else if ((result.resultType ?? 'complete') === 'complete') checkResult(result, tool, line);
+}
+
+function checkResult({ structuredContent, isError }, tool, line) {
+	const output = tool.outputSchema && validator(tool.outputSchema, line);
+	if (isError && !structuredContent) return;
+	if (output && !structuredContent) find('result', 'no structuredContent though there is an output schema', line);
+	else if (output && !output(structuredContent)) find('result', ajv.errorsText(output.errors), line);
+	if (!isError) called.add(tool.name);
+}
+
+/* What became of a call that was answered with a task: asked for by name, or inside of the task. */
+function checkTask(line) {
+	const { request, message: { result } } = line;
+	const tool = tasks.get(request.params.taskId);
+	const outcome = request.method === 'tasks/result' ? result : result.result;
+	if (tool && outcome) checkResult(outcome, tool, line);
 }
 
 for await (const text of readline.createInterface({ input: createReadStream(record), crlfDelay: Infinity })) {
@@ -95,6 +109,7 @@ for await (const text of readline.createInterface({ input: createReadStream(reco
 	if (!line.message.result) continue;
 	if (line.request.method === 'tools/list') checkList(line);
 	if (line.request.method === 'tools/call') checkCall(line);
+	if (['tasks/get', 'tasks/result'].includes(line.request.method)) checkTask(line);
 }
 
 function none(kind) {

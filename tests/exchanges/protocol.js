@@ -16,6 +16,34 @@ export const Ajv2020 = require('ajv/dist/2020.js').default;
 const suite = new URL('../clients/node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url);
 const options = { strict: false, allErrors: true, validateFormats: false };
 
+/* The tasks extension of 2026-07-28 is no part of the core schema; its own text says this. */
+const TASK = {
+	type: 'object', required: ['resultType', 'taskId', 'status', 'createdAt', 'lastUpdatedAt', 'ttlMs'],
+	properties: {
+		taskId: { type: 'string', minLength: 1 }, status: { enum: ['working', 'input_required', 'completed', 'failed', 'cancelled'] }, statusMessage: { type: 'string' },
+		createdAt: { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT.*Z$' }, lastUpdatedAt: { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT.*Z$' },
+		ttlMs: { type: ['integer', 'null'], minimum: 0 }, pollIntervalMs: { type: 'integer', minimum: 0 }, ttl: false, pollInterval: false, requestState: false, task: false,
+	},
+};
+const when = (status, member) => ({ if: { properties: { status: { const: status } } }, then: { required: [member] }, else: { properties: { [member]: false } } });
+const NAMED = { type: 'object', required: ['params'], properties: { params: { type: 'object', required: ['taskId', '_meta'], properties: { taskId: { type: 'string' } } } } };
+const EXTENSION = {
+	$defs: {
+		CreateTaskResult: { ...TASK, properties: { ...TASK.properties, resultType: { const: 'task' }, result: false, error: false, inputRequests: false } },
+		GetTaskResult: {
+			...TASK, properties: { ...TASK.properties, resultType: { const: 'complete' } },
+			allOf: [when('completed', 'result'), when('failed', 'error'), when('input_required', 'inputRequests')],
+		},
+		AckResult: { type: 'object', required: ['resultType'], properties: { resultType: { const: 'complete' }, taskId: false, status: false } },
+		GetTaskRequest: NAMED,
+		CancelTaskRequest: NAMED,
+		UpdateTaskRequest: { ...NAMED, properties: { params: { ...NAMED.properties.params, required: ['taskId', '_meta', 'inputResponses'] } } },
+	},
+};
+const EXTENSION_METHODS = { /* request and result */
+	'tasks/get': ['GetTaskRequest', 'GetTaskResult'], 'tasks/cancel': ['CancelTaskRequest', 'AckResult'], 'tasks/update': ['UpdateTaskRequest', 'AckResult'],
+};
+
 /* From the brace at `start` to the one that closes it. */
 function literal(text, start) {
 	for (let i = start, depth = 0; i < text.length; i++) {
@@ -41,10 +69,12 @@ function schemas() {
 }
 
 class Revision {
-	constructor(schema) {
+	constructor(schema, extension) {
 		const key = schema.$defs ? '$defs' : 'definitions';
 		this.ajv = schema.$defs ? new Ajv2020(options) : new Ajv07(options);
 		this.ajv.addSchema(structuredClone(schema), 'mcp'); /* of this realm, not the literal's */
+		if (extension) this.ajv.addSchema(extension, 'tasks');
+		this.extended = Boolean(extension);
 		this.definitions = schema[key];
 		this.path = `mcp#/${key}/`;
 		this.ofMethod = {};
@@ -54,8 +84,8 @@ class Revision {
 		}
 	}
 	/* What is wrong with a value as the definition has it; '' for nothing. */
-	wrong(name, value) {
-		const validate = this.ajv.getSchema(this.path + name);
+	wrong(name, value, path = this.path) {
+		const validate = this.ajv.getSchema(path + name);
 		return validate(value) ? '' : `${name}: ${this.ajv.errorsText(validate.errors.slice(0, 4))}`;
 	}
 	/* The first of the names that this revision has. */
@@ -67,20 +97,23 @@ class Revision {
 		if (message.method) return this.wrong(this.ofMethod[message.method] ?? this.name('id' in message ? 'JSONRPCRequest' : 'JSONRPCNotification'), message);
 		if (message.error) return this.wrong(this.name('JSONRPCErrorResponse', 'JSONRPCError'), message);
 		const { resultType, task } = message.result ?? {};
+		const extended = this.extended && (EXTENSION_METHODS[method]?.[1] ?? (resultType === 'task' && 'CreateTaskResult'));
+		if (extended) return this.wrong(extended, message.result, 'tasks#/$defs/');
 		let result = this.ofMethod[method]?.replace(/Request$/, 'Result');
 		if (resultType === 'input_required') result = 'InputRequiredResult';
-		if (resultType === 'task' || task) result = this.name('CreateTaskResult');
+		if (task) result = this.name('CreateTaskResult');
 		if (result && result in this.definitions) return this.wrong(result, message.result);
 		return this.wrong(this.name('JSONRPCResultResponse', 'JSONRPCResponse'), message);
 	}
 	/* A request that was answered with a result. */
 	wrongRequest(request) {
+		if (this.extended && EXTENSION_METHODS[request.method]) return this.wrong(EXTENSION_METHODS[request.method][0], request, 'tasks#/$defs/');
 		const name = this.ofMethod[request.method];
 		return name ? this.wrong(name, request) : 'no such method in this revision';
 	}
 }
 
-const all = Object.fromEntries(Object.entries(schemas()).map(([revision, schema]) => [revision, new Revision(schema)]));
+const all = Object.fromEntries(Object.entries(schemas()).map(([revision, schema]) => [revision, new Revision(schema, revision === '2026-07-28' && EXTENSION)]));
 all['2024-11-05'] = all['2025-03-26'];
 export const LATEST = '2026-07-28', LATEST_LEGACY = '2025-11-25';
 export const revision = (name) => all[name];
