@@ -140,10 +140,11 @@ test: deps
 	@$(SUBMAKE) all recorded unit fuzz
 	@tests/run $(B) '$(SUITES)'
 
-# The table of docs/security.md, from a run of the probes in every mode.
+# The tables of docs/security.md, from a run of the probes in every mode and beside the peers.
 probe-table: deps
 	@$(SUBMAKE) all unit
 	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
+	@UPDATE=1 tests/probe/peers.sh $(B)
 
 bench: deps
 	@$(SUBMAKE) all $(BENCH)

@@ -91,12 +91,38 @@ static void print_line(const struct probe_entry *probe, const struct probe_outco
 	putchar('\n');
 }
 
+static bool wanted(const struct selftest *command, const char *name)
+{
+	for (size_t i = 0; i < command->common.n_args; i++)
+		if (str_starts(name, command->common.args[i]))
+			return true;
+	return command->common.n_args == 0;
+}
+
+/* Keeps those that were asked for, in their order. */
+static int choose(const struct selftest *command, struct probe_list *list, struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (wanted(command, list->entries[i].name)) {
+			struct probe_entry kept = list->entries[i];
+
+			list->entries[i] = list->entries[n];
+			list->entries[n++] = kept;
+		}
+	if (n == 0)
+		return err_set(err, ERR_INVALID, "no probe has a name that begins with %s", command->common.args[0]);
+	list->chosen = n;
+	return 0;
+}
+
 static int run_all(const struct probe_place *place, const struct probe_list *list, struct tally *tally, struct err *err)
 {
 	struct cli_progress progress;
 
-	cli_progress_start(&progress, "probes", (int64_t)list->count);
-	for (size_t i = 0; i < list->count; i++) {
+	cli_progress_start(&progress, "probes", (int64_t)list->chosen);
+	for (size_t i = 0; i < list->chosen; i++) {
 		struct probe_outcome outcome;
 		int result = probe_run(place, &list->entries[i], &outcome, err);
 
@@ -176,6 +202,8 @@ static int selftest_run(void *options, struct err *err)
 		result = probe_place_open(client, folder, &place, err);
 	if (!result)
 		result = probe_list_read(&place, folder, &list, err);
+	if (!result)
+		result = choose(command, &list, err);
 	if (!result) {
 		listen_abstract(&abstract_fd);
 		result = run_list(command, &place, &list, err);
@@ -189,12 +217,15 @@ const struct cli_command cmd_selftest = {
 	.name = "selftest",
 	.summary = "Tries to break out of a jail in every way that we know",
 	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the configured jailer, and\n"
-		"prints what held. The numbers are those of docs/security.md. \"weaker\": not tried, because no cgroup counts here;\n"
-		"\"absent\": not tried, because its runner is not installed.\n\n"
+		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are those of\n"
+		"docs/security.md. \"weaker\": not tried, because no cgroup counts here; \"absent\": not tried, because its runner is\n"
+		"not installed.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
 		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 wrong usage;\n"
 		"others: no jail could be had.\n",
+	.arguments = "[NAME…]",
+	.max_args = SIZE_MAX,
 	.size = sizeof(struct selftest),
 	.run = selftest_run,
 };

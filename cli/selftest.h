@@ -8,6 +8,7 @@
  * (the program's --list; the first line of a script). Terms are words NAME=VALUE, all of them optional:
  *
  *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal" ("TO:cpu", "SG:6")
+ *     also=ML               another verdict that is as good
  *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
  *     runner=python         for scripts
  *     wall_ms= cpu_ms= compile_ms= memory_mb= pids= data_kb= tmp_kb= output_kb= cpu_percent=       limits
@@ -33,7 +34,7 @@
 #include "../jail/jail.h"
 
 struct probe_terms {
-	enum jail_verdict ends, weaker_ends;
+	enum jail_verdict ends, also, weaker_ends; /* also: JAIL_VERDICTS for none */
 	bool weaker;     /* not tried where no cgroup counts */
 	char detail[16]; /* of `ends`: limit, exit status or signal; "" any */
 	char runner[16]; /* "": the program's verb */
@@ -52,6 +53,7 @@ struct probe_entry {
 struct probe_list {
 	struct probe_entry *entries; /* in the order of their names */
 	size_t count;
+	size_t chosen; /* the first so many are to be run: all, unless the caller says otherwise */
 };
 
 enum probe_result { PROBE_HELD, PROBE_BROKEN, PROBE_WEAKER, PROBE_ABSENT }; /* ABSENT: its runner is not installed, or it is too heavy */

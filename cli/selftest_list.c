@@ -49,6 +49,8 @@ static int parse_word(const char *name, const char *value, struct probe_terms *t
 
 	if (streq(name, "ends"))
 		return parse_end(value, terms);
+	if (streq(name, "also"))
+		return jail_verdict_parse(value, &terms->also);
 	if (streq(name, "else")) {
 		terms->weaker = streq(value, "weaker");
 		return terms->weaker ? 0 : jail_verdict_parse(value, &terms->weaker_ends);
@@ -86,7 +88,7 @@ static char *field(char **rest)
 
 int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
 {
-	struct probe_terms terms = {.ends = JAIL_OK, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
+	struct probe_terms terms = {.ends = JAIL_OK, .also = JAIL_VERDICTS, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
 	char *rest = line, *name = field(&rest), *what = field(&rest), *words = field(&rest), *state;
 
 	if (!name || !name[0] || !what)
@@ -121,7 +123,7 @@ static int add(struct probe_list *list, char *line, const char *script, struct e
 static int add_verbs(const struct probe_place *place, struct probe_list *list, struct err *err)
 {
 	char name[] = "--list";
-	const struct probe_entry lister = {.name = name, .terms = {.ends = JAIL_OK, .limits.pids = PROBE_PIDS}};
+	const struct probe_entry lister = {.name = name, .terms = {.ends = JAIL_OK, .also = JAIL_VERDICTS, .limits.pids = PROBE_PIDS}};
 	struct probe_outcome outcome;
 	char *state;
 	int result = probe_run(place, &lister, &outcome, err);
@@ -175,6 +177,7 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 		return result;
 	}
 	qsort(list.entries, list.count, sizeof(*list.entries), by_name);
+	list.chosen = list.count;
 	*ret = list;
 	return 0;
 }

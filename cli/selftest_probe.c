@@ -249,7 +249,7 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 		  struct probe_outcome *ret)
 {
 	const struct jail_result *result = &attempt->result;
-	enum jail_verdict ends = place->counted ? terms->ends : terms->weaker_ends;
+	enum jail_verdict ends = !place->counted ? terms->weaker_ends : result->verdict == terms->also ? terms->also : terms->ends;
 	int64_t cpu = result->run.cpu_user_us + result->run.cpu_system_us;
 
 	if (strstr(said, "BROKEN"))

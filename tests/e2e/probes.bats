@@ -92,3 +92,26 @@ probes() {
 	[ "$status" -ne 0 ]
 	[[ $output == *"probe X03: there is no term ends with value XY"* ]]
 }
+
+@test "beside the peers: the same probes, who holds what" {
+	[ "$(id -u)" = 0 ] || skip "the peers' account is made by root"
+	command -v bwrap >/dev/null || skip "bubblewrap is not installed"
+	run "$ROOT/tests/probe/peers.sh" "$BIN/.." '^(F05|K03|N01|X08)$'
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"| probe | tries | Sallyport | bubblewrap "* ]]
+	[[ $output == *"| F05 | leave the root | held | held |"* ]]
+	[[ $output == *"| K03 | io_uring | held | io_uring_setup worked |"* ]]
+	[[ $output == *"| | **held, of 4** | 4 | 3 |"* ]]
+}
+
+@test "selftest with names: only those" {
+	echo '{"jailer":{"weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"'}}' >"$DIR/config.json"
+	run "$BIN/sallyport" selftest --config "$DIR/config.json" K03 N0
+	[ "$status" -eq 0 ]
+	[[ $output == *"held   K03   io_uring"*"held   N01 "*" held, 0 broken" ]]
+	[[ $output != *"K02"* ]]
+	run "$BIN/sallyport" selftest --config "$DIR/config.json" Z
+	[ "$status" -ne 0 ]
+	[[ $output == *"no probe has a name that begins with Z" ]]
+}

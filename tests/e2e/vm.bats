@@ -47,4 +47,4 @@ ran() {
 @test "v2 in that leaf, the next time" { ran shared test_jail_data; }
 @test "v2 in a unit of its own, as systemd delegates it" { ran service test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree" { ran delegated test_jail_cgroup; }
-@test "v2 as a user with a delegated subtree: every probe" { ran delegated test_jail_probe; }
+@test "v2 as a user with a delegated subtree: the probes of resources" { ran delegated test_jail_probe; }

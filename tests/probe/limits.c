@@ -362,7 +362,7 @@ const struct probe probes_limits[] = {
 	PROBE_TERMS("R04d", "memory: System V memory", fill_system_v, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04e", "memory: pipes", fill_pipes, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04f", "memory: unix sockets", fill_unix_sockets, "ends=ML:memory memory_mb=32 else=weaker"),
-	PROBE_TERMS("R04g", "memory: TCP sockets", fill_tcp_sockets, "memory_mb=48 else=weaker"),
+	PROBE_TERMS("R04g", "memory: TCP sockets", fill_tcp_sockets, "also=ML memory_mb=48 else=weaker"),
 	PROBE("R05a", "kernel memory: descriptors of many kinds", many_descriptors),
 	PROBE_TERMS("R05b", "kernel memory: timers", many_timers, "heavy=1"),
 	PROBE_TERMS("R05c", "kernel memory: mappings", many_mappings, "heavy=1"),

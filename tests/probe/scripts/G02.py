@@ -1,4 +1,4 @@
-# G02 | say that it went well | runner=python ends=RE:3 kept=sitecustomize.py
+# G02 | say that it went well | runner=python ends=RE:3 kept=sitecustomize.py heavy=1
 # The verdict is made outside, from what the kernel says of the process: not from what it prints, patches or catches.
 import atexit, builtins, os, sys, threading
 

@@ -1,4 +1,4 @@
-# G03 | change what the next run starts from | runner=python after=plant
+# G03 | change what the next run starts from | runner=python after=plant heavy=1
 import glob, os, sys, time
 
 MARK = "sallyport_probe"
