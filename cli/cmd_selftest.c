@@ -147,7 +147,7 @@ static void print_summary(const struct tally *tally)
 
 	printf("\n%d held, %d broken", counts[PROBE_HELD], counts[PROBE_BROKEN]);
 	if (counts[PROBE_WEAKER])
-		printf(", %d not tried: no cgroup counts here (weaker)", counts[PROBE_WEAKER]);
+		printf(", %d not tried: this account cannot hold them (weaker)", counts[PROBE_WEAKER]);
 	if (counts[PROBE_ABSENT])
 		printf(", %d not tried: their runner is not installed (absent)", counts[PROBE_ABSENT]);
 	putchar('\n');
@@ -218,8 +218,8 @@ const struct cli_command cmd_selftest = {
 	.summary = "Tries to break out of a jail in every way that we know",
 	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the configured jailer, and\n"
 		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are those of\n"
-		"docs/security.md. \"weaker\": not tried, because no cgroup counts here; \"absent\": not tried, because its runner is\n"
-		"not installed.\n\n"
+		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; \"absent\": not tried,\n"
+		"because its runner is not installed.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
 		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 wrong usage;\n"

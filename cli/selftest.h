@@ -10,6 +10,7 @@
  *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal" ("TO:cpu", "SG:6")
  *     also=ML               another verdict that is as good
  *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
+ *     single=weaker         the host cannot hold it with a single id; it is not tried then
  *     runner=python         for scripts
  *     wall_ms= cpu_ms= compile_ms= memory_mb= pids= data_kb= tmp_kb= output_kb= cpu_percent=       limits
  *     cpu_below_ms=         CPU time that it must not have used
@@ -35,13 +36,13 @@
 
 struct probe_terms {
 	enum jail_verdict ends, also, weaker_ends; /* also: JAIL_VERDICTS for none */
-	bool weaker;     /* not tried where no cgroup counts */
-	char detail[16]; /* of `ends`: limit, exit status or signal; "" any */
-	char runner[16]; /* "": the program's verb */
+	bool weaker;                               /* not tried where no cgroup counts */
+	char detail[16];                           /* of `ends`: limit, exit status or signal; "" any */
+	char runner[16];                           /* "": the program's verb */
 	struct jail_limits limits;
 	int64_t cpu_below_us;
 	char kept[512], left[512]; /* "": no file at all may come out; "*": whichever */
-	bool plant, twice, heavy;
+	bool plant, twice, heavy, weaker_single;
 };
 
 struct probe_entry {
@@ -68,6 +69,7 @@ struct probe_place {
 	struct jail_client *client;
 	int program_fd; /* of the static program */
 	bool counted;   /* a cgroup counts */
+	bool single;    /* the jailer has a single id */
 	int patience;   /* factor of the times, for slow machines */
 	struct json_object *runners;
 };

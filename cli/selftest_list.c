@@ -65,6 +65,8 @@ static int parse_word(const char *name, const char *value, struct probe_terms *t
 		return !(terms->plant = true);
 	if (streq(name, "twice") && streq(value, "differs"))
 		return !(terms->twice = true);
+	if (streq(name, "single") && streq(value, "weaker"))
+		return !(terms->weaker_single = true);
 	if (streq(name, "heavy") && streq(value, "1"))
 		return !(terms->heavy = true);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)

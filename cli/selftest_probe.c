@@ -328,7 +328,7 @@ int probe_run(const struct probe_place *place, const struct probe_entry *probe, 
 	auto_free char *said = NULL, *first = NULL;
 	int result;
 
-	if (terms->weaker && !place->counted)
+	if ((terms->weaker && !place->counted) || (terms->weaker_single && place->single))
 		outcome.result = PROBE_WEAKER;
 	else if ((terms->runner[0] && !installed(place, terms->runner)) || (terms->heavy && place->patience > 1))
 		outcome.result = PROBE_ABSENT;
@@ -375,7 +375,8 @@ int probe_place_open(struct jail_client *client, const char *folder, struct prob
 		probe_place_close(&place);
 		return result;
 	}
-	const char *cgroup = json_get_string(info, "cgroup");
+	const char *cgroup = json_get_string(info, "cgroup"), *mode = json_get_string(info, "mode");
+	place.single = mode && streq(mode, "single-id");
 	place.counted = cgroup && !streq(cgroup, "none");
 	*ret = place;
 	return 0;

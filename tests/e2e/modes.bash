@@ -50,6 +50,6 @@ as_user() {
 		for controller in memory pids cpu cpuacct; do
 			[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || echo $$ >"/sys/fs/cgroup/$controller/$GROUP/cgroup.procs"
 		done
-		exec setpriv --reuid=$TEST_UID --regid=$TEST_UID --clear-groups env -i PATH="$PATH" TEST_CONFIG="$TEST_CONFIG" \
+		exec setpriv --reuid=$TEST_UID --regid=$TEST_UID "${AS_GROUPS:---clear-groups}" env -i PATH="$PATH" TEST_CONFIG="$TEST_CONFIG" \
 			TEST_CONFIG_JAILER="$TEST_CONFIG_JAILER" TEST_PROBE_RESULTS="${TEST_PROBE_RESULTS:-}" "$@"' bash "$@" 3>&-
 }

@@ -216,7 +216,7 @@ const struct probe probes_output[] = {
 	PROBE_TERMS("H08", "files that nobody may read", closed, "kept=closed/file,secret"),
 	PROBE_TERMS("H09", "a thousand directories", many, "kept=* heavy=1"),
 	PROBE_TERMS("H14", "files that belong to somebody else", owner, "kept=mine,set/too"),
-	PROBE("H15", "groups of the host", groups),
+	PROBE_TERMS("H15", "groups of the host", groups, "single=weaker"),
 	PROBE_TERMS("O01", "lines without end", yes, "ends=OL:output output_kb=256"),
 	PROBE("O02", "one stream while the other is full", both_streams),
 	PROBE_TERMS("O03", "a byte now and then", drip, "ends=TO:wall wall_ms=200"),

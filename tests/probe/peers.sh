@@ -50,7 +50,7 @@ run_isolate() {
 
 # The probes that a tool without limits can be given.
 comparable() {
-	"$probe" --list | awk -F ' [|] ' -v pattern="$pattern" '$1 ~ pattern && ($3 == "" || $3 == "heavy=1") && $1 !~ /^(R|O)0/ { print $1 " | " $2 }' |
+	"$probe" --list | awk -F ' [|] ' -v pattern="$pattern" '$1 ~ pattern && ($3 == "" || $3 == "heavy=1" || $3 == "single=weaker") && $1 !~ /^(R|O)0/ { print $1 " | " $2 }' |
 		LC_ALL=C sort
 }
 

@@ -13,7 +13,7 @@
 
 #include "../probe/probe.h"
 
-#define EYE_SLACK 12  /* descriptors and groups of jails that are made ahead or just being taken apart */
+#define EYE_SLACK 32  /* descriptors and groups of jails that are made ahead or just being taken apart */
 #define EYE_TRIES 400 /* round trips to the jailer until it is as quiet as before */
 #define EYE_TEXT  (1 << 20)
 

@@ -1,7 +1,8 @@
 /*
  * test_jail_attacks.c - probes that need more than a guest: somebody who fills, looks from outside, sets the clock, or kills the jailer.
  *
- * Numbers are those of tests/probe/list.txt. TEST_MAY_SET_CLOCK=1 (the virtual machine of tests/vm) allows the clock to be set.
+ * Numbers are those of tests/probe/list.txt. The first argument is the one test that alone is to run. TEST_MAY_SET_CLOCK=1 (the virtual
+ * machine of tests/vm) allows the clock to be set.
  */
 #include "host_eye.h"
 
@@ -322,12 +323,14 @@ static void orphaned(void **state)
 
 #define SERVED(test) cmocka_unit_test_setup_teardown(test, service_setup, service_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED(filled_over_traps), SERVED(seen_from_outside), SERVED(hundred_at_once), SERVED(work_ahead),
 		SERVED(same_again),        SERVED(clock_jumps),       SERVED(orphaned),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void probe(void **state)
 	assert_int_not_equal(result, PROBE_BROKEN);
 	eye_assert_same(service, &before, entry->name);
 	if (result != PROBE_HELD) {
-		print_message("not tried: %s\n", result == PROBE_WEAKER ? "no cgroup counts here"
+		print_message("not tried: %s\n", result == PROBE_WEAKER ? "this account cannot hold it"
 									: "its runner is not installed, or it would take too long here");
 		skip();
 	}

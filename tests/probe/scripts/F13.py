@@ -1,4 +1,4 @@
-# F13 | names of files that are traps | runner=python kept=%0Anewline,%1B[31mred,%20leading,%22quotes%22,%25s%25n,*,-rf,..foo,CON,a/..b/%0A,back\slash,nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn,trailing%20,%E2%80%AEgnp.exe,%FFbytes
+# F13 | names of files that are traps | runner=python kept=%0Anewline,%1B[31mred,%20leading,%22quotes%22,%25s%25n,*,-rf,..foo,CON,a/..b/%0A,back\slash,nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn,trailing%20,%E2%80%AEgnp.exe,%FFbytes heavy=1
 import os
 
 os.chdir(b"/data")
