@@ -261,7 +261,7 @@ static void jump(int seconds)
 static void clock_jumps(void **state)
 {
 	struct service *service = *state;
-	const int64_t limit = 500000 * try_patience();
+	const int64_t limit = 1500000 * try_patience();
 	const struct jail_spec spec = {.runner = "bash", .limits = {.wall_us = limit}};
 
 	if (!getenv("TEST_MAY_SET_CLOCK")) {

@@ -24,6 +24,8 @@ if sys.argv[-1] == "plant":
 for place in PLACES:
     if os.path.lexists(place):
         print("BROKEN:", place, "is there")
-if hasattr(sys, MARK) or "LD_PRELOAD" in os.environ or glob.glob("/data/*") or glob.glob("/tmp/*"):
-    print("BROKEN: something of another run is at work:", glob.glob("/data/*"), glob.glob("/tmp/*"))
+prepared = "/tmp/matplotlib"  # the jailer's own: a list of fonts, copied into each jail
+found = [path for path in glob.glob("/data/*") + glob.glob("/tmp/*") if path != prepared]
+if hasattr(sys, MARK) or "LD_PRELOAD" in os.environ or found:
+    print("BROKEN: something of another run is at work:", found)
 print("held")
