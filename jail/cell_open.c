@@ -68,12 +68,12 @@ static int cannot_clone(struct err *err)
 {
 	if (errno == EAGAIN)
 		return err_set(err, ERR_BUSY,
-			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, pids.max of its cgroup, "
-			       "ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
+			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, pids.max of its "
+			       "cgroup, ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
 	if (errno == ENOSPC || errno == EUSERS)
 		return err_set(err, ERR_BUSY,
-			       "no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, user.max_pid_namespaces, "
-			       "max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower jailer.jails");
+			       "no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, "
+			       "user.max_pid_namespaces, max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower jailer.jails");
 	return err_errno(err, "making the jail's namespaces");
 }
 

@@ -2,6 +2,7 @@
 # What a host may lack: user namespaces, room on the disk. Each time a refusal that names it, never a run with less isolation or without record.
 # (No cgroup: jail.bats. No more processes: test_jail_scarce. A full disk under the store: test_store_crash.)
 
+# shellcheck disable=SC2016,SC2034 # dollars in the programs are not for this shell; SP_TOKEN is read by lib.bash
 bats_require_minimum_version 1.5.0
 load lib.bash
 
