@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/config.c (items "limits.pids"),
-# sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files and make targets that exist.
+# sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files, make targets, tests and probes that exist.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 shopt -s nullglob
@@ -48,6 +48,13 @@ check_names() { # DOCUMENT
 	while IFS=: read -r line name; do
 		[ -e "$name" ] || finding "$1:$line: names $name, which does not exist"
 	done < <(grep -noE '`(lib|jail|cgi|cli|tests|nginx|docs|\.ci)/[a-z0-9_./-]+`' "$1" | tr -d '`' || true)
+	# Tests by name: `test_jail: wall` is a function of a unit test, `K06` a probe.
+	while IFS=: read -r line suite name; do
+		grep -qs "^static void ${name# }(void \*\*state)" "tests/unit/$suite.c" || finding "$1:$line: names the test $suite:$name, which does not exist"
+	done < <(grep -noE '`test_[a-z_]+: [a-z_]+`' "$1" | tr -d '`' || true)
+	while IFS=: read -r line name; do
+		grep -qw "$name" tests/probe/list.txt || finding "$1:$line: names the probe $name, which does not exist"
+	done < <(grep -noE '`[A-Z][0-9]{2}`' "$1" | tr -d '`' || true)
 	while IFS=: read -r line name; do
 		grep -qE "^([a-z-]+ )*$name( [a-z-]+)*:" Makefile || finding "$1:$line: names make $name, which the Makefile does not know"
 	done < <(grep -noE '`make [a-z][a-z-]*' "$1" | sed 's/`make //' || true)
