@@ -86,8 +86,8 @@ refused() {
 	printf '{"name":"probe","source":"main","interpreters":["/usr/bin/jail_probe"],"run":["{interpreter}"],"install":"-","rootfs":"%s"}' "$TREE" >"$RUNNERS/probe.json"
 	local name n=0
 	while read -r name _; do
-		run in_jail probe -- "$name" </dev/null
-		echo "$name: $output"
+		run --separate-stderr in_jail probe -- "$name" </dev/null
+		echo "$name: $output $stderr"
 		[ "$output" = held ]
 		n=$((n + 1))
 	done < <("$SP_BIN/../tests/jail_probe" --list | cut -f 1)

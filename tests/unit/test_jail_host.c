@@ -18,9 +18,9 @@
 
 #include "../../jail/wire_fd.h"
 
-/* Of the jailer's memory in 500 jails; sanitizers keep what was freed for a while. */
+/* Of the jailer's memory in 500 jails; sanitizers keep what was freed, up to 256 MB. */
 #ifdef __SANITIZE_ADDRESS__
-#define GROWTH_KB 65536
+#define GROWTH_KB (512 << 10)
 #else
 #define GROWTH_KB 512
 #endif
