@@ -87,7 +87,7 @@ refused() {
 	local name n=0
 	while read -r name _; do
 		run --separate-stderr in_jail probe -- "$name" </dev/null
-		echo "$name: $output $stderr"
+		echo "$name: $output"
 		[ "$output" = held ]
 		n=$((n + 1))
 	done < <("$SP_BIN/../tests/jail_probe" --list | cut -f 1)
