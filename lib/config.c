@@ -100,6 +100,8 @@ static const struct bind tools_table[] = {
 		.description = text_                                                                                                    \
 	}
 
+#define network_table config_network_table /* in a file of its own */
+
 const struct bind config_table[] = {
 	{.name = "data_dir", .type = BIND_STRING, .offset = offsetof(struct config, data_dir), .max = PATH_MAX,
 	 .description = "folder of the database, the blobs and the secret key"},
@@ -109,6 +111,7 @@ const struct bind config_table[] = {
 	GROUP(jailer, "the jailer and its clients"),
 	GROUP(limits, "limits of runs and requests"),
 	GROUP(tools, "how tools answer"),
+	GROUP(network, "the network of programs"),
 	GROUP(retention, "how much is kept, and for how long"),
 	{0},
 };
@@ -140,6 +143,7 @@ static const struct config defaults = {
 		   .task_seconds = 3600,
 		   .task_seconds_max = 86400},
 	.tools = {.text = "plain", .snippets_dir = ""},
+	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},
 };
 

@@ -10,6 +10,9 @@
 
 #include "bind.h"
 #include "err.h"
+#include "host.h"
+
+#define CONFIG_HOSTS_MAX 256 /* entries of network.allow */
 
 /* Defaults for a caller that says nothing, and what it may ask for at most (design: "decisions in numbers"). */
 struct config_limits {
@@ -61,6 +64,13 @@ struct config {
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
 	} tools;
 	struct {
+		struct bind_strings allow; /* config_host_parse; empty: nobody has network */
+		const char *proxy;         /* config_proxy_parse; "": none */
+		bool proxy_resolves;
+		int64_t connections; /* of one program at once */
+		int64_t mb;          /* of one program, both directions together; 0: no limit */
+	} network;
+	struct {
 		int64_t owner_mb;              /* all files of an owner */
 		int64_t conversation_days;     /* idle conversations are removed */
 	} retention;
@@ -79,6 +89,24 @@ int config_load(const char *path, struct config *ret, struct err *err);
 /* What one table cannot say: a default is not above its cap, a form is one of a list (config_check.c). */
 int config_check(const struct config *config, struct err *err);
 void config_clear(struct config *config);
+/* config_network.c: what the texts of the network group mean. */
+extern const struct bind config_network_table[];
+int config_network_check(const struct config *config, struct err *err);
+struct config_host { /* "db.example.com:5432", "*.example.com:443", "10.0.0.5:80 private" */
+	char host[HOST_SIZE]; /* normalised; without "*." */
+	uint16_t port;
+	bool below;      /* any name below host */
+	bool address;    /* host is an address */
+	bool is_private; /* may be an address that is not public */
+};
+int config_host_parse(const char *entry, struct config_host *ret, struct err *err);
+struct config_proxy {
+	char host[HOST_SIZE];
+	uint16_t port;
+	const char *credentials; /* "user:password", points into the url; NULL: none */
+	size_t n_credentials;
+};
+int config_proxy_parse(const char *url, struct config_proxy *ret, struct err *err);
 #define auto_config __attribute__((cleanup(config_clear)))
 /* Directory of the running program (/proc/self/exe), for what stands beside it; the caller's. */
 char *config_program_dir(void);

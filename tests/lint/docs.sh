@@ -20,7 +20,7 @@ same() {
 check_members() { # PAGE
 	local known shown
 	known=$({
-		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/config.c
+		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/config.c lib/config_network.c
 		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/config.c
 	} | sort)
 	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$1" | sort)

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/common.bash"
 
 # What the jailer is linked with: no SQLite and no libcrypto near the kernel.
-base='lib/(banned|bind|buf|config|err|json|log|utf8|util|version)\.h'
+base='lib/(banned|bind|buf|config|err|host|json|log|utf8|util|version)\.h'
 
 # The paths (a regular expression) that FILE may include.
 allowed() {
