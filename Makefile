@@ -17,8 +17,8 @@ ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(HARDEN) -fno-common -
             -I$(B)
 ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 
-BASE_SRC    := $(addprefix lib/,util.c err.c buf.c utf8.c log.c json.c json_scan.c json_print.c bind.c bind_schema.c config.c config_check.c config_network.c \
-               host.c)
+BASE_SRC    := $(addprefix lib/,util.c err.c buf.c utf8.c host.c log.c json.c json_scan.c json_print.c bind.c bind_schema.c config.c config_check.c \
+               config_network.c)
 LIB_SRC     := $(filter-out $(BASE_SRC),$(wildcard lib/*.c))
 CLIENT_SRC  := $(wildcard jail/client*.c jail/wire*.c jail/result*.c)
 JAILER_SRC  := $(filter-out $(CLIENT_SRC) jail/jailer.c,$(wildcard jail/*.c))

@@ -99,8 +99,7 @@ static void on_done(void *arg, const struct jail_result *result)
 	struct session *session = arg;
 
 	session->outcome->result = *result;
-	if (result->denied)
-		session->outcome->result.denied = json_object_get(result->denied);
+	jail_result_share(&session->outcome->result);
 	session->outcome->finished = true;
 	session->done = true;
 	streams_copy(session);

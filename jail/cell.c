@@ -36,6 +36,7 @@ static void cell_free(struct cell *cell)
 	*link = cell->next;
 	close_cell_fd(&cell->data_root);
 	close_cell_fd(&cell->code_root);
+	net_detach(cell->net);
 	if (cell->group)
 		cgroup_give(cells->cgroup, cell->group);
 	for (struct cell_step *step = cell->first, *next; step; step = next) {
@@ -186,6 +187,7 @@ void cell_destroy(struct cell *cell)
 		output_clear(&cell->run.output);
 		cell_step_free(steal(&cell->run.step));
 	}
+	net_detach(steal(&cell->net));
 	cell_kill(cell);
 }
 

@@ -21,6 +21,7 @@
 #include "init.h"
 #include "jail.h"
 #include "loop.h"
+#include "net.h"
 #include "output.h"
 #include "runner.h"
 #include "wire.h"
@@ -37,6 +38,7 @@ struct cells {
 	const struct config *config;
 	const struct identity *identity;
 	struct cgroup *cgroup;
+	struct net *net; /* the jailer's; NULL: no network */
 	struct sock_fprog filter;
 	const struct template_root *root; /* the usual one */
 	int fence_abi;                    /* Landlock: asked once, so that a call that fails later is not taken for "none" */
@@ -82,6 +84,7 @@ void cells_reap(struct cells *cells);           /* frees what is destroyed and d
 struct cell_request {
 	struct runner *runner;
 	const struct jail_limits *limits;
+	bool network;
 	const char *label; /* or NULL; copied */
 	const struct cell_events *events;
 	void *arg;

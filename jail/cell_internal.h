@@ -51,6 +51,8 @@ struct cell {
 	int pidfd_fd;
 	struct loop_watch control, pidfd;
 	struct cgroup_group *group;
+	bool network;
+	struct net_jail *net; /* with network */
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;
 	bool limited_for_run; /* the group has the run's limits */

@@ -30,9 +30,9 @@ void cells_init(struct cells *cells, int loop, const struct config *config, cons
 {
 	*cells = (struct cells){.loop = loop, .config = config, .identity = identity, .cgroup = cgroup};
 	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
-	/* Ids 0 and the last are the jailer's and the porter's. */
+	/* Ids 0 and the last two are the jailer's, the relay's and the porter's. */
 	if (identity->mode != IDENTITY_SINGLE)
-		cells->n_slots = MIN(cells->n_slots, identity->ids - 2);
+		cells->n_slots = MIN(cells->n_slots, identity->ids - 3);
 	cells->slots = xcalloc(cells->n_slots, sizeof(*cells->slots));
 }
 
@@ -77,6 +77,25 @@ static int cannot_clone(struct err *err)
 	return err_errno(err, "making the jail's namespaces");
 }
 
+/* The relay died. The program was promised a network: it does not go on without. */
+static void network_lost(void *arg)
+{
+	struct cell *cell = arg;
+
+	snprintf(cell->broken_step, sizeof(cell->broken_step), "network relay");
+	cell->broken_errno = ECONNRESET;
+	cell_kill(cell);
+}
+
+static int attach_network(struct cell *cell, struct err *err)
+{
+	int result = net_attach(cell->cells->net, cell->pidfd_fd, &cell->net, err);
+
+	if (!result)
+		net_on_lost(cell->net, network_lost, cell);
+	return result;
+}
+
 /* Everything that init needs; after it the child is on its own. */
 static int clone_init(struct cell *cell, struct err *err)
 {
@@ -94,6 +113,7 @@ static int clone_init(struct cell *cell, struct err *err)
 	auto_close int ours = pair[0];
 	auto_close int theirs = pair[1];
 	struct init_setup setup = {
+		.network = cell->network,
 		.control = theirs,
 		.data_mount = data_mount,
 		.code_mount = code_mount,
@@ -125,6 +145,10 @@ static int clone_init(struct cell *cell, struct err *err)
 	    loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))
 		return err_errno(err, "watching the jail");
 	steal_fd(&ours);
+	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */
+	result = cell->network ? attach_network(cell, err) : 0;
+	if (result)
+		return result;
 	if (write_map(pid, "gid_map", slot_id(cell), err) || write_map(pid, "uid_map", slot_id(cell), err))
 		return -ERR_SYSTEM;
 	struct init_order go = {.verb = INIT_GO};
@@ -132,8 +156,8 @@ static int clone_init(struct cell *cell, struct err *err)
 }
 
 /* A jail that belongs to nobody yet. */
-static int build(struct cells *cells, const struct jail_limits *limits, const struct template_root *root, struct cell **ret,
-		  struct err *err)
+static int build(struct cells *cells, const struct jail_limits *limits, const struct template_root *root, bool network, struct cell **ret,
+		 struct err *err)
 {
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
@@ -146,6 +170,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.cells = cells,
 		.limits = *limits,
 		.root = root,
+		.network = network,
 		.slot = slot,
 		.parked = true,
 		.pidfd_fd = -1,
@@ -194,7 +219,7 @@ void cells_prepare(struct cells *cells)
 	if (cells_prepared(cells))
 		return;
 	/* Whoever opens a jail then will be told why it cannot be made; until that works, no more is tried ahead. */
-	if (limits_resolve(&cells->config->limits, &none, &limits, &err) || build(cells, &limits, cells->root, &cell, &err)) {
+	if (limits_resolve(&cells->config->limits, &none, &limits, &err) || build(cells, &limits, cells->root, false, &cell, &err)) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;
 	}
@@ -227,11 +252,11 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 {
 	if (cells->count >= (size_t)cells->config->jailer.jails)
 		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
-	/* Those that were made ahead have the usual root. */
+	/* Those that were made ahead have the usual root and no network. */
 	bool own = request->runner->root.path[0];
 	const struct template_root *root = own ? &request->runner->root : cells->root;
-	struct cell *cell = own ? NULL : take_parked(cells, request->limits);
-	int result = cell ? 0 : build(cells, request->limits, root, &cell, err);
+	struct cell *cell = own || request->network ? NULL : take_parked(cells, request->limits);
+	int result = cell ? 0 : build(cells, request->limits, root, request->network, &cell, err);
 
 	if (result)
 		return result;

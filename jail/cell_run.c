@@ -25,7 +25,7 @@
 #define FILE_SLACK      4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
 
 static const char *const base_env[] = {
-	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user",
+	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user", NULL,
 };
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
@@ -140,24 +140,34 @@ static bool overridden(char **env, const char *variable)
 	return false;
 }
 
-static uint32_t add_env(struct buf *tail, const struct runner *runner, char **given)
+static uint32_t add_defaults(struct buf *tail, const struct runner *runner, char **given, const char *const *defaults)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(base_env); i++) {
-		bool again = overridden(given, base_env[i]);
+	for (; *defaults; defaults++) {
+		bool again = overridden(given, *defaults);
 
 		for (size_t k = 0; k < runner->env.count && !again; k++) {
 			char *one[] = {NULL, NULL};
 
 			__builtin_memcpy(&one[0], &runner->env.items[k], sizeof(one[0]));
-			again = overridden(one, base_env[i]);
+			again = overridden(one, *defaults);
 		}
 		if (!again) {
-			add_text(tail, base_env[i]);
+			add_text(tail, *defaults);
 			n++;
 		}
 	}
+	return n;
+}
+
+static uint32_t add_env(struct buf *tail, const struct cell *cell, char **given)
+{
+	const struct runner *runner = cell->runner;
+	uint32_t n = add_defaults(tail, runner, given, base_env);
+
+	if (cell->net)
+		n += add_defaults(tail, runner, given, egress_env);
 	for (size_t k = 0; k < runner->env.count; k++)
 		if (!overridden(given, runner->env.items[k])) {
 			add_text(tail, runner->env.items[k]);
@@ -182,7 +192,7 @@ static void build_order(struct cell *cell, struct init_order *order, struct buf 
 		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
-	order->n_env = add_env(tail, runner, step->env);
+	order->n_env = add_env(tail, cell, step->env);
 }
 
 static int phase_output(struct cell *cell, int ret_write[2])
@@ -268,6 +278,10 @@ void run_begin(struct cell *cell, struct cell_step *step)
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
 	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);
 	cell->state = CELL_RUNNING;
+	if (cell->net && net_begin(cell->net, NULL)) {
+		run_failed(cell, "network page", errno);
+		return;
+	}
 	begin_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);
 }
 
@@ -330,6 +344,8 @@ static void account(struct cell *cell, const struct init_report *report)
 static void deliver(struct cell *cell)
 {
 	struct cell_run *run = &cell->run;
+
+	run->result.network = cell->net ? net_end(cell->net) : NULL;
 	struct jail_result result = run->result;
 	struct cell_events events = cell->events;
 	void *arg = cell->arg;
@@ -349,7 +365,7 @@ static void deliver(struct cell *cell)
 	cell->has_files = true;
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
-	run->result.denied = NULL; /* the copy has it */
+	run->result.denied = run->result.network = NULL; /* the copy has them */
 	if (events.done)
 		events.done(arg, &result); /* the cell may be gone after it */
 	jail_result_clear(&result);

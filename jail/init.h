@@ -35,6 +35,7 @@ struct init_setup {
 	int64_t tmp_bytes;
 	const struct template_root *root;
 	int fence_abi;
+	bool network;     /* the hosts of network.allow in /etc/hosts */
 	bool keep_groups; /* the kernel forbids setgroups (single-id) */
 	struct sock_fprog filter;
 	char *command_line; /* the jailer's, to be wiped */

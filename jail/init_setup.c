@@ -152,6 +152,16 @@ static int attach_code(const struct init_setup *setup)
 	return move_mount(INIT_FIRST_FREE_FD + 1, "", AT_FDCWD, "code", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
+/* Over the template's: a jail without network does not know the names. */
+static int bind_hosts(const struct init_setup *setup)
+{
+	if (!setup->network)
+		return 0;
+	if (mount(TEMPLATE_HOSTS, "etc/hosts", NULL, MS_BIND, NULL))
+		return -1;
+	return mount(NULL, "etc/hosts", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
 /* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be is covered; a file
  * that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
 static int mount_proc(const struct init_setup *setup)
@@ -235,6 +245,7 @@ const char *init_setup_jail(const struct init_setup *setup)
 		{"mount /tmp", mount_tmp},
 		{"attach /data", attach_data},
 		{"attach /code", attach_code},
+		{"bind /etc/hosts", bind_hosts},
 		{"mount /proc", mount_proc},
 		{"pivot_root", enter_root},
 		{"loopback", loopback},

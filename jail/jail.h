@@ -35,7 +35,7 @@
 #define JAIL_MESSAGE_TEXT 256
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
-#define JAIL_DENIED_MAX 64         /* calls in jail_result.denied */
+#define JAIL_DENIED_MAX 64         /* calls in jail_result.denied, hosts in its network's */
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
 
@@ -74,7 +74,7 @@ extern const struct bind jail_limits_table[];
 struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */
 	struct jail_limits limits;
-	bool network;       /* refused where the server does not allow it */
+	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
 	const char *label;  /* for logs and `ps`: an execution id; no content */
 	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay, frozen between runs.
 	 * Where the runner has a `live` step its interpreter keeps its state from run to run; else each run is a process of its own. */
@@ -133,8 +133,12 @@ struct jail_result {
 	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end); collect still works */
 	bool ended;
 	struct json_object *denied;      /* array of {"name","number"} of system calls that were refused, or NULL; the result's */
+	/* With network: {"connections","bytes_in","bytes_out","denied":[{"host","port","reason"}]}; else NULL. Belongs to the result. */
+	struct json_object *network;
 };
 void jail_result_clear(struct jail_result *result);
+/* For a copy of the struct that is to live on its own: takes references to what it points to. */
+void jail_result_share(struct jail_result *result);
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
 /* One file of /data after the run. CREATED and CHANGED carry a read-only descriptor at offset 0. NOT_KEPT: a link, socket, device,

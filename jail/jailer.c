@@ -36,6 +36,7 @@
 #include "../lib/util.h"
 #include "../lib/version.h"
 #include "fence.h"
+#include "net.h"
 #include "porter.h"
 #include "probe.h"
 #include "seccomp.h"
@@ -61,6 +62,7 @@ struct jailer {
 	int loop;
 	int porter;
 	struct loop_watch porter_watch, signal_watch;
+	struct net net;
 	struct cells cells;
 	struct server server;
 	struct probe probe;
@@ -130,6 +132,9 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 	auto_free char *packages = xasprintf("%s/node_modules", jailer->modules_dir);
 	if (!modules[0] && access(packages, R_OK))
 		jailer->modules_dir[0] = '\0';
+	result = net_init(&jailer->net, &jailer->config, err);
+	if (result)
+		return result;
 	const char *state = jailer->config.data_dir;
 	result = runners_load(runners, &(struct runners_host){jailer->modules_dir, state ? state : ""}, &jailer->runners, err);
 	if (!result)
@@ -155,7 +160,8 @@ static int build_roots(struct jailer *jailer, struct err *err)
 {
 	static const struct bind_strings none = {.count = 0};
 	const struct template_plan usual = {.modules_dir = jailer->modules_dir, .binds = &none};
-	int result = template_begin(err);
+	auto_free char *hosts = egress_hosts(&jailer->net.egress);
+	int result = template_begin(hosts, err);
 
 	if (!result)
 		result = template_add(&usual, &jailer->root, err);
@@ -255,7 +261,10 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
 	jailer->cells.root = &jailer->root;
 	jailer->cells.fence_abi = fence_abi();
-	result = seccomp_build(&jailer->cells.filter, err);
+	jailer->cells.net = &jailer->net;
+	result = net_watch(&jailer->net, jailer->loop, err);
+	if (!result)
+		result = seccomp_build(&jailer->cells.filter, err);
 	if (result)
 		return result;
 	jailer->server = (struct server){
@@ -311,6 +320,7 @@ static void serve(struct jailer *jailer)
 
 static void clear_prepared(struct jailer *jailer)
 {
+	net_clear(&jailer->net);
 	cgroup_close(jailer->cgroup);
 	runners_clear(&jailer->runners);
 	template_root_clear(&jailer->root);
@@ -329,7 +339,7 @@ static void clear(struct jailer *jailer)
 
 int main(int argc, char **argv)
 {
-	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .root = {.path = TEMPLATE_PATH}};
+	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = TEMPLATE_PATH}};
 	struct options options;
 	struct err err = ERR_INIT;
 	int status = parse_options(argc, argv, &options);
@@ -340,6 +350,8 @@ int main(int argc, char **argv)
 	umask(022);
 	raise_file_limit();
 	int result = prepare(&jailer, &options, &err);
+	if (!result)
+		result = net_start(&jailer.net, &jailer.identity, &err);
 	if (!result)
 		result = start_porter(&jailer, &options, &err);
 	if (!result)

@@ -1,4 +1,10 @@
-/* result.c - the result of a run: verdicts as text, and the whole as JSON by one table for both directions. */
+/*
+ * result.c - the result of a run: verdicts as text, and the whole as JSON by one table for both directions.
+ *
+ * What has no fixed shape in C (names of refused calls, what the network did) stays JSON and is only checked: it goes on into the
+ * record and into answers as it is. Both ends of the wire use this file; the jailer prints, clients parse, and a jailer that was
+ * taken over can send a client nothing that it would not have accepted.
+ */
 #include "../lib/bind.h"
 #include "../lib/util.h"
 #include "wire.h"
@@ -23,7 +29,14 @@ int jail_verdict_parse(const char *text, enum jail_verdict *ret)
 void jail_result_clear(struct jail_result *result)
 {
 	json_put_pointer(&result->denied);
+	json_put_pointer(&result->network);
 	*result = (struct jail_result){.verdict = JAIL_XX};
+}
+
+void jail_result_share(struct jail_result *result)
+{
+	result->denied = result->denied ? json_object_get(result->denied) : NULL;
+	result->network = result->network ? json_object_get(result->network) : NULL;
 }
 
 /* As the table wants it: text as pointers, numbers as int64_t. */
@@ -33,7 +46,7 @@ struct flat_result {
 	bool compiled, oom_killed, pids_limit_hit, stdout_truncated, stderr_truncated, warm, ended;
 	int64_t stdout_bytes, stderr_bytes, setup_us;
 	struct jail_usage compile, run;
-	struct json_object *denied;
+	struct json_object *denied, *network;
 };
 
 #define USAGE(field)                                                                                                                       \
@@ -76,6 +89,7 @@ static const struct bind result_table[] = {
 	FLAT(runner, BIND_STRING, 0, 31),
 	FLAT(fingerprint, BIND_STRING, 0, 255),
 	FLAT(denied, BIND_ANY, 0, 0),
+	FLAT(network, BIND_ANY, 0, 0),
 	{0},
 };
 
@@ -104,6 +118,7 @@ struct json_object *jail_result_print(const struct jail_result *result)
 		.compile = result->compile,
 		.run = result->run,
 		.denied = result->denied,
+		.network = result->network,
 	};
 
 	return bind_print(result_table, &flat);
@@ -121,6 +136,47 @@ static int check_denied(struct json_object *denied, struct err *err)
 	return good ? 0 : err_member(err, "denied", "must be at most %d system calls with name and number", JAIL_DENIED_MAX);
 }
 
+struct network_denied {
+	const char *host, *reason;
+	int64_t port;
+};
+static const struct bind network_denied_table[] = {
+	{.name = "host", .type = BIND_STRING, .offset = offsetof(struct network_denied, host), .flags = BIND_REQUIRED, .max = 2048},
+	{.name = "port", .type = BIND_INT, .offset = offsetof(struct network_denied, port), .flags = BIND_REQUIRED, .max = UINT16_MAX},
+	{.name = "reason", .type = BIND_STRING, .offset = offsetof(struct network_denied, reason), .flags = BIND_REQUIRED, .max = 128},
+	{0},
+};
+struct network {
+	int64_t connections, bytes_in, bytes_out;
+	struct bind_objects denied;
+};
+#define NETWORK(field)                                                                                                                     \
+	{                                                                                                                                  \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct network, field), .flags = BIND_REQUIRED, .max = INT64_MAX      \
+	}
+static const struct bind network_table[] = {
+	NETWORK(connections),
+	NETWORK(bytes_in),
+	NETWORK(bytes_out),
+	{.name = "denied",
+	 .type = BIND_OBJECTS,
+	 .offset = offsetof(struct network, denied),
+	 .flags = BIND_REQUIRED,
+	 .max = JAIL_DENIED_MAX,
+	 .table = network_denied_table,
+	 .size = sizeof(struct network_denied)},
+	{0},
+};
+
+static int check_network(struct json_object *object, struct err *err)
+{
+	struct network network = {.connections = 0};
+	int result = object ? bind_parse(network_table, object, &network, err) : 0;
+
+	bind_clear(network_table, &network);
+	return result ? err_wrap(err, "network") : 0;
+}
+
 #define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")
 
 int jail_result_parse(struct json_object *object, struct jail_result *ret, struct err *err)
@@ -130,6 +186,8 @@ int jail_result_parse(struct json_object *object, struct jail_result *ret, struc
 
 	if (!result)
 		result = check_denied(flat.denied, err);
+	if (!result)
+		result = check_network(flat.network, err);
 	if (result)
 		return result;
 	*ret = (struct jail_result){
@@ -156,5 +214,6 @@ int jail_result_parse(struct json_object *object, struct jail_result *ret, struc
 	COPY_TEXT(ret->runner, flat.runner);
 	COPY_TEXT(ret->fingerprint, flat.fingerprint);
 	ret->denied = flat.denied ? json_object_get(flat.denied) : NULL;
+	ret->network = flat.network ? json_object_get(flat.network) : NULL;
 	return 0;
 }

@@ -93,8 +93,8 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 		return err_member(err, "runner", "there is no runner %s", request->runner);
 	if (!runner->interpreter)
 		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name, runner->install);
-	if (request->network)
-		return err_set(err, ERR_UNAVAILABLE, "there is no network here: run without it");
+	if (request->network && !net_allowed(server->cells->net))
+		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
 	if (request->live)
 		return err_set(err, ERR_UNAVAILABLE, "there are no live sandboxes here: run without one");
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
@@ -103,7 +103,8 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 	jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct server_jail){.next = client->jails, .client = client, .number = request->jail};
 	client->jails = jail;
-	result = cell_open(server->cells, &(struct cell_request){runner, &limits, request->label, &events, jail}, &jail->cell, err);
+	const struct cell_request wanted = {runner, &limits, request->network, request->label, &events, jail};
+	result = cell_open(server->cells, &wanted, &jail->cell, err);
 	if (result)
 		server_jail_remove(jail);
 	return result;
@@ -263,7 +264,7 @@ static int do_info(struct server_client *client, struct server_jail *jail, const
 	json_add_string(info, "version", SALLYPORT_VERSION);
 	json_add_int(info, "pid", getpid());
 	json_add_int(info, "instance", server->identity->instance);
-	json_add_bool(info, "network", false);
+	json_add_bool(info, "network", net_allowed(server->cells->net));
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
 	json_add(info, "limits", limits_print(&server->config->limits));

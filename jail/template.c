@@ -298,13 +298,13 @@ static int fill_from_rootfs(int root, const char *rootfs, struct template_root *
 	return result;
 }
 
-int template_begin(struct err *err)
+int template_begin(const char *hosts, struct err *err)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return failed(err, "keeping mounts private below", "/");
 	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(BASE "/proc", 0755))
 		return failed(err, "mounting", BASE);
-	return 0;
+	return make_file(AT_FDCWD, BASE TEMPLATE_HOSTS, hosts, err);
 }
 
 int template_add(const struct template_plan *plan, struct template_root *of, struct err *err)

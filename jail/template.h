@@ -20,6 +20,7 @@
 
 #define TEMPLATE_PATH    "/t" /* of the root with the host's /usr; that of the runner in place K is TEMPLATE_PATH and K */
 #define TEMPLATE_MODULES "/opt/sallyport/modules"
+#define TEMPLATE_HOSTS   "/hosts" /* beside it: the /etc/hosts of jails with network */
 
 #define TEMPLATE_ROOT_PATH 24
 struct template_root {
@@ -33,7 +34,8 @@ struct template_plan {
 	const struct bind_strings *binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
 };
 
-int template_begin(struct err *err);
+/* `hosts`: the text of TEMPLATE_HOSTS. */
+int template_begin(const char *hosts, struct err *err);
 /* `root` comes with its path. Failed or not, template_root_clear frees it. */
 int template_add(const struct template_plan *plan, struct template_root *root, struct err *err);
 void template_root_clear(struct template_root *root);

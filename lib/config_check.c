@@ -93,7 +93,7 @@ int config_check(const struct config *config, struct err *err)
 		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
-	if (check_profile(config, err) < 0 || check_tools(config, err) < 0)
+	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0)
 		return -ERR_INVALID;
 	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
 		return err_member(err, "jailer.cgroup", "must be a plain name");

@@ -153,8 +153,7 @@ static void on_done(void *arg, const struct jail_result *result)
 	struct replay *replay = arg;
 
 	replay->result->jail = *result;
-	if (result->denied)
-		replay->result->jail.denied = json_object_get(result->denied);
+	jail_result_share(&replay->result->jail);
 	replay->done = true;
 }
 

@@ -66,8 +66,7 @@ static void on_done(void *arg, const struct jail_result *result)
 	struct job *job = arg;
 
 	job->result.jail = *result;
-	if (result->denied)
-		job->result.jail.denied = json_object_get(result->denied);
+	jail_result_share(&job->result.jail);
 	job->has_result = true;
 }
 
@@ -289,7 +288,8 @@ static void upload_over(struct job_task *task)
 void job_start(struct job *job)
 {
 	struct job_engine *engine = job->engine;
-	struct jail_spec spec = {.runner = job->record.language, .limits = job->limits, .label = job->record.id};
+	struct jail_spec spec = {
+		.runner = job->record.language, .limits = job->limits, .network = job->record.network, .label = job->record.id};
 
 	job->awaiting_task = true;
 	if (job->upload) {

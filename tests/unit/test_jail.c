@@ -5,6 +5,7 @@
  * test_jail_host.c, from the outside.
  */
 #include "jail_try.h"
+#include "../../jail/net.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -325,7 +326,7 @@ static void caps(void **state)
 		{{.runner = "python", .limits.pids = 513}, ERR_LIMIT, NULL},
 		{{.runner = "python", .limits.data_bytes = INT64_C(2) << 30}, ERR_LIMIT, NULL},
 		{{.runner = "cobol"}, ERR_INVALID, "runner: there is no runner cobol"},
-		{{.runner = "python", .network = true}, ERR_UNAVAILABLE, "there is no network here: run without it"},
+		{{.runner = "python", .network = true}, ERR_UNAVAILABLE, NET_REFUSED},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		auto_try struct try try = {.jail = NULL};

@@ -1,0 +1,45 @@
+/*
+ * net.h - the jailer's side of jails with network: starts the relay, makes the listeners in a jail's namespace, reads the run's page.
+ *
+ *     net_init, net_start        before the jailer leaves the host's namespaces
+ *     net_watch                  when there is a loop
+ *     net_attach                 a jail's init exists and waits: its namespace gets the listeners
+ *     net_begin, net_end         around each run; net_end gives what the result says of the network
+ *     net_detach                 everything of the jail is closed
+ *
+ * When the relay dies, its jails are told through `lost` (their runs end as XX: the program cannot go on as it was promised), new ones
+ * are refused until the keeper has started another relay, and the jailer goes on.
+ */
+#pragma once
+
+#include "egress.h"
+#include "identity.h"
+#include "loop.h"
+
+#define NET_REFUSED "network: not allowed on this server: network.allow in its configuration is empty"
+
+struct net {
+	struct egress egress;
+	int loop;
+	int keeper; /* -1: nobody is allowed the network */
+	struct loop_watch keeper_watch;
+	int relay; /* -1: it died, the next one is on its way */
+	int own_namespace;
+};
+#define NET_INIT ((struct net){.keeper = -1, .keeper_watch = LOOP_WATCH_INIT, .relay = -1, .own_namespace = -1})
+
+int net_init(struct net *net, const struct config *config, struct err *err);
+int net_start(struct net *net, const struct identity *identity, struct err *err);
+int net_watch(struct net *net, int loop, struct err *err);
+void net_clear(struct net *net);
+bool net_allowed(const struct net *net);
+
+struct net_jail;
+/* `pidfd`: of a process in the jail's network namespace that has not changed its ids yet. */
+int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *err);
+/* Whom to tell when the relay is gone; once. */
+void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
+int net_begin(struct net_jail *jail, struct err *err);
+/* {"connections","bytes_in","bytes_out","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had begun. */
+struct json_object *net_end(struct net_jail *jail);
+void net_detach(struct net_jail *jail); /* NULL is fine */

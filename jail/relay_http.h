@@ -1,0 +1,33 @@
+/*
+ * relay_http.h - what the egress relay understands of HTTP: the head of a proxy request, and the first line of a proxy's answer.
+ *
+ * Strict, because two parsers that disagree are how a filter is passed: lines end with CR LF and hold no other control character, the
+ * request line has two single blanks, a header line has a name, no line is folded. A CONNECT becomes a tunnel; an absolute-form
+ * request (plain http) is rewritten for the origin: its Host is that of the URL, the proxy's own headers are left out, and the connection
+ * is said to close after it, so that no second request with another Host follows. Pure functions. Facts: RFC 9112 3.2, RFC 9110 9.3.6.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../lib/buf.h"
+#include "../lib/host.h"
+
+#define RELAY_HEAD_MAX 16384 /* request line and headers */
+
+struct relay_request {
+	char host[HOST_SIZE]; /* normalised */
+	uint16_t port;
+	int kind; /* of enum host_kind */
+	bool connect;
+};
+
+/* How many bytes the head has, its empty line included; 0: its end has not come yet. */
+size_t relay_http_head(const char *data, size_t length);
+/* `head`: what relay_http_head measured. For absolute-form, the rewritten head goes into `forward`. 0, or -1: none that we serve. */
+int relay_http_parse(const char *head, size_t length, struct relay_request *ret, struct buf *forward);
+/* The status of an answer's head, or -1. */
+int relay_http_status(const char *head, size_t length);
+/* Base64 of `text`, for Basic credentials. */
+void relay_http_base64(struct buf *to, const char *text, size_t length);
