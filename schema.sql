@@ -38,7 +38,7 @@ CREATE TABLE token (
 	id         TEXT PRIMARY KEY CHECK (length(id) = 36),
 	owner      TEXT NOT NULL CHECK (owner GLOB '[a-z0-9]*' AND owner NOT GLOB '*[^a-z0-9-]*' AND length(owner) <= 32),
 	name       TEXT NOT NULL,                -- what the operator calls it
-	scopes     TEXT NOT NULL CHECK (scopes <> ''), -- 'run' programs, 'files': upload and read, 'admin': everything
+	scopes     TEXT NOT NULL CHECK (scopes <> ''), -- 'run' programs, 'files': upload and read, 'network' for runs, 'admin': everything
 	hash       TEXT NOT NULL UNIQUE CHECK (length(hash) = 64),
 	created_us INTEGER NOT NULL,
 	used_us    INTEGER,

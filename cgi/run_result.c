@@ -127,6 +127,9 @@ static struct json_object *structured(struct server *server, const struct job_re
 		if (json_object_deep_copy(jail->denied, &denied, NULL) == 0)
 			json_add(object, "denied", denied);
 	}
+	struct json_object *network = NULL;
+	if (jail->network && json_object_deep_copy(jail->network, &network, NULL) == 0)
+		json_add(object, "network", network);
 	json_add(object, "files", describe_files(server, result));
 	return object;
 }
@@ -202,6 +205,21 @@ static void add_text_json(struct server *server, const struct job_result *result
 	tool_add_text(content, text.data, text.length);
 }
 
+/* A program rarely says why it could not connect. */
+static void add_network(struct buf *text, const struct jail_result *jail)
+{
+	struct json_object *denied = json_get(jail->network, "denied", json_type_array);
+
+	for (size_t i = 0; denied && i < json_object_array_length(denied); i++) {
+		struct json_object *one = json_object_array_get_idx(denied, i);
+		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
+
+		end_line(text);
+		buf_printf(text, "[network] %s:%d: %s\n", host ? host : "", json_object_get_int(json_get(one, "port", json_type_int)),
+			   reason ? reason : "");
+	}
+}
+
 /* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */
 static void add_summary(struct server *server, const struct job_result *result, struct json_object *content)
 {
@@ -215,6 +233,7 @@ static void add_summary(struct server *server, const struct job_result *result, 
 		buf_puts(&text, "[stderr]\n");
 	}
 	add_stream(&text, result, true);
+	add_network(&text, &result->jail);
 	if (result->jail.verdict != JAIL_OK) {
 		end_line(&text);
 		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);

@@ -67,6 +67,12 @@ void run_result_make(const struct tool_call *call, const struct job_result *resu
 	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                    \
 	"\"required\":[\"name\",\"number\"],\"properties\":{\"name\":{\"type\":\"string\"},\"number\":{\"type\":\"integer\"}}},"           \
 	"\"description\":\"System calls that the sandbox refused\"},"                                                                      \
+	"\"network\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                 \
+	"\"required\":[\"connections\",\"bytes_in\",\"bytes_out\",\"denied\"],\"properties\":{"                                            \
+	"\"connections\":{\"type\":\"integer\"},\"bytes_in\":{\"type\":\"integer\"},\"bytes_out\":{\"type\":\"integer\"},"                 \
+	"\"denied\":{\"type\":\"array\",\"description\":\"What could not be reached, and why\",\"items\":{\"type\":\"object\","            \
+	"\"additionalProperties\":false,\"required\":[\"host\",\"port\",\"reason\"],\"properties\":{\"host\":{\"type\":\"string\"},"       \
+	"\"port\":{\"type\":\"integer\"},\"reason\":{\"type\":\"string\"}}}}}},"                                                           \
 	"\"files\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                   \
 	"\"required\":[\"created\",\"changed\",\"deleted\",\"not_kept\"],\"properties\":{"                                                 \
 	"\"created\":" RUN_FILES_SCHEMA ",\"changed\":" RUN_FILES_SCHEMA ","                                                               \

@@ -63,7 +63,7 @@ static const struct bind table[] = {
 	{.name = "network",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, network),
-	 .description = "Ask for network access. Default false; where the server does not allow it the call is refused."},
+	 .description = "Ask for network access. Default false; hosts that the server does not list are refused, and named in the answer."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
@@ -168,7 +168,10 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	char hash[SHA256_HEX_SIZE];
 
 	tool_hash(&tool_run_code, bound, hash);
-	int result = decode_files(&arguments->files, &files, err);
+	int result = tool_network_check(call, arguments->network, err);
+
+	if (result == 0)
+		result = decode_files(&arguments->files, &files, err);
 
 	if (result < 0)
 		return result;
@@ -236,6 +239,12 @@ static void refine(struct server *server, struct json_object *tool)
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
 	auto_buf struct buf text = {0};
 
+	auto_buf struct buf network = {0};
+
+	buf_init(&network, DESCRIPTION_MAX);
+	buf_puts(&network, "Ask for network access. Default false. ");
+	tool_network_describe(server->config, &network);
+	json_add_string(tool_property(tool, "network"), "description", network.data);
 	set_int(tool, "timeout_seconds", "default", limits->wall_seconds);
 	set_int(tool, "timeout_seconds", "maximum", limits->wall_seconds_max);
 	set_int(tool, "memory_mb", "default", limits->memory_mb);

@@ -167,6 +167,30 @@ void tool_print_names(struct buf *out, struct json_object *runner)
 		buf_putc(out, ')');
 }
 
+int tool_network_check(const struct tool_call *call, bool asked, struct err *err)
+{
+	const struct store_token *token = call->token;
+
+	/* Without an id: standard input, where the caller is the operator. */
+	if (!asked || !token->id[0] || (token->scopes & (STORE_SCOPE_NETWORK | STORE_SCOPE_ADMIN)))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "network: this token lacks the scope \"network\" (sallyport token add --scope run,files,network)");
+}
+
+void tool_network_describe(const struct config *config, struct buf *out)
+{
+	const struct bind_strings *allow = &config->network.allow;
+
+	if (!allow->count)
+		buf_puts(out, "There is no network on this server.");
+	for (size_t i = 0; i < allow->count; i++)
+		buf_printf(out, "%s%.*s", i ? ", " : "With network a program reaches ", (int)strcspn(allow->items[i], " "),
+			   allow->items[i]);
+	if (allow->count)
+		buf_puts(out, " and nothing else.");
+}
+
 void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE])
 {
 	auto_json struct json_object *arguments = bind_print(tool->arguments, bound), *names = json_object_new_array();

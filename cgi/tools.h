@@ -94,6 +94,11 @@ struct json_object *tool_property(struct json_object *tool, const char *name);
 /* "name" and ", alias"…: for people. */
 void tool_print_names(struct buf *out, struct json_object *runner);
 
+/* Does the caller's token have the scope? For tools that run programs; `asked`: the call wants it. ERR_DENIED names the remedy. */
+int tool_network_check(const struct tool_call *call, bool asked, struct err *err);
+/* What programs with network reach on this server, as a sentence. */
+void tool_network_describe(const struct config *config, struct buf *out);
+
 /* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count by name
  * only: their values must not leave a trace. */
 void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE]);

@@ -54,7 +54,10 @@ static const struct cli_option run_options[] = {
 	 .max = MEMORY_MB_MAX,
 	 .value = "MB",
 	 .help = "memory of everything in the jail, in MiB"},
-	{.name = "network", .type = CLI_FLAG, .offset = FIELD(network), .help = "with the network, as far as the configuration allows it"},
+	{.name = "network",
+	 .type = CLI_FLAG,
+	 .offset = FIELD(network),
+	 .help = "with the network, as far as network.allow goes; also SHARE_NET=1"},
 	{.name = "env",
 	 .letter = 'e',
 	 .type = CLI_STRINGS,
@@ -228,11 +231,20 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 	return run_session(client, &request, &p->outcome, err);
 }
 
+/* What the scripts that this command replaces ask for the network with. */
+static bool share_net(void)
+{
+	const char *value = getenv("SHARE_NET");
+
+	return value && streq(value, "1");
+}
+
 static int run_run(void *options, struct err *err)
 {
-	const struct run *run = options;
+	struct run *run = options;
 	auto_prepared struct prepared p = {
 		.code_fd = -1, .meta_fd = -1, .outcome = {.stdout_fd = -1, .stderr_fd = -1, .files = {.output_dir = -1}}};
+	run->network = run->network || share_net();
 	int result = prepare(run, &p, err);
 
 	if (!result)

@@ -29,7 +29,7 @@ static const struct cli_option token_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct token, scope),
 	 .value = "SCOPES",
-	 .help = "add: what it may do: run (programs), files (upload, read), admin (everything); default run,files"},
+	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); default run,files"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};

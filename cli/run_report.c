@@ -218,6 +218,8 @@ struct json_object *run_json(const struct run_outcome *outcome)
 	json_add_string(object, "runner", result->runner);
 	json_add_string(object, "fingerprint", result->fingerprint);
 	json_add(object, "denied", result->denied ? json_object_get(result->denied) : json_object_new_array());
+	if (result->network)
+		json_add(object, "network", json_object_get(result->network));
 	json_add(object, "files", files_json(&outcome->files));
 	return object;
 }
@@ -227,6 +229,20 @@ static void remark(const char *text)
 	fputs("sallyport: ", stderr);
 	cli_print_safe(stderr, text, strlen(text));
 	fputc('\n', stderr);
+}
+
+static void remark_network(const struct jail_result *result)
+{
+	struct json_object *denied = json_get(result->network, "denied", json_type_array);
+
+	for (size_t i = 0; denied && i < json_object_array_length(denied); i++) {
+		struct json_object *one = json_object_array_get_idx(denied, i);
+		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
+		auto_free char *text = xasprintf("network: %s:%d: %s", host ? host : "",
+						 json_object_get_int(json_get(one, "port", json_type_int)), reason ? reason : "");
+
+		remark(text);
+	}
 }
 
 void run_remarks(const struct run_outcome *outcome, bool interactive)
@@ -239,6 +255,7 @@ void run_remarks(const struct run_outcome *outcome, bool interactive)
 	}
 	if (result->verdict != JAIL_OK && result->verdict != JAIL_RE)
 		remark(result->message);
+	remark_network(result);
 	if (result->stdout_truncated || result->stderr_truncated)
 		remark("the output was cut at its limit");
 	for (size_t i = 0; i < outcome->files.count; i++) {

@@ -340,8 +340,9 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 		job->limits.data_bytes = job->engine->config->limits.data_mb * MB;
 		return take_files(job, request, err);
 	}
-	if (request->network)
-		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server");
+	if (request->network && job->engine->config->network.allow.count == 0)
+		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
+	job->record.network = request->network;
 	if ((result = job_runner_find(runners, request->language, &runner, err)) < 0)
 		return result;
 	snprintf(job->record.language, sizeof(job->record.language), "%s", json_get_string(runner, "name"));

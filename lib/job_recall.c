@@ -56,6 +56,7 @@ static int recall_more(const char *result_json, struct jail_result *ret, struct 
 	ret->pids_limit_hit = json_object_get_boolean(json_get(more, "pids_limit_hit", json_type_boolean));
 	ret->step_errno = (int)number_of(more, "step_errno");
 	ret->denied = json_object_get(denied);
+	ret->network = json_object_get(json_get(more, "network", json_type_object));
 	recall_usage(more, &ret->run);
 	recall_usage(json_get(more, "compile", json_type_object), &ret->compile);
 	return 0;

@@ -272,6 +272,8 @@ static char *print_result(const struct jail_result *result)
 	}
 	if (result->denied)
 		json_object_object_add(object, "denied", json_object_get(result->denied));
+	if (result->network)
+		json_object_object_add(object, "network", json_object_get(result->network));
 	return json_text(object);
 }
 

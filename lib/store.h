@@ -35,8 +35,8 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 void store_close(struct store *store); /* NULL is fine */
 
 /* --- tokens: text sp_<owner>_<secret>; only SHA-256 of the text is stored --------------------------------------------------- */
-enum store_scope { STORE_SCOPE_RUN = 1, STORE_SCOPE_FILES = 2, STORE_SCOPE_ADMIN = 4 /* everything, whatever comes */ };
-#define STORE_SCOPES_TEXT 24 /* "run files admin" */
+enum store_scope { STORE_SCOPE_RUN = 1, STORE_SCOPE_FILES = 2, STORE_SCOPE_ADMIN = 4 /* everything */, STORE_SCOPE_NETWORK = 8 };
+#define STORE_SCOPES_TEXT 32 /* "run files network admin" */
 struct store_token {
 	unsigned scopes; /* of enum store_scope; in store_token_add_scoped 0: run and files */
 	char id[ID_SIZE];

@@ -94,7 +94,7 @@ int store_token_add(struct store *store, const char *owner, const char *name, ch
 static const struct {
 	const char *name;
 	unsigned scope;
-} scope_names[] = {{"run", STORE_SCOPE_RUN}, {"files", STORE_SCOPE_FILES}, {"admin", STORE_SCOPE_ADMIN}};
+} scope_names[] = {{"run", STORE_SCOPE_RUN}, {"files", STORE_SCOPE_FILES}, {"network", STORE_SCOPE_NETWORK}, {"admin", STORE_SCOPE_ADMIN}};
 
 int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
 {
@@ -107,12 +107,13 @@ int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
 		       (strlen(scope_names[i].name) != length || strncmp(scope_names[i].name, p, length) != 0))
 			i++;
 		if (i == ARRAY_SIZE(scope_names))
-			return err_set(err, ERR_INVALID, "scope '%.*s': there are run, files and admin", (int)MIN(length, (size_t)40), p);
+			return err_set(err, ERR_INVALID, "scope '%.*s': there are run, files, network and admin",
+				       (int)MIN(length, (size_t)40), p);
 		scopes |= scope_names[i].scope;
 		p += length;
 	}
 	if (scopes == 0)
-		return err_set(err, ERR_INVALID, "no scope is named: there are run, files and admin");
+		return err_set(err, ERR_INVALID, "no scope is named: there are run, files, network and admin");
 	*ret = scopes;
 	return 0;
 }

@@ -229,7 +229,7 @@ static void refusals_store_nothing(void **state)
 	bad = good, bad.language = "cobol";
 	refused(&bad, ERR_INVALID, "python");
 	bad = good, bad.network = true;
-	refused(&bad, ERR_UNAVAILABLE, "network: not allowed");
+	refused(&bad, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
 	bad = good, bad.conversation = "a\nb";
 	refused(&bad, ERR_INVALID, "conversationId");
 	bad = good, bad.conversation = "";
