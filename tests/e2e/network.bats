@@ -1,0 +1,445 @@
+#!/usr/bin/env bats
+# Programs with network: real servers and a name server in network namespaces of this test, PostgreSQL, tinyproxy. Nothing leaves the machine.
+#
+#   here (host)        [ inside: the jailer, its relay, PostgreSQL, tinyproxy ] ---veth--- [ outside: network_servers.py, "the internet" ]
+#                        198.51.100.2, 93.184.215.2                                          198.51.100.1, 93.184.215.14
+# shellcheck disable=SC2016 # programs in single quotes are meant for the jail
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+PUBLIC=93.184.215.14
+OWN=93.184.215.2
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "makes network namespaces: needs root"
+	command -v ip >/dev/null || skip "no ip"
+	export DIR=$BATS_FILE_TMPDIR
+	chmod 0755 "$DIR"
+	unset SALLYPORT_CONFIG
+	world >&3 2>&1 || { cat "$DIR/world.log" >&3; return 1; }
+}
+
+teardown_file() {
+	local pid folder
+	for pid in $(tac "$DIR/pids" 2>/dev/null); do sp_stop "$pid"; done
+	while read -r folder; do rm -rf "$folder"; done < <(cat "$DIR/folders" 2>/dev/null)
+}
+
+setup() {
+	[ "$(id -u)" = 0 ] || skip "makes network namespaces: needs root"
+	cd "$BATS_TEST_TMPDIR" || return
+	: >"$DIR/queries"
+}
+
+# start LOG COMMAND…: in the background, ended by teardown_file; sets $PID. The command is a program: a function would be a shell around it.
+start() {
+	local log=$1
+	shift
+	"$@" >"$log" 2>&1 3>&- &
+	PID=$!
+	echo "$PID" >>"$DIR/pids"
+}
+
+inside() {
+	nsenter -t "$INSIDE" -n -m --wd="$PWD" -- "$@"
+}
+
+# The same with `inside`.
+start_inside() {
+	local log=$1
+	shift
+	start "$log" nsenter -t "$INSIDE" -n -m --wd="$PWD" -- "$@"
+}
+
+moved() { # PID: is it in a network namespace of its own?
+	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
+certificates() {
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/ca.key" -out "$DIR/ca.pem" -days 30 -subj "/CN=test CA" \
+		-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
+	openssl req -newkey rsa:2048 -nodes -keyout "$DIR/key.pem" -out "$DIR/request.pem" -subj "/CN=pub.example"
+	printf 'subjectAltName=DNS:pub.example,DNS:*.wild.example\nextendedKeyUsage=serverAuth\n' >"$DIR/extensions"
+	openssl x509 -req -in "$DIR/request.pem" -CA "$DIR/ca.pem" -CAkey "$DIR/ca.key" -CAcreateserial -days 30 -out "$DIR/cert.pem" \
+		-extfile "$DIR/extensions"
+}
+
+world() {
+	start "$DIR/world.log" unshare --net --mount sleep infinity
+	export INSIDE=$PID
+	start "$DIR/world.log" unshare --net sleep infinity
+	export OUTSIDE=$PID
+	sp_until "" moved "$INSIDE" && sp_until "" moved "$OUTSIDE" || return
+	certificates >>"$DIR/world.log" 2>&1 || return
+	{
+		ip link add spin netns "$INSIDE" type veth peer name spout netns "$OUTSIDE" &&
+			nsenter -t "$INSIDE" -n sh -c "ip link set lo up && ip link set spin up && ip addr add 198.51.100.2/24 dev spin &&
+				ip addr add $OWN/24 dev spin && ip route add default via 198.51.100.1" &&
+			nsenter -t "$OUTSIDE" -n sh -c "ip link set lo up && ip link set spout up && ip addr add 198.51.100.1/24 dev spout &&
+				ip addr add $PUBLIC/24 dev spout && ip route add default via 198.51.100.2"
+	} >>"$DIR/world.log" 2>&1 || return
+	echo "nameserver 198.51.100.1" >"$DIR/resolv.conf"
+	echo "hosts: files dns" >"$DIR/nsswitch.conf"
+	inside sh -c "mount --bind $DIR/resolv.conf /etc/resolv.conf && mount --bind $DIR/nsswitch.conf /etc/nsswitch.conf" || return
+	start "$DIR/servers.log" nsenter -t "$OUTSIDE" -n /usr/bin/python3 "$BATS_TEST_DIRNAME/network_servers.py" "$PUBLIC" 198.51.100.1 "$OWN" "$DIR"
+	sp_until "$PID" grep -q ready "$DIR/servers.log"
+}
+
+# config NAME ENTRIES [MORE]: a configuration for a private jailer; more members of network
+config() {
+	cat >"$1" <<-EOF2
+		{"jailer": {"runners_dir": "$SP_ROOT/jail/runners", "modules_dir": "$(dirname "$(realpath "$SP_ROOT/jail/runners/npm/node_modules")")"},
+		 "network": {"allow": [$2] ${3:+, $3}}}
+	EOF2
+}
+
+ALLOW='"pub.example:80", "pub.example:443", "*.wild.example:80", "*.wild.example:443", "93.184.215.14:8080", "pub.example:81", "pub.example:82",
+	"*.wild.example:82"'
+
+# net LANGUAGE [OPTION…]: runs the program on standard input with network and $CONFIG
+net() {
+	local language=$1
+	shift
+	cat >program
+	[ -e config ] || config config "$ALLOW"
+	inside "$SP_BIN/sallyport" run --config config --network -l "$language" "$@" program
+}
+
+denied() { # the refusals of a --json result, one a line
+	jq -r '.network.denied[] | "\(.host):\(.port) \(.reason)"' <<<"$output"
+}
+
+@test "exact entries are reached by name, without a proxy" {
+	run -0 net python <<<'
+import socket
+assert not socket.gethostbyname("pub.example").startswith("93.")
+s = socket.create_connection(("pub.example", 80))
+s.sendall(b"GET /x HTTP/1.0\r\nHost: pub.example\r\n\r\n")
+print(s.makefile().read().splitlines()[-1])'
+	[ "$output" = "pub.example /x 80" ]
+}
+
+@test "an address in the list is reached at that address, its neighbours are not" {
+	run -0 net python <<<'
+import socket
+s = socket.create_connection(("93.184.215.14", 8080))
+s.sendall(b"GET /x HTTP/1.0\r\nHost: h\r\n\r\n")
+print(s.makefile().read().splitlines()[-1])
+for at in [("93.184.215.14", 80), ("93.184.215.15", 8080), ("93.184.215.2", 22), ("198.51.100.1", 53), ("192.0.2.1", 80), ("169.254.169.254", 80)]:
+    try:
+        socket.create_connection(at, 5)
+        print("connected", at)
+    except OSError as e:
+        print(e.errno)'
+	[ "${lines[*]}" = "h /x 8080 111 101 101 101 101 101" ]
+}
+
+@test "without --network there are no names, no proxy, no way" {
+	config config "$ALLOW"
+	cat >program <<<'
+import os, socket
+print([k for k in os.environ if "proxy" in k.lower()], "example" in open("/etc/hosts").read())
+for at in [("127.83.0.1", 3128), ("127.83.1.1", 80), ("93.184.215.14", 80)]:
+    try:
+        socket.create_connection(at, 5)
+        print("connected", at)
+    except OSError as e:
+        print(e.errno)'
+	run -0 inside "$SP_BIN/sallyport" run --config config -l python program
+	[ "${lines[*]}" = "[] False 111 111 101" ]
+}
+
+@test "requests, urllib, curl, Node's and bun's fetch go through the proxy unchanged" {
+	cp "$DIR/ca.pem" .
+	run -0 --separate-stderr net python -f ca.pem <<<'
+import requests, urllib.request, ssl
+print(requests.get("https://a.wild.example/r", verify="ca.pem").text, end="")
+print(requests.get("http://a.wild.example/r").text, end="")
+print(requests.post("http://a.wild.example/", data="olleh").text)
+context = ssl.create_default_context(cafile="ca.pem")
+print(urllib.request.urlopen("https://a.wild.example/u", context=context).read().decode(), end="")
+print(urllib.request.urlopen("http://pub.example/u").read().decode(), end="")'
+	[ "${lines[*]}" = "a.wild.example /r 443 a.wild.example /r 80 hello a.wild.example /u 443 pub.example /u 80" ]
+	[ -z "$stderr" ]
+	run -0 --separate-stderr net bash -f ca.pem <<<'curl -sS --cacert ca.pem https://a.wild.example/c https://pub.example/d; curl -sS http://a.wild.example/e'
+	[ "${lines[*]}" = "a.wild.example /c 443 pub.example /d 443 a.wild.example /e 80" ]
+	for language in javascript typescript; do
+		run -0 --separate-stderr net $language -f ca.pem -e NODE_EXTRA_CA_CERTS=/data/ca.pem <<<'
+for (const url of ["https://a.wild.example/f", "http://a.wild.example/f", "https://pub.example/f"])
+	await fetch(url).then(r => r.text()).then(t => console.log(t.trim()));' || { echo "$language: $output $stderr"; return 1; }
+		echo "$language: $stderr"
+		[ "${lines[*]}" = "a.wild.example /f 443 a.wild.example /f 80 pub.example /f 443" ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "TLS through a tunnel has the right server name; a wrong one fails at the client" {
+	cp "$DIR/ca.pem" .
+	run -0 net bash -f ca.pem <<<'
+unset HTTPS_PROXY https_proxy
+curl -sS --cacert ca.pem https://pub.example/t
+curl -sS --cacert ca.pem --connect-to other.example:443:pub.example:443 https://other.example/ 2>&1 | grep -c "no alternative certificate subject name"'
+	[ "${lines[*]}" = "pub.example /t 443 1" ]
+}
+
+@test "what is not on the list is refused, told, and never asked for" {
+	run -0 net bash --json <<<'
+for url in http://evil.example/ https://evil.example/ http://pub.example:8081/ http://wild.example/ http://xwild.example/ http://pub.example.evil.example/ \
+	http://user:pw@evil.example/ http://93.184.215.14/ http://127.0.0.1:22/ "http://[::ffff:127.0.0.1]/" http://0x7f.1/ http://2130706433/ ; do
+	curl -sS -o /dev/null -w "%{http_code}\n" --noproxy "" "$url"
+done 2>&1
+curl -sS https://secret.data.evil.example/ 2>&1 | grep -o "CONNECT.*40[03]"
+exit 0'
+	[ "$(jq -r .verdict <<<"$output")" = OK ]
+	run -0 denied
+	echo "$output"
+	[[ $output == *"evil.example:80 not in network.allow"* ]]
+	[[ $output == *"evil.example:443 not in network.allow"* ]]
+	[[ $output == *"wild.example:80 not in network.allow"* ]]
+	[[ $output == *"xwild.example:80 not in network.allow"* ]]
+	[[ $output == *"pub.example.evil.example:80 not in network.allow"* ]]
+	[[ $output == *"93.184.215.14:80 not in network.allow"* ]]
+	[[ $output == *"127.0.0.1:80 not in network.allow"* ]]
+	[[ $output == *"secret.data.evil.example:443 not in network.allow"* ]]
+	[ ! -s "$DIR/queries" ]
+}
+
+@test "names that mean addresses which are not public are refused, however they are written" {
+	run -0 net bash --json <<<'
+for name in loop zero priv meta mapped six own two none LOOP turn turn; do
+	curl -sS -o /dev/null -w "$name %{http_code}\n" http://$name.wild.example/
+done
+curl -sS -o /dev/null -w "dot %{http_code}\n" http://loop.wild.example./
+curl -sSk -o /dev/null https://priv.wild.example/ 2>/dev/null
+exit 0'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "loop 403 zero 403 priv 403 meta 403 mapped 403 six 403 own 403 two 200 none 502 LOOP 403 turn 200 turn 403 dot 403 " ]
+	[ "$(jq -r .network.connections <<<"$output")" = 2 ]
+	run -0 denied
+	[[ $output == *"loop.wild.example:80 not a public address"* ]]
+	[[ $output == *"own.wild.example:80 an address of this host"* ]]
+	[[ $output == *"none.wild.example:80 the name does not resolve"* ]]
+	[[ $output == *"priv.wild.example:443 not a public address"* ]]
+	# With a dot at the end, so that no search domain is tried.
+	run ! grep -v 'wild.example [0-9]*$' "$DIR/queries"
+}
+
+@test "the same name private where the entry says so" {
+	start_inside web.log /usr/bin/python3 -m http.server --bind 127.0.0.1 8123
+	sp_until "$PID" inside curl -s -o /dev/null http://127.0.0.1:8123/
+	config config '"local.example:8123 private", "*.wild.example:8123"'
+	run -0 net bash <<<'for host in local loop.wild; do curl -sS -o /dev/null -w "%{http_code} " http://$host.example:8123/; done'
+	[[ $output == "200 403"* ]]
+	[[ $output == *"sallyport: network: loop.wild.example:8123: not a public address"* ]]
+	sp_stop "$PID"
+}
+
+@test "requests that are not clean are refused by the proxy" {
+	run -0 net python --json <<<'
+import socket
+for head in ["GET / HTTP/1.1\r\nHost: a.wild.example\r\n\r\n", "GET http://good@a.wild.example/ HTTP/1.1\r\n\r\n",
+             "GET http://a.wild.example/ HTTP/1.1\r\nA: b\nHost: c\r\n\r\n", "CONNECT a.wild.example:80\r\n\r\n", "X" * 20000]:
+    s = socket.create_connection(("127.83.0.1", 3128))
+    s.sendall(head.encode())
+    print(s.makefile().readline().split()[1])
+# A second request of another Host on the same connection does not arrive: the first one closes it.
+s = socket.create_connection(("127.83.0.1", 3128))
+s.sendall(b"GET http://a.wild.example/1 HTTP/1.1\r\nHost: evil.example\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+print(s.makefile().read().count("evil"))'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "400 400 400 400 400 0 " ]
+}
+
+@test "half-closed connections count all bytes; the result has them" {
+	run -0 net python --json <<<'
+import socket
+s = socket.create_connection(("pub.example", 82))
+s.sendall(b"x" * 3000000)
+s.shutdown(socket.SHUT_WR)
+print(s.recv(100).decode())
+s = socket.create_connection(("127.83.0.1", 3128))
+s.sendall(b"CONNECT a.wild.example:82 HTTP/1.1\r\n\r\nearly")
+f = s.makefile("rwb")
+print(f.readline().decode().strip(), f.readline())
+s.shutdown(socket.SHUT_WR)
+print(f.read().decode())'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ' | tr -d '\r')" = "3000000 HTTP/1.1 200 Connection established b'\\r\\n' 5 " ]
+	[ "$(jq -c '[.network.connections, .network.bytes_out, .network.bytes_in]' <<<"$output")" = "[2,3000005,8]" ]
+}
+
+@test "a thousand connections, more than may be open at once" {
+	run -0 net python --json --timeout 100 <<<'
+import select, socket
+done = 0
+for batch in range(2):
+    open_ = [socket.create_connection(("pub.example", 80)) for _ in range(500)]
+    for s in open_:
+        s.sendall(b"GET /n HTTP/1.0\r\nHost: h\r\n\r\n")
+    for s in open_:
+        done += s.makefile().read().count("h /n 80")
+        s.close()
+print(done)'
+	[ "$(jq -r '.stdout, .network.connections' <<<"$output" | xargs)" = "1000 1000" ]
+}
+
+@test "who is not read from is not read: neither side fills the relay" {
+	run -0 net python <<<'
+import select, socket
+s = socket.create_connection(("pub.example", 81))
+s.setblocking(False)
+sent = 0
+while select.select([], [s], [], 1)[1]:
+    sent += s.send(b"x" * 65536)
+print(sent < 8000000)
+s = socket.create_connection(("pub.example", 80))
+s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: h\r\n\r\n")
+n = 0
+while data := s.recv(1 << 20):
+    n += len(data)
+print(n > 50 << 20)'
+	[ "${lines[*]}" = "True True" ]
+}
+
+@test "the limit of bytes cuts connections and is told" {
+	config config "$ALLOW" '"mb": 3'
+	run -0 net python --json <<<'
+import socket
+s = socket.create_connection(("pub.example", 80))
+s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: h\r\n\r\n")
+n = 0
+try:
+    while data := s.recv(1 << 20):
+        n += len(data)
+except ConnectionResetError:
+    print("reset", n <= 3 << 20)'
+	[ "$(jq -j .stdout <<<"$output")" = "reset True" ]
+	run -0 denied
+	[ "$output" = "pub.example:80 the limit of bytes is used up" ]
+}
+
+@test "psycopg2, psql, pg and postgres talk to a real PostgreSQL" {
+	local server=/usr/lib/postgresql/15/bin
+	[ -x $server/postgres ] || skip "no postgresql-15"
+	local pg
+	pg=$(mktemp -d /tmp/sp-pg-XXXXXX)
+	echo "$pg" >>"$DIR/folders"
+	chown nobody "$pg"
+	as_nobody() { (cd / && inside setpriv --reuid nobody --regid nogroup --clear-groups "$@"); }
+	as_nobody $server/initdb -D "$pg/data" -U alice --auth=trust --no-sync >pg.log
+	cd / # where nobody may be
+	start_inside "$BATS_TEST_TMPDIR/pg.log" setpriv --reuid nobody --regid nogroup --clear-groups $server/postgres -D "$pg/data" -p 5433 -c listen_addresses=127.0.0.1 \
+		-c unix_socket_directories="$pg" -c fsync=off
+	cd "$BATS_TEST_TMPDIR"
+	sp_until "$PID" inside $server/pg_isready -q -h 127.0.0.1 -p 5433
+	config config '"db.internal:5433 private"'
+	run -0 net python <<<'
+import psycopg2
+c = psycopg2.connect("host=db.internal port=5433 user=alice dbname=postgres")
+cur = c.cursor()
+cur.execute("create table t(x int); insert into t select generate_series(1, 1000); select sum(x) from t")
+print(cur.fetchone()[0])
+c.commit()'
+	[ "$output" = 500500 ]
+	run -0 net bash <<<'/usr/lib/postgresql/15/bin/psql -h db.internal -p 5433 -U alice -Atc "select count(*) from t" postgres'
+	[ "$output" = 1000 ]
+	run -0 net javascript <<<'
+const { Client } = require("pg");
+const c = new Client({host: "db.internal", port: 5433, user: "alice", database: "postgres"});
+c.connect().then(() => c.query("select max(x) from t")).then(r => { console.log(r.rows[0].max); return c.end(); });'
+	[ "$output" = 1000 ]
+	run -0 net javascript <<<'
+const sql = require("postgres")({host: "db.internal", port: 5433, username: "alice", database: "postgres"});
+sql`select min(x) from t`.then(r => { console.log(r[0].min); return sql.end(); });'
+	[ "$output" = 1 ]
+	sp_stop "$PID"
+}
+
+@test "the operator's proxy carries everything; it is told addresses, or names where it shall resolve" {
+	command -v tinyproxy >/dev/null || skip "no tinyproxy"
+	cat >"$DIR/tinyproxy.conf" <<-EOF2
+		Port 8888
+		Listen 127.0.0.1
+		Allow 127.0.0.1
+		BasicAuth user secret
+		ConnectPort 80
+		ConnectPort 443
+		LogLevel Connect
+	EOF2
+	start_inside tinyproxy.log tinyproxy -d -c "$DIR/tinyproxy.conf"
+	sp_until "$PID" inside curl -s -o /dev/null http://127.0.0.1:8888/
+	config config "$ALLOW" '"proxy": "http://user:secret@127.0.0.1:8888"'
+	run -0 --separate-stderr net bash <<<'curl -sS http://a.wild.example/p; unset http_proxy; curl -sS http://pub.example/q; curl -sSo /dev/null -w "%{http_code}" http://loop.wild.example/ --proxy $HTTP_PROXY'
+	[ "${lines[*]}" = "a.wild.example /p 80 pub.example /q 80 403" ]
+	grep -q "CONNECT $PUBLIC:80" tinyproxy.log
+	run ! grep -q "CONNECT a.wild" tinyproxy.log
+	config config "$ALLOW" '"proxy": "http://user:secret@127.0.0.1:8888", "proxy_resolves": true'
+	: >"$DIR/queries"
+	run -0 net bash <<<'curl -sS http://a.wild.example/p'
+	[ "$output" = "a.wild.example /p 80" ]
+	grep -q "CONNECT a.wild.example:80" tinyproxy.log
+	config config "$ALLOW" '"proxy": "http://user:wrong@127.0.0.1:8888"'
+	run -0 net bash --json <<<'curl -sSo /dev/null -w "%{http_code}" http://a.wild.example/p'
+	[ "$(jq -j .stdout <<<"$output")" = 502 ]
+	run -0 denied
+	[ "$output" = "a.wild.example:80 the operator's proxy did not connect" ]
+	sp_stop "$PID"
+}
+
+@test "a relay that is killed ends its runs with a word, and another one takes its place" {
+	config config "$ALLOW"
+	jq --arg socket "$PWD/jailer.sock" '.jailer.socket = $socket' config >service
+	start_inside jailer.log "$SP_BIN/sallyport-jailer" --config service
+	local jailer=$PID keeper relay
+	sp_until "$jailer" test -S jailer.sock
+	sp_until "$jailer" pgrep -P "$jailer" relay-keeper
+	keeper=$(pgrep -P "$jailer" relay-keeper)
+	relay=$(pgrep -P "$keeper" jailer-relay)
+	mkfifo input
+	printf 'import sys, urllib.request\nprint(urllib.request.urlopen("http://pub.example/").status, flush=True)\nsys.stdin.read()\n' >program.py
+	inside "$SP_BIN/sallyport" run --config service --network --stdin program.py <input >out 2>err 3>&- &
+	local client=$! status=0
+	exec 9>input
+	sp_until "$client" grep -q 200 out
+	kill -KILL "$relay"
+	wait "$client" || status=$?
+	exec 9>&-
+	[ "$status" = 125 ]
+	grep -q 'The sandbox failed at "network relay"' err
+	again() { inside "$SP_BIN/sallyport" run --config service --network -l bash - <<<'curl -sSf http://pub.example/'; }
+	sp_until "$jailer" again
+	[ "$(pgrep -P "$keeper" jailer-relay)" != "$relay" ]
+	sp_stop "$jailer"
+	sp_until "" sp_gone "$keeper"
+}
+
+@test "the relay is nobody's, has no capability and cannot open a file" {
+	config config "$ALLOW"
+	jq --arg socket "$PWD/jailer.sock" '.jailer.socket = $socket' config >service
+	start_inside jailer.log "$SP_BIN/sallyport-jailer" --config service
+	local jailer=$PID relay resolver
+	sp_until "$jailer" test -S jailer.sock
+	run -0 inside "$SP_BIN/sallyport" run --config service --network -l bash - <<<'curl -sSf http://pub.example/'
+	relay=$(pgrep -P "$(pgrep -P "$jailer" relay-keeper)" jailer-relay)
+	resolver=$(pgrep -P "$relay" relay-resolver | head -1)
+	for pid in $relay $resolver; do
+		grep -qx $'Seccomp:\t2' "/proc/$pid/status"
+		grep -qx $'NoNewPrivs:\t1' "/proc/$pid/status"
+		grep -qx $'CapPrm:\t0000000000000000' "/proc/$pid/status"
+		[ "$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")" -ge 1879048192 ]
+		[ "$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")" != "$(awk '/^Uid:/ { print $2 }' "/proc/$jailer/status")" ]
+	done
+	[ "$(find "/proc/$relay/fd" -lname '/*' ! -lname '/dev/null' ! -lname "$PWD/jailer.log" | wc -l)" = 0 ]
+	sp_stop "$jailer"
+}
+
+@test "SHARE_NET=1 is --network; where nothing is allowed the run is refused in words" {
+	config config "$ALLOW"
+	cat >test.js <<<'fetch("http://pub.example/s").then(r => r.text()).then(t => console.log(t.trim()))'
+	SHARE_NET=1 run -0 inside "$SP_BIN/sallyport" run --config config test.js
+	[ "$output" = "pub.example /s 80" ]
+	SHARE_NET=0 run -1 inside "$SP_BIN/sallyport" run --config config test.js
+	config config ''
+	SHARE_NET=1 run -125 inside "$SP_BIN/sallyport" run --config config test.js
+	[ "$output" = "sallyport: network: not allowed on this server: network.allow in its configuration is empty" ]
+	SALLYPORT_NETWORK_ALLOW=pub.example:80,nonsense run -125 inside "$SP_BIN/sallyport" run --config config test.js
+	[[ $output == *'network.allow[1]: "nonsense" must be HOST:PORT'* ]]
+}
