@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# network: true through the gateway: whose token may, what the answer and the record say. A web server on loopback is all of the internet.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	# Prints its port, which the kernel chose.
+	/usr/bin/python3 -u -c 'import http.server
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+print(s.server_port)
+s.serve_forever()' >"$SP_DIR/port" 2>/dev/null 3>&- &
+	export WEB=$!
+	sp_until "$WEB" test -s "$SP_DIR/port"
+	PORT=$(cat "$SP_DIR/port")
+	export PORT
+	jq --arg entry "web.internal:$PORT private" --arg host "localhost:$PORT private" '.network = {allow: [$entry, $host, "*.pub.example:443"]}' \
+		"$SP_CONFIG" >"$SP_DIR/with"
+	mv "$SP_DIR/with" "$SP_CONFIG"
+	sp_token plain
+	export PLAIN=$SP_TOKEN
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope run,files,network)
+	sp_start_jailer
+	sp_start_gateway
+}
+
+teardown_file() {
+	sp_stop "$WEB"
+	sp_teardown
+}
+
+code() { # a request of one program with network
+	jq -n --arg code "$1" '{conversationId: "n", language: "bash", code: $code, network: true}'
+}
+
+@test "a token without the scope is refused in words, and nothing runs" {
+	SP_TOKEN=$PLAIN sp_call run_code "$(code 'echo ran')"
+	[ "$SP_STATUS" = 200 ]
+	[ "$(sp_get .result.isError)" = true ]
+	[[ $(sp_get '.result.content[0].text') == *'this token lacks the scope "network"'* ]]
+	run ! grep -q ran "$SP_DIR/body"
+}
+
+@test "answer and record say what was reached and what was refused" {
+	local id
+	sp_call run_code "$(code "curl -sS -o /dev/null -w '%{http_code}' http://localhost:$PORT/ --noproxy ''; curl -sS http://evil.example/x >/dev/null; exit 3")"
+	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
+	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
+	[ "$(sp_get '.result.structuredContent.network.bytes_in > 100')" = true ]
+	[ "$(sp_get '.result.structuredContent.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
+	[[ $(sp_get '.result.content[0].text') == *"[network] evil.example:80: not in network.allow"* ]]
+	id=$(sp_get .result.structuredContent.execution_id)
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$id"
+	[ "$(jq -r .network <<<"$output")" = true ]
+	[ "$(jq -r '.result.network.denied[0].host' <<<"$output")" = evil.example ]
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id"
+	[[ $output == *network*yes* ]]
+}
+
+@test "a run without network has none of it in its answer" {
+	sp_call run_code '{"conversationId": "n", "language": "bash", "code": "env | grep -ci proxy; grep -c internal /etc/hosts"}'
+	[ "$(sp_get .result.structuredContent.stdout)" = $'0\n0' ]
+	[ "$(sp_get .result.structuredContent.network)" = null ]
+}
+
+@test "the tool's description names the hosts, but not which are private" {
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
+	[ "$(sp_get '.result.tools[] | select(.name == "run_code").inputSchema.properties.network.description')" = \
+		"Ask for network access. Default false. With network a program reaches web.internal:$PORT, localhost:$PORT, *.pub.example:443 and nothing else." ]
+}
