@@ -1,4 +1,10 @@
-/* tools.c - the table of tools; see tools.h. */
+/*
+ * tools.c - the table of tools, and what they share; see tools.h.
+ *
+ * A tool is found by its name among those that the configuration has on. Its arguments are bound by its own table, which is also the schema
+ * that clients see; `refine` adds what only the running server knows (languages, limits, hosts). What a token may do beyond calling a
+ * tool at all (access.c) is asked here, because it depends on the arguments.
+ */
 #include "tools.h"
 
 #include "../lib/log.h"

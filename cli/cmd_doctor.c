@@ -115,6 +115,7 @@ static int doctor_run(void *options, struct err *err)
 	doctor_namespaces(&doctor);
 	doctor_cgroups(&doctor);
 	doctor_host(&doctor);
+	doctor_network(&doctor);
 	if (command->common.json)
 		print_json(&doctor);
 	else

@@ -31,4 +31,5 @@ void doctor_kernel(struct doctor *doctor);     /* doctor_kernel.c: system calls 
 void doctor_namespaces(struct doctor *doctor); /* doctor_namespaces.c */
 void doctor_cgroups(struct doctor *doctor);    /* doctor_cgroups.c: cgroups, swap */
 void doctor_host(struct doctor *doctor);       /* doctor_host.c: ids, sysctls, nginx, jailer, data folder, database */
+void doctor_network(struct doctor *doctor);    /* doctor_network.c: network.allow */
 void doctor_runners(struct doctor *doctor, struct jail_client *client); /* doctor_runners.c */

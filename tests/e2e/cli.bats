@@ -118,7 +118,7 @@ commands() {
 	local name
 	for name in kernel openat2 pidfd "mount API" seccomp landlock "user namespace" "mount namespace" "pid namespace" "net namespace" \
 		"ipc namespace" "uts namespace" "cgroup namespace" "time namespace" AppArmor cgroup swap "guest ids" core_pattern \
-		legacy_tiocsti yama nginx jailer "data folder"; do
+		legacy_tiocsti yama nginx jailer "data folder" network; do
 		[ "$(jq --arg name "$name" '[.checks[] | select(.name == $name)] | length' <<<"$report")" = 1 ]
 	done
 	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
@@ -154,6 +154,14 @@ commands() {
 	run --separate-stderr unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
 	[ "$status" = 1 ]
 	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
+}
+
+@test "doctor resolves what network.allow names" {
+	export SALLYPORT_NETWORK_ALLOW="localhost:80,localhost:81 private,*.pub.example:443,8.8.8.8:443"
+	run --separate-stderr sallyport doctor --json
+	[ "$(jq -r '.checks[] | select(.name == "network") | .state, .found' <<<"$output" | tr '\n' ' ')" = "weaker localhost:80 has no public address " ]
+	SALLYPORT_NETWORK_ALLOW="localhost:81 private" run --separate-stderr sallyport doctor --json
+	[ "$(jq -r '.checks[] | select(.name == "network") | .state, .found' <<<"$output" | tr '\n' ' ')" = "ok 1 entries in network.allow " ]
 }
 
 @test "doctor as a user without privileges: cgroup and ids are judged for that user" {
