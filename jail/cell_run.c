@@ -278,10 +278,6 @@ void run_begin(struct cell *cell, struct cell_step *step)
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
 	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);
 	cell->state = CELL_RUNNING;
-	if (cell->net && net_begin(cell->net, NULL)) {
-		run_failed(cell, "network page", errno);
-		return;
-	}
 	begin_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);
 }
 
@@ -345,7 +341,10 @@ static void deliver(struct cell *cell)
 {
 	struct cell_run *run = &cell->run;
 
-	run->result.network = cell->net ? net_end(cell->net) : NULL;
+	if (cell->net) {
+		run->result.network = net_report(cell->net);
+		net_end(cell->net);
+	}
 	struct jail_result result = run->result;
 	struct cell_events events = cell->events;
 	void *arg = cell->arg;

@@ -144,6 +144,12 @@ static bool advance_run(struct cell *cell)
 		refuse_run(cell, step);
 		return true;
 	}
+	if (cell->net && net_begin(cell->net, NULL)) {
+		snprintf(cell->broken_step, sizeof(cell->broken_step), "network page");
+		cell->broken_errno = errno;
+		refuse_run(cell, step);
+		return true;
+	}
 	run_begin(cell, step);
 	return true;
 }

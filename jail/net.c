@@ -303,15 +303,20 @@ static struct json_object *print_denied(const struct relay_page *page)
 	return list;
 }
 
-struct json_object *net_end(struct net_jail *jail)
+void net_end(struct net_jail *jail)
 {
 	const struct relay_order order = {.verb = RELAY_END};
+
+	/* Not sent: the relay is gone, and with it everything that was open. */
+	wire_fd_send(jail->leash_fd, &order, sizeof(order), NULL, 0);
+}
+
+struct json_object *net_report(struct net_jail *jail)
+{
 	const struct relay_page *page = jail->page;
 
 	if (!page)
 		return NULL;
-	/* Not sent: the relay is gone, and with it everything that was open. */
-	wire_fd_send(jail->leash_fd, &order, sizeof(order), NULL, 0);
 	struct json_object *object = json_object_new_object();
 	json_add_int(object, "connections", MAX(atomic_load(&page->connections), 0));
 	json_add_int(object, "bytes_in", MAX(atomic_load(&page->bytes_in), 0));

@@ -4,7 +4,8 @@
  *     net_init, net_start        before the jailer leaves the host's namespaces
  *     net_watch                  when there is a loop
  *     net_attach                 a jail's init exists and waits: its namespace gets the listeners
- *     net_begin, net_end         around each run; net_end gives what the result says of the network
+ *     net_begin, net_report      around each run; the report is what the result says of the network
+ *     net_end                    nothing runs any more: all connections are closed
  *     net_detach                 everything of the jail is closed
  *
  * When the relay dies, its jails are told through `lost` (their runs end as XX: the program cannot go on as it was promised), new ones
@@ -41,5 +42,6 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
 int net_begin(struct net_jail *jail, struct err *err);
 /* {"connections","bytes_in","bytes_out","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had begun. */
-struct json_object *net_end(struct net_jail *jail);
+struct json_object *net_report(struct net_jail *jail);
+void net_end(struct net_jail *jail);    /* every connection is closed; what outlives its runs is for a live jail to say */
 void net_detach(struct net_jail *jail); /* NULL is fine */

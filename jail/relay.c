@@ -66,23 +66,32 @@ void relay_deadline(struct relay_connection *c, int64_t us_from_now)
 }
 
 /* --- jails ------------------------------------------------------------------------------------------------------------------------- */
-/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last one's is dead. */
-static void end_run(struct relay_jail *jail)
+static void watch_listeners(struct relay_jail *jail);
+
+static void drop_page(struct relay_jail *jail)
 {
-	for (struct relay_connection *c = jail->connections; c; c = c->next)
-		relay_connection_close(c);
 	if (jail->page)
 		munmap(jail->page, sizeof(*jail->page));
 	jail->page = NULL;
 }
 
+/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last one's is dead. */
+static void end_run(struct relay_jail *jail)
+{
+	for (struct relay_connection *c = jail->connections; c; c = c->next)
+		relay_connection_close(c);
+	drop_page(jail);
+	watch_listeners(jail);
+}
+
 static void begin_run(struct relay_jail *jail, int fd)
 {
-	end_run(jail);
+	drop_page(jail);
 	/* The jailer sealed its size: it stays as large as it is. */
 	void *page = mmap(NULL, sizeof(*jail->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED)
 		jail->page = page;
+	watch_listeners(jail);
 }
 
 static void listener_ready(struct loop_watch *watch, uint32_t events);
@@ -91,7 +100,7 @@ static void watch_listener(struct relay_listener *listener)
 {
 	struct relay_jail *jail = listener->jail;
 
-	if (jail->paused || jail->relay->starved)
+	if (jail->paused || jail->relay->starved || !jail->page)
 		loop_remove(jail->relay->loop, &listener->watch);
 	else if (listener->watch.fd < 0)
 		loop_add(jail->relay->loop, &listener->watch, listener->fd, EPOLLIN, listener_ready);

@@ -58,8 +58,8 @@ struct relay_page {
 enum relay_verb {
 	RELAY_JAIL = 1,
 	RELAY_LISTEN, /* n listeners as descriptors; rule[i]: the entry it stands for, RELAY_IS_PROXY: the proxy */
-	RELAY_RUN,    /* a run begins: its page as descriptor; what was open is closed */
-	RELAY_END,    /* it ended: what is open is closed at once */
+	RELAY_RUN,    /* a run begins: its page as descriptor, for what happens from now on */
+	RELAY_END,    /* nothing runs any more: what is open is closed at once */
 };
 #define RELAY_IS_PROXY UINT16_MAX
 struct relay_order {
