@@ -154,9 +154,14 @@ static void remove_tree(int parent, const char *name)
 	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *list = dir < 0 ? NULL : fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
 
-	for (struct dirent *entry; list && (entry = readdir(list));)
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		auto_free char *freezer = xasprintf("%s/" CGROUP_FREEZER, entry->d_name);
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		unlinkat(dir, freezer, AT_REMOVEDIR);
+		unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+	}
 	if (list)
 		closedir(list);
 	unlinkat(parent, name, AT_REMOVEDIR);
@@ -213,16 +218,21 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 	struct err why[ARRAY_SIZE(kinds)] = {ERR_INIT, ERR_INIT};
 	struct cgroup *cgroup = xcalloc(1, sizeof(*cgroup));
 
+	cgroup->freezer = -1;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		cgroup->n_trees = 0;
 		if (!kinds[i]->open(cgroup, config, identity, &why[i])) {
 			cgroup->kind = kinds[i];
+			if (cgroup->kind == &cgroup_v1)
+				cgroup_freezer_open(cgroup, config, identity);
 			*ret = cgroup;
 			return 0;
 		}
 		close_trees(cgroup);
 	}
 	if (config->jailer.weaker_limits) {
+		snprintf(cgroup->cannot_freeze, sizeof(cgroup->cannot_freeze),
+			 "there is no cgroup: start the jailer as root, or delegate one to its user (systemd: Delegate=yes)");
 		*ret = cgroup;
 		return 0;
 	}
@@ -246,13 +256,15 @@ static void group_free(struct cgroup_group *group)
 			close(group->dirs[i]);
 	if (group->peak >= 0)
 		close(group->peak);
+	if (group->freezer >= 0)
+		close(group->freezer);
 	free(group);
 }
 
 /* 0 removed, -1 still busy. */
 static int group_remove(struct cgroup_group *group)
 {
-	int result = 0;
+	int result = cgroup_freezer_remove(group);
 
 	for (size_t i = 0; i < group->cgroup->n_trees; i++)
 		if (unlinkat(group->cgroup->trees[i], group->name, AT_REMOVEDIR) && errno != ENOENT)
@@ -285,7 +297,7 @@ static int group_new(struct cgroup *cgroup, struct cgroup_group **ret, struct er
 	for (int try = 0;; try++) {
 		struct cgroup_group *group = xcalloc(1, sizeof(*group));
 
-		*group = (struct cgroup_group){.cgroup = cgroup, .peak = -1};
+		*group = (struct cgroup_group){.cgroup = cgroup, .peak = -1, .freezer = -1};
 		for (size_t i = 0; i < CGROUP_TREES; i++)
 			group->dirs[i] = -1;
 		snprintf(group->name, sizeof(group->name), "%u", cgroup->next_group++);
@@ -361,6 +373,7 @@ void cgroup_close(struct cgroup *cgroup)
 		group_remove(group);
 		group_free(group);
 	}
+	cgroup_freezer_close(cgroup);
 	close_trees(cgroup);
 	free(cgroup);
 }

@@ -9,6 +9,8 @@
  * A group is a directory of one jail. It serves one jail: pages that a dead jail left charged would be missing to the next. Groups are
  * made ahead (CGROUP_READY), because mkdir costs 0.1 ms.
  *
+ * Live jails are frozen between runs, in a part of their group that process 1 is not in: it fills /data meanwhile.
+ *
  * Facts: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst. v1: OOM is `oom_kill` in memory.oom_control (failcnt stays 0
  * on 6.x); attaching needs the caller's id to be the child's, so before the child changes its ids.
  */
@@ -62,3 +64,13 @@ void cgroup_reset_peak(struct cgroup_group *group);
 int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
 /* CPU time used so far, user and system together; cheaper than cgroup_read. -1: cannot be read. */
 int64_t cgroup_cpu_us(struct cgroup_group *group);
+
+/* --- freezing (cgroup_freezer.c) ------------------------------------------------------------------------------------------------- */
+/* Why no group can be frozen here and what to do about it, as the end of a sentence; NULL: it can. */
+const char *cgroup_cannot_freeze(const struct cgroup *cgroup);
+/* Makes the part of a group that can be frozen. *ret_door: as of cgroup_doors, the caller's. *ret_events: raises EPOLLPRI when
+ * cgroup_is_frozen may have changed, the caller's. */
+int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_events, struct err *err);
+/* Begins to freeze or thaws; -1 and errno. What is frozen can be killed. */
+int cgroup_freeze(struct cgroup_group *group, bool frozen);
+bool cgroup_is_frozen(int events);

@@ -30,6 +30,7 @@ struct cgroup_group {
 	struct cgroup_group *next;
 	char name[16];
 	int dirs[CGROUP_TREES];
+	int freezer;                         /* the part that can be frozen; -1 */
 	int peak;                            /* v2: memory.peak, once it was reset; -1 */
 	bool used;                           /* the peak was reset before */
 	int64_t memory_before, pids_before; /* peaks that were reached before the reset and could not be forgotten */
@@ -37,15 +38,24 @@ struct cgroup_group {
 
 struct cgroup {
 	const struct cgroup_kind *kind; /* NULL: none */
-	int trees[CGROUP_TREES];        /* the instance's directory in each */
-	int parents[CGROUP_TREES];      /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
+	int trees[CGROUP_TREES + 1];    /* the instance's directory in each; one more while the freezer is claimed */
+	int parents[CGROUP_TREES + 1];  /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
 	char instance[16];
 	size_t n_trees;
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
+	int freezer;                   /* the instance's directory in a v2 hierarchy beside v1 ones; -1: none, or v2 alone */
+	char cannot_freeze[256];       /* why; "" */
 	unsigned next_group;
 	struct cgroup_group *ready, *busy;
 	size_t n_ready;
 };
+
+/* Beside v1 hierarchies: finds a v2 one to freeze in, or says in cannot_freeze why there is none. */
+void cgroup_freezer_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity);
+void cgroup_freezer_close(struct cgroup *cgroup);
+/* Removes the part of a group that can be frozen; -1: still busy. */
+int cgroup_freezer_remove(struct cgroup_group *group);
+#define CGROUP_FREEZER "runs" /* its name below a v2 group */
 
 /* Small files of a directory. read: NUL-terminated text, 0 or -1 with errno; number: -1 where there is none. */
 int cgroup_write(int dir, const char *file, const char *text);
