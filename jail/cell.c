@@ -37,6 +37,7 @@ static void cell_free(struct cell *cell)
 	close_cell_fd(&cell->data_root);
 	close_cell_fd(&cell->code_root);
 	net_detach(cell->net);
+	live_clear(&cell->live);
 	if (cell->group)
 		cgroup_give(cells->cgroup, cell->group);
 	for (struct cell_step *step = cell->first, *next; step; step = next) {
@@ -184,6 +185,7 @@ void cell_destroy(struct cell *cell)
 	if (cell->state == CELL_RUNNING && cell->run.step) {
 		loop_remove(cell->cells->loop, &cell->run.pipes[0]);
 		loop_remove(cell->cells->loop, &cell->run.pipes[1]);
+		loop_remove(cell->cells->loop, &cell->live.frozen);
 		output_clear(&cell->run.output);
 		cell_step_free(steal(&cell->run.step));
 	}
@@ -194,6 +196,11 @@ void cell_destroy(struct cell *cell)
 int cell_data(const struct cell *cell)
 {
 	return cell->data_root;
+}
+
+bool cell_driven(const struct cell *cell)
+{
+	return cell->live.on && cell->runner->live.count > 0;
 }
 
 size_t cell_held_fds(const struct cell *cell)
@@ -223,7 +230,7 @@ int64_t cells_deadline(const struct cells *cells)
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		if (!cell->dying)
-			next = MIN(next, MIN(run_deadline(cell), setup_deadline(cell)));
+			next = MIN(next, MIN(MIN(run_deadline(cell), setup_deadline(cell)), live_deadline(cell)));
 	return next;
 }
 
@@ -240,6 +247,8 @@ void cells_tick(struct cells *cells)
 		}
 		if (!cell->dying && now >= run_deadline(cell))
 			run_tick(cell, now);
+		if (!cell->dying && now >= live_deadline(cell))
+			live_tick(cell);
 	}
 }
 

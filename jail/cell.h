@@ -6,6 +6,8 @@
  * of the dying until the kernel has taken down everything in it.
  *
  *     BUILDING -> READY <-> RUNNING -> DEAD        (set-up failure: BUILDING -> DEAD with `broken`)
+ *
+ * A live cell is the same with many runs; between them what runs in it is frozen (cell_live.c).
  */
 #pragma once
 
@@ -86,6 +88,7 @@ struct cell_request {
 	const struct jail_limits *limits;
 	bool network;
 	const char *label; /* or NULL; copied */
+	bool live;
 	const struct cell_events *events;
 	void *arg;
 };
@@ -99,3 +102,4 @@ void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);
 int cell_data(const struct cell *cell); /* root of its /data */
 size_t cell_held_fds(const struct cell *cell);
+bool cell_driven(const struct cell *cell); /* one interpreter for all runs */

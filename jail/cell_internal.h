@@ -22,11 +22,27 @@ struct cell_step {
 	bool cancelled;
 };
 
+/* What makes a jail a live one: cell_live.c. */
+struct cell_live {
+	bool on;
+	bool dirty;       /* there was a run since the last collection */
+	bool code_frozen; /* a compile step's result is in /code */
+	bool driver_there;
+	int door, events; /* cgroup_freezer_make */
+	int pipes[2][2];  /* of the standard streams, both ends */
+	bool freezing;    /* until deadline_us; then `report` counts */
+	int64_t deadline_us, frozen_us;
+	struct init_report report;
+	struct loop_watch frozen;
+};
+#define CELL_LIVE_INIT ((struct cell_live){.door = -1, .events = -1, .pipes = {{-1, -1}, {-1, -1}}, .frozen = LOOP_WATCH_INIT})
+
 struct cell_run {
 	struct cell_step *step; /* what was asked, while it runs */
 	enum cell_phase phase;
 	enum cell_stop stop;
 	bool sent;            /* the order is with init */
+	bool decided;         /* live: the result is known and waits for the jail's death */
 	struct output output; /* of the phase */
 	struct loop_watch pipes[2];
 	int64_t wall_limit_us, cpu_limit_us;
@@ -68,6 +84,7 @@ struct cell {
 	struct data_tree before, after;
 	struct data_change *changes;
 	struct cell_run run;
+	struct cell_live live;
 };
 
 /* cell.c */
@@ -88,14 +105,30 @@ int run_limits(struct cell *cell, enum cell_phase phase); /* sets the group's; -
 void run_begin(struct cell *cell, struct cell_step *step);
 void run_ended(struct cell *cell, const struct init_report *report); /* by itself */
 void run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
-void run_denied(struct cell *cell, int number);                      /* a refused system call */
 void run_lost(struct cell *cell);                                    /* init is dead */
 void run_ready(struct cell *cell);                                   /* the clock starts */
 int64_t run_deadline(const struct cell *cell);
 void run_tick(struct cell *cell, int64_t now_us);
 void run_stop(struct cell *cell, enum cell_stop why);
+void run_settled(struct cell *cell, const struct init_report *report); /* a phase is over; NULL: init is dead */
+
+/* cell_account.c */
+void run_account(struct cell *cell, const struct init_report *report); /* into the result; the next phase begins here */
+
+/* cell_live.c */
+int live_open(struct cell *cell, struct err *err);
+void live_clear(struct cell_live *live);
+int live_begin(struct cell *cell); /* thaws; -1 and errno */
+int live_output(struct cell *cell, int ret_write[2]);
+void live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then run_settled */
+bool live_lost(struct cell *cell);                                     /* init is dead; true: that was run_settled */
+bool live_must_end(const struct cell *cell);                           /* for what became of the run */
+bool live_may_run(const struct cell *cell);
+int64_t live_deadline(const struct cell *cell);
+void live_tick(struct cell *cell);
 
 /* verdict.c */
+void run_denied(struct cell *cell, int number); /* a refused system call */
 void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
 void verdict_mention(struct jail_result *result); /* adds the refused system calls to the sentence */
 void verdict_sandbox(struct jail_result *result, const char *step, int error);

@@ -178,6 +178,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.pidfd = LOOP_WATCH_INIT,
 		.data_root = -1,
 		.code_root = -1,
+		.live = CELL_LIVE_INIT,
 		.opened_us = clock_monotonic_us(),
 	};
 	cell->last = &cell->first;
@@ -252,12 +253,17 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 {
 	if (cells->count >= (size_t)cells->config->jailer.jails)
 		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
+	const char *why = request->live ? cgroup_cannot_freeze(cells->cgroup) : NULL;
+	if (why)
+		return err_set(err, ERR_UNAVAILABLE, "live sandboxes are not available on this server, because %s", why);
 	/* Those that were made ahead have the usual root and no network. */
 	bool own = request->runner->root.path[0];
 	const struct template_root *root = own ? &request->runner->root : cells->root;
 	struct cell *cell = own || request->network ? NULL : take_parked(cells, request->limits);
 	int result = cell ? 0 : build(cells, request->limits, root, request->network, &cell, err);
 
+	if (!result && request->live && (result = live_open(cell, err)))
+		cell_destroy(cell);
 	if (result)
 		return result;
 	cells->parking_failed = false;

@@ -18,7 +18,6 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "cell_internal.h"
-#include "seccomp.h"
 
 #define CPU_STEP_US     2000
 #define OUTPUT_EVENT_US 250000
@@ -178,16 +177,42 @@ static uint32_t add_env(struct buf *tail, const struct cell *cell, char **given)
 	return n;
 }
 
+/* What the driver of a live jail is to run: see init_live.c. */
+static void add_driver_order(struct buf *tail, const struct runner *runner, const struct cell_step *step)
+{
+	auto_free char *path = step->entry ? xasprintf("/data/%s", step->entry) : xasprintf("/code/%s", runner->source);
+	unsigned n_args = 0;
+
+	for (char **arg = step->argv; *arg; arg++)
+		n_args++;
+	auto_free char *count = xasprintf("%u", n_args);
+	add_text(tail, path);
+	add_text(tail, count);
+	for (char **arg = step->argv; *arg; arg++)
+		add_text(tail, *arg);
+	for (char **variable = step->env; *variable; variable++)
+		add_text(tail, *variable);
+}
+
 static void build_order(struct cell *cell, struct init_order *order, struct buf *tail)
 {
 	const struct cell_step *step = cell->run.step;
 	const struct runner *runner = cell->runner;
 	bool compile = cell->run.phase == PHASE_COMPILE;
+	char *nothing[] = {NULL};
 
 	order->verb = INIT_RUN;
 	order->has_code = step->fds[0] >= 0 && !cell->run.result.compiled;
 	order->has_stdin = step->fds[1] >= 0 && !compile;
 	add_text(tail, runner->source);
+	order->live = cell->live.on;
+	order->driven = cell_driven(cell);
+	if (order->driven) {
+		order->n_args = add_command(tail, runner, &runner->live, NULL);
+		order->n_env = add_env(tail, cell, nothing);
+		add_driver_order(tail, runner, step);
+		return;
+	}
 	if (!step->bare)
 		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
@@ -208,7 +233,8 @@ static int phase_output(struct cell *cell, int ret_write[2])
 	} else {
 		output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]), steal_fd(&run->step->fds[3]));
 	}
-	if (output_pipes(&run->output, ret_write, &err))
+	bool lasting = cell->live.on && run->phase == PHASE_RUN;
+	if (lasting ? live_output(cell, ret_write) : output_pipes(&run->output, ret_write, &err))
 		return -1;
 	loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready);
 	loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
@@ -229,10 +255,14 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 {
 	struct cell_run *run = &cell->run;
 	struct init_order order = {.verb = INIT_RUN};
-	int fds[4], ends[2] = {-1, -1};
+	int fds[5], ends[2] = {-1, -1};
 	size_t n = 0;
 
 	run->phase = phase;
+	if (cell->live.on && live_begin(cell)) {
+		run_failed(cell, "thaw the jail", errno);
+		return;
+	}
 	if (phase_limits(cell, &order.limits)) {
 		run_failed(cell, "cgroup limits", errno);
 		return;
@@ -252,6 +282,8 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 		fds[n++] = run->step->fds[1];
 	fds[n++] = out;
 	fds[n++] = error;
+	if (order.live)
+		fds[n++] = cell->live.door;
 	cgroup_reset_peak(cell->group);
 	send_cache(cell);
 	/* The socket is empty here: the last order was answered, or this is the first. */
@@ -293,57 +325,14 @@ static void close_pipes(struct cell *cell)
 		run->stop = STOP_OUTPUT;
 }
 
-/* By difference to the end of the last phase, without what init itself used. The sum comes from the cgroup, which misses nobody; how it
- * is split comes from what was reaped, because v1 splits by ticks of 10 ms. */
-static void account_cpu(struct cell *cell, struct jail_usage *usage, const struct cgroup_usage *now, const struct init_report *report)
-{
-	int64_t user = now->cpu_user_us - cell->base.cpu_user_us, system = now->cpu_system_us - cell->base.cpu_system_us;
-	int64_t sum = user + system;
-
-	if (report) {
-		sum = MAX(sum - (report->self_us - cell->init_cpu_us), report->user_us + report->system_us);
-		cell->init_cpu_us = report->self_us;
-		user = report->user_us;
-		system = report->system_us;
-	}
-	user = MAX(user, 0);
-	system = MAX(system, 0);
-	usage->cpu_user_us = user + system > 0 ? (int64_t)((double)sum * (double)user / (double)(user + system)) : sum;
-	usage->cpu_system_us = sum - usage->cpu_user_us;
-}
-
-static void account(struct cell *cell, const struct init_report *report)
-{
-	struct cell_run *run = &cell->run;
-	struct jail_usage *usage = run->phase == PHASE_COMPILE ? &run->result.compile : &run->result.run;
-	struct cgroup_usage now = cell->base;
-
-	cgroup_read(cell->group, &now, NULL);
-	account_cpu(cell, usage, &now, report);
-	usage->memory_peak_bytes = now.memory_peak_bytes;
-	usage->pids_peak = MAX(now.pids_peak - 1, 0);
-	usage->wall_us = run->started_us ? clock_monotonic_us() - run->started_us : 0;
-	if (report) {
-		usage->wall_us = report->ended_us - report->started_us;
-		usage->rss_peak_bytes = report->peak_bytes;
-		if (!usage->memory_peak_bytes)
-			usage->memory_peak_bytes = report->peak_bytes;
-		usage->switches_voluntary = report->switches_voluntary;
-		usage->switches_forced = report->switches_forced;
-	}
-	run->result.oom_killed = now.oom_kills > cell->base.oom_kills;
-	usage->pids_hits = now.pids_hits - cell->base.pids_hits;
-	run->result.pids_limit_hit = usage->pids_hits > 0;
-	cell->base = now;
-}
-
 static void deliver(struct cell *cell)
 {
 	struct cell_run *run = &cell->run;
 
 	if (cell->net) {
 		run->result.network = net_report(cell->net);
-		net_end(cell->net);
+		if (!cell->live.on || cell->state == CELL_DEAD)
+			net_end(cell->net); /* an interpreter that stays keeps its connections */
 	}
 	struct jail_result result = run->result;
 	struct cell_events events = cell->events;
@@ -362,35 +351,13 @@ static void deliver(struct cell *cell)
 	if (cell->state == CELL_RUNNING)
 		cell->state = CELL_READY;
 	cell->has_files = true;
+	result.ended = cell->live.on && cell->state == CELL_DEAD;
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
 	run->result.denied = run->result.network = NULL; /* the copy has them */
 	if (events.done)
 		events.done(arg, &result); /* the cell may be gone after it */
 	jail_result_clear(&result);
-}
-
-void run_denied(struct cell *cell, int number)
-{
-	struct jail_result *result = &cell->run.result;
-	char name[32];
-
-	seccomp_name(number, name, sizeof(name));
-	for (size_t i = 0; i < cell->runner->quiet.count; i++)
-		if (streq(cell->runner->quiet.items[i], name))
-			return;
-	if (!result->denied)
-		result->denied = json_object_new_array();
-	size_t count = json_object_array_length(result->denied);
-	for (size_t i = 0; i < count; i++) /* the compile step may have done it, too */
-		if (streq(json_get_string(json_object_array_get_idx(result->denied, i), "name"), name))
-			return;
-	if (count >= JAIL_DENIED_MAX)
-		return;
-	struct json_object *call = json_object_new_object();
-	json_add_string(call, "name", name);
-	json_add_int(call, "number", number);
-	json_object_array_add(result->denied, call);
 }
 
 /* The compile step's output is what the client sees when nothing was run. */
@@ -404,19 +371,34 @@ static void show_compile_output(struct cell *cell)
 	output_clear(&kept);
 }
 
-static void finish_phase(struct cell *cell, const struct init_report *report)
+/* In a live jail that must end now: when it is dead. */
+static void tell(struct cell *cell)
+{
+	if (!cell->live.on || cell->state == CELL_DEAD || !live_must_end(cell)) {
+		deliver(cell);
+		return;
+	}
+	cell->run.decided = true;
+	cell_kill(cell);
+}
+
+/* A phase is over. In a live jail everything stands still now, else nothing is left. `report` NULL: init is dead. */
+void run_settled(struct cell *cell, const struct init_report *report)
 {
 	struct cell_run *run = &cell->run;
 
 	close_pipes(cell);
-	account(cell, report);
+	run_account(cell, report);
 	verdict_decide(&run->result, cell, run->stop, report ? &report->status : NULL);
 	if (run->phase == PHASE_COMPILE) {
 		run->result.compiled = true;
 		if (run->result.verdict == JAIL_OK) {
 			/* What was built is not the program's to change. */
 			output_clear(&run->output);
-			if (data_freeze(cell->code_root))
+			cell->live.code_frozen = true;
+			if (cell->state == CELL_DEAD)
+				run_failed(cell, "freeze the jail", ETIMEDOUT);
+			else if (data_freeze(cell->code_root))
 				run_failed(cell, "freeze /code", errno);
 			else
 				begin_phase(cell, PHASE_RUN);
@@ -424,26 +406,40 @@ static void finish_phase(struct cell *cell, const struct init_report *report)
 		}
 		show_compile_output(cell);
 	}
-	deliver(cell);
+	tell(cell);
 }
 
 void run_ended(struct cell *cell, const struct init_report *report)
 {
-	finish_phase(cell, report);
+	if (cell->live.on)
+		live_settle(cell, report);
+	else
+		run_settled(cell, report);
 }
 
 void run_lost(struct cell *cell)
 {
-	if (cell->broken_step[0])
+	if (cell->run.decided)
+		deliver(cell);
+	else if (live_lost(cell))
+		return;
+	else if (cell->broken_step[0])
 		run_failed(cell, cell->broken_step, cell->broken_errno);
 	else
-		finish_phase(cell, NULL);
+		run_settled(cell, NULL);
 }
 
 void run_failed(struct cell *cell, const char *step, int error)
 {
 	struct cell_run *run = &cell->run;
 
+	/* Others may be running in there, and write: first it dies. */
+	if (cell->live.on && cell->state != CELL_DEAD) {
+		snprintf(cell->broken_step, sizeof(cell->broken_step), "%s", step);
+		cell->broken_errno = error;
+		cell_kill(cell);
+		return;
+	}
 	close_pipes(cell);
 	if (run->phase == PHASE_COMPILE)
 		show_compile_output(cell);

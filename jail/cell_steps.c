@@ -110,7 +110,7 @@ static bool advance_fill(struct cell *cell)
 
 static void refuse_run(struct cell *cell, struct cell_step *step)
 {
-	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1};
+	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1, .ended = cell->live.on && cell->state == CELL_DEAD};
 	struct cell_events events = cell->events;
 	void *arg = cell->arg;
 
@@ -136,9 +136,15 @@ static bool advance_run(struct cell *cell)
 	/* Without files there is nothing to look at: the order may wait in the socket until init is ready for it. */
 	if (cell->has_files ? cell->state != CELL_READY || cell->fills : cell->state != CELL_BUILDING && cell->state != CELL_READY)
 		return false;
-	cell_forget_trees(cell);
+	if (!live_may_run(cell))
+		return false; /* live_tick comes back to it */
+	/* In a live jail, changes are measured from the first run since the last collection. */
+	bool look = cell->has_files && !cell->live.dirty;
+	cell->live.dirty = cell->live.on;
+	if (look)
+		cell_forget_trees(cell);
 	pop(cell);
-	if (cell->has_files && data_walk(cell->data_root, cell->limits.data_bytes, &cell->before, NULL)) {
+	if (look && data_walk(cell->data_root, cell->limits.data_bytes, &cell->before, NULL)) {
 		snprintf(cell->broken_step, sizeof(cell->broken_step), "look at /data");
 		cell->broken_errno = errno;
 		refuse_run(cell, step);
@@ -170,7 +176,9 @@ static bool advance_collect(struct cell *cell)
 		cell_fail(cell, &why);
 		return false;
 	}
-	size_t count = data_compare(&cell->before, &cell->after, &cell->changes);
+	bool unchanged = cell->live.on && !cell->live.dirty;
+	size_t count = unchanged ? 0 : data_compare(&cell->before, &cell->after, &cell->changes);
+	cell->live.dirty = false;
 	if (cell->state == CELL_READY)
 		cell->state = CELL_COLLECTING;
 	if (cell->events.collect)

@@ -57,13 +57,23 @@ int data_resize(int root, const struct data_size *size)
 	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
 }
 
-int data_freeze(int root)
+static int reconfigure(int root, const char *flag)
 {
 	auto_close int fs = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
 
-	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0))
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_FLAG, flag, NULL, 0))
 		return -1;
 	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
+}
+
+int data_freeze(int root)
+{
+	return reconfigure(root, "ro");
+}
+
+int data_thaw(int root)
+{
+	return reconfigure(root, "rw");
 }
 
 static const char *type_reason(mode_t mode)

@@ -26,6 +26,7 @@ int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *re
 int data_resize(int root, const struct data_size *size);
 /* From now on nothing in it can be changed, by nobody. */
 int data_freeze(int root);
+int data_thaw(int root); /* until now */
 
 struct data_entry {
 	char *name;

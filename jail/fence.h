@@ -7,11 +7,14 @@
  * CVE-2024-21626), a mount that should not be there: nothing below it can be opened. From ABI 6 on guests also cannot signal anything
  * outside of their own program, nor reach its abstract sockets. Listing directories and the network are left to the other layers.
  *
- * Made once a jail by its init, entered by each program before seccomp. Facts: landlock(7).
+ * Made once a jail by its init, entered by each program before seccomp. In a live jail each run would be a scope of its own, and could not
+ * end what an earlier one left running: there it is made without scopes (the pid and network namespaces bound both anyway). Facts:
+ * landlock(7).
  */
 #pragma once
 
-#define FENCE_ABI_LEAST 2
+#define FENCE_ABI_LEAST    2
+#define FENCE_ABI_UNSCOPED 5 /* the last one without scopes of signals and sockets */
 
 /* What the kernel offers; 0: nothing, or not enabled. */
 int fence_abi(void);

@@ -31,11 +31,8 @@
 #include "sys.h"
 #include "wire_fd.h"
 
-#define OPEN_FILES   1024
-#define STACK_BYTES  (64 << 20)
-#define LOCKED_BYTES (64 << 10)
-#define SIGNALS      65
-#define OOM_FIRST    "1000" /* the guest goes first when memory is out */
+#define SIGNALS   65
+#define OOM_FIRST "1000" /* the guest goes first when memory is out */
 
 struct order {
 	struct init_order head;
@@ -44,6 +41,7 @@ struct order {
 	int fds[INIT_FDS_MAX];
 	size_t n_fds;
 	char *buffer;
+	size_t length; /* of what came */
 };
 
 static void report(struct init_report *what)
@@ -76,6 +74,7 @@ static void receive(struct order *order)
 	if (n < (ssize_t)sizeof(order->head))
 		_exit(0);
 	order->n_fds = fds.count;
+	order->length = (size_t)n;
 	memcpy(&order->head, order->buffer, sizeof(order->head));
 	size_t count = 0;
 	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)
@@ -125,48 +124,6 @@ static void put_cache(const struct order *order)
 		init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
 }
 
-static int limit(int resource, rlim_t soft, rlim_t hard)
-{
-	struct rlimit current, wanted;
-
-	if (getrlimit(resource, &current))
-		return -1;
-	/* Never above what the host allows us. */
-	wanted.rlim_max = MIN(hard, current.rlim_max);
-	wanted.rlim_cur = MIN(soft, wanted.rlim_max);
-	return setrlimit(resource, &wanted);
-}
-
-static int apply_limits(const struct init_limits *limits)
-{
-	const struct {
-		int resource;
-		int64_t value;
-	} plain[] = {
-		{RLIMIT_CORE, 0},
-		{RLIMIT_NOFILE, OPEN_FILES},
-		{RLIMIT_MEMLOCK, LOCKED_BYTES},
-		{RLIMIT_FSIZE, limits->file_bytes},
-		{RLIMIT_RTPRIO, 0},
-		{RLIMIT_NICE, 0},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		if (limit(plain[i].resource, (rlim_t)plain[i].value, (rlim_t)plain[i].value))
-			return -1;
-	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
-		return -1;
-	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible limit. */
-	if (limits->memory_bytes && limit(RLIMIT_DATA, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
-		return -1;
-	if (limits->pids && limit(RLIMIT_NPROC, (rlim_t)limits->pids, (rlim_t)limits->pids))
-		return -1;
-	/* The soft limit raises SIGXCPU, the hard one kills. */
-	if (limits->cpu_seconds && limit(RLIMIT_CPU, (rlim_t)limits->cpu_seconds, (rlim_t)limits->cpu_seconds + 1))
-		return -1;
-	return 0;
-}
-
 /* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself runs in somebody's
  * sandbox), the calls that would be reported say ENOSYS. */
 static int load_filter(const struct sock_fprog *filter, int to_init)
@@ -182,9 +139,10 @@ static int load_filter(const struct sock_fprog *filter, int to_init)
 struct start {
 	const struct order *order;
 	const struct sock_fprog *filter;
-	int fds[3];
-	int to_init; /* takes the listener */
-	int fence;   /* or -1 */
+	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
+	int to_init;               /* takes the listener */
+	int door;                  /* to what can be frozen, or -1 */
+	int fence;                 /* or -1 */
 };
 
 /* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
@@ -200,14 +158,17 @@ static const char *become_payload(const struct start *start)
 	sigemptyset(&none);
 	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
 		return "session";
-	for (int fd = 0; fd < 3; fd++)
-		if (dup2(start->fds[fd], fd) < 0) /* inherited by the program, and nothing else is */
+	if (start->door >= 0 && write(start->door, "0", 1) != 1)
+		return "enter the cgroup to freeze";
+	unsigned kept = start->fds[INIT_TALK_FD] < 0 ? INIT_TALK_FD : INIT_TALK_FD + 1;
+	for (unsigned fd = 0; fd < kept; fd++)
+		if (dup2(start->fds[fd], (int)fd) < 0) /* inherited by the program, and nothing else is */
 			return "standard descriptors";
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
+	if (close_range(kept, ~0U, CLOSE_RANGE_CLOEXEC))
 		return "standard descriptors";
 	if (chdir("/data"))
 		return "working directory";
-	if (apply_limits(&order->head.limits))
+	if (init_apply_limits(&order->head.limits))
 		return "resource limits";
 	if (start->fence >= 0 && fence_enter(start->fence))
 		return "Landlock";
@@ -252,13 +213,15 @@ static int input_for_guest(int from)
 	return steal_fd(&copy);
 }
 
-/* argv and envp stand in one array of strings: a NULL goes between them, and the array has one behind. */
-static void separate(struct order *order)
+/* argv and envp stand in one array of strings: a NULL goes between them, and one behind. Returns what stands behind that, for a driver. */
+static const char *separate(struct order *order)
 {
-	size_t begin = 1 + order->head.n_args;
+	size_t begin = 1 + order->head.n_args, end = begin + order->head.n_env;
+	const char *more = order->n_strings > end ? order->strings[end] : order->buffer + order->length;
 
 	memmove(order->strings + begin + 1, order->strings + begin, order->head.n_env * sizeof(*order->strings));
-	order->strings[begin] = NULL;
+	order->strings[begin] = order->strings[end + 1] = NULL;
+	return more;
 }
 
 static int64_t microseconds(struct timeval time)
@@ -285,35 +248,47 @@ static pid_t start_payload(const struct start *start, const char **ret_failed)
 	return -1;
 }
 
-/* Waits for the program, then for everything that it left, killed. Orphans are reaped on the way, refused calls answered. The peak is
+/* Waits for the end of the program, or for what its driver says. Orphans are reaped on the way, refused calls answered. The peak is
  * taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
-static void wait_for(pid_t pid, int listener, struct init_report *ended)
+static void wait_for(struct init_program *program, struct init_report *ended)
 {
-	struct pollfd wait[] = {{.fd = INIT_CHILD_FD, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
+	struct pollfd wait[] = {
+		{.fd = INIT_CHILD_FD, .events = POLLIN},
+		{.fd = program->listener, .events = POLLIN},
+		{.fd = program->talk, .events = POLLIN},
+	};
 	struct init_denied denied = {.seen = {0}};
 	struct rusage usage = {.ru_maxrss = 0};
 	struct signalfd_siginfo signal;
-	long peak = 0;
+	int64_t peak = 0;
 
-	for (pid_t got = 0; got != pid;) {
-		got = wait4(-1, &ended->status, __WALL | WNOHANG, &usage);
+	for (bool over = false; !over;) {
+		pid_t got = wait4(-1, &ended->status, __WALL | WNOHANG, &usage);
+
 		if (got > 0) {
 			peak = MAX(peak, usage.ru_maxrss);
+			over = got == program->pid;
 			continue;
 		}
 		if ((got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) && errno != EINTR)
 			_exit(1);
 		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
 			_exit(1);
-		int number = wait[1].revents & POLLIN ? init_deny(listener, &denied) : -1;
+		int number = wait[1].revents & POLLIN ? init_deny(program->listener, &denied) : -1;
 		if (number >= 0)
 			report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
 		if (wait[1].revents & ~POLLIN)
 			wait[1].fd = -1; /* nobody is left who could call */
+		if (wait[2].revents && init_driver_answer(program, &ended->status)) {
+			ended->ended_us = clock_monotonic_us();
+			ended->peak_bytes = peak * 1024;
+			return;
+		}
+		wait[2].fd = program->talk;
 	}
+	ended->gone = program->input >= 0;
 	ended->ended_us = clock_monotonic_us();
-	long left = clear_namespace();
-	ended->peak_bytes = MAX(peak, left) * 1024;
+	ended->peak_bytes = peak * 1024;
 }
 
 /* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what it does not
@@ -342,10 +317,62 @@ static void account(struct init_report *ended, const struct rusage *before)
 	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
 }
 
+/* 0, or -1 with the step that failed and errno. */
+static int start_program(const struct order *order, const struct sock_fprog *filter, int fence, struct init_program *ret,
+			 const char **ret_failed)
+{
+	const struct init_order *head = &order->head;
+	size_t next = head->has_code;
+	int pair[2], talk[2] = {-1, -1}, listener = -1;
+	struct wire_fds taken = {.fds = &listener, .room = 1};
+	char mark;
+
+	*ret_failed = "standard input";
+	auto_close int input = head->driven      ? memfd_create("stdin", MFD_CLOEXEC)
+			       : head->has_stdin ? input_for_guest(order->fds[next])
+						 : open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (input < 0)
+		return -1;
+	next += head->has_stdin;
+	*ret_failed = "socket for the listener";
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	auto_close int from_payload = pair[0];
+	auto_close int to_init = pair[1];
+	*ret_failed = "socket for the driver";
+	if (head->driven && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk))
+		return -1;
+	auto_close int to_driver = talk[0];
+	auto_close int drivers = talk[1];
+	const struct start start = {
+		.order = order,
+		.filter = filter,
+		.fds = {input, order->fds[next], order->fds[next + 1], drivers},
+		.to_init = to_init,
+		.door = head->live ? order->fds[next + 2] : -1,
+		.fence = fence,
+	};
+	/* The score is inherited by the program; ours goes back. */
+	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, ret_failed);
+	int error = errno;
+	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
+	if (write(INIT_OOM_FD, "0", 1) < 0)
+		_exit(1);
+	*ret = (struct init_program){.pid = pid, .listener = listener, .talk = -1, .input = -1};
+	if (pid > 0 && head->driven) {
+		ret->talk = steal_fd(&to_driver);
+		ret->input = steal_fd(&input);
+	}
+	errno = error;
+	return pid < 0 ? -1 : 0;
+}
+
+/* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside. */
 static void run(struct order *order, const struct sock_fprog *filter, int fence)
 {
+	static struct init_program driver = {.pid = -1, .listener = -1, .talk = -1, .input = -1};
+	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? &driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
-	size_t next = order->head.has_code;
 	const char *failed = "write the source";
 	struct rusage before;
 
@@ -353,47 +380,30 @@ static void run(struct order *order, const struct sock_fprog *filter, int fence)
 		report_failure(failed, errno);
 		return;
 	}
-	auto_close int input = order->head.has_stdin ? input_for_guest(order->fds[next++]) : open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (input < 0) {
-		report_failure("standard input", errno);
-		return;
-	}
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		report_failure("socket for the listener", errno);
-		return;
-	}
-	auto_close int from_payload = pair[0];
-	auto_close int to_init = pair[1];
-	const struct start start = {
-		.order = order,
-		.filter = filter,
-		.fds = {input, order->fds[next], order->fds[next + 1]},
-		.to_init = to_init,
-		.fence = fence,
-	};
-	int listener = -1;
-	struct wire_fds taken = {.fds = &listener, .room = 1};
-	char mark;
-	separate(order);
+	const char *more = separate(order);
 	getrusage(RUSAGE_CHILDREN, &before);
 	ended.started_us = clock_monotonic_us();
-	/* The score is inherited by the program; ours goes back. */
-	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, &failed);
-	int error = errno;
-	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
-	auto_close int listening = listener;
-	if (write(INIT_OOM_FD, "0", 1) < 0)
-		_exit(1);
-	close(steal_fd(&input));
-	if (pid < 0) {
+	int result = program->pid < 0 ? start_program(order, filter, fence, program, &failed) : 0;
+	if (!result && order->head.driven) {
+		failed = "standard input";
+		result = init_drive(program, more, (size_t)(order->buffer + order->length - more),
+				    order->head.has_stdin ? order->fds[order->head.has_code] : -1);
+	}
+	if (result) {
+		int error = errno;
+
 		clear_namespace();
+		init_program_close(program);
 		report_failure(failed, error);
 		return;
 	}
 	/* Ours must go, else the pipes never end. */
 	close_fds(order);
-	wait_for(pid, listening, &ended);
+	wait_for(program, &ended);
+	if (!order->head.live || ended.gone)
+		ended.peak_bytes = MAX(ended.peak_bytes, clear_namespace() * INT64_C(1024));
+	if (!order->head.driven || ended.gone)
+		init_program_close(program);
 	account(&ended, &before);
 	report(&ended);
 }
@@ -415,18 +425,26 @@ static void forget_jailer(const struct init_setup *setup)
 	prctl(PR_SET_NAME, "init", 0, 0, 0);
 }
 
+static const char *make_live_fence(const struct init_setup *setup, int *fence)
+{
+	if (*fence >= 0)
+		close(steal_fd(fence));
+	return init_make_fence(setup, true, fence);
+}
+
 _Noreturn void init_main(const struct init_setup *setup)
 {
 	struct init_report ready = {.kind = INIT_READY};
 	struct order order = {.buffer = NULL};
 	int fence = -1;
+	bool live = false;
 
 	forget_jailer(setup);
 	const char *failed = init_setup_jail(setup);
 	if (!failed)
 		failed = watch_children();
 	if (!failed)
-		failed = init_make_fence(setup, &fence);
+		failed = init_make_fence(setup, false, &fence);
 	if (failed) {
 		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
 
@@ -444,8 +462,12 @@ _Noreturn void init_main(const struct init_setup *setup)
 			fill(&order);
 		else if (order.head.verb == INIT_CACHE)
 			put_cache(&order);
-		else if (order.head.verb == INIT_RUN)
+		else if (order.head.live && !live && (failed = make_live_fence(setup, &fence)))
+			report_failure(failed, errno);
+		else if (order.head.verb == INIT_RUN) {
+			live = order.head.live;
 			run(&order, &setup->filter, fence);
+		}
 		forget(&order);
 	}
 }

@@ -5,6 +5,10 @@
  * before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket pair; both ends are this
  * program, so they are plain structs.
  *
+ * A live jail (jail_spec.live) has many runs. What they leave is not killed but stays, in a cgroup of its own that the jailer freezes
+ * between runs; process 1 is not in it and fills /data meanwhile. Where the runner has a driver, the first run starts it and each run
+ * is an order to it (init_live.c).
+ *
  * A run: write the source to /code, vfork a payload, wait, and when the payload has ended kill every other process of the namespace
  * and reap until none is left: only then the report goes out. What a limit ends is ended from outside by killing this process, with
  * which the kernel takes the whole namespace down.
@@ -60,6 +64,11 @@ struct init_order {
 	 * are [code] [stdin] stdout stderr */
 	uint32_t n_args, n_env;
 	bool has_code, has_stdin;
+	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
+	bool live;
+	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them is for the driver.
+	 */
+	bool driven;
 	struct init_limits limits;
 };
 
@@ -74,6 +83,7 @@ enum init_kind {
 struct init_report {
 	enum init_kind kind;
 	int status; /* as of waitpid(2) */
+	bool gone;  /* the driver ended, and with it everything: nothing can run any more */
 	int error;
 	char step[INIT_STEP_SIZE];
 	uint32_t index;
@@ -87,6 +97,8 @@ struct init_report {
 /* The cloned child's life; does not return. */
 _Noreturn void init_main(const struct init_setup *setup);
 
+/* init_limits.c, in the child: -1 and errno. */
+int init_apply_limits(const struct init_limits *limits);
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
 /* All of a file from an offset; its own position stays where it is. */
@@ -97,9 +109,24 @@ struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];
 };
 int init_deny(int listener, struct init_denied *denied);
+/* A program that was started; descriptors -1: none. */
+struct init_program {
+	pid_t pid;
+	int listener; /* refused calls */
+	int talk;     /* to the driver */
+	int input;    /* the driver's standard input */
+};
+#define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
+void init_program_close(struct init_program *program);
+#define INIT_TALK_FD 3 /* the driver's end */
+/* init_live.c: gives the driver its input (-1: none) and an order; a driver that does not take it is killed. -1 and errno: the input cannot
+ * be given. */
+int init_drive(const struct init_program *driver, const char *order, size_t length, int input);
+/* Its answer. True: the run has ended, with *ret_status as of waitpid(2). False: not yet, or it said something else and is killed. */
+bool init_driver_answer(struct init_program *driver, int *ret_status);
 /* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
 const char *init_setup_jail(const struct init_setup *setup);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
 /* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
-const char *init_make_fence(const struct init_setup *setup, int *ret_fd);
+const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd);

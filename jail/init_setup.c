@@ -218,13 +218,14 @@ static int close_rest(const struct init_setup *setup)
 }
 
 /* What is shown is what the template bound, not what is found: what should not be there is behind the fence. */
-const char *init_make_fence(const struct init_setup *setup, int *ret_fd)
+const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd)
 {
 	static const char *const writable[] = {"/tmp", "/data", "/code", "/dev", NULL};
 	const char *const *readable;
+	int abi = live ? MIN(setup->fence_abi, FENCE_ABI_UNSCOPED) : setup->fence_abi;
 
 	__builtin_memcpy(&readable, &setup->root->shown, sizeof(readable));
-	return fence_make(setup->fence_abi, readable, writable, ret_fd) ? "Landlock's rules" : NULL;
+	return fence_make(abi, readable, writable, ret_fd) ? "Landlock's rules" : NULL;
 }
 
 const char *init_setup_jail(const struct init_setup *setup)

@@ -183,7 +183,7 @@ int jail_client_dispatch(struct jail_client *client, struct err *err);
 void jail_client_hold(struct jail_client *client);
 /* What the jailer offers: the caller's. Blocks (start-up and CLI only).
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
- *          "limits":{…defaults and caps…}}
+ *          "live":bool,"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);

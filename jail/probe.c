@@ -128,8 +128,10 @@ static int begin(struct probe *probe, struct runner *runner, const struct bind_s
 	asked.wall_us = MIN(asked.wall_us, probe->config->limits.wall_seconds_max * 1000000);
 	result = limits_resolve(&probe->config->limits, &asked, &limits, err);
 	if (!result)
-		result =
-			cell_open(probe->cells, &(struct cell_request){runner, &limits, false, "probe", &events, probe}, &probe->cell, err);
+		result = cell_open(
+			probe->cells,
+			&(struct cell_request){.runner = runner, .limits = &limits, .label = "probe", .events = &events, .arg = probe},
+			&probe->cell, err);
 	if (result)
 		return result;
 	probe->output = memfd_create("probe", MFD_CLOEXEC);

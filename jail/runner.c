@@ -39,6 +39,7 @@ static const struct bind table[] = {
 	LIST(compile, 0),
 	LIST(run, 1),
 	LIST(live, 0),
+	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
 	LIST(env, 0),
@@ -87,10 +88,41 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	return result;
 }
 
+static int load_driver(int directory, struct runner *runner, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t length;
+
+	if ((runner->live.count > 0) != (runner->driver != NULL))
+		return err_member(err, "driver", "goes with \"live\": both or none");
+	if (!runner->driver)
+		return 0;
+	if (runner->compile.count > 0)
+		return err_member(err, "live", "does not go with a compile step");
+	if (strchr(runner->driver, '/'))
+		return err_member(err, "driver", "must be a plain file name");
+	int result = read_file_at(directory, runner->driver, RUNNER_FILE_MAX, &text, &length, err);
+	if (result)
+		return result;
+	runner->driver_fd = memfd_with("driver", text, length);
+	return runner->driver_fd < 0 ? err_errno(err, "keeping the driver %s", runner->driver) : 0;
+}
+
+static void clear(struct runner *runner)
+{
+	close_pointer(&runner->driver_fd);
+	bind_clear(table, runner);
+	json_put_pointer(&runner->document);
+	json_put_pointer(&runner->found_libraries);
+	template_root_clear(&runner->root);
+	free(runner->cache_name);
+	close_pointer(&runner->cache_fd);
+}
+
 static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret, struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.cache_fd = -1};
+	struct runner runner = {.driver_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 
@@ -100,9 +132,10 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		result = bind_parse(table, runner.document, &runner, err);
 	if (!result)
 		result = check(&runner, host, err);
+	if (!result)
+		result = load_driver(directory, &runner, err);
 	if (result) {
-		bind_clear(table, &runner);
-		json_put_pointer(&runner.document);
+		clear(&runner);
 		return err_wrap(err, "runner file %s", name);
 	}
 	*ret = runner;
@@ -165,14 +198,8 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 
 void runners_clear(struct runners *runners)
 {
-	for (size_t i = 0; i < runners->count; i++) {
-		bind_clear(table, &runners->items[i]);
-		json_put_pointer(&runners->items[i].document);
-		json_put_pointer(&runners->items[i].found_libraries);
-		template_root_clear(&runners->items[i].root);
-		free(runners->items[i].cache_name);
-		close_pointer(&runners->items[i].cache_fd);
-	}
+	for (size_t i = 0; i < runners->count; i++)
+		clear(&runners->items[i]);
 	free(runners->items);
 	*runners = (struct runners){.items = NULL};
 }

@@ -5,6 +5,8 @@
  *       "source": "main.c",                            file name of the program's source below /code
  *       "interpreters": ["/usr/bin/gcc"],              the first that exists is {interpreter}; none: the runner is not available
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
+ *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail: starts the driver,
+ *       "driver": "live.py",                           a file beside this one, put into the jail as /code/.live (see init_live.c)
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there before each run
@@ -29,13 +31,15 @@
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
 #define RUNNER_FILE_MAX    (256 * 1024)
+#define RUNNER_DRIVER      ".live" /* its name below /code */
 
 struct runner {
-	const char *name, *source, *install, *rootfs;
+	const char *name, *source, *install, *rootfs, *driver;
 	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, cache, env, quiet, binds;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
-	const char *interpreter; /* NULL: not available */
+	const char *interpreter;   /* NULL: not available */
+	int driver_fd;             /* the driver's text; -1 */
 	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */

@@ -95,15 +95,21 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name, runner->install);
 	if (request->network && !net_allowed(server->cells->net))
 		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
-	if (request->live)
-		return err_set(err, ERR_UNAVAILABLE, "there are no live sandboxes here: run without one");
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
 	if (result)
 		return result;
 	jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct server_jail){.next = client->jails, .client = client, .number = request->jail};
 	client->jails = jail;
-	const struct cell_request wanted = {runner, &limits, request->network, request->label, &events, jail};
+	const struct cell_request wanted = {
+		.runner = runner,
+		.limits = &limits,
+		.network = request->network,
+		.live = request->live,
+		.label = request->label,
+		.events = &events,
+		.arg = jail,
+	};
 	result = cell_open(server->cells, &wanted, &jail->cell, err);
 	if (result)
 		server_jail_remove(jail);
@@ -191,6 +197,9 @@ static int do_run(struct server_client *client, struct server_jail *jail, const 
 		result = check_stream(program.stdout_fd, false, err);
 	if (!result)
 		result = check_stream(program.stderr_fd, false, err);
+	if (!result && program.stdin_fd >= 0 && cell_driven(jail->cell) && fstat(program.stdin_fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		result =
+			err_set(err, ERR_INVALID, "standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
 	if (!result)
 		return cell_run(jail->cell, &program, err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd};
@@ -265,6 +274,7 @@ static int do_info(struct server_client *client, struct server_jail *jail, const
 	json_add_int(info, "pid", getpid());
 	json_add_int(info, "instance", server->identity->instance);
 	json_add_bool(info, "network", net_allowed(server->cells->net));
+	json_add_bool(info, "live", !cgroup_cannot_freeze(server->cells->cgroup));
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
 	json_add(info, "limits", limits_print(&server->config->limits));

@@ -11,6 +11,7 @@
 
 #include "../lib/util.h"
 #include "cell_internal.h"
+#include "seccomp.h"
 
 #define MEBI 1048576
 
@@ -80,6 +81,29 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 		result->verdict = JAIL_CE;
 }
 
+void run_denied(struct cell *cell, int number)
+{
+	struct jail_result *result = &cell->run.result;
+	char name[32];
+
+	seccomp_name(number, name, sizeof(name));
+	for (size_t i = 0; i < cell->runner->quiet.count; i++)
+		if (streq(cell->runner->quiet.items[i], name))
+			return;
+	if (!result->denied)
+		result->denied = json_object_new_array();
+	size_t count = json_object_array_length(result->denied);
+	for (size_t i = 0; i < count; i++) /* the compile step may have done it, too */
+		if (streq(json_get_string(json_object_array_get_idx(result->denied, i), "name"), name))
+			return;
+	if (count >= JAIL_DENIED_MAX)
+		return;
+	struct json_object *call = json_object_new_object();
+	json_add_string(call, "name", name);
+	json_add_int(call, "number", number);
+	json_object_array_add(result->denied, call);
+}
+
 /* A program that failed may have failed for that. */
 void verdict_mention(struct jail_result *result)
 {
@@ -90,8 +114,9 @@ void verdict_mention(struct jail_result *result)
 	for (size_t i = 0; i < n; i++) {
 		size_t length = strlen(result->message);
 
-		snprintf(result->message + length, sizeof(result->message) - length, "%s%s%s", i ? ", " : " The jail refused it: ",
-			 json_get_string(json_object_array_get_idx(result->denied, i), "name"), i + 1 == n ? "." : "");
+		snprintf(result->message + length, sizeof(result->message) - length, "%s%s%s",
+			 i ? ", " : " The jail refused it: ", json_get_string(json_object_array_get_idx(result->denied, i), "name"),
+			 i + 1 == n ? "." : "");
 	}
 }
 

@@ -1,0 +1,165 @@
+/*
+ * cell_live.c - a jail that stays between runs: frozen whenever no run is under way. See cell.h, and cgroup_freezer.c for how.
+ *
+ * A phase of a run (compile, run) begins with thawing and ends with freezing; only when the kernel says that everything stands still is
+ * the output drained, the account made, the files looked at, and the result told. Two pipes last as long as the jail: they are the
+ * interpreter's, and those of whatever runs left behind. What such processes write while a later run is under way is in that run's output;
+ * while nothing runs nobody writes.
+ *
+ * What ends the jail: a limit, a cancelled run, the driver's end, and a freeze that does not happen. It is killed then, and the result
+ * told when it is dead (`ended`). Its files can still be collected.
+ *
+ * A run begins one tick of the kernel's coarse clock after the freeze: so a file that is written again has another change time, and
+ * what changed can be seen (data.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../lib/log.h"
+#include "../lib/util.h"
+#include "cell_internal.h"
+
+#define FREEZE_US 5000000 /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long */
+#define TICK_US   10000   /* HZ=100, the longest */
+
+static void frozen_ready(struct loop_watch *watch, uint32_t events);
+
+static int make_pipe(int ret[2], struct err *err)
+{
+	if (pipe2(ret, O_CLOEXEC))
+		return err_errno(err, "making a pipe for the jail's output");
+	fcntl(ret[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+int live_open(struct cell *cell, struct err *err)
+{
+	struct cell_live *live = &cell->live;
+	int result = cgroup_freezer_make(cell->group, &live->door, &live->events, err);
+	for (int i = 0; i < 2 && !result; i++)
+		result = make_pipe(live->pipes[i], err);
+	live->on = !result;
+	return result;
+}
+
+void live_clear(struct cell_live *live)
+{
+	int *const fds[] = {&live->door, &live->events, &live->pipes[0][0], &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (*fds[i] >= 0)
+			close(steal_fd(fds[i]));
+}
+
+/* The driver belongs to the jailer: what runs can remove it, which is its own loss, but not write to it. */
+int live_begin(struct cell *cell)
+{
+	cell->live.frozen_us = 0;
+	cell->live.report = (struct init_report){.status = 0};
+	if (cell->live.code_frozen && data_thaw(cell->code_root))
+		return -1;
+	cell->live.code_frozen = false;
+	if (cell_driven(cell) && !cell->live.driver_there &&
+	    init_put_file(cell->code_root, RUNNER_DRIVER, 0644, clock_now_us(), cell->runner->driver_fd))
+		return -1;
+	cell->live.driver_there = true;
+	return cgroup_freeze(cell->group, false);
+}
+
+int live_output(struct cell *cell, int ret_write[2])
+{
+	for (int i = 0; i < 2; i++) {
+		cell->run.output.pipe[i] = fcntl(cell->live.pipes[i][0], F_DUPFD_CLOEXEC, 3);
+		ret_write[i] = fcntl(cell->live.pipes[i][1], F_DUPFD_CLOEXEC, 3);
+	}
+	if (ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0)
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (ret_write[i] >= 0)
+			close(ret_write[i]);
+	return -1;
+}
+
+/* Everything stands still, or is dead. */
+static void settled(struct cell *cell)
+{
+	loop_remove(cell->cells->loop, &cell->live.frozen);
+	cell->live.freezing = false;
+	cell->live.frozen_us = clock_monotonic_us();
+	run_settled(cell, &cell->live.report);
+}
+
+void live_settle(struct cell *cell, const struct init_report *report)
+{
+	struct cell_live *live = &cell->live;
+
+	live->report = *report;
+	cell->run.wall_deadline_us = cell->run.cpu_check_us = INT64_MAX;
+	live->deadline_us = clock_monotonic_us() + FREEZE_US;
+	live->freezing = true;
+	if (report->gone || cgroup_freeze(cell->group, true) ||
+	    loop_add(cell->cells->loop, &live->frozen, live->events, EPOLLPRI, frozen_ready)) {
+		cell_kill(cell); /* live_lost goes on */
+		return;
+	}
+	if (cgroup_is_frozen(live->events))
+		settled(cell);
+}
+
+static void frozen_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct cell *cell = loop_owner(watch, struct cell, live.frozen);
+
+	(void)events;
+	if (!cgroup_is_frozen(cell->live.events))
+		return;
+	settled(cell);
+	cell_advance(cell);
+}
+
+bool live_lost(struct cell *cell)
+{
+	bool freezing = cell->live.freezing;
+
+	if (freezing)
+		settled(cell);
+	return freezing;
+}
+
+bool live_must_end(const struct cell *cell)
+{
+	const struct jail_result *result = &cell->run.result;
+	enum jail_verdict verdict = result->verdict;
+
+	return cell->live.report.gone || result->oom_killed || verdict == JAIL_TO || verdict == JAIL_ML || verdict == JAIL_OL ||
+	       verdict == JAIL_CX || verdict == JAIL_XX;
+}
+
+int64_t live_deadline(const struct cell *cell)
+{
+	const struct cell_live *live = &cell->live;
+
+	if (live->freezing)
+		return live->deadline_us;
+	if (live->frozen_us && cell->state == CELL_READY && !cell->fills && cell->first && cell->first->kind == STEP_RUN)
+		return live->frozen_us + TICK_US;
+	return INT64_MAX;
+}
+
+bool live_may_run(const struct cell *cell)
+{
+	return !cell->live.frozen_us || clock_monotonic_us() >= cell->live.frozen_us + TICK_US;
+}
+
+void live_tick(struct cell *cell)
+{
+	if (cell->live.freezing) {
+		log_event(LOG_WARN, "a jail does not freeze and is ended", "jail", cell->label, NULL);
+		cell->live.deadline_us = INT64_MAX;
+		cell_kill(cell);
+	} else {
+		cell_advance(cell);
+	}
+}

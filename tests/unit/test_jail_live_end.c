@@ -1,0 +1,211 @@
+/*
+ * test_jail_live_end.c - how live sandboxes end: limits, cancelling, and guests that lie to the jail from where the driver should be.
+ *
+ * The driver (jail/runners/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to others. None of
+ * that may do more than end that one sandbox.
+ */
+#include "live_try.h"
+
+#include <signal.h>
+
+static struct jail_client *client;
+static bool possible;
+
+static int start(void **state)
+{
+	(void)state;
+	client = try_client(getenv("TEST_CONFIG"));
+	possible = live_possible(client);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	jail_client_free(client);
+	return 0;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------------------------ */
+static void over(struct live *live)
+{
+	assert_true(live->try.result.ended);
+	live_run(live, "print('again')");
+	assert_int_equal(live->try.result.verdict, JAIL_XX);
+	assert_true(live->try.result.ended);
+	assert_string_equal(live->try.out, "");
+	assert_true(live->try.collected);
+}
+
+static void limits(void **state)
+{
+	live_need(possible);
+	static const struct {
+		const char *runner, *code, *limit;
+		enum jail_verdict verdict;
+		struct jail_limits limits;
+	} cases[] = {
+		{"python", "import time\ntime.sleep(60)", "wall", JAIL_TO, {.wall_us = 700000}},
+		{"python", "while True: pass", "cpu", JAIL_TO, {.cpu_us = 300000, .wall_us = 20000000}},
+		{"python", "x = bytearray(200 << 20)", "memory", JAIL_ML, {.memory_bytes = 64 * MEBI}},
+		/* A helper is killed for lack of memory, and the interpreter is not. */
+		{"python",
+		 "import os\nif os.fork() == 0: x = bytearray(200 << 20)\nos.wait()",
+		 "memory",
+		 JAIL_ML,
+		 {.memory_bytes = 64 * MEBI}},
+		{"python", "while True: print('x' * 1000)", "output", JAIL_OL, {.output_bytes = 100000}},
+		{"javascript", "setInterval(() => {}, 1000)", "wall", JAIL_TO, {.wall_us = 1500000}},
+		{"bash", "sleep 60", "wall", JAIL_TO, {.wall_us = 300000}},
+		{"bash", "yes", "output", JAIL_OL, {.output_bytes = 100000}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct jail_limits asked = cases[i].limits;
+		if (!live_runner(client, cases[i].runner))
+			continue;
+		auto_live struct live live = {.client = NULL};
+
+		asked.wall_us *= try_patience();
+		live_begin(&live, client, cases[i].runner, asked);
+		live_run(&live, "");
+		live_run(&live, cases[i].code);
+		if (live.try.result.verdict != cases[i].verdict || !streq(live.try.result.limit, cases[i].limit))
+			fail_msg("%s: %s (%s)", cases[i].code, jail_verdict_text(live.try.result.verdict), live.try.result.message);
+		over(&live);
+	}
+}
+
+/* A limit counts for each run, not for the sum; output too. */
+static void limits_of_each_run(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "python", (struct jail_limits){.cpu_us = 1500000 * try_patience(), .output_bytes = 3000});
+	for (int i = 0; i < 4; i++) {
+		live_run(&live, "import time\nt = time.process_time()\nwhile time.process_time() < t + 0.5: pass\nprint('x' * 2000)");
+		assert_int_equal(live.try.result.verdict, JAIL_OK);
+		assert_int_equal(live.try.result.stdout_bytes, 2001);
+	}
+}
+
+static void on_output_cancel(struct try *try)
+{
+	jail_cancel(try->jail);
+}
+
+static void cancelled(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "python", (struct jail_limits){0});
+	live_run(&live, "import time");
+	live.try.on_output = on_output_cancel;
+	live_run(&live, "print('x', flush=True)\ntime.sleep(60)");
+	assert_int_equal(live.try.result.verdict, JAIL_CX);
+	assert_string_equal(live.try.out, "x\n");
+	over(&live);
+}
+
+/* --- guests that lie ------------------------------------------------------------------------------------------------------------------ */
+static void lies(void **state)
+{
+	live_need(possible);
+	static const struct {
+		const char *code;
+		enum jail_verdict verdict;
+		int value; /* exit status or signal */
+		bool ended;
+	} cases[] = {
+		{"import os; os._exit(9)", JAIL_RE, 9, true},
+		{"import os; os._exit(0)", JAIL_OK, 0, true},
+		{"import os; os.kill(os.getpid(), 9)", JAIL_SG, SIGKILL, true},
+		{"import os; os.abort()", JAIL_SG, SIGABRT, true},
+		{"import ctypes; ctypes.string_at(0)", JAIL_SG, SIGSEGV, true},
+		{"import os, time\nif os.fork() == 0: time.sleep(60)\nos.kill(-1, 9); os.wait()", JAIL_OK, 0,
+		 false}, /* spares who calls it, and process 1 cannot be killed from within */
+		/* garbage, too much, too often, nothing, somebody else */
+		{"import os; os.write(3, b'garbage'); import time; time.sleep(60)", JAIL_SG, SIGKILL, true},
+		{"import os; os.write(3, b'x' * 100000); import time; time.sleep(60)", JAIL_SG, SIGKILL, true},
+		{"import os\nos.write(3, b'\\x05')\n", JAIL_RE, 5, false},
+		{"import os\nfor i in range(50): os.write(3, b'\\x06')\n", JAIL_RE, 6, false},
+		{"import os; os.close(3)", JAIL_SG, SIGKILL, true},
+		{"import os\nif os.fork() == 0:\n  while True: pass\nos.close(3); os._exit(7)", JAIL_RE, 7, true},
+		{"import os\nif os.fork() == 0:\n  os.write(3, b'\\x08')\n  while True: pass\nwhile True: pass", JAIL_RE, 8, false},
+		{"import os\nif os.fork() == 0: pass\nelse: os.wait()", JAIL_OK, 0,
+		 false}, /* the child comes to the end of the source, too */
+		{"import socket, os\ns = socket.socket(fileno=os.dup(3))\nsocket.send_fds(s, [b'\\x04'], [0, 1, 2] * 50)", JAIL_RE, 4,
+		 false},
+		{"import os\nos.unlink('/code/.live'); os.unlink('/code/main.py')", JAIL_OK, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_live struct live live = {.client = NULL};
+
+		live_begin(&live, client, "python", (struct jail_limits){0});
+		live_run(&live, "x = 1");
+		live_run(&live, cases[i].code);
+		const struct jail_result *result = &live.try.result;
+		if (result->verdict != cases[i].verdict ||
+		    (result->verdict == JAIL_SG ? result->signal : result->exit_code) != cases[i].value || result->ended != cases[i].ended)
+			fail_msg("%s: %s %d %s (%s)", cases[i].code, jail_verdict_text(result->verdict),
+				 result->signal ? result->signal : result->exit_code, result->ended ? "ended" : "", result->message);
+	}
+}
+
+/* Orders that are not taken: the socket fills, and the driver is ended, not waited for. */
+static void deaf(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+	auto_free char *long_text = xcalloc(1, 30001);
+	const char *args[] = {long_text, NULL};
+	int runs = 0;
+
+	(void)state;
+	memset(long_text, 'x', 30000);
+	live_begin(&live, client, "python", (struct jail_limits){0});
+	live_run(&live, "import os, time\nif os.fork() == 0:\n  while True:\n    os.write(3, b'\\0')\n    time.sleep(0.001)\n"
+			"while True: time.sleep(1)");
+	for (; runs < 1000 && !live.try.result.ended; runs++) {
+		live_ask(&live, "", &(struct jail_program){.args = args, .stdin_fd = -1});
+		live_take(&live);
+	}
+	assert_in_range(runs, 1, 999);
+	if (live.try.result.verdict != JAIL_SG)
+		fail_msg("%s after %d runs: %s", live.try.result.message, runs, live.try.error);
+}
+
+static void pipe_refused(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	live_begin(&live, client, "python", (struct jail_limits){0});
+	live_ask(&live, "pass", &(struct jail_program){.stdin_fd = ends[0]});
+	assert_int_equal(jail_client_wait(client, live.try.jail, NULL), 0);
+	assert_true(live.try.failed);
+	assert_int_equal(live.try.err.code, ERR_INVALID);
+	assert_non_null(strstr(live.try.err.text, "must be a file, not a pipe"));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run), cmocka_unit_test(cancelled), cmocka_unit_test(lies),
+		cmocka_unit_test(deaf),   cmocka_unit_test(pipe_refused),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
