@@ -48,3 +48,7 @@ ran() {
 @test "v2 in a unit of its own, as systemd delegates it" { ran service test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree" { ran delegated test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree: the probes of resources" { ran delegated test_jail_probe; }
+@test "v2 as root: live sandboxes" { ran live test_jail_live; }
+@test "v2 as root: how live sandboxes end" { ran live test_jail_live_end; }
+@test "v2 as root: frozen guests seen from the host" { ran live test_jail_live_host; }
+@test "v2 as a user with a delegated subtree: live sandboxes" { ran live-user test_jail_live; }

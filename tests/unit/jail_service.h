@@ -126,3 +126,36 @@ static inline bool service_cgroup(const struct service *service, char *ret, size
 	snprintf(ret, size, "/sys/fs/cgroup/%s", own);
 	return true;
 }
+
+/* Host pid of the process whose arguments contain the marker; -1. */
+static inline pid_t find_process(const char *marker)
+{
+	DIR *list = opendir("/proc");
+	pid_t found = -1;
+
+	for (struct dirent *entry; list && found < 0 && (entry = readdir(list));) {
+		uint64_t pid;
+		char path[64], text[4096];
+
+		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) || (pid_t)pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%llu/cmdline", (unsigned long long)pid);
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		for (ssize_t i = 0; i < n; i++)
+			if (text[i] == '\0')
+				text[i] = ' ';
+		if (n > 0 && (text[n] = '\0', strstr(text, marker)))
+			found = (pid_t)pid;
+	}
+	closedir(list);
+	return found;
+}
+
+static inline void assert_ends(int pidfd)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+
+	if (poll(&poller, 1, WAIT_MS) != 1)
+		fail_msg("a guest is still alive");
+}

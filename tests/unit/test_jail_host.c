@@ -26,39 +26,6 @@
 #endif
 #define SLACK 60 /* descriptors and groups of jails that are being made or taken down at the moment */
 
-/* Host pid of the process whose arguments contain the marker; -1. */
-static pid_t find_process(const char *marker)
-{
-	DIR *list = opendir("/proc");
-	pid_t found = -1;
-
-	for (struct dirent *entry; list && found < 0 && (entry = readdir(list));) {
-		uint64_t pid;
-		char path[64], text[4096];
-
-		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) || (pid_t)pid == getpid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/%llu/cmdline", (unsigned long long)pid);
-		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-		for (ssize_t i = 0; i < n; i++)
-			if (text[i] == '\0')
-				text[i] = ' ';
-		if (n > 0 && (text[n] = '\0', strstr(text, marker)))
-			found = (pid_t)pid;
-	}
-	closedir(list);
-	return found;
-}
-
-static void assert_ends(int pidfd)
-{
-	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
-
-	if (poll(&poller, 1, WAIT_MS) != 1)
-		fail_msg("a guest is still alive");
-}
-
 /* A guest that runs for ever, leaves its session and is found by the marker; *ret_pidfd is of its grandchild. */
 static void start_guest(struct jail_client *client, struct try *try, const char *marker, int *ret_pidfd)
 {
