@@ -31,7 +31,7 @@ struct cell_live {
 	int door, events; /* cgroup_freezer_make */
 	int pipes[2][2];  /* of the standard streams, both ends */
 	bool freezing;    /* until deadline_us; then `report` counts */
-	int64_t deadline_us, frozen_us;
+	int64_t deadline_us, look_us, frozen_us;
 	struct init_report report;
 	struct loop_watch frozen;
 };

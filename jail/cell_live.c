@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/log.h"
@@ -22,7 +23,7 @@
 #include "cell_internal.h"
 
 #define FREEZE_US 5000000 /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long */
-#define TICK_US   10000   /* HZ=100, the longest */
+#define LOOK_US   200     /* the first look; the kernel tells of changes only every 10 ms */
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events);
 
@@ -97,8 +98,12 @@ void live_settle(struct cell *cell, const struct init_report *report)
 
 	live->report = *report;
 	cell->run.wall_deadline_us = cell->run.cpu_check_us = INT64_MAX;
-	live->deadline_us = clock_monotonic_us() + FREEZE_US;
+	live->frozen_us = clock_monotonic_us();
+	live->deadline_us = live->frozen_us + FREEZE_US;
+	live->look_us = live->frozen_us + LOOK_US;
 	live->freezing = true;
+	if (report->gone)
+		live->look_us = live->deadline_us = INT64_MAX;
 	if (report->gone || cgroup_freeze(cell->group, true) ||
 	    loop_add(cell->cells->loop, &live->frozen, live->events, EPOLLPRI, frozen_ready)) {
 		cell_kill(cell); /* live_lost goes on */
@@ -137,29 +142,44 @@ bool live_must_end(const struct cell *cell)
 	       verdict == JAIL_CX || verdict == JAIL_XX;
 }
 
+/* Of the clock that stamps files: 1 to 10 ms. */
+static int64_t tick_us(void)
+{
+	struct timespec resolution = {.tv_nsec = 10000000};
+
+	clock_getres(CLOCK_REALTIME_COARSE, &resolution);
+	return resolution.tv_nsec / 1000 + 1;
+}
+
 int64_t live_deadline(const struct cell *cell)
 {
 	const struct cell_live *live = &cell->live;
 
 	if (live->freezing)
-		return live->deadline_us;
+		return MIN(live->look_us, live->deadline_us);
 	if (live->frozen_us && cell->state == CELL_READY && !cell->fills && cell->first && cell->first->kind == STEP_RUN)
-		return live->frozen_us + TICK_US;
+		return live->frozen_us + tick_us();
 	return INT64_MAX;
 }
 
 bool live_may_run(const struct cell *cell)
 {
-	return !cell->live.frozen_us || clock_monotonic_us() >= cell->live.frozen_us + TICK_US;
+	return !cell->live.frozen_us || clock_monotonic_us() >= cell->live.frozen_us + tick_us();
 }
 
 void live_tick(struct cell *cell)
 {
-	if (cell->live.freezing) {
+	struct cell_live *live = &cell->live;
+	int64_t now = clock_monotonic_us();
+
+	if (live->freezing && cgroup_is_frozen(live->events)) {
+		settled(cell);
+	} else if (live->freezing && now >= live->deadline_us) {
 		log_event(LOG_WARN, "a jail does not freeze and is ended", "jail", cell->label, NULL);
-		cell->live.deadline_us = INT64_MAX;
+		live->deadline_us = live->look_us = INT64_MAX;
 		cell_kill(cell);
-	} else {
-		cell_advance(cell);
+	} else if (live->freezing) {
+		live->look_us = now + 2 * (now - live->frozen_us); /* then it is the event that tells */
 	}
+	cell_advance(cell);
 }

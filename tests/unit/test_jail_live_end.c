@@ -45,7 +45,7 @@ static void limits(void **state)
 		enum jail_verdict verdict;
 		struct jail_limits limits;
 	} cases[] = {
-		{"python", "import time\ntime.sleep(60)", "wall", JAIL_TO, {.wall_us = 700000}},
+		{"python", "import time\ntime.sleep(60)", "wall", JAIL_TO, {.wall_us = 2000000}},
 		{"python", "while True: pass", "cpu", JAIL_TO, {.cpu_us = 300000, .wall_us = 20000000}},
 		{"python", "x = bytearray(200 << 20)", "memory", JAIL_ML, {.memory_bytes = 64 * MEBI}},
 		/* A helper is killed for lack of memory, and the interpreter is not. */
@@ -55,8 +55,8 @@ static void limits(void **state)
 		 JAIL_ML,
 		 {.memory_bytes = 64 * MEBI}},
 		{"python", "while True: print('x' * 1000)", "output", JAIL_OL, {.output_bytes = 100000}},
-		{"javascript", "setInterval(() => {}, 1000)", "wall", JAIL_TO, {.wall_us = 1500000}},
-		{"bash", "sleep 60", "wall", JAIL_TO, {.wall_us = 300000}},
+		{"javascript", "setInterval(() => {}, 1000)", "wall", JAIL_TO, {.wall_us = 2000000}},
+		{"bash", "sleep 60", "wall", JAIL_TO, {.wall_us = 1000000}},
 		{"bash", "yes", "output", JAIL_OL, {.output_bytes = 100000}},
 	};
 
