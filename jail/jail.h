@@ -77,7 +77,10 @@ struct jail_spec {
 	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
 	const char *label;  /* for logs and `ps`: an execution id; no content */
 	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay, frozen between runs.
-	 * Where the runner has a `live` step its interpreter keeps its state from run to run; else each run is a process of its own. */
+	 * Where the runner has a `live` step its interpreter keeps its state from run to run; else each run is a process of its own.
+	 * Wall and CPU time and output are limits of each run, the others of the jail; jail_cancel ends the jail. A collection holds what
+	 * changed since the last one; its descriptors must be read before the next run. Where state is kept, standard input is a file, no
+	 * pipe. Switches are those of processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
 	bool live;
 };
 
