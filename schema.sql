@@ -126,6 +126,23 @@ CREATE TRIGGER file_resized AFTER UPDATE OF size, conversation ON file BEGIN
 	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
 END;
 
+-- A live sandbox: runs of one conversation in one jail that stays open between them, so that a run finds what the one before left,
+-- in an interpreter's memory too. Its runs are the executions that name it, in the order of sandbox_seq, and are replayed together. Written
+-- with the first of them. ended_us is NULL while it is open; where its instance is gone it was lost with that.
+CREATE TABLE sandbox (
+	id                TEXT PRIMARY KEY CHECK (length(id) = 36),
+	instance          TEXT NOT NULL REFERENCES instance (id),
+	owner             TEXT NOT NULL,
+	conversation_name TEXT NOT NULL,
+	language          TEXT NOT NULL,
+	opened_us         INTEGER NOT NULL,
+	ended_us          INTEGER,
+	-- reset: asked for; idle: nobody used it; ended: by a run's end (limit, signal, cancelled …); lost: the jailer went away or failed
+	cause             TEXT CHECK (cause IN ('reset', 'idle', 'ended', 'lost')),
+	CHECK ((ended_us IS NULL) = (cause IS NULL))
+) STRICT;
+CREATE INDEX sandbox_by_place ON sandbox (owner, conversation_name, language, id);
+
 -- A run: written as 'running' before the program starts, completed before the client gets its answer, in one transaction with its
 -- files. 'interrupted' says that the process which ran it was gone before it ended; the output that had arrived by then is kept.
 -- The first half is what was asked and is enough to ask again; the second is what came of it. Rows are never removed: a
@@ -154,6 +171,8 @@ CREATE TABLE execution (
 	stdin_blob        TEXT REFERENCES blob (sha256),
 	stdin_bytes       INTEGER NOT NULL,
 	entry             TEXT,                  -- the file of /data that was run in place of a copy of the code; NULL: none
+	sandbox           TEXT REFERENCES sandbox (id), -- the live sandbox that it ran in; NULL: one of its own
+	sandbox_seq       INTEGER CHECK (sandbox_seq >= 1), -- its first run is 1
 	-- what came of it; NULL while it runs
 	finished_us       INTEGER,               -- when it was recorded: in the order of the commits
 	verdict           TEXT CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE', 'CX', 'XX')),
@@ -179,6 +198,7 @@ CREATE TABLE execution (
 	stderr_blob       TEXT REFERENCES blob (sha256),
 	stderr_bytes      INTEGER,
 	stderr_truncated  INTEGER CHECK (stderr_truncated IN (0, 1)),
+	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
 	CHECK (stdout IS NULL OR stdout_blob IS NULL),
@@ -189,6 +209,7 @@ CREATE TABLE execution (
 CREATE INDEX execution_by_instance ON execution (instance, state);
 CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX execution_by_owner ON execution (owner, id); -- for listings of what an owner may read
+CREATE UNIQUE INDEX execution_by_sandbox ON execution (sandbox, sandbox_seq) WHERE sandbox IS NOT NULL;
 CREATE INDEX execution_by_finish ON execution (finished_us) WHERE finished_us IS NOT NULL;
 -- For the question whether anything still refers to a blob.
 CREATE INDEX execution_by_code_blob ON execution (code_blob) WHERE code_blob IS NOT NULL;

@@ -143,6 +143,8 @@ struct store_execution {
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
 	char *entry;          /* the file of /data that is run in place; NULL: none */
+	char sandbox_id[ID_SIZE]; /* the live sandbox (store_sandbox.h), … */
+	int64_t sandbox_seq;      /* … in which its first run is 1; "" and 0: none */
 	/* what came of it; meaningless while running */
 	char verdict[3];
 	char message[256];
@@ -194,11 +196,9 @@ int store_commit(struct store *store, store_work work, void *arg, bool durable, 
 void store_commit_async(struct store *store, store_work work, void *arg, bool durable,
 			void (*done)(void *arg, int result, const struct err *err));
 
-/* Verbs inside a transaction (the typed functions above use them too). */
-/* Finds or makes the conversation and touches it. */
+/* Verbs inside a transaction (the typed functions above use them too). This one finds or makes the conversation, and touches it. */
 int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret, struct err *err);
-/* Puts a file in place (blob already in the blob folder), replacing one of that name, and checks the owner's byte cap (ERR_LIMIT, in
- * words). */
+/* Puts a file in place (blob already in the blob folder), replacing one of that name. ERR_LIMIT: beyond the owner's byte cap. */
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err);
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */

@@ -90,6 +90,11 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	store_bind_text(&q, ":code", &e->code);
 	store_bind_text(&q, ":stdin", &e->stdin_text);
 	query_bind_some(&q, ":entry", e->entry);
+	query_bind_some(&q, ":sandbox", e->sandbox_id);
+	if (*e->sandbox_id)
+		query_bind_int(&q, ":sandbox_seq", e->sandbox_seq);
+	else
+		query_bind_null(&q, ":sandbox_seq");
 	return query_run(&q, NULL, err);
 }
 

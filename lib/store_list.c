@@ -53,7 +53,8 @@ static void read_text(struct query *query, int column, struct store_text *ret)
 	if (data != NULL)
 		ret->data = copy_bytes(data, length);
 	query_copy(query, column + 1, ret->blob, sizeof(ret->blob));
-	ret->length = (size_t)query_int(query, column + 2);
+	/* What stands here is as long as it is, whatever a row that was altered says of it. */
+	ret->length = data != NULL ? length : (size_t)query_int(query, column + 2);
 }
 
 static int read_env(struct store *store, struct query *query, int column, struct store_execution *ret, struct err *err)
@@ -118,6 +119,8 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	read_text(q, 38, &e.stdout_text);
 	read_text(q, 41, &e.stderr_text);
 	e.entry = copy_text(q, 44);
+	query_copy(q, 45, e.sandbox_id, sizeof(e.sandbox_id));
+	e.sandbox_seq = query_int(q, 46);
 	*ret = e;
 	return 0;
 }

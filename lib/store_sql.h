@@ -13,7 +13,7 @@
 	"args, limits, env, verdict, message, exit_code, signal, stdout_truncated, stderr_truncated, run_wall_us, run_cpu_user_us, "   \
 	"run_cpu_system_us, run_memory_peak, compile_wall_us, compile_cpu_user_us, compile_cpu_system_us, compile_memory_peak, "       \
 	"setup_us, warm, result, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, stdout, stdout_blob, stdout_bytes, "     \
-	"stderr, stderr_blob, stderr_bytes, entry "
+	"stderr, stderr_blob, stderr_bytes, entry, sandbox, sandbox_seq "
 
 /* Ids stand between two bounds that are always bound ('' and 'g' enclose every id), so the primary key serves every listing; `+id`
  * says that it shall not. */
@@ -110,10 +110,11 @@
 	/* executions */                                                                                                               \
 	X(EXECUTION_ADD, WRITE,                                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, created_us, language, " \
-	  "fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, entry) "      \
+	  "fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, entry, "      \
+	  "sandbox, sandbox_seq) "                                                                                             \
 	  "VALUES (:id, :instance, 'running', :owner, :token, :session, :conversation, "                                               \
 	  "(SELECT name FROM conversation WHERE id = :conversation), :created, :language, :fingerprint, :network, :args, :limits, "    \
-	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes, :entry)")                                  \
+	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq)")          \
 	X(EXECUTION_BEFORE, WRITE,                                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, name, blob, media_type, mode, size, mtime_us) "                               \
 	  "SELECT :id, 'before', " STORE_SQL_FILE "FROM file WHERE conversation = :conversation")                                      \
@@ -137,6 +138,8 @@
 	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id DESC")                        \
 	X(EXECUTION_LIST_FINISHED, READ, /* for whoever follows: in the order in which they were recorded */                           \
 	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("+id") "AND finished_us > :finished_after ORDER BY finished_us")              \
+	X(EXECUTION_SANDBOX, READ,                                                                                             \
+	  "SELECT id FROM execution WHERE sandbox = :sandbox AND sandbox_seq <= :last ORDER BY sandbox_seq") \
 	X(EXECUTION_FILE_ADD, WRITE,                                                                                                   \
 	  "INSERT INTO execution_file (execution, phase, name, change, reason, blob, media_type, mode, size, mtime_us) "               \
 	  "VALUES (:id, 'after', :name, :change, :reason, :blob, :media_type, :mode, :size, :mtime)")                                  \
@@ -157,6 +160,14 @@
 	  "SELECT file.name FROM file JOIN conversation ON conversation.id = file.conversation WHERE owner = :owner "             \
 	  "AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, length(:prefix)) = :prefix " \
 	  "ORDER BY file.name LIMIT :limit")                                                                                      \
+	/* live sandboxes */                                                                                                   \
+	X(SANDBOX_BEFORE, READ, /* the one that was there last */                                                              \
+	  "SELECT cause FROM sandbox WHERE owner = :owner AND conversation_name = :conversation AND language = :language "     \
+	  "ORDER BY id DESC LIMIT 1")                                                                                          \
+	X(SANDBOX_ADD, WRITE,                                                                                                  \
+	  "INSERT INTO sandbox (id, instance, owner, conversation_name, language, opened_us) "                                 \
+	  "VALUES (:id, :instance, :owner, :conversation, :language, :now)")                                                   \
+	X(SANDBOX_END, WRITE, "UPDATE sandbox SET ended_us = :now, cause = :cause WHERE id = :id AND ended_us IS NULL")        \
 	/* idempotency keys; one that is free again is not found */                                                               \
 	X(REQUEST_FIND, READ,                                                                                                     \
 	  "SELECT hash, execution, state FROM request LEFT JOIN execution ON execution.id = execution "                           \
