@@ -103,21 +103,59 @@ static int choose(struct work *work, const struct replay_options *options, struc
 
 /* --- one of them -------------------------------------------------------------------------------------------------------- */
 
+struct comparison {
+	struct store *store;
+	struct replay_report *report; /* about this execution; a sandbox's earlier runs come before it */
+	int64_t reached;              /* the last run's number */
+	bool done;
+};
+
+/* Every run: the one that is asked for, and those of its sandbox before it. Takes the replay over. */
+static int compare_run(void *arg, const struct store_execution *execution, struct job_replay *now, struct err *err)
+{
+	struct comparison *comparison = arg;
+	struct replay_report *report = comparison->report, one = {0};
+	auto_free char *why = replay_incomparable(execution);
+	int result = 0;
+
+	comparison->done = streq(execution->id, report->id);
+	comparison->reached = execution->sandbox_seq;
+	if (why && !comparison->done) {
+		report->reason = xasprintf("run %lld of its sandbox cannot be repeated: %s", (long long)execution->sandbox_seq, why);
+		result = err_set(err, ERR_CANCELLED, "not comparable");
+	} else if (now->jail.verdict == JAIL_XX) {
+		result = err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
+	} else if (comparison->done) {
+		result = replay_compare(comparison->store, execution, now, report, err);
+	} else {
+		result = replay_compare(comparison->store, execution, now, &one, err);
+		replay_report_earlier(report, &one, execution->sandbox_seq);
+	}
+	job_replay_clear(now);
+	return result;
+}
+
 static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution, struct replay_report *report,
 		      struct err *err)
 {
-	struct job_replay now;
+	struct comparison comparison = {.store = work->store, .report = report};
 	int result = 0;
 
 	if (!*client)
 		result = cli_open_jailer(work->config, client, err);
-	if (result < 0 || (result = job_replay(work->config, work->store, *client, execution, &now, err)) < 0)
+	if (result < 0)
 		return result;
-	if (now.jail.verdict == JAIL_XX)
-		result = err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now.jail.message);
-	else
-		result = replay_compare(work->store, execution, &now, report, err);
-	job_replay_clear(&now);
+	const struct job_replay_where where = {.config = work->config, .store = work->store, .client = *client};
+
+	result = job_replay_runs(&where, execution, compare_run, &comparison, err);
+	if (result == 0 && !comparison.done)
+		replay_report_unreached(report, comparison.reached);
+	if (result == 0 && report->n_differences > 0)
+		report->outcome = REPLAY_DIFFERENT;
+	if (report->reason) {
+		report->outcome = REPLAY_INCOMPARABLE;
+		return 0;
+	}
 	return result;
 }
 

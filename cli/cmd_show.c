@@ -153,6 +153,8 @@ static void show_facts(const struct store_execution *e)
 	line("language", e->language);
 	line("interpreter", e->fingerprint);
 	line("run in place", e->entry);
+	if (*e->sandbox_id)
+		printf("%-14s%s, run %lld\n", "sandbox", e->sandbox_id, (long long)e->sandbox_seq);
 	line("arguments", e->args_json && !streq(e->args_json, "[]") ? e->args_json : NULL);
 	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
 	line("limits", e->limits_json);

@@ -1,4 +1,9 @@
-/* common.c - what several commands share: the filter options, opening configuration, store and jailer, the JSON of an execution. */
+/*
+ * common.c - what several commands share: the filter options, opening configuration, store and jailer, the JSON of an execution.
+ *
+ * Filters are a table of options that each command appends to its own. Opening goes in one order for everybody: configuration, store,
+ * jailer; what fails names the member or the file. The JSON of an execution is one shape for `log --json` and `show --json`.
+ */
 #include <string.h>
 #include <unistd.h>
 
@@ -194,6 +199,10 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	json_add(object, "environment", json_stored(e->env_json));
 	json_add(object, "limits", json_stored(e->limits_json));
 	json_add_bool(object, "network", e->network);
+	if (*e->sandbox_id) {
+		json_add_string(object, "sandbox", e->sandbox_id);
+		json_add_int(object, "sandbox_seq", e->sandbox_seq);
+	}
 	if (e->state != STORE_RUNNING) /* of an interrupted one: verdict XX, and the output so far */
 		add_outcome(object, e);
 	return object;

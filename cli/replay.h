@@ -34,5 +34,9 @@ char *replay_incomparable(const struct store_execution *execution);
 /* Fills differences and outcome. An error is the store's. */
 int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now, struct replay_report *report,
 		   struct err *err);
+/* What is said of run `seq` of a live sandbox, of which a later one is reported on; takes the differences over. */
+void replay_report_earlier(struct replay_report *report, struct replay_report *earlier, int64_t seq);
+/* The sandbox ended with run `seq`, and so the run that is reported on was not reached. */
+void replay_report_unreached(struct replay_report *report, int64_t seq);
 void replay_report_print(FILE *out, const struct replay_report *report);
 struct json_object *replay_report_json(const struct replay_report *report);

@@ -259,6 +259,23 @@ int replay_compare(struct store *store, const struct store_execution *execution,
 	return loose ? 0 : compare_files(store, execution->id, now, report, err);
 }
 
+void replay_report_earlier(struct replay_report *report, struct replay_report *earlier, int64_t seq)
+{
+	for (size_t i = 0; i < earlier->n_differences; i++) {
+		struct replay_difference *difference = &earlier->differences[i];
+
+		differ(report, xasprintf("run %lld of its sandbox: %s", (long long)seq, difference->what), difference->line,
+		       steal(&difference->recorded), steal(&difference->now));
+	}
+	replay_report_clear(earlier);
+}
+
+void replay_report_unreached(struct replay_report *report, int64_t seq)
+{
+	differ(report, xstrdup("sandbox"), 0, xstrdup("it was still there for this run"),
+	       xasprintf("it ended with run %lld", (long long)seq));
+}
+
 /* --- the report --------------------------------------------------------------------------------------------------------- */
 
 static const char *const outcome_texts[] = {"identical", "different", "not comparable", "failed"};

@@ -78,6 +78,9 @@ static const struct bind limits_table[] = {
 	PART(limits, tasks, BIND_INT, 1, MANY, "tasks of one owner, those that have ended and are kept included"),
 	PART(limits, task_seconds, BIND_INT, 1, 365 * DAY_SECONDS, "how long a task is kept when the caller names no time"),
 	PART(limits, task_seconds_max, BIND_INT, 1, 365 * DAY_SECONDS, "the most time that a caller may ask to keep a task"),
+	PART(limits, sandboxes, BIND_INT, 0, 4096, "live sandboxes at once; 0: none"),
+	PART(limits, sandboxes_per_owner, BIND_INT, 1, 4096, "live sandboxes of one owner"),
+	PART(limits, sandbox_idle_seconds, BIND_INT, 1, DAY_SECONDS, "seconds after which a live sandbox ends that nobody uses"),
 	{0},
 };
 
@@ -89,7 +92,7 @@ static const struct bind retention_table[] = {
 
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
-	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator"),
+	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX, "folder of the programs that execute_code runs by name; empty: none"),
 	{0},
 };
@@ -141,7 +144,10 @@ static const struct config defaults = {
 		   .queue = 64,
 		   .tasks = 256,
 		   .task_seconds = 3600,
-		   .task_seconds_max = 86400},
+		   .task_seconds_max = 86400,
+		   .sandboxes = 16,
+		   .sandboxes_per_owner = 4,
+		   .sandbox_idle_seconds = 600},
 	.tools = {.text = "plain", .snippets_dir = ""},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},

@@ -32,6 +32,8 @@ struct config_limits {
 	int64_t queue;                /* waiting calls per server */
 	int64_t tasks;                /* of one owner, with those that have ended and are kept */
 	int64_t task_seconds, task_seconds_max; /* how long a task is kept, from its beginning */
+	int64_t sandboxes, sandboxes_per_owner; /* live ones at once; 0: none */
+	int64_t sandbox_idle_seconds; /* a live sandbox that nobody uses is ended */
 };
 
 struct config {

@@ -68,8 +68,9 @@ static int check_tools(const struct config *config, struct err *err)
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
 	for (size_t i = 0; i < config->tools.sets.count; i++)
-		if (!streq(config->tools.sets.items[i], "isolator"))
-			return err_member(err, "tools.sets", "there is no set \"%s\"; there is isolator", config->tools.sets.items[i]);
+		if (!streq(config->tools.sets.items[i], "isolator") && !streq(config->tools.sets.items[i], "interpreter"))
+			return err_member(err, "tools.sets", "there is no set \"%s\"; there are isolator and interpreter",
+					  config->tools.sets.items[i]);
 	return 0;
 }
 

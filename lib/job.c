@@ -10,6 +10,7 @@
  * job without a jail: the same order, the same bounds, one transaction.
  */
 #include "job_internal.h"
+#include "job_sandbox.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -271,12 +272,15 @@ static int take(struct job *job, const struct job_request *request, struct err *
 	return 0;
 }
 
-static int submit(struct job_engine *engine, const struct job_request *request, bool upload, struct job **ret, struct err *err)
+enum kind { KIND_RUN, KIND_UPLOAD, KIND_RESET };
+
+static int submit(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret, struct err *err)
 {
 	struct job *job = job_new(engine);
 	int result;
 
-	job->upload = upload;
+	job->upload = kind != KIND_RUN;
+	job->reset = kind == KIND_RESET;
 	result = take(job, request, err);
 	if (result < 0)
 		job_release(job);
@@ -287,7 +291,7 @@ static int submit(struct job_engine *engine, const struct job_request *request, 
 
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err)
 {
-	return submit(engine, request, false, ret, err);
+	return submit(engine, request, KIND_RUN, ret, err);
 }
 
 int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err)
@@ -360,7 +364,7 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 
 	if (!who->conversation)
 		return err_member(err, "conversationId", "is missing");
-	result = submit(engine, &request, true, &job, err);
+	result = submit(engine, &request, KIND_UPLOAD, &job, err);
 	if (result < 0)
 		return result;
 	result = job_wait(job, -1, NULL, err);
@@ -370,6 +374,25 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 		ret->name_length = 0;
 		snprintf(ret_hash, SHA256_HEX_SIZE, "%s", job->result.conversation_hash);
 	}
+	job_release(job);
+	return result;
+}
+
+int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err)
+{
+	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
+				      .conversation = who->conversation, .language = who->language};
+	struct job *job;
+	int result;
+
+	if (!who->conversation)
+		return err_member(err, "conversationId", "is missing");
+	result = submit(engine, &request, KIND_RESET, &job, err);
+	if (result < 0)
+		return result;
+	result = job_wait(job, -1, NULL, err);
+	if (result == 0)
+		*ret_ended = job->n_reset;
 	job_release(job);
 	return result;
 }
@@ -400,6 +423,7 @@ struct json_object *job_engine_info(struct job_engine *engine)
 
 static void engine_free(struct job_engine *engine)
 {
+	job_sandboxes_free(engine);
 	jail_client_free(engine->client);
 	job_keepers_stop(engine);
 	json_put_pointer(&engine->runners);

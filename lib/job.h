@@ -21,6 +21,7 @@
 #define JOB_CONVERSATION_QUEUE 16 /* calls waiting in one conversation; one more is ERR_BUSY */
 #define JOB_FILES_MAX 64          /* files with one request */
 #define JOB_FILE_NAME_MAX 255
+#define JOB_NOTE_SIZE 256
 
 struct job_engine;
 /* Starts the reactor and connects to the jailer (config.jailer.socket, or a private one). */
@@ -45,6 +46,7 @@ struct job_request {
 	struct bind_map environment, secrets; /* secrets are never stored, in any form */
 	const struct job_file *files;         /* put into the conversation before the run */
 	size_t n_files;
+	bool live;                                 /* in the conversation's live sandbox of this language; needs a conversation */
 	bool paths;                                /* the files' names may be paths below /data */
 	int64_t timeout_seconds, memory_mb;   /* 0: default */
 	bool network;
@@ -69,6 +71,10 @@ struct job_result {
 	struct job_change *changes;
 	size_t n_changes;
 	char conversation[STORE_CONVERSATION_MAX + 1], conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
+	/* The live sandbox that it ran in, and its number there from 1 on; "": none. */
+	char sandbox_id[ID_SIZE];
+	int64_t sandbox_seq;
+	char note[JOB_NOTE_SIZE]; /* what became of the sandbox's state, for people; "": it is as expected */
 };
 
 struct job;
@@ -93,6 +99,9 @@ void job_release(struct job *job); /* NULL is fine */
 /* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
 int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */,
 	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
+/* Ends the live sandboxes of the conversation `who` names, of who->language or (NULL) of all, in order with its jobs: waits for a run that
+ * is under way. */
+int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err);
 /* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not "." or "..". */
 int job_file_name_check(const char *name, const char *member, struct err *err);
 /* A path below /data: such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
@@ -108,4 +117,16 @@ struct job_replay {
 };
 int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
 	       struct job_replay *ret, struct err *err);
+/* A run of a live sandbox depends on all that ran there before, so those are run again, too, in one jail: `each` is called for every run in
+ * the order of the record, `execution` last. The replay is the caller's (job_replay_clear). A negative code ends it and is passed
+ * on. Where a run ends the sandbox that did not do so then, nothing comes after it; that is no error. For an execution that had
+ * a jail of its own it is job_replay. */
+typedef int job_replay_each(void *arg, const struct store_execution *execution, struct job_replay *replay, struct err *err);
+struct job_replay_where {
+	const struct config *config;
+	struct store *store;
+	struct jail_client *client;
+};
+int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution, job_replay_each *each, void *arg,
+		    struct err *err);
 void job_replay_clear(struct job_replay *replay);

@@ -336,16 +336,29 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 		job->key = xstrdup(request->key);
 		snprintf(job->key_hash, sizeof(job->key_hash), "%s", request->key_hash);
 	}
+	if (job->reset) {
+		if (request->language && (result = job_runner_find(runners, request->language, &runner, err)) < 0)
+			return result;
+		snprintf(job->record.language, sizeof(job->record.language), "%s",
+			 request->language ? json_get_string(runner, "name") : "");
+		return 0;
+	}
 	if (job->upload) {
 		job->limits.data_bytes = job->engine->config->limits.data_mb * MB;
 		return take_files(job, request, err);
 	}
+	if (request->live && !request->conversation)
+		return err_member(err, "session", "needs a conversation");
 	if (request->network && job->engine->config->network.allow.count == 0)
 		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
 	job->record.network = request->network;
 	if ((result = job_runner_find(runners, request->language, &runner, err)) < 0)
 		return result;
 	snprintf(job->record.language, sizeof(job->record.language), "%s", json_get_string(runner, "name"));
+	job->live = request->live;
+	job->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
+	job->asked_time = request->timeout_seconds != 0;
+	job->asked_memory = request->memory_mb != 0;
 	if (!request->code.data)
 		return err_member(err, "code", "is missing");
 	if ((result = take_limits(job, request, err)) < 0 || (result = take_files(job, request, err)) < 0 ||

@@ -20,6 +20,7 @@
 
 #include "job.h"
 #include "log.h"
+#include "store_sandbox.h"
 #include "util.h"
 
 #define JOB_KEEPERS 2
@@ -76,7 +77,8 @@ struct job {
 	struct job *next, *previous; /* engine->jobs, in order of arrival */
 	struct job_conversation *order;
 	enum job_stage stage;
-	bool upload;
+	bool upload; /* or a reset: needs no jail */
+	bool reset;
 	int wake_fd; /* eventfd, readable from the end on */
 	atomic_bool cancelled, finished;
 	atomic_bool has_output; /* stdout_fd and stderr_fd are there, and stay until the job is freed */
@@ -89,11 +91,15 @@ struct job {
 	struct job_input *files;
 	size_t n_files;
 	int code_fd, stdin_fd;
+	bool live, keeps_state, asked_time, asked_memory; /* keeps_state: the runner does so in a live sandbox */
 	int64_t waiting_since_us;
 	char *key, key_hash[SHA256_HEX_SIZE]; /* NULL: none */
 	char recalled[ID_SIZE];               /* the key was used for this execution: its result is ours */
 
 	/* in the making: reactor and keepers by turns */
+	struct job_sandbox *sandbox; /* NULL: the jail is the job's own */
+	char before[STORE_CAUSE_SIZE]; /* how the sandbox ended whose place a new one takes */
+	size_t n_reset;
 	struct jail *jail;
 	bool jail_over;      /* nothing more comes from the jail */
 	bool has_result;     /* the run's verdict is known */
@@ -134,6 +140,7 @@ struct job_engine {
 	bool keepers_stop;
 
 	/* the reactor's own: */
+	struct job_sandbox *sandboxes;
 	struct jail_client *client;
 	size_t running, keeping, removing;
 	uint64_t scan;
@@ -166,6 +173,7 @@ void *job_reactor(void *engine);
 void job_over(struct job *job);
 
 /* job_run.c: one job through the jail; on the reactor */
+extern const struct jail_events job_jail_events; /* of an ordinary jail; their argument is the job */
 void job_start(struct job *job);
 void job_fill_next(struct job *job);  /* sends the batch that a keeper opened, if there is one */
 void job_jail_lost(struct job *job, const char *why);

@@ -10,6 +10,7 @@
  * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again.
  */
 #include "job_internal.h"
+#include "job_sandbox.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	engine->connected = false;
 	engine->away_since_us = clock_monotonic_us();
 	pthread_mutex_unlock(&engine->lock);
+	job_sandboxes_lost(engine);
 	each_active(engine, job_jail_lost, "the jailer ended while the program was running");
 	jail_client_free(engine->client);
 	engine->client = NULL;
@@ -164,7 +166,7 @@ static void jailer_dispatch(struct job_engine *engine)
 static struct job *pick(struct job_engine *engine, bool *ret_away)
 {
 	const int64_t patience_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
-	const bool room = engine->connected && engine->running < (size_t)engine->config->jailer.jails;
+	const bool room = engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
 
 	engine->scan++;
 	for (struct job *job = engine->jobs; job; job = job->next) {
@@ -177,7 +179,7 @@ static struct job *pick(struct job_engine *engine, bool *ret_away)
 							      job->waiting_since_us < patience_us));
 		if (*ret_away)
 			return job;
-		if (job->stage == JOB_RESERVED || held || !(room || job->upload)) {
+		if (job->stage == JOB_RESERVED || held || !(room || job->upload || (engine->connected && job_sandbox_waits(job)))) {
 			if (job->order)
 				job->order->scan = engine->scan;
 			continue;
@@ -274,6 +276,7 @@ static void await(struct job_engine *engine)
 	}
 	if (!engine->client && engine->drain_us >= 0)
 		until = MIN(until, engine->retry_us);
+	until = MIN(until, job_sandboxes_deadline(engine));
 	if (engine->drain_us != 0)
 		until = MIN(until, engine->drain_us < 0 ? -engine->drain_us : engine->drain_us);
 	poll(fds, 2, until == INT64_MAX ? -1 : (int)((MAX(until - now, 0) + 999) / 1000));
@@ -291,6 +294,7 @@ void *job_reactor(void *arg)
 		jailer_dispatch(engine);
 		if (engine->drain_us >= 0)
 			jailer_retry(engine);
+		job_sandboxes_sweep(engine);
 		schedule(engine);
 		jailer_dispatch(engine); /* what was queued goes out at once */
 		each_active(engine, sweep, NULL);

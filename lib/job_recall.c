@@ -40,17 +40,20 @@ static void recall_usage(struct json_object *from, struct jail_usage *ret)
 }
 
 /* What has no column of its own. An interrupted row has none of it. */
-static int recall_more(const char *result_json, struct jail_result *ret, struct err *err)
+static int recall_more(const char *result_json, struct job_result *recalled, struct err *err)
 {
+	struct jail_result *ret = &recalled->jail;
 	auto_json struct json_object *more = NULL;
 	int result = result_json ? json_parse(result_json, strlen(result_json), &more, err) : 0;
 	const char *limit = json_get_string(more, "limit"), *step = json_get_string(more, "step");
+	const char *note = json_get_string(more, "note");
 	struct json_object *denied = json_get(more, "denied", json_type_array);
 
 	if (result < 0)
 		return err_wrap(err, "the record's result");
 	snprintf(ret->limit, sizeof(ret->limit), "%s", limit ? limit : "");
 	snprintf(ret->step, sizeof(ret->step), "%s", step ? step : "");
+	snprintf(recalled->note, sizeof(recalled->note), "%s", note ? note : "");
 	ret->compiled = json_object_get_boolean(json_get(more, "compiled", json_type_boolean));
 	ret->oom_killed = json_object_get_boolean(json_get(more, "oom_killed", json_type_boolean));
 	ret->pids_limit_hit = json_object_get_boolean(json_get(more, "pids_limit_hit", json_type_boolean));
@@ -62,8 +65,10 @@ static int recall_more(const char *result_json, struct jail_result *ret, struct 
 	return 0;
 }
 
-static int recall_verdict(const struct store_execution *execution, struct jail_result *ret, struct err *err)
+static int recall_verdict(const struct store_execution *execution, struct job_result *recalled, struct err *err)
 {
+	struct jail_result *ret = &recalled->jail;
+
 	*ret = (struct jail_result){
 		.exit_code = execution->exit_code,
 		.signal = execution->signal,
@@ -79,7 +84,7 @@ static int recall_verdict(const struct store_execution *execution, struct jail_r
 	snprintf(ret->fingerprint, sizeof(ret->fingerprint), "%s", execution->fingerprint);
 	if (jail_verdict_parse(execution->verdict, &ret->verdict) < 0)
 		return err_set(err, ERR_CORRUPT, "the record has no verdict '%s'", execution->verdict);
-	return recall_more(execution->result_json, ret, err);
+	return recall_more(execution->result_json, recalled, err);
 }
 
 static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct bind_text *ret, bool *ret_more,
@@ -140,13 +145,15 @@ static int recall(struct job *job, const char *id, struct err *err)
 	if (execution.state == STORE_RUNNING)
 		result = err_set(err, ERR_BUSY, "execution %s is still running", id);
 	if (result == 0)
-		result = recall_verdict(&execution, &ret->jail, err);
+		result = recall_verdict(&execution, ret, err);
 	if (result == 0)
 		result = recall_stream(store, &execution.stdout_text, answer_max, &ret->stdout_text, &ret->stdout_more, err);
 	if (result == 0)
 		result = recall_stream(store, &execution.stderr_text, answer_max, &ret->stderr_text, &ret->stderr_more, err);
 	if (result == 0)
 		result = store_execution_files(store, id, STORE_AFTER, add_change, job, err);
+	snprintf(ret->sandbox_id, sizeof(ret->sandbox_id), "%s", execution.sandbox_id);
+	ret->sandbox_seq = execution.sandbox_seq;
 	if (result == 0 && *execution.conversation)
 		store_conversation_hash(store, execution.owner, execution.conversation, ret->conversation_hash);
 	snprintf(ret->conversation, sizeof(ret->conversation), "%s", execution.conversation);

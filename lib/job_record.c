@@ -7,6 +7,7 @@
  * runs on a keeper. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
  */
 #include "job_internal.h"
+#include "job_sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +87,17 @@ int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
 	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
 }
 
+/* With its first run; a begin that is repeated after a roll-back finds nothing of the first. */
+static int add_sandbox(struct store_txn *txn, struct job *job, struct err *err)
+{
+	const struct store_sandbox sandbox = {.id = job->record.sandbox_id,
+					      .owner = job->record.owner,
+					      .conversation = job->record.conversation,
+					      .language = job->record.language};
+
+	return store_txn_sandbox_add(txn, &sandbox, job->before, err);
+}
+
 int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct job *job = arg;
@@ -96,6 +108,8 @@ int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 		return err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->recalled);
 	if (result == 0 && *job->record.conversation)
 		result = put_files(txn, job, err);
+	if (result == 0 && job->record.sandbox_seq == 1)
+		result = add_sandbox(txn, job, err);
 	if (result == 0)
 		result = store_txn_execution_begin(txn, &job->record, err);
 	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
@@ -108,6 +122,8 @@ static int add_input(void *arg, const struct store_execution_file *found)
 	struct job *job = arg;
 	struct job_input *input;
 
+	if (job->sandbox && job_known_has(&job->sandbox->known, &found->file))
+		return 0;
 	job->inputs = xrealloc(job->inputs, job->n_inputs + 1, sizeof(*job->inputs));
 	input = &job->inputs[job->n_inputs++];
 	input->name = xstrndup(found->file.name, found->file.name_length);
@@ -251,8 +267,9 @@ static void print_usage(struct json_object *object, const struct jail_usage *usa
 }
 
 /* What has no column of its own. */
-static char *print_result(const struct jail_result *result)
+static char *print_result(const struct job *job)
 {
+	const struct jail_result *result = &job->result.jail;
 	auto_json struct json_object *object = json_object_new_object();
 
 	json_add_string(object, "limit", result->limit);
@@ -274,6 +291,8 @@ static char *print_result(const struct jail_result *result)
 		json_object_object_add(object, "denied", json_object_get(result->denied));
 	if (result->network)
 		json_object_object_add(object, "network", json_object_get(result->network));
+	if (*job->result.note)
+		json_add_string(object, "note", job->result.note);
 	return json_text(object);
 }
 
@@ -305,7 +324,9 @@ static void fill_record(struct job *job)
 	record->compile = usage_of(&result->compile);
 	record->setup_us = result->setup_us;
 	record->warm = result->warm;
-	record->result_json = print_result(result);
+	if (job->sandbox)
+		job_sandbox_note(job);
+	record->result_json = print_result(job);
 }
 
 static int finish_work(struct store_txn *txn, void *arg, struct err *err)

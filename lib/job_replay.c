@@ -6,7 +6,9 @@
  * busy machine must not turn a verdict into a time-out), and secrets are missing, because they were never stored.
  * It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and has no client that may vanish.
  */
+#include "job_known.h"
 #include "job_internal.h"
+#include "store_sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 
 struct replay {
 	struct store *store;
-	struct job_replay *result;
+	struct job_replay made; /* of the run that is under way */
 	struct jail *jail;
 	bool done;
 	struct err error; /* the first that went wrong */
@@ -28,6 +30,8 @@ struct replay {
 	char **args, **env;
 	int code_fd, stdin_fd;
 	struct jail_limits limits;
+	bool live;
+	struct job_known known; /* live: what /data holds by the record */
 };
 
 static void strings_free(char **strings)
@@ -37,14 +41,26 @@ static void strings_free(char **strings)
 	free(strings);
 }
 
-static void replay_end(struct replay *replay)
+/* What belongs to one run. */
+static void run_clear(struct replay *replay)
 {
-	jail_close(replay->jail);
 	job_inputs_free(replay->inputs, replay->n_inputs);
 	strings_free(replay->args);
 	strings_free(replay->env);
 	close_pointer(&replay->code_fd);
 	close_pointer(&replay->stdin_fd);
+	replay->inputs = NULL;
+	replay->n_inputs = 0;
+	replay->args = replay->env = NULL;
+	replay->code_fd = replay->stdin_fd = -1;
+	replay->done = false;
+}
+
+static void replay_end(struct replay *replay)
+{
+	jail_close(replay->jail);
+	run_clear(replay);
+	job_known_clear(&replay->known);
 }
 
 /* --- from the row ------------------------------------------------------------------------------------------------------- */
@@ -123,6 +139,8 @@ static int add_input(void *arg, const struct store_execution_file *found)
 	struct replay *replay = arg;
 	struct job_input *input;
 
+	if (job_known_has(&replay->known, &found->file))
+		return 0;
 	replay->inputs = xrealloc(replay->inputs, replay->n_inputs + 1, sizeof(*replay->inputs));
 	input = &replay->inputs[replay->n_inputs++];
 	input->name = xstrndup(found->file.name, found->file.name_length);
@@ -152,8 +170,8 @@ static void on_done(void *arg, const struct jail_result *result)
 {
 	struct replay *replay = arg;
 
-	replay->result->jail = *result;
-	jail_result_share(&replay->result->jail);
+	replay->made.jail = *result;
+	jail_result_share(&replay->made.jail);
 	replay->done = true;
 }
 
@@ -185,7 +203,7 @@ static int hash_fd(int fd, char ret[SHA256_HEX_SIZE], int64_t *ret_size, struct 
 static void on_file(void *arg, const struct jail_change *change)
 {
 	struct replay *replay = arg;
-	struct job_replay *result = replay->result;
+	struct job_replay *result = &replay->made;
 	struct job_change *copy;
 
 	result->changes = xrealloc(result->changes, result->n_changes + 1, sizeof(*result->changes));
@@ -239,18 +257,21 @@ static int fill_batch(struct replay *replay, const struct job_input *inputs, siz
 
 static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct err *err)
 {
-	struct jail_spec spec = {
-		.runner = execution->language, .limits = replay->limits, .network = execution->network, .label = execution->id};
+	struct jail_spec spec = {.runner = execution->language,
+				 .limits = replay->limits,
+				 .network = execution->network,
+				 .label = execution->id,
+				 .live = replay->live};
 	struct jail_program program = {
 		.code_fd = replay->code_fd,
 		.entry = execution->entry,
 		.args = (const char *const *)replay->args,
 		.env = (const char *const *)replay->env,
 		.stdin_fd = replay->stdin_fd,
-		.stdout_fd = replay->result->stdout_fd,
-		.stderr_fd = replay->result->stderr_fd,
+		.stdout_fd = replay->made.stdout_fd,
+		.stderr_fd = replay->made.stderr_fd,
 	};
-	int result = jail_open(client, &spec, &events, replay, &replay->jail, err);
+	int result = replay->jail ? 0 : jail_open(client, &spec, &events, replay, &replay->jail, err);
 
 	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
 		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
@@ -265,29 +286,118 @@ static int run(struct replay *replay, struct jail_client *client, const struct s
 	return replay->done ? 0 : err_set(err, ERR_INTERNAL, "the jail ended without a result");
 }
 
+/* One run in the jail that is open, or the one to open. */
+static int replay_one(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct job_replay *ret,
+		      struct err *err)
+{
+	struct job_replay *made = &replay->made;
+	int result = 0;
+
+	*made = (struct job_replay){.stdout_fd = memfd_create("stdout", MFD_CLOEXEC), .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
+	if (made->stdout_fd < 0 || made->stderr_fd < 0)
+		result = err_errno(err, "cannot make an anonymous file");
+	if (result == 0)
+		result = load(replay, execution, err);
+	if (result == 0)
+		result = run(replay, client, execution, err);
+	if (result < 0) {
+		job_replay_clear(made);
+		return result;
+	}
+	lseek(made->stdout_fd, 0, SEEK_SET);
+	lseek(made->stderr_fd, 0, SEEK_SET);
+	*ret = *made;
+	return 0;
+}
+
 int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
 	       struct job_replay *ret, struct err *err)
 {
-	struct job_replay made = {.stdout_fd = memfd_create("stdout", MFD_CLOEXEC), .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
-	struct replay replay = {.store = store, .result = &made, .code_fd = -1, .stdin_fd = -1};
-	int result = 0;
+	struct replay replay = {.store = store, .code_fd = -1, .stdin_fd = -1};
+	int result = replay_one(&replay, client, execution, ret, err);
 
 	(void)config;
-	if (made.stdout_fd < 0 || made.stderr_fd < 0)
-		result = err_errno(err, "cannot make an anonymous file");
-	if (result == 0)
-		result = load(&replay, execution, err);
-	if (result == 0)
-		result = run(&replay, client, execution, err);
 	replay_end(&replay);
-	if (result < 0) {
-		job_replay_clear(&made);
-		return result;
-	}
-	lseek(made.stdout_fd, 0, SEEK_SET);
-	lseek(made.stderr_fd, 0, SEEK_SET);
-	*ret = made;
+	return result;
+}
+
+/* --- a live sandbox's runs ------------------------------------------------------------------------------------------------ */
+
+struct runs {
+	char (*ids)[ID_SIZE];
+	size_t count;
+};
+
+static void runs_clear(struct runs *runs)
+{
+	free(runs->ids);
+}
+
+static int add_run(void *arg, const char *id)
+{
+	struct runs *runs = arg;
+
+	runs->ids = xrealloc(runs->ids, runs->count + 1, sizeof(*runs->ids));
+	snprintf(runs->ids[runs->count++], ID_SIZE, "%s", id);
 	return 0;
+}
+
+/* /data after a run as it was then: by that it is known what the next one was given. */
+static int note_change(void *arg, const struct store_execution_file *found)
+{
+	struct job_known *known = arg;
+
+	if (streq(found->change, "deleted"))
+		job_known_remove(known, found->file.name);
+	else if (!streq(found->change, "lost"))
+		job_known_put(known, &found->file);
+	return 0;
+}
+
+/* One of them. Returns 1 where the sandbox ended with it. */
+static int replay_in_turn(struct replay *replay, const struct job_replay_where *where, const char *id, job_replay_each *each, void *arg,
+			  struct err *err)
+{
+	struct store_execution execution;
+	struct job_replay made;
+	int result = store_execution_find(where->store, id, &execution, err);
+
+	if (result < 0)
+		return result;
+	result = replay_one(replay, where->client, &execution, &made, err);
+	if (result == 0) {
+		bool ended = made.jail.ended;
+
+		for (size_t i = 0; i < replay->n_inputs; i++)
+			job_known_put(&replay->known, &replay->inputs[i].file);
+		result = each(arg, &execution, &made, err);
+		if (result == 0)
+			result = store_execution_files(where->store, id, STORE_AFTER, note_change, &replay->known, err);
+		if (result == 0 && ended)
+			result = 1;
+	}
+	run_clear(replay);
+	store_execution_clear(&execution);
+	return result;
+}
+
+int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution, job_replay_each *each, void *arg,
+		    struct err *err)
+{
+	struct replay replay = {.store = where->store, .code_fd = -1, .stdin_fd = -1, .live = true};
+	__attribute__((cleanup(runs_clear))) struct runs runs = {0};
+	struct job_replay made;
+	int result;
+
+	if (!*execution->sandbox_id) {
+		result = job_replay(where->config, where->store, where->client, execution, &made, err);
+		return result < 0 ? result : each(arg, execution, &made, err);
+	}
+	result = store_sandbox_runs(where->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs, err);
+	for (size_t i = 0; result == 0 && i < runs.count; i++)
+		result = replay_in_turn(&replay, where, runs.ids[i], each, arg, err);
+	replay_end(&replay);
+	return MIN(result, 0);
 }
 
 void job_replay_clear(struct job_replay *replay)

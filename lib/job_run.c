@@ -13,6 +13,7 @@
  * on when the job is back. Whatever happens after the row was begun ends in one place, finish(): there the row gets its verdict.
  */
 #include "job_internal.h"
+#include "job_sandbox.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -128,7 +129,7 @@ static void on_failed(void *arg, const struct err *err)
 	finish(job);
 }
 
-static const struct jail_events events = {
+const struct jail_events job_jail_events = {
 	.done = on_done,
 	.file = on_file,
 	.collected = on_collected,
@@ -152,7 +153,8 @@ void job_jail_sweep(struct job *job)
 {
 	if (!job->jail || !job->jail_over)
 		return;
-	jail_close(job->jail);
+	if (!job->sandbox) /* else it is the sandbox's */
+		jail_close(job->jail);
 	job->jail = NULL;
 }
 
@@ -174,6 +176,8 @@ static void send_program(struct job *job)
 
 	job_wipe_env(job);
 	job->run_started = true;
+	for (size_t i = 0; job->sandbox && i < job->n_inputs; i++)
+		job_known_put(&job->sandbox->known, &job->inputs[i].file);
 	if (result == 0)
 		result = jail_collect(job->jail, &err);
 	if (result < 0)
@@ -245,6 +249,8 @@ static void refused(struct job_task *task)
 	job->awaiting_task = false;
 	job->jail_over = true;
 	job_jail_sweep(job);
+	if (job->sandbox)
+		job_sandbox_return(job);
 	job->engine->running--;
 	job_over(job);
 }
@@ -292,13 +298,19 @@ void job_start(struct job *job)
 		.runner = job->record.language, .limits = job->limits, .network = job->record.network, .label = job->record.id};
 
 	job->awaiting_task = true;
+	if (job->reset) {
+		job->n_reset = job_sandboxes_reset(engine, job->result.conversation_hash, job->record.language);
+		job_over(job);
+		return;
+	}
 	if (job->upload) {
 		job->task.done = upload_over;
 		store_commit_async(engine->store, job_upload_work, job, true, uploaded);
 		return;
 	}
 	engine->running++;
-	if (jail_open(engine->client, &spec, &events, job, &job->jail, &job->error) < 0) {
+	if (job->live ? job_sandbox_take(job, &job->error) < 0
+		      : jail_open(engine->client, &spec, &job_jail_events, job, &job->jail, &job->error) < 0) {
 		engine->running--;
 		job_over(job);
 		return;
@@ -322,6 +334,8 @@ static void recorded(struct job_task *task)
 	struct job_engine *engine = job->engine;
 
 	job_jail_sweep(job);
+	if (job->sandbox)
+		job_sandbox_give(job);
 	engine->running--;
 	engine->removing++;
 	job_reference(job);

@@ -1,0 +1,374 @@
+/*
+ * job_sandbox.c - see job_sandbox.h.
+ *
+ * A sandbox is made and given to its first run in one step of the reactor (job_sandbox_take), and written into the record by the
+ * transaction that writes that run as `running`. The jail's events arrive here and are handed to the run that has the sandbox. When
+ * the run is recorded the sandbox is idle (job_sandbox_give) or, if nothing can be expected of it any more, ended. Every ending goes
+ * through end(), which closes the jail at once and records the cause without waiting: whoever comes next is behind it in the writer's
+ * queue. When the process stops, nothing is recorded: a sandbox without an end whose instance is gone went with that.
+ *
+ * Which files a run must be given: those of its conversation that /data does not hold already. Only the record's own view is asked
+ * (job_known.h), so a replay comes to the same answer.
+ */
+#include "job_sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_US 1000000
+
+/* --- what the jail tells: to the run that has the sandbox ------------------------------------------------------------------- */
+
+static void live_done(void *arg, const struct jail_result *result)
+{
+	struct job_sandbox *sandbox = arg;
+
+	sandbox->over = sandbox->over || result->ended;
+	if (sandbox->job)
+		job_jail_events.done(sandbox->job, result);
+}
+
+static void live_file(void *arg, const struct jail_change *change)
+{
+	struct job_sandbox *sandbox = arg;
+
+	if (sandbox->job)
+		job_jail_events.file(sandbox->job, change);
+	else
+		close_pointer(&change->fd);
+}
+
+static void live_collected(void *arg)
+{
+	struct job_sandbox *sandbox = arg;
+
+	if (sandbox->job)
+		job_jail_events.collected(sandbox->job);
+}
+
+static void live_failed(void *arg, const struct err *err)
+{
+	struct job_sandbox *sandbox = arg;
+
+	sandbox->over = true;
+	sandbox->cause = "lost";
+	if (sandbox->job)
+		job_jail_events.failed(sandbox->job, err);
+}
+
+static const struct jail_events live_events = {
+	.done = live_done,
+	.file = live_file,
+	.collected = live_collected,
+	.failed = live_failed,
+};
+
+/* --- begin and end ------------------------------------------------------------------------------------------------------------ */
+
+static struct job_sandbox *find(const struct job_engine *engine, const char *place, const char *language)
+{
+	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
+		if (streq(sandbox->place, place) && streq(sandbox->language, language))
+			return sandbox;
+	return NULL;
+}
+
+static void sandbox_free(struct job_sandbox *sandbox)
+{
+	struct job_sandbox **link = &sandbox->engine->sandboxes;
+
+	while (*link != sandbox)
+		link = &(*link)->next;
+	*link = sandbox->next;
+	jail_close(sandbox->jail);
+	job_known_clear(&sandbox->known);
+	free(sandbox);
+}
+
+struct ending {
+	char id[ID_SIZE];
+	const char *cause;
+};
+
+static int end_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct ending *ending = arg;
+
+	return store_txn_sandbox_end(txn, ending->id, ending->cause, err);
+}
+
+static void end_done(void *arg, int result, const struct err *err)
+{
+	const struct ending *ending = arg;
+
+	if (result < 0)
+		log_event(LOG_ERROR, "the end of a sandbox is not recorded", "id", ending->id, "error", err->text, NULL);
+	free(arg);
+}
+
+static void end(struct job_sandbox *sandbox, const char *cause)
+{
+	struct ending *ending = xcalloc(1, sizeof(*ending));
+
+	snprintf(ending->id, sizeof(ending->id), "%s", sandbox->id);
+	ending->cause = cause;
+	store_commit_async(sandbox->engine->store, end_work, ending, false, end_done);
+	log_event(LOG_INFO, "sandbox ended", "id", sandbox->id, "cause", cause, NULL);
+	sandbox_free(sandbox);
+}
+
+/* May this owner have one more? The last jail is never held by a sandbox, so that others can run. */
+static int check_room(const struct job_engine *engine, const char *owner, struct err *err)
+{
+	const struct config_limits *limits = &engine->config->limits;
+	int64_t total = 0, own = 0, most = MIN(limits->sandboxes, engine->config->jailer.jails - 1);
+
+	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next) {
+		total++;
+		own += streq(sandbox->owner, owner);
+	}
+	if (!json_object_get_boolean(json_get(engine->info, "live", json_type_boolean)))
+		return err_set(err, ERR_UNAVAILABLE,
+			       "this server keeps no live sandboxes, because its jailer cannot freeze them (sallyport doctor): run without "
+			       "a session");
+	if (most <= 0)
+		return err_set(err, ERR_UNAVAILABLE, "this server keeps no live sandboxes (limits.sandboxes): run without a session");
+	if (own >= limits->sandboxes_per_owner)
+		return err_set(err, ERR_LIMIT,
+			       "%lld live sandboxes of yours are open already, and no more may be: end one of them (reset_session, "
+			       "stop_sandbox), or run without a session",
+			       (long long)own);
+	if (total >= most)
+		return err_set(err, ERR_LIMIT,
+			       "%lld live sandboxes are open on this server already, and no more may be: try again later, or run "
+			       "without a session",
+			       (long long)total);
+	return 0;
+}
+
+static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
+{
+	struct job_engine *engine = job->engine;
+	const struct jail_spec spec = {
+		.runner = job->record.language,
+		.limits = job->limits,
+		.network = job->record.network,
+		.label = job->record.id,
+		.live = true,
+	};
+	int result = check_room(engine, job->record.owner, err);
+
+	if (result < 0)
+		return result;
+	struct job_sandbox *sandbox = xcalloc(1, sizeof(*sandbox));
+
+	sandbox->engine = engine;
+	id_new(sandbox->id);
+	snprintf(sandbox->owner, sizeof(sandbox->owner), "%s", job->record.owner);
+	snprintf(sandbox->place, sizeof(sandbox->place), "%s", job->result.conversation_hash);
+	snprintf(sandbox->language, sizeof(sandbox->language), "%s", job->record.language);
+	sandbox->limits = job->limits;
+	sandbox->network = job->record.network;
+	sandbox->cause = "ended";
+	sandbox->next = engine->sandboxes;
+	engine->sandboxes = sandbox;
+	result = jail_open(engine->client, &spec, &live_events, sandbox, &sandbox->jail, err);
+	if (result < 0)
+		sandbox_free(sandbox);
+	else
+		*ret = sandbox;
+	return result;
+}
+
+/* A jail's limits are those that it was opened with. */
+static int take_limits(struct job *job, const struct job_sandbox *sandbox, struct err *err)
+{
+	const struct jail_limits *now = &job->limits, *then = &sandbox->limits;
+	auto_json struct json_object *record = NULL;
+
+	if (job->asked_time && now->wall_us != then->wall_us)
+		return err_member(err, "timeout_seconds",
+				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
+				  (long long)(then->wall_us / SECOND_US));
+	if (job->asked_memory && now->memory_bytes != then->memory_bytes)
+		return err_member(err, "memory_mb", "this session was begun with %lld; leave it out, or end the session (reset_session)",
+				  (long long)(then->memory_bytes >> 20));
+	/* Both ways: another token of the owner's may not have the network. */
+	if (job->record.network != sandbox->network)
+		return err_member(err, "network", "this session was begun with%s network; say the same, or end the session (reset_session)",
+				  sandbox->network ? "" : "out");
+	job->limits = *then;
+	record = bind_print(jail_limits_table, &job->limits);
+	free(job->record.limits_json);
+	job->record.limits_json = json_text(record);
+	return 0;
+}
+
+int job_sandbox_take(struct job *job, struct err *err)
+{
+	struct job_sandbox *sandbox = find(job->engine, job->result.conversation_hash, job->record.language);
+	int result;
+
+	if (sandbox && sandbox->over) {
+		end(sandbox, sandbox->cause);
+		sandbox = NULL;
+	}
+	result = sandbox ? take_limits(job, sandbox, err) : open_new(job, &sandbox, err);
+	if (result < 0)
+		return result;
+	sandbox->job = job;
+	job->sandbox = sandbox;
+	job->jail = sandbox->jail;
+	snprintf(job->record.sandbox_id, sizeof(job->record.sandbox_id), "%s", sandbox->id);
+	job->record.sandbox_seq = sandbox->runs + 1;
+	return 0;
+}
+
+void job_sandbox_return(struct job *job)
+{
+	struct job_sandbox *sandbox = steal(&job->sandbox);
+
+	sandbox->job = NULL;
+	job->jail = NULL;
+	if (sandbox->runs == 0)
+		sandbox_free(sandbox);
+}
+
+/* What /data holds now is what was filled in (job_run.c notes that) and what the run left. */
+static void note_files(struct job_known *known, const struct job_result *result)
+{
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct job_change *change = &result->changes[i];
+
+		if (change->kind == JAIL_FILE_DELETED)
+			job_known_remove(known, change->file.name);
+		else if (change->kind != JAIL_FILE_NOT_KEPT)
+			job_known_put(known, &change->file);
+	}
+}
+
+/* Whoever comes next must not count on the state that this run left. */
+static bool spent(const struct job *job)
+{
+	const enum jail_verdict verdict = job->result.jail.verdict;
+
+	return job->sandbox->over || !job->run_started || verdict == JAIL_CX || verdict == JAIL_XX;
+}
+
+void job_sandbox_give(struct job *job)
+{
+	bool over = spent(job) || job->error.code != ERR_NONE;
+	struct job_sandbox *sandbox = steal(&job->sandbox);
+
+	job->jail = NULL;
+	sandbox->job = NULL;
+	sandbox->runs++;
+	sandbox->idle_since_us = clock_monotonic_us();
+	note_files(&sandbox->known, &job->result);
+	if (over)
+		end(sandbox, sandbox->cause);
+}
+
+void job_sandbox_note(struct job *job)
+{
+	static const struct {
+		const char *cause, *why;
+	} lost[] = {
+		{"idle", "nobody used it for a while"},
+		{"ended", "the last run ended it"},
+		{"lost", "the sandbox failed"},
+		{"gone", "the server was started anew"},
+	};
+	char *note = job->result.note;
+	const char *before = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lost); i++)
+		if (streq(lost[i].cause, job->before))
+			before = lost[i].why;
+	snprintf(job->result.sandbox_id, sizeof(job->result.sandbox_id), "%s", job->record.sandbox_id);
+	job->result.sandbox_seq = job->record.sandbox_seq;
+	if (spent(job))
+		snprintf(note, JOB_NOTE_SIZE,
+			 "The session ended with this run: its variables and processes are gone. The next call begins a "
+			 "fresh one; the files that were recorded are there again.");
+	else if (before)
+		snprintf(note, JOB_NOTE_SIZE,
+			 "The session's earlier state was lost (%s): this run began in a fresh one, with the conversation's "
+			 "files, without variables and processes.",
+			 before);
+	else if (job->record.sandbox_seq == 1 && !job->keeps_state)
+		snprintf(note, JOB_NOTE_SIZE,
+			 "A session was begun. In %s it keeps files and processes from call to call, variables it does not.",
+			 job->record.language);
+}
+
+/* --- for the reactor ---------------------------------------------------------------------------------------------------------- */
+
+bool job_sandbox_waits(const struct job *job)
+{
+	return job->live && find(job->engine, job->result.conversation_hash, job->record.language);
+}
+
+size_t job_sandboxes_idle(const struct job_engine *engine)
+{
+	size_t count = 0;
+
+	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
+		count += !sandbox->job;
+	return count;
+}
+
+size_t job_sandboxes_reset(struct job_engine *engine, const char *place, const char *language)
+{
+	struct job_sandbox *next;
+	size_t count = 0;
+
+	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = next) {
+		next = sandbox->next;
+		if (!streq(sandbox->place, place) || (*language && !streq(sandbox->language, language)))
+			continue;
+		end(sandbox, sandbox->over ? sandbox->cause : "reset");
+		count++;
+	}
+	return count;
+}
+
+int64_t job_sandboxes_deadline(const struct job_engine *engine)
+{
+	int64_t until = INT64_MAX, patience_us = engine->config->limits.sandbox_idle_seconds * SECOND_US;
+
+	for (const struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next)
+		if (!sandbox->job)
+			until = MIN(until, sandbox->over ? 0 : sandbox->idle_since_us + patience_us);
+	return until;
+}
+
+void job_sandboxes_sweep(struct job_engine *engine)
+{
+	int64_t patience_us = engine->config->limits.sandbox_idle_seconds * SECOND_US, now = clock_monotonic_us();
+	struct job_sandbox *next;
+
+	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = next) {
+		next = sandbox->next;
+		if (!sandbox->job && sandbox->over)
+			end(sandbox, sandbox->cause);
+		else if (!sandbox->job && now >= sandbox->idle_since_us + patience_us)
+			end(sandbox, "idle");
+	}
+}
+
+void job_sandboxes_lost(struct job_engine *engine)
+{
+	for (struct job_sandbox *sandbox = engine->sandboxes; sandbox; sandbox = sandbox->next) {
+		sandbox->over = true;
+		sandbox->cause = "lost";
+		jail_close(sandbox->jail);
+		sandbox->jail = NULL;
+	}
+}
+
+void job_sandboxes_free(struct job_engine *engine)
+{
+	while (engine->sandboxes)
+		sandbox_free(engine->sandboxes);
+}
