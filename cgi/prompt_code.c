@@ -17,7 +17,8 @@ static const struct prompt_argument arguments[] = {
 
 static const char how[] =
 	"\nHow to work:\n"
-	"1. Use one conversationId in all calls; files of a conversation stay from call to call, variables do not.\n"
+	"1. Use one conversationId in all calls; files of a conversation stay from call to call, variables do not unless session is "
+	"true in each of them.\n"
 	"2. Look before you compute: first print the beginning, the columns or the size of each input file.\n"
 	"3. Write whole programs that print what you need to see. Keep the output short: print summaries, not tables of thousands of rows. "
 	"Where an answer says that output was cut, read the named resource in parts.\n"

@@ -120,6 +120,15 @@ static struct json_object *structured(struct server *server, const struct job_re
 		add_usage(compile, &jail->compile);
 		json_add(object, "compile", compile);
 	}
+	if (*result->sandbox_id) {
+		struct json_object *session = json_object_new_object();
+
+		json_add_string(session, "sandbox_id", result->sandbox_id);
+		json_add_int(session, "number", result->sandbox_seq);
+		if (*result->note)
+			json_add_string(session, "message", result->note);
+		json_add(object, "session", session);
+	}
 	/* The array belongs to the job, other threads may read it: a copy. */
 	if (jail->denied && json_object_array_length(jail->denied) > 0) {
 		struct json_object *denied = NULL;
@@ -237,6 +246,10 @@ static void add_summary(struct server *server, const struct job_result *result, 
 	if (result->jail.verdict != JAIL_OK) {
 		end_line(&text);
 		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	}
+	if (*result->note) {
+		end_line(&text);
+		buf_printf(&text, "[session] %s\n", result->note);
 	}
 	if (form && streq(form, "json")) {
 		add_text_json(server, result, &text, content);

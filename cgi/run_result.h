@@ -64,6 +64,10 @@ void run_result_make(const struct tool_call *call, const struct job_result *resu
 	"\"stdout_truncated\":{\"type\":\"boolean\"},\"stderr_truncated\":{\"type\":\"boolean\"}," RUN_USAGE_SCHEMA                        \
 	",\"compile\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                \
 	"\"required\":[" RUN_USAGE_REQUIRED "],\"properties\":{" RUN_USAGE_SCHEMA "}},"                                                    \
+	"\"session\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"sandbox_id\",\"number\"],\"properties\":{"        \
+	"\"sandbox_id\":{\"type\":\"string\",\"description\":\"Runs with the same id shared one sandbox\"},"                               \
+	"\"number\":{\"type\":\"integer\",\"description\":\"Of this run in its sandbox, from 1 on\"},"                                     \
+	"\"message\":{\"type\":\"string\",\"description\":\"What became of its state\"}}},"                                                \
 	"\"denied\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"                                    \
 	"\"required\":[\"name\",\"number\"],\"properties\":{\"name\":{\"type\":\"string\"},\"number\":{\"type\":\"integer\"}}},"           \
 	"\"description\":\"System calls that the sandbox refused\"},"                                                                      \

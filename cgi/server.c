@@ -34,6 +34,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 {
 	*server = (struct server){.config = config};
 	pthread_mutex_init(&server->lock, NULL);
+	interpreters_init(&server->interpreters);
 	if (!config->data_dir[0])
 		return err_member(err, "data_dir", "must be set in the configuration: the folder of the database");
 	int result = store_open(config->data_dir, mode, &server->store, err);
@@ -89,6 +90,7 @@ void server_close(struct server *server)
 	sessions_free(server->sessions);
 	hub_free(server->hub);
 	store_close(server->store);
+	interpreters_clear(&server->interpreters);
 	pthread_mutex_destroy(&server->lock);
 	*server = (struct server){0};
 }

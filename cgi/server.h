@@ -12,6 +12,7 @@
 #include "../lib/job.h"
 #include "../lib/store.h"
 #include "hub.h"
+#include "interpreters.h"
 #include "sessions.h"
 
 struct tasks;
@@ -20,6 +21,7 @@ struct server {
 	struct store *store;
 	struct sessions *sessions;
 	struct hub *hub;
+	struct interpreters interpreters;
 	struct store_token open_token; /* profile conformance: whose requests without a token are */
 	struct limiter *limiter;
 	struct tasks *tasks; /* NULL: this process does not stay long enough */

@@ -1,15 +1,20 @@
 /*
- * tool_execute_code.c - execute_code of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox
- * that begins empty.
+ * tool_execute_code.c - execute_code, which two of the systems that Sallyport replaces have under this name.
  *
- * Names, arguments and the text block are those of the system that it replaces; the structured result is run_code's. Each call is a
- * conversation of its own, so what it makes can be downloaded and its record replayed like any other. Files beside the program
- * may have paths; then the program is run from its own place in /data, where relative imports find them.
+ * Of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox that begins empty. Its text block is
+ * that system's; the structured result is run_code's. Each call is a conversation of its own, so what it makes can be downloaded and its
+ * record replayed like any other. Files beside the program may have paths; then the program is run from its own place in /data, where
+ * relative imports find them.
+ *
+ * Of the set "interpreter": code in the sandbox that initialize_sandbox began (tool_interpreter.c).
+ *
+ * Where both sets are on the tool takes the arguments of both; which of them are there says what is meant.
  */
 #include "../lib/codec.h"
 #include "../lib/util.h"
 #include "run_result.h"
 #include "snippets.h"
+#include "tool_interpreter.h"
 #include "tools.h"
 
 struct execute_file {
@@ -18,7 +23,7 @@ struct execute_file {
 };
 struct execute_arguments {
 	const char *language, *entrypoint_filename, *snippet_name, *key;
-	struct bind_text entrypoint_code;
+	struct bind_text entrypoint_code, code;
 	struct bind_objects additional_files;
 };
 
@@ -43,19 +48,39 @@ static const struct bind file_table[] = {
 	 .description = "The content as UTF-8 text."},
 	{0},
 };
-static const struct bind table[] = {
+#define ISOLATOR_MEMBERS                                                                                                                   \
+	TEXT(entrypoint_code, BIND_TEXT, 1, 0, "Source text of a whole program, with language."),                                          \
+		TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX, "File name for the program. Default: main and the extension."),   \
+		{.name = "additional_files",                                                                                               \
+		 .type = BIND_OBJECTS,                                                                                                     \
+		 .offset = offsetof(struct execute_arguments, additional_files),                                                           \
+		 .max = JOB_FILES_MAX - 1,                                                                                                 \
+		 .table = file_table,                                                                                                      \
+		 .size = sizeof(struct execute_file),                                                                                      \
+		 .description = "Files that the program imports or reads."},                                                               \
+		TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX, "A program that is kept on the server, in place of entrypoint_code.")
+
+static const struct bind isolator_table[] = {
 	TEXT(language, BIND_STRING, 1, 0, "Programming language of entrypoint_code. A snippet's language comes from its extension."),
-	TEXT(entrypoint_code, BIND_TEXT, 1, 0, "Source text of the program; either this and language, or snippet_name."),
-	TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX,
-	     "File name for the program, for example main.py. Default: by the language."),
-	{.name = "additional_files",
-	 .type = BIND_OBJECTS,
-	 .offset = offsetof(struct execute_arguments, additional_files),
-	 .max = JOB_FILES_MAX - 1,
-	 .table = file_table,
-	 .size = sizeof(struct execute_file),
-	 .description = "Files that the program imports or reads."},
-	TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX, "Name of a program that is kept on the server, instead of entrypoint_code."),
+	ISOLATOR_MEMBERS,
+	TOOL_KEY_MEMBER(struct execute_arguments, key),
+	{0},
+};
+static const struct bind live_table[] = {
+	{.name = "code",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct execute_arguments, code),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .description = "Code to execute in the sandbox. Print what you want to see."},
+	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's."),
+	TOOL_KEY_MEMBER(struct execute_arguments, key),
+	{0},
+};
+static const struct bind both_table[] = {
+	TEXT(code, BIND_TEXT, 1, 0, "Code to execute in the sandbox of initialize_sandbox; excludes the members below but language."),
+	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's, or by a snippet's extension."),
+	ISOLATOR_MEMBERS,
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
 	{0},
 };
@@ -157,15 +182,15 @@ static int take_files(const struct execute_arguments *arguments, struct json_obj
 	return 0;
 }
 
-static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+/* A sandbox of its own. */
+static int run_alone(struct tool_call *call, const struct execute_arguments *arguments, const char *hash, struct tool_result *ret,
+		     struct err *err)
 {
-	const struct execute_arguments *arguments = bound;
 	__attribute__((cleanup(program_clear))) struct program program = {0};
 	auto_json struct json_object *runners = tool_runners(call->server);
-	char hash[SHA256_HEX_SIZE], id[ID_SIZE];
+	char id[ID_SIZE];
 	int result;
 
-	tool_hash(&tool_execute_code, bound, hash);
 	if (arguments->snippet_name)
 		result = take_snippet(call->server->config, arguments, runners, &program, err);
 	else
@@ -191,22 +216,97 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	return run_result_of(call, &request, run_result_make_isolator, ret, err);
 }
 
-const struct tool tool_execute_code = {
-	.name = "execute_code",
-	.title = "Execute code",
-	.set = "isolator",
-	.scope = STORE_SCOPE_RUN,
-	.description = "Executes a program in an isolated sandbox that begins empty, and returns its standard output and standard error. "
-		       "Give either "
-		       "language and entrypoint_code, with additional_files that it imports or reads, or snippet_name for a program that "
-		       "is kept on "
-		       "the server. Only what is printed is seen. There is no network, and nothing stays for the next call; files that the "
-		       "program "
-		       "leaves in its working directory come back with download URLs.",
-	.arguments = table,
-	.arguments_size = sizeof(struct execute_arguments),
-	.output_schema = RUN_RESULT_SCHEMA,
-	.call = run,
-	.task = TOOL_TASK_OPTIONAL,
-	.result = run_result_make_isolator,
-};
+static int execute(struct tool_call *call, const struct execute_arguments *arguments, const char *hash, struct tool_result *ret,
+		   struct err *err)
+{
+	const struct interpreter_call what = {
+		.code = arguments->code, .language = arguments->language, .key = arguments->key, .key_hash = hash};
+
+	return arguments->code.data ? interpreter_execute(call, &what, ret, err) : run_alone(call, arguments, hash, ret, err);
+}
+
+static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+{
+	char hash[SHA256_HEX_SIZE];
+
+	tool_hash(&tool_execute_code, bound, hash);
+	return execute(call, bound, hash, ret, err);
+}
+
+static int run_live(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+{
+	char hash[SHA256_HEX_SIZE];
+
+	tool_hash(&tool_execute_code_live, bound, hash);
+	return execute(call, bound, hash, ret, err);
+}
+
+static int run_both(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+{
+	const struct execute_arguments *arguments = bound;
+	char hash[SHA256_HEX_SIZE];
+
+	if (arguments->code.data && (arguments->entrypoint_code.data || arguments->snippet_name || arguments->entrypoint_filename ||
+				     arguments->additional_files.count > 0))
+		return err_member(
+			err, "code",
+			"runs in the sandbox of initialize_sandbox and excludes entrypoint_code, entrypoint_filename, additional_files and "
+			"snippet_name");
+	if (!arguments->code.data && !arguments->entrypoint_code.data && !arguments->snippet_name)
+		return err_member(err, "code",
+				  "is missing, or language and entrypoint_code, or snippet_name: one of the three says what to run");
+	tool_hash(&tool_execute_code_both, bound, hash);
+	return execute(call, bound, hash, ret, err);
+}
+
+static bool only_isolator(const struct config *config)
+{
+	return config_has_set(config, "isolator") && !config_has_set(config, "interpreter");
+}
+
+static bool only_interpreter(const struct config *config)
+{
+	return config_has_set(config, "interpreter") && !config_has_set(config, "isolator");
+}
+
+static bool both(const struct config *config)
+{
+	return config_has_set(config, "isolator") && config_has_set(config, "interpreter");
+}
+
+#define ALONE                                                                                                                              \
+	"language and entrypoint_code, with additional_files that it imports or reads, or snippet_name for a program that is kept on the " \
+	"server: it is executed in an isolated sandbox that begins empty, and nothing stays for the next call; files that it leaves in "   \
+	"its "                                                                                                                             \
+	"working directory come back with download URLs. "
+#define LIVE                                                                                                                               \
+	"code: it is executed in the sandbox that initialize_sandbox began, where files, processes and (in Python and JavaScript) "        \
+	"variables "                                                                                                                       \
+	"of earlier calls still are. "
+#define ALWAYS "Only what is printed is seen. There is no network."
+
+/* For a task's run, which may be of either kind. */
+static void make_result(const struct tool_call *call, const struct job_result *finished, struct tool_result *ret)
+{
+	(*finished->sandbox_id ? run_result_make : run_result_make_isolator)(call, finished, ret);
+}
+
+#define EXECUTE_CODE(symbol_, enabled_, table_, call_, description_)                                                                       \
+	const struct tool symbol_ = {                                                                                                      \
+		.name = "execute_code",                                                                                                    \
+		.title = "Execute code",                                                                                                   \
+		.enabled = enabled_,                                                                                                       \
+		.scope = STORE_SCOPE_RUN,                                                                                                  \
+		.description = description_,                                                                                               \
+		.arguments = table_,                                                                                                       \
+		.arguments_size = sizeof(struct execute_arguments),                                                                        \
+		.output_schema = RUN_RESULT_SCHEMA,                                                                                        \
+		.destructive = true,                                                                                                       \
+		.call = call_,                                                                                                             \
+		.task = TOOL_TASK_OPTIONAL,                                                                                                \
+		.result = make_result,                                                                                                     \
+	}
+
+EXECUTE_CODE(tool_execute_code, only_isolator, isolator_table, run, "Executes a program. Give " ALONE ALWAYS);
+EXECUTE_CODE(tool_execute_code_live, only_interpreter, live_table, run_live, "Executes code. Give " LIVE ALWAYS);
+EXECUTE_CODE(tool_execute_code_both, both, both_table, run_both, "Executes code. Give either " LIVE "Or give " ALONE ALWAYS);

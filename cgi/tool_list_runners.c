@@ -31,6 +31,7 @@ static struct json_object *describe(struct json_object *runner)
 	copy_strings(object, "extensions", runner);
 	json_add_bool(object, "available", available);
 	json_add_bool(object, "compiled", json_object_get_boolean(json_get(runner, "compiled", json_type_boolean)));
+	json_add_bool(object, "live", json_object_get_boolean(json_get(runner, "live", json_type_boolean)));
 	if (version && *version)
 		json_add_string(object, "version", version);
 	if (!available && install && *install)
@@ -130,9 +131,10 @@ const struct tool tool_list_runners = {
 	.output_schema =
 		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],\"properties\":{"
 		"\"languages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
-		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"libraries\"],\"properties\":{"
+		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"live\",\"libraries\"],\"properties\":{"
 		"\"language\":{\"type\":\"string\"},\"aliases\":" STRINGS ",\"extensions\":" STRINGS
 		",\"available\":{\"type\":\"boolean\"},"
+		"\"live\":{\"type\":\"boolean\",\"description\":\"A session keeps its variables\"},"
 		"\"compiled\":{\"type\":\"boolean\"},\"version\":{\"type\":\"string\"},\"install\":{\"type\":\"string\"},"
 		"\"libraries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\"],"
 		"\"properties\":{\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"}}}}}}},"

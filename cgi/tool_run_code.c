@@ -19,7 +19,7 @@ struct run_file {
 struct run_arguments {
 	const char *conversation, *language, *key;
 	struct bind_text code, stdin_text;
-	bool network;
+	bool network, session;
 	struct bind_map environment, secrets;
 	struct bind_strings args;
 	struct bind_objects files;
@@ -64,6 +64,12 @@ static const struct bind table[] = {
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, network),
 	 .description = "Ask for network access. Default false; hosts that the server does not list are refused, and named in the answer."},
+	{.name = "session",
+	 .type = BIND_BOOL,
+	 .offset = offsetof(struct run_arguments, session),
+	 .description = "Keep the sandbox open for the next call with session true in this conversation and language: processes and "
+			"/tmp stay, and so does the interpreter with its variables and imports where the language can. Default false. "
+			"reset_session ends it."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
@@ -191,6 +197,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		.timeout_seconds = arguments->timeout_seconds,
 		.memory_mb = arguments->memory_mb,
 		.network = arguments->network,
+		.live = arguments->session,
 		.key = arguments->key,
 		.key_hash = hash,
 	};
@@ -268,10 +275,10 @@ const struct tool tool_run_code = {
 	.scope = STORE_SCOPE_RUN,
 	.description =
 		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it made or changed.\n"
-		"- Every call is a new process: variables and imports are gone afterwards. Files are kept: the working directory is /data, "
-		"it "
-		"belongs to the conversation, and what the program leaves there is in /data again at the next call with the same "
-		"conversationId. Files put there with upload_file are read by their name, for example open('data.csv').\n"
+		"- Every call is a new process: variables and imports are gone afterwards, unless session is true. Files are kept: the "
+		"working directory is /data, it belongs to the conversation, and what the program leaves there is in /data again at the "
+		"next call with the same conversationId. Files put there with upload_file are read by their name, for example "
+		"open('data.csv').\n"
 		"- Only what is printed is seen: end with print(…) or the like. An expression alone shows nothing.\n"
 		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no display. PNG, JPEG, GIF "
 		"and "

@@ -17,12 +17,17 @@ static const struct tool *const table[] = {
 	&tool_list_runners,
 	&tool_run_code,
 	&tool_upload_file,
+	&tool_reset_session,
 	&tool_execute_code,
+	&tool_execute_code_live,
+	&tool_execute_code_both,
+	&tool_initialize_sandbox,
+	&tool_stop_sandbox,
 };
 
 static bool enabled(const struct tool *tool, const struct config *config)
 {
-	return !tool->set || config_has_set(config, tool->set);
+	return !tool->enabled || tool->enabled(config);
 }
 
 const struct tool *tool_find(const struct config *config, const char *name)

@@ -42,7 +42,7 @@ enum tool_task { TOOL_TASK_NEVER, TOOL_TASK_OPTIONAL, TOOL_TASK_REQUIRED };
 struct job_result;
 struct tool {
 	const char *name, *title, *description;
-	const char *set; /* of tools.sets: there is no such tool unless it is switched on; NULL: always */
+	bool (*enabled)(const struct config *config); /* where false, there is no such tool; NULL: always */
 	unsigned scope; /* of enum store_scope: what the token must have; 0: nothing */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
@@ -113,6 +113,6 @@ void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_S
 	 .description = "Any unique text. If the answer to a call is lost, repeat the call with the same key and the same arguments "      \
 			"within a day: it does not act again but gives the first result."}
 
-extern const struct tool tool_run_code, tool_upload_file, tool_list_runners;
+extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners;
 /* Of the sets of other systems (tools.sets). */
-extern const struct tool tool_execute_code;
+extern const struct tool tool_execute_code, tool_execute_code_live, tool_execute_code_both, tool_initialize_sandbox, tool_stop_sandbox;

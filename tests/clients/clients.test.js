@@ -16,7 +16,7 @@ const CHART = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), '
 const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
 const TICKED = 'tick 0\ntick 1\ntick 2\ntick 3\n';
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
-const TOOLS = ['list_runners', 'run_code', 'upload_file'];
+const TOOLS = ['list_runners', 'reset_session', 'run_code', 'upload_file'];
 const CHART_WIDTH = 640, CHART_HEIGHT = 480; /* chart.py: 6.4 by 4.8 inches, 100 dots an inch */
 const CHART_SECONDS = 120; /* importing pandas takes that long where many tests want it at once */
 const TIMEOUT_MS = 300_000;
@@ -84,6 +84,16 @@ async function giveUp(conversationId, client, verdict) {
 	assert.match((await stack.cli(['show', id])).stdout, verdict === 'CX' ? /started/ : /tick 3/);
 }
 
+/* Variables stay while the session does. */
+async function talkOn(conversationId, { call }) {
+	const run = async (code) => (await call('run_code', { conversationId, language: 'python', session: true, code })).structuredContent;
+	assert.equal((await run('x = 40')).session.number, 1);
+	assert.equal((await run('print(x + 2)')).stdout, '42\n');
+	assert.equal((await call('reset_session', { conversationId })).structuredContent.ended, 1);
+	assert.equal((await run('print("x" in globals())')).stdout, 'False\n');
+	await call('reset_session', { conversationId }); /* an owner may have only a few at once */
+}
+
 describe('real clients', { concurrency: AT_ONCE }, () => {
 	for (const { name, connect, progress, how, cancel } of clients) {
 		const ways = `${progress ? 'progress' : 'it shows no progress'}, ${how}: ${cancel === 'CX' ? 'cancelled' : 'the run goes on'}`;
@@ -94,6 +104,7 @@ describe('real clients', { concurrency: AT_ONCE }, () => {
 				assert.deepEqual((await client.list()).map((tool) => tool.name).sort(), TOOLS);
 				await uploadAndDraw(conversation, client.call);
 				await watch(`${conversation}-watch`, client, progress);
+				await talkOn(`${conversation}-session`, client);
 				await giveUp(`${conversation}-give-up`, client, cancel);
 			} finally {
 				await client.close();

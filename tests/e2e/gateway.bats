@@ -70,7 +70,7 @@ python() {
 	[ "$(sp_get '.result.supportedVersions[0]')" = 2026-07-28 ]
 	echo '{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{'"$meta"'}}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
-	[ "$(sp_get '[.result.tools[].name]|join(",")')" = list_runners,run_code,upload_file ]
+	[ "$(sp_get '[.result.tools[].name]|join(",")')" = list_runners,run_code,upload_file,reset_session ]
 	sp_get '.result.tools[1].description' | grep -q '^- python.*Python 3'
 	sp_get '.result.tools[1].inputSchema.properties.language.enum[]' | grep -qx python
 	sp_call run_code "$(python modern 'print(6*7)')"

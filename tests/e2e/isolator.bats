@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
 # The set "isolator": execute_code as the system had it that it replaces, and snippets.
 
 bats_require_minimum_version 1.5.0
@@ -63,7 +64,7 @@ complete() { # PREFIX
 @test "a timeout is called one" {
 	jq '.limits.wall_seconds = 1 | .gateway.socket = "slow.sock" | .data_dir = "slow"' "$SP_CONFIG" >"$SP_DIR/slow.json"
 	mkdir "$SP_DIR/slow"
-	SP_CONFIG=$SP_DIR/slow.json SP_SOCKET=$SP_DIR/slow.sock
+	export SP_CONFIG=$SP_DIR/slow.json SP_SOCKET=$SP_DIR/slow.sock
 	sp_token alice
 	sp_start_gateway
 	sp_call execute_code '{"language":"bash","entrypoint_code":"echo early; exec sleep 100"}'
@@ -177,7 +178,7 @@ complete() { # PREFIX
 @test "where the set is off the tool does not exist; an unknown set is refused at the start" {
 	jq 'del(.tools) | .gateway.socket = "off.sock" | .data_dir = "off"' "$SP_CONFIG" >"$SP_DIR/off.json"
 	mkdir "$SP_DIR/off"
-	SP_CONFIG=$SP_DIR/off.json SP_SOCKET=$SP_DIR/off.sock
+	export SP_CONFIG=$SP_DIR/off.json SP_SOCKET=$SP_DIR/off.sock
 	sp_token alice
 	sp_start_gateway
 	sp_call execute_code '{"language":"bash","entrypoint_code":"1"}'

@@ -6,6 +6,7 @@
 #   sp_start_gateway            starts sallyport-gateway, returns when its socket answers; sets $SP_GATEWAY_PID
 #   sp_http METHOD URI [NAME=VALUE…]   one request through cgi-fcgi, body on standard input; sets $SP_STATUS, files $SP_DIR/head and $SP_DIR/body
 #   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS, the reply is in $SP_DIR/body (sp_get)
+#   sp_stdio, sp_say TOOL ARGUMENTS, sp_stdio_end   a server on standard input and output: one call after the other; its lines are in $SP_DIR/out
 #   sp_teardown                 stops what was started and removes the directory
 #
 # Use from setup_file (one stack a file) or setup (one a test); variables are exported, so both work. Everything listens on unix sockets
@@ -134,6 +135,28 @@ sp_call() {
 	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{%s,%s}}}' "$1" "$2" \
 		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$1" || return
+}
+
+# The server reads a pipe that descriptor 9 writes to.
+sp_stdio() {
+	mkfifo "$SP_DIR/in"
+	"$SP_BIN/sallyport" stdio --config "$SP_CONFIG" <"$SP_DIR/in" >"$SP_DIR/out" 2>"$SP_DIR/stdio.log" 3>&- &
+	SP_STDIO_PID=$! SP_CALLS=0
+	echo "$SP_STDIO_PID" >>"$SP_DIR/pids"
+	exec 9>"$SP_DIR/in"
+	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":%s}}\n' \
+		'{"name":"t","version":"1"}' >&9
+	echo '{"jsonrpc":"2.0","method":"notifications/initialized"}' >&9
+}
+# Calls of one client may overtake each other: this waits for its answer, the first of which has the id 1.
+sp_say() {
+	SP_CALLS=$((SP_CALLS + 1))
+	printf '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":%s}}\n' "$SP_CALLS" "$1" "$2" >&9
+	sp_until "$SP_STDIO_PID" grep -q "\"id\":${SP_CALLS}[,}]" "$SP_DIR/out" || sp_die "no answer to $1"
+}
+sp_stdio_end() {
+	exec 9>&-
+	wait "$SP_STDIO_PID"
 }
 
 # One string out of the last reply: sp_get .result.isError

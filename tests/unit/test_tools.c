@@ -40,7 +40,7 @@ static void descriptions(void **state)
 	auto_json struct json_object *tools = tools_describe(&fixture.server);
 
 	(void)state;
-	assert_int_equal(json_object_array_length(tools), 3);
+	assert_int_equal(json_object_array_length(tools), 4);
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i);
 		struct json_object *input = json_get(tool, "inputSchema", json_type_object);
@@ -126,6 +126,7 @@ static void bad_arguments(void **state)
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\",\"content\":\"YQ\"}", "content"},
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\\u0000b\",\"content\":\"YQ==\"}", "filename"},
 		{"list_runners", "{\"x\":1}", "x"},
+		{"run_code", "{" RUN ",\"session\":1}", "session"},
 	};
 
 	(void)state;

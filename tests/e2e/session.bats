@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
+# run_code with session true, reset_session; the record of a session, and its replay.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	sp_setup
+}
+
+teardown() {
+	sp_teardown
+}
+
+start() {
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+}
+
+text() {
+	sp_get '.result.content[0].text'
+}
+
+run_live() { # LANGUAGE CODE
+	sp_call run_code "$(jq -cn --arg language "$1" --arg code "$2" '{conversationId: "c", session: true, $language, $code}')"
+}
+
+@test "python keeps variables, imports and files; an ordinary call sees the files only" {
+	start
+	run_live python $'import math\nx = 40\nopen("f", "w").write("file")'
+	[ "$(sp_get .result.structuredContent.session.number)" = 1 ]
+	local sandbox
+	sandbox=$(sp_get .result.structuredContent.session.sandbox_id)
+	run_live python 'print(x + 2, math.floor(1.5), open("f").read())'
+	[ "$(text)" = "42 1 file" ]
+	[ "$(sp_get .result.structuredContent.session.number)" = 2 ]
+	[ "$(sp_get .result.structuredContent.session.sandbox_id)" = "$sandbox" ]
+	sp_call run_code '{"conversationId":"c","language":"python","code":"print(open(\"f\").read(), \"x\" in globals())"}'
+	[ "$(text)" = "file False" ]
+	[ "$(sp_get .result.structuredContent.session)" = null ]
+}
+
+@test "javascript keeps variables" {
+	start
+	run_live javascript 'let x = 40; const add = (a, b) => a + b'
+	[ "$(sp_get .result.isError)" = false ]
+	run_live node 'console.log(add(x, 2))'
+	[ "$(text)" = 42 ]
+}
+
+@test "a language that cannot keep variables says so, and keeps files and processes" {
+	start
+	run_live bash 'x=1; echo hi >/tmp/f'
+	[ "$(text)" = "[session] A session was begun. In bash it keeps files and processes from call to call, variables it does not." ]
+	run_live bash 'echo "$x$(cat /tmp/f)"'
+	[ "$(text)" = hi ]
+}
+
+@test "reset_session ends it, in order; twice says that there is none" {
+	start
+	run_live python 'x = 1'
+	sp_call reset_session '{"conversationId":"c"}'
+	[ "$(text)" = "Ended: 1. The next call with session true begins a fresh one; files are kept." ]
+	[ "$(sp_get .result.structuredContent.ended)" = 1 ]
+	run_live python 'print("x" in globals())'
+	[ "$(text)" = False ]
+	sp_call reset_session '{"conversationId":"c","language":"bash"}'
+	[ "$(text)" = "There was no session to end." ]
+	[ "$(sp_get .result.isError)" = false ]
+	sp_call reset_session '{"conversationId":"c","language":"cobol"}'
+	[ "$(sp_get .result.isError)" = true ]
+	[[ $(text) == 'language: "cobol" is unknown'* ]]
+	sp_call reset_session '{}'
+	[[ $(text) == 'conversationId: is required'* ]]
+}
+
+@test "another owner's conversation of the same name has its own session" {
+	start
+	sp_two_owners
+	run_live python 'x = "alice"'
+	export SP_TOKEN=$BOB
+	run_live python 'print("x" in globals())'
+	[ "$(text)" = False ]
+	sp_call reset_session '{"conversationId":"c"}'
+	export SP_TOKEN=$ALICE
+	run_live python 'print(x)'
+	[ "$(text)" = alice ]
+}
+
+@test "the end by a signal is said, and the loss at the next call; isError goes by the verdict" {
+	start
+	run_live python 'x = 1'
+	run_live python 'import os; print("before", flush=True); os.kill(os.getpid(), 9)'
+	[ "$(sp_get .result.isError)" = true ]
+	[[ $(text) == *$'\n[session] The session ended with this run: '* ]]
+	run_live python 'print("x" in globals())'
+	[ "$(sp_get .result.isError)" = false ]
+	[ "$(text)" = $'False\n[session] The session\'s earlier state was lost (the last run ended it): this run began in a fresh one, with the conversation\'s files, without variables and processes.' ]
+	run_live python 'print(1)'
+	[ "$(text)" = 1 ]
+}
+
+@test "a restart of the gateway loses the state, and says so" {
+	start
+	run_live python 'x = 1; open("f", "w").write("kept")'
+	sp_stop "$SP_GATEWAY_PID"
+	sp_start_gateway
+	run_live python 'print("x" in globals(), open("f").read())'
+	[[ $(text) == $'False kept\n[session] The session\'s earlier state was lost (the server was started anew)'* ]]
+}
+
+@test "the record shows sandbox and number; replay repeats all that came before" {
+	start
+	printf '{"conversationId":"c","filename":"in","content":"%s"}' "$(printf one | base64)" >"$SP_DIR/a"
+	sp_call upload_file "$(cat "$SP_DIR/a")"
+	run_live python 'x = [open("in").read()]; open("out", "w").write("1")'
+	printf '{"conversationId":"c","filename":"in","content":"%s"}' "$(printf two | base64)" >"$SP_DIR/a"
+	sp_call upload_file "$(cat "$SP_DIR/a")"
+	run_live python 'x.append(open("in").read()); open("out", "a").write("2"); raise SystemExit(3)'
+	local second third
+	second=$(sp_get .result.structuredContent.execution_id)
+	run_live python 'print(x, open("out").read())'
+	third=$(sp_get .result.structuredContent.execution_id)
+	[ "$(text)" = "['one', 'two'] 12" ]
+	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$third" | grep -q '^sandbox .*, run 3$'
+	[ "$("$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$second" | jq .sandbox_seq)" = 2 ]
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$third" >"$SP_DIR/replayed"
+	grep -q '^1 identical' "$SP_DIR/replayed"
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all -j 2 >"$SP_DIR/replayed"
+	grep -q '^3 identical' "$SP_DIR/replayed"
+}
+
+@test "replay finds what an earlier run of the sandbox does differently" {
+	start
+	run_live python 'x = 1; print("as it was")'
+	run_live python 'print(x)'
+	local id
+	id=$(sp_get .result.structuredContent.execution_id)
+	sp_stop "$SP_GATEWAY_PID"
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'as it was not' || char(10) WHERE sandbox_seq = 1"
+	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id"
+	[ "$status" -eq 1 ]
+	[[ $output == *"run 1 of its sandbox: stdout, line 1:"* ]]
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET code = 'import os; os._exit(0)', stdout = '' WHERE sandbox_seq = 1"
+	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id"
+	[ "$status" -eq 1 ]
+	[[ $output == *"now:      it ended with run 1"* ]]
+}
+
+@test "a secret in an earlier run makes the later ones not comparable" {
+	start
+	sp_call run_code '{"conversationId":"c","language":"python","session":true,"code":"import os; x = os.environ[\"K\"]","secrets":{"K":"v"}}'
+	run_live python 'print(x)'
+	[ "$(text)" = v ]
+	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$(sp_get .result.structuredContent.execution_id)"
+	[ "$status" -eq 0 ]
+	[[ $output == *"not comparable: run 1 of its sandbox cannot be repeated: it was given secrets"* ]]
+}
+
+@test "sessions over standard input and output, with a jailer of its own" {
+	jq '.jailer.socket = ""' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
+	sp_stdio
+	sp_say run_code '{"conversationId":"c","language":"python","session":true,"code":"x = 41"}'
+	sp_say run_code '{"conversationId":"c","language":"python","session":true,"code":"print(x + 1)"}'
+	sp_stdio_end
+	[ "$(jq -r 'select(.id == 2) | .result.content[0].text' "$SP_DIR/out")" = 42 ]
+}
