@@ -153,7 +153,7 @@ bench: deps
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
 
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local

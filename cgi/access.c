@@ -122,13 +122,23 @@ static unsigned needed(const struct config *config, const struct rpc_message *me
 	return tool ? tool->scope : 0;
 }
 
+unsigned access_scopes(const struct store_token *token)
+{
+	return token->id[0] ? token->scopes : STORE_SCOPE_ADMIN;
+}
+
+bool access_allows(unsigned scopes, unsigned scope)
+{
+	return !scope || (scopes & (scope | STORE_SCOPE_ADMIN));
+}
+
 bool access_scope(struct exchange *exchange, const struct rpc_message *message)
 {
 	const struct store_token *token = &exchange->token;
 	unsigned scope = message->kind == RPC_REQUEST ? needed(exchange->server->config, message) : 0;
 	char name[STORE_SCOPES_TEXT], text[128];
 
-	if (!scope || !token->id[0] || (token->scopes & (scope | STORE_SCOPE_ADMIN)))
+	if (access_allows(access_scopes(token), scope))
 		return true;
 	store_scopes_print(scope, name);
 	snprintf(text, sizeof(text), "Forbidden: this token lacks the scope \"%s\"", name);

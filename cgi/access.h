@@ -17,6 +17,10 @@ void limiter_free(struct limiter *limiter); /* NULL is fine */
 
 /* Counts a request against limits.requests_per_minute; false: the reply is 429. */
 bool access_rate(struct exchange *exchange);
+/* The scopes that count for a token: everything where there is no authentication. */
+unsigned access_scopes(const struct store_token *token);
+/* Do they hold `scope` (0: nothing is needed)? */
+bool access_allows(unsigned scopes, unsigned scope);
 /* May the token do this? false: the reply is 403. `message` may be a notification or response: those are free. */
 bool access_scope(struct exchange *exchange, const struct rpc_message *message);
 /* Takes a place among limits.in_flight for a call of a tool; false: the reply is 429. Every true is followed by one access_leave. */

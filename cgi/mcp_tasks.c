@@ -34,13 +34,18 @@ void mcp_task_capabilities(const struct server *server, const char *protocol, st
 	}
 }
 
+bool mcp_task_support_shown(const struct mcp_call *call)
+{
+	return !call->modern && legacy_tasks(call->exchange->server, call->protocol);
+}
+
 void mcp_task_support(struct mcp_call *call, struct json_object *tools)
 {
 	static const char *const texts[] = {
 		[TOOL_TASK_NEVER] = "forbidden", [TOOL_TASK_OPTIONAL] = "optional", [TOOL_TASK_REQUIRED] = "required"};
 	const struct server *server = call->exchange->server;
 
-	if (call->modern || !legacy_tasks(server, call->protocol))
+	if (!mcp_task_support_shown(call))
 		return;
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i), *execution = json_object_new_object();

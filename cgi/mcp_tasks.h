@@ -18,6 +18,8 @@
 
 /* What this server can do with tasks, added to the capabilities for clients that speak `protocol`. */
 void mcp_task_capabilities(const struct server *server, const char *protocol, struct json_object *capabilities);
+/* Does this client's revision have a place for it? */
+bool mcp_task_support_shown(const struct mcp_call *call);
 /* Says in the list of tools, where the revision has a place for it, which of them may be tasks. */
 void mcp_task_support(struct mcp_call *call, struct json_object *tools);
 /* tools/call: sets call->task; fails where the tool and the request do not go together. */

@@ -3,6 +3,7 @@
 #include "../lib/util.h"
 #include "mcp_tasks.h"
 #include "tools.h"
+#include "tools_cache.h"
 
 int mcp_tools_list(struct mcp_call *call)
 {
@@ -11,10 +12,7 @@ int mcp_tools_list(struct mcp_call *call)
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
 	call->result = json_object_new_object();
-	struct json_object *tools = tools_describe(call->exchange->server);
-
-	mcp_task_support(call, tools);
-	json_add(call->result, "tools", tools);
+	json_add(call->result, "tools", tools_cache_list(call));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "access.h"
 #include "conformance.h"
 #include "tasks.h"
+#include "tools_cache.h"
 
 #define DAY_US (24 * 3600 * 1000000LL)
 
@@ -45,6 +46,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new();
 	server->limiter = limiter_new();
+	server->tools = tools_cache_new();
 	result = open_to_all(server, err);
 	if (result < 0)
 		return result;
@@ -86,6 +88,7 @@ void server_close(struct server *server)
 	server_stop(server);
 	job_engine_stop(server->engine);
 	tasks_free(server->tasks);
+	tools_cache_free(server->tools);
 	limiter_free(server->limiter);
 	sessions_free(server->sessions);
 	hub_free(server->hub);

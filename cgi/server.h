@@ -25,6 +25,7 @@ struct server {
 	struct store_token open_token; /* profile conformance: whose requests without a token are */
 	struct limiter *limiter;
 	struct tasks *tasks; /* NULL: this process does not stay long enough */
+	struct tools_cache *tools;
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

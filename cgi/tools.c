@@ -10,6 +10,7 @@
 #include "../lib/log.h"
 #include "../lib/utf8.h"
 #include "../lib/util.h"
+#include "access.h"
 #include "conformance.h"
 
 /* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool with {}. */
@@ -87,12 +88,12 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	return object;
 }
 
-struct json_object *tools_describe(struct server *server)
+struct json_object *tools_describe(struct server *server, unsigned scopes)
 {
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (enabled(table[i], server->config))
+		if (enabled(table[i], server->config) && access_allows(scopes, table[i]->scope))
 			json_object_array_add(list, describe(server, table[i]));
 	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name; tool++)
 		json_object_array_add(list, describe(server, tool));

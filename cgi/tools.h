@@ -62,8 +62,8 @@ struct tool {
 };
 
 const struct tool *tool_find(const struct config *config, const char *name);
-/* The array of tools/list; the caller's. */
-struct json_object *tools_describe(struct server *server);
+/* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. The caller's. */
+struct json_object *tools_describe(struct server *server, unsigned scopes);
 /* Runs it and makes the CallToolResult, the caller's. `arguments` NULL is the same as {}. */
 int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err);
 

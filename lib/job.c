@@ -421,6 +421,15 @@ struct json_object *job_engine_info(struct job_engine *engine)
 	return copy_of(engine, &engine->info);
 }
 
+uint64_t job_engine_generation(struct job_engine *engine)
+{
+	pthread_mutex_lock(&engine->lock);
+	uint64_t generation = engine->generation;
+
+	pthread_mutex_unlock(&engine->lock);
+	return generation;
+}
+
 static void engine_free(struct job_engine *engine)
 {
 	job_sandboxes_free(engine);

@@ -30,6 +30,8 @@ void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is
 /* What the jailer told at connect; new references, NULL while it is away. */
 struct json_object *job_engine_runners(struct job_engine *engine);
 struct json_object *job_engine_info(struct job_engine *engine);
+/* Counts the jailer's comings and goings: while it is the same, so are these two. */
+uint64_t job_engine_generation(struct job_engine *engine);
 
 struct job_file {
 	const char *name; /* one path segment (job_file_name_check) */

@@ -133,6 +133,7 @@ struct job_engine {
 	size_t n_jobs;
 	struct json_object *runners, *info;
 	bool connected, stopping, cancels;
+	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
 	struct job_tasks inbox;
 	struct job_tasks keep;

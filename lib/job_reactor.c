@@ -56,6 +56,7 @@ int job_jailer_connect(struct job_engine *engine, struct err *err)
 	engine->runners = runners;
 	runners = old;
 	engine->connected = true;
+	engine->generation++;
 	pthread_mutex_unlock(&engine->lock);
 	engine->retry_delay_us = RETRY_FIRST_US;
 	return 0;
@@ -127,6 +128,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	log_event(LOG_ERROR, "jailer lost", "cause", why, NULL);
 	pthread_mutex_lock(&engine->lock);
 	engine->connected = false;
+	engine->generation++;
 	engine->away_since_us = clock_monotonic_us();
 	pthread_mutex_unlock(&engine->lock);
 	job_sandboxes_lost(engine);

@@ -119,6 +119,8 @@ static void print_array(struct buf *out, struct json_object *array, int level)
 	buf_putc(out, ']');
 }
 
+static char printed_mark; /* its address marks the strings of json_new_printed */
+
 static void print_value(struct buf *out, struct json_object *value, int level)
 {
 	switch (json_object_get_type(value)) {
@@ -135,6 +137,10 @@ static void print_value(struct buf *out, struct json_object *value, int level)
 		buf_printf(out, "%" PRId64, json_object_get_int64(value));
 		return;
 	case json_type_string:
+		if (json_object_get_userdata(value) == &printed_mark) {
+			buf_add(out, json_object_get_string(value), (size_t)json_object_get_string_len(value));
+			return;
+		}
 		print_string(out, json_object_get_string(value), (size_t)json_object_get_string_len(value));
 		return;
 	case json_type_object:
@@ -203,4 +209,14 @@ void json_add_bytes(struct json_object *object, const char *key, const char *dat
 	buf_init(&safe, INT_MAX); /* json-c counts in int */
 	utf8_safe(&safe, data, length);
 	json_add(object, key, json_object_new_string_len(safe.data, (int)safe.length));
+}
+
+struct json_object *json_new_printed(const char *text, size_t length)
+{
+	struct json_object *value = json_object_new_string_len(text, (int)length);
+
+	if (value == NULL)
+		abort(); /* out of memory */
+	json_object_set_userdata(value, &printed_mark, NULL);
+	return value;
 }

@@ -65,6 +65,49 @@ forbidden() { # SCOPE
 	[ "$(sql 'select count(*) from execution')" = 2 ]
 }
 
+tools() {
+	jq -r '[.result.tools[].name] | join(" ")' "$SP_DIR/body"
+}
+
+@test "tools/list shows what the token may call, in both eras" {
+	local scope session
+	declare -A expected=([run]="list_runners run_code" [files]="list_runners upload_file" [run,files]="list_runners run_code upload_file"
+		[admin]="list_runners run_code upload_file")
+	for scope in run files run,files admin run; do
+		scoped "$scope"
+		list tools/list
+		[ "$(tools)" = "${expected[$scope]}" ]
+		printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}' | sp_http POST /mcp
+		session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+		[ "$(tools)" = "${expected[$scope]}" ]
+	done
+}
+
+# The languages that tools/list names now.
+languages() {
+	list tools/list
+	[ "$(jq -c '.result.tools[1].inputSchema.properties.language.enum' "$SP_DIR/body")" = "$1" ]
+}
+
+@test "tools/list: the languages are those of the jailer that is there now" {
+	local before
+	sp_token alice
+	list tools/list
+	before=$(jq -c '.result.tools[1].inputSchema.properties.language.enum' "$SP_DIR/body")
+	[[ $before == *'"bash"'* && $before == *'"python"'* ]]
+	languages "$before" # the second answer is the printed one
+	sp_stop "$SP_JAILER_PID"
+	sp_until "" languages null
+	mkdir "$SP_DIR/runners"
+	cp "$SP_ROOT/jail/runners/bash.json" "$SP_DIR/runners"
+	SALLYPORT_JAILER_RUNNERS_DIR=$SP_DIR/runners sp_start_jailer
+	sp_until "" languages '["bash","sh","shell"]'
+	sp_stop "$SP_JAILER_PID"
+	sp_start_jailer
+	sp_until "" languages "$before"
+}
+
 @test "a batch is no way around it" {
 	scoped files
 	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp

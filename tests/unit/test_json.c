@@ -106,6 +106,21 @@ static void check_print(const char *text, size_t length, const char *expected)
 	assert_string_equal(out.data, expected);
 }
 
+/* Text that is JSON already is printed as it is, and only that: the same text as a string is quoted. */
+static void test_printed(void **state)
+{
+	static const char text[] = "[{\"a\":1}, null]";
+	auto_json struct json_object *object = json_object_new_object();
+	auto_buf struct buf out = {0};
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	json_add(object, "list", json_new_printed(text, strlen(text)));
+	json_add_string(object, "text", text);
+	json_print(&out, object);
+	assert_string_equal(out.data, "{\"list\":[{\"a\":1}, null],\"text\":\"[{\\\"a\\\":1}, null]\"}");
+}
+
 static void test_round_trip(void **state)
 {
 	static const struct {
@@ -289,7 +304,8 @@ static void test_doubles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nul_in_value),
+		cmocka_unit_test(test_printed),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nul_in_value),
 		cmocka_unit_test(test_depth),	cmocka_unit_test(test_members),	   cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_build),	cmocka_unit_test(test_pretty),	   cmocka_unit_test(test_doubles),
 	};

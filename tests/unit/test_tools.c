@@ -37,7 +37,7 @@ static const char *text_of(struct json_object *result)
 
 static void descriptions(void **state)
 {
-	auto_json struct json_object *tools = tools_describe(&fixture.server);
+	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN);
 
 	(void)state;
 	assert_int_equal(json_object_array_length(tools), 4);
@@ -63,7 +63,7 @@ static void descriptions(void **state)
 /* The caps of this server stand in the schema. */
 static void caps_in_schema(void **state)
 {
-	auto_json struct json_object *tools = tools_describe(&fixture.server);
+	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN);
 	struct json_object *run = json_object_array_get_idx(tools, 1);
 	struct json_object *timeout = tool_property(run, "timeout_seconds");
 
