@@ -75,6 +75,13 @@ CREATE TABLE event (
 CREATE INDEX event_by_session ON event (session);
 CREATE INDEX event_by_created ON event (created_us);
 
+-- What a legacy session wants to be told about (resources/subscribe); gone with the session.
+CREATE TABLE subscription (
+	session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+	uri     TEXT NOT NULL,
+	PRIMARY KEY (session, uri)
+) STRICT, WITHOUT ROWID;
+
 -- A conversation is a folder of files under a name that the client chose; the same name under two owners is two conversations.
 -- hash = HMAC-SHA-256(secret.key, owner NUL name) in hex is the folder in download addresses: it cannot be guessed, and comes out
 -- the same if the conversation is made again. bytes is the sum of its files' sizes, kept by the triggers below; the sum over an

@@ -122,6 +122,8 @@ void hub_leave(struct hub *hub, struct hub_listener *listener)
 	}
 	pthread_mutex_unlock(&hub->lock);
 	close_pointer(&listener->wake_fd);
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++)
+		free(listener->followed[i]);
 	for (struct hub_message *message = listener->first; message; message = next) {
 		next = message->next;
 		free(message->text);
@@ -206,7 +208,20 @@ static bool wants(const struct hub_listener *listener, enum hub_topic topic, con
 		if (streq(*one, uri))
 			return true;
 	}
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (listener->followed[i] && streq(listener->followed[i], uri))
+			return true;
+	}
 	return false;
+}
+
+static bool is_queued(const struct hub_listener *listener, const char *text)
+{
+	const struct hub_message *message = listener->first;
+
+	while (message && !streq(message->text, text))
+		message = message->next;
+	return message;
 }
 
 void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri)
@@ -215,7 +230,8 @@ void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const
 
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
-		if ((!owner || streq(owner, listener->owner)) && wants(listener, topic, uri ? uri : ""))
+		if ((!owner || streq(owner, listener->owner)) && wants(listener, topic, uri ? uri : "") &&
+		    !is_queued(listener, text))
 			tell(listener, text);
 	}
 	pthread_mutex_unlock(&hub->lock);
@@ -228,6 +244,39 @@ enum hub_topic hub_topic_of(const char *message, const char **ret_uri)
 
 	*ret_uri = *end ? end + 1 : end;
 	return (enum hub_topic)topic;
+}
+
+/* Under the lock. */
+static void follow(struct hub_listener *listener, const char *uri)
+{
+	size_t free_place = HUB_FOLLOWED_MAX;
+
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (!listener->followed[i])
+			free_place = i;
+		else if (streq(listener->followed[i], uri))
+			return;
+	}
+	if (free_place < HUB_FOLLOWED_MAX)
+		listener->followed[free_place] = xstrdup(uri);
+}
+
+static void unfollow(struct hub_listener *listener, const char *uri)
+{
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (listener->followed[i] && streq(listener->followed[i], uri))
+			free(steal(&listener->followed[i]));
+	}
+}
+
+void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if (listener->exclusive && streq(listener->session, session))
+			(on ? follow : unfollow)(listener, uri);
+	}
+	pthread_mutex_unlock(&hub->lock);
 }
 
 bool hub_tell(struct hub *hub, const char *session, const char *text)

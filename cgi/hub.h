@@ -13,6 +13,7 @@
 #include "../lib/store.h"
 
 #define HUB_QUEUE_MAX           64  /* messages waiting for one listener */
+#define HUB_FOLLOWED_MAX        32  /* resources that a session's own listener follows (STORE_SUBSCRIPTIONS_MAX) */
 #define HUB_LISTENERS_MAX       220 /* in all: each holds a thread (FCGI_THREADS_MAX), and some must be left */
 #define HUB_LISTENERS_OWNER_MAX 64  /* of one owner */
 
@@ -38,8 +39,9 @@ struct hub_listener {
 	const char *stream;  /* follows this stream (hub_follow_wake); NULL: none */
 	bool exclusive;      /* refused while another exclusive one of its session listens */
 	unsigned topics;
-	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL */
+	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL; an exclusive one has those of hub_follow_uri besides */
 	/* the hub's */
+	char *followed[HUB_FOLLOWED_MAX];
 	struct hub_listener *next;
 	struct hub_message *first, **last;
 	size_t queued;
@@ -56,9 +58,11 @@ enum hub_wait { HUB_MESSAGE, HUB_TIME, HUB_GONE };
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message);
 
 /* A topic to all listeners of the owner (NULL: of everybody) that want it: {"jsonrpc","method","params"} is made by the listener. The
- * text that they get is "TOPIC URI", see hub_topic_of. */
+ * text that they get is "TOPIC URI", see hub_topic_of. One that is in a listener's queue already is not put there again. */
 void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri);
 enum hub_topic hub_topic_of(const char *message, const char **ret_uri);
+/* The exclusive listener of a session, if there is one, follows this resource from now on, or no longer. */
+void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on);
 /* A text to the listener of a session; false: there is none. */
 bool hub_tell(struct hub *hub, const char *session, const char *text);
 /* Wakes those who follow a stream. */

@@ -35,8 +35,9 @@ struct json_object *mcp_server_info(void)
 	return info;
 }
 
-/* listChanged and subscribe are promises of notifications, logging one of messages: only the fixtures have any. */
-struct json_object *mcp_capabilities(const struct server *server, const char *protocol)
+/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: tools, prompts and messages
+ * are only the fixtures'. */
+struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol)
 {
 	struct json_object *capabilities = json_object_new_object();
 	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(), *prompts = json_object_new_object();
@@ -45,12 +46,14 @@ struct json_object *mcp_capabilities(const struct server *server, const char *pr
 	json_add(capabilities, "resources", resources);
 	json_add(capabilities, "prompts", prompts);
 	json_add(capabilities, "completions", json_object_new_object());
-	mcp_task_capabilities(server, protocol, capabilities);
-	if (!conformance_on(server->config))
+	mcp_task_capabilities(exchange->server, protocol, capabilities);
+	if (exchange->request->send) {
+		json_add_bool(resources, "listChanged", true);
+		json_add_bool(resources, "subscribe", true);
+	}
+	if (!conformance_on(exchange->server->config))
 		return capabilities;
 	json_add_bool(tools, "listChanged", true);
-	json_add_bool(resources, "listChanged", true);
-	json_add_bool(resources, "subscribe", true);
 	json_add_bool(prompts, "listChanged", true);
 	json_add(capabilities, "logging", json_object_new_object());
 	return capabilities;

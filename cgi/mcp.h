@@ -84,7 +84,7 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 /* Shared by both eras. */
 struct json_object *mcp_server_info(void);
 /* For clients that speak this revision. */
-struct json_object *mcp_capabilities(const struct server *server, const char *protocol);
+struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol);
 extern const char mcp_instructions[];
 extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
 int mcp_log_level(const char *name);       /* its index; -1: no such level */
@@ -102,6 +102,11 @@ void legacy_request(struct exchange *exchange, const struct rpc_message *message
 void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document);
 void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
 void legacy_delete(struct exchange *exchange);
+struct hub_listener;
+/* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
+int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
+/* What the client is sent of a message from the hub, as JSON text; the caller's. */
+char *legacy_notification(const char *message);
 void legacy_get(struct exchange *exchange, const char *version);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);

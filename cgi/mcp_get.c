@@ -7,7 +7,9 @@
  */
 #include "../lib/log.h"
 #include "../lib/store_event.h"
+#include "../lib/store_subscription.h"
 #include "../lib/util.h"
+#include "access.h"
 #include "hub.h"
 #include "mcp_stream.h"
 
@@ -20,8 +22,7 @@ static void refuse_listener(struct exchange *exchange, const struct err *err)
 	mcp_reply_error(exchange->reply, status, NULL, RPC_INVALID_REQUEST, err->text);
 }
 
-/* The notification of a topic, as text; the caller's. NULL: this kind of client gets none. */
-static char *notification(const char *message)
+char *legacy_notification(const char *message)
 {
 	static const struct {
 		enum hub_topic topic;
@@ -40,22 +41,65 @@ static char *notification(const char *message)
 		if (methods[i].topic == topic)
 			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
 	}
-	return NULL;
+	if (topic != HUB_RESOURCE_UPDATED)
+		return xstrdup(message); /* what was meant for this session (hub_tell) is JSON already */
+	auto_json struct json_object *updated = json_object_new_object();
+	struct json_object *params = json_object_new_object();
+	struct buf text;
+
+	json_add_string(updated, "jsonrpc", "2.0");
+	json_add_string(updated, "method", "notifications/resources/updated");
+	json_add_string(params, "uri", uri);
+	json_add(updated, "params", params);
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, updated);
+	return buf_steal(&text, NULL);
+}
+
+_Static_assert(HUB_FOLLOWED_MAX >= STORE_SUBSCRIPTIONS_MAX, "what a session may subscribe to must fit its listener");
+
+struct following {
+	struct hub *hub;
+	const char *session;
+};
+
+static int follow(void *arg, const char *uri)
+{
+	const struct following *following = arg;
+
+	hub_follow_uri(following->hub, following->session, uri, true);
+	return 0;
+}
+
+int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err)
+{
+	struct server *server = exchange->server;
+	struct following following = {server->hub, listener->session};
+
+	listener->owner = exchange->token.owner;
+	listener->exclusive = true;
+	listener->topics = HUB_TOOLS_CHANGED | HUB_PROMPTS_CHANGED;
+	if (access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES))
+		listener->topics |= HUB_RESOURCES_CHANGED | HUB_RESOURCE_UPDATED;
+	int result = hub_listen(server->hub, listener, err);
+
+	if (result < 0)
+		return result;
+	/* After hub_listen: whoever subscribes meanwhile finds the listener. */
+	result = store_subscription_list(server->store, listener->session, follow, &following, err);
+	if (result < 0)
+		hub_leave(server->hub, listener);
+	return result;
 }
 
 static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
-	struct hub_listener listener = {
-		.owner = exchange->token.owner,
-		.session = session->id,
-		.exclusive = true,
-		.topics = HUB_TOOLS_CHANGED | HUB_PROMPTS_CHANGED | HUB_RESOURCES_CHANGED,
-	};
+	struct hub_listener listener = {.session = session->id};
 	struct err err = ERR_INIT;
 	enum hub_wait what;
 
-	if (hub_listen(hub, &listener, &err) < 0) {
+	if (legacy_listen(exchange, &listener, &err) < 0) {
 		refuse_listener(exchange, &err);
 		return;
 	}
@@ -64,7 +108,7 @@ static void own_stream(struct exchange *exchange, const struct session *session,
 		auto_free char *message = NULL, *text = NULL;
 
 		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? notification(message) : NULL;
+		text = message ? legacy_notification(message) : NULL;
 		if (text)
 			stream_event(stream, NULL, NULL, text);
 		stream_keep_alive(stream);

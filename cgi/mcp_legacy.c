@@ -76,7 +76,7 @@ static int initialize(struct mcp_call *call)
 	call->protocol = version;
 	call->result = json_object_new_object();
 	json_add_string(call->result, "protocolVersion", version);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server, version));
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, version));
 	json_add(call->result, "serverInfo", mcp_server_info());
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;

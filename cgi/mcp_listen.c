@@ -5,13 +5,14 @@
  * and where nothing is left the answer follows at once. A client leaves by closing the connection; we end with the answer.
  */
 #include "../lib/util.h"
+#include "access.h"
 #include "conformance.h"
 #include "hub.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
 
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-#define URIS_MAX          64 /* resources and tasks that one stream may follow; more are not honoured */
+#define URIS_MAX          48 /* resources and tasks that one stream may follow, more are not honoured: fewer than HUB_QUEUE_MAX */
 
 static const struct {
 	const char *name, *method;
@@ -36,13 +37,24 @@ static void notify(struct mcp_call *call, const char *method, struct json_object
 	mcp_notify(call, method, params);
 }
 
+static bool may_read(const struct mcp_call *call)
+{
+	return access_allows(access_scopes(&call->exchange->token), STORE_SCOPE_FILES);
+}
+
+/* Does this server tell of it, and may the client know? */
+static bool offered(const struct mcp_call *call, enum hub_topic topic)
+{
+	return topic == HUB_RESOURCES_CHANGED ? may_read(call) : conformance_on(call->exchange->server->config);
+}
+
 /* The resources among those asked for that can be followed. */
 static struct json_object *honoured_uris(struct mcp_call *call, struct json_object *asked, const char *ret[URIS_MAX + 1])
 {
 	struct json_object *uris = json_object_new_array();
 	size_t count = 0;
 
-	for (size_t i = 0; asked && i < json_object_array_length(asked) && count < URIS_MAX; i++) {
+	for (size_t i = 0; asked && may_read(call) && i < json_object_array_length(asked) && count < URIS_MAX; i++) {
 		struct json_object *uri = json_object_array_get_idx(asked, i);
 		const char *text = json_object_is_type(uri, json_type_string) ? json_object_get_string(uri) : "";
 		const struct resource_provider *provider = resource_provider_find(call->exchange->server->config, text);
@@ -98,8 +110,7 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 	struct json_object *tasks = honoured_tasks(call, json_get(asked, "taskIds", json_type_array), uris);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) ||
-		    !conformance_on(call->exchange->server->config))
+		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) || !offered(call, kinds[i].topic))
 			continue;
 		listener->topics |= kinds[i].topic;
 		json_add_bool(honoured, kinds[i].name, true);

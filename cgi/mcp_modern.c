@@ -34,7 +34,7 @@ static int discover(struct mcp_call *call)
 	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
 	call->result = json_object_new_object();
 	json_add(call->result, "supportedVersions", list);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange->server, MCP_MODERN_VERSION));
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, MCP_MODERN_VERSION));
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
 }

@@ -9,6 +9,7 @@
  */
 #include "resource_record.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/store_resource.h"
@@ -23,7 +24,6 @@
 #define FILES_PAGE   100
 #define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more tells that there are more */
 #define OUTPUTS_PAGE 50                          /* each has up to two resources */
-#define URI_MAX      (8 * 1024)
 
 struct target {
 	bool output, is_stderr;
@@ -118,7 +118,7 @@ static int take_uri(const char *uri, struct target *ret, struct err *err)
 
 	*ret = (struct target){0};
 	buf_init(&ret->name, JAIL_NAME_MAX);
-	if (uri[length] == '#' || length > URI_MAX)
+	if (uri[length] == '#' || length > RESOURCE_URI_MAX)
 		return unknown(err);
 	if (uri[length] == '?')
 		result = take_range(uri + length + 1, ret, err);
@@ -163,11 +163,17 @@ static int open_file(struct store *store, const char *owner, const struct target
 	return result;
 }
 
+/* The file of a run under way is opened before the row is read: where the row says `running` after that, it is the one, or, if it was not
+ * there, nothing has been printed. */
 static int open_output(struct store *store, const char *owner, const struct target *target, struct source *ret, struct err *err)
 {
 	struct store_execution execution;
-	int result = store_execution_find(store, target->id, &execution, err);
+	auto_close int running_fd = -1;
+	struct stat status;
+	int result = store_running_read(store, target->id, target->is_stderr ? "err" : "out", &running_fd, err);
 
+	if (result == 0 || result == -ERR_NOT_FOUND)
+		result = store_execution_find(store, target->id, &execution, err);
 	if (result < 0)
 		return result;
 	struct store_text *text = target->is_stderr ? &execution.stderr_text : &execution.stdout_text;
@@ -175,7 +181,8 @@ static int open_output(struct store *store, const char *owner, const struct targ
 	if (!streq(execution.owner, owner)) {
 		result = unknown(err);
 	} else if (execution.state == STORE_RUNNING) {
-		result = err_set(err, ERR_INVALID, "uri: this program still runs: its output can be read once it has ended");
+		ret->size = running_fd >= 0 && fstat(running_fd, &status) == 0 ? status.st_size : 0;
+		ret->fd = steal_fd(&running_fd);
 	} else if (text->blob[0]) {
 		result = store_blob_open(store, text->blob, &ret->fd, &ret->size, err);
 	} else {
@@ -314,7 +321,7 @@ static int add_file(void *arg, const struct store_owner_file *entry)
 	auto_buf struct buf uri = {0};
 	auto_free char *description = xasprintf("File of the conversation \"%s\"", entry->conversation);
 
-	buf_init(&uri, URI_MAX);
+	buf_init(&uri, RESOURCE_URI_MAX);
 	resource_file_uri(&uri, entry->conversation, file->name, file->name_length);
 	struct json_object *resource = describe(&uri, file->media_type, file->size, file->mtime_us);
 
@@ -335,7 +342,7 @@ static void add_stream(struct listing *listing, const struct store_owner_output 
 
 	if (bytes == 0)
 		return;
-	buf_init(&uri, URI_MAX);
+	buf_init(&uri, RESOURCE_URI_MAX);
 	resource_output_uri(&uri, output->id, is_stderr);
 	struct json_object *resource = describe(&uri, "text/plain", bytes, output->created_us);
 
@@ -408,6 +415,31 @@ static void list_templates(struct mcp_call *call, struct json_object *templates)
 		     "id is the execution_id. offset and length (bytes) read a part of it.");
 }
 
+/* --- following -------------------------------------------------------------------------------------------------------------- */
+
+/* A file need not be there yet, it may be what is waited for. Changes are told under the URI that lists and links have, so another spelling
+ * of it is refused: its follower would wait in vain. */
+static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
+{
+	auto_target struct target target = {0};
+	auto_source struct source source = {.fd = -1};
+	auto_buf struct buf spelling = {0};
+	int result = take_uri(uri, &target, err);
+
+	if (result == 0 && target.output)
+		result = open_output(call->exchange->server->store, call->exchange->token.owner, &target, &source, err);
+	if (result < 0)
+		return result;
+	buf_init(&spelling, RESOURCE_URI_MAX);
+	if (target.output)
+		resource_output_uri(&spelling, target.id, target.is_stderr);
+	else
+		resource_file_uri(&spelling, target.conversation, target.name.data, target.name.length);
+	if (!streq(spelling.data, uri))
+		return err_set(err, ERR_INVALID, "uri: changes are told under %.200s: subscribe to that", spelling.data);
+	return 0;
+}
+
 /* --- completion ------------------------------------------------------------------------------------------------------------- */
 
 static int add_value(void *arg, const char *value)
@@ -440,5 +472,6 @@ const struct resource_provider resource_record = {
 	.list = list,
 	.templates = list_templates,
 	.read = read_uri,
+	.subscribe = subscribe,
 	.complete = complete,
 };

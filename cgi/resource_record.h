@@ -13,6 +13,7 @@
 #include "../lib/buf.h"
 #include "resources.h"
 
+#define RESOURCE_URI_MAX  (8 * 1024)
 #define RESOURCE_READ_MAX (4 * 1024 * 1024) /* bytes of one read; larger ones are read in parts */
 
 extern const struct resource_provider resource_record;

@@ -2,6 +2,7 @@
 #include "resources.h"
 
 #include "../lib/log.h"
+#include "../lib/store_subscription.h"
 #include "../lib/util.h"
 #include "conformance.h"
 #include "resource_record.h"
@@ -155,15 +156,19 @@ int mcp_resources_read(struct mcp_call *call)
 int mcp_resources_subscribe(struct mcp_call *call)
 {
 	const char *uri;
+	struct server *server = call->exchange->server;
 	struct err err = ERR_INIT;
 	const struct resource_provider *provider = provider_of(call, &uri);
 
 	if (!provider)
 		return -1;
+	if (!call->exchange->request->send)
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
 	if (!provider->subscribe)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: uri: this resource does not tell when it changes");
-	if (provider->subscribe(call, uri, &err) < 0)
+	if (provider->subscribe(call, uri, &err) < 0 || store_subscription_add(server->store, call->session->id, uri, &err) < 0)
 		return fail(call, uri, &err);
+	hub_follow_uri(server->hub, call->session->id, uri, true); /* behind the store: a stream that is opened meanwhile reads it there */
 	call->result = json_object_new_object();
 	return 0;
 }
@@ -171,9 +176,14 @@ int mcp_resources_subscribe(struct mcp_call *call)
 int mcp_resources_unsubscribe(struct mcp_call *call)
 {
 	const char *uri = json_get_string(call->message->params, "uri");
+	struct server *server = call->exchange->server;
+	struct err err = ERR_INIT;
 
 	if (!uri)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: uri: must be a string");
+	if (store_subscription_remove(server->store, call->session->id, uri, &err) < 0)
+		return fail(call, uri, &err);
+	hub_follow_uri(server->hub, call->session->id, uri, false);
 	call->result = json_object_new_object();
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "../lib/util.h"
 #include "access.h"
 #include "conformance.h"
+#include "resource_news.h"
 #include "tasks.h"
 #include "tools_cache.h"
 
@@ -61,6 +62,16 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	return server_engine(server, &engine, err);
 }
 
+/* Under the lock. */
+static int start_engine(struct server *server, struct err *err)
+{
+	int result = job_engine_start(server->config, server->store, &server->engine, err);
+
+	if (result == 0)
+		job_engine_watch(server->engine, resource_news, server->hub);
+	return result;
+}
+
 int server_engine(struct server *server, struct job_engine **ret, struct err *err)
 {
 	int result = 0;
@@ -69,7 +80,7 @@ int server_engine(struct server *server, struct job_engine **ret, struct err *er
 	if (server->stopping)
 		result = err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
 	else if (!server->engine)
-		result = job_engine_start(server->config, server->store, &server->engine, err);
+		result = start_engine(server, err);
 	if (result == 0)
 		*ret = server->engine;
 	pthread_mutex_unlock(&server->lock);

@@ -39,11 +39,12 @@ static void serve(struct exchange *exchange, struct hub_listener *listener, stru
 
 	stream_event(stream, NULL, "endpoint", address);
 	do {
-		auto_free char *message = NULL;
+		auto_free char *message = NULL, *text = NULL;
 
 		what = hub_wait(exchange->server->hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		if (message)
-			stream_event(stream, NULL, NULL, message);
+		text = message ? legacy_notification(message) : NULL;
+		if (text)
+			stream_event(stream, NULL, NULL, text);
 		stream_keep_alive(stream);
 	} while (what != HUB_GONE && !stream->gone);
 }
@@ -51,7 +52,7 @@ static void serve(struct exchange *exchange, struct hub_listener *listener, stru
 void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 {
 	const struct session_client client = {.protocol = SSE_VERSION};
-	struct hub_listener listener = {.owner = exchange->token.owner, .exclusive = true};
+	struct hub_listener listener = {0};
 	struct session session;
 	struct stream stream;
 	struct err err = ERR_INIT;
@@ -68,7 +69,7 @@ void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 		return;
 	}
 	listener.session = session.id;
-	if (hub_listen(exchange->server->hub, &listener, &err) < 0) {
+	if (legacy_listen(exchange, &listener, &err) < 0) {
 		reply_header(exchange->reply, "Retry-After", "10");
 		reply_refuse(exchange->reply, err.code == ERR_BUSY ? 429 : 503, err.text);
 	} else {
@@ -114,7 +115,7 @@ static void initialize(struct exchange *exchange, const struct rpc_message *mess
 
 	call.result = json_object_new_object();
 	json_add_string(call.result, "protocolVersion", SSE_VERSION);
-	json_add(call.result, "capabilities", mcp_capabilities(exchange->server, SSE_VERSION));
+	json_add(call.result, "capabilities", mcp_capabilities(exchange, SSE_VERSION));
 	json_add(call.result, "serverInfo", mcp_server_info());
 	json_add_string(call.result, "instructions", mcp_instructions);
 	mcp_reply(exchange->reply, 200, mcp_answer(&call));

@@ -430,6 +430,14 @@ uint64_t job_engine_generation(struct job_engine *engine)
 	return generation;
 }
 
+void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg)
+{
+	pthread_mutex_lock(&engine->lock); /* for the reactor, which takes it before it gets at a job */
+	engine->tell = tell;
+	engine->tell_arg = arg;
+	pthread_mutex_unlock(&engine->lock);
+}
+
 static void engine_free(struct job_engine *engine)
 {
 	job_sandboxes_free(engine);

@@ -33,6 +33,17 @@ struct json_object *job_engine_info(struct job_engine *engine);
 /* Counts the jailer's comings and goings: while it is the same, so are these two. */
 uint64_t job_engine_generation(struct job_engine *engine);
 
+/* Something that was recorded: a file that is new, changed or gone, or an execution that ended. */
+struct job_news {
+	const char *owner, *conversation;
+	const char *name; /* of the file; NULL: none */
+	size_t name_length;
+	const char *execution; /* NULL: none */
+};
+/* From now on `tell` is called on the engine's thread after each commit, before its waiters wake. It must not wait. One watcher, set
+ * before the first job. */
+void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg);
+
 struct job_file {
 	const char *name; /* one path segment (job_file_name_check) */
 	const char *data;

@@ -140,6 +140,9 @@ struct job_engine {
 	pthread_cond_t keep_more;
 	bool keepers_stop;
 
+	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */
+	void *tell_arg;
+
 	/* the reactor's own: */
 	struct job_sandbox *sandboxes;
 	struct jail_client *client;

@@ -286,8 +286,36 @@ static void uploaded(void *arg, int result, const struct err *err)
 	job_post(job->engine, &job->task);
 }
 
+/* What was recorded: the request's own files, what the program made of its folder, and the end of it. */
+static void tell(const struct job *job)
+{
+	const struct job_engine *engine = job->engine;
+	struct job_news news = {.owner = job->record.owner, .conversation = job->record.conversation};
+
+	if (!engine->tell || job->error.code != ERR_NONE)
+		return;
+	for (size_t i = 0; i < job->n_files; i++) {
+		news.name = job->files[i].file.name;
+		news.name_length = job->files[i].file.name_length;
+		engine->tell(engine->tell_arg, &news);
+	}
+	for (size_t i = 0; *news.conversation && i < job->result.n_changes; i++) {
+		const struct job_change *change = &job->result.changes[i];
+
+		news.name = change->file.name;
+		news.name_length = change->file.name_length;
+		if (change->kind != JAIL_FILE_NOT_KEPT)
+			engine->tell(engine->tell_arg, &news);
+	}
+	news.name = NULL;
+	news.execution = job->record.id;
+	if (!job->upload)
+		engine->tell(engine->tell_arg, &news);
+}
+
 static void upload_over(struct job_task *task)
 {
+	tell(job_of(task));
 	job_over(job_of(task));
 }
 
@@ -333,6 +361,7 @@ static void recorded(struct job_task *task)
 	struct job *job = job_of(task);
 	struct job_engine *engine = job->engine;
 
+	tell(job);
 	job_jail_sweep(job);
 	if (job->sandbox)
 		job_sandbox_give(job);

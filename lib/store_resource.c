@@ -1,6 +1,9 @@
 /* store_resource.c - see store_resource.h. */
 #include "store_resource.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
 #include "store_txn.h"
 #include "util.h"
 
@@ -95,4 +98,21 @@ int store_complete_file(struct store *store, const struct store_page *page, int 
 
 	query_bind_text(&q, ":conversation", page->conversation);
 	return complete(&q, page, each, arg, err);
+}
+
+int store_running_read(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err)
+{
+	char name[ID_SIZE + 4];
+
+	if (!id_valid(id) || (!streq(suffix, "out") && !streq(suffix, "err")))
+		return err_set(err, ERR_NOT_FOUND, "no such run");
+	snprintf(name, sizeof(name), "%s.%s", id, suffix);
+	int fd = openat(store->running_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "no such run is under way");
+	if (fd < 0)
+		return err_errno(err, "opening %s/running/%s", store->path, name);
+	*ret_fd = fd;
+	return 0;
 }

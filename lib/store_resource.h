@@ -41,3 +41,7 @@ int store_complete_conversation(struct store *store, const struct store_page *pa
 				struct err *err);
 int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
 			struct err *err);
+
+/* What a run has printed so far: running/ID.out ("out") or ID.err ("err"), which goes on growing. ERR_NOT_FOUND: it has ended, or not
+ * begun. */
+int store_running_read(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);

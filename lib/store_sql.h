@@ -70,6 +70,12 @@
 	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now) WHERE id = :id") \
 	X(SESSION_END, WRITE, "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
 	X(SESSION_EXPIRE, WRITE, "DELETE FROM session WHERE ended_us IS NOT NULL OR seen_us < :limit")                                 \
+	X(SUBSCRIPTION_ADD, WRITE,                                                                                                     \
+	  "INSERT INTO subscription (session, uri) SELECT :session, :uri WHERE "                                                       \
+	  "(SELECT count(*) FROM subscription WHERE session = :session AND uri <> :uri) < :most "                                      \
+	  "ON CONFLICT (session, uri) DO UPDATE SET uri = excluded.uri")                                                               \
+	X(SUBSCRIPTION_REMOVE, WRITE, "DELETE FROM subscription WHERE session = :session AND uri = :uri")                              \
+	X(SUBSCRIPTION_LIST, READ, "SELECT uri FROM subscription WHERE session = :session ORDER BY uri")                               \
 	/* events of legacy streams */                                                                                                 \
 	X(EVENT_ADD, WRITE,                                                                                                            \
 	  "INSERT INTO event (stream, number, session, last, created_us, message) "                                                    \

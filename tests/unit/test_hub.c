@@ -3,6 +3,7 @@
 
 #include "cgi/hub.h"
 #include "lib/store_event.h"
+#include "lib/store_subscription.h"
 
 static struct hub *hub;
 
@@ -72,6 +73,50 @@ static void topics(void **state)
 	free(text);
 	hub_leave(hub, &tools);
 	hub_leave(hub, &files);
+}
+
+/* There is no message; it may have been woken for one that it took already. */
+static void assert_quiet(struct hub_listener *listener)
+{
+	char *text;
+
+	assert_int_not_equal(hub_wait(hub, listener, -1, 0, &text), HUB_GONE);
+	assert_null(text);
+}
+
+/* What a session subscribed to counts for its own listener, and news that waits already is not told twice. */
+static void followed_resources(void **state)
+{
+	struct hub_listener own = {.owner = "a", .session = "s", .exclusive = true, .topics = HUB_RESOURCE_UPDATED};
+	struct hub_listener other = {.owner = "a", .session = "t", .exclusive = true, .topics = HUB_RESOURCE_UPDATED};
+	const char *uri;
+	char *text;
+
+	(void)state;
+	assert_int_equal(hub_listen(hub, &own, NULL), 0);
+	assert_int_equal(hub_listen(hub, &other, NULL), 0);
+	for (int i = 0; i < HUB_FOLLOWED_MAX + 1; i++) {
+		auto_free char *one = xasprintf("x://%d", i);
+
+		hub_follow_uri(hub, "s", one, true);
+		hub_follow_uri(hub, "s", one, true);
+	}
+	for (int i = 0; i < 2 * HUB_QUEUE_MAX; i++) {
+		hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://1");
+		hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://32"); /* one too many */
+	}
+	assert_quiet(&other);
+	assert_int_equal(hub_wait(hub, &own, -1, -1, &text), HUB_MESSAGE);
+	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCE_UPDATED);
+	assert_string_equal(uri, "x://1");
+	free(text);
+	assert_quiet(&own);
+	hub_follow_uri(hub, "s", "x://1", false);
+	hub_follow_uri(hub, "s", "x://none", false);
+	hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://1");
+	assert_quiet(&own);
+	hub_leave(hub, &own);
+	hub_leave(hub, &other);
 }
 
 static void slow_ones_are_cut_off(void **state)
@@ -150,7 +195,22 @@ static int count(struct store *store, const char *session, const char *stream, i
 	return found;
 }
 
-static void events_live_with_their_session(void **state)
+static int count_uri(void *arg, const char *uri)
+{
+	(void)uri;
+	++*(int *)arg;
+	return 0;
+}
+
+static int subscriptions(struct store *store, const char *session)
+{
+	int found = 0;
+
+	assert_int_equal(store_subscription_list(store, session, count_uri, &found, NULL), 0);
+	return found;
+}
+
+static void events_and_subscriptions_live_with_their_session(void **state)
 {
 	struct fixture fixture;
 	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS}, two = one, read;
@@ -162,6 +222,18 @@ static void events_live_with_their_session(void **state)
 
 	assert_int_equal(store_session_add(store, &one, NULL), 0);
 	assert_int_equal(store_session_add(store, &two, NULL), 0);
+	for (int i = 0; i < STORE_SUBSCRIPTIONS_MAX; i++) {
+		auto_free char *uri = xasprintf("x://%d", i);
+
+		assert_int_equal(store_subscription_add(store, one.id, uri, NULL), 0);
+	}
+	assert_int_equal(store_subscription_add(store, one.id, "x://0", NULL), 0); /* is there */
+	assert_int_equal(store_subscription_add(store, one.id, "x://one-too-many", NULL), -ERR_LIMIT);
+	assert_int_equal(store_subscription_remove(store, one.id, "x://0", NULL), 0);
+	assert_int_equal(store_subscription_remove(store, one.id, "x://0", NULL), 0);
+	assert_int_equal(store_subscription_add(store, one.id, "x://in-its-place", NULL), 0);
+	assert_int_equal(subscriptions(store, one.id), STORE_SUBSCRIPTIONS_MAX);
+	assert_int_equal(subscriptions(store, two.id), 0);
 	assert_int_equal(store_session_find(store, one.id, "alice", &read, NULL), 0);
 	assert_int_equal(read.client_offers, STORE_ROOTS);
 	id_new(event.stream);
@@ -180,6 +252,7 @@ static void events_live_with_their_session(void **state)
 	assert_int_equal(store_session_end(store, one.id, "alice", NULL), 0);
 	assert_int_equal(store_expire(store, clock_now_us(), NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 0);
+	assert_int_equal(subscriptions(store, one.id), 0);
 	fixture_close(&fixture);
 }
 
@@ -188,10 +261,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(listeners_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(topics, begin, end),
+		cmocka_unit_test_setup_teardown(followed_resources, begin, end),
 		cmocka_unit_test_setup_teardown(slow_ones_are_cut_off, begin, end),
 		cmocka_unit_test_setup_teardown(flights, begin, end),
 		cmocka_unit_test_setup_teardown(stopping, begin, end),
-		cmocka_unit_test(events_live_with_their_session),
+		cmocka_unit_test(events_and_subscriptions_live_with_their_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,144 @@
+/*
+ * changes.test.js - clients that want to know when something changed: resources/subscribe of the legacy era (SDK v1 over Streamable HTTP and
+ * over HTTP+SSE, and across a restart of the gateway), subscriptions/listen of the modern one (SDK v2), list_changed in both, and the output of
+ * a program that still runs, read as a resource.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { Stack, until } from './stack.js';
+
+const SUBSCRIPTIONS_MAX = 32; /* STORE_SUBSCRIPTIONS_MAX */
+const file = (conversation, name) => `sallyport://conversation/${conversation}/${name}`;
+let stack;
+before(async () => (stack = await Stack.start({ env: { SALLYPORT_GATEWAY_HTTP_SSE: 'true' } })));
+after(() => stack?.stop());
+
+/* What a client was told: the URIs of updates, and how often the list changed. */
+function record(client, [updated, listChanged]) {
+	const told = { uris: [], lists: 0 };
+	client.setNotificationHandler(updated, ({ params }) => void told.uris.push(params.uri));
+	client.setNotificationHandler(listChanged, () => void told.lists++);
+	return told;
+}
+const V1 = [ResourceUpdatedNotificationSchema, ResourceListChangedNotificationSchema];
+const V2 = ['notifications/resources/updated', 'notifications/resources/list_changed'];
+const options = (token = stack.token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+
+async function connect(transport, token) {
+	const client = new ClientV1({ name: 'changes', version: '1' });
+	const told = record(client, V1);
+	await client.connect(transport === SSEClientTransport
+		? new SSEClientTransport(new URL(`${stack.base}/sse`), options(token))
+		: new TransportV1(new URL(stack.url), options(token)));
+	return { client, told };
+}
+const upload = (client, conversationId, filename, content) =>
+	client.callTool({ name: 'upload_file', arguments: { conversationId, filename, content: Buffer.from(content).toString('base64') } });
+const run = (client, conversationId, code) => client.callTool({ name: 'run_code', arguments: { conversationId, language: 'bash', code } });
+
+/* Follows one file and is told of it, and of nothing else; until it does not want to know any more. */
+async function followOne({ client, told }, conversation) {
+	const wanted = file(conversation, 'wanted.txt');
+	await client.subscribeResource({ uri: wanted }); /* it is not there yet */
+	await client.subscribeResource({ uri: wanted });
+	await upload(client, conversation, 'other.txt', 'a');
+	await upload(client, conversation, 'wanted.txt', 'b');
+	await until('the upload', () => told.uris.length === 1 && told.lists >= 1);
+	await run(client, conversation, 'echo c > wanted.txt; echo c > other.txt');
+	await until('the change', () => told.uris.length === 2);
+	await run(client, conversation, 'rm wanted.txt');
+	await until('the removal', () => told.uris.length === 3);
+	assert.deepEqual(told.uris, [wanted, wanted, wanted]);
+	await client.unsubscribeResource({ uri: wanted });
+	const lists = told.lists;
+	await upload(client, conversation, 'wanted.txt', 'd');
+	await until('the list', () => told.lists > lists);
+	assert.equal(told.uris.length, 3);
+}
+
+for (const transport of [TransportV1, SSEClientTransport]) {
+	test(`resources/subscribe, ${transport.name}`, async () => {
+		const one = await connect(transport);
+		await until('the stream', async () => { /* the SDK opens it behind the connect */
+			await upload(one.client, 'opening', 'a', 'a');
+			return one.told.lists > 0;
+		});
+		await followOne(one, `follow-${transport.name}`);
+		await one.client.close();
+	});
+}
+
+test('subscriptions/listen, SDK v2', async () => {
+	const client = new ClientV2({ name: 'changes', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+	const told = record(client, V2);
+	await client.connect(new TransportV2(new URL(stack.url), options()));
+	const wanted = file('listen', 'wanted.txt');
+	const subscription = await client.listen({ resourcesListChanged: true, toolsListChanged: true, resourceSubscriptions: [wanted, 'nothing://here'] });
+	assert.deepEqual(subscription.honoredFilter, { resourcesListChanged: true, resourceSubscriptions: [wanted] });
+	await upload(client, 'listen', 'other.txt', 'a');
+	await run(client, 'listen', 'echo b > wanted.txt');
+	await until('the change', () => told.uris.length === 1 && told.lists >= 1);
+	assert.deepEqual(told.uris, [wanted]);
+	await subscription.close();
+	await client.close();
+});
+
+test('what others do, and what the token may not read, is not told', async () => {
+	const { stdout } = await stack.cli(['token', 'add', '--owner', 'mallory', '--json']);
+	const [mine, other] = [await connect(TransportV1), await connect(TransportV1, JSON.parse(stdout).token)];
+	for (const { client } of [mine, other]) await client.subscribeResource({ uri: file('shared', 'a.txt') });
+	await until('my stream', async () => (await upload(mine.client, 'shared', 'a.txt', 'mine'), mine.told.uris.length > 0));
+	await until('the other stream', async () => (await upload(other.client, 'theirs', 'b.txt', 'b'), other.told.lists > 0));
+	assert.deepEqual(other.told.uris, []);
+	const added = await stack.cli(['token', 'add', '--owner', 'dev', '--scope', 'run', '--json']);
+	const blind = await connect(TransportV1, JSON.parse(added.stdout).token);
+	await assert.rejects(blind.client.subscribeResource({ uri: file('shared', 'a.txt') }), /scope/);
+	const pinned = new ClientV2({ name: 'blind', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+	await pinned.connect(new TransportV2(new URL(stack.url), options(JSON.parse(added.stdout).token)));
+	assert.deepEqual((await pinned.listen({ resourcesListChanged: true, resourceSubscriptions: [file('shared', 'a.txt')] })).honoredFilter, {});
+	for (const { client } of [mine, other, blind]) await client.close();
+	await pinned.close();
+	assert.equal(blind.told.lists, 0);
+});
+
+test('a subscription is bounded, spelled as the list spells it, and outlives the gateway', async () => {
+	const { client, told } = await connect(TransportV1);
+	await assert.rejects(client.subscribeResource({ uri: file('spelling', '%61.txt') }), /sallyport:\/\/conversation\/spelling\/a\.txt/);
+	await assert.rejects(client.subscribeResource({ uri: `${file('spelling', 'a.txt')}?offset=1` }), /spelling\/a\.txt/);
+	await assert.rejects(client.subscribeResource({ uri: 'sallyport://execution/00000000-0000-7000-8000-000000000000/stdout' }), /not found/i);
+	for (let i = 0; i < SUBSCRIPTIONS_MAX; i++) await client.subscribeResource({ uri: file('many', `${i}.txt`) });
+	await assert.rejects(client.subscribeResource({ uri: file('many', 'more.txt') }), /32 resources already/);
+	await client.unsubscribeResource({ uri: file('many', '0.txt') });
+	await client.subscribeResource({ uri: file('many', 'more.txt') });
+	const { pid } = stack.process('sallyport-gateway');
+	process.kill(pid, 'SIGTERM');
+	await until('another gateway', () => ![undefined, pid].includes(stack.process('sallyport-gateway')?.pid));
+	await until('the notification', async () => {
+		await stack.call('upload_file', { conversationId: 'many', filename: 'more.txt', content: 'YQ==' }).catch(() => null);
+		return told.uris.includes(file('many', 'more.txt'));
+	});
+	await client.close();
+});
+
+test('the output of a program that runs can be read, and its end is told', async () => {
+	const { client, told } = await connect(TransportV1);
+	const leaving = new AbortController();
+	const call = client.callTool({ name: 'run_code', arguments: { conversationId: 'so-far', language: 'bash', code: 'echo so far; echo oops >&2; sleep 60' } },
+		undefined, { signal: leaving.signal });
+	call.catch(() => null);
+	const row = await until('the row', async () => (await stack.rows()).find((one) => one.conversation === 'so-far'));
+	const uri = `sallyport://execution/${row.id}/stdout`;
+	const read = async (which) => (await client.readResource({ uri: which })).contents[0].text;
+	await until('the output', async () => (await read(uri)) === 'so far\n' && (await read(uri.replace('stdout', 'stderr'))) === 'oops\n');
+	assert.equal(await read(`${uri}?offset=3`), 'far\n');
+	await client.subscribeResource({ uri });
+	leaving.abort();
+	await until('the news of the end', () => told.uris.includes(uri));
+	assert.equal(await read(uri), 'so far\n');
+	await client.close();
+});
