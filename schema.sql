@@ -46,7 +46,8 @@ CREATE TABLE token (
 ) STRICT;
 
 -- A session of the legacy protocol (Mcp-Session-Id): survives a restart of the gateway and belongs to an owner. Written by
--- `initialize` and DELETE; removed when it ended, or when nobody used it for as long as a conversation may idle.
+-- `initialize` and DELETE; removed when it ended, when nobody used it for as long as a conversation may idle, or when its owner opens so many
+-- (STORE_SESSIONS_MAX) that the one which was not used for longest has to go.
 CREATE TABLE session (
 	id             TEXT PRIMARY KEY CHECK (length(id) = 36),
 	token          TEXT REFERENCES token (id), -- NULL: a server without authentication
@@ -59,6 +60,7 @@ CREATE TABLE session (
 	seen_us        INTEGER NOT NULL,
 	ended_us       INTEGER
 ) STRICT;
+CREATE INDEX session_by_owner ON session (owner, (ended_us IS NULL), seen_us, id);
 
 -- What was sent on the event stream of a legacy request, so that a client which lost the connection gets what it missed, also from the next
 -- start of the gateway. Written before it is sent: number 0 is the request's id when the stream was opened, `last` is the answer. Removed with

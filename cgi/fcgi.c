@@ -61,15 +61,28 @@ static int read_body(void *arg, struct buf *body, struct err *err)
 	return 0;
 }
 
-/* Streams. A client that takes nothing must not hold a thread for good: the web server's buffers are full by then. */
-static int send_now(void *arg, const void *data, size_t length)
+/* A client that takes nothing must not hold a thread for good: the web server's buffers are full by then. */
+static void set_patience(const FCGX_Request *fcgi)
 {
-	FCGX_Request *fcgi = arg;
 	const struct timeval patience = {.tv_sec = STREAM_SEND_SECONDS};
 
 	setsockopt(fcgi->ipcFd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* Once is enough: libfcgi's farewell must not wait as long again, for each of its records. */
+static int give_up(const FCGX_Request *fcgi)
+{
+	shutdown(fcgi->ipcFd, SHUT_RDWR);
+	return -1;
+}
+
+static int send_now(void *arg, const void *data, size_t length)
+{
+	FCGX_Request *fcgi = arg;
+
+	set_patience(fcgi);
 	if (length > INT_MAX || FCGX_PutStr(data, (int)length, fcgi->out) < 0 || FCGX_FFlush(fcgi->out) < 0)
-		return -1;
+		return give_up(fcgi);
 	return 0;
 }
 
@@ -107,10 +120,14 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 	FCGX_PutStr(head.data, (int)head.length, fcgi->out);
 	if (reply->head)
 		return;
+	if (reply->file_fd >= 0 || reply->body.length > FILE_CHUNK)
+		set_patience(fcgi); /* less than that fits the socket */
 	if (reply->file_fd >= 0)
 		send_file(fcgi->out, reply->file_fd, reply->file_length);
 	else if (reply->body.length > 0)
 		FCGX_PutStr(reply->body.data, (int)reply->body.length, fcgi->out);
+	if (FCGX_GetError(fcgi->out) != 0)
+		give_up(fcgi);
 }
 
 static void serve_one(struct server *server, FCGX_Request *fcgi)

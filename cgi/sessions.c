@@ -44,6 +44,16 @@ static struct slot *slot_of(struct sessions *sessions, const char *id)
 	return &sessions->slots[hash % SESSIONS_CACHED];
 }
 
+static void forget(struct sessions *sessions, const char *id, const char *owner)
+{
+	struct slot *slot = slot_of(sessions, id);
+
+	pthread_mutex_lock(&sessions->lock);
+	if (streq(slot->session.id, id) && streq(slot->session.owner, owner))
+		slot->session.id[0] = '\0';
+	pthread_mutex_unlock(&sessions->lock);
+}
+
 static void remember(struct sessions *sessions, const struct session *session)
 {
 	struct slot *slot = slot_of(sessions, session->id);
@@ -87,6 +97,8 @@ int sessions_add(struct sessions *sessions, const struct store_token *token, con
 
 	if (result < 0)
 		return err_wrap(err, "opening a session");
+	if (stored.removed[0])
+		forget(sessions, stored.removed, stored.owner);
 	from_store(&stored, ret);
 	remember(sessions, ret);
 	return 0;
@@ -129,14 +141,8 @@ void sessions_set_log_level(struct sessions *sessions, const char *id, int level
 
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err)
 {
-	struct slot *slot = slot_of(sessions, id);
-
 	int result = store_session_end(sessions->store, id, owner, err);
 
-	/* After the store: a call that looks it up meanwhile must not put it back as live. */
-	pthread_mutex_lock(&sessions->lock);
-	if (streq(slot->session.id, id) && streq(slot->session.owner, owner))
-		slot->session.id[0] = '\0';
-	pthread_mutex_unlock(&sessions->lock);
+	forget(sessions, id, owner); /* after the store: a call that looks it up meanwhile must not put it back as live */
 	return result;
 }

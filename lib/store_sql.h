@@ -64,6 +64,9 @@
 	X(SESSION_ADD, WRITE,                                                                                                          \
 	  "INSERT INTO session (id, token, owner, protocol, client_name, client_version, client_offers, created_us, " \
 	  "seen_us) VALUES (:id, :token, :owner, :protocol, :client_name, :client_version, :client_offers, :now, :now)") \
+	X(SESSION_MAKE_ROOM, WRITE, /* those that ended first, then those that nobody used for longest */                              \
+	  "DELETE FROM session WHERE id = (SELECT id FROM session WHERE owner = :owner ORDER BY ended_us IS NULL, seen_us, id LIMIT 1) " \
+	  "AND (SELECT count(*) FROM session WHERE owner = :owner) >= :most RETURNING id") \
 	X(SESSION_FIND, READ, \
 	  "SELECT id, token, owner, protocol, client_name, client_version, created_us, seen_us, ended_us, client_offers " \
 	  "FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL") \

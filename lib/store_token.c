@@ -268,9 +268,26 @@ int store_token_revoke(struct store *store, const char *id, struct store_token *
 	return failed;
 }
 
+static int make_room(struct store_txn *txn, struct store_session *session, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_MAKE_ROOM);
+
+	query_bind_text(&q, ":owner", session->owner);
+	query_bind_int(&q, ":most", STORE_SESSIONS_MAX);
+	int found = query_next(&q, err);
+
+	if (found > 0)
+		query_copy(&q, 0, session->removed, sizeof(session->removed));
+	return MIN(found, 0);
+}
+
 static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct store_session *session = arg;
+	int failed = make_room(txn, session, err);
+
+	if (failed != 0)
+		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_ADD);
 
 	session->created_us = session->seen_us = store_txn_now(txn);
