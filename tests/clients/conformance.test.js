@@ -84,12 +84,18 @@ describe('with the fixtures', () => {
 });
 
 describe('in production', () => {
-	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. */
-	const legacy = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'prompts-list', 'server-sse-multiple-streams', 'dns-rebinding-protection'];
+	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. Not among them: logging-set-level, because nothing
+	 * is logged to clients, and completion-complete, which asks for the completion of a prompt that is not there: that is an error. */
+	const lists = ['tools-list', 'resources-list', 'prompts-list'];
+	const oldest = ['server-initialize', 'server-session-lifecycle', 'ping', ...lists];
+	const legacy = [...oldest, 'server-sse-multiple-streams', 'dns-rebinding-protection'];
 	const modern = [
-		'tools-list', 'resources-list', 'prompts-list', 'server-sse-multiple-streams', 'dns-rebinding-protection', 'sep-2164-resource-not-found', 'caching',
-		'http-header-validation', 'input-required-result-unsupported-methods',
+		...lists, 'server-sse-multiple-streams', 'dns-rebinding-protection', 'sep-2164-resource-not-found', 'caching', 'http-header-validation',
+		'input-required-result-unsupported-methods', 'input-required-result-missing-input-response', 'input-required-result-ignore-extra-params',
+		'input-required-result-validate-input',
 	];
+	/* Of server-stateless, four checks call fixtures. */
+	const STATELESS_PASSED = 24, STATELESS_FIXTURES = 4;
 	let stack, proxy, url;
 	before(async () => {
 		stack = await Stack.start();
@@ -112,7 +118,7 @@ describe('in production', () => {
 		await stack?.stop();
 	});
 
-	for (const [version, scenarios] of [['2025-11-25', legacy], ['2026-07-28', modern]]) {
+	for (const [version, scenarios] of [['2025-06-18', oldest], ['2025-11-25', legacy], ['2026-07-28', modern]]) {
 		for (const scenario of scenarios) {
 			test(`${version} ${scenario}`, async () => {
 				const result = await conformance(url, ['--scenario', scenario, '--spec-version', version, '--force']);
@@ -123,6 +129,10 @@ describe('in production', () => {
 	test('2025-03-26 server-session-lifecycle', async () => {
 		const result = await conformance(url, ['--scenario', 'server-session-lifecycle', '--spec-version', '2025-03-26']);
 		assert.equal(result.code, 0, result.output);
+	});
+	test('2026-07-28 server-stateless', async () => {
+		const { output, scenarios } = await conformance(url, ['--requirements', '2026-07-28']);
+		assert.deepEqual(scenarios['server-stateless'], [STATELESS_PASSED, STATELESS_FIXTURES], output.slice(0, 20_000));
 	});
 	test('no fixture is there', async () => {
 		const result = await conformance(url, ['--scenario', 'tools-call-simple-text', '--spec-version', '2025-11-25']);
