@@ -23,6 +23,8 @@ struct request {
 	int (*read_body)(void *arg, struct buf *body, struct err *err);
 	/* Sends bytes of the reply at once, the head first (streams); 0, or negative: the client is gone. NULL: this server cannot. */
 	int (*send)(void *arg, const void *data, size_t length);
+	/* Where messages are no part of a stream of bytes (stdio): sends one, JSON text, at once; then `send` is NULL. */
+	int (*message)(void *arg, const char *text);
 	/* Ends a reply that was sent so, while the request goes on. May be NULL. */
 	void (*end)(void *arg);
 	void *arg;

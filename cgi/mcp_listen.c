@@ -176,7 +176,7 @@ int mcp_listen(struct mcp_call *call)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: notifications: must be an object");
 	if (json_get(asked, "taskIds", json_type_array) && call->exchange->server->tasks && mcp_require_tasks(call) < 0)
 		return -1;
-	if (!call->stream)
+	if (!call->stream || !call->exchange->request->send)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: this reply cannot be a stream");
 	struct json_object *params = json_object_new_object();
 

@@ -67,7 +67,8 @@ static void begin(struct mcp_call *call)
 
 	if (call->stream->open || call->stream_id[0])
 		return;
-	if (!call->modern && call->session && call->flight && strcmp(call->protocol, RESUMABLE_FROM) >= 0) {
+	if (!call->modern && call->session && call->flight && call->exchange->request->send &&
+	    strcmp(call->protocol, RESUMABLE_FROM) >= 0) {
 		auto_buf struct buf text = {0};
 
 		buf_init(&text, SIZE_MAX);

@@ -134,12 +134,27 @@ static void keep_session(struct stdio *stdio, const struct reply *reply)
 
 /* --- one message as a request ----------------------------------------------------------------------------------------------- */
 
+/* What a struct request is about here. */
+struct incoming {
+	struct stdio *stdio;
+	const struct buf *line;
+};
+
 static int line_body(void *arg, struct buf *body, struct err *err)
 {
-	const struct buf *line = arg;
+	const struct buf *line = ((const struct incoming *)arg)->line;
 
 	(void)err;
 	buf_add(body, line->data, line->length);
+	return 0;
+}
+
+/* Progress, before the answer. */
+static int send_message(void *arg, const char *text)
+{
+	struct stdio *stdio = ((const struct incoming *)arg)->stdio;
+
+	send_line(stdio, text, strlen(text));
 	return 0;
 }
 
@@ -191,7 +206,14 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 	add_headers(params, document);
 	if (stdio->session[0] && !opens)
 		add_param(params, "HTTP_MCP_SESSION_ID", stdio->session);
-	const struct request request = {.params = (const char *const *)params, .read_body = line_body, .arg = line, .hangup_fd = hangup_fd};
+	struct incoming incoming = {stdio, line};
+	const struct request request = {
+		.params = (const char *const *)params,
+		.read_body = line_body,
+		.message = send_message,
+		.arg = &incoming,
+		.hangup_fd = hangup_fd,
+	};
 	struct exchange exchange = {.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STDIO_OWNER}};
 
 	reply_init(&reply);

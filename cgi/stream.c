@@ -19,13 +19,15 @@ bool stream_possible(const struct stream *stream)
 {
 	const char *accept = request_param(stream->request, "HTTP_ACCEPT");
 
+	if (stream->request->message)
+		return true;
 	return stream->request->send &&
 	       (!accept || !*accept || strstr(accept, "*/*") || strcasestr(accept, "text/event-stream") || strcasestr(accept, "text/*"));
 }
 
 static void send_bytes(struct stream *stream, const struct buf *bytes)
 {
-	if (!stream->gone && stream->request->send(stream->request->arg, bytes->data, bytes->length) < 0)
+	if (!stream->gone && stream->request->send && stream->request->send(stream->request->arg, bytes->data, bytes->length) < 0)
 		stream->gone = true;
 	stream->sent_us = clock_monotonic_us();
 }
@@ -76,6 +78,12 @@ void stream_event(struct stream *stream, const char *id, const char *event, cons
 		return;
 	}
 	send_head(stream);
+	if (stream->request->message) {
+		if (!stream->gone && stream->request->message(stream->request->arg, data) < 0)
+			stream->gone = true;
+		stream->sent_us = clock_monotonic_us();
+		return;
+	}
 	buf_init(&text, strlen(data) + EVENT_OVERHEAD);
 	buf_printf(&text, "event: %s\n", event ? event : "message");
 	if (id)

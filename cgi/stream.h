@@ -3,7 +3,8 @@
  *
  * A stream is opened late, when there is something to send: until then the request can still be answered with one JSON object. Once open
  * the status is fixed. Each piece leaves at once (X-Accel-Buffering: no). A client that left, or that takes nothing for
- * STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream decides what to make of it.
+ * STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream decides what to make of it. Over
+ * stdio (request->message) an event is its data, and there is nothing else.
  *
  * A relay is a stream that another thread holds (the session's own one of the old transport): events are handed to it, and its head and its
  * signs of life are that thread's business.
@@ -27,7 +28,7 @@ struct stream {
 
 void stream_init(struct stream *stream, const struct request *request, struct reply *reply);
 void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg);
-/* Can this reply be a stream? (Plain CGI cannot; a client may accept JSON only.) */
+/* Can something be sent before the answer? (Plain CGI cannot; a client may accept JSON only.) */
 bool stream_possible(const struct stream *stream);
 /* Sends the head with reply->headers, and a comment so that it gets through; harmless on an open one. */
 void stream_open(struct stream *stream);

@@ -8,15 +8,17 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { Client as ClientV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
 
 const BIN = process.env.SP_BIN ?? path.join(import.meta.dirname, '../../build/bin');
 const TIMEOUT_MS = 60_000;
 
-let folder, client;
+let folder, client, env;
 before(async () => {
 	folder = mkdtempSync(path.join(tmpdir(), 'sp-'));
 	chmodSync(folder, 0o755);
-	const env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
+	env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
 	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
 	client = new Client({ name: 'test', version: '1' });
 	await client.connect(new StdioClientTransport({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));
@@ -46,6 +48,22 @@ test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { ti
 	assert.match(prompt.messages[0].content.text, /Add it up/);
 	const completed = await client.complete({ ref: { type: 'ref/prompt', name: 'solve_with_code' }, argument: { name: 'language', value: 'pyth' } });
 	assert.equal(completed.completion.values[0], 'python');
+});
+
+const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
+
+test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async () => {
+	const call = { name: 'run_code', arguments: { conversationId: 'progress', language: 'python', code: TICKS } };
+	const modern = new ClientV2({ name: 'test', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+	await modern.connect(new TransportV2({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));
+	for (const run of [(options) => client.callTool(call, undefined, options), (options) => modern.callTool(call, options)]) {
+		const messages = [];
+		const result = await run({ onprogress: (progress) => messages.push(progress) });
+		assert.equal(result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+		assert.ok(messages.length >= 2, `${messages.length} messages`);
+		assert.equal(messages.map(({ message }) => message ?? '').join(''), 'tick 0\ntick 1\ntick 2\ntick 3\n'.slice(0, messages.at(-1).progress));
+	}
+	await modern.close();
 });
 
 test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
