@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "../lib/util.h"
@@ -79,6 +80,10 @@ static int take_document(struct jail_client *client, struct wire_message *messag
 	auto_free char *text = NULL;
 	size_t length;
 
+	if (client->pinged_us) {
+		client->pinged_us = 0;
+		return 0;
+	}
 	if (message->n_fds != 1 || !client->document_wanted)
 		return err_set(err, ERR_INTERNAL, "the jailer sent a document that nobody asked for");
 	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err))
@@ -183,23 +188,31 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 	return -(int)why.code;
 }
 
-static int wait_event(struct jail_client *client, struct err *err)
+static int wait_event(struct jail_client *client, int timeout_ms, struct err *err)
 {
 	struct pollfd poller = {.fd = client->socket, .events = jail_client_poll_events(client)};
 
-	if (poll(&poller, 1, -1) < 0 && errno != EINTR)
+	if (poll(&poller, 1, timeout_ms) < 0 && errno != EINTR)
 		return err_errno(err, "waiting for the jailer");
 	return jail_client_dispatch(client, err);
 }
 
-static int ask(struct jail_client *client, const char *verb, struct json_object **ret, struct err *err)
+/* A jailer that hangs takes connections, too: the kernel does that for it. */
+static int ask(struct jail_client *client, const char *verb, int seconds, struct json_object **ret, struct err *err)
 {
+	int64_t until_us = clock_monotonic_us() + seconds * 1000000LL, left_us;
+
 	if (client->lost)
 		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
 	client->document_wanted = true;
 	int result = client_send(client, wire_head("verb", verb), NULL, err);
-	while (!result && client->document_wanted)
-		result = wait_event(client, err);
+	while (!result && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
+		result = wait_event(client, (int)(left_us / 1000) + 1, err);
+	if (!result && client->document_wanted) {
+		jail_client_kill(client);
+		result = err_set(err, ERR_UNAVAILABLE, "the jailer does not answer (%s) within %d s: look at its log, or restart it", verb,
+				 seconds);
+	}
 	if (!result)
 		*ret = steal(&client->document);
 	return result;
@@ -207,12 +220,12 @@ static int ask(struct jail_client *client, const char *verb, struct json_object 
 
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, "info", ret, err);
+	return ask(client, "info", JAIL_ANSWER_SECONDS, ret, err);
 }
 
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, "runners", ret, err);
+	return ask(client, "runners", JAIL_RUNNERS_SECONDS, ret, err);
 }
 
 int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *err)
@@ -221,6 +234,25 @@ int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *
 	int result = 0;
 
 	while (!result && (jail = client_find(client, number)) && (jail->runs || jail->collects))
-		result = wait_event(client, err);
+		result = wait_event(client, -1, err);
 	return result;
+}
+
+int jail_client_ping(struct jail_client *client, struct err *err)
+{
+	if (client->pinged_us || client->lost)
+		return 0;
+	client->pinged_us = clock_monotonic_us();
+	return client_send(client, wire_head("verb", "info"), NULL, err);
+}
+
+int64_t jail_client_pinged_us(const struct jail_client *client)
+{
+	return client->pinged_us;
+}
+
+void jail_client_kill(struct jail_client *client)
+{
+	if (client->jailer > 0)
+		kill(client->jailer, SIGKILL);
 }

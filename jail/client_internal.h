@@ -26,6 +26,7 @@ struct jail_client {
 	bool held;                    /* dispatch reads no further message */
 	struct json_object *document; /* answer to info or runners */
 	bool document_wanted;
+	int64_t pinged_us; /* monotonic: since when a sign of life is awaited; 0: none is */
 };
 
 struct jail *client_find(struct jail_client *client, int64_t number);

@@ -184,13 +184,23 @@ int jail_client_dispatch(struct jail_client *client, struct err *err);
 /* From a callback: the dispatch that is under way reads no further message after this one. For callers that keep descriptors of files
  * and must not run out of them; what is not read waits in the socket, and the jailer with it. */
 void jail_client_hold(struct jail_client *client);
-/* What the jailer offers: the caller's. Blocks (start-up and CLI only).
+/* What the jailer offers: the caller's. Blocks (start-up and CLI only), within bounds.
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
  *          "live":bool,"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
+
+#define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within; runners asks every interpreter for its version first */
+#define JAIL_RUNNERS_SECONDS 120
+
+/* Asks for a sign of life, unless one is awaited already; does not block, dispatch takes it. */
+int jail_client_ping(struct jail_client *client, struct err *err);
+/* Since when (clock_monotonic_us) it is awaited; 0: none is. */
+int64_t jail_client_pinged_us(const struct jail_client *client);
+/* Kills a private jailer that does not answer: jail_client_free waits for its end. */
+void jail_client_kill(struct jail_client *client);
 
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
 	      struct err *err);

@@ -442,6 +442,7 @@ static void engine_free(struct job_engine *engine)
 {
 	job_sandboxes_free(engine);
 	jail_client_free(engine->client);
+	jail_client_free(engine->candidate);
 	job_keepers_stop(engine);
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);

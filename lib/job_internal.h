@@ -25,6 +25,8 @@
 
 #define JOB_KEEPERS 2
 #define JOB_JAILER_WAIT_US 10000000 /* a job waits so long for a lost jailer to come back */
+#define JOB_PING_US 5000000     /* while programs run the jailer is asked so often for a sign of life … */
+#define JOB_SILENT_US 15000000  /* … and given up when it owes one for so long */
 #define JOB_CANCEL_GRACE_US 5000000 /* at the stop: from cancelling to giving the jailer up */
 #define JOB_KEEP_BACKLOG 128        /* descriptors of changed files waiting for a keeper; beyond it the jailer is not read */
 
@@ -145,10 +147,10 @@ struct job_engine {
 
 	/* the reactor's own: */
 	struct job_sandbox *sandboxes;
-	struct jail_client *client;
+	struct jail_client *client, *candidate; /* a candidate is connected and has not given a sign of life yet */
 	size_t running, keeping, removing;
 	uint64_t scan;
-	int64_t retry_us, retry_delay_us, drain_us;
+	int64_t retry_us, retry_delay_us, drain_us, ping_us /* when the next one is due */;
 };
 
 /* job_check.c: request -> job, without touching anything outside */

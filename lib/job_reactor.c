@@ -2,7 +2,7 @@
  * job_reactor.c - the one thread that owns the connection to the jailer and decides which job runs next.
  *
  * It sleeps in poll() on two descriptors, the jailer's and an eventfd on which everybody else rings, and wakes by the clock only
- * while the jailer is away or the engine stops. Each turn it works off the inbox, lets the jail client read and write, passes
+ * while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each turn it works off the inbox, lets the jail client read and write, passes
  * on cancellations, and looks through the waiting jobs in the order of their arrival: one starts when no other of its conversation
  * runs, when no earlier one of it waits, and when a jail is free.
  *
@@ -34,15 +34,13 @@ static int dial(const struct config *config, struct jail_client **ret, struct er
 	return jail_client_spawn(program, config->path, ret, err);
 }
 
-int job_jailer_connect(struct job_engine *engine, struct err *err)
+/* Takes the client over. */
+static int adopt(struct job_engine *engine, struct jail_client *client, struct err *err)
 {
 	auto_json struct json_object *info = NULL, *runners = NULL;
-	struct jail_client *client = NULL;
 	struct json_object *old;
-	int result = dial(engine->config, &client, err);
+	int result;
 
-	if (result < 0)
-		return result;
 	if ((result = jail_client_info(client, &info, err)) < 0 || (result = jail_client_runners(client, &runners, err)) < 0) {
 		jail_client_free(client);
 		return result;
@@ -60,6 +58,14 @@ int job_jailer_connect(struct job_engine *engine, struct err *err)
 	pthread_mutex_unlock(&engine->lock);
 	engine->retry_delay_us = RETRY_FIRST_US;
 	return 0;
+}
+
+int job_jailer_connect(struct job_engine *engine, struct err *err)
+{
+	struct jail_client *client;
+	int result = dial(engine->config, &client, err);
+
+	return result < 0 ? result : adopt(engine, client, err);
 }
 
 /* --- the active jobs ---------------------------------------------------------------------------------------------------- */
@@ -138,20 +144,52 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	engine->retry_us = clock_monotonic_us() + RETRY_FIRST_US;
 }
 
+static void retry_later(struct job_engine *engine, const struct err *err)
+{
+	if (engine->retry_delay_us == RETRY_MOST_US / 2)
+		log_event(LOG_WARN, "jailer away", "cause", err->text, NULL);
+	engine->retry_delay_us = MIN(engine->retry_delay_us * 2, RETRY_MOST_US);
+	engine->retry_us = clock_monotonic_us() + engine->retry_delay_us;
+}
+
+/* 1: the candidate lives; 0: it is not known yet. */
+static int candidate_lives(struct job_engine *engine, struct err *err)
+{
+	int result = jail_client_dispatch(engine->candidate, err);
+
+	if (result < 0)
+		return result;
+	if (jail_client_pinged_us(engine->candidate) == 0)
+		return 1;
+	if (clock_monotonic_us() - jail_client_pinged_us(engine->candidate) < JOB_SILENT_US)
+		return 0;
+	jail_client_kill(engine->candidate);
+	return err_set(err, ERR_UNAVAILABLE, "it takes connections but does not answer: it hangs, or was stopped");
+}
+
+/* A connection is the kernel's word; before anything is asked that has to be waited for, the jailer must have given a sign of life. */
 static void jailer_retry(struct job_engine *engine)
 {
 	struct err err = ERR_INIT;
+	int result = 0;
 
-	if (engine->client || clock_monotonic_us() < engine->retry_us)
+	if (engine->client || (!engine->candidate && clock_monotonic_us() < engine->retry_us))
 		return;
-	if (job_jailer_connect(engine, &err) == 0) {
-		log_event(LOG_INFO, "jailer back", NULL);
-		return;
+	if (!engine->candidate)
+		result = dial(engine->config, &engine->candidate, &err);
+	else
+		result = candidate_lives(engine, &err);
+	if (result > 0) {
+		result = adopt(engine, steal(&engine->candidate), &err);
+		if (result == 0)
+			log_event(LOG_INFO, "jailer back", NULL);
+	} else if (result == 0) {
+		result = jail_client_ping(engine->candidate, &err);
 	}
-	if (engine->retry_delay_us == RETRY_MOST_US / 2)
-		log_event(LOG_WARN, "jailer away", "cause", err.text, NULL);
-	engine->retry_delay_us = MIN(engine->retry_delay_us * 2, RETRY_MOST_US);
-	engine->retry_us = clock_monotonic_us() + engine->retry_delay_us;
+	if (result < 0) {
+		jail_client_free(steal(&engine->candidate));
+		retry_later(engine, &err);
+	}
 }
 
 static void jailer_dispatch(struct job_engine *engine)
@@ -160,6 +198,26 @@ static void jailer_dispatch(struct job_engine *engine)
 
 	if (engine->client && engine->keeping < JOB_KEEP_BACKLOG && jail_client_dispatch(engine->client, &err) < 0)
 		jailer_lost(engine, err.text);
+}
+
+/* A jailer that hangs keeps its connection. It is watched only while something runs: an idle process must not wake. */
+static void jailer_watch(struct job_engine *engine)
+{
+	const int64_t now = clock_monotonic_us();
+	struct err err = ERR_INIT;
+
+	if (!engine->client || engine->running == 0 || engine->keeping >= JOB_KEEP_BACKLOG) /* then nobody reads its answer */
+		return;
+	int64_t since = jail_client_pinged_us(engine->client);
+
+	if (since && now - since >= JOB_SILENT_US) {
+		jail_client_kill(engine->client);
+		jailer_lost(engine, "it has not answered for 15 s: it hangs, or was stopped");
+	} else if (!since && now >= engine->ping_us) {
+		engine->ping_us = now + JOB_PING_US;
+		if (jail_client_ping(engine->client, &err) < 0)
+			jailer_lost(engine, err.text);
+	}
 }
 
 /* --- whose turn it is --------------------------------------------------------------------------------------------------- */
@@ -276,7 +334,13 @@ static void await(struct job_engine *engine)
 		fds[1].fd = jail_client_fd(engine->client);
 		fds[1].events = jail_client_poll_events(engine->client);
 	}
-	if (!engine->client && engine->drain_us >= 0)
+	if (reading && engine->running > 0)
+		until = jail_client_pinged_us(engine->client) ? jail_client_pinged_us(engine->client) + JOB_SILENT_US : engine->ping_us;
+	if (!engine->client && engine->candidate) {
+		fds[1].fd = jail_client_fd(engine->candidate);
+		fds[1].events = jail_client_poll_events(engine->candidate);
+		until = jail_client_pinged_us(engine->candidate) + JOB_SILENT_US;
+	} else if (!engine->client && engine->drain_us >= 0)
 		until = MIN(until, engine->retry_us);
 	until = MIN(until, job_sandboxes_deadline(engine));
 	if (engine->drain_us != 0)
@@ -294,6 +358,7 @@ void *job_reactor(void *arg)
 		await(engine);
 		take_inbox(engine);
 		jailer_dispatch(engine);
+		jailer_watch(engine);
 		if (engine->drain_us >= 0)
 			jailer_retry(engine);
 		job_sandboxes_sweep(engine);

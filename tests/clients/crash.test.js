@@ -63,6 +63,28 @@ async function rowOf(marker) {
 	return (await stack.rows()).find((row) => row.conversation === marker);
 }
 
+/* JOB_SILENT_US and the ping before it, and the time for a connection that nobody answers. */
+const SILENT_MS = 40_000;
+
+test('a jailer that hangs: the run ends as XX in bounded time, and calls work when it is back', { timeout: 2 * TIMEOUT_MS }, async () => {
+	const answer = sleeper('987654.75');
+	await until('the guest to run', () => processes('987654.75').length > 0);
+	const { pid } = stack.process('sallyport-jailer');
+	const jailers = processes(stack.state).filter(({ words }) => words[0].endsWith('sallyport-jailer')).map((one) => one.pid); /* it is two */
+	for (const one of jailers) process.kill(one, 'SIGSTOP');
+	const row = await until('the verdict', async () => [await rowOf('987654.75')].find((found) => found?.verdict), SILENT_MS);
+	assert.equal(row.verdict, 'XX');
+	await answer; /* a stream by then: it took longer than a keep-alive */
+	assert.equal((await stack.call('list_runners', {})).status, 200, 'the gateway serves meanwhile');
+	for (const one of jailers) process.kill(one, 'SIGCONT');
+	await until('the guest to be gone', () => processes('987654.75').length === 0);
+	await until('runs to work again', async () => {
+		const again = await stack.call('run_code', { conversationId: 'hang', language: 'bash', code: 'echo back' }).catch(() => null);
+		return again?.result?.structuredContent?.stdout === 'back\n';
+	}, SILENT_MS);
+	assert.equal(stack.process('sallyport-jailer').pid, pid, 'the same jailer');
+});
+
 test('kill -9 of the gateway: the guest dies, the row is interrupted, what was kept is there', { timeout: TIMEOUT_MS }, async () => {
 	const marker = '987654.25';
 	await acknowledged('before-gateway');
