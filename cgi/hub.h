@@ -39,7 +39,7 @@ struct hub_listener {
 	const char *stream;  /* follows this stream (hub_follow_wake); NULL: none */
 	bool exclusive;      /* refused while another exclusive one of its session listens */
 	unsigned topics;
-	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL; an exclusive one has those of hub_follow_uri besides */
+	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL; an exclusive one has hub_follow_uri besides */
 	/* the hub's */
 	char *followed[HUB_FOLLOWED_MAX];
 	struct hub_listener *next;

@@ -2,9 +2,9 @@
  * job_reactor.c - the one thread that owns the connection to the jailer and decides which job runs next.
  *
  * It sleeps in poll() on two descriptors, the jailer's and an eventfd on which everybody else rings, and wakes by the clock only
- * while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each turn it works off the inbox, lets the jail client read and write, passes
- * on cancellations, and looks through the waiting jobs in the order of their arrival: one starts when no other of its conversation
- * runs, when no earlier one of it waits, and when a jail is free.
+ * while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each turn it works off the
+ * inbox, lets the jail client read and write, passes on cancellations, and looks through the waiting jobs in the order of their
+ * arrival: one starts when no other of its conversation runs, when no earlier one of it waits, and when a jail is free.
  *
  * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing intervals; jobs that wait
  * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again.
