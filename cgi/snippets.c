@@ -140,7 +140,7 @@ int snippet_read(const struct config *config, const char *name, struct snippet *
 	struct stat st;
 	int result = names_read(config, &names, err);
 
-	if (result < 0 || (result = find(&names, name, &file, err)) < 0)
+	if (result < 0 || (result = find(&names, name, &file, err)) < 0 || !file)
 		return result;
 	/* It may have been replaced since it was listed, so what was opened counts. */
 	auto_close int fd = openat(names.folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -178,7 +178,8 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 		probe_list_clear(&list);
 		return result;
 	}
-	qsort(list.entries, list.count, sizeof(*list.entries), by_name);
+	if (list.count)
+		qsort(list.entries, list.count, sizeof(*list.entries), by_name);
 	list.chosen = list.count;
 	*ret = list;
 	return 0;
