@@ -151,6 +151,7 @@ CREATE TABLE sandbox (
 	CHECK ((ended_us IS NULL) = (cause IS NULL))
 ) STRICT;
 CREATE INDEX sandbox_by_place ON sandbox (owner, conversation_name, language, id);
+CREATE INDEX sandbox_by_instance ON sandbox (instance);
 
 -- A run: written as 'running' before the program starts, completed before the client gets its answer, in one transaction with its
 -- files. 'interrupted' says that the process which ran it was gone before it ended; the output that had arrived by then is kept.
