@@ -178,7 +178,7 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 		probe_list_clear(&list);
 		return result;
 	}
-	if (list.count)
+	if (list.entries)
 		qsort(list.entries, list.count, sizeof(*list.entries), by_name);
 	list.chosen = list.count;
 	*ret = list;
