@@ -459,7 +459,7 @@ static int engine_begin(struct job_engine *engine, struct err *err)
 	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (engine->wake_fd < 0)
 		return err_errno(err, "cannot make an eventfd");
-	if ((result = job_jailer_connect(engine, err)) < 0 || (result = job_keepers_start(engine, err)) < 0)
+	if ((result = job_jailer_begin(engine, err)) < 0 || (result = job_keepers_start(engine, err)) < 0)
 		return result;
 	error = pthread_create(&engine->reactor, NULL, job_reactor, engine);
 	if (error) {

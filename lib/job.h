@@ -24,7 +24,7 @@
 #define JOB_NOTE_SIZE 256
 
 struct job_engine;
-/* Starts the reactor and connects to the jailer (config.jailer.socket, or a private one). */
+/* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one, which must succeed. */
 int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err);
 void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
 /* What the jailer told at connect; new references, NULL while it is away. */

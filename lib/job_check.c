@@ -242,6 +242,10 @@ int job_runner_find(struct json_object *runners, const char *language, struct js
 {
 	auto_buf struct buf known = {0};
 
+	if (!runners)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the jailer has not answered since this server was started, so nothing can run: try again in a few seconds; "
+			       "the operator's log says why");
 	buf_init(&known, ERR_TEXT_SIZE);
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);

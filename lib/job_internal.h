@@ -154,6 +154,7 @@ struct job_engine {
 };
 
 /* job_check.c: request -> job, without touching anything outside */
+/* `runners` NULL: no jailer was there yet, which is ERR_UNAVAILABLE. */
 int job_runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err);
 /* Everything but the inputs' bytes. Called with the engine's lock held for `runners`. */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
@@ -173,7 +174,7 @@ void job_post(struct job_engine *engine, struct job_task *task); /* `done` on th
 void job_wake_reactor(struct job_engine *engine);
 
 /* job_reactor.c */
-int job_jailer_connect(struct job_engine *engine, struct err *err);
+int job_jailer_begin(struct job_engine *engine, struct err *err); /* the first time; a service may be away */
 void *job_reactor(void *engine);
 /* The job is over (with its result, or with job->error): out of the order, waiters wake. */
 void job_over(struct job *job);

@@ -7,7 +7,8 @@
  * arrival: one starts when no other of its conversation runs, when no earlier one of it waits, and when a jail is free.
  *
  * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing intervals; jobs that wait
- * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again.
+ * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A service that is not there yet when the engine
+ * starts is one that was lost.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -60,12 +61,23 @@ static int adopt(struct job_engine *engine, struct jail_client *client, struct e
 	return 0;
 }
 
-int job_jailer_connect(struct job_engine *engine, struct err *err)
+int job_jailer_begin(struct job_engine *engine, struct err *err)
 {
+	const char *socket = engine->config->jailer.socket;
+	struct err cause = ERR_INIT;
 	struct jail_client *client;
-	int result = dial(engine->config, &client, err);
+	int result = dial(engine->config, &client, &cause);
 
-	return result < 0 ? result : adopt(engine, client, err);
+	if (result == 0)
+		result = adopt(engine, client, &cause);
+	if (result < 0 && !(socket && *socket))
+		return err_set(err, cause.code, "%s", cause.text);
+	if (result < 0) {
+		log_event(LOG_WARN, "jailer away", "cause", cause.text, NULL);
+		engine->away_since_us = clock_monotonic_us();
+		engine->retry_delay_us = RETRY_FIRST_US;
+	}
+	return 0;
 }
 
 /* --- the active jobs ---------------------------------------------------------------------------------------------------- */
@@ -146,9 +158,11 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 
 static void retry_later(struct job_engine *engine, const struct err *err)
 {
-	if (engine->retry_delay_us == RETRY_MOST_US / 2)
-		log_event(LOG_WARN, "jailer away", "cause", err->text, NULL);
+	bool growing = engine->retry_delay_us < RETRY_MOST_US;
+
 	engine->retry_delay_us = MIN(engine->retry_delay_us * 2, RETRY_MOST_US);
+	if (growing && engine->retry_delay_us == RETRY_MOST_US)
+		log_event(LOG_WARN, "jailer away", "cause", err->text, NULL);
 	engine->retry_us = clock_monotonic_us() + engine->retry_delay_us;
 }
 

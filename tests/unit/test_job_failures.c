@@ -238,6 +238,35 @@ static void jailer_away_and_back(void **state)
 	assert_int_equal(job_submit(f.engine, &request, &job, &err), -ERR_UNAVAILABLE);
 }
 
+/* The engine was first. Nobody knows the languages before the jailer is there; files can be put into conversations. */
+static void jailer_comes_later(void **state)
+{
+	const struct job_file file = {"a.txt", "x", 1};
+	struct err err = ERR_INIT;
+	char hash[SHA256_HEX_SIZE];
+	struct json_object *runners;
+	struct job_request request;
+	struct store_file stored;
+	struct job *job;
+
+	(void)state;
+	f.socket = true;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	assert_null(job_engine_runners(f.engine));
+	request = fixture_request(&f, "talk", "print(open('a.txt').read())");
+	assert_int_equal(job_submit(f.engine, &request, &job, &err), -ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "try again in a few seconds"));
+	assert_ok(job_upload(f.engine, &request, &file, &stored, hash, &fixture_err));
+	fixture_service_start(&f);
+	while (!(runners = job_engine_runners(f.engine)))
+		sched_yield();
+	json_object_put(runners);
+	job = fixture_run(&f, &request, JAIL_OK);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "x\n");
+	job_release(job);
+}
+
 /* The jailer cannot be started at all: the engine says so and does not start. */
 static void no_jailer(void **state)
 {
@@ -256,6 +285,7 @@ int main(void)
 		cmocka_unit_test_teardown(jailer_killed, end),
 		cmocka_unit_test_teardown(engine_killed, end),
 		cmocka_unit_test_teardown(jailer_away_and_back, end),
+		cmocka_unit_test_teardown(jailer_comes_later, end),
 		cmocka_unit_test_teardown(no_jailer, end),
 	};
 
