@@ -117,9 +117,8 @@ static int suggest(struct mcp_call *call, struct json_object *ref, const struct 
 	if (type && streq(type, "ref/prompt") && name) {
 		const struct prompt *prompt = find(config, name);
 
-		if (!prompt)
-			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown prompt", name);
-		result = prompt->complete ? prompt->complete(call, ask, values, &err) : 0;
+		/* Nothing for a prompt that is not there: snippets come and go while somebody types, and the official suite asks so. */
+		result = prompt && prompt->complete ? prompt->complete(call, ask, values, &err) : 0;
 	} else if (type && streq(type, "ref/resource") && uri) {
 		const struct resource_provider *provider = resource_provider_find(config, uri);
 

@@ -85,8 +85,8 @@ describe('with the fixtures', () => {
 
 describe('in production', () => {
 	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. Not among them: logging-set-level, because nothing
-	 * is logged to clients, and completion-complete, which asks for the completion of a prompt that is not there: that is an error. */
-	const lists = ['tools-list', 'resources-list', 'prompts-list'];
+	 * is logged to clients. completion-complete asks for a prompt that is not there: nothing is suggested. */
+	const lists = ['tools-list', 'resources-list', 'prompts-list', 'completion-complete'];
 	const oldest = ['server-initialize', 'server-session-lifecycle', 'ping', ...lists];
 	const legacy = [...oldest, 'server-sse-multiple-streams', 'dns-rebinding-protection'];
 	const modern = [

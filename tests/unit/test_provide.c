@@ -1,10 +1,13 @@
-/* Resources, prompts, completion: dispatch, altered cursors, and that the fixtures are there only when they are asked for. */
+/* Resources, prompts, completion: dispatch, altered cursors and states, and that the fixtures are there only when they are asked for. */
 #include "tests/unit/gateway.h"
 
 #include "cgi/conformance.h"
 #include "cgi/signed.h"
 
 #define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define META_ASKED                                                                                                                         \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                                          \
+	"\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
 
 static struct fixture fixture;
@@ -104,7 +107,7 @@ static void completion(void **state)
 	static const char *const bad[] = {
 		"",
 		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},",
-		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"none\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
+		"\"ref\":{\"type\":\"ref/resource\",\"uri\":\"none://{a}\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
 		"\"ref\":{\"type\":\"ref/else\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
 	};
 
@@ -113,8 +116,13 @@ static void completion(void **state)
 						"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},"
 						"\"argument\":{\"name\":\"arg1\",\"value\":\"test\"},",
 						NULL);
+	auto_answer struct answer nothing = call("completion/complete",
+						 "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"none\"},"
+						 "\"argument\":{\"name\":\"a\",\"value\":\"\"},",
+						 NULL);
 
 	assert_non_null(strstr(answer.body, "\"values\":[\"test1\",\"test2\"],\"total\":2,\"hasMore\":false"));
+	assert_non_null(strstr(nothing.body, "\"values\":[],\"total\":0,\"hasMore\":false"));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		auto_answer struct answer refused = call("completion/complete", bad[i], NULL);
 
@@ -151,6 +159,57 @@ static void altered(void **state)
 	assert_int_equal(rpc_code(&answer), 0);
 }
 
+#define ASKS "test_input_required_result_request_state"
+
+/* The second round of a tool that asked its client something, with this state, whose answer says this: the code of its error, 0 none. */
+static int second_round(const char *tool, const char *state, const char *says)
+{
+	auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
+					 "\"inputResponses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ann\"}}},"
+					 "\"requestState\":%s," META_ASKED "}}",
+					 tool, state);
+	auto_free char *named = xasprintf("HTTP_MCP_NAME=%s", tool);
+	auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=tools/call", named, NULL);
+
+	assert_non_null(strstr(answer.body, says));
+	return rpc_code(&answer);
+}
+
+static void request_state(void **state)
+{
+	const char *owner = fixture.server.open_token.owner;
+	struct store *store = fixture.server.store;
+	auto_buf struct buf text = {0}, old = {0};
+
+	(void)state;
+	buf_init(&text, 1024);
+	buf_init(&old, 1024);
+	static const char first[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":"
+				    "{\"name\":\"" ASKS "\"," META_ASKED "}}";
+	auto_answer struct answer asked =
+		ask(&fixture, "POST", "/mcp", first, V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=" ASKS, NULL);
+	const char *made = json_get_string(json_get(asked.json, "result", json_type_object), "requestState");
+
+	assert_non_null(made);
+	assert_int_equal(signed_read(store, "state " ASKS, owner, made, &text, NULL), 0);
+	for (size_t i = 0; i < strlen(made); i++) {
+		auto_free char *altered_state = xasprintf("\"%s\"", made);
+
+		altered_state[i + 1] = altered_state[i + 1] == '0' ? '1' : '0';
+		assert_int_equal(second_round(ASKS, altered_state, "requestState: not one of this server"), RPC_INVALID_PARAMS);
+	}
+	auto_free char *whole = xasprintf("\"%s\"", made);
+
+	assert_int_equal(second_round("test_input_required_result_tampered_state", whole, "not one of this server"), RPC_INVALID_PARAMS);
+	assert_int_equal(second_round(ASKS, "7", "not one of this server"), RPC_INVALID_PARAMS);
+	assert_int_equal(second_round(ASKS, "\"\"", "not one of this server"), RPC_INVALID_PARAMS);
+	signed_make(store, "state " ASKS, owner, "0:1", &old);
+	auto_free char *expired = xasprintf("\"%s\"", old.data);
+
+	assert_int_equal(second_round(ASKS, expired, "requestState: expired"), RPC_INVALID_PARAMS);
+	assert_int_equal(second_round(ASKS, whole, "\"resultType\":\"complete\""), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(fixtures, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(prompt_arguments, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(completion, open_conformance, close_fixture),
+		cmocka_unit_test_setup_teardown(request_state, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(altered, open_production, close_fixture),
 	};
 
