@@ -71,8 +71,8 @@ tools() {
 
 @test "tools/list shows what the token may call, in both eras" {
 	local scope session
-	declare -A expected=([run]="list_runners run_code" [files]="list_runners upload_file" [run,files]="list_runners run_code upload_file"
-		[admin]="list_runners run_code upload_file")
+	local all="list_runners run_code upload_file reset_session"
+	declare -A expected=([run]="list_runners run_code reset_session" [files]="list_runners upload_file" [run,files]="$all" [admin]="$all")
 	for scope in run files run,files admin run; do
 		scoped "$scope"
 		list tools/list
