@@ -360,7 +360,7 @@ runs_with() {
 @test "long runs do not keep short calls waiting" {
 	clients=()
 	for i in 1 2 3 4 5 6; do
-		run_in_background "long$i" 'import time; time.sleep(3)'
+		run_in_background "long$i" 'import time; time.sleep(25)'
 		clients+=("$CLIENT")
 	done
 	for i in 1 2 3 4 5 6; do sp_until "" runs_with "long$i" running; done
@@ -368,6 +368,7 @@ runs_with() {
 	[ "$SP_STATUS" = 200 ]
 	for i in 1 2 3 4 5 6; do runs_with "long$i" running; done
 	kill -9 "${clients[@]}"
+	for i in 1 2 3 4 5 6; do sp_until "" runs_with "long$i" CX; done
 }
 
 @test "an orderly stop answers what is under way; sessions survive the restart" {
