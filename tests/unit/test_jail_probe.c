@@ -4,7 +4,7 @@
  * cache and without it.
  *
  * TEST_PROBES names the folder of the program and the scripts, TEST_PROBE_RESULTS a file that gets a line "NAME RESULT" for each probe,
- * and the first argument the beginning of the names that alone are to run.
+ * and the arguments the beginnings of the names that alone are to run.
  */
 #include "host_eye.h"
 
@@ -122,6 +122,15 @@ static int setup(void **state)
 	return 0;
 }
 
+static bool wanted(const char *name, int argc, char **argv)
+{
+	bool found = argc < 2;
+
+	for (int i = 1; i < argc; i++)
+		found |= str_starts(name, argv[i]);
+	return found;
+}
+
 int main(int argc, char **argv)
 {
 	struct CMUnitTest *tests;
@@ -132,7 +141,7 @@ int main(int argc, char **argv)
 	setup(&state);
 	tests = xcalloc(list.count + 1, sizeof(*tests));
 	for (size_t i = 0; i < list.count; i++)
-		if (argc < 2 || str_starts(list.entries[i].name, argv[1]))
+		if (wanted(list.entries[i].name, argc, argv))
 			tests[n++] =
 				(struct CMUnitTest){.name = list.entries[i].name, .test_func = probe, .initial_state = &list.entries[i]};
 	tests[n++] = (struct CMUnitTest){.name = "X07", .test_func = page_cache};
