@@ -234,6 +234,32 @@ exit 0'
 	sp_stop "$PID"
 }
 
+@test "IPv6: a private server, by name and by address" {
+	start_inside web.log /usr/bin/python3 -m http.server --bind ::1 8124
+	sp_until "$PID" inside curl -s -o /dev/null "http://[::1]:8124/"
+	config config '"six.wild.example:8124 private", "[::1]:8124 private"'
+	run -0 --separate-stderr net bash <<<'for host in six.wild.example "[::1]"; do curl -sS -o /dev/null -w "%{http_code} " --noproxy "*" "http://$host:8124/"; done'
+	[ "$output" = "200 200 " ]
+	config config '"six.wild.example:8124"'
+	run --separate-stderr net bash <<<'curl -sS --noproxy "*" http://six.wild.example:8124/ 2>&1 | grep -c reset'
+	[ "$output" = 1 ]
+	[[ $stderr == *"sallyport: network: six.wild.example:8124: not a public address"* ]]
+	sp_stop "$PID"
+}
+
+@test "started by a user: the same relay, with that user's id" {
+	local as=(setpriv --reuid=61234 --regid=61234 --clear-groups)
+	"${as[@]}" test -r "$SP_ROOT/jail/runners/python.json" -a -x "$SP_BIN/sallyport" || skip "this checkout cannot be reached by another account"
+	config with "$ALLOW"
+	jq '.jailer.weaker_limits = true' with >config
+	echo 'curl -sS http://pub.example/u; curl -sS http://a.wild.example/v; curl -sS -o /dev/null -w "%{http_code}" http://evil.example/' >program
+	chmod 0755 . "$BATS_RUN_TMPDIR" "$(dirname "$BATS_TEST_TMPDIR")"
+	run -0 --separate-stderr inside "${as[@]}" env -i PATH="$PATH" "$SP_BIN/sallyport" run --config config --network -l bash program
+	echo "$output $stderr"
+	[ "${lines[*]}" = "pub.example /u 80 a.wild.example /v 80 403" ]
+	[[ $stderr == *"sallyport: network: evil.example:80: not in network.allow"* ]]
+}
+
 @test "requests that are not clean are refused by the proxy" {
 	run -0 --separate-stderr net python --json <<<'
 import socket
