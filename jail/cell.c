@@ -170,8 +170,11 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 
 void cell_kill(struct cell *cell)
 {
-	if (cell->pidfd_fd >= 0)
-		pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
+	if (cell->pidfd_fd < 0)
+		return;
+	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
+	if (cell->state == CELL_RUNNING)
+		cgroup_lift_cpu(cell->group);
 }
 
 void cell_destroy(struct cell *cell)

@@ -428,6 +428,12 @@ int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err
 	return result;
 }
 
+void cgroup_lift_cpu(struct cgroup_group *group)
+{
+	if (group->cgroup->kind && group->cgroup->kind->lift_cpu(group))
+		log_event(LOG_WARN, "a jail dies within its CPU share", "why", strerror(errno), NULL);
+}
+
 int64_t cgroup_cpu_us(struct cgroup_group *group)
 {
 	return group->cgroup->kind ? group->cgroup->kind->cpu_us(group) : -1;

@@ -64,6 +64,9 @@ void cgroup_reset_peak(struct cgroup_group *group);
 int cgroup_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
 /* CPU time used so far, user and system together; cheaper than cgroup_read. -1: cannot be read. */
 int64_t cgroup_cpu_us(struct cgroup_group *group);
+/* For what is about to be killed: no CPU share any more, because dying is work, too. A thousand processes within one core of a machine of
+ * two take twice as long to be gone, and a group that has used its share up waits for the next period before it even begins. */
+void cgroup_lift_cpu(struct cgroup_group *group);
 
 /* --- freezing (cgroup_freezer.c) ------------------------------------------------------------------------------------------------- */
 /* Why no group can be frozen here and what to do about it, as the end of a sentence; NULL: it can. */

@@ -22,6 +22,7 @@ struct cgroup_kind {
 	bool (*reset_peak)(struct cgroup_group *group); /* of memory; false: the kernel cannot */
 	int (*read)(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
 	int64_t (*cpu_us)(struct cgroup_group *group);
+	int (*lift_cpu)(struct cgroup_group *group);
 };
 extern const struct cgroup_kind cgroup_v1, cgroup_v2;
 

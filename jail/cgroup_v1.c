@@ -95,6 +95,11 @@ static int64_t v1_cpu_us(struct cgroup_group *group)
 	return ns < 0 ? -1 : ns / 1000;
 }
 
+static int v1_lift_cpu(struct cgroup_group *group)
+{
+	return cgroup_write_number(dir_of(group, CGROUP_CPU), "cpu.cfs_quota_us", -1);
+}
+
 static int v1_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err)
 {
 	int acct = dir_of(group, CGROUP_CPUACCT), pids = dir_of(group, CGROUP_PIDS), memory = dir_of(group, CGROUP_MEMORY);
@@ -120,4 +125,5 @@ const struct cgroup_kind cgroup_v1 = {
 	.reset_peak = v1_reset_peak,
 	.read = v1_read,
 	.cpu_us = v1_cpu_us,
+	.lift_cpu = v1_lift_cpu,
 };

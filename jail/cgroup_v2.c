@@ -207,6 +207,11 @@ static int64_t v2_cpu_us(struct cgroup_group *group)
 	return cgroup_text(group->dirs[0], "cpu.stat", text) ? -1 : cgroup_keyed(text, "usage_usec");
 }
 
+static int v2_lift_cpu(struct cgroup_group *group)
+{
+	return cgroup_write(group->dirs[0], "cpu.max", "max");
+}
+
 static int v2_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err)
 {
 	int dir = group->dirs[0];
@@ -232,4 +237,5 @@ const struct cgroup_kind cgroup_v2 = {
 	.reset_peak = v2_reset_peak,
 	.read = v2_read,
 	.cpu_us = v2_cpu_us,
+	.lift_cpu = v2_lift_cpu,
 };

@@ -146,11 +146,63 @@ static void stepped_over(void **state)
 	assert_in_range(kept, STEP_OVERS / 2, STEP_OVERS);
 }
 
+/* The file with a group's CPU share, in the folder of an instance: the one that begins with `text`. */
+static bool find_share(const char *path, const char *file, const char *text, char ret[1024])
+{
+	DIR *list = opendir(path);
+	bool found = false;
+
+	assert_non_null(list);
+	for (struct dirent *entry; !found && (entry = readdir(list));) {
+		auto_free char *value = NULL;
+		size_t length;
+
+		snprintf(ret, 1024, "%s/%s/%s", path, entry->d_name, file);
+		found = read_file_at(AT_FDCWD, ret, 4096, &value, &length, NULL) == 0 && strncmp(value, text, strlen(text)) == 0;
+	}
+	closedir(list);
+	return found;
+}
+
+/* What is killed has no CPU share any more: it would take whole periods to die in. */
+static void dies_unlimited(void **state)
+{
+	struct service *service = *state;
+	auto_try struct try try = {.jail = NULL};
+	struct jail_spec spec = {.runner = "python", .limits = {.cpu_percent = 7, .wall_us = 200000}};
+	auto_close int code_fd = memfd_with("code", "while True: pass", 16);
+	char path[512], name[1024];
+
+	need_cgroup();
+	bool v2 = service_cgroup(service, path, sizeof(path));
+	if (!v2)
+		memcpy(strstr(path, "/memory/"), "/cpu////", 8);
+	if (access(path, R_OK)) {
+		print_message("the groups are out of reach: skipped\n");
+		skip();
+	}
+	try_begin(service->client, &try, &spec);
+	struct json_object *info = NULL;
+	assert_int_equal(jail_client_info(service->client, &info, NULL), 0); /* a round trip: it is made */
+	json_object_put(info);
+	const char *file = v2 ? "cpu.max" : "cpu.cfs_quota_us";
+	assert_true(find_share(path, file, "7000", name));
+	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	assert_int_equal(jail_run(try.jail, &program, NULL), 0);
+	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), 0);
+	assert_int_equal(try.result.verdict, JAIL_TO);
+	auto_free char *value = NULL;
+	size_t length;
+	assert_int_equal(read_file_at(AT_FDCWD, name, 4096, &value, &length, NULL), 0);
+	assert_int_equal(strncmp(value, v2 ? "max" : "-1", 2), 0);
+	try_end(service->client, &try);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
-		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over),
+		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over), cmocka_unit_test(dies_unlimited),
 	};
 
 	if (argc > 1)
