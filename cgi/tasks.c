@@ -161,6 +161,24 @@ static void leave(struct task_at_work *work)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
+/* A disk that is full now may have room later. Until then the task is at work: with a row that says `working` for ever, its client would
+ * wait for ever, too. False: whoever comes after this process must end it, or a cancel has. */
+static bool record(struct task_at_work *work, const struct store_task *end)
+{
+	for (bool told = false;; told = true) {
+		struct err err = ERR_INIT;
+
+		if (store_task_end(work->tasks->server->store, end, &err) == 0)
+			return true;
+		if (err.code == ERR_CONFLICT)
+			return false;
+		if (!told)
+			log_event(LOG_ERROR, "the end of a task is not recorded yet", "id", end->id, "error", err.text, NULL);
+		if (!task_sleep(work, TASKS_RETRY_US))
+			return false;
+	}
+}
+
 static void *run(void *arg)
 {
 	struct task_at_work *work = arg;
@@ -172,11 +190,8 @@ static void *run(void *arg)
 		end.state = STORE_TASK_FAILED;
 		snprintf(end.message, sizeof(end.message), "%s", err.text);
 	}
-	err = ERR_INIT;
 	end.updated_us = clock_now_us();
-	if (store_task_end(work->tasks->server->store, &end, &err) < 0 && err.code != ERR_CONFLICT) /* a conflict: it was cancelled */
-		log_event(LOG_ERROR, "the end of a task was not recorded", "id", end.id, "error", err.text, NULL);
-	else if (work->tell && err.code == ERR_NONE)
+	if (record(work, &end) && work->tell)
 		work->tell(work->tasks->server, &end, NULL, 0, NULL);
 	store_task_clear(&end);
 	leave(work);
@@ -352,7 +367,8 @@ void tasks_answer(struct tasks *tasks, const char *id, struct json_object *respo
 
 	if (work && work->questions) {
 		task = work->task;
-		json_object_object_foreach(responses, key, value) {
+		json_object_object_foreach(responses, key, value)
+		{
 			if (!json_get(work->questions, key, json_type_object) || !json_object_is_type(value, json_type_object))
 				continue;
 			json_add(work->answers, key, copy_of(value));

@@ -12,8 +12,9 @@
 #include "../lib/store_task.h"
 #include "server.h"
 
-#define TASKS_AT_WORK_MAX 256  /* threads: one more is refused in words */
-#define TASKS_POLL_MS     1000 /* how often clients are told to ask */
+#define TASKS_AT_WORK_MAX 256    /* threads: one more is refused in words */
+#define TASKS_POLL_MS     1000   /* how often clients are told to ask */
+#define TASKS_RETRY_US    500000 /* between two attempts to write a task's end, while the disk is full */
 
 struct tasks *tasks_new(struct server *server);
 /* When the engine has drained: waits for the threads. NULL is fine. */
@@ -30,11 +31,11 @@ struct task_start {
 	const struct store_token *token;
 	const char *session_id; /* NULL: none */
 	const char *tool;
-	int64_t ttl_ms; /* as asked for; <= 0: the default */
+	int64_t ttl_ms;            /* as asked for; <= 0: the default */
 	struct job_engine *engine; /* NULL: the body */
 	const struct job_request *request;
 	task_body body;
-	const char *argument; /* copied */
+	const char *argument;       /* copied */
 	task_tell tell;             /* NULL: nobody is told */
 	const char *progress_token; /* JSON, copied; NULL: the end alone is told */
 };

@@ -64,3 +64,31 @@ start_on_small_disk() {
 	cat "$SP_DIR/body"
 	[ "$(sp_get .result.structuredContent.stdout)" = "fine again" ]
 }
+
+# A task of which the end cannot be written: its client waits, and hears how it ended as soon as there is room.
+@test "a full disk: the end of a task is written when there is room again, nobody waits for ever" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	local task session
+	sp_start_jailer
+	start_on_small_disk
+	disk() { nsenter -t "$SP_GATEWAY_PID" -m "$@"; }
+	legacy() {
+		printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' "$1" "$2" | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+	}
+	legacy initialize '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}'
+	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	legacy tools/call '{"name":"run_code","task":{},"arguments":{"conversationId":"c","language":"bash","code":"sleep 5"}}'
+	task=$(sp_get .result.task.taskId)
+	runs() { [ "$(disk sqlite3 "$SP_DIR/data/sallyport.db" 'select state from execution')" = running ]; }
+	sp_until "$SP_GATEWAY_PID" runs
+	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=4k 2>/dev/null || true
+	sp_until "$SP_GATEWAY_PID" grep -q "the end of a task is not recorded yet.*$task" "$SP_DIR/gateway.log"
+	legacy tasks/get "{\"taskId\":\"$task\"}"
+	[ "$(sp_get .result.status)" = working ]
+	disk rm "$SP_DIR/data/fill"
+	legacy tasks/result "{\"taskId\":\"$task\"}" # waits for it
+	[[ $(sp_get .error.message) == *"no space left on its disk"* ]]
+	legacy tasks/get "{\"taskId\":\"$task\"}"
+	[ "$(sp_get .result.status)" = failed ]
+	[ "$(grep -c "the end of a task is not recorded yet" "$SP_DIR/gateway.log")" = 1 ]
+}
