@@ -26,18 +26,29 @@ static const char *client_of(const struct tool_call *call)
 	return call->session_id && *call->session_id ? call->session_id : call->token->id;
 }
 
-/* Ends the live runs of a sandbox that is not the client's any more. */
-static int end_runs(struct tool_call *call, const struct interpreter *interpreter, struct err *err)
+/* Takes the client's sandbox from it and ends its live runs. Where they cannot be ended now it stays the client's, who can try again: else
+ * it would go on with nobody left to stop it. */
+static int end_sandbox(struct tool_call *call, struct interpreter *ret, struct err *err)
 {
-	const struct job_request who = {.owner = call->token->owner,
-					.token_id = call->token->id,
-					.session_id = call->session_id,
-					.conversation = interpreter->conversation};
+	struct interpreters *interpreters = &call->server->interpreters;
 	struct job_engine *engine;
 	size_t ended;
-	int result = server_engine(call->server, &engine, err);
+	int result = interpreters_find(interpreters, call->token->owner, client_of(call), true, ret, err);
 
-	return result < 0 ? result : job_reset(engine, &who, &ended, err);
+	if (result < 0)
+		return result;
+	const struct job_request who = {
+		.owner = call->token->owner,
+		.token_id = call->token->id,
+		.session_id = call->session_id,
+		.conversation = ret->conversation,
+	};
+	result = server_engine(call->server, &engine, err);
+	if (result == 0)
+		result = job_reset(engine, &who, &ended, err);
+	if (result < 0)
+		interpreters_put(interpreters, ret);
+	return result;
 }
 
 /* --- initialize_sandbox ----------------------------------------------------------------------------------------------------- */
@@ -123,8 +134,8 @@ static int initialize(struct tool_call *call, const void *bound, struct tool_res
 		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
 	if ((result = language_of(runners, image, interpreter.language, err)) < 0)
 		return result;
-	if (interpreters_find(&call->server->interpreters, call->token->owner, client_of(call), true, &old, NULL) == 0 &&
-	    (result = end_runs(call, &old, err)) < 0)
+	result = end_sandbox(call, &old, err);
+	if (result < 0 && result != -ERR_NOT_FOUND)
 		return result;
 	id_new(id);
 	snprintf(interpreter.owner, sizeof(interpreter.owner), "%s", call->token->owner);
@@ -162,11 +173,9 @@ static const struct bind stop_table[] = {{0}};
 static int stop(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	struct interpreter interpreter;
-	int result = interpreters_find(&call->server->interpreters, call->token->owner, client_of(call), true, &interpreter, err);
+	int result = end_sandbox(call, &interpreter, err);
 
 	(void)bound;
-	if (result == 0)
-		result = end_runs(call, &interpreter, err);
 	if (result < 0)
 		return result;
 	answer(ret, &interpreter, "Sandbox stopped.");

@@ -5,7 +5,7 @@
 #include "access.h"
 #include "mcp_tasks.h"
 
-#define SETS (2 * STORE_SCOPE_ADMIN) /* as many sets of scopes as there are */
+#define SETS (2 * STORE_SCOPE_ADMIN) /* sets of scopes that make a difference: none of the descriptions depends on "network" */
 
 struct entry {
 	char *text; /* NULL: not made yet */

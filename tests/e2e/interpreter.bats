@@ -89,6 +89,32 @@ tools() {
 	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" "SELECT count(*) FROM sandbox WHERE ended_us IS NULL")" = 1 ]
 }
 
+@test "a stop that is refused leaves the sandbox to its client" {
+	export SALLYPORT_LIMITS_IN_FLIGHT=1
+	start '["interpreter"]'
+	unset SALLYPORT_LIMITS_IN_FLIGHT
+	local session task
+	say() { # METHOD PARAMS
+		printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' "$1" "$2" | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+	}
+	say initialize '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}'
+	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	say tools/call '{"name":"initialize_sandbox","arguments":{}}'
+	say tools/call '{"name":"execute_code","arguments":{"code":"x = 42"}}'
+	# A task of the token's is all that may be under way.
+	say tools/call '{"name":"execute_code","task":{},"arguments":{"code":"import time; time.sleep(3)"}}'
+	task=$(sp_get .result.task.taskId)
+	say tools/call '{"name":"stop_sandbox","arguments":{}}'
+	[[ $(text) == *"calls of this token are running already"* ]]
+	say tools/call '{"name":"initialize_sandbox","arguments":{"image":"node"}}'
+	[[ $(text) == *"calls of this token are running already"* ]]
+	say tasks/result "{\"taskId\":\"$task\"}" # waits for it
+	say tools/call '{"name":"execute_code","arguments":{"code":"print(x)"}}'
+	[ "$(text)" = 42 ]
+	say tools/call '{"name":"stop_sandbox","arguments":{}}'
+	[ "$(text)" = "Sandbox stopped." ]
+}
+
 @test "every token has a sandbox of its own" {
 	start '["interpreter"]'
 	sp_two_owners
