@@ -189,6 +189,7 @@ void job_jail_sweep(struct job *job); /* closes the jail when it is over; never 
 /* job_record.c: to and from the store */
 int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err);
 int job_begin_work(struct store_txn *txn, void *job, struct err *err);
+int job_key_work(struct store_txn *txn, void *job, struct err *err); /* writes nothing: sets job->recalled, or fails with job->error */
 int job_upload_work(struct store_txn *txn, void *job, struct err *err);
 void job_list_changes(struct job *job);    /* result.changes out of the outputs */
 void job_prepare(struct job_task *task);   /* keeper: running files, list of inputs, first batch */

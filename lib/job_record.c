@@ -87,6 +87,25 @@ int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
 	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
 }
 
+/* Was the key used before? Then the error is ERR_CONFLICT, and job->recalled says where. */
+static int find_key(struct store_txn *txn, struct job *job, struct err *err)
+{
+	const struct store_request request = request_of(job);
+	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
+
+	return result > 0 ? err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->recalled) : result;
+}
+
+int job_key_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct job *job = arg;
+	int result = find_key(txn, job, err);
+
+	if (result == 0)
+		*err = job->error;
+	return -(int)err->code;
+}
+
 /* With its first run; a begin that is repeated after a roll-back finds nothing of the first. */
 static int add_sandbox(struct store_txn *txn, struct job *job, struct err *err)
 {
@@ -102,10 +121,8 @@ int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct job *job = arg;
 	const struct store_request request = request_of(job);
-	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
+	int result = find_key(txn, job, err);
 
-	if (result > 0)
-		return err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->recalled);
 	if (result == 0 && *job->record.conversation)
 		result = put_files(txn, job, err);
 	if (result == 0 && job->record.sandbox_seq == 1)

@@ -44,8 +44,8 @@ static void set_outcome(struct job *job, enum jail_verdict verdict, const char *
 
 	jail_result_clear(result);
 	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
-	snprintf(result->message, sizeof(result->message), "%.*s",
-		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
+	snprintf(result->message, sizeof(result->message), "%.*s", (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1),
+		 message);
 	snprintf(result->runner, sizeof(result->runner), "%s", job->record.language);
 	job->has_result = true;
 }
@@ -261,6 +261,7 @@ static void begun(void *arg, int result, const struct err *err)
 	struct job *job = arg;
 
 	if (result < 0 && *job->recalled) {
+		job->error = ERR_INIT;
 		job->task.work = job_recall_work;
 		job->task.done = refused; /* its jail is not needed */
 		job_keep(job->engine, &job->task);
@@ -339,6 +340,11 @@ void job_start(struct job *job)
 	engine->running++;
 	if (job->live ? job_sandbox_take(job, &job->error) < 0
 		      : jail_open(engine->client, &spec, &job_jail_events, job, &job->jail, &job->error) < 0) {
+		/* A call that is repeated needs no jail: its result may be there. */
+		if (job->key) {
+			store_commit_async(engine->store, job_key_work, job, false, begun);
+			return;
+		}
 		engine->running--;
 		job_over(job);
 		return;

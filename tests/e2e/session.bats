@@ -76,6 +76,26 @@ run_live() { # LANGUAGE CODE
 	[[ $(text) == 'conversationId: is required'* ]]
 }
 
+@test "a repeated call has its result although there is no room for its session any more" {
+	export SALLYPORT_LIMITS_SANDBOXES_PER_OWNER=1
+	start
+	unset SALLYPORT_LIMITS_SANDBOXES_PER_OWNER
+	local first='{"conversationId":"c","session":true,"language":"python","code":"print(6 * 7)","idempotencyKey":"k"}' id
+	sp_call run_code "$first"
+	id=$(sp_get .result.structuredContent.execution_id)
+	sp_call reset_session '{"conversationId":"c"}'
+	sp_call run_code '{"conversationId":"d","session":true,"language":"python","code":"1"}'
+	sp_call run_code "${first/\"k\"/\"other\"}"
+	[[ $(text) == *"1 live sandboxes of yours are open already"* ]]
+	sp_call run_code "${first/6/7}"
+	[[ $(text) != *"live sandboxes"* ]] # the key is another call's: that is what is wrong with it
+	[ "$(sp_get .result.isError)" = true ]
+	sp_call run_code "$first"
+	[ "$(sp_get .result.structuredContent.execution_id)" = "$id" ]
+	[ "$(sp_get .result.structuredContent.stdout)" = 42 ]
+	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" "SELECT count(*) FROM execution")" = 2 ]
+}
+
 @test "another owner's conversation of the same name has its own session" {
 	start
 	sp_two_owners
