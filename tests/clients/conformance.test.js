@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { root, Stack } from './stack.js';
 
 const suite = path.join(root, 'tests/clients/node_modules/@modelcontextprotocol/conformance/dist/index.js');
 
-/* Runs the suite: { code, output, scenarios: { name: [passed, failed] } }. */
+/* Runs the suite: { code, output, scenarios: { name: [passed, failed] }, others: the ids of checks that neither passed nor failed }. */
 async function conformance(url, args) {
 	const results = mkdtempSync(path.join(tmpdir(), 'sp-suite-'));
 	const child = spawn(process.execPath, [suite, 'server', '--url', url, '-o', results, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -25,8 +25,10 @@ async function conformance(url, args) {
 	const code = await new Promise((resolve) => child.once('close', resolve));
 	const scenarios = {};
 	for (const [, name, passed, failed] of output.matchAll(/^[✓✗⚠] ([a-z0-9-]+): (\d+) passed, (\d+) failed/gm)) scenarios[name] = [Number(passed), Number(failed)];
+	const checks = readdirSync(results).flatMap((folder) => JSON.parse(readFileSync(path.join(results, folder, 'checks.json'), 'utf8')));
+	const others = checks.filter(({ status }) => !['SUCCESS', 'FAILURE'].includes(status)).map(({ id }) => id);
 	rmSync(results, { recursive: true, force: true });
-	return { code, output, scenarios };
+	return { code, output, scenarios, others };
 }
 
 /* Adds up what passed; fails for anything that did not. */
@@ -71,9 +73,12 @@ describe('with the fixtures', () => {
 		assert.equal(sum(result), 84);
 		assert.equal(result.code, 0, result.output);
 	});
+	/* The suite has 198 checks at this revision. One it always skips; a warning (what is only advised) is neither passed nor failed, too. The 196 of
+	 * the project's plan were counted on a server with one such; here all pass. */
 	test('2026-07-28', async () => {
 		const result = await conformance(stack.url, ['--requirements', '2026-07-28']);
 		assert.equal(sum(result), 197);
+		assert.deepEqual(result.others, ['tasks-status-notifications']);
 		assert.equal(result.code, 0, result.output);
 	});
 	test('2025-06-18', async () => {
