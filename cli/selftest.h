@@ -9,6 +9,7 @@
  *
  *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal" ("TO:cpu", "SG:6")
  *     also=ML               another verdict that is as good
+ *     live=SG               the verdict in a live sandbox, where it is another one
  *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
  *     single=weaker         the host cannot hold it with a single id; it is not tried then
  *     runner=python         for scripts
@@ -35,7 +36,7 @@
 #include "../jail/jail.h"
 
 struct probe_terms {
-	enum jail_verdict ends, also, weaker_ends; /* also: JAIL_VERDICTS for none */
+	enum jail_verdict ends, also, live_ends, weaker_ends; /* also, live_ends: JAIL_VERDICTS for none */
 	bool weaker;                               /* not tried where no cgroup counts */
 	char detail[16];                           /* of `ends`: limit, exit status or signal; "" any */
 	char runner[16];                           /* "": the program's verb */
@@ -71,6 +72,7 @@ struct probe_place {
 	bool counted;   /* a cgroup counts */
 	bool single;    /* the jailer has a single id */
 	int patience;   /* factor of the times, for slow machines */
+	bool live;      /* the caller's to set: in live sandboxes, where runs are frozen when they have ended, and drivers stay */
 	struct json_object *runners;
 };
 

@@ -1,4 +1,10 @@
-/* selftest_list.c - the lists of probes and their terms, see selftest.h. */
+/*
+ * selftest_list.c - the lists of probes and their terms, see selftest.h.
+ *
+ * Nobody keeps a list: the program tells what verbs it has (it is run in a jail for that, too), each script its own line. Every line is
+ * name, what it tries, terms; a term is a word NAME=VALUE, looked up here, and one that is not known is an error, so that a promise
+ * that is written wrongly is not one that is never held. The result is in the order of the names.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,6 +34,9 @@ static const struct {
 	{"cpu_below_ms", offsetof(struct probe_terms, cpu_below_us), 1000},
 };
 
+static const struct probe_terms no_terms = {
+	.also = JAIL_VERDICTS, .live_ends = JAIL_VERDICTS, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
+
 static int put_text(char *ret, size_t size, const char *text)
 {
 	return (size_t)snprintf(ret, size, "%s", text) < size ? 0 : -1;
@@ -51,6 +60,8 @@ static int parse_word(const char *name, const char *value, struct probe_terms *t
 		return parse_end(value, terms);
 	if (streq(name, "also"))
 		return jail_verdict_parse(value, &terms->also);
+	if (streq(name, "live"))
+		return jail_verdict_parse(value, &terms->live_ends);
 	if (streq(name, "else")) {
 		terms->weaker = streq(value, "weaker");
 		return terms->weaker ? 0 : jail_verdict_parse(value, &terms->weaker_ends);
@@ -90,7 +101,7 @@ static char *field(char **rest)
 
 int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
 {
-	struct probe_terms terms = {.ends = JAIL_OK, .also = JAIL_VERDICTS, .weaker_ends = JAIL_VERDICTS, .limits.pids = PROBE_PIDS};
+	struct probe_terms terms = no_terms;
 	char *rest = line, *name = field(&rest), *what = field(&rest), *words = field(&rest), *state;
 
 	if (!name || !name[0] || !what)
@@ -125,7 +136,7 @@ static int add(struct probe_list *list, char *line, const char *script, struct e
 static int add_verbs(const struct probe_place *place, struct probe_list *list, struct err *err)
 {
 	char name[] = "--list";
-	const struct probe_entry lister = {.name = name, .terms = {.ends = JAIL_OK, .also = JAIL_VERDICTS, .limits.pids = PROBE_PIDS}};
+	const struct probe_entry lister = {.name = name, .terms = no_terms};
 	struct probe_outcome outcome;
 	char *state;
 	int result = probe_run(place, &lister, &outcome, err);

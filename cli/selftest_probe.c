@@ -139,6 +139,7 @@ static int attempt_start(const struct probe_place *place, const struct probe_ent
 	static const struct jail_events events = {.output = on_output, .done = on_done, .file = on_file, .failed = on_failed};
 	const struct jail_spec spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
 				       .label = "selftest",
+				       .live = place->live,
 				       .limits = limits_of(place, &probe->terms)};
 	const struct jail_file file = {.name = PROGRAM_NAME, .mode = 0755, .fd = place->program_fd};
 	const char *const args[] = {probe->name, more, NULL};
@@ -245,11 +246,20 @@ static void judge_files(const struct probe_terms *terms, struct attempt *attempt
 		complain(ret, "left out \"%.80s\" instead of \"%.80s\"", left, terms->left);
 }
 
+static enum jail_verdict expected(const struct probe_place *place, const struct probe_terms *terms, enum jail_verdict came)
+{
+	if (!place->counted)
+		return terms->weaker_ends;
+	if (place->live && terms->live_ends != JAIL_VERDICTS)
+		return terms->live_ends;
+	return came == terms->also ? terms->also : terms->ends;
+}
+
 static void judge(const struct probe_place *place, const struct probe_terms *terms, struct attempt *attempt, const char *said,
 		  struct probe_outcome *ret)
 {
 	const struct jail_result *result = &attempt->result;
-	enum jail_verdict ends = !place->counted ? terms->weaker_ends : result->verdict == terms->also ? terms->also : terms->ends;
+	enum jail_verdict ends = expected(place, terms, result->verdict);
 	int64_t cpu = result->run.cpu_user_us + result->run.cpu_system_us;
 
 	if (strstr(said, "BROKEN"))

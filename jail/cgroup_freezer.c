@@ -7,14 +7,18 @@
  * beside them (systemd's "hybrid" layout):
  *
  *     v2 alone      <group>/runs             process 1 stays in <group>; nothing is switched on for its children, so both may have some
- *     v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/<group>      process 1 stays in <instance>, with the jailer
+ *     v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1 stays in <instance>, with the jailer
+ *
+ * The last part is what runs in there is told as its place (/proc/self/cgroup): a number would say how many jails there were.
  *
  * Who moves a process must be allowed to write to what both places have in common: so beside v1 the jailer moves itself into its
  * instance's directory at the start, as on v2. It stays in there until it ends; the next start removes the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,9 +77,14 @@ static int freezer_parent(const struct cgroup_group *group)
 	return group->cgroup->freezer >= 0 ? group->cgroup->freezer : group->dirs[0];
 }
 
-static const char *freezer_name(const struct cgroup_group *group)
+static int name_freezer(struct cgroup_group *group)
 {
-	return group->cgroup->freezer >= 0 ? group->name : CGROUP_FREEZER;
+	uint64_t number = 0;
+
+	if (group->cgroup->freezer >= 0 && getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return -1;
+	snprintf(group->freezer_name, sizeof(group->freezer_name), number ? CGROUP_FREEZER "-%016" PRIx64 : CGROUP_FREEZER, number);
+	return 0;
 }
 
 int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_events, struct err *err)
@@ -85,9 +94,9 @@ int cgroup_freezer_make(struct cgroup_group *group, int *ret_door, int *ret_even
 	if (why)
 		return err_set(err, ERR_UNAVAILABLE, "%s", why);
 	/* Not one that is there: a dead instance's processes may still be in it. */
-	if (mkdirat(freezer_parent(group), freezer_name(group), 0755))
+	if (name_freezer(group) || mkdirat(freezer_parent(group), group->freezer_name, 0755))
 		return err_errno(err, "making a cgroup to freeze");
-	group->freezer = openat(freezer_parent(group), freezer_name(group), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	group->freezer = openat(freezer_parent(group), group->freezer_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (group->freezer < 0)
 		return err_errno(err, "opening the cgroup to freeze");
 	auto_close int door = openat(group->freezer, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -103,7 +112,7 @@ int cgroup_freezer_remove(struct cgroup_group *group)
 {
 	if (group->freezer < 0)
 		return 0;
-	return unlinkat(freezer_parent(group), freezer_name(group), AT_REMOVEDIR) && errno != ENOENT ? -1 : 0;
+	return unlinkat(freezer_parent(group), group->freezer_name, AT_REMOVEDIR) && errno != ENOENT ? -1 : 0;
 }
 
 int cgroup_freeze(struct cgroup_group *group, bool frozen)

@@ -32,6 +32,7 @@ struct cgroup_group {
 	char name[16];
 	int dirs[CGROUP_TREES];
 	int freezer;                         /* the part that can be frozen; -1 */
+	char freezer_name[24];               /* its directory: what runs in it can read that */
 	int peak;                            /* v2: memory.peak, once it was reset; -1 */
 	bool used;                           /* the peak was reset before */
 	int64_t memory_before, pids_before; /* peaks that were reached before the reset and could not be forgotten */

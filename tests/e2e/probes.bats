@@ -47,6 +47,14 @@ probes() {
 	probes weaker
 }
 
+@test "probes, live sandboxes: frozen when the run has ended, interpreters that stay" {
+	need_root
+	mkdir -p "$BATS_FILE_TMPDIR"
+	TEST_PROBE_LIVE=1 TEST_PROBE_RESULTS=$BATS_FILE_TMPDIR/live run "$TESTS/test_jail_probe"
+	echo "$output" | grep -av -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
+	[ "$status" -eq 0 ]
+}
+
 @test "selftest: every probe holds, here as in our tests" {
 	echo '{"jailer":{"weaker_limits":'"$([ "$(id -u)" = 0 ] && echo false || echo true)"'}}' >"$DIR/config.json"
 	run --separate-stderr "$BIN/sallyport" selftest --config "$DIR/config.json" --json

@@ -3,7 +3,7 @@
 #
 #   tests/probe/table.sh FOLDER RESULTS
 #
-# FOLDER holds jail_probe and probes/ (build/tests), RESULTS the files root, rootless, single and weaker with lines "NAME RESULT", as
+# FOLDER holds jail_probe and probes/ (build/tests), RESULTS the files root, live, rootless, single and weaker with lines "NAME RESULT", as
 # tests/e2e/probes.bats makes them. Probes whose names differ in the last letter only are rows below each other, groups begin with a line.
 set -euo pipefail
 folder=$1 results=$2
@@ -15,8 +15,8 @@ result() {
 	awk -v name="$1" '$1 == name { print $2 == "absent" ? "–" : $2; found = 1 } END { if (!found) print "?" }' "$results/$2"
 }
 
-echo '| probe | tries | root | rootless | single id | no cgroup |'
-echo '|---|---|---|---|---|---|'
+echo '| probe | tries | root | root, live | rootless | single id | no cgroup |'
+echo '|---|---|---|---|---|---|---|'
 group=
 {
 	"$folder/jail_probe" --list
@@ -27,5 +27,5 @@ group=
 		group=${name:0:1}
 		echo "| | **${groups[$group]}** | | | | |"
 	fi
-	echo "| $name | $what | $(result "$name" root) | $(result "$name" rootless) | $(result "$name" single) | $(result "$name" weaker) |"
+	echo "| $name | $what | $(result "$name" root) | $(result "$name" live) | $(result "$name" rootless) | $(result "$name" single) | $(result "$name" weaker) |"
 done

@@ -4,7 +4,7 @@
  * cache and without it.
  *
  * TEST_PROBES names the folder of the program and the scripts, TEST_PROBE_RESULTS a file that gets a line "NAME RESULT" for each probe,
- * and the arguments the beginnings of the names that alone are to run.
+ * TEST_PROBE_LIVE=1 has live sandboxes instead of jails for one run, the arguments the beginnings of the names that alone are to run.
  */
 #include "host_eye.h"
 
@@ -112,6 +112,7 @@ static int setup(void **state)
 	if (probe_place_open(service->client, folder, &place, &err) || probe_list_read(&place, folder, &list, &err))
 		fail_msg("%s", err.text);
 	place.patience = try_patience();
+	place.live = getenv("TEST_PROBE_LIVE") && getenv("TEST_PROBE_LIVE")[0];
 	if (file)
 		results = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	listen_abstract();

@@ -1,5 +1,6 @@
-# G02 | say that it went well | runner=python ends=RE:3 kept=sitecustomize.py heavy=1
-# The verdict is made outside, from what the kernel says of the process: not from what it prints, patches or catches.
+# G02 | say that it went well | runner=python ends=RE:3 live=SG kept=sitecustomize.py heavy=1
+# The verdict is made outside, from what the kernel says of the process: not from what it prints, patches or catches. In a live sandbox its
+# driver may say an exit status and nothing more: who says anything else there ends it.
 import atexit, builtins, os, sys, threading
 
 print('{"verdict":"OK","exit_code":0,"message":"The program ended normally."}')
