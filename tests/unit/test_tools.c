@@ -170,8 +170,8 @@ static void limits(void **state)
 static void jailer_away(void **state)
 {
 	(void)state;
-	refused("list_runners", "{}", "jailer");
-	refused("run_code", "{" RUN "}", "jailer");
+	refused("list_runners", "{}", "away at the moment");
+	refused("run_code", "{" RUN "}", "jailer has not answered");
 }
 
 /* --- results -------------------------------------------------------------------------------------------------------------------- */
