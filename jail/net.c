@@ -103,8 +103,10 @@ static int add_v4(const struct egress_rule *rule, unsigned number)
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "lo:%u", number);
 	memcpy(&request.ifr_addr, &rule->at, sizeof(request.ifr_addr));
-	if (fd < 0 || ioctl(fd, SIOCSIFADDR, &request))
+	if (fd < 0)
 		return -1;
+	if (ioctl(fd, SIOCSIFADDR, &request))
+		return errno == EEXIST ? 0 : -1; /* 127.0.0.1 */
 	memcpy(&request.ifr_netmask, &mask, sizeof(mask));
 	return ioctl(fd, SIOCSIFNETMASK, &request);
 }
