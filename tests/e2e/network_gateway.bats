@@ -8,6 +8,7 @@ setup_file() {
 	sp_setup
 	# Prints its port, which the kernel chose.
 	/usr/bin/python3 -u -c 'import http.server
+http.server.SimpleHTTPRequestHandler.protocol_version = "HTTP/1.1"
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
 print(s.server_port)
 s.serve_forever()' >"$SP_DIR/port" 2>/dev/null 3>&- &
@@ -15,7 +16,23 @@ s.serve_forever()' >"$SP_DIR/port" 2>/dev/null 3>&- &
 	sp_until "$WEB" test -s "$SP_DIR/port"
 	PORT=$(cat "$SP_DIR/port")
 	export PORT
-	jq --arg entry "web.internal:$PORT private" --arg host "localhost:$PORT private" '.network = {allow: [$entry, $host, "*.pub.example:443"]}' \
+	# Sends to whoever comes, until nobody takes it any more; then prints how much that was.
+	/usr/bin/python3 -u -c 'import socket
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1])
+while True:
+    c, n = s.accept()[0], 0
+    c.settimeout(2)
+    try:
+        while True: n += c.send(b"x" * 65536)
+    except TimeoutError: print(n)
+    except OSError: pass' >"$SP_DIR/flood" 2>/dev/null 3>&- &
+	export FLOOD=$!
+	sp_until "$FLOOD" test -s "$SP_DIR/flood"
+	FLOOD_PORT=$(cat "$SP_DIR/flood")
+	export FLOOD_PORT
+	jq --arg entry "web.internal:$PORT private" --arg host "localhost:$PORT private" --arg flood "127.0.0.1:$FLOOD_PORT private" \
+		'.network = {allow: [$entry, $host, "*.pub.example:443", $flood]}' \
 		"$SP_CONFIG" >"$SP_DIR/with"
 	mv "$SP_DIR/with" "$SP_CONFIG"
 	sp_token plain
@@ -27,6 +44,7 @@ s.serve_forever()' >"$SP_DIR/port" 2>/dev/null 3>&- &
 
 teardown_file() {
 	sp_stop "$WEB"
+	sp_stop "$FLOOD"
 	sp_teardown
 }
 
@@ -64,9 +82,66 @@ code() { # a request of one program with network
 	[ "$(sp_get .result.structuredContent.network)" = null ]
 }
 
+live() { # CODE [NETWORK]: a call of one session
+	sp_call run_code "$(jq -n --arg code "$1" --argjson network "${2:-true}" \
+		'{conversationId: "s", language: "python", session: true, code: $code, network: $network}')"
+}
+
+connected() { # PORT: how many connections to it stand
+	ss -Htn state established "dport = :$1" | wc -l
+}
+
+none() { [ "$(connected "$1")" = 0 ]; }
+
+frozen() {
+	live 'print(1)'
+	[[ $(sp_get '.result.content[0].text') != *"no live sandboxes"* ]] || skip "nothing can be frozen here"
+}
+
+@test "a session keeps its connections from call to call, each call has its own account, the end closes them" {
+	command -v ss >/dev/null || skip "no ss"
+	frozen
+	live "import http.client; c = http.client.HTTPConnection('localhost', $PORT); c.request('GET', '/'); c.getresponse().read()"
+	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
+	[ "$(connected "$PORT")" = 1 ]
+	live "c.request('GET', '/'); print(c.getresponse().status)"
+	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
+	[ "$(sp_get '.result.structuredContent.network | [.connections, .bytes_in > 12] | tostring')" = "[0,true]" ]
+	[ "$(connected "$PORT")" = 1 ]
+	sp_call reset_session '{"conversationId": "s"}'
+	sp_until "" none "$PORT"
+}
+
+@test "what is sent to a session while it is frozen waits at the sender" {
+	command -v ss >/dev/null || skip "no ss"
+	frozen
+	live "import socket; s = socket.create_connection(('127.0.0.1', $FLOOD_PORT)); s.recv(1)"
+	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
+	sent() { [ "$(wc -l <"$SP_DIR/flood")" = 2 ]; }
+	sp_until "$FLOOD" sent
+	[ "$(tail -n 1 "$SP_DIR/flood")" -lt $((32 << 20)) ]
+	live "print(len(s.recv(1000)))"
+	[ "$(sp_get .result.structuredContent.stdout)" = 1000 ]
+	sp_call reset_session '{"conversationId": "s"}'
+	sp_until "" none "$FLOOD_PORT"
+}
+
+@test "all calls of a session are with network, or all are without" {
+	frozen
+	live 'print(2)' false
+	[ "$(sp_get .result.isError)" = true ]
+	[[ $(sp_get '.result.content[0].text') == "network: this session was begun with network; say the same, or end the session"* ]]
+	sp_call reset_session '{"conversationId": "s"}'
+	live 'print(3)' false
+	[ "$(sp_get .result.structuredContent.stdout)" = 3 ]
+	live 'print(4)'
+	[[ $(sp_get '.result.content[0].text') == "network: this session was begun without network; say the same, or end the session"* ]]
+	sp_call reset_session '{"conversationId": "s"}'
+}
+
 @test "the tool's description names the hosts, but not which are private" {
 	printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
 	[ "$(sp_get '.result.tools[] | select(.name == "run_code").inputSchema.properties.network.description')" = \
-		"Ask for network access. Default false. With network a program reaches web.internal:$PORT, localhost:$PORT, *.pub.example:443 and nothing else." ]
+		"Ask for network access. Default false. With network a program reaches web.internal:$PORT, localhost:$PORT, *.pub.example:443, 127.0.0.1:$FLOOD_PORT and nothing else." ]
 }
