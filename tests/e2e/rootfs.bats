@@ -86,10 +86,10 @@ refused() {
 	printf '{"name":"probe","source":"main","interpreters":["/usr/bin/jail_probe"],"run":["{interpreter}"],"install":"-","rootfs":"%s"}' "$TREE" >"$RUNNERS/probe.json"
 	local name n=0
 	while read -r name _; do
-		run --separate-stderr in_jail probe -- "$name" </dev/null
-		echo "$name: ${output: -300}"
-		[ "${output##*$'\n'}" = held ]
-		[[ $output != *BROKEN* ]]
+		in_jail probe -- "$name" </dev/null >"$BATS_TEST_TMPDIR/said" # megabytes of some: too much for a variable
+		echo "$name: $(tail -c 100 "$BATS_TEST_TMPDIR/said")"
+		[ "$(tail -c 5 "$BATS_TEST_TMPDIR/said")" = held ]
+		run ! grep -a BROKEN "$BATS_TEST_TMPDIR/said"
 		n=$((n + 1))
 	done < <("$SP_BIN/../tests/jail_probe" --list | awk -F ' [|] ' '$3 !~ /=/ { print $1 }') # the others need limits and a judge: test_jail_probe
 	[ "$n" -ge 60 ]
