@@ -148,6 +148,7 @@ CREATE TABLE sandbox (
 	ended_us          INTEGER,
 	-- reset: asked for; idle: nobody used it; ended: by a run's end (limit, signal, cancelled …); lost: the jailer went away or failed
 	cause             TEXT CHECK (cause IN ('reset', 'idle', 'ended', 'lost')),
+	dismissed_us      INTEGER, -- a reset was asked for then, also after its end: nobody counts on its state any more
 	CHECK ((ended_us IS NULL) = (cause IS NULL))
 ) STRICT;
 CREATE INDEX sandbox_by_place ON sandbox (owner, conversation_name, language, id);

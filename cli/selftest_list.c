@@ -165,6 +165,23 @@ static int add_script(const char *path, struct probe_list *list, struct err *err
 	return add(list, text + strspn(text, "#/* "), path, err);
 }
 
+static int add_scripts(const char *folder, struct probe_list *list, struct err *err)
+{
+	DIR *entries = opendir(folder);
+	int result = 0;
+
+	if (!entries)
+		return 0;
+	for (struct dirent *entry; !result && (entry = readdir(entries));) {
+		auto_free char *path = xasprintf("%s/%s", folder, entry->d_name);
+
+		if (entry->d_name[0] != '.')
+			result = add_script(path, list, err);
+	}
+	closedir(entries);
+	return result;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct probe_entry *)a)->name, ((const struct probe_entry *)b)->name);
@@ -174,17 +191,10 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 {
 	struct probe_list list = {.count = 0};
 	auto_free char *scripts = xasprintf("%s/probes", folder);
-	DIR *entries = opendir(scripts);
 	int result = add_verbs(place, &list, err);
 
-	for (struct dirent *entry; !result && entries && (entry = readdir(entries));) {
-		auto_free char *path = xasprintf("%s/%s", scripts, entry->d_name);
-
-		if (entry->d_name[0] != '.')
-			result = add_script(path, &list, err);
-	}
-	if (entries)
-		closedir(entries);
+	if (!result)
+		result = add_scripts(scripts, &list, err);
 	if (result) {
 		probe_list_clear(&list);
 		return result;

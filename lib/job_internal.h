@@ -191,6 +191,7 @@ int job_keep_text(struct store *store, const struct bind_text *text, struct stor
 int job_begin_work(struct store_txn *txn, void *job, struct err *err);
 int job_key_work(struct store_txn *txn, void *job, struct err *err); /* writes nothing: sets job->recalled, or fails with job->error */
 int job_upload_work(struct store_txn *txn, void *job, struct err *err);
+int job_reset_work(struct store_txn *txn, void *arg, struct err *err);
 void job_list_changes(struct job *job);    /* result.changes out of the outputs */
 void job_prepare(struct job_task *task);   /* keeper: running files, list of inputs, first batch */
 void job_open_batch(struct job_task *task); /* keeper: the next batch */

@@ -106,6 +106,15 @@ int job_key_work(struct store_txn *txn, void *arg, struct err *err)
 	return -(int)err->code;
 }
 
+int job_reset_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct job *job = arg;
+	const struct store_sandbox place = {
+		.owner = job->record.owner, .conversation = job->record.conversation, .language = job->record.language};
+
+	return store_txn_sandbox_dismiss(txn, &place, err);
+}
+
 /* With its first run; a begin that is repeated after a roll-back finds nothing of the first. */
 static int add_sandbox(struct store_txn *txn, struct job *job, struct err *err)
 {

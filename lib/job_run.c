@@ -320,6 +320,11 @@ static void upload_over(struct job_task *task)
 	job_over(job_of(task));
 }
 
+static void reset_over(struct job_task *task)
+{
+	job_over(job_of(task));
+}
+
 void job_start(struct job *job)
 {
 	struct job_engine *engine = job->engine;
@@ -329,7 +334,8 @@ void job_start(struct job *job)
 	job->awaiting_task = true;
 	if (job->reset) {
 		job->n_reset = job_sandboxes_reset(engine, job->result.conversation_hash, job->record.language);
-		job_over(job);
+		job->task.done = reset_over;
+		store_commit_async(engine->store, job_reset_work, job, true, uploaded);
 		return;
 	}
 	if (job->upload) {

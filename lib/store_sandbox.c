@@ -51,6 +51,17 @@ int store_txn_sandbox_end(struct store_txn *txn, const char *id, const char *cau
 	return query_run(&q, NULL, err);
 }
 
+int store_txn_sandbox_dismiss(struct store_txn *txn, const struct store_sandbox *place, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_DISMISS);
+
+	query_bind_text(&q, ":owner", place->owner);
+	query_bind_text(&q, ":conversation", place->conversation);
+	query_bind_text(&q, ":language", place->language);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
 int store_sandbox_runs(struct store *store, const char *id, int64_t last, int (*each)(void *arg, const char *execution_id), void *arg,
 		       struct err *err)
 {

@@ -170,13 +170,14 @@
 	  "AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, length(:prefix)) = :prefix " \
 	  "ORDER BY file.name LIMIT :limit")                                                                                      \
 	/* live sandboxes */                                                                                                   \
-	X(SANDBOX_BEFORE, READ, /* the one that was there last */                                                              \
-	  "SELECT cause FROM sandbox WHERE owner = :owner AND conversation_name = :conversation AND language = :language "     \
-	  "ORDER BY id DESC LIMIT 1")                                                                                          \
-	X(SANDBOX_ADD, WRITE,                                                                                                  \
-	  "INSERT INTO sandbox (id, instance, owner, conversation_name, language, opened_us) "                                 \
-	  "VALUES (:id, :instance, :owner, :conversation, :language, :now)")                                                   \
+	X(SANDBOX_BEFORE, READ, /* the one that was there last */                                                             \
+	  "SELECT iif(dismissed_us IS NULL, cause, 'reset') FROM sandbox WHERE owner = :owner "                               \
+	  "AND conversation_name = :conversation AND language = :language ORDER BY id DESC LIMIT 1")                          \
+	X(SANDBOX_ADD, WRITE, "INSERT INTO sandbox (id, instance, owner, conversation_name, language, opened_us) "            \
+	  "VALUES (:id, :instance, :owner, :conversation, :language, :now)")                                                  \
 	X(SANDBOX_END, WRITE, "UPDATE sandbox SET ended_us = :now, cause = :cause WHERE id = :id AND ended_us IS NULL")        \
+	X(SANDBOX_DISMISS, WRITE, "UPDATE sandbox SET dismissed_us = :now WHERE owner = :owner "                              \
+	  "AND conversation_name = :conversation AND :language IN ('', language) AND dismissed_us IS NULL")                   \
 	/* idempotency keys; one that is free again is not found */                                                               \
 	X(REQUEST_FIND, READ,                                                                                                     \
 	  "SELECT hash, execution, state FROM request LEFT JOIN execution ON execution.id = execution "                           \

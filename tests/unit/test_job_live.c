@@ -303,6 +303,11 @@ static void idle_ones_expire(void **state)
 	await_cause(fixture_wait(job)->sandbox_id, "idle");
 	job_release(job);
 	expect("print('x' in globals())", "False\n", 1, "was lost (nobody used it for a while)");
+	job = live("talk", "bash", ":", JAIL_OK);
+	await_cause(fixture_wait(job)->sandbox_id, "idle");
+	job_release(job);
+	reset("talk", NULL, 0); /* whoever asks for that does not miss the state of the first */
+	expect("print('x' in globals())", "False\n", 1, "");
 }
 
 static void the_jailer_is_killed(void **state)
