@@ -228,3 +228,25 @@ static inline const struct try_change *try_find(const struct try *try, const cha
 			return &try->changes[i];
 	return NULL;
 }
+
+/* Keeps the tests that the arguments name; all of them without any. Returns how many. */
+static inline size_t try_chosen(struct CMUnitTest *tests, size_t n, int argc, char **argv)
+{
+	size_t kept = 0;
+
+	if (argc < 2)
+		return n;
+	for (size_t i = 0; i < n; i++)
+		for (int k = 1; k < argc; k++)
+			if (streq(tests[i].name, argv[k])) {
+				tests[kept++] = tests[i];
+				break;
+			}
+	if (kept != (size_t)argc - 1) { /* else a test that was renamed would no longer run, and nobody know */
+		print_error("%d tests were named, there are %zu of these\n", argc - 1, kept);
+		exit(2);
+	}
+	return kept;
+}
+#define try_run(tests, argc, argv, setup, teardown)                                                                                        \
+	_cmocka_run_group_tests("tests", tests, try_chosen(tests, ARRAY_SIZE(tests), argc, argv), setup, teardown)

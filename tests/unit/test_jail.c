@@ -442,9 +442,9 @@ static void several_runs(void **state)
 	assert_string_equal(try.changes[3].content, "23");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		cmocka_unit_test(ok),
 		cmocka_unit_test(exit_status),
 		cmocka_unit_test(by_signal),
@@ -465,5 +465,5 @@ int main(void)
 		cmocka_unit_test(several_runs),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return try_run(tests, argc, argv, start, stop);
 }

@@ -2,8 +2,8 @@
  * test_jail_cgroup.c - what the cgroup of a jail counts and limits, in whatever hierarchy this machine has.
  *
  * test_jail.c has the verdicts; this one is for what differs between v1 and v2, and is short, because tests/vm runs it in each way in which
- * a jailer can come to a v2 cgroup. TEST_CGROUP says which kind it must be; without it, a jailer without a cgroup is no failure. An
- * argument names the one test to run.
+ * a jailer can come to a v2 cgroup. TEST_CGROUP says which kind it must be; without it, a jailer without a cgroup is no failure. Its
+ * arguments name the tests that are to run.
  */
 #include "jail_service.h"
 
@@ -200,12 +200,10 @@ static void dies_unlimited(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
 		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over), cmocka_unit_test(dies_unlimited),
 	};
 
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, start, service_teardown);
+	return try_run(tests, argc, argv, start, service_teardown);
 }

@@ -435,12 +435,12 @@ static void runners(void **state)
 
 #define SERVED(test) cmocka_unit_test_setup_teardown(test, service_setup, service_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),  SERVED(no_growth),
 		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return try_run(tests, argc, argv, NULL, NULL);
 }

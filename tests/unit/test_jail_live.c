@@ -391,9 +391,9 @@ static void refused(void **state)
 	live_end(&live);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		cmocka_unit_test(python_state),
 		cmocka_unit_test(python_errors),
 		cmocka_unit_test(python_input),
@@ -412,5 +412,5 @@ int main(void)
 		cmocka_unit_test(refused),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return try_run(tests, argc, argv, start, stop);
 }

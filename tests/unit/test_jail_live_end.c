@@ -201,12 +201,12 @@ static void pipe_refused(void **state)
 	close(ends[1]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run), cmocka_unit_test(cancelled), cmocka_unit_test(lies),
 		cmocka_unit_test(deaf),   cmocka_unit_test(pipe_refused),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return try_run(tests, argc, argv, start, stop);
 }
