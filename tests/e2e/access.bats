@@ -77,7 +77,7 @@ tools() {
 		scoped "$scope"
 		list tools/list
 		[ "$(tools)" = "${expected[$scope]}" ]
-		printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}' | sp_http POST /mcp
+		printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp
 		session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
 		printf '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
 		[ "$(tools)" = "${expected[$scope]}" ]

@@ -19,6 +19,11 @@ setup() {
 	[ -z "$NO_MACHINE" ] || skip "no virtual machine, missing: ${NO_MACHINE//$'\n'/, }"
 }
 
+# Lanes that take minutes; the same tests run on the host, too, where live sandboxes freeze by v2 as well.
+long() {
+	[ "${TEST_VM:-}" = all ] || skip "takes minutes: TEST_VM=all tries it"
+}
+
 # ran MODE PROGRAM: the guest's plan is fulfilled, nothing failed, and it ended with 0.
 ran() {
 	sed -n "/^# section $1 $2\$/,/^# exit/p" "$CONSOLE" >"$BATS_TEST_TMPDIR/section"
@@ -41,18 +46,18 @@ ran() {
 @test "v2 as root: verdicts, limits and files" { ran root test_jail; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
-@test "v2 as root: the probes of resources and processes" { ran probes test_jail_probe; }
-@test "v2 as root: the clock is set meanwhile" { ran probes test_jail_attacks; }
+@test "v2 as root: the probes of resources and processes" { long && ran probes test_jail_probe; }
+@test "v2 as root: the clock is set meanwhile" { long && ran probes test_jail_attacks; }
 @test "v2 in a container's cgroup namespace" { ran container test_jail_cgroup; }
 @test "v2 in a cgroup that a user shares with others: they move to a leaf" { ran shared test_jail_cgroup; }
 @test "v2 in that leaf, the next time" { ran shared-again test_jail_cgroup; }
 @test "v2 in a unit of its own, as systemd delegates it" { ran service test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree" { ran delegated test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree: the probes of memory" { ran delegated test_jail_probe; }
-@test "v2 as root: live sandboxes" { ran live test_jail_live; }
-@test "v2 as root: how live sandboxes end" { ran live test_jail_live_end; }
-@test "v2 as root: frozen guests seen from the host" { ran live test_jail_live_host; }
-@test "v2 as a user with a delegated subtree: live sandboxes" { ran live-user test_jail_live; }
+@test "v2 as root: live sandboxes" { long && ran live test_jail_live; }
+@test "v2 as root: how live sandboxes end" { long && ran live test_jail_live_end; }
+@test "v2 as root: frozen guests seen from the host" { long && ran live test_jail_live_host; }
+@test "v2 as a user with a delegated subtree: live sandboxes" { long && ran live-user test_jail_live; }
 
 # What runs in there without a test here has not failed either, and every lane came to its end.
 @test "v2: the machine itself has nothing to complain of" {
