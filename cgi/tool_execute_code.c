@@ -101,22 +101,6 @@ static void program_clear(struct program *program)
 	snippet_clear(&program->snippet);
 }
 
-/* The runner that has this name, alias or extension. */
-static struct json_object *runner_with(struct json_object *runners, const char *key, const char *wanted)
-{
-	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i), *list = json_get(runner, key, json_type_array);
-		const char *name = json_get_string(runner, "name");
-
-		if (name && streq(name, wanted))
-			return runner;
-		for (size_t k = 0; list && k < json_object_array_length(list); k++)
-			if (streq(json_object_get_string(json_object_array_get_idx(list, k)), wanted))
-				return runner;
-	}
-	return NULL;
-}
-
 static int take_snippet(const struct config *config, const struct execute_arguments *arguments, struct json_object *runners,
 			struct program *ret, struct err *err)
 {
@@ -134,7 +118,7 @@ static int take_snippet(const struct config *config, const struct execute_argume
 		return 0;
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
-	runner = runner_with(runners, "extensions", ret->snippet.extension);
+	runner = jail_runner_for_file(runners, ret->snippet.file);
 	if (!runner)
 		return err_member(err, "snippet_name", "no language has the extension %s of %s: name the language", ret->snippet.extension,
 				  ret->snippet.file);
@@ -160,7 +144,7 @@ static int take_code(const struct execute_arguments *arguments, struct program *
 static int take_files(const struct execute_arguments *arguments, struct json_object *runners, struct program *ret, struct err *err)
 {
 	const struct execute_file *given = arguments->additional_files.items;
-	struct json_object *runner = runner_with(runners, "aliases", ret->language);
+	struct json_object *runner = jail_runner_named(runners, ret->language);
 	struct json_object *extensions = json_get(runner, "extensions", json_type_array);
 
 	if (!ret->filename && arguments->additional_files.count == 0)

@@ -67,14 +67,6 @@ static const struct bind initialize_table[] = {
 	{0},
 };
 
-static bool list_has(struct json_object *list, const char *text)
-{
-	for (size_t i = 0; list && i < json_object_array_length(list); i++)
-		if (streq(json_object_get_string(json_object_array_get_idx(list, i)), text))
-			return true;
-	return false;
-}
-
 /* "docker.io/library/python:3.12" -> "python". */
 static void image_name(const char *image, char ret[IMAGE_MAX + 1])
 {
@@ -87,24 +79,22 @@ static void image_name(const char *image, char ret[IMAGE_MAX + 1])
 static int language_of(struct json_object *runners, const char *image, char ret[32], struct err *err)
 {
 	static const char *const systems[] = {"alpine", "debian", "ubuntu", "fedora", "busybox", "linux"};
+	struct json_object *runner;
 	char name[IMAGE_MAX + 1];
+	const char *language;
 
 	image_name(image, name);
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++)
 		if (streq(name, systems[i]))
 			snprintf(name, sizeof(name), LANGUAGE_OF_SYSTEMS);
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-		const char *language = json_get_string(runner, "name");
-
-		if (!language || !(streq(language, name) || list_has(json_get(runner, "aliases", json_type_array), name)))
-			continue;
-		if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
-			return err_set(err, ERR_UNAVAILABLE, "image: %s is not installed on this server", language);
-		snprintf(ret, 32, "%s", language);
-		return 0;
-	}
-	return err_member(err, "image", "no language of this server has this name; list_runners tells which there are");
+	runner = jail_runner_named(runners, name);
+	if (!runner)
+		return err_member(err, "image", "no language of this server has this name; list_runners tells which there are");
+	language = json_get_string(runner, "name");
+	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
+		return err_set(err, ERR_UNAVAILABLE, "image: %s is not installed on this server", language);
+	snprintf(ret, 32, "%s", language);
+	return 0;
 }
 
 static void answer(struct tool_result *ret, const struct interpreter *interpreter, const char *text)

@@ -8,44 +8,6 @@
 
 #define FIRST_LINE_MAX 256
 
-static bool listed(struct json_object *runner, const char *key, const char *name)
-{
-	struct json_object *list = json_get(runner, key, json_type_array);
-
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		const char *item = json_object_get_string(json_object_array_get_idx(list, i));
-
-		if (item && streq(item[0] == '.' ? item + 1 : item, name))
-			return true;
-	}
-	return false;
-}
-
-static struct json_object *find_by_name(struct json_object *runners, const char *name)
-{
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-		const char *own = json_get_string(runner, "name");
-
-		if ((own && streq(own, name)) || listed(runner, "aliases", name))
-			return runner;
-	}
-	return NULL;
-}
-
-static struct json_object *find_by_extension(struct json_object *runners, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-
-	for (size_t i = 0; dot && dot > base && i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-
-		if (listed(runner, "extensions", dot + 1))
-			return runner;
-	}
-	return NULL;
-}
-
 /* "#!/usr/bin/env -S python3.11 -u": python3.11, then python3, then python. */
 static struct json_object *find_by_first_line(struct json_object *runners, int code_fd)
 {
@@ -63,7 +25,7 @@ static struct json_object *find_by_first_line(struct json_object *runners, int c
 
 		if (!*name || *name == '-' || streq(name, "env"))
 			continue;
-		while (!(found = find_by_name(runners, name)) && strpbrk(name, "0123456789."))
+		while (!(found = jail_runner_named(runners, name)) && strpbrk(name, "0123456789."))
 			if (strspn(name + strlen(name) - 1, "0123456789."))
 				name[strlen(name) - 1] = '\0';
 			else
@@ -93,11 +55,11 @@ int run_runner_choose(struct json_object *runners, const char *language, const c
 
 	list_names(runners, names, sizeof(names));
 	if (language) {
-		runner = find_by_name(runners, language);
+		runner = jail_runner_named(runners, language);
 		if (!runner)
 			return err_set(err, ERR_INVALID, "unknown language '%s': there are %s", language, names);
 	} else {
-		runner = find_by_extension(runners, path);
+		runner = jail_runner_for_file(runners, path);
 		if (!runner)
 			runner = find_by_first_line(runners, code_fd);
 		if (!runner)

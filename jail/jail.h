@@ -191,6 +191,9 @@ void jail_client_hold(struct jail_client *client);
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
+/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no list. */
+struct json_object *jail_runner_named(struct json_object *runners, const char *name);
+struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);
 
 #define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within; runners asks every interpreter for its version first */
 #define JAIL_RUNNERS_SECONDS 120

@@ -222,52 +222,36 @@ static int take_files(struct job *job, const struct job_request *request, struct
 	return 0;
 }
 
-static bool runner_is(struct json_object *runner, const char *language)
+static int runner_unknown(struct json_object *runners, const char *language, struct err *err)
 {
-	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
-	const char *name = json_get_string(runner, "name");
+	auto_buf struct buf known = {0}, shown = {0};
 
-	if (name && streq(name, language))
-		return true;
-	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++) {
-		const char *alias = json_object_get_string(json_object_array_get_idx(aliases, i));
-
-		if (alias && streq(alias, language))
-			return true;
-	}
-	return false;
+	buf_init(&known, ERR_TEXT_SIZE);
+	for (size_t i = 0; i < json_object_array_length(runners); i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", json_get_string(json_object_array_get_idx(runners, i), "name"));
+	buf_init(&shown, MEMBER_SIZE);
+	utf8_printable(&shown, language, strnlen(language, MEMBER_SIZE / 4));
+	return err_member(err, "language", "\"%s\" is unknown; there are %s", shown.data, known.data);
 }
 
-int job_runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err)
+static int runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err)
 {
-	auto_buf struct buf known = {0};
+	struct json_object *runner = jail_runner_named(runners, language);
 
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the jailer has not answered since this server was started, so nothing can run: try again in a few seconds; "
 			       "the operator's log says why");
-	buf_init(&known, ERR_TEXT_SIZE);
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
+	if (!runner)
+		return runner_unknown(runners, language, err);
+	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
 		const char *install = json_get_string(runner, "install");
 
-		if (!runner_is(runner, language)) {
-			buf_printf(&known, "%s%s", known.length > 0 ? ", " : "", json_get_string(runner, "name"));
-			continue;
-		}
-		if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
-			return err_set(err, ERR_UNAVAILABLE, "language: %s is not installed on this server (%s)", language,
-				       install ? install : "no package is known");
-		*ret = runner;
-		return 0;
+		return err_set(err, ERR_UNAVAILABLE, "language: %s is not installed on this server (%s)", language,
+			       install ? install : "no package is known");
 	}
-	{
-		auto_buf struct buf shown = {0};
-
-		buf_init(&shown, MEMBER_SIZE);
-		utf8_printable(&shown, language, strnlen(language, MEMBER_SIZE / 4));
-		return err_member(err, "language", "\"%s\" is unknown; there are %s", shown.data, known.data);
-	}
+	*ret = runner;
+	return 0;
 }
 
 static int in_range(int64_t value, int64_t max, const char *member, struct err *err)
@@ -341,7 +325,7 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 		snprintf(job->key_hash, sizeof(job->key_hash), "%s", request->key_hash);
 	}
 	if (job->reset) {
-		if (request->language && (result = job_runner_find(runners, request->language, &runner, err)) < 0)
+		if (request->language && (result = runner_find(runners, request->language, &runner, err)) < 0)
 			return result;
 		snprintf(job->record.language, sizeof(job->record.language), "%s",
 			 request->language ? json_get_string(runner, "name") : "");
@@ -356,7 +340,7 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if (request->network && job->engine->config->network.allow.count == 0)
 		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
 	job->record.network = request->network;
-	if ((result = job_runner_find(runners, request->language, &runner, err)) < 0)
+	if ((result = runner_find(runners, request->language, &runner, err)) < 0)
 		return result;
 	snprintf(job->record.language, sizeof(job->record.language), "%s", json_get_string(runner, "name"));
 	job->live = request->live;

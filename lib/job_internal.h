@@ -154,9 +154,8 @@ struct job_engine {
 };
 
 /* job_check.c: request -> job, without touching anything outside */
-/* `runners` NULL: no jailer was there yet, which is ERR_UNAVAILABLE. */
-int job_runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err);
-/* Everything but the inputs' bytes. Called with the engine's lock held for `runners`. */
+/* Everything but the inputs' bytes. Called with the engine's lock held for `runners`; NULL: no jailer was there yet, so nothing that needs
+ * one can be asked for (ERR_UNAVAILABLE). */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
 void job_wipe_env(struct job *job);
 
