@@ -200,35 +200,21 @@ static int run_alone(struct tool_call *call, const struct execute_arguments *arg
 	return run_result_of(call, &request, run_result_make_isolator, ret, err);
 }
 
-static int execute(struct tool_call *call, const struct execute_arguments *arguments, const char *hash, struct tool_result *ret,
-		   struct err *err)
+static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
+	const struct execute_arguments *arguments = bound;
+	char hash[SHA256_HEX_SIZE];
+
+	tool_hash(call, bound, hash);
 	const struct interpreter_call what = {
 		.code = arguments->code, .language = arguments->language, .key = arguments->key, .key_hash = hash};
 
 	return arguments->code.data ? interpreter_execute(call, &what, ret, err) : run_alone(call, arguments, hash, ret, err);
 }
 
-static int run(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
-{
-	char hash[SHA256_HEX_SIZE];
-
-	tool_hash(&tool_execute_code, bound, hash);
-	return execute(call, bound, hash, ret, err);
-}
-
-static int run_live(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
-{
-	char hash[SHA256_HEX_SIZE];
-
-	tool_hash(&tool_execute_code_live, bound, hash);
-	return execute(call, bound, hash, ret, err);
-}
-
 static int run_both(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct execute_arguments *arguments = bound;
-	char hash[SHA256_HEX_SIZE];
 
 	if (arguments->code.data && (arguments->entrypoint_code.data || arguments->snippet_name || arguments->entrypoint_filename ||
 				     arguments->additional_files.count > 0))
@@ -239,8 +225,7 @@ static int run_both(struct tool_call *call, const void *bound, struct tool_resul
 	if (!arguments->code.data && !arguments->entrypoint_code.data && !arguments->snippet_name)
 		return err_member(err, "code",
 				  "is missing, or language and entrypoint_code, or snippet_name: one of the three says what to run");
-	tool_hash(&tool_execute_code_both, bound, hash);
-	return execute(call, bound, hash, ret, err);
+	return run(call, bound, ret, err);
 }
 
 static bool only_isolator(const struct config *config)
@@ -292,5 +277,5 @@ static void make_result(const struct tool_call *call, const struct job_result *f
 	}
 
 EXECUTE_CODE(tool_execute_code, only_isolator, isolator_table, run, "Executes a program. Give " ALONE ALWAYS);
-EXECUTE_CODE(tool_execute_code_live, only_interpreter, live_table, run_live, "Executes code. Give " LIVE ALWAYS);
+EXECUTE_CODE(tool_execute_code_live, only_interpreter, live_table, run, "Executes code. Give " LIVE ALWAYS);
 EXECUTE_CODE(tool_execute_code_both, both, both_table, run_both, "Executes code. Give either " LIVE "Or give " ALONE ALWAYS);

@@ -173,7 +173,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	__attribute__((cleanup(run_files_clear))) struct run_files files = {0};
 	char hash[SHA256_HEX_SIZE];
 
-	tool_hash(&tool_run_code, bound, hash);
+	tool_hash(call, bound, hash);
 	int result = tool_network_check(call, arguments->network, err);
 
 	if (result == 0)

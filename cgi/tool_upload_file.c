@@ -71,7 +71,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	struct err own = ERR_INIT;
 	auto_buf struct buf content = {0}, text = {0};
 
-	tool_hash(&tool_upload_file, bound, key_hash);
+	tool_hash(call, bound, key_hash);
 	buf_init(&content, arguments->content.length);
 	buf_init(&text, HTTP_REPLY_MAX);
 	if (base64_decode(arguments->content.data, arguments->content.length, &content, &own) < 0)

@@ -203,9 +203,9 @@ void tool_network_describe(const struct config *config, struct buf *out)
 		buf_puts(out, " and nothing else.");
 }
 
-void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE])
+void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE])
 {
-	auto_json struct json_object *arguments = bind_print(tool->arguments, bound), *names = json_object_new_array();
+	auto_json struct json_object *arguments = bind_print(call->tool->arguments, bound), *names = json_object_new_array();
 	struct json_object *secrets = json_get(arguments, "secrets", json_type_object);
 	auto_buf struct buf text = {0};
 
@@ -217,7 +217,7 @@ void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_S
 		json_add(arguments, "secrets", steal(&names));
 	}
 	buf_init(&text, SIZE_MAX);
-	buf_printf(&text, "%s\n", tool->name);
+	buf_printf(&text, "%s\n", call->tool->name);
 	json_print(&text, arguments);
 	sha256_hex(text.data, text.length, ret);
 }

@@ -101,7 +101,7 @@ void tool_network_describe(const struct config *config, struct buf *out);
 
 /* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count by name
  * only: their values must not leave a trace. */
-void tool_hash(const struct tool *tool, const void *bound, char ret[SHA256_HEX_SIZE]);
+void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE]);
 /* The member for the argument table of a tool that acts. */
 #define TOOL_KEY_MAX 128
 #define TOOL_KEY_MEMBER(struct_, member_)                                                                                                  \
