@@ -184,9 +184,7 @@ static int run_alone(struct tool_call *call, const struct execute_arguments *arg
 	id_new(id);
 	auto_free char *conversation = xasprintf("execute_code-%s", id);
 	const struct job_request request = {
-		.owner = call->token->owner,
-		.token_id = call->token->id,
-		.session_id = call->session_id,
+		TOOL_CALLER(call),
 		.conversation = conversation,
 		.language = program.language,
 		.code = program.code,

@@ -38,9 +38,7 @@ static int end_sandbox(struct tool_call *call, struct interpreter *ret, struct e
 	if (result < 0)
 		return result;
 	const struct job_request who = {
-		.owner = call->token->owner,
-		.token_id = call->token->id,
-		.session_id = call->session_id,
+		TOOL_CALLER(call),
 		.conversation = ret->conversation,
 	};
 	result = server_engine(call->server, &engine, err);
@@ -196,9 +194,7 @@ int interpreter_execute(struct tool_call *call, const struct interpreter_call *w
 	if (result < 0)
 		return result;
 	const struct job_request request = {
-		.owner = call->token->owner,
-		.token_id = call->token->id,
-		.session_id = call->session_id,
+		TOOL_CALLER(call),
 		.conversation = interpreter.conversation,
 		.language = what->language ? what->language : interpreter.language,
 		.code = what->code,

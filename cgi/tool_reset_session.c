@@ -25,11 +25,11 @@ static const struct bind table[] = {
 static int reset(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct reset_arguments *arguments = bound;
-	const struct job_request who = {.owner = call->token->owner,
-					.token_id = call->token->id,
-					.session_id = call->session_id,
-					.conversation = arguments->conversation,
-					.language = arguments->language};
+	const struct job_request who = {
+		TOOL_CALLER(call),
+		.conversation = arguments->conversation,
+		.language = arguments->language,
+	};
 	struct job_engine *engine;
 	size_t ended = 0;
 	int result = server_engine(call->server, &engine, err);

@@ -182,9 +182,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	if (result < 0)
 		return result;
 	const struct job_request request = {
-		.owner = call->token->owner,
-		.token_id = call->token->id,
-		.session_id = call->session_id,
+		TOOL_CALLER(call),
 		.conversation = arguments->conversation,
 		.language = arguments->language,
 		.code = arguments->code,

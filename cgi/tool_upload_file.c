@@ -58,9 +58,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	const struct upload_arguments *arguments = bound;
 	char key_hash[SHA256_HEX_SIZE];
 	const struct job_request who = {
-		.owner = call->token->owner,
-		.token_id = call->token->id,
-		.session_id = call->session_id,
+		TOOL_CALLER(call),
 		.conversation = arguments->conversation,
 		.key = arguments->key,
 		.key_hash = key_hash,

@@ -75,6 +75,8 @@ struct job_engine;
 struct job_request;
 /* Before a run of so many seconds (0: the default) is begun: shall it be a task? ERR_LIMIT: it is too long to be waited for. */
 int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err);
+/* First in the initialiser of a struct job_request: who asks. */
+#define TOOL_CALLER(call_) .owner = (call_)->token->owner, .token_id = (call_)->token->id, .session_id = (call_)->session_id
 /* Submits it as a task and makes the answer of the call. */
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request, struct err *err);
 /* Waits for a job and tells the client of its progress meanwhile; as job_wait. A call that was cancelled: ERR_CANCELLED, the job is being
