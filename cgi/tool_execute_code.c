@@ -117,7 +117,7 @@ static int take_snippet(const struct config *config, const struct execute_argume
 	if (ret->language)
 		return 0;
 	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	runner = jail_runner_for_file(runners, ret->snippet.file);
 	if (!runner)
 		return err_member(err, "snippet_name", "no language has the extension %s of %s: name the language", ret->snippet.extension,

@@ -119,7 +119,7 @@ static int initialize(struct tool_call *call, const void *bound, struct tool_res
 	int result;
 
 	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	if ((result = language_of(runners, image, interpreter.language, err)) < 0)
 		return result;
 	result = end_sandbox(call, &old, err);

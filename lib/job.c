@@ -152,7 +152,7 @@ static int check_bounds(struct job_engine *engine, const struct job *job, struct
 	if (engine->stopping)
 		return err_set(err, ERR_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (!engine->connected && !job->upload && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
-		return err_set(err, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	if (order && order->jobs > JOB_CONVERSATION_QUEUE)
 		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
 			       JOB_CONVERSATION_QUEUE);

@@ -22,6 +22,7 @@
 #define JOB_FILES_MAX 64          /* files with one request */
 #define JOB_FILE_NAME_MAX 255
 #define JOB_NOTE_SIZE 256
+#define JOB_JAILER_AWAY "the jailer does not answer, so nothing can run; the operator's log says why" /* with ERR_UNAVAILABLE */
 
 struct job_engine;
 /* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one, which must succeed. */

@@ -282,7 +282,7 @@ static void schedule(struct job_engine *engine)
 		else if (atomic_load(&job->cancelled))
 			turn_away(job, ERR_CANCELLED, "cancelled before it was started");
 		else
-			turn_away(job, ERR_UNAVAILABLE, "the jailer does not answer, so nothing can run; the operator's log says why");
+			turn_away(job, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	}
 }
 
