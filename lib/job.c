@@ -400,25 +400,15 @@ int job_reset(struct job_engine *engine, const struct job_request *who, size_t *
 /* --- the engine --------------------------------------------------------------------------------------------------------- */
 
 /* A copy: json-c counts references without atomics, and the callers are other threads. */
-static struct json_object *copy_of(struct job_engine *engine, struct json_object *const *object)
+struct json_object *job_engine_runners(struct job_engine *engine)
 {
 	struct json_object *copy = NULL;
 
 	pthread_mutex_lock(&engine->lock);
 	if (engine->connected)
-		json_object_deep_copy(*object, &copy, NULL);
+		json_object_deep_copy(engine->runners, &copy, NULL);
 	pthread_mutex_unlock(&engine->lock);
 	return copy;
-}
-
-struct json_object *job_engine_runners(struct job_engine *engine)
-{
-	return copy_of(engine, &engine->runners);
-}
-
-struct json_object *job_engine_info(struct job_engine *engine)
-{
-	return copy_of(engine, &engine->info);
 }
 
 uint64_t job_engine_generation(struct job_engine *engine)

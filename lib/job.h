@@ -28,10 +28,9 @@ struct job_engine;
 /* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one, which must succeed. */
 int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err);
 void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
-/* What the jailer told at connect; new references, NULL while it is away. */
+/* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
 struct json_object *job_engine_runners(struct job_engine *engine);
-struct json_object *job_engine_info(struct job_engine *engine);
-/* Counts the jailer's comings and goings: while it is the same, so are these two. */
+/* Counts the jailer's comings and goings: while it is the same, so are the runners. */
 uint64_t job_engine_generation(struct job_engine *engine);
 
 /* Something that was recorded: a file that is new, changed or gone, or an execution that ended. */
