@@ -164,3 +164,19 @@ static inline const char *header_of(const struct answer *answer, const char *nam
 	snprintf(value, sizeof(value), "%.*s", (int)strcspn(line, "\r"), line);
 	return value;
 }
+
+/* The test program's own, and what sets it up and takes it down for a group or a test. */
+static struct fixture fixture;
+
+static inline int open_fixture(void **state)
+{
+	(void)state;
+	return fixture_open(&fixture);
+}
+
+static inline int close_fixture(void **state)
+{
+	(void)state;
+	fixture_close(&fixture);
+	return 0;
+}

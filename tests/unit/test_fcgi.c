@@ -15,7 +15,6 @@
 #define SPARE   3
 #define CLIENTS 40
 
-static struct fixture fixture;
 static struct fcgi_pool *pool;
 static char socket_path[64];
 static int listen_fd;

@@ -1,21 +1,6 @@
 /* HTTP rules of the gateway: paths, Host, Origin, tokens, methods, sizes. */
 #include "tests/unit/gateway.h"
 
-static struct fixture fixture;
-
-static int open_fixture(void **state)
-{
-	(void)state;
-	return fixture_open(&fixture);
-}
-
-static int close_fixture(void **state)
-{
-	(void)state;
-	fixture_close(&fixture);
-	return 0;
-}
-
 static void hosts(void **state)
 {
 	static const char *const good[] = {"localhost", "localhost:1", "LOCALHOST:8080",   "127.0.0.1",        "127.0.0.1:65535",

@@ -212,7 +212,6 @@ static int subscriptions(struct store *store, const char *session)
 
 static void events_and_subscriptions_live_with_their_session(void **state)
 {
-	struct fixture fixture;
 	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS}, two = one, read;
 	struct store_event event = {.message = "{}", .length = 2};
 

@@ -6,21 +6,6 @@
 #define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
 
-static struct fixture fixture;
-
-static int open_fixture(void **state)
-{
-	(void)state;
-	return fixture_open(&fixture);
-}
-
-static int close_fixture(void **state)
-{
-	(void)state;
-	fixture_close(&fixture);
-	return 0;
-}
-
 static struct json_object *result_of(const struct answer *answer)
 {
 	return json_get(answer->json, "result", json_type_object);

@@ -5,21 +5,6 @@
 #include "cgi/mcp_stream.h"
 #include "lib/store_event.h"
 
-static struct fixture fixture;
-
-static int open_fixture(void **state)
-{
-	(void)state;
-	return fixture_open(&fixture);
-}
-
-static int close_fixture(void **state)
-{
-	(void)state;
-	fixture_close(&fixture);
-	return 0;
-}
-
 /* A tools/call with a progressToken in a session of its own, on a reply whose bytes are kept. */
 struct talk {
 	struct json_object *params, *id;

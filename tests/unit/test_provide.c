@@ -10,26 +10,11 @@
 	"\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
 
-static struct fixture fixture;
-
-static int open_production(void **state)
-{
-	(void)state;
-	return fixture_open(&fixture);
-}
-
 static int open_conformance(void **state)
 {
 	(void)state;
 	fixture_open(&fixture);
 	fixture.config.gateway.profile = "conformance";
-	return 0;
-}
-
-static int close_fixture(void **state)
-{
-	(void)state;
-	fixture_close(&fixture);
 	return 0;
 }
 
@@ -213,12 +198,12 @@ static void request_state(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_fixtures_in_production, open_production, close_fixture),
+		cmocka_unit_test_setup_teardown(no_fixtures_in_production, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(fixtures, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(prompt_arguments, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(completion, open_conformance, close_fixture),
 		cmocka_unit_test_setup_teardown(request_state, open_conformance, close_fixture),
-		cmocka_unit_test_setup_teardown(altered, open_production, close_fixture),
+		cmocka_unit_test_setup_teardown(altered, open_fixture, close_fixture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

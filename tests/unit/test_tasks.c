@@ -3,8 +3,6 @@
 
 #include "cgi/tasks.h"
 
-static struct fixture fixture;
-
 static int begin(void **state)
 {
 	(void)state;

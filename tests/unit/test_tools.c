@@ -10,21 +10,7 @@
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static struct fixture fixture;
 static struct store_conversation conversation;
-
-static int open_fixture(void **state)
-{
-	(void)state;
-	return fixture_open(&fixture);
-}
-
-static int close_fixture(void **state)
-{
-	(void)state;
-	fixture_close(&fixture);
-	return 0;
-}
 
 static const char *text_of(struct json_object *result)
 {
