@@ -109,15 +109,10 @@ static inline bool live_possible(struct jail_client *client)
 static inline bool live_runner(struct jail_client *client, const char *name)
 {
 	struct json_object *runners = NULL;
-	bool there = false;
 
 	assert_int_equal(jail_client_runners(client, &runners, NULL), 0);
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-
-		if (streq(json_get_string(runner, "name"), name))
-			there = json_object_get_boolean(json_get(runner, "available", json_type_boolean));
-	}
+	struct json_object *runner = jail_runner_named(runners, name);
+	bool there = json_object_get_boolean(json_get(runner, "available", json_type_boolean));
 	json_object_put(runners);
 	return there;
 }
@@ -137,4 +132,23 @@ static inline void live_need(bool possible)
 		print_message("nothing can be frozen here: skipped\n");
 		skip();
 	}
+}
+
+/* The test program's own jailer, and whether it can freeze. */
+static struct jail_client *client;
+static bool possible;
+
+static inline int start(void **state)
+{
+	(void)state;
+	client = try_client(getenv("TEST_CONFIG"));
+	possible = live_possible(client);
+	return 0;
+}
+
+static inline int stop(void **state)
+{
+	(void)state;
+	jail_client_free(client);
+	return 0;
 }

@@ -5,24 +5,6 @@
  */
 #include "live_try.h"
 
-static struct jail_client *client;
-static bool possible;
-
-static int start(void **state)
-{
-	(void)state;
-	client = try_client(getenv("TEST_CONFIG"));
-	possible = live_possible(client);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	jail_client_free(client);
-	return 0;
-}
-
 /* --- what stays --------------------------------------------------------------------------------------------------------------------- */
 static void python_state(void **state)
 {

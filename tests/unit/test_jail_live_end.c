@@ -8,24 +8,6 @@
 
 #include <signal.h>
 
-static struct jail_client *client;
-static bool possible;
-
-static int start(void **state)
-{
-	(void)state;
-	client = try_client(getenv("TEST_CONFIG"));
-	possible = live_possible(client);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	jail_client_free(client);
-	return 0;
-}
-
 /* --- the end ------------------------------------------------------------------------------------------------------------------------ */
 static void over(struct live *live)
 {

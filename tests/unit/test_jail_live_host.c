@@ -14,7 +14,6 @@
 #define SLACK        60
 #define ROUNDS       5000 /* questions to the jailer, which takes jails down between them */
 
-static bool possible;
 #ifdef __SANITIZE_ADDRESS__ /* keeps what was freed for a while */
 static const bool counts_memory = false;
 #else
@@ -75,13 +74,13 @@ static bool is_frozen(const struct service *service, pid_t pid)
 }
 
 /* A live jail with a process that stays, frozen; a pidfd of it. */
-static void freeze_guest(struct live *live, struct jail_client *client, const char *marker, pid_t *ret_pid, int *ret_pidfd)
+static void freeze_guest(struct live *live, struct jail_client *owner, const char *marker, pid_t *ret_pid, int *ret_pidfd)
 {
 	auto_free char *code =
 		xasprintf("setsid sleep 1000%s & until read -rd '' name </proc/$!/cmdline && [ \"$name\" = sleep ]; do :; done", marker);
 	auto_free char *arguments = xasprintf("sleep 1000%s", marker);
 
-	live_begin(live, client, "bash", (struct jail_limits){0});
+	live_begin(live, owner, "bash", (struct jail_limits){0});
 	live_expect(live, code, JAIL_OK, "");
 	*ret_pid = find_process(arguments);
 	assert_true(*ret_pid > 0);
@@ -162,7 +161,6 @@ static void a_hundred(void **state)
 	struct service *service = *state;
 	auto_free struct live *lives = xcalloc(JAILS + 1, sizeof(*lives));
 	auto_free char *fds = xasprintf("/proc/%d/fd", service->pid);
-	struct jail_client *client = NULL;
 
 	assert_int_equal(jail_client_connect(service->socket_path, &client, NULL), 0);
 	assert_true(live_runner(client, "bash")); /* versions are known then, and no probe has a jail */
@@ -191,7 +189,7 @@ static void a_hundred(void **state)
 	live_begin(&last, client, "bash", (struct jail_limits){0});
 	live_expect(&last, "echo room", JAIL_OK, "room\n");
 	live_end(&last);
-	jail_client_free(client);
+	jail_client_free(steal(&client));
 	for (int i = 0; i < ROUNDS && getuid() == 0 && count_entries(fds) > before + SLACK; i++)
 		assert_true(live_possible(service->client)); /* while the last of them are taken down */
 	if (getuid() == 0)
