@@ -37,30 +37,45 @@ static inline void eye_add_file(struct eye *eye, const char *path)
 		buf_printf(&eye->text, "%s: %s\n", path, text);
 }
 
-/* Names of the processes below `pid`, each once; `seen` has them with blanks around. */
-static inline void eye_processes(struct eye *eye, pid_t pid, struct buf *seen)
+/* Asks for each process below `pid`, parents first, until the answer is true: that process. 0: it never was. */
+static inline pid_t eye_find(pid_t pid, bool (*is)(void *arg, const char *comm), void *arg)
 {
 	auto_free char *path = xasprintf("/proc/%d/task/%d/children", pid, pid);
 	auto_free char *children = NULL;
+	pid_t found = 0;
 	char *state;
 	size_t length;
 	uint64_t number;
 
 	if (read_file_at(AT_FDCWD, path, EYE_TEXT, &children, &length, NULL))
-		return;
-	for (char *child = strtok_r(children, " ", &state); child; child = strtok_r(NULL, " ", &state)) {
+		return 0;
+	for (char *child = strtok_r(children, " ", &state); child && !found; child = strtok_r(NULL, " ", &state)) {
 		auto_free char *comm_path = xasprintf("/proc/%s/comm", child);
 		auto_free char *comm = NULL;
 
-		if (read_file_at(AT_FDCWD, comm_path, 256, &comm, &length, NULL))
+		if (read_file_at(AT_FDCWD, comm_path, 256, &comm, &length, NULL) || parse_u64(child, 1, INT32_MAX, &number))
 			continue;
-		eye->processes++;
-		auto_free char *word = xasprintf(" %s ", comm);
-		if (!strstr(seen->data, word))
-			buf_puts(seen, word);
-		if (parse_u64(child, 1, INT32_MAX, &number) == 0)
-			eye_processes(eye, (pid_t)number, seen);
+		comm[strcspn(comm, "\n")] = '\0';
+		found = is(arg, comm) ? (pid_t)number : eye_find((pid_t)number, is, arg);
 	}
+	return found;
+}
+
+/* Names of processes, each once; `seen` has them with blanks around. */
+struct eye_names {
+	struct buf seen;
+	size_t processes;
+};
+
+static inline bool eye_note(void *arg, const char *comm)
+{
+	struct eye_names *names = arg;
+	auto_free char *word = xasprintf(" %s ", comm);
+
+	names->processes++;
+	if (!strstr(names->seen.data, word))
+		buf_puts(&names->seen, word);
+	return false;
 }
 
 static inline void eye_files(struct eye *eye, const char *jailer)
@@ -142,12 +157,14 @@ static inline void eye_look(const struct service *service, struct eye *ret)
 	auto_free char *mounts = xasprintf("/proc/%d/mountinfo", service->pid);
 	auto_free char *descriptors = xasprintf("/proc/%d/fd", service->pid);
 	auto_free char *jailer = try_jailer();
-	auto_buf struct buf seen = {0};
+	struct eye_names names = {0};
 
 	buf_init(&ret->text, EYE_TEXT);
-	buf_init(&seen, 4096);
-	eye_processes(ret, service->pid, &seen);
-	buf_printf(&ret->text, "processes:%s\n", seen.data);
+	buf_init(&names.seen, 4096);
+	eye_find(service->pid, eye_note, &names);
+	buf_printf(&ret->text, "processes:%s\n", names.seen.data);
+	buf_clear(&names.seen);
+	ret->processes = names.processes;
 	eye_add_file(ret, mounts);
 	eye_files(ret, jailer);
 	eye_settings(ret);

@@ -72,29 +72,9 @@ static void filled_over_traps(void **state)
 }
 
 /* --- H16, H15: who a guest is for the host ------------------------------------------------------------------------------------------- */
-/* The process below `pid` that is called `comm`; 0: none. */
-static pid_t find_below(pid_t pid, const char *comm)
+static bool is_called(void *arg, const char *comm)
 {
-	auto_free char *path = xasprintf("/proc/%d/task/%d/children", pid, pid);
-	auto_free char *children = NULL;
-	char *state;
-	size_t length;
-	uint64_t number;
-
-	if (read_file_at(AT_FDCWD, path, EYE_TEXT, &children, &length, NULL))
-		return 0;
-	for (char *child = strtok_r(children, " ", &state); child; child = strtok_r(NULL, " ", &state)) {
-		auto_free char *comm_path = xasprintf("/proc/%s/comm", child);
-		auto_free char *text = NULL;
-
-		if (read_file_at(AT_FDCWD, comm_path, 256, &text, &length, NULL) || parse_u64(child, 1, INT32_MAX, &number))
-			continue;
-		text[strcspn(text, "\n")] = '\0';
-		pid_t found = streq(text, comm) ? (pid_t)number : find_below((pid_t)number, comm);
-		if (found)
-			return found;
-	}
-	return 0;
+	return streq(comm, arg);
 }
 
 /* A round trip, for something else to happen meanwhile. */
@@ -142,9 +122,10 @@ static void seen_from_outside(void **state)
 	/* It says itself that it runs: however long the exec takes on a busy machine, it is there then. */
 	start_until_output(service->client, &try, &spec,
 			   "cp /usr/bin/bash /tmp/attacker; exec /tmp/attacker -c 'sleep 1000 & echo ready; wait; :'");
+	char name[] = "attacker";
 	pid_t pid = 0;
 	for (int i = 0; !pid && i < EYE_TRIES; i++) { /* the kernel's list of children may miss one while others end */
-		pid = find_below(service->pid, "attacker");
+		pid = eye_find(service->pid, is_called, name);
 		ask(service);
 	}
 	assert_true(pid > 0);
