@@ -102,6 +102,7 @@ static int phase_limits(struct cell *cell, struct init_limits *ret)
 	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
 	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
+	ret->shared_id = cell->cells->identity->mode == IDENTITY_SINGLE;
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
 		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;
 		ret->pids = limits->pids + 1;

@@ -168,12 +168,14 @@ static const char *become_payload(const struct start *start)
 		return "standard descriptors";
 	if (chdir("/data"))
 		return "working directory";
-	if (init_apply_limits(&order->head.limits))
-		return "resource limits";
 	if (start->fence >= 0 && fence_enter(start->fence))
 		return "Landlock";
 	if (load_filter(start->filter, start->to_init))
 		return "seccomp filter";
+	/* After the listener was sent: the kernel lets an id have no more descriptors on their way than the sender may have open, and
+	 * another program of this id may have sent as many as it could with its own limit. */
+	if (init_apply_limits(&order->head.limits))
+		return "resource limits";
 	execve(argv[0], argv, envp);
 	return "start the program";
 }

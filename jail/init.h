@@ -49,6 +49,7 @@ struct init_setup {
 enum init_verb { INIT_GO = 1, INIT_FILL, INIT_CACHE, INIT_RUN };
 struct init_limits {
 	int64_t file_bytes;
+	bool shared_id;                          /* the guest has the id of who started the jailer */
 	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
 };
 struct init_order {

@@ -5,6 +5,10 @@
 #include "init.h"
 
 #define OPEN_FILES   1024
+/* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send any more when it is
+ * beyond his own limit of open files. Where it is the id of who started the jailer: less than the usual soft limit (1024), by more than
+ * a message holds (253), so that whoever has that one can always send. */
+#define OPEN_FILES_SHARED 512
 #define STACK_BYTES  (64 << 20)
 #define LOCKED_BYTES (64 << 10)
 
@@ -27,7 +31,7 @@ int init_apply_limits(const struct init_limits *limits)
 		int64_t value;
 	} plain[] = {
 		{RLIMIT_CORE, 0},
-		{RLIMIT_NOFILE, OPEN_FILES},
+		{RLIMIT_NOFILE, limits->shared_id ? OPEN_FILES_SHARED : OPEN_FILES},
 		{RLIMIT_MEMLOCK, LOCKED_BYTES},
 		{RLIMIT_FSIZE, limits->file_bytes},
 		{RLIMIT_RTPRIO, 0},

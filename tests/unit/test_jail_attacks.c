@@ -9,7 +9,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
+
+#include "../../jail/cell.h"
+#include "live_try.h"
 
 #define AT_ONCE 50
 #define KILLS   12
@@ -183,6 +187,59 @@ static void hundred_at_once(void **state)
 	jail_client_free(clients[1]);
 }
 
+/* --- N10: descriptors that are on their way through sockets count against everybody who has the id ------------------------------------ */
+#define USUAL_FILES 1024 /* the soft limit that services and shells have */
+
+/* Sends as many as it can, says why no more, and stays. */
+static const char fill_sockets[] = "import array, errno, os, socket\n"
+				   "ours, theirs = socket.socketpair()\n"
+				   "fds = array.array('i', [0] * 253)\n"
+				   "try:\n"
+				   "    for i in range(1000): ours.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])\n"
+				   "except OSError as error:\n"
+				   "    print(errno.errorcode[error.errno], flush=True)\n"
+				   "    os.read(os.pipe()[0], 1)\n";
+
+static void others_in_flight(void **state)
+{
+	struct service *service = *state;
+	const struct jail_spec spec = {.runner = "python"}, other = {.runner = "bash"};
+	auto_try struct try filler = {.jail = NULL};
+	struct rlimit before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){MIN(USUAL_FILES, before.rlim_max), before.rlim_max}), 0);
+	start_until_output(service->client, &filler, &spec, fill_sockets);
+	for (int i = 0; i < CELLS_PARKED + 2; i++) {
+		auto_try struct try try = {.jail = NULL};
+
+		try_program(service->client, &try, &other, "echo fine");
+		assert_ok(&try, "fine\n");
+	}
+	jail_cancel(filler.jail);
+	try_end(service->client, &filler);
+	assert_string_equal(filler.out, "ETOOMANYREFS\n"); /* the kernel's limit was met */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* In a live jail the next run has the id of the one before in every mode; with bash each is a program of its own. */
+static void earlier_in_flight(void **state)
+{
+	struct service *service = *state;
+
+	live_need(live_possible(service->client));
+	auto_live struct live live = {.client = NULL};
+	auto_free char *code = xasprintf("cat >/tmp/fill.py <<'END'\n%sEND\nmkfifo /tmp/said\n"
+					 "/usr/bin/python3 /tmp/fill.py >/tmp/said &\n"
+					 "read -r said </tmp/said; echo $said",
+					 fill_sockets);
+
+	live_begin(&live, service->client, "bash", (struct jail_limits){0});
+	live_expect(&live, code, JAIL_OK, "ETOOMANYREFS\n");
+	for (int i = 0; i < 3; i++)
+		live_expect(&live, "echo fine", JAIL_OK, "fine\n");
+}
+
 /* --- G04, G05: grading ------------------------------------------------------------------------------------------------------------------
  */
 /* What an earlier run left to work on is gone when the next one begins, in the same jail. */
@@ -310,7 +367,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED(filled_over_traps), SERVED(seen_from_outside), SERVED(hundred_at_once), SERVED(work_ahead),
-		SERVED(same_again),        SERVED(clock_jumps),       SERVED(orphaned),
+		SERVED(same_again),        SERVED(clock_jumps),       SERVED(orphaned),          SERVED(others_in_flight),
+		SERVED(earlier_in_flight),
 	};
 
 	if (argc > 1)
