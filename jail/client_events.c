@@ -167,10 +167,10 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 		auto_message struct wire_message message = {.bytes = NULL};
 		int got = client->lost ? -ERR_BUSY : wire_receive(client->socket, &message, &why);
 
-		if (!got)
-			got = handle(client, &message, &why);
 		if (got == -ERR_BUSY)
 			break;
+		if (!got)
+			got = handle(client, &message, &why);
 		if (got) {
 			result = got;
 			break;

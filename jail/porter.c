@@ -1,4 +1,10 @@
-/* porter.c - see porter.h. */
+/*
+ * porter.c - see porter.h.
+ *
+ * Forked before the jailer gives anything up, it waits for one word ("m": the user namespace is made), writes the maps, and answers with
+ * an err. In private mode that is all. As a service it drops to an id of its own and does one thing at a time: accept, look at who it is,
+ * hand over or refuse. While the jailer is too busy to take another one, those who knock wait in the listen queue.
+ */
 #include "porter.h"
 
 #include <errno.h>
@@ -85,6 +91,22 @@ int porter_receive(int socket)
 	return -1;
 }
 
+/* The jailer's end is full while it is busy: then those who knock wait. False: it is gone. Too many descriptors on their way (ETOOMANYREFS)
+ * cost who comes in now its connection, nobody else's. */
+static bool hand_over(int socket, int client)
+{
+	struct pollfd wait = {.fd = socket, .events = POLLOUT};
+
+	for (;;) {
+		if (wire_fd_send(socket, "c", 1, &client, 1) == 0)
+			return true;
+		if (errno != EAGAIN)
+			return errno != EPIPE && errno != ECONNRESET;
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return false;
+	}
+}
+
 /* One connection at a time, until the jailer's end of the socket closes. */
 static int serve(const struct porter_spec *spec, int socket)
 {
@@ -101,7 +123,7 @@ static int serve(const struct porter_spec *spec, int socket)
 		if (client < 0 || getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 			continue;
 		if (allowed(spec, peer.uid)) {
-			if (wire_fd_send(socket, "c", 1, &client, 1) && errno != EAGAIN)
+			if (!hand_over(socket, client))
 				return 0;
 			continue;
 		}

@@ -122,28 +122,46 @@ static void client_ready(struct loop_watch *watch, uint32_t events_seen)
 			client->gone = true;
 		else if (result || server_dispatch(client, &message, &err))
 			refuse_connection(client, &err);
+		client->spoke = true;
 	}
 	if (events_seen & (EPOLLHUP | EPOLLERR))
 		client->gone = true;
 }
 
+/* The list begins with the newest. */
+static bool drop_silent(struct server *server)
+{
+	struct server_client *oldest = NULL;
+
+	for (struct server_client *client = server->clients; client; client = client->next)
+		if (!client->spoke && !client->gone)
+			oldest = client;
+	if (oldest)
+		oldest->gone = true;
+	return oldest != NULL;
+}
+
 void server_add(struct server *server, int fd)
 {
+	static const struct err full = {.code = ERR_BUSY, .text = "this jailer has too many connections: close some, or try again later"};
 	struct server_client *client = xcalloc(1, sizeof(*client));
 
 	client->server = server;
 	client->watch = LOOP_WATCH_INIT;
 	wire_queue_init(&client->queue);
-	if (server->n_clients == SERVER_CLIENTS_MAX || fcntl(fd, F_SETFL, O_NONBLOCK) ||
-	    loop_add(server->cells->loop, &client->watch, fd, EPOLLIN, client_ready)) {
-		log_event(LOG_WARN, "connection refused", "why", "too many connections", NULL);
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) || loop_add(server->cells->loop, &client->watch, fd, EPOLLIN, client_ready)) {
+		log_event(LOG_WARN, "connection refused", "why", strerror(errno), NULL);
 		close(fd);
 		free(client);
 		return;
 	}
+	bool room = server->n_clients < SERVER_CLIENTS_MAX || drop_silent(server);
+
 	client->next = server->clients;
 	server->clients = client;
 	server->n_clients++;
+	if (!room)
+		refuse_connection(client, &full);
 }
 
 static void drop(struct server *server, struct server_client **link)

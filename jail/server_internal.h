@@ -21,6 +21,7 @@ struct server_client {
 	struct wire_queue queue;
 	struct server_jail *jails;
 	bool wants_runners;
+	bool spoke; /* at least one whole message came from it */
 	bool gone;
 };
 

@@ -23,6 +23,9 @@ suites() {
 	run as_user "$JAILER" --version
 	[ "$status" -eq 0 ]
 	suites
+	run as_user "$TESTS/test_jail_siege"
+	echo "$output"
+	[ "$status" -eq 0 ]
 }
 
 @test "single id: no range, a delegated cgroup" {
