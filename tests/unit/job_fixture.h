@@ -237,3 +237,34 @@ static inline void fixture_service_start(struct fixture *f)
 	}
 	jail_client_free(client);
 }
+
+/* The test program's own: a test begins it, perhaps with further members of the configuration (", …"), and `end` is its teardown. */
+static struct fixture f;
+
+static inline void begin(const char *more)
+{
+	fixture_make(&f, more);
+	fixture_start(&f);
+}
+
+static inline int end(void **state)
+{
+	(void)state;
+	fixture_end(&f);
+	f = (struct fixture){0};
+	return 0;
+}
+
+/* Alice's file into a conversation. */
+static inline struct store_file upload(const char *conversation, const char *name, const char *text)
+{
+	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = conversation};
+	const struct job_file file = {.name = name, .data = text, .length = strlen(text)};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file ret;
+
+	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+	assert_int_equal(strlen(hash), SHA256_HEX_SIZE - 1);
+	assert_int_equal(ret.size, strlen(text));
+	return ret;
+}

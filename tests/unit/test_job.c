@@ -3,39 +3,7 @@
 
 #include <sys/resource.h>
 
-static struct fixture f;
-static struct rlimit descriptors; /* as they were; rlim_max 0: nobody changed them */
-
-static int end(void **state)
-{
-	(void)state;
-	if (descriptors.rlim_max > 0)
-		prlimit(0, RLIMIT_NOFILE, &descriptors, NULL);
-	fixture_end(&f);
-	f = (struct fixture){0};
-	return 0;
-}
-
-static void begin(const char *more)
-{
-	fixture_make(&f, more);
-	fixture_start(&f);
-}
-
 #define MANY ", \"limits\": {\"in_flight\": 200, \"queue\": 200}"
-
-static struct store_file upload(const char *conversation, const char *name, const char *text)
-{
-	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = conversation};
-	const struct job_file file = {.name = name, .data = text, .length = strlen(text)};
-	char hash[SHA256_HEX_SIZE];
-	struct store_file ret;
-
-	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
-	assert_int_equal(strlen(hash), 64);
-	assert_int_equal(ret.size, strlen(text));
-	return ret;
-}
 
 static const struct job_change *change_of(const struct job_result *result, const char *name)
 {
@@ -170,6 +138,15 @@ static void fifty_at_once(void **state)
 		job_release(jobs[i]);
 	}
 	assert_int_equal(fixture_executions(&f), 50);
+}
+
+static struct rlimit descriptors; /* as they were; rlim_max 0: nobody changed them */
+
+static int end_of_thousands(void **state)
+{
+	if (descriptors.rlim_max > 0)
+		prlimit(0, RLIMIT_NOFILE, &descriptors, NULL);
+	return end(state);
 }
 
 /* More files than descriptors that a process may have open, in and out. */
@@ -481,7 +458,7 @@ int main(void)
 		cmocka_unit_test_teardown(recorded_whole, end),
 		cmocka_unit_test_teardown(one_after_the_other, end),
 		cmocka_unit_test_teardown(fifty_at_once, end),
-		cmocka_unit_test_teardown(thousands_of_files, end),
+		cmocka_unit_test_teardown(thousands_of_files, end_of_thousands),
 		cmocka_unit_test_teardown(refusals_store_nothing, end),
 		cmocka_unit_test_teardown(bounded, end),
 		cmocka_unit_test_teardown(server_queue, end),

@@ -3,16 +3,7 @@
 
 #include "lib/job_internal.h"
 
-static struct fixture f;
 static const char *const endless = "import time; print('partial', flush=True)\nwhile True: time.sleep(1)";
-
-static int end(void **state)
-{
-	(void)state;
-	fixture_end(&f);
-	f = (struct fixture){0};
-	return 0;
-}
 
 /* The first process that has NAME=VALUE in its environment and runs python; a pidfd that tells of its end. -1: none. */
 static int guest_pidfd(const char *variable)
@@ -88,8 +79,7 @@ static void jailer_killed(void **state)
 	struct job *job;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	watch = fixture_watch_running(&f);
 	request = marked("talk", endless);
 	variable = xasprintf("SP_MARK=%s", request.environment.values[0]);
@@ -251,8 +241,7 @@ static void jailer_comes_later(void **state)
 
 	(void)state;
 	f.socket = true;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	assert_null(job_engine_runners(f.engine));
 	request = fixture_request(&f, "talk", "print(open('a.txt').read())");
 	assert_int_equal(job_submit(f.engine, &request, &job, &err), -ERR_UNAVAILABLE);

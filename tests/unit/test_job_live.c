@@ -4,22 +4,6 @@
 #include "lib/job_known.h"
 #include "lib/store_sandbox.h"
 
-static struct fixture f;
-
-static int end(void **state)
-{
-	(void)state;
-	fixture_end(&f);
-	f = (struct fixture){0};
-	return 0;
-}
-
-static void begin(const char *more)
-{
-	fixture_make(&f, more);
-	fixture_start(&f);
-}
-
 static struct job *live(const char *conversation, const char *language, const char *code, enum jail_verdict verdict)
 {
 	struct job_request request = fixture_request(&f, conversation, code);
@@ -52,16 +36,6 @@ static void reset(const char *conversation, const char *language, size_t expecte
 	assert_int_equal(ended, expected);
 }
 
-static void upload(const char *name, const char *text)
-{
-	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = "talk"};
-	const struct job_file file = {.name = name, .data = text, .length = strlen(text)};
-	char hash[SHA256_HEX_SIZE];
-	struct store_file ret;
-
-	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
-}
-
 static void state_stays_until_it_is_reset(void **state)
 {
 	(void)state;
@@ -86,10 +60,10 @@ static void uploads_appear_and_changes_are_recorded(void **state)
 
 	(void)state;
 	begin("");
-	upload("in", "one");
+	upload("talk", "in", "one");
 	expect("print(open('in').read()); open('made', 'w').write('1')", "one\n", 1, "");
-	upload("in", "two");
-	upload("new", "three");
+	upload("talk", "in", "two");
+	upload("talk", "new", "three");
 	job = live("talk", "python", "print(open('in').read(), open('new').read(), open('made').read())", JAIL_OK);
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "two three 1\n");
 	assert_int_equal(fixture_wait(job)->n_changes, 0); /* what was filled in is no change */

@@ -3,20 +3,10 @@
 
 #include "lib/store_request.h"
 
-static struct fixture f;
-
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 /* Acts: a second run would be seen in the file. */
 #define ACTS "import os; open('/data/runs', 'a').write('x'); print(os.urandom(8).hex(), os.path.getsize('/data/runs'))"
-
-static int end(void **state)
-{
-	(void)state;
-	fixture_end(&f);
-	f = (struct fixture){0};
-	return 0;
-}
 
 static struct job_request keyed(const char *conversation, const char *code, const char *key, const char *hash)
 {
@@ -54,8 +44,7 @@ static void both_wait_for_one(void **state)
 	struct job *first, *second, *third;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	request = keyed("c", ACTS, "k", HASH_A);
 	first = fixture_submit(&f, &request);
 	second = fixture_submit(&f, &request);
@@ -91,8 +80,7 @@ static void failing_and_compiled(void **state)
 	struct job *first, *second;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	request = keyed("c", code, "k", HASH_A);
 	first = fixture_run(&f, &request, JAIL_RE);
 	second = fixture_run(&f, &request, JAIL_RE);
@@ -110,8 +98,7 @@ static void other_arguments(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	request = keyed("c", ACTS, "k", HASH_A);
 	job_release(fixture_run(&f, &request, JAIL_OK));
 	request.key_hash = HASH_B;
@@ -133,8 +120,7 @@ static void cancelled_is_free_again(void **state)
 	int watch;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	request = keyed("c",
 			"import os, time\nif os.path.exists('/data/go'): raise SystemExit\n"
 			"print('here', flush=True)\ntime.sleep(60)",
@@ -166,8 +152,7 @@ static void uploads(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	who = (struct job_request){.owner = "alice", .token_id = f.token.id, .conversation = "c", .key = "k", .key_hash = HASH_A};
 	assert_ok(job_upload(f.engine, &who, &file, &stored, hash, &fixture_err));
 	who.key = NULL;

@@ -3,16 +3,6 @@
 
 #include "job_fixture.h"
 
-static struct fixture f;
-
-static int end(void **state)
-{
-	(void)state;
-	fixture_end(&f);
-	f = (struct fixture){0};
-	return 0;
-}
-
 static void record(const char *conversation, const char *language, const char *code, enum jail_verdict verdict)
 {
 	struct job_request request = fixture_request(&f, conversation, code);
@@ -62,13 +52,8 @@ static void alter(const char *sql)
 
 static void record_all_kinds(void)
 {
-	const struct job_file file = {.name = "in.csv", .data = "a\n1\n", .length = 4};
-	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = "talk"};
-	char hash[SHA256_HEX_SIZE];
-	struct store_file ret;
-
 	fixture_start(&f);
-	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+	upload("talk", "in.csv", "a\n1\n");
 	record("talk", "python",
 	       "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); print(os.environ)\n", JAIL_OK);
 	record("talk", "python", "import os; os.remove('/data/out.csv'); print(sorted(os.listdir('/data')))", JAIL_OK);
@@ -106,8 +91,7 @@ static void not_comparable(void **state)
 	struct job *job;
 
 	(void)state;
-	fixture_make(&f, "");
-	fixture_start(&f);
+	begin("");
 	request = fixture_request(&f, NULL, "print(1)");
 	request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){"v"}, 1};
 	job_release(fixture_run(&f, &request, JAIL_OK));
