@@ -7,7 +7,6 @@
  * Each figure stands beside its aim and beside the same thing done bare in the same run: the guest's program is compiled and run outside
  * as well.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,6 +18,7 @@
 
 #include "../../jail/jail.h"
 #include "../../lib/util.h"
+#include "../unit/host_count.h"
 
 #define SPINS      20
 #define SPIN_US    100000
@@ -215,31 +215,6 @@ static double children_kb(int pid)
 	return n ? sum / (double)n : 0;
 }
 
-static size_t entries(int pid, const char *name)
-{
-	auto_free char *path = xasprintf("/proc/%d/%s", pid, name);
-	DIR *list = opendir(path);
-	size_t n = 0;
-
-	while (list && readdir(list))
-		n++;
-	if (list)
-		closedir(list);
-	return n;
-}
-
-static size_t lines(int pid, const char *name)
-{
-	auto_free char *path = xasprintf("/proc/%d/%s", pid, name);
-	auto_free char *text = NULL;
-	size_t length = 0, n = 0;
-
-	if (read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL) == 0)
-		for (size_t i = 0; i < length; i++)
-			n += text[i] == '\n';
-	return n;
-}
-
 static int jailer_pid(void)
 {
 	struct json_object *info;
@@ -371,6 +346,7 @@ static void in_a_row(size_t jails)
 {
 	const char *const none[] = {NULL};
 	int pid = jailer_pid();
+	auto_free char *descriptors = xasprintf("/proc/%d/fd", pid), *mountinfo = xasprintf("/proc/%d/mountinfo", pid);
 	long kb[2] = {0};
 	size_t fds[2] = {0}, mounts[2] = {0};
 	int64_t begin = 0;
@@ -381,8 +357,8 @@ static void in_a_row(size_t jails)
 		if (i != 99 && i != jails + 99)
 			continue;
 		kb[i != 99] = memory_kb(pid, "\nAnonymous:");
-		fds[i != 99] = entries(pid, "fd");
-		mounts[i != 99] = lines(pid, "mountinfo");
+		fds[i != 99] = count_entries(descriptors);
+		mounts[i != 99] = count_lines(mountinfo);
 		begin = i == 99 ? clock_monotonic_us() : begin;
 	}
 	printf("%zu jails in a row, %.2f ms each: jailer's own memory %ld -> %ld kB, descriptors %zu -> %zu, mounts %zu -> %zu "

@@ -1,6 +1,7 @@
 /* jail_service.h - for tests: a jailer as a service on a socket in a directory of its own, with one connected client. */
 #pragma once
 
+#include "host_count.h"
 #include "jail_try.h"
 
 #include <dirent.h>
@@ -88,18 +89,6 @@ static inline int service_teardown(void **state)
 	free(service->config_path);
 	free(service);
 	return 0;
-}
-
-static inline size_t count_entries(const char *path)
-{
-	DIR *list = opendir(path);
-	size_t n = 0;
-
-	while (list && readdir(list))
-		n++;
-	if (list)
-		closedir(list);
-	return n;
 }
 
 /* Directory of the instance's groups, in the memory hierarchy where there are several. True: it is v2, where the jailer is in a child. */

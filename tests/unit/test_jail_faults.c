@@ -83,17 +83,6 @@ static struct host {
 } idle; /* of the jailer before the first fault */
 
 /* --- the host ----------------------------------------------------------------------------------------------------------------------- */
-static size_t count_lines(const char *path)
-{
-	auto_free char *text = NULL;
-	size_t length = 0, n = 0;
-
-	assert_int_equal(read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL), 0);
-	for (size_t i = 0; i < length; i++)
-		n += text[i] == '\n';
-	return n;
-}
-
 static size_t count_children(pid_t parent)
 {
 	DIR *list = opendir("/proc");
@@ -132,6 +121,7 @@ static struct host look(void)
 	host.fds = count_entries(path);
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", service->pid);
 	host.mounts = count_lines(path);
+	assert_true(host.mounts > 0);
 	host.children = count_children(service->pid);
 	return host;
 }
