@@ -133,22 +133,3 @@ static inline void live_need(bool possible)
 		skip();
 	}
 }
-
-/* The test program's own jailer, and whether it can freeze. */
-static struct jail_client *client;
-static bool possible;
-
-static inline int start(void **state)
-{
-	(void)state;
-	client = try_client(getenv("TEST_CONFIG"));
-	possible = live_possible(client);
-	return 0;
-}
-
-static inline int stop(void **state)
-{
-	(void)state;
-	jail_client_free(client);
-	return 0;
-}

@@ -3,7 +3,7 @@
  *
  * Real jailer, real interpreters. Where the host cannot freeze (no cgroup v2 to be had), the refusal is what is tested.
  */
-#include "live_try.h"
+#include "live_jailer.h"
 
 /* --- what stays --------------------------------------------------------------------------------------------------------------------- */
 static void python_state(void **state)

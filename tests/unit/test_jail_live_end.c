@@ -4,7 +4,7 @@
  * The driver (jail/runners/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to others. None of
  * that may do more than end that one sandbox.
  */
-#include "live_try.h"
+#include "live_jailer.h"
 
 #include <signal.h>
 

@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-#include "live_try.h"
+#include "live_jailer.h"
 
 #define JAILS        ((size_t)(100 / try_patience()))
 #define FDS_A_JAIL   20
