@@ -14,7 +14,7 @@
 
 SP_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SP_BIN=${SP_BIN:-$SP_ROOT/${B:-build}/bin}
-SP_DEADLINE=${SP_DEADLINE:-20} # seconds until something that was started must answer
+SP_DEADLINE=${SP_DEADLINE:-60} # seconds until something that was started must answer
 export SP_ROOT SP_BIN
 shopt -s lastpipe # "echo … | sp_http …" sets its variables here
 
