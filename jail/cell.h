@@ -98,6 +98,7 @@ int cell_fill(struct cell *cell, struct wire_message *message, const struct bind
 int cell_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */
+int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err); /* the files that its strings name */
 void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);
 int cell_data(const struct cell *cell); /* root of its /data */

@@ -251,6 +251,20 @@ int cell_fill(struct cell *cell, struct wire_message *message, const struct bind
 
 static char **copy_strings(const char *const *strings, size_t n)
 {
+int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err)
+{
+	struct cell_step *step = step_new(STEP_FILL, 0);
+	struct buf tail;
+
+	buf_init(&tail, INIT_TAIL_MAX);
+	step->order.verb = INIT_REMOVE;
+	step->order.n_files = (uint32_t)message->n_strings;
+	for (size_t i = 0; i < message->n_strings; i++)
+		buf_add(&tail, message->strings[i], strlen(message->strings[i]) + 1);
+	step->tail = buf_steal(&tail, &step->tail_length);
+	return push(cell, step, err);
+}
+
 	char **copy = xcalloc(n + 1, sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)

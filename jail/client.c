@@ -190,7 +190,19 @@ static int fill_batch(struct jail *jail, const struct jail_file *files, size_t c
 	return client_send(jail->client, head, &(struct wire_parts){names, count, fds, count}, err);
 }
 
-int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+static int remove_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	struct json_object *head = wire_head_jail("verb", "remove", jail->number);
+	const char *names[JAIL_BATCH_FILES];
+
+	json_add_int(head, "names", (int64_t)count);
+	for (size_t i = 0; i < count; i++)
+		names[i] = files[i].name;
+	return client_send(jail->client, head, &(struct wire_parts){.strings = names, .n_strings = count}, err);
+}
+
+static int in_batches(int (*send)(struct jail *jail, const struct jail_file *files, size_t count, struct err *err), struct jail *jail,
+		      const struct jail_file *files, size_t count, struct err *err)
 {
 	size_t begin = 0, bytes = 0;
 
@@ -201,7 +213,7 @@ int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, st
 		size_t length = strlen(files[i].name) + 1;
 
 		if (i - begin == JAIL_BATCH_FILES || bytes + length > WIRE_NAMES_MAX) {
-			int result = fill_batch(jail, files + begin, i - begin, err);
+			int result = send(jail, files + begin, i - begin, err);
 
 			if (result)
 				return result;
@@ -210,7 +222,17 @@ int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, st
 		}
 		bytes += length;
 	}
-	return begin < count ? fill_batch(jail, files + begin, count - begin, err) : 0;
+	return begin < count ? send(jail, files + begin, count - begin, err) : 0;
+}
+
+int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return in_batches(fill_batch, jail, files, count, err);
+}
+
+int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return in_batches(remove_batch, jail, files, count, err);
 }
 
 static size_t count_strings(const char *const *strings, size_t *bytes)

@@ -107,7 +107,12 @@ static void fill(const struct order *order)
 	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++) {
 		uint32_t mode = order->head.files[i].mode;
 
-		if (root >= 0 && init_put_file(root, order->strings[i], mode, order->head.files[i].mtime_us, order->fds[i]) == 0)
+		if (root < 0)
+			; /* told below */
+		else if (order->head.verb == INIT_REMOVE && init_remove_file(root, order->strings[i]) == 0)
+			continue;
+		else if (order->head.verb == INIT_FILL &&
+			 init_put_file(root, order->strings[i], mode, order->head.files[i].mtime_us, order->fds[i]) == 0)
 			continue;
 		answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
 	}
@@ -460,7 +465,7 @@ _Noreturn void init_main(const struct init_setup *setup)
 	order.buffer = xmalloc(sizeof(order.head) + INIT_TAIL_MAX);
 	for (;;) {
 		receive(&order);
-		if (order.head.verb == INIT_FILL)
+		if (order.head.verb == INIT_FILL || order.head.verb == INIT_REMOVE)
 			fill(&order);
 		else if (order.head.verb == INIT_CACHE)
 			put_cache(&order);

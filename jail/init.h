@@ -46,7 +46,7 @@ struct init_setup {
 	size_t command_line_size;
 };
 
-enum init_verb { INIT_GO = 1, INIT_FILL, INIT_CACHE, INIT_RUN };
+enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
 struct init_limits {
 	int64_t file_bytes;
 	bool shared_id;                          /* the guest has the id of who started the jailer */
@@ -54,7 +54,7 @@ struct init_limits {
 };
 struct init_order {
 	enum init_verb verb;
-	/* INIT_FILL: strings are the names, descriptors the contents */
+	/* INIT_FILL: strings are the names, descriptors the contents; INIT_REMOVE: names only. Both are answered with INIT_FILLED. */
 	uint32_t n_files;
 	struct {
 		uint32_t mode;
@@ -102,6 +102,7 @@ _Noreturn void init_main(const struct init_setup *setup);
 int init_apply_limits(const struct init_limits *limits);
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
+int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
 /* All of a file from an offset; its own position stays where it is. */
 int init_copy(int to, int from, off_t offset);
 /* init_deny.c: answers one call that waits at a seccomp listener. Its number, if it was refused for the first time; else -1. */

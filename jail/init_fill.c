@@ -1,4 +1,4 @@
-/* init_fill.c - puts a file below /data. Done by init, so that the pages are charged to the jail; see init.h. */
+/* init_fill.c - puts a file below /data, or takes one away. Done by init, so that the pages are charged to the jail; see init.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -39,6 +39,26 @@ int init_copy(int to, int from, off_t offset)
 	return n < 0 ? -1 : 0;
 }
 
+int init_remove_file(int root, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+	auto_close int parent = slash ? sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
+
+	if (parent >= 0 && unlinkat(parent, slash ? slash + 1 : name, 0) == 0)
+		return 0;
+	/* The program may have put something else in its place. */
+	return errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ELOOP ? 0 : -1;
+}
+
+/* What a file takes the place of: a file, or a directory that became empty when its files went. */
+static int make_way(int parent, const char *name)
+{
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return errno == EISDIR ? unlinkat(parent, name, AT_REMOVEDIR) : -1;
+}
+
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd)
 {
 	auto_close int parent = open_parent(root, name);
@@ -47,7 +67,7 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	int64_t seconds = mtime_us / 1000000 - (mtime_us % 1000000 < 0);
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
 
-	if (parent < 0 || (unlinkat(parent, last, 0) && errno != ENOENT))
+	if (parent < 0 || make_way(parent, last))
 		return -1;
 	auto_close int to = sys_open_beneath(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (to < 0 || init_copy(to, from_fd, 0))

@@ -8,7 +8,7 @@
  * with the same failure: callers look at one place only.
  *
  *     jail_open(client, &spec, &events, arg, &jail, err)
- *     jail_fill(jail, files, n, err)              any number of times; files of /data
+ *     jail_fill(jail, files, n, err)              any number of times; files of /data (jail_remove takes away)
  *     jail_run(jail, &program, err)               -> events.output …, then events.done
  *     jail_collect(jail, err)                     -> events.file …, then events.collected
  *     jail_close(jail)                            no callback comes after it
@@ -210,6 +210,8 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
 /* Ends the run that is under way: verdict CX. Harmless where none is. */
+/* Takes files out of a live sandbox's /data: only names count, one that is not there is no error. Directories stay. */
+int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
 void jail_cancel(struct jail *jail);
 int jail_collect(struct jail *jail, struct err *err);
 void jail_close(struct jail *jail); /* NULL is fine */

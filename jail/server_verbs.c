@@ -150,6 +150,20 @@ static int do_fill(struct server_client *client, struct server_jail *jail, const
 static bool is_null_device(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+static int do_remove(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		     struct wire_message *message, struct err *err)
+{
+	(void)client;
+	(void)request;
+	for (size_t i = 0; i < message->n_strings; i++) {
+		int result = check_name(message->strings[i], err);
+
+		if (result)
+			return result;
+	}
+	return cell_remove(jail->cell, message, err);
+}
+
 }
 
 /* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a file only as
@@ -299,8 +313,9 @@ static const struct {
 		   struct err *err);
 	bool needs_jail;
 } verbs[] = {
-	{"open", do_open, false},      {"fill", do_fill, true},   {"run", do_run, true},    {"cancel", do_cancel, true},
-	{"collect", do_collect, true}, {"close", do_close, true}, {"info", do_info, false}, {"runners", do_runners, false},
+	{"open", do_open, false},     {"fill", do_fill, true},       {"remove", do_remove, true},
+	{"run", do_run, true},        {"cancel", do_cancel, true},   {"collect", do_collect, true},
+	{"close", do_close, true},    {"info", do_info, false},      {"runners", do_runners, false},
 };
 
 int server_dispatch(struct server_client *client, struct wire_message *message, struct err *err)

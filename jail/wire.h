@@ -8,6 +8,7 @@
  *   client -> jailer                                                  strings            descriptors
  *     {"v":1,"verb":"open","jail":N,"runner":…,"limits":{…},…}        -                  -
  *     {"v":1,"verb":"fill","jail":N,"files":[{"mode","mtime_us"}]}    a name a file      one a file
+ *     {"v":1,"verb":"remove","jail":N,"names":F}                      F                  -
  *     {"v":1,"verb":"run","jail":N,"args":A,"env":E,"stdin":bool,…}   A + E              code [stdin] [stdout] [stderr]
  *     {"v":1,"verb":"cancel" | "collect" | "close","jail":N}          -                  -
  *     {"v":1,"verb":"info" | "runners"}                               -                  -
@@ -90,7 +91,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	bool network, live;
 	struct jail_limits limits;
 	struct bind_objects files; /* struct wire_file */
-	int64_t args, env;
+	int64_t names, args, env;
 	const char *entry; /* NULL: none */
 	bool stdin_given, stdout_given, stderr_given;
 };

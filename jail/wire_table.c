@@ -1,4 +1,10 @@
-/* wire_table.c - what the messages of the jailer's protocol hold: one bind table a message, and which verb takes what. */
+/*
+ * wire_table.c - what the messages of the jailer's protocol hold: one bind table a message, and which verb takes what.
+ *
+ * A message is taken whole or not at all: the verb or event names its table, the table says which members there are and how large they
+ * may be, and from them follows how many strings and descriptors must have come beside it. Nothing of it is acted on before all of that
+ * is right, so that the peer's mistakes, or its malice, end here.
+ */
 #include "wire.h"
 
 #include "../lib/util.h"
@@ -70,6 +76,7 @@ static const struct bind fill_table[] = {
 	{0},
 };
 static const struct bind run_table[] = {
+static const struct bind remove_table[] = {HEAD, JAIL, MEMBER("names", BIND_INT, names, 1, JAIL_BATCH_FILES), {0}};
 	HEAD,
 	JAIL,
 	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
@@ -85,8 +92,8 @@ static const struct {
 	const char *verb;
 	const struct bind *table;
 } verbs[] = {
-	{"open", open_table},    {"fill", fill_table},  {"run", run_table},    {"cancel", jail_table},
-	{"collect", jail_table}, {"close", jail_table}, {"info", plain_table}, {"runners", plain_table},
+	{"open", open_table},    {"fill", fill_table},   {"remove", remove_table}, {"run", run_table},       {"cancel", jail_table},
+	{"collect", jail_table}, {"close", jail_table}, {"info", plain_table},    {"runners", plain_table},
 };
 
 static const struct bind *verb_table(const char *verb)
@@ -103,11 +110,11 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	struct wire_request request = {.jail = -1};
 
 	if (!table)
-		return err_member(err, "verb", "must be open, fill, run, cancel, collect, close, info or runners");
+		return err_member(err, "verb", "must be open, fill, remove, run, cancel, collect, close, info or runners");
 	int result = bind_parse(table, message->head, &request, err);
 	if (result)
 		return result;
-	size_t strings = request.files.count + (size_t)request.args + (size_t)request.env;
+	size_t strings = request.files.count + (size_t)request.names + (size_t)request.args + (size_t)request.env;
 	size_t fds = request.files.count;
 	if (table == run_table)
 		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;

@@ -77,6 +77,7 @@ static void job_free(struct job *job)
 	free(job->args);
 	job_inputs_free(job->files, job->n_files);
 	job_inputs_free(job->inputs, job->n_inputs);
+	job_gone_clear(&job->gone);
 	for (size_t i = 0; i < job->n_input_fds; i++)
 		close_pointer(&job->input_fds[i]);
 	outputs_free(job);

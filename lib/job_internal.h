@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "job.h"
+#include "job_known.h"
 #include "log.h"
 #include "store_sandbox.h"
 #include "util.h"
@@ -109,6 +110,7 @@ struct job {
 	bool awaiting_task;  /* a keeper or the writer holds the job: what happens meanwhile is acted on when it is back */
 	struct job_input *inputs; /* what /data is filled with */
 	size_t n_inputs, inputs_sent;
+	struct job_gone gone; /* what is taken out of a live sandbox's /data before */
 	int input_fds[JAIL_BATCH_FILES];
 	size_t n_input_fds;
 	bool batch_ready;

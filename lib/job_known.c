@@ -11,6 +11,7 @@ struct job_known_file {
 	char blob[SHA256_HEX_SIZE];
 	uint32_t mode;
 	int64_t mtime_us;
+	bool asked;
 };
 
 /* Where the name stands, or would. */
@@ -34,12 +35,20 @@ static size_t place_of(const struct job_known *known, const char *name, bool *re
 	return low;
 }
 
-bool job_known_has(const struct job_known *known, const struct store_file *file)
+void job_known_begin(struct job_known *known)
+{
+	for (size_t i = 0; i < known->count; i++)
+		known->items[i].asked = false;
+}
+
+bool job_known_has(struct job_known *known, const struct store_file *file)
 {
 	bool there;
 	size_t place = place_of(known, file->name, &there);
-	const struct job_known_file *found = &known->items[place];
+	struct job_known_file *found = &known->items[place];
 
+	if (there)
+		found->asked = true;
 	return there && streq(found->blob, file->blob) && found->mode == file->mode && found->mtime_us == file->mtime_us;
 }
 
@@ -59,16 +68,41 @@ void job_known_put(struct job_known *known, const struct store_file *file)
 	known->items[place].mtime_us = file->mtime_us;
 }
 
+/* The name, the caller's. */
+static char *take_out(struct job_known *known, size_t place)
+{
+	char *name = known->items[place].name;
+
+	known->count--;
+	memmove(&known->items[place], &known->items[place + 1], (known->count - place) * sizeof(*known->items));
+	return name;
+}
+
 void job_known_remove(struct job_known *known, const char *name)
 {
 	bool there;
 	size_t place = place_of(known, name, &there);
 
-	if (!there)
-		return;
-	free(known->items[place].name);
-	known->count--;
-	memmove(&known->items[place], &known->items[place + 1], (known->count - place) * sizeof(*known->items));
+	if (there)
+		free(take_out(known, place));
+}
+
+void job_known_gone(struct job_known *known, struct job_gone *ret)
+{
+	for (size_t i = known->count; i > 0; i--) { /* from behind: less is moved */
+		if (known->items[i - 1].asked)
+			continue;
+		ret->files = xrealloc(ret->files, ret->count + 1, sizeof(*ret->files));
+		ret->files[ret->count++] = (struct jail_file){.name = take_out(known, i - 1), .fd = -1};
+	}
+}
+
+void job_gone_clear(struct job_gone *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		free((char *)(uintptr_t)gone->files[i].name);
+	free(gone->files);
+	*gone = (struct job_gone){0};
 }
 
 void job_known_clear(struct job_known *known)

@@ -191,8 +191,13 @@ void job_prepare(struct job_task *task)
 		result = store_running_open(store, id, "err", &job->stderr_fd, &job->error);
 	if (result == 0)
 		atomic_store(&job->has_output, true);
-	if (result == 0 && job->record.conversation_row != 0)
+	if (result == 0 && job->record.conversation_row != 0) {
+		if (job->sandbox)
+			job_known_begin(&job->sandbox->known);
 		result = store_execution_files(store, id, STORE_BEFORE, add_input, job, &job->error);
+		if (result == 0 && job->sandbox)
+			job_known_gone(&job->sandbox->known, &job->gone);
+	}
 	if (result == 0)
 		open_batch(job);
 	job_post(job->engine, task);

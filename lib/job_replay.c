@@ -31,7 +31,8 @@ struct replay {
 	int code_fd, stdin_fd;
 	struct jail_limits limits;
 	bool live;
-	struct job_known known; /* live: what /data holds by the record */
+	struct job_known known; /* live: what /data holds by the record … */
+	struct job_gone gone;   /* … and what of it the run must not find */
 };
 
 static void strings_free(char **strings)
@@ -45,6 +46,7 @@ static void strings_free(char **strings)
 static void run_clear(struct replay *replay)
 {
 	job_inputs_free(replay->inputs, replay->n_inputs);
+	job_gone_clear(&replay->gone);
 	strings_free(replay->args);
 	strings_free(replay->env);
 	close_pointer(&replay->code_fd);
@@ -161,7 +163,11 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 	if ((execution->stdin_text.data || *execution->stdin_text.blob) &&
 	    (result = load_text(replay, &execution->stdin_text, &replay->stdin_fd, err)) < 0)
 		return result;
-	return store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
+	job_known_begin(&replay->known);
+	result = store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
+	if (result == 0)
+		job_known_gone(&replay->known, &replay->gone);
+	return result;
 }
 
 /* --- what the jail tells ------------------------------------------------------------------------------------------------ */
@@ -273,6 +279,8 @@ static int run(struct replay *replay, struct jail_client *client, const struct s
 	};
 	int result = replay->jail ? 0 : jail_open(client, &spec, &events, replay, &replay->jail, err);
 
+	if (result == 0)
+		result = jail_remove(replay->jail, replay->gone.files, replay->gone.count, err);
 	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
 		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
 	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 || (result = jail_collect(replay->jail, err)) < 0 ||

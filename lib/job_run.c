@@ -226,7 +226,9 @@ void job_fill_next(struct job *job)
 
 		files[i] = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = job->input_fds[i]};
 	}
-	if (job->n_input_fds > 0)
+	if (job->inputs_sent == 0) /* first: a name that went may be a directory now */
+		result = jail_remove(job->jail, job->gone.files, job->gone.count, &err);
+	if (result == 0 && job->n_input_fds > 0)
 		result = jail_fill(job->jail, files, job->n_input_fds, &err);
 	job->inputs_sent += job->n_input_fds;
 	for (size_t i = 0; i < job->n_input_fds; i++)

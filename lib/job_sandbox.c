@@ -7,8 +7,8 @@
  * through end(), which closes the jail at once and records the cause without waiting: whoever comes next is behind it in the writer's
  * queue. When the process stops, nothing is recorded: a sandbox without an end whose instance is gone went with that.
  *
- * Which files a run must be given: those of its conversation that /data does not hold already. Only the record's own view is asked
- * (job_known.h), so a replay comes to the same answer.
+ * Which files a run must be given: those of its conversation that /data does not hold already; what is the conversation's no more is
+ * taken out. Only the record's own view is asked (job_known.h), so a replay comes to the same answer.
  */
 #include "job_sandbox.h"
 

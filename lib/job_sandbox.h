@@ -7,12 +7,11 @@
  * and with the jailer or this process. Nothing of it survives but the conversation's files, and the next run is told
  * what became of the state that it may count on.
  *
- * All of this belongs to the reactor; the job that has a sandbox may read it on whatever thread holds the job.
+ * All of this belongs to the reactor; the job that has a sandbox may read it on whatever thread holds the job, and say what is known there.
  */
 #pragma once
 
 #include "job_internal.h"
-#include "job_known.h"
 #include "store_sandbox.h"
 
 struct job_sandbox {

@@ -23,6 +23,10 @@ text() {
 	sp_get '.result.content[0].text'
 }
 
+stdout() {
+	sp_get .result.structuredContent.stdout
+}
+
 run_live() { # LANGUAGE CODE
 	sp_call run_code "$(jq -cn --arg language "$1" --arg code "$2" '{conversationId: "c", session: true, $language, $code}')"
 }
@@ -150,6 +154,27 @@ run_live() { # LANGUAGE CODE
 	grep -q '^1 identical' "$SP_DIR/replayed"
 	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all -j 2 >"$SP_DIR/replayed"
 	grep -q '^3 identical' "$SP_DIR/replayed"
+}
+
+@test "what others deleted or replaced in the conversation is so in the open sandbox, too; replay does the same" {
+	start
+	local name
+	for name in in twice; do
+		sp_call upload_file "{\"conversationId\":\"c\",\"filename\":\"$name\",\"content\":\"$(printf one | base64)\"}"
+	done
+	run_live python $'import os, subprocess\nlist = lambda: print(*sorted(os.popen("find * -type f").read().split()))\nos.mkdir("d"); open("d/own", "w").write("own"); open("stays", "w").write("x"); open("way", "w").close(); list()'
+	[ "$(stdout)" = "d/own in stays twice way" ]
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"rm -r in d way; printf d >d; mkdir way; printf two >way/in"}'
+	[ "$(sp_get .result.isError)" = false ]
+	sp_call upload_file "{\"conversationId\":\"c\",\"filename\":\"twice\",\"content\":\"$(printf two | base64)\"}"
+	run_live python 'list(); print(open("twice").read(), open("d").read(), open("way/in").read())'
+	[ "$(stdout)" = $'d stays twice way/in\ntwo d two' ]
+	[ "$(sp_get '[.result.structuredContent.files[]] | add | length')" = 0 ]
+	[ "$(sp_get .result.structuredContent.session.number)" = 2 ]
+	run_live python 'os.remove("stays"); list()'
+	[ "$(stdout)" = "d twice way/in" ]
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all >"$SP_DIR/replayed"
+	grep -q '^4 identical' "$SP_DIR/replayed"
 }
 
 @test "replay finds what an earlier run of the sandbox does differently" {

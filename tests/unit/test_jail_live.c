@@ -245,6 +245,35 @@ static void put(struct live *live, const char *name, const char *content)
 		fail_msg("%s", err.text);
 }
 
+static void take_away(struct live *live, const char *name, const char *other)
+{
+	const struct jail_file files[] = {{.name = name}, {.name = other}};
+	struct err err = ERR_INIT;
+
+	if (jail_remove(live->try.jail, files, 2, &err))
+		fail_msg("%s", err.text);
+}
+
+static void removed_files(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "bash", (struct jail_limits){0});
+	put(&live, "in/up", "1");
+	put(&live, "both", "2");
+	live_expect(&live, "cat in/up both; >own; mkdir dir; ln -s /etc link", JAIL_OK, "12");
+	/* What the run itself made, what is not there, and what is no file: names that lead elsewhere touch nothing. */
+	take_away(&live, "in/up", "own");
+	take_away(&live, "dir", "link/passwd");
+	take_away(&live, "nothing/at/all", "both/below");
+	put(&live, "dir", "a file now");
+	live_expect(&live, "find * | sort | tr '\\n' ' '; cat dir", JAIL_OK, "both dir in link a file now");
+	assert_int_equal(live.try.n_changes, 1);
+	assert_int_equal(try_find(&live.try, "link")->kind, JAIL_FILE_NOT_KEPT);
+}
+
 static void files(const char *runner, const char *const code[4])
 {
 	auto_live struct live live = {.client = NULL};
@@ -386,6 +415,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(compiled),
 		cmocka_unit_test(background_output),
 		cmocka_unit_test(frozen),
+		cmocka_unit_test(removed_files),
 		cmocka_unit_test(python_files),
 		cmocka_unit_test(shell_files),
 		cmocka_unit_test(late_collection),
