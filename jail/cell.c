@@ -183,7 +183,7 @@ void cell_destroy(struct cell *cell)
 		return;
 	cell->dying = true;
 	if (!cell->parked)
-		cell->cells->count--;
+		cell->cells->count -= !cell->extra;
 	cell->events = (struct cell_events){.done = NULL};
 	if (cell->state == CELL_RUNNING && cell->run.step) {
 		loop_remove(cell->cells->loop, &cell->run.pipes[0]);
@@ -235,6 +235,15 @@ int64_t cells_deadline(const struct cells *cells)
 		if (!cell->dying)
 			next = MIN(next, MIN(MIN(run_deadline(cell), setup_deadline(cell)), live_deadline(cell)));
 	return next;
+}
+
+void cells_advance(struct cells *cells)
+{
+	for (struct cell *cell = cells->first, *next; cell; cell = next) {
+		next = cell->next;
+		if (!cell->dying)
+			cell_advance(cell);
+	}
 }
 
 void cells_tick(struct cells *cells)

@@ -80,6 +80,7 @@ int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
 /* For idle moments: makes one jail ahead. */
 void cells_prepare(struct cells *cells);
+void cells_advance(struct cells *cells); /* what the runs of some waited for is there */
 bool cells_prepared(const struct cells *cells); /* enough are there */
 void cells_reap(struct cells *cells);           /* frees what is destroyed and dead; only between events */
 
@@ -89,16 +90,18 @@ struct cell_request {
 	bool network;
 	const char *label; /* or NULL; copied */
 	bool live;
+	bool fingerprint; /* runs wait as long as runner->awaited */
+	bool extra;       /* not one of config.jailer.jails: the jailer's own */
 	const struct cell_events *events;
 	void *arg;
 };
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
 int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
+int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err); /* the files that its strings name */
 int cell_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */
-int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err); /* the files that its strings name */
 void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);
 int cell_data(const struct cell *cell); /* root of its /data */

@@ -63,6 +63,7 @@ struct cell {
 	enum cell_state state;
 	bool parked; /* made ahead, belongs to nobody */
 	bool dying;  /* destroyed; waits for its init */
+	bool fingerprint, extra; /* as of struct cell_request */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;

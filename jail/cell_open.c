@@ -251,7 +251,7 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
-	if (cells->count >= (size_t)cells->config->jailer.jails)
+	if (!request->extra && cells->count >= (size_t)cells->config->jailer.jails)
 		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
 	const char *why = request->live ? cgroup_cannot_freeze(cells->cgroup) : NULL;
 	if (why)
@@ -272,7 +272,9 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	cell->events = *request->events;
 	cell->arg = request->arg;
 	snprintf(cell->label, sizeof(cell->label), "%s", request->label ? request->label : "");
-	cells->count++;
+	cell->fingerprint = request->fingerprint;
+	cell->extra = request->extra;
+	cells->count += !cell->extra;
 	*ret = cell;
 	return 0;
 }

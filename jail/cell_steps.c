@@ -138,6 +138,8 @@ static bool advance_run(struct cell *cell)
 		return false;
 	if (!live_may_run(cell))
 		return false; /* live_tick comes back to it */
+	if (cell->fingerprint && cell->runner->awaited)
+		return false; /* cells_advance, too */
 	/* In a live jail, changes are measured from the first run since the last collection. */
 	bool look = cell->has_files && !cell->live.dirty;
 	cell->live.dirty = cell->live.on;
@@ -249,8 +251,6 @@ int cell_fill(struct cell *cell, struct wire_message *message, const struct bind
 	return push(cell, step, err);
 }
 
-static char **copy_strings(const char *const *strings, size_t n)
-{
 int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err)
 {
 	struct cell_step *step = step_new(STEP_FILL, 0);
@@ -265,6 +265,8 @@ int cell_remove(struct cell *cell, const struct wire_message *message, struct er
 	return push(cell, step, err);
 }
 
+static char **copy_strings(const char *const *strings, size_t n)
+{
 	char **copy = xcalloc(n + 1, sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)

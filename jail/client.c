@@ -149,6 +149,7 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 		json_add_string(head, "label", spec->label);
 	json_add_bool(head, "network", spec->network);
 	json_add_bool(head, "live", spec->live);
+	json_add_bool(head, "fingerprint", spec->fingerprint);
 	json_add(head, "limits", bind_print(jail_limits_table, &spec->limits));
 	int result = client_send(client, head, NULL, err);
 	if (result) {

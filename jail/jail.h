@@ -82,6 +82,8 @@ struct jail_spec {
 	 * changed since the last one; its descriptors must be read before the next run. Where state is kept, standard input is a file, no
 	 * pipe. Switches are those of processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
 	bool live;
+	/* The result says the interpreter's version: its first run waits where nobody has asked for it yet (a private jailer does not). */
+	bool fingerprint;
 };
 
 /* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread, so one blob
@@ -208,10 +210,10 @@ void jail_client_kill(struct jail_client *client);
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
 	      struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
-int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
-/* Ends the run that is under way: verdict CX. Harmless where none is. */
 /* Takes files out of a live sandbox's /data: only names count, one that is not there is no error. Directories stay. */
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
+int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
+/* Ends the run that is under way: verdict CX. Harmless where none is. */
 void jail_cancel(struct jail *jail);
 int jail_collect(struct jail *jail, struct err *err);
 void jail_close(struct jail *jail); /* NULL is fine */

@@ -274,13 +274,13 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 		.identity = &jailer->identity,
 		.private = private,
 	};
-	probe_init(&jailer->probe, &jailer->cells, &jailer->runners, &jailer->config);
+	probe_init(&jailer->probe, &jailer->cells, &jailer->runners, &jailer->config, !private);
+	jailer->server.probe = &jailer->probe;
 	if (private) {
 		server_add(&jailer->server, options->client_fd);
 		wait(NULL); /* the porter has done its part */
 		return 0;
 	}
-	jailer->server.probe = &jailer->probe;
 	if (loop_add(jailer->loop, &jailer->porter_watch, jailer->porter, EPOLLIN, on_connection))
 		return err_errno(err, "watching the porter");
 	return 0;
@@ -307,8 +307,7 @@ static void serve(struct jailer *jailer)
 
 	while (!jailer->stop && !jailer->server.gone && event >= 0) {
 		cells_tick(&jailer->cells);
-		if (jailer->server.probe)
-			probe_tick(&jailer->probe);
+		probe_tick(&jailer->probe);
 		server_tick(&jailer->server);
 		if (jailer->server.gone) /* found out just now: nothing would wake us any more */
 			break;

@@ -1,4 +1,11 @@
-/* probe.c - see probe.h. */
+/*
+ * probe.c - see probe.h.
+ *
+ * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one ended: the version that
+ * a run waits for (runner->awaited), else the next command on the way through all runners. Its end is told by the cell, in the middle of an
+ * event; the next one, and the runs that waited, begin in the tick after it. Whatever goes wrong is logged and leaves the runner without
+ * what was asked for: runs wait for an answer, not for a good one.
+ */
 #include "probe.h"
 
 #include <fcntl.h>
@@ -14,9 +21,9 @@
 #define LIBRARIES_MAX 512
 #define WALL_US       20000000
 
-void probe_init(struct probe *probe, struct cells *cells, struct runners *runners, const struct config *config)
+void probe_init(struct probe *probe, struct cells *cells, struct runners *runners, const struct config *config, bool all)
 {
-	*probe = (struct probe){.cells = cells, .runners = runners, .config = config, .output = -1};
+	*probe = (struct probe){.cells = cells, .runners = runners, .config = config, .output = -1, .all = all};
 }
 
 /* First number in the text, "v22.1.0" -> 22; -1 if there is none. */
@@ -75,11 +82,12 @@ static void take_cache(struct runner *runner, char *text, size_t length)
 		runner->cache_name = xstrdup(text);
 }
 
-static void next_command(struct probe *probe)
+/* The command is through, whatever came of it. */
+static void finish(struct probe *probe)
 {
-	if (++probe->command == PROBE_COMMANDS) {
-		probe->command = PROBE_VERSION;
-		probe->next++;
+	if (probe->command == PROBE_VERSION) {
+		probe->told = probe->told || probe->runner->awaited;
+		probe->runner->awaited = false;
 	}
 	if (probe->output >= 0)
 		close(steal_fd(&probe->output));
@@ -90,10 +98,11 @@ static void next_command(struct probe *probe)
 static void on_done(void *arg, const struct jail_result *result)
 {
 	struct probe *probe = arg;
-	struct runner *runner = &probe->runners->items[probe->next];
+	struct runner *runner = probe->runner;
 	auto_free char *text = NULL;
 	size_t length;
 
+	runner->asked = runner->asked || probe->command == PROBE_VERSION;
 	if (result->verdict != JAIL_OK && probe->command == PROBE_CACHE && result->verdict == JAIL_RE) {
 		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL); /* the library is not installed */
 	} else if (result->verdict != JAIL_OK) {
@@ -108,18 +117,25 @@ static void on_done(void *arg, const struct jail_result *result)
 		else
 			take_version(runner, text);
 	}
-	next_command(probe);
+	finish(probe);
 }
 
 static void on_failed(void *arg, const struct err *why)
 {
 	struct probe *probe = arg;
 
-	log_event(LOG_WARN, "runner cannot be probed", "runner", probe->runners->items[probe->next].name, "why", why->text, NULL);
-	next_command(probe);
+	log_event(LOG_WARN, "runner cannot be probed", "runner", probe->runner->name, "why", why->text, NULL);
+	finish(probe);
 }
 
-static int begin(struct probe *probe, struct runner *runner, const struct bind_strings *command, struct err *err)
+static const struct bind_strings *command_of(const struct runner *runner, size_t command)
+{
+	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
+
+	return commands[command];
+}
+
+static int begin(struct probe *probe, struct err *err)
 {
 	static const struct cell_events events = {.done = on_done, .failed = on_failed};
 	struct jail_limits asked = {.output_bytes = OUTPUT_MAX, .wall_us = WALL_US, .cpu_percent = -1}, limits;
@@ -130,13 +146,18 @@ static int begin(struct probe *probe, struct runner *runner, const struct bind_s
 	if (!result)
 		result = cell_open(
 			probe->cells,
-			&(struct cell_request){.runner = runner, .limits = &limits, .label = "probe", .events = &events, .arg = probe},
+			&(struct cell_request){.runner = probe->runner,
+					       .limits = &limits,
+					       .label = "probe",
+					       .extra = true,
+					       .events = &events,
+					       .arg = probe},
 			&probe->cell, err);
 	if (result)
 		return result;
 	probe->output = memfd_create("probe", MFD_CLOEXEC);
 	struct cell_program program = {
-		.command = command,
+		.command = command_of(probe->runner, probe->command),
 		.code_fd = -1,
 		.stdin_fd = -1,
 		.stdout_fd = fcntl(probe->output, F_DUPFD_CLOEXEC, 3),
@@ -145,22 +166,43 @@ static int begin(struct probe *probe, struct runner *runner, const struct bind_s
 	return cell_run(probe->cell, &program, err);
 }
 
+/* What is run next: a version that somebody waits for, else what comes next. */
+static bool choose(struct probe *probe)
+{
+	struct runners *runners = probe->runners;
+
+	probe->command = PROBE_VERSION;
+	for (size_t i = 0; i < runners->count; i++) {
+		probe->runner = &runners->items[i];
+		if (probe->runner->awaited)
+			return true;
+	}
+	while (probe->all && probe->next < runners->count) {
+		probe->runner = &runners->items[probe->next];
+		probe->command = probe->next_step;
+		if (++probe->next_step == PROBE_COMMANDS) {
+			probe->next_step = 0;
+			probe->next++;
+		}
+		bool known = probe->command == PROBE_VERSION && probe->runner->asked;
+
+		if (probe->runner->interpreter && command_of(probe->runner, probe->command)->count && !known)
+			return true;
+	}
+	probe->done = true;
+	return false;
+}
+
 void probe_tick(struct probe *probe)
 {
 	struct err err = ERR_INIT;
 
-	while (!probe->cell && !probe->done) {
-		if (probe->next == probe->runners->count) {
-			probe->done = true;
-			return;
-		}
-		struct runner *runner = &probe->runners->items[probe->next];
-		const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
-		const struct bind_strings *command = commands[probe->command];
-		if (!runner->interpreter || !command->count)
-			next_command(probe);
-		else if (begin(probe, runner, command, &err))
+	while (!probe->cell && choose(probe))
+		if (begin(probe, &err))
 			on_failed(probe, &err);
+	if (probe->told) {
+		probe->told = false;
+		cells_advance(probe->cells);
 	}
 }
 

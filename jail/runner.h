@@ -42,6 +42,7 @@ struct runner {
 	int driver_fd;             /* the driver's text; -1 */
 	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
+	bool asked, awaited; /* for its version (probe.c): that was done; a run waits for it */
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	char *cache_name;                    /* what `cache` printed; NULL: nothing */
 	int cache_fd;                        /* memfd, or -1 */

@@ -185,7 +185,7 @@ static void tick_client(struct server_client *client)
 	const struct probe *probe = client->server->probe;
 	struct err err = ERR_INIT;
 
-	if (client->wants_runners && (!probe || probe->done)) {
+	if (client->wants_runners && (!probe->all || probe->done)) {
 		client->wants_runners = false;
 		server_send_document(client, runners_print(client->server->runners), &err);
 	}

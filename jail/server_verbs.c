@@ -106,10 +106,13 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 		.limits = &limits,
 		.network = request->network,
 		.live = request->live,
+		.fingerprint = request->fingerprint,
 		.label = request->label,
 		.events = &events,
 		.arg = jail,
 	};
+	if (wanted.fingerprint && !runner->asked)
+		runner->awaited = runner->version.count > 0;
 	result = cell_open(server->cells, &wanted, &jail->cell, err);
 	if (result)
 		server_jail_remove(jail);
@@ -147,9 +150,6 @@ static int do_fill(struct server_client *client, struct server_jail *jail, const
 	return cell_fill(jail->cell, message, &request->files, err);
 }
 
-static bool is_null_device(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 static int do_remove(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
 		     struct wire_message *message, struct err *err)
 {
@@ -164,6 +164,9 @@ static int do_remove(struct server_client *client, struct server_jail *jail, con
 	return cell_remove(jail->cell, message, err);
 }
 
+static bool is_null_device(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
 /* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a file only as

@@ -88,7 +88,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	const char *verb;
 	int64_t jail;
 	const char *runner, *label;
-	bool network, live;
+	bool network, live, fingerprint;
 	struct jail_limits limits;
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;

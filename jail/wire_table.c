@@ -59,6 +59,7 @@ static const struct bind open_table[] = {
 	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 64},
 	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
 	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
+	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
 	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = jail_limits_table},
 	{0},
 };
@@ -75,8 +76,8 @@ static const struct bind fill_table[] = {
 	 .size = sizeof(struct wire_file)},
 	{0},
 };
-static const struct bind run_table[] = {
 static const struct bind remove_table[] = {HEAD, JAIL, MEMBER("names", BIND_INT, names, 1, JAIL_BATCH_FILES), {0}};
+static const struct bind run_table[] = {
 	HEAD,
 	JAIL,
 	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),

@@ -331,7 +331,12 @@ void job_start(struct job *job)
 {
 	struct job_engine *engine = job->engine;
 	struct jail_spec spec = {
-		.runner = job->record.language, .limits = job->limits, .network = job->record.network, .label = job->record.id};
+		.runner = job->record.language,
+		.limits = job->limits,
+		.network = job->record.network,
+		.label = job->record.id,
+		.fingerprint = true,
+	};
 
 	job->awaiting_task = true;
 	if (job->reset) {

@@ -155,6 +155,7 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 		.network = job->record.network,
 		.label = job->record.id,
 		.live = true,
+		.fingerprint = true,
 	};
 	int result = check_room(engine, job->record.owner, err);
 

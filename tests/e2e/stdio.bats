@@ -111,6 +111,24 @@ running() {
 	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
 }
 
+@test "the record says what ran: a private jailer asks an interpreter when its first run comes" {
+	run -0 stdio < <(
+		echo "$INITIALIZE"
+		for id in 1 2 3; do
+			printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","session":%s,"conversationId":"p%s","code":"import platform; print(platform.python_version())"}}}\n' \
+				"$id" "$([ "$id" = 2 ] && echo true || echo false)" "$id"
+		done
+		call 4 'echo ${BASH_VERSION%%(*}'
+	)
+	local id version SALLYPORT_DATA_DIR=$HOME_DIR/sallyport
+	export SALLYPORT_DATA_DIR
+	for id in 1 2 3; do
+		version=$(answer $id .result.structuredContent.stdout)
+		[ "$("$SP_BIN/sallyport" show --json "$(answer $id .result.structuredContent.execution_id)" | jq -r .fingerprint)" = "Python $version" ]
+	done
+	[[ $("$SP_BIN/sallyport" show --json "$(answer 4 .result.structuredContent.execution_id)" | jq -r .fingerprint) == *"$(answer 4 .result.structuredContent.stdout)"* ]]
+}
+
 @test "two at once share the record; SIGTERM ends one at once, and its run" {
 	local first
 	start
