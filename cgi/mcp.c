@@ -97,12 +97,28 @@ int mcp_require(struct mcp_call *call, const char *capability)
 	return mcp_fail(call, RPC_MISSING_CAPABILITY, "Missing required client capability: %s", capability);
 }
 
-void (*mcp_observer)(const struct mcp_call *call, struct json_object *message);
+void (*mcp_observer)(const struct mcp_seen *seen);
 
 void mcp_observe(const struct mcp_call *call, struct json_object *message)
 {
 	if (mcp_observer)
-		mcp_observer(call, message);
+		mcp_observer(&(struct mcp_seen){.message = message, .call = call, .protocol = call ? call->protocol : NULL});
+}
+
+void mcp_observe_unasked(const char *protocol, const char *text)
+{
+	auto_json struct json_object *message = NULL;
+
+	if (!mcp_observer)
+		return;
+	json_parse(text, strlen(text), &message, NULL); /* NULL where it is no JSON: for the observer to see */
+	mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol});
+}
+
+void mcp_observe_received(const char *protocol, struct json_object *message)
+{
+	if (mcp_observer)
+		mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol, .received = true});
 }
 
 struct json_object *mcp_answer(struct mcp_call *call)
@@ -172,10 +188,12 @@ static void route_message(struct exchange *exchange, const struct rpc_message *m
 	}
 	if (message->kind == RPC_NOTIFICATION) {
 		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
-		if (envelope || claims_modern(version))
+		if (envelope || claims_modern(version)) {
+			mcp_observe_received(MCP_MODERN_VERSION, document);
 			mcp_accepted(exchange->reply);
-		else
+		} else {
 			legacy_message(exchange, message, document, version);
+		}
 		return;
 	}
 	if (streq(message->method, "initialize") && modern_envelope(message->params, &err) < 0) {

@@ -66,10 +66,19 @@ struct mcp_completion {
 int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
 struct json_object *mcp_answer(struct mcp_call *call);
-/* What is told of every message that goes to a client, with the call that it belongs to (NULL: to none, the request was refused before).
+/* What is told of every message that goes to a client, and of every notification and response that comes from one.
  * NULL in the programs that are installed; the tests link a gateway with a recorder (tests/exchanges). */
-extern void (*mcp_observer)(const struct mcp_call *call, struct json_object *message);
+struct mcp_seen {
+	struct json_object *message;
+	const struct mcp_call *call; /* the request that it answers or belongs to; NULL: to none, or it was refused before */
+	const char *protocol;        /* of a message without a call: the revision that is spoken; NULL: not known */
+	bool received;
+};
+extern void (*mcp_observer)(const struct mcp_seen *seen);
 void mcp_observe(const struct mcp_call *call, struct json_object *message);
+/* A message of ours that belongs to no request, as JSON text; one of the client's. */
+void mcp_observe_unasked(const char *protocol, const char *text);
+void mcp_observe_received(const char *protocol, struct json_object *message);
 /* Sends a JSON-RPC object, which is taken over. */
 void mcp_reply(struct reply *reply, int status, struct json_object *answer);
 void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text);
@@ -105,8 +114,8 @@ void legacy_delete(struct exchange *exchange);
 struct hub_listener;
 /* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
 int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
-/* What the client is sent of a message from the hub, as JSON text; the caller's. */
-char *legacy_notification(const char *message);
+/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
+char *legacy_notification(const struct session *session, const char *message);
 void legacy_get(struct exchange *exchange, const char *version);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);

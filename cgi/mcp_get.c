@@ -22,7 +22,8 @@ static void refuse_listener(struct exchange *exchange, const struct err *err)
 	mcp_reply_error(exchange->reply, status, NULL, RPC_INVALID_REQUEST, err->text);
 }
 
-char *legacy_notification(const char *message)
+/* The notification of a topic. */
+static char *notification(const char *message)
 {
 	static const struct {
 		enum hub_topic topic;
@@ -35,14 +36,10 @@ char *legacy_notification(const char *message)
 	const char *uri;
 	enum hub_topic topic = hub_topic_of(message, &uri);
 
-	if (message[0] == '{') /* made for this session (hub_tell) */
-		return xstrdup(message);
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
 		if (methods[i].topic == topic)
 			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
 	}
-	if (topic != HUB_RESOURCE_UPDATED)
-		return xstrdup(message); /* what was meant for this session (hub_tell) is JSON already */
 	auto_json struct json_object *updated = json_object_new_object();
 	struct json_object *params = json_object_new_object();
 	struct buf text;
@@ -54,6 +51,16 @@ char *legacy_notification(const char *message)
 	buf_init(&text, SIZE_MAX);
 	json_print(&text, updated);
 	return buf_steal(&text, NULL);
+}
+
+char *legacy_notification(const struct session *session, const char *message)
+{
+	if (message[0] == '{') /* made for this session (hub_tell), and observed there */
+		return xstrdup(message);
+	char *text = notification(message);
+
+	mcp_observe_unasked(session->protocol, text);
+	return text;
 }
 
 _Static_assert(HUB_FOLLOWED_MAX >= STORE_SUBSCRIPTIONS_MAX, "what a session may subscribe to must fit its listener");
@@ -108,7 +115,7 @@ static void own_stream(struct exchange *exchange, const struct session *session,
 		auto_free char *message = NULL, *text = NULL;
 
 		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? legacy_notification(message) : NULL;
+		text = message ? legacy_notification(session, message) : NULL;
 		if (text)
 			stream_event(stream, NULL, NULL, text);
 		stream_keep_alive(stream);
@@ -142,12 +149,13 @@ static int send_event(void *arg, const struct store_event *event)
 }
 
 /* The answer that the lost handler can't give any more. */
-static void send_interrupted(struct replay *replay)
+static void send_interrupted(struct replay *replay, const struct session *session)
 {
 	auto_free char *text = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
 					 "was started again while this ran; what ran is recorded as interrupted\"}}",
 					 replay->request_id, RPC_INTERNAL);
 
+	mcp_observe_unasked(session->protocol, text);
 	stream_event(replay->stream, NULL, NULL, text);
 }
 
@@ -179,7 +187,7 @@ static void take_up(struct exchange *exchange, const struct session *session, co
 		}
 		stream_open(replay->stream);
 		if (!live && !replay->over) {
-			send_interrupted(replay);
+			send_interrupted(replay, session);
 			break;
 		}
 		if (replay->over)

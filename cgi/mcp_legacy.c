@@ -177,6 +177,7 @@ void legacy_note(struct exchange *exchange, const struct rpc_message *message, c
 	struct hub *hub = exchange->server->hub;
 	struct json_object *request;
 
+	mcp_observe_received(session->protocol, document);
 	if (message->kind == RPC_RESPONSE) {
 		auto_free char *id = id_text(message->id), *text = id_text(document);
 

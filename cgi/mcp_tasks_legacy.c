@@ -44,7 +44,11 @@ bool mcp_task_tell(struct server *server, const struct store_task *task, const c
 	}
 	buf_init(&line, HTTP_REPLY_MAX);
 	json_print(&line, message);
-	return hub_tell(server->hub, task->session_id, line.data);
+	bool told = hub_tell(server->hub, task->session_id, line.data);
+
+	if (told)
+		mcp_observe_unasked(MCP_TASKS_SINCE, line.data);
+	return told;
 }
 
 /* --- tasks/result --------------------------------------------------------------------------------------------------------------- */

@@ -32,9 +32,9 @@ static char *endpoint(const struct config *config, const char *session)
 	return xasprintf("%s/messages?sessionId=%s", path ? path : "", session);
 }
 
-static void serve(struct exchange *exchange, struct hub_listener *listener, struct stream *stream)
+static void serve(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
 {
-	auto_free char *address = endpoint(exchange->server->config, listener->session);
+	auto_free char *address = endpoint(exchange->server->config, session->id);
 	enum hub_wait what;
 
 	stream_event(stream, NULL, "endpoint", address);
@@ -42,7 +42,7 @@ static void serve(struct exchange *exchange, struct hub_listener *listener, stru
 		auto_free char *message = NULL, *text = NULL;
 
 		what = hub_wait(exchange->server->hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? legacy_notification(message) : NULL;
+		text = message ? legacy_notification(session, message) : NULL;
 		if (text)
 			stream_event(stream, NULL, NULL, text);
 		stream_keep_alive(stream);
@@ -73,7 +73,7 @@ void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 		reply_header(exchange->reply, "Retry-After", "10");
 		reply_refuse(exchange->reply, err.code == ERR_BUSY ? 429 : 503, err.text);
 	} else {
-		serve(exchange, &listener, &stream);
+		serve(exchange, &session, &listener, &stream);
 		hub_leave(exchange->server->hub, &listener);
 	}
 	if (sessions_end(exchange->server->sessions, session.id, session.owner, &err) < 0)

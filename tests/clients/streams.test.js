@@ -92,8 +92,7 @@ test('no priming event before 2025-11-25, no stream without need', async () => {
 test('a long silence becomes a stream with signs of life', async () => {
 	const silent = run('silent', 'import time\ntime.sleep(17)\nprint(3)');
 	const told = await all(await post(silent, await session()));
-	const progress = told.filter((event) => event.data?.method === 'notifications/progress');
-	assert.equal(progress[0].data.params.message, undefined, 'keeps the timer of the client going, before anything is printed');
+	assert.equal(told.find((event) => event.data).data.method, 'notifications/progress', 'keeps the timer of the client going');
 	assert.equal(told.at(-1).data.result.structuredContent.stdout, '3\n');
 	delete silent.params._meta;
 	const wire = modern({ ...silent, params: { ...silent.params, _meta: {} } });

@@ -29,6 +29,14 @@ line() {
 		'{pid: 1, $protocol, $request, $message, sent: true, $tool}' >>"$SP_EXCHANGES"
 }
 
+# heard PROTOCOL MESSAGE: one that a client sent besides requests; unasked PROTOCOL MESSAGE: one on a stream that belongs to no request.
+heard() {
+	jq -cn --arg protocol "$1" --argjson message "$2" '{pid: 1, $protocol, $message, received: true}' >>"$SP_EXCHANGES"
+}
+unasked() {
+	jq -cn --arg protocol "$1" --argjson message "$2" '{pid: 1, $protocol, $message, received: false}' >>"$SP_EXCHANGES"
+}
+
 PING='{"jsonrpc":"2.0","id":1,"method":"ping"}'
 CALL='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}'
 TOOL='{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}}},"outputSchema":{"type":"object","required":["b"]}}'
@@ -45,6 +53,20 @@ RESULT='{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"b":
 	sp_call list_runners '{}'
 	[ "$(jq -c 'select(.request.method == "tools/call" and .tool.name == "list_runners" and .protocol == "2026-07-28" and .sent)' "$SP_EXCHANGES" | wc -l)" -eq 3 ]
 	[ "$(jq .pid "$SP_EXCHANGES" | sort -u | wc -l)" -eq 2 ]
+	judge
+	[ "$status" -eq 0 ]
+}
+
+@test "what clients send besides requests is written down, and what belongs to no request" {
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+	printf '%s' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp
+	local session
+	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	printf '%s' '{"jsonrpc":"2.0","method":"notifications/initialized"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+	printf '%s' '{"jsonrpc":"2.0","id":"s-9","result":{}}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+	[ "$(jq -c 'select(.received) | [.protocol, .message.method, .message.id]' "$SP_EXCHANGES" | xargs -d '\n')" = '["2025-11-25","notifications/initialized",null] ["2025-11-25",null,"s-9"]' ]
 	judge
 	[ "$status" -eq 0 ]
 }
@@ -80,6 +102,41 @@ finds() {
 @test "the judge finds a message that its revision does not know" {
 	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"}],"structuredContent":{"b":1}}}' "$TOOL"
 	finds 'every message fits' "must have required property 'text'"
+}
+
+@test "the judge finds what a client sends, and what comes unasked, against their revision" {
+	heard 2025-11-25 '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+	unasked 2025-06-18 '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}'
+	unasked 2025-06-18 '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"interrupted"}}'
+	judge
+	[ "$status" -eq 0 ]
+	heard 2025-06-18 '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'
+	finds 'every notification and every answer' "must have required property 'requestId'"
+	: >"$SP_EXCHANGES"
+	unasked 2025-06-18 '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{}}'
+	finds 'every message fits' "must have required property 'uri'"
+	: >"$SP_EXCHANGES"
+	unasked 2025-06-18 '{"jsonrpc":"2.0","id":1,"result":{}}'
+	finds 'every message fits' 'belongs to no request'
+}
+
+@test "the judge holds the answer of a client against what it was asked" {
+	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}' "$TOOL"
+	heard 2025-11-25 '{"jsonrpc":"2.0","id":"s-1","result":{"action":"accept","content":{}}}'
+	heard 2025-11-25 '{"jsonrpc":"2.0","id":"s-1","error":{"code":-1,"message":"no"}}'
+	judge
+	[ "$status" -eq 0 ]
+	heard 2025-11-25 '{"jsonrpc":"2.0","id":"s-1","result":{"action":"perhaps"}}'
+	finds 'every notification and every answer' 'must be equal to one of the allowed values'
+}
+
+@test "the judge knows what 2024-11-05 had not" {
+	local audio='{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"audio","data":"YQ==","mimeType":"audio/wav"}],"structuredContent":{"b":1}}}'
+	line 2025-03-26 "$CALL" "$audio" "$TOOL"
+	judge
+	[ "$status" -eq 0 ]
+	line 2024-11-05 "$CALL" "$audio" "$TOOL"
+	finds 'every message fits' 'protocol 2024-11-05'
 }
 
 @test "the judge finds a request that should have been refused" {

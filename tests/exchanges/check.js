@@ -1,5 +1,6 @@
 /*
- * check.js - judges what the gateways of a test run said (recorder.c): the last suite of `make test`, over the record of all others.
+ * check.js - judges what the gateways of a test run and their clients said (recorder.c): the last suite of `make test`, over the record of all
+ * others.
  *
  * Every message against the protocol's own schema of the revision that is spoken, every accepted call of a tool against the schemas that tools/list
  * shows. SP_EXCHANGES names the record. After a whole run (SP_EXCHANGES_WHOLE=yes) every tool must have been called with success: those that
@@ -17,10 +18,11 @@ const SHOWN_BYTES = 1500; /* … of the message that each is about */
 const FIXTURE = 'Conformance fixture'; /* some must fail, and what becomes of them is the official suite's own business */
 const root = path.resolve(import.meta.dirname, '../..');
 const record = process.env.SP_EXCHANGES;
-const findings = { message: [], request: [], id: [], schema: [], arguments: [], result: [] };
+const findings = { message: [], request: [], client: [], id: [], schema: [], arguments: [], result: [] };
 const tasks = new Map(); /* id: the tool that was called */
+const questions = new Map(); /* process and id: the method of what we asked a client */
 const listed = new Set(), called = new Set();
-let messages = 0, calls = 0;
+let messages = 0, unasked = 0, received = 0, calls = 0;
 
 function find(kind, what, line) {
 	findings[kind].push(`${what}\n  protocol ${line.protocol ?? 'none'}, process ${line.pid}: ${JSON.stringify({ ...line, tool: undefined }).slice(0, SHOWN_BYTES)}`);
@@ -48,7 +50,10 @@ function checkMessage(line) {
 	const { message, request } = line;
 	const answers = 'result' in message || 'error' in message;
 	let { protocol } = line;
-	if (!request) { /* refused before anybody knew the revision; without an id JSON-RPC wants null where the schemas want nothing */
+	if (!request && protocol) { /* on a session's own stream */
+		unasked++;
+		if (answers && !message.error) find('message', 'a result that belongs to no request', line);
+	} else if (!request) { /* refused before anybody knew the revision; without an id JSON-RPC wants null where the schemas want nothing */
 		assert.ok(message.error);
 		protocol = LATEST;
 		if (message.id === null) delete message.id;
@@ -61,6 +66,15 @@ function checkMessage(line) {
 		const bad = revision(protocol).wrongRequest(request);
 		if (bad) find('request', bad, line);
 	}
+}
+
+/* What a client sent besides requests. An answer is held against what we asked. */
+function checkReceived(line) {
+	const { pid, protocol, message } = line;
+	const method = questions.get(`${pid} ${message.id}`);
+	received++;
+	const wrong = message.result ? revision(protocol).wrongAnswer(message, method) : revision(protocol).wrongMessage(message);
+	if (wrong) find('client', wrong, line);
 }
 
 function checkList(line) {
@@ -105,8 +119,13 @@ function checkTask(line) {
 for await (const text of readline.createInterface({ input: createReadStream(record), crlfDelay: Infinity })) {
 	const line = JSON.parse(text);
 	messages++;
+	if (line.received) {
+		checkReceived(line);
+		continue;
+	}
 	checkMessage(line);
-	if (!line.message.result) continue;
+	if (line.message.method && 'id' in line.message) questions.set(`${line.pid} ${line.message.id}`, line.message.method);
+	if (!line.message.result || !line.request) continue;
 	if (line.request.method === 'tools/list') checkList(line);
 	if (line.request.method === 'tools/call') checkCall(line);
 	if (['tasks/get', 'tasks/result'].includes(line.request.method)) checkTask(line);
@@ -118,11 +137,12 @@ function none(kind) {
 }
 
 test('every message fits the schema of its revision', (t) => {
-	t.diagnostic(`${messages} messages`);
+	t.diagnostic(`${messages} messages, of them ${unasked} on streams that belong to no request, and ${received} of clients`);
 	assert.ok(messages > 0);
 	none('message');
 });
 test('every request that got a result fits it, too', () => none('request'));
+test('every notification and every answer of a client fits, too', () => none('client'));
 test('every answer has the id of its request', () => none('id'));
 test('the schemas of the tools are proper ones', (t) => {
 	t.diagnostic(`${compiled.size} schemas`);

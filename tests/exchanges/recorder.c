@@ -1,14 +1,15 @@
 /*
- * recorder.c - linked into the gateway of the tests (build/bin-recorded): writes down what it says to its clients, for check.js to judge.
+ * recorder.c - linked into the gateway of the tests (build/bin-recorded): writes down what it and its clients say, for check.js to judge.
  *
  * The objects of that gateway are those of the one that is installed; the only difference is this one, which sets mcp_observer before main
  * where SP_EXCHANGES names a file. Each message becomes one line, written by one write in append mode: gateways of all suites share
  * the file, and one that is killed leaves whole lines. A line is
  *
- *   {"pid", "protocol", "request", "message", "sent", "tool"}
+ *   {"pid", "received", "protocol", "message", "request", "sent", "tool"}
  *
- * message is the JSON-RPC object; request the one that it answers or belongs to, null where it was refused before anybody looked at it;
- * protocol the revision that is spoken, null before `initialize` chose one; sent is false for an answer that its client does not get
+ * message is the JSON-RPC object, a client's notification or response where received is true, else ours; protocol the revision that is
+ * spoken, absent before `initialize` chose one and where the request was refused before anybody looked at it. The rest is there only
+ * if the message answers or belongs to a request: request is that; sent is false for an answer that its client does not get
  * (cancelled); tool, for tools/call, is what tools/list says of the tool at this moment.
  */
 #include <fcntl.h>
@@ -51,25 +52,26 @@ static void add_call(struct json_object *line, const struct mcp_call *call)
 	if (call->message->params)
 		json_add(request, "params", json_object_get(call->message->params));
 	json_add(line, "request", request);
-	if (call->protocol)
-		json_add_string(line, "protocol", call->protocol);
 	json_add_bool(line, "sent", !call->silent && !call->exchange->reply->gone);
 	json_add(line, "tool", described(call));
 }
 
-static void record(const struct mcp_call *call, struct json_object *message)
+static void record(const struct mcp_seen *seen)
 {
 	auto_json struct json_object *line = json_object_new_object();
 	auto_buf struct buf text = {0};
 
 	json_add_int(line, "pid", getpid());
-	json_add(line, "message", json_object_get(message));
-	if (call)
-		add_call(line, call);
+	json_add_bool(line, "received", seen->received);
+	json_add(line, "message", json_object_get(seen->message));
+	if (seen->protocol)
+		json_add_string(line, "protocol", seen->protocol);
+	if (seen->call)
+		add_call(line, seen->call);
 	buf_init(&text, LINE_MAX_BYTES);
 	json_print(&text, line);
 	buf_putc(&text, '\n');
-	if (text.overflow || write(file, text.data, text.length) != (ssize_t)text.length)
+	if (!seen->message || text.overflow || write(file, text.data, text.length) != (ssize_t)text.length)
 		abort(); /* a record with holes proves nothing */
 }
 
