@@ -184,6 +184,7 @@ CREATE TABLE execution (
 	entry             TEXT,                  -- the file of /data that was run in place of a copy of the code; NULL: none
 	sandbox           TEXT REFERENCES sandbox (id), -- the live sandbox that it ran in; NULL: one of its own
 	sandbox_seq       INTEGER CHECK (sandbox_seq >= 1), -- its first run is 1
+	task              TEXT,                  -- the task that it is the work of; not a reference: tasks are removed when their time is up
 	-- what came of it; NULL while it runs
 	finished_us       INTEGER,               -- when it was recorded: in the order of the commits
 	verdict           TEXT CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE', 'CX', 'XX')),

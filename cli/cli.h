@@ -120,7 +120,7 @@ int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err
 
 /* --- which executions: shared by log and replay ------------------------------------------------------------------------------ */
 struct cli_filter {
-	const char *verdict, *language, *owner, *token, *conversation, *text;
+	const char *verdict, *language, *owner, *token, *conversation, *task, *text;
 	int64_t since_us, until_us; /* 0: open */
 };
 extern const struct cli_option cli_filter_options[];
@@ -140,6 +140,7 @@ void cli_jailer_pointer(struct jail_client **client);
 #define auto_jailer __attribute__((cleanup(cli_jailer_pointer)))
 
 const char *cli_state_text(enum store_state state);
+const char *cli_task_text(const struct store_execution *e); /* the state of its task, "expired", or "" without one */
 /* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
 struct json_object *cli_execution_json(const struct store_execution *execution);
 

@@ -47,7 +47,7 @@ static const struct cli_group log_groups[] = {
 
 static const struct cli_column columns[] = {
 	{"TIME", false, 19, 0},	  {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},	 {"CONVERSATION", false, 12, 20},
-	{"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},	{"WALL", true, 7, 0},	 {"CPU", true, 7, 0},
+	{"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},	{"TASK", false, 4, 9},	 {"WALL", true, 7, 0},	 {"CPU", true, 7, 0},
 	{"MEMORY", true, 9, 0},	  {"CODE", false, 4, 120}};
 
 /* A row that was shown, or that was there before we came. */
@@ -110,6 +110,7 @@ static void row_show(struct view *view, const struct store_execution *e)
 	cli_table_cell(view->table, e->conversation, CLI_PLAIN);
 	cli_table_cell(view->table, e->language, CLI_BLUE);
 	cli_table_cell(view->table, state, cli_verdict_colour(over ? e->verdict : ""));
+	cli_table_cell(view->table, cli_task_text(e), CLI_DIM);
 	cli_table_cell(view->table, wall, CLI_PLAIN);
 	cli_table_cell(view->table, cpu, CLI_PLAIN);
 	cli_table_cell(view->table, memory, CLI_PLAIN);

@@ -24,6 +24,7 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = FIELD(conversation),
 	 .value = "NAME",
 	 .help = "only this conversation"},
+	{.name = "task", .type = CLI_STRING, .offset = FIELD(task), .value = "ID", .help = "only the run of this task (or: id begins so)"},
 	{.name = "since",
 	 .type = CLI_TIME,
 	 .offset = FIELD(since_us),
@@ -36,8 +37,8 @@ const struct cli_option cli_filter_options[] = {
 
 bool cli_filter_empty(const struct cli_filter *filter)
 {
-	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation && !filter->text &&
-	       !filter->since_us && !filter->until_us;
+	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation && !filter->task &&
+	       !filter->text && !filter->since_us && !filter->until_us;
 }
 
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
@@ -48,6 +49,7 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.conversation = filter->conversation,
 		.language = filter->language,
 		.verdict = filter->verdict,
+		.task = filter->task,
 		.text_in_code = filter->text,
 		.since_us = filter->since_us,
 		.until_us = filter->until_us,
@@ -179,6 +181,11 @@ const char *cli_state_text(enum store_state state)
 	return texts[state];
 }
 
+const char *cli_task_text(const struct store_execution *e)
+{
+	return *e->task_state || !*e->task_id ? e->task_state : "expired";
+}
+
 struct json_object *cli_execution_json(const struct store_execution *e)
 {
 	struct json_object *object = json_object_new_object();
@@ -202,6 +209,10 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 	if (*e->sandbox_id) {
 		json_add_string(object, "sandbox", e->sandbox_id);
 		json_add_int(object, "sandbox_seq", e->sandbox_seq);
+	}
+	if (*e->task_id) {
+		json_add_string(object, "task", e->task_id);
+		json_add_string(object, "task_state", cli_task_text(e));
 	}
 	if (e->state != STORE_RUNNING) /* of an interrupted one: verdict XX, and the output so far */
 		add_outcome(object, e);

@@ -67,6 +67,7 @@ struct job_request {
 	 * ERR_CONFLICT. Calls of one conversation run one after the other, so the second of two at once waits for the first. */
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
+	const char *task; /* the task that this is the work of; NULL: none */
 };
 
 /* A file that the run made, changed or removed. */

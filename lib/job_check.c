@@ -296,6 +296,7 @@ static void take_identity(struct job *job, const struct job_request *request)
 {
 	struct store_execution *record = &job->record;
 
+	snprintf(record->task_id, sizeof(record->task_id), "%s", request->task ? request->task : "");
 	if (request->id)
 		memcpy(record->id, request->id, sizeof(record->id));
 	else

@@ -130,13 +130,13 @@ struct store_usage {
 struct store_execution {
 	char id[ID_SIZE];
 	enum store_state state;
-	char owner[STORE_OWNER_MAX + 1], token_id[ID_SIZE], session_id[ID_SIZE]; /* "" where there is none */
+	char owner[STORE_OWNER_MAX + 1], token_id[ID_SIZE], session_id[ID_SIZE], task_id[ID_SIZE]; /* "" where there is none */
+	char task_state[10]; /* read only, of the task; "": none, or its time is up */
 	int64_t conversation_row;                                                /* 0: none */
 	char conversation[STORE_CONVERSATION_MAX + 1];
 	int64_t created_us, finished_us;
 	/* what was asked */
-	char language[32];    /* canonical runner name */
-	char fingerprint[256];
+	char language[32], fingerprint[256]; /* canonical runner name; interpreter and version */
 	struct store_text code, stdin_text;
 	char *args_json;      /* ["a","b"] */
 	char *env_json;       /* names and values; secrets are names only: {"KEY":null}. Sealed in the database, in clear here */
@@ -162,7 +162,7 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
-	const char *owner, *token_id, *conversation, *language, *verdict, *text_in_code;
+	const char *owner, *token_id, *conversation, *language, *verdict, *text_in_code, *task;
 	int64_t since_us, until_us; /* 0: open */
 	bool running_too;
 	int64_t limit;      /* 0: all */

@@ -91,6 +91,7 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	store_bind_text(&q, ":stdin", &e->stdin_text);
 	query_bind_some(&q, ":entry", e->entry);
 	query_bind_some(&q, ":sandbox", e->sandbox_id);
+	query_bind_some(&q, ":task", e->task_id);
 	if (*e->sandbox_id)
 		query_bind_int(&q, ":sandbox_seq", e->sandbox_seq);
 	else

@@ -121,6 +121,8 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	e.entry = copy_text(q, 44);
 	query_copy(q, 45, e.sandbox_id, sizeof(e.sandbox_id));
 	e.sandbox_seq = query_int(q, 46);
+	query_copy(q, 47, e.task_id, sizeof(e.task_id));
+	query_copy(q, 48, e.task_state, sizeof(e.task_state));
 	*ret = e;
 	return 0;
 }
@@ -183,6 +185,7 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 	query_bind_int(q, ":until", filter->until_us);
 	query_bind_int(q, ":running_too", filter->running_too);
 	query_bind_text(q, ":text", filter->text_in_code);
+	query_bind_text(q, ":task", filter->task);
 }
 
 int store_execution_list(struct store *store, const struct store_filter *filter,

@@ -13,7 +13,7 @@
 	"args, limits, env, verdict, message, exit_code, signal, stdout_truncated, stderr_truncated, run_wall_us, run_cpu_user_us, "   \
 	"run_cpu_system_us, run_memory_peak, compile_wall_us, compile_cpu_user_us, compile_cpu_system_us, compile_memory_peak, "       \
 	"setup_us, warm, result, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, stdout, stdout_blob, stdout_bytes, "     \
-	"stderr, stderr_blob, stderr_bytes, entry, sandbox, sandbox_seq "
+	"stderr, stderr_blob, stderr_bytes, entry, sandbox, sandbox_seq, task, (SELECT state FROM task WHERE id = execution.task) "
 
 /* Ids stand between two bounds that are always bound ('' and 'g' enclose every id), so the primary key serves every listing; `+id`
  * says that it shall not. */
@@ -22,7 +22,7 @@
 	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "                     \
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR verdict = :verdict) "                                \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                                            \
-	"AND (:running_too OR state <> 'running') "                                                                                    \
+	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "                      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
 
 #define STORE_SQL_TASK                                                                                                             \
@@ -120,10 +120,10 @@
 	X(EXECUTION_ADD, WRITE,                                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, created_us, language, " \
 	  "fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, stdin_blob, stdin_bytes, entry, "      \
-	  "sandbox, sandbox_seq) "                                                                                             \
+	  "sandbox, sandbox_seq, task) "                                                                                             \
 	  "VALUES (:id, :instance, 'running', :owner, :token, :session, :conversation, "                                               \
 	  "(SELECT name FROM conversation WHERE id = :conversation), :created, :language, :fingerprint, :network, :args, :limits, "    \
-	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq)")          \
+	  ":env, :code, :code_blob, :code_bytes, :stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task)")          \
 	X(EXECUTION_BEFORE, WRITE,                                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, name, blob, media_type, mode, size, mtime_us) "                               \
 	  "SELECT :id, 'before', " STORE_SQL_FILE "FROM file WHERE conversation = :conversation")                                      \

@@ -75,6 +75,10 @@ has_begun() {
 	[ -s "$SP_DIR/data/running/$(sql "select execution from task where id = '$TASK'").out" ]
 }
 
+is_recorded() {
+	[ "$(sql "select state from execution where id = (select execution from task where id = '$TASK')")" = finished ]
+}
+
 unknown() {
 	legacy tasks/get "{\"taskId\":\"$TASK\"}"
 	[ "$(sp_get .error.code)" = -32602 ]
@@ -98,6 +102,31 @@ unknown() {
 	status_is completed
 	legacy tasks/list '{}'
 	[ "$(sp_get ".result.tasks[] | select(.taskId == \"$TASK\").status")" = completed ]
+}
+
+@test "log and show say which runs were tasks, and what became of them" {
+	export SALLYPORT_CONFIG=$SP_CONFIG
+	open_session
+	begin 'echo shown'
+	legacy tasks/result "{\"taskId\":\"$TASK\"}"
+	local id done=$TASK
+	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$("$SP_BIN/sallyport" log --json --task "$TASK" | jq -r '.id, .task, .task_state' | xargs)" = "$id $TASK completed" ]
+	"$SP_BIN/sallyport" show "$id" | grep -qx "task          $TASK, completed"
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo no task"}'
+	id=$(sp_get .result.structuredContent.execution_id)
+	"$SP_BIN/sallyport" show "$id" >"$SP_DIR/shown"
+	run ! grep -q '^task' "$SP_DIR/shown"
+	[ "$("$SP_BIN/sallyport" show --json "$id" | jq -c '[.task, .task_state]')" = '[null,null]' ]
+	begin_long
+	[ "$("$SP_BIN/sallyport" log --json --task "${TASK:0:30}" | jq -r .task_state)" = working ]
+	modern tasks/cancel "\"taskId\":\"$TASK\"" "$TASK"
+	sp_until "$SP_GATEWAY_PID" is_recorded
+	"$SP_BIN/sallyport" log --conversation long -n 1 | grep -q ' CX  *cancelled '
+	[ "$("$SP_BIN/sallyport" log --json --task 0 -n 100 | jq -r 'select(.task == null)' | wc -l)" = 0 ]
+	# A task goes when its time is up; that there was one stays known. (Its row is taken away here: time itself would be a day.)
+	sqlite3 "$SP_DIR/data/sallyport.db" "delete from task where id = '$done'"
+	"$SP_BIN/sallyport" log --task "$done" | grep -q ' OK  *expired '
 }
 
 @test "legacy: a program that fails makes the task fail, and its result says how" {
