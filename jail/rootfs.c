@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,12 +13,17 @@
 #include "../lib/util.h"
 #include "sys.h"
 
+#define ACCOUNTS_FIRST 1000 /* of persons, by Debian's custom */
+#define ACCOUNTS_END   65534
+
 /* Neither these nor anything below them, nor what contains them. */
 static const char *const secret[] = {"/boot",   "/dev",         "/etc",     "/proc",      "/root",      "/run",
 				     "/sys",    "/var/backups", "/var/log", "/var/mail",  "/var/spool", "/lost+found",
 				     "/var/run"};
 /* Places of many, of which only a part can be meant. */
 static const char *const whole[] = {"/home", "/media", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/var/lib", "/var/tmp", "/var/cache"};
+/* What makes a directory somebody's home, or a place of keys. */
+static const char *const keys[] = {".ssh", ".gnupg", ".aws", ".azure", ".docker", ".kube", ".netrc", ".pgpass", ".git-credentials"};
 /* What a jail has there itself. */
 static const char *const taken[] = {"/bin",    "/code", "/data", "/lib", "/lib32",        "/lib64",
 				    "/libx32", "/sbin", "/tmp",  "/usr", "/opt/sallyport"};
@@ -46,6 +52,26 @@ static int check_place(const char *member, const char *path, const char *state_d
 	if (strstr(path, "/."))
 		return err_member(err, member, "%s: a folder whose name begins with a dot is not for guests: name another", path);
 	return 0;
+}
+
+/* With a single id guests are the user who started the jailer: what is closed to others is open to them. */
+static int check_homes(const char *member, const char *path, struct err *err)
+{
+	bool held = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		auto_free char *key = xasprintf("%s/%s", path, keys[i]);
+		struct stat st;
+
+		if (lstat(key, &st) == 0)
+			return err_member(err, member, "%s is not for guests: it has a %s. Name a directory in it", path, keys[i]);
+	}
+	setpwent();
+	for (struct passwd *user; !held && (user = getpwent());)
+		held = user->pw_uid >= ACCOUNTS_FIRST && user->pw_uid < ACCOUNTS_END && same_or_below(user->pw_dir, path);
+	endpwent();
+	return held ? err_member(err, member, "%s is not for guests: it is, or holds, the home of an account. Name a directory in it", path)
+		    : 0;
 }
 
 /* Nobody else may put something there: neither into the directory nor in its place. */
@@ -83,6 +109,8 @@ static int check_directory(const char *member, const char *path, const char *sta
 		return err_member(err, member, "%s leads to %s: name that itself", path, real);
 	if (stat(real, &st) || !S_ISDIR(st.st_mode))
 		return err_member(err, member, "%s is not a directory", path);
+	if (check_homes(member, real, err))
+		return -ERR_INVALID;
 	return check_owners(member, real, err);
 }
 

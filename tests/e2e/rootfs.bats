@@ -47,8 +47,9 @@ runner() {
 		"$name" "$interpreter" "$members" >"$RUNNERS/$name.json"
 }
 
+# $before, if a test has it, starts the jailer.
 in_jail() {
-	"$SP_BIN/sallyport" run --config "$CONFIG" -l "$1" - "${@:2}"
+	"${before[@]}" "$SP_BIN/sallyport" run --config "$CONFIG" -l "$1" - "${@:2}"
 }
 
 # refused WORDS…: the jailer does not start, and says all of them.
@@ -156,11 +157,11 @@ refused() {
 	done
 }
 
-@test "binds and rootfs: relative, missing, a link, a file, a hidden folder, changed by others, both" {
+@test "binds and rootfs: relative, missing, a link, a file, a hidden folder, keys, homes, changed by others, both" {
 	[[ $SP_ROOT != /tmp/* ]] || skip "this folder is below /tmp, where nothing can be bound from: a jail has its own"
-	local at=$SP_ROOT/build/refused
+	local at=$SP_ROOT/build/refused path
 	rm -rf "$at"
-	mkdir -p "$at/folder/.hidden" "$at/open"
+	mkdir -p "$at/folder/.hidden" "$at/open" "$at/keys/.ssh" "$at/homes/alice"
 	chmod 777 "$at/open"
 	ln -s folder "$at/link"
 	echo x >"$at/file"
@@ -176,6 +177,17 @@ refused() {
 	refused "$at/file is not a directory"
 	runner box /usr/bin/bash "\"binds\":[\"$at/folder/.hidden\"]"
 	refused "begins with a dot"
+	runner box /usr/bin/bash "\"binds\":[\"$at/keys\"]"
+	refused "binds: $at/keys is not for guests: it has a .ssh"
+	if [ "$(id -u)" = 0 ]; then # an account that exists in a mount namespace only
+		sed "\$a alice:x:61235:61235::$at/homes/alice:/bin/sh" /etc/passwd >"$BATS_TEST_TMPDIR/passwd"
+		local before=(unshare -m bash -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$BATS_TEST_TMPDIR/passwd")
+		for path in homes homes/alice; do
+			runner box /usr/bin/bash "\"binds\":[\"$at/$path\"]"
+			refused "$at/$path is not for guests: it is, or holds, the home of an account"
+		done
+		before=()
+	fi
 	runner box /usr/bin/bash "\"binds\":[\"$at/open\"]"
 	refused "$at/open can be changed by others" "chmod go-w"
 	runner box /usr/bin/bash "\"binds\":[\"$at/folder\",\"$at/folder\"]"
