@@ -46,7 +46,7 @@ static const struct bind jailer_table[] = {
 	PART(jailer, runners_dir, BIND_STRING, 0, PATH_MAX, "folder of the languages' runner files"),
 	PART(jailer, modules_dir, BIND_STRING, 0, PATH_MAX, "folder of the runners' npm packages; empty: none"),
 	PART(jailer, allowed_users, BIND_STRINGS, 0, 64, "users (names or ids) that may connect, besides root and the jailer's own"),
-	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX, "first host id for guests when the jailer is started as root; 0: built-in"),
+	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX, "first host id for guests when root starts the jailer, 65536 or above; 0: built-in"),
 	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "how many host ids from id_base; 0: built-in"),
 	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
 	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),

@@ -25,6 +25,23 @@ static int64_t limit_at(const struct config_limits *limits, size_t offset)
 	return *(const int64_t *)(const void *)((const char *)limits + offset);
 }
 
+/* Guests' ids on the host: nobody else's. Below are accounts (and nobody, 65534), the last one means "none" to the kernel. */
+#define IDS_FIRST 65536
+#define IDS_LAST  (UINT32_MAX - 1)
+
+static int check_ids(int64_t base, int64_t count, struct err *err)
+{
+	if ((base == 0) != (count == 0))
+		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
+	if (base != 0 && base < IDS_FIRST)
+		return err_member(err, "jailer.id_base", "is %lld: guests must not have the ids of accounts, begin at %d or above",
+				  (long long)base, IDS_FIRST);
+	if (base + count - 1 > (int64_t)IDS_LAST)
+		return err_member(err, "jailer.id_count", "%lld ids from %lld go beyond the last one, %u: lower one of them",
+				  (long long)count, (long long)base, IDS_LAST);
+	return 0;
+}
+
 static int check_public_base_url(const char *url, struct err *err)
 {
 	size_t length = strlen(url);
@@ -90,8 +107,8 @@ int config_check(const struct config *config, struct err *err)
 				  "must be 0, or at least limits.wall_seconds: a call that names no time would be refused");
 	if (config->limits.cpu_percent == 0)
 		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
-	if ((config->jailer.id_base == 0) != (config->jailer.id_count == 0))
-		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
+	if (check_ids(config->jailer.id_base, config->jailer.id_count, err) < 0)
+		return -ERR_INVALID;
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
 	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0)

@@ -201,6 +201,10 @@ static void test_bad_files(void **state)
 		{"{\"gateway\":{\"accel_prefix\":\"blobs\"}}", "gateway.accel_prefix: must begin and end with a slash"},
 		{"{\"jailer\":{\"cgroup\":\"../x\"}}", "jailer.cgroup: must be a plain name"},
 		{"{\"jailer\":{\"id_base\":100000}}", "jailer.id_base: and jailer.id_count belong together"},
+		{"{\"jailer\":{\"id_base\":1000,\"id_count\":65536}}", "jailer.id_base: is 1000: guests must not have the ids of accounts"},
+		{"{\"jailer\":{\"id_base\":65535,\"id_count\":65536}}", "jailer.id_base: is 65535"},
+		{"{\"jailer\":{\"id_base\":4294901760,\"id_count\":65536}}", "jailer.id_count: 65536 ids from 4294901760 go beyond"},
+		{"{\"jailer\":{\"id_base\":4294967295,\"id_count\":4294967295}}", "jailer.id_count: "},
 		{"{\"jailer\":{\"socket\":\"/tmp/a-path-that-is-longer-than-what-the-kernel-takes-for-a-unix-socket-which-are-a-hundred-"
 		 "and-seven"
 		 "-bytes-in-all\"}}",
