@@ -34,6 +34,9 @@ const char *relay_reason_text(unsigned reason)
 		[RELAY_OWN] = "an address of this host",         [RELAY_UNKNOWN] = "the name does not resolve",
 		[RELAY_UNREACHABLE] = "nobody answers there",    [RELAY_PROXY] = "the operator's proxy did not connect",
 		[RELAY_BYTES] = "the limit of bytes is used up", [RELAY_MALFORMED] = "not a request that the proxy serves",
+		[RELAY_ANOTHER] = "another host was named inside the connection (TLS server name or HTTP Host)",
+		[RELAY_NAMELESS] = "TLS without a server name",
+		[RELAY_UNREADABLE] = "TLS or HTTP that names no host which the relay can read",
 	};
 
 	return reason < RELAY_REASONS ? texts[reason] : "refused";

@@ -38,6 +38,9 @@ enum relay_reason {
 	RELAY_PROXY,       /* the operator's proxy did not connect */
 	RELAY_BYTES,       /* the limit of bytes is used up */
 	RELAY_MALFORMED,   /* no request that the proxy serves */
+	RELAY_ANOTHER,     /* inside the connection another host is named (relay_inside.h) */
+	RELAY_NAMELESS,    /* … none, by TLS */
+	RELAY_UNREADABLE,  /* … none that can be read */
 	RELAY_REASONS
 };
 const char *relay_reason_text(unsigned reason);

@@ -1,8 +1,9 @@
 /*
  * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions. See relay_internal.h.
  *
- * Bytes are read at one end only when nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow
- * reader slows the sender down by its own socket. The end of one direction is passed on as such (half-close).
+ * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h). Bytes are read at one end only when
+ * nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow reader slows the sender down by its own
+ * socket. The end of one direction is passed on as such (half-close).
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -37,6 +38,8 @@ void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t w
 
 void relay_send(struct relay_side *side, const char *data, size_t length)
 {
+	if (!length)
+		return;
 	side->pending = xrealloc(side->pending, side->n_pending + length, 1);
 	memcpy(side->pending + side->n_pending, data, length);
 	side->n_pending += length;
@@ -197,6 +200,8 @@ void relay_connection_late(struct relay_connection *c)
 		relay_refuse(c, RELAY_MALFORMED);
 	else if (c->state == RELAY_GREETING)
 		relay_refuse(c, RELAY_PROXY);
+	else if (c->state == RELAY_OPEN)
+		relay_refuse(c, RELAY_UNREADABLE);
 	else
 		relay_connection_close(c);
 }
@@ -253,20 +258,74 @@ static bool within_limit(struct relay_connection *c, bool from_guest, size_t n)
 	return most == 0 || in + out + (int64_t)n <= most;
 }
 
+/* What the guest sends is kept until it is known whom it means, and goes on as far as relay_inside allows. */
+static void look_once(struct relay_connection *c)
+{
+	static const enum relay_reason reasons[] = {
+		[RELAY_INSIDE_ANOTHER] = RELAY_ANOTHER,
+		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
+		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
+	};
+	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again};
+	auto_buf struct buf forward = {0};
+	size_t used = 0;
+
+	buf_init(&forward, 2 * RELAY_INSIDE_MAX);
+	enum relay_inside inside = relay_inside(&rule, c->head.data, c->head.length, &forward, &used);
+	if (inside > RELAY_INSIDE_REQUEST) {
+		relay_refuse(c, reasons[inside]);
+		return;
+	}
+	relay_send(&c->remote, forward.data + c->passed, forward.length - c->passed);
+	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
+	c->looking = inside != RELAY_INSIDE_FINE;
+	if (inside == RELAY_INSIDE_REQUEST) {
+		c->again = true;
+		c->head.length -= used;
+		memmove(c->head.data, c->head.data + used, c->head.length);
+	}
+}
+
+static void look_inside(struct relay_connection *c, const char *data, size_t length)
+{
+	size_t before;
+
+	buf_add(&c->head, data, length);
+	do {
+		before = c->head.length;
+		look_once(c);
+	} while (!c->closed && c->looking && c->head.length > 0 && c->head.length < before);
+	if (c->closed)
+		return;
+	if (!c->looking)
+		buf_clear(&c->head);
+	if (c->head.length == c->passed)
+		relay_deadline(c, INT64_MAX);
+	else if (c->deadline_us == INT64_MAX)
+		relay_deadline(c, RELAY_HEAD_US);
+	if (relay_flush(&c->remote) < 0)
+		relay_connection_close(c);
+}
+
 /* One read, and as much writing as goes. */
 static void pump(struct relay_connection *c, struct relay_side *from, struct relay_side *to)
 {
 	static char chunk[RELAY_CHUNK];
-	ssize_t n = recv(from->fd, chunk, sizeof(chunk), 0);
+	bool look = c->looking && from == &c->guest;
+	ssize_t n = recv(from->fd, chunk, look ? RELAY_INSIDE_MAX - c->head.length : sizeof(chunk), 0);
 
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n < 0) {
 		relay_connection_close(c);
+	} else if (n == 0 && look && c->head.length > c->passed) {
+		relay_refuse(c, RELAY_UNREADABLE); /* some servers take the end for the end of the head */
 	} else if (n == 0) {
 		from->ended = true;
 	} else if (!within_limit(c, from == &c->guest, (size_t)n)) {
 		relay_refuse(c, RELAY_BYTES);
+	} else if (look) {
+		look_inside(c, chunk, (size_t)n);
 	} else {
 		ssize_t sent = send(to->fd, chunk, (size_t)n, MSG_NOSIGNAL);
 
@@ -337,14 +396,20 @@ void relay_connection_open(struct relay_connection *c)
 		atomic_fetch_add(&c->jail->page->connections, 1);
 	if (c->connect)
 		relay_send(&c->guest, established, strlen(established));
-	if (c->forward.length) {
-		relay_send(&c->remote, c->forward.data, c->forward.length);
-		if (!within_limit(c, true, c->forward.length)) {
-			relay_refuse(c, RELAY_BYTES);
-			return;
-		}
-	}
+	/* In a tunnel. An entry that is an address has no name to compare with. */
+	c->looking = (c->tunnel || c->connect) && !c->rule->host.address;
 	buf_clear(&c->head);
+	buf_init(&c->head, RELAY_INSIDE_MAX);
+	if (c->forward.length && !within_limit(c, true, c->forward.length)) {
+		relay_refuse(c, RELAY_BYTES);
+		return;
+	}
+	if (c->looking && c->forward.length)
+		look_inside(c, c->forward.data, c->forward.length);
+	else
+		relay_send(&c->remote, c->forward.data, c->forward.length);
+	if (c->closed)
+		return;
 	buf_clear(&c->forward);
 	if (relay_flush(&c->guest) < 0 || relay_flush(&c->remote) < 0)
 		relay_connection_close(c);

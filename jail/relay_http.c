@@ -1,4 +1,12 @@
-/* relay_http.c - see relay_http.h. */
+/*
+ * relay_http.c - see relay_http.h.
+ *
+ * A head is taken apart line by line, by next_line and parse_line, and made anew: the request line for the origin, a Host line, then what
+ * copy_headers lets through, then our Connection. relay_http_parse does it for a request to the proxy, and says whom it is for;
+ * relay_http_origin for one that comes through a tunnel, where that is known, and the request line stays as it is, because it has gone on
+ * already. Both read with the same functions, so that what one of them refuses the other does not take. Lines that do not end with CR
+ * LF, control characters, folded lines and odd versions are refused and not mended: the server behind might read them otherwise.
+ */
 #include "relay_http.h"
 
 #include <string.h>
@@ -18,8 +26,7 @@ size_t relay_http_head(const char *data, size_t length)
 	return end ? (size_t)(end - data) + 4 : 0;
 }
 
-/* A token of RFC 9110: methods and names of headers. */
-static bool is_token(const char *text, size_t length)
+bool relay_http_token(const char *text, size_t length)
 {
 	static const char also[] = "!#$%&'*+-.^_`|~";
 
@@ -63,7 +70,7 @@ static int parse_line(const char *line, size_t length, struct request_line *ret)
 	if (end - last != 9 || memcmp(last + 1, "HTTP/1.", 7) != 0 || (end[-1] != '0' && end[-1] != '1'))
 		return -1;
 	*ret = (struct request_line){line, first + 1, last + 1, (size_t)(first - line), (size_t)(last - first - 1)};
-	return ret->n_method <= METHOD_MAX && is_token(ret->method, ret->n_method) ? 0 : -1;
+	return ret->n_method <= METHOD_MAX && relay_http_token(ret->method, ret->n_method) ? 0 : -1;
 }
 
 static bool name_is(const char *name, size_t length, const char *other)
@@ -94,7 +101,7 @@ static int copy_headers(const char *p, const char *end, struct buf *forward)
 		const char *colon = memchr(line, ':', length);
 		size_t name = colon ? (size_t)(colon - line) : 0;
 
-		if (!is_token(line, name))
+		if (!relay_http_token(line, name))
 			return -1;
 		if (forward && !left_out(line, name)) {
 			buf_add(forward, line, length);
@@ -140,6 +147,78 @@ int relay_http_parse(const char *head, size_t length, struct relay_request *ret,
 	buf_puts(forward, "Connection: close\r\n\r\n");
 	*ret = request;
 	return 0;
+}
+
+/* --- in a tunnel --------------------------------------------------------------------------------------------------------------------- */
+struct origin {
+	const char *host; /* that it must name */
+	const char *host_line;
+	size_t n_host_line, n_hosts;
+	bool another, websocket, last;
+};
+
+static bool says_close(const char *value, const char *end)
+{
+	for (; end - value >= 5; value++)
+		if (strncasecmp(value, "close", 5) == 0)
+			return true;
+	return false;
+}
+
+static void see_header(struct origin *origin, const char *line, size_t length)
+{
+	const char *value = memchr(line, ':', length), *end = line + length;
+	char host[HOST_SIZE];
+	uint16_t port;
+
+	if (!value)
+		return;
+	size_t name = (size_t)(value++ - line);
+	while (value < end && (*value == ' ' || *value == '\t'))
+		value++;
+	while (value < end && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	/* A body, or the guest says so itself. */
+	origin->last |= name_is(line, name, "Content-Length") || name_is(line, name, "Transfer-Encoding") || name_is(line, name, "Upgrade");
+	origin->last |= name_is(line, name, "Connection") && says_close(value, end);
+	/* An upgrade to anything else (HTTP/2) would go on with requests. */
+	if (name_is(line, name, "Upgrade"))
+		origin->websocket = name_is(value, (size_t)(end - value), "websocket");
+	if (!name_is(line, name, "Host"))
+		return;
+	origin->n_hosts++;
+	origin->host_line = line;
+	origin->n_host_line = length;
+	/* The port is not compared: servers choose by the name. */
+	origin->another |= host_split(value, (size_t)(end - value), HTTP_PORT, host, &port) < 0 || !streq(host, origin->host);
+}
+
+enum relay_origin relay_http_origin(const char *head, size_t length, const char *host, struct buf *forward)
+{
+	struct origin origin = {.host = host};
+	struct request_line line;
+	const char *p = head, *end = head + length, *text;
+	size_t n;
+
+	if (next_line(&p, end, &text, &n) || parse_line(text, n, &line) || !strchr("/*", line.target[0]))
+		return RELAY_ORIGIN_BAD;
+	const char *headers = p;
+	origin.last = line.version[7] == '0';
+	while (!next_line(&p, end, &text, &n) && n > 0)
+		see_header(&origin, text, n);
+	if (origin.another)
+		return RELAY_ORIGIN_ANOTHER;
+	buf_add(forward, head, (size_t)(headers - head));
+	if (origin.n_hosts > 0) {
+		buf_add(forward, origin.host_line, origin.n_host_line);
+		buf_puts(forward, "\r\n");
+	}
+	if (origin.n_hosts > 1 || copy_headers(headers, end, forward))
+		return RELAY_ORIGIN_BAD;
+	if (origin.websocket)
+		buf_puts(forward, "Upgrade: websocket\r\n");
+	buf_printf(forward, "Connection: %s\r\n\r\n", origin.websocket ? "close, Upgrade" : origin.last ? "close" : "keep-alive");
+	return origin.last ? RELAY_ORIGIN_LAST : RELAY_ORIGIN_ALONE;
 }
 
 int relay_http_status(const char *head, size_t length)

@@ -12,6 +12,7 @@
 #include "loop.h"
 #include "relay.h"
 #include "relay_http.h"
+#include "relay_inside.h"
 
 #define RELAY_RESOLVERS        4
 #define RELAY_LOOKUPS_PER_JAIL 2 /* so that one jail's slow names do not stop the others */
@@ -19,7 +20,7 @@
 #define RELAY_CHUNK            65536          /* read at once */
 #define RELAY_SOCKET_BYTES     (128 * 1024)   /* the kernel's buffers, each way and side: bounds a connection's memory */
 #define RELAY_DIAL_US          (10 * 1000000) /* for one address */
-#define RELAY_HEAD_US          (30 * 1000000) /* until a guest has said what it wants, or the proxy what it thinks */
+#define RELAY_HEAD_US          (30 * 1000000) /* until a guest has said what it wants or means, or the proxy what it thinks */
 #define RELAY_ANSWER_US        (2 * 1000000)  /* until a guest has read a refusal */
 
 enum relay_state {
@@ -51,7 +52,10 @@ struct relay_connection {
 	char host[HOST_SIZE];
 	uint16_t port;
 	bool tunnel, connect; /* how it was asked for: by a listener of its own, by CONNECT; else absolute-form */
-	struct buf head;      /* READING: from the guest; GREETING: from the proxy */
+	struct buf head;      /* READING: from the guest; GREETING: from the proxy; OPEN and looking: from the guest */
+	bool looking;         /* the guest has not said yet whom it means (relay_inside.h) */
+	size_t passed;        /* … of what is kept this much went on already */
+	bool again;           /* … and it has sent a request */
 	struct buf forward;   /* for the remote, as soon as there is one */
 	bool to_proxy;        /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];

@@ -60,7 +60,7 @@ certificates() {
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/ca.key" -out "$DIR/ca.pem" -days 30 -subj "/CN=test CA" \
 		-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
 	openssl req -newkey rsa:2048 -nodes -keyout "$DIR/key.pem" -out "$DIR/request.pem" -subj "/CN=pub.example"
-	printf 'subjectAltName=DNS:pub.example,DNS:*.wild.example\nextendedKeyUsage=serverAuth\n' >"$DIR/extensions"
+	printf 'subjectAltName=DNS:pub.example,DNS:*.wild.example,DNS:db.internal\nextendedKeyUsage=serverAuth\n' >"$DIR/extensions"
 	openssl x509 -req -in "$DIR/request.pem" -CA "$DIR/ca.pem" -CAkey "$DIR/ca.key" -CAcreateserial -days 30 -out "$DIR/cert.pem" \
 		-extfile "$DIR/extensions"
 }
@@ -174,13 +174,108 @@ for (const url of ["https://a.wild.example/f", "http://a.wild.example/f", "https
 	done
 }
 
-@test "TLS through a tunnel has the right server name; a wrong one fails at the client" {
+@test "TLS through a tunnel has the right server name" {
 	cp "$DIR/ca.pem" .
 	run -0 --separate-stderr net bash -f ca.pem <<<'
 unset HTTPS_PROXY https_proxy
-curl -sS --cacert ca.pem https://pub.example/t
-curl -sS --cacert ca.pem --connect-to other.example:443:pub.example:443 https://other.example/ 2>&1 | grep -c "no alternative certificate subject name"'
-	[ "${lines[*]}" = "pub.example /t 443 1" ]
+curl -sS --cacert ca.pem https://pub.example/t'
+	[ "$output" = "pub.example /t 443" ]
+}
+
+# In a tunnel through the proxy, and on an exact entry's own listener; the server writes down which names it is asked for.
+@test "another host inside a tunnel is refused and told: TLS server name, none, ClientHello in pieces" {
+	: >"$DIR/names"
+	run -0 --separate-stderr net python --json <<<'
+import socket, ssl
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+def tunnel(host):
+    s = socket.create_connection(("127.83.0.1", 3128))
+    s.sendall(b"CONNECT %s:443 HTTP/1.1\r\n\r\n" % host.encode())
+    while not (head := locals().get("head", b"") + s.recv(1)).endswith(b"\r\n\r\n"):
+        pass
+    assert b" 200 " in head, head
+    return s
+
+def shake(s, name, piece=65536):
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    get, put = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(get, put, server_hostname=name)
+    try:
+        while True:
+            try:
+                tls.do_handshake()
+                return print("shaken")
+            except ssl.SSLWantReadError:
+                out = put.read()
+                for at in range(0, len(out), piece):
+                    s.sendall(out[at : at + piece])
+                data = s.recv(65536)
+                if not data:
+                    return print("closed")
+                get.write(data)
+    except (ConnectionResetError, BrokenPipeError):
+        print("reset")
+
+shake(tunnel("a.wild.example"), "A.wild.example")
+shake(tunnel("a.wild.example"), "a.wild.example", 1)
+shake(tunnel("a.wild.example"), "evil.example")
+shake(tunnel("a.wild.example"), "evil.example", 1)
+shake(tunnel("a.wild.example"), "two.wild.example")
+shake(tunnel("two.wild.example"), None)
+shake(tunnel("pub.example"), "evil.example")
+shake(tunnel("pub.example"), None)
+shake(socket.create_connection(("pub.example", 443)), "evil.example")
+shake(socket.create_connection(("pub.example", 443)), "pub.example")
+shake(socket.create_connection(("pub.example", 443)), None)
+s = tunnel("a.wild.example")
+s.sendall(b"\x16\x03\x01\x02\x00\x01")
+s.shutdown(socket.SHUT_WR)
+try:
+    print(s.recv(1))
+except ConnectionResetError:
+    print("reset")'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "shaken shaken reset reset reset reset reset shaken reset shaken shaken reset " ]
+	run -0 denied
+	[ "$output" = "a.wild.example:443 another host was named inside the connection (TLS server name or HTTP Host)
+two.wild.example:443 TLS without a server name
+pub.example:443 another host was named inside the connection (TLS server name or HTTP Host)
+a.wild.example:443 TLS or HTTP that names no host which the relay can read" ]
+	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "A.wild.example None a.wild.example pub.example" ]
+}
+
+@test "another host inside a tunnel is refused and told: HTTP, and a second request" {
+	run -0 --separate-stderr net python --json <<<'
+import socket
+
+def ask(to, text, tunnel=b"", pieces=1):
+    s = socket.create_connection(to)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    f = s.makefile("rb")
+    if tunnel:
+        s.sendall(b"CONNECT %s HTTP/1.1\r\n\r\n" % tunnel)
+        assert b" 200 " in f.readline() and f.readline() == b"\r\n"
+    try:
+        for at in range(0, len(text), len(text) // pieces):
+            s.sendall(text[at : at + len(text) // pieces])
+        text = f.read()
+        print(text.count(b"HTTP/1.0 200"), text.split(b"\r\n")[-1].strip().decode())
+    except (ConnectionResetError, BrokenPipeError):
+        print("reset")
+
+proxy, exact = ("127.83.0.1", 3128), ("pub.example", 80)
+for to, host, tunnel in (proxy, b"a.wild.example", b"a.wild.example:80"), (exact, b"pub.example", b""):
+    ask(to, b"GET /1 HTTP/1.1\r\nHost: %s\r\n\r\n" % host, tunnel, 10)
+    ask(to, b"GET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n", tunnel, 10)
+    ask(to, b"GET /3 HTTP/1.1\r\nHost: %s\r\nConnection: keep-alive\r\n\r\nGET /4 HTTP/1.1\r\nHost: evil.example\r\n\r\n" % host, tunnel)
+    ask(to, b"GET http://evil.example/5 HTTP/1.1\r\nHost: %s\r\n\r\n" % host, tunnel)'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "1 a.wild.example /1 80 reset reset reset 1 pub.example /1 80 reset reset reset " ]
+	run -0 denied
+	[ "$output" = "a.wild.example:80 another host was named inside the connection (TLS server name or HTTP Host)
+a.wild.example:80 TLS or HTTP that names no host which the relay can read
+pub.example:80 another host was named inside the connection (TLS server name or HTTP Host)
+pub.example:80 TLS or HTTP that names no host which the relay can read" ]
 }
 
 @test "what is not on the list is refused, told, and never asked for" {
@@ -299,9 +394,9 @@ done = 0
 for batch in range(2):
     open_ = [socket.create_connection(("pub.example", 80)) for _ in range(500)]
     for s in open_:
-        s.sendall(b"GET /n HTTP/1.0\r\nHost: h\r\n\r\n")
+        s.sendall(b"GET /n HTTP/1.0\r\nHost: pub.example\r\n\r\n")
     for s in open_:
-        done += s.makefile().read().count("h /n 80")
+        done += s.makefile().read().count("pub.example /n 80")
         s.close()
 print(done)'
 	[ "$(jq -r '.stdout, .network.connections' <<<"$output" | xargs)" = "1000 1000" ]
@@ -317,7 +412,7 @@ while select.select([], [s], [], 1)[1]:
     sent += s.send(b"x" * 65536)
 print(sent < 8000000)
 s = socket.create_connection(("pub.example", 80))
-s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: h\r\n\r\n")
+s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: pub.example\r\n\r\n")
 n = 0
 while data := s.recv(1 << 20):
     n += len(data)
@@ -330,7 +425,7 @@ print(n > 50 << 20)'
 	run -0 --separate-stderr net python --json <<<'
 import socket
 s = socket.create_connection(("pub.example", 80))
-s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: h\r\n\r\n")
+s.sendall(b"GET /big/50 HTTP/1.0\r\nHost: pub.example\r\n\r\n")
 n = 0
 try:
     while data := s.recv(1 << 20):
@@ -342,7 +437,7 @@ except ConnectionResetError:
 	[ "$output" = "pub.example:80 the limit of bytes is used up" ]
 }
 
-@test "psycopg2, psql, pg and postgres talk to a real PostgreSQL" {
+@test "psycopg2, psql, pg and postgres talk to a real PostgreSQL, with and without TLS" {
 	local server=/usr/lib/postgresql/15/bin
 	[ -x $server/postgres ] || skip "no postgresql-15"
 	local pg
@@ -350,10 +445,12 @@ except ConnectionResetError:
 	echo "$pg" >>"$DIR/folders"
 	chown nobody "$pg"
 	as_nobody() { (cd / && inside setpriv --reuid nobody --regid nogroup --clear-groups "$@"); }
+	install -m 0600 -o nobody "$DIR/key.pem" "$DIR/cert.pem" "$pg"
+	cp "$DIR/ca.pem" .
 	as_nobody $server/initdb -D "$pg/data" -U alice --auth=trust --no-sync >pg.log
 	cd / # where nobody may be
 	start_inside "$BATS_TEST_TMPDIR/pg.log" setpriv --reuid nobody --regid nogroup --clear-groups $server/postgres -D "$pg/data" -p 5433 -c listen_addresses=127.0.0.1 \
-		-c unix_socket_directories="$pg" -c fsync=off
+		-c unix_socket_directories="$pg" -c fsync=off -c ssl=on -c ssl_cert_file="$pg/cert.pem" -c ssl_key_file="$pg/key.pem"
 	cd "$BATS_TEST_TMPDIR"
 	sp_until "$PID" inside $server/pg_isready -q -h 127.0.0.1 -p 5433
 	config config '"db.internal:5433 private"'
@@ -376,6 +473,26 @@ c.connect().then(() => c.query("select max(x) from t")).then(r => { console.log(
 const sql = require("postgres")({host: "db.internal", port: 5433, username: "alice", database: "postgres"});
 sql`select min(x) from t`.then(r => { console.log(r[0].min); return sql.end(); });'
 	[ "$output" = 1 ]
+	# The server's name is checked by them and by the relay, which reads it behind PostgreSQL's request for TLS.
+	local ssl='select ssl from pg_stat_ssl where pid = pg_backend_pid()'
+	run -0 --separate-stderr net python -f ca.pem <<<"
+import psycopg2
+c = psycopg2.connect('host=db.internal port=5433 user=alice dbname=postgres sslmode=verify-full sslrootcert=/data/ca.pem').cursor()
+c.execute('$ssl')
+print(c.fetchone()[0])
+c = psycopg2.connect('host=db.internal port=5433 user=alice dbname=postgres sslmode=disable').cursor()
+c.execute('$ssl')
+print(c.fetchone()[0])"
+	[ "${lines[*]}" = "True False" ]
+	run -0 --separate-stderr net javascript -f ca.pem <<<"
+const ssl = {ca: require('fs').readFileSync('/data/ca.pem')}, to = {host: 'db.internal', port: 5433, database: 'postgres', ssl};
+const c = new (require('pg').Client)({...to, user: 'alice'}), sql = require('postgres')({...to, username: 'alice'});
+c.connect().then(() => c.query('$ssl')).then(r => { console.log(r.rows[0].ssl); return c.end(); })
+	.then(() => sql\`$ssl\`).then(r => { console.log(r[0].ssl); return sql.end(); });"
+	[ "${lines[*]}" = "true true" ]
+	run --separate-stderr net bash <<<'/usr/lib/postgresql/15/bin/psql -At "host=evil.example hostaddr=$(getent hosts db.internal | cut -d" " -f1) port=5433 user=alice dbname=postgres sslmode=require" -c "select 1"'
+	[ "$status" -ne 0 ]
+	[[ $stderr == *"network: db.internal:5433: another host was named inside the connection"* ]]
 	sp_stop "$PID"
 }
 
@@ -402,6 +519,11 @@ sql`select min(x) from t`.then(r => { console.log(r[0].min); return sql.end(); }
 	run -0 --separate-stderr net bash <<<'curl -sS http://a.wild.example/p'
 	[ "$output" = "a.wild.example /p 80" ]
 	grep -q "CONNECT a.wild.example:80" tinyproxy.log
+	run --separate-stderr net bash <<<'curl -sk --connect-to evil.example:443:a.wild.example:443 https://evil.example/'
+	[ "$status" -ne 0 ]
+	[[ $stderr == *"network: a.wild.example:443: another host was named inside the connection"* ]]
+	run -0 --separate-stderr net bash <<<'curl -sSk https://a.wild.example/p'
+	[ "$output" = "a.wild.example /p 443" ]
 	config config "$ALLOW" '"proxy": "http://user:wrong@127.0.0.1:8888"'
 	run -0 --separate-stderr net bash --json <<<'curl -sSo /dev/null -w "%{http_code}" http://a.wild.example/p'
 	[ "$(jq -j .stdout <<<"$output")" = 502 ]

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The internet of network.bats: a name server and a few servers, in a network namespace that the test makes.
 
-usage: network_servers.py ADDRESS NAME_SERVER_ADDRESS OWN_ADDRESS FOLDER      FOLDER: cert.pem and key.pem; the log of queries goes there
+usage: network_servers.py ADDRESS NAME_SERVER_ADDRESS OWN_ADDRESS FOLDER      FOLDER: cert.pem and key.pem; what is asked for goes there, too:
+of the name server in `queries`, in TLS in `names`
 
 80, 8080 http; 443 https; 81 takes connections and never reads; 82 answers with how many bytes came before the end. Prints "ready".
 """
@@ -119,9 +120,15 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.server_name, self.server_port = self.server_address[:2]
 
 
+def asked_for(_, name, __):
+    with open(FOLDER + "/names", "a") as log:
+        print(name, file=log)
+
+
 tls = WebServer((PUBLIC, 443), Web)
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(FOLDER + "/cert.pem", FOLDER + "/key.pem")
+context.sni_callback = asked_for
 tls.socket = context.wrap_socket(tls.socket, server_side=True)
 for server in (
     socketserver.ThreadingUDPServer((NAMES, 53), Names),

@@ -1,0 +1,159 @@
+/* relay_hello.c - see relay_hello.h. Every read is bounded by `struct bytes`: what is taken from it is within it. */
+#include "relay_hello.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "../lib/util.h"
+
+enum {
+	RECORD_HEAD = 5,
+	RECORD_MAX = 16384,
+	RECORD_HANDSHAKE = 22,
+	MESSAGE_HEAD = 4,
+	MESSAGE_CLIENT_HELLO = 1,
+	VERSION_MAJOR = 3, /* SSL 3.0 and all of TLS */
+	HELLO_FIXED = 34,  /* version and random */
+	EXTENSION_SERVER_NAME = 0,
+	EXTENSION_ECH = 0xfe0d,
+	NAME_HOST = 0,
+	SSL2_HEAD = 5,
+	SSL2_LONG = 0x80, /* a length of two bytes follows */
+};
+
+struct bytes {
+	const uint8_t *at;
+	size_t left;
+};
+
+static bool take(struct bytes *from, size_t n, struct bytes *ret)
+{
+	if (n > from->left)
+		return false;
+	*ret = (struct bytes){from->at, n};
+	from->at += n;
+	from->left -= n;
+	return true;
+}
+
+static size_t number(const uint8_t *at, size_t width)
+{
+	size_t value = 0;
+
+	for (size_t i = 0; i < width; i++)
+		value = value << 8 | at[i];
+	return value;
+}
+
+/* What a length of `width` bytes stands before. */
+static bool take_vector(struct bytes *from, size_t width, struct bytes *ret)
+{
+	struct bytes length;
+
+	return take(from, width, &length) && take(from, number(length.at, width), ret);
+}
+
+/* RFC 6066 3: one name; other kinds of names were never defined. */
+static bool read_server_name(struct bytes body, char host[HOST_SIZE])
+{
+	struct bytes list, kind, name;
+
+	if (!take_vector(&body, 2, &list) || body.left || !take(&list, 1, &kind) || kind.at[0] != NAME_HOST ||
+	    !take_vector(&list, 2, &name) || list.left || !name.left)
+		return false;
+	if (host_normalise((const char *)name.at, name.left, host) < 0)
+		host[0] = '\0';
+	return true;
+}
+
+static enum relay_hello read_extensions(struct bytes list, char ret_host[HOST_SIZE])
+{
+	char host[HOST_SIZE];
+	bool named = false;
+
+	while (list.left) {
+		struct bytes type, body;
+
+		if (!take(&list, 2, &type) || !take_vector(&list, 2, &body))
+			return RELAY_HELLO_UNREADABLE;
+		if (number(type.at, 2) == EXTENSION_ECH)
+			return RELAY_HELLO_UNREADABLE;
+		if (number(type.at, 2) != EXTENSION_SERVER_NAME)
+			continue;
+		if (named || !read_server_name(body, host))
+			return RELAY_HELLO_UNREADABLE;
+		named = true;
+	}
+	if (!named)
+		return RELAY_HELLO_NAMELESS;
+	memcpy(ret_host, host, strlen(host) + 1);
+	return RELAY_HELLO_NAMED;
+}
+
+static enum relay_hello read_hello(struct bytes hello, char ret_host[HOST_SIZE])
+{
+	struct bytes fixed, session, ciphers, compression, extensions;
+
+	if (!take(&hello, HELLO_FIXED, &fixed) || !take_vector(&hello, 1, &session) || !take_vector(&hello, 2, &ciphers) ||
+	    !take_vector(&hello, 1, &compression))
+		return RELAY_HELLO_UNREADABLE;
+	if (!hello.left)
+		return RELAY_HELLO_NAMELESS;
+	if (!take_vector(&hello, 2, &extensions) || hello.left)
+		return RELAY_HELLO_UNREADABLE;
+	return read_extensions(extensions, ret_host);
+}
+
+/* The head of a record; its body may be there in part. */
+static enum relay_hello read_record(struct bytes *from, size_t *ret_length)
+{
+	struct bytes head;
+
+	if ((from->left > 0 && from->at[0] != RECORD_HANDSHAKE) || (from->left > 1 && from->at[1] != VERSION_MAJOR))
+		return RELAY_HELLO_NONE;
+	if (!take(from, RECORD_HEAD, &head))
+		return RELAY_HELLO_MORE;
+	*ret_length = number(head.at + 3, 2);
+	return *ret_length > 0 && *ret_length <= RECORD_MAX ? RELAY_HELLO_NAMED : RELAY_HELLO_UNREADABLE;
+}
+
+/* With SSL 2's message around it: length, 1 for the hello, version 3.x. */
+static enum relay_hello read_ssl2(struct bytes from)
+{
+	if ((from.left > 0 && !(from.at[0] & SSL2_LONG)) || (from.left > 2 && from.at[2] != MESSAGE_CLIENT_HELLO) ||
+	    (from.left > 3 && from.at[3] != VERSION_MAJOR))
+		return RELAY_HELLO_NONE;
+	return from.left < SSL2_HEAD ? RELAY_HELLO_MORE : RELAY_HELLO_NAMELESS;
+}
+
+enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_host[HOST_SIZE])
+{
+	uint8_t message[RELAY_HELLO_MAX]; /* without the records' heads */
+	struct bytes from = {data, MIN(length, (size_t)RELAY_HELLO_MAX)};
+	enum relay_hello ssl2 = read_ssl2(from);
+	size_t n = 0, needed = MESSAGE_HEAD, record = 0;
+
+	if (ssl2 != RELAY_HELLO_NONE)
+		return ssl2;
+	while (n < needed) {
+		struct bytes body;
+		enum relay_hello head = read_record(&from, &record);
+
+		if (head != RELAY_HELLO_NAMED)
+			return head == RELAY_HELLO_NONE && n > 0 ? RELAY_HELLO_UNREADABLE : head;
+		bool whole = from.left >= record;
+		take(&from, MIN(from.left, record), &body);
+		memcpy(message + n, body.at, body.left);
+		n += body.left;
+		if (n > 0 && message[0] != MESSAGE_CLIENT_HELLO)
+			return RELAY_HELLO_UNREADABLE;
+		if (n >= MESSAGE_HEAD)
+			needed = MESSAGE_HEAD + number(message + 1, 3);
+		/* Nothing stands behind it in its last record. */
+		if (needed > RELAY_HELLO_MAX || (n >= MESSAGE_HEAD && n - body.left + record > needed))
+			return RELAY_HELLO_UNREADABLE;
+		if (!whole)
+			return RELAY_HELLO_MORE;
+	}
+	return read_hello((struct bytes){message + MESSAGE_HEAD, needed - MESSAGE_HEAD}, ret_host);
+}

@@ -1,0 +1,112 @@
+/* relay_inside.c - see relay_inside.h. Whether something is HTTP is judged as the most lenient server would, what it says strictly. */
+#include "relay_inside.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "../lib/util.h"
+#include "relay_hello.h"
+#include "relay_http.h"
+
+#define METHOD_MAX 32
+
+static const char blanks[] = "\r\n \t", separators[] = " \t\v\f\r";
+
+/* PostgreSQL's SSLRequest and GSSENCRequest: length 8, then the number of one. The server answers with a letter before anything follows. */
+static size_t postgres_requests(const char *data, size_t length)
+{
+	static const char start[] = {0, 0, 0, 8, 0x04, (char)0xd2, 0x16};
+	size_t n = 0;
+
+	while (length - n > sizeof(start) && memcmp(data + n, start, sizeof(start)) == 0 && (data[n + 7] == 0x2f || data[n + 7] == 0x30))
+		n += sizeof(start) + 1;
+	size_t rest = MIN(length - n, sizeof(start));
+	return memcmp(data + n, start, rest) == 0 ? n + rest : n;
+}
+
+static enum relay_inside look_at_tls(const struct relay_inside_rule *rule, enum relay_hello hello, const char *name)
+{
+	switch (hello) {
+	case RELAY_HELLO_MORE:
+		return RELAY_INSIDE_MORE;
+	case RELAY_HELLO_NAMED:
+		return streq(name, rule->host) ? RELAY_INSIDE_FINE : RELAY_INSIDE_ANOTHER;
+	case RELAY_HELLO_NAMELESS:
+		return rule->named ? RELAY_INSIDE_NAMELESS : RELAY_INSIDE_FINE;
+	default:
+		return RELAY_INSIDE_UNREADABLE;
+	}
+}
+
+/* The beginning of the first line that is not empty: a method and a blank, or not yet. */
+static bool like_request(const char *line, size_t length)
+{
+	size_t word = 0;
+
+	while (word < length && relay_http_token(line + word, 1))
+		word++;
+	return word <= METHOD_MAX && (word == length || (word > 0 && memchr(separators, line[word], strlen(separators))));
+}
+
+/* There may be NULs in it. */
+static bool says_http(const char *line, const char *end)
+{
+	for (; end - line >= 5; line++)
+		if (strncasecmp(line, "HTTP/", 5) == 0)
+			return true;
+	return false;
+}
+
+static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
+				      size_t *ret_used)
+{
+	size_t start = 0;
+
+	while (start < length && memchr(blanks, data[start], strlen(blanks)))
+		start++;
+	const char *line = data + start, *end = memchr(line, '\n', length - start);
+	if (!like_request(line, length - start) || (end && !says_http(line, end))) {
+		buf_add(forward, data, length);
+		return rule->again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
+	}
+	size_t head = relay_http_head(line, length - start);
+	if (!head) {
+		buf_add(forward, data, end ? (size_t)(end - data) : length);
+		return length == RELAY_INSIDE_MAX ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_MORE;
+	}
+	buf_add(forward, data, start);
+	switch (relay_http_origin(line, head, rule->host, forward)) {
+	case RELAY_ORIGIN_ALONE:
+		*ret_used = start + head;
+		return RELAY_INSIDE_REQUEST;
+	case RELAY_ORIGIN_LAST:
+		buf_add(forward, line + head, length - start - head);
+		return RELAY_INSIDE_FINE;
+	case RELAY_ORIGIN_ANOTHER:
+		return RELAY_INSIDE_ANOTHER;
+	default:
+		return RELAY_INSIDE_UNREADABLE;
+	}
+}
+
+enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward, size_t *ret_used)
+{
+	char name[HOST_SIZE];
+
+	length = MIN(length, (size_t)RELAY_INSIDE_MAX);
+	if (rule->again)
+		return look_at_text(rule, data, length, forward, ret_used);
+	size_t before = postgres_requests(data, length);
+	if (before == length && length < RELAY_INSIDE_MAX) {
+		buf_add(forward, data, length);
+		return RELAY_INSIDE_MORE;
+	}
+	enum relay_hello hello = relay_hello_parse(data + before, length - before, name);
+	if (hello == RELAY_HELLO_NONE)
+		return look_at_text(rule, data, length, forward, ret_used);
+	enum relay_inside found = look_at_tls(rule, hello, name);
+	if (found == RELAY_INSIDE_MORE && length == RELAY_INSIDE_MAX)
+		found = RELAY_INSIDE_UNREADABLE;
+	buf_add(forward, data, found == RELAY_INSIDE_FINE ? length : before);
+	return found;
+}
