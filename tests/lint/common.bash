@@ -20,9 +20,12 @@ c_files() {
 	find "$@" \( -name node_modules -o -path tests/probe/scripts \) -prune -o -type f -name "$pattern" -print | sort
 }
 
-# A C file with comments blanked and strings emptied, lines kept.
+# The lines of C files with comments blanked and strings emptied, as FILE:LINE:TEXT. All files at once: a process for each would take seconds.
 code_of() {
-	perl -0pe 's{(/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])+\x27}{defined $1 ? $1 =~ tr/\n//cdr : q("")}gse' "$1"
+	[ $# -eq 0 ] || perl -0ne '
+		s{(/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])+\x27}{defined $1 ? $1 =~ tr/\n//cdr : q("")}gse;
+		my $line = 0;
+		print "$ARGV:", ++$line, ":$_\n" for split /\n/' "$@"
 }
 
 # A folder that stands for the build's: what the build makes and the sources include.

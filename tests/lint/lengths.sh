@@ -24,9 +24,10 @@ excess() {
 	fi
 }
 
-# Functions in the kernel's style: a head from column 0, { and } alone at column 0. Prints FUNCTION-LINE NAME LINES PARAMETERS.
-functions_of() {
-	code_of "$1" | awk '
+# Functions in the kernel's style: a head from column 0, { and } alone at column 0. Prints FILE LINE NAME LINES PARAMETERS of those that are
+# too long or take too much, and FILE LINE of lines that are indented with blanks; of code_of's lines.
+long_functions() {
+	awk '
 		function parameters(text,    i, c, depth, count) {
 			count = 1
 			for (i = index(text, "("); i <= length(text); i++) {
@@ -37,43 +38,56 @@ functions_of() {
 			}
 			return count
 		}
+		{
+			match($0, /^[^:]*:[0-9]+:/)
+			split(substr($0, 1, RLENGTH), place, ":")
+			$0 = substr($0, RLENGTH + 1)
+			if (place[1] != file) { file = place[1]; head = ""; start = 0 }
+			line = place[2]
+		}
+		/^    +[^ ]/ { print file, line }
+		file ~ /\.h$/ { next }
 		/^\{/ && head ~ /\(/ { start = from; name = head; sub(/[ \t]*\(.*/, "", name); sub(/.*[^A-Za-z0-9_]/, "", name); params = parameters(head) }
-		/^\}/ && start { print start, name, NR - start + 1, params; start = 0 }
-		/^[A-Za-z_]/ && !start { head = $0; from = NR; if (/;[ \t]*$/) head = ""; next }
+		/^\}/ && start { if (line - start >= 80 || params > 6) print file, start, name, line - start + 1, params; start = 0 }
+		/^[A-Za-z_]/ && !start { head = $0; from = line; if (/;[ \t]*$/) head = ""; next }
 		/^[ \t]+[^ \t]/ && head != "" && !start { head = head " " $0; next }
 		{ if (!start) head = "" }'
 }
 
-check_functions() {
-	local line name lines params
-	while read -r line name lines params; do
-		[ "$lines" -le 80 ] || excess function-lines "$1" "$line" "$name" "$name has $lines lines, at most 80"
-		[ "$params" -le 6 ] || excess parameters "$1" "$line" "$name" "$name has $params parameters, at most 6"
-	done < <(functions_of "$1")
+# Prints "file FILE LINES OPENING", the line in which the comment at its top ends (0: there is none), and "columns FILE LINE COLUMNS" of
+# lines that are too long.
+long_files() {
+	perl -CSD -ne '
+		$opening = /^\/\*/ ? -1 : 0 if $. == 1;
+		$opening = $. if $opening < 0 && m{\*/};
+		my $ended = chomp;
+		1 while s/\t/" " x (8 - $-[0] % 8)/e;
+		print "columns $ARGV $. ", length, "\n" if length > 140;
+		if (eof) { print "file $ARGV ", $. - !$ended, " ", $opening < 0 ? 0 : $opening, "\n"; close ARGV }' "$@"
 }
 
-check_file() {
-	local lines opening max=500
+check_file() { # FILE LINES OPENING
+	local max=500
 	[[ $1 != *.h || $1 == tests/* ]] || max=220 # a test's header may hold its fixture
-	lines=$(wc -l <"$1")
-	[ "$lines" -le $max ] || excess file-lines "$1" 1 "" "$lines lines, at most $max"
-	if [[ $lines -gt 200 && $1 == *.c && $1 != tests/* ]]; then
-		opening=$(awk 'NR == 1 && !/^\/\*/ { print 0; exit } /\*\// { print NR; exit }' "$1")
-		[ "${opening:-0}" -ge 5 ] || excess theory "$1" 1 "" "$lines lines and no theory of operation at its top"
+	[ "$2" -le $max ] || excess file-lines "$1" 1 "" "$2 lines, at most $max"
+	if [[ $2 -gt 200 && $1 == *.c && $1 != tests/* && $3 -lt 5 ]]; then
+		excess theory "$1" 1 "" "$2 lines and no theory of operation at its top"
 	fi
-	while read -r line columns; do
-		excess columns "$1" "$line" "" "$columns columns, at most 140"
-	done < <(perl -CSD -ne 'chomp; 1 while s/\t/" " x (8 - $-[0] % 8)/e; print "$. ", length, "\n" if length > 140' "$1")
-	while IFS=: read -r line _; do
-		excess blanks "$1" "$line" "" "indented with blanks"
-	done < <(code_of "$1" | grep -nE '^ {4,}[^ ]' || true)
 }
 
-while read -r file; do
-	checked=$((checked + 1))
-	check_file "$file"
-	[[ $file == *.h ]] || check_functions "$file"
-done < <(c_files '*.[ch]')
+mapfile -t files < <(c_files '*.[ch]')
+checked=${#files[@]}
+while read -r what file line columns; do
+	case $what in
+	file) check_file "$file" "$line" "$columns" ;;
+	columns) excess columns "$file" "$line" "" "$columns columns, at most 140" ;;
+	esac
+done < <(long_files "${files[@]}")
+while read -r file line name lines params; do
+	[ -n "$name" ] || excess blanks "$file" "$line" "" "indented with blanks"
+	[ "${lines:-0}" -le 80 ] || excess function-lines "$file" "$line" "$name" "$name has $lines lines, at most 80"
+	[ "${params:-0}" -le 6 ] || excess parameters "$file" "$line" "$name" "$name has $params parameters, at most 6"
+done < <(code_of "${files[@]}" | long_functions)
 for key in "${!excepted[@]}"; do
 	[ "${excepted[$key]}" = used ] || finding "$exceptions:1: \"$key\" is not needed any more"
 done
