@@ -154,7 +154,7 @@ static bool begin_waiting(struct worker *worker)
 {
 	struct fcgi_pool *pool = worker->pool;
 
-	if (pool->stopping || pool->waiting >= pool->spare)
+	if (pool->stopping || pool->waiting >= FCGI_SPARE_FACTOR * pool->spare)
 		return false;
 	worker->waiting = true;
 	pool->waiting++;

@@ -2,7 +2,8 @@
  * fcgi.h - requests over FastCGI: a pool of threads on one listening socket.
  *
  * Each thread accepts, serves one request and accepts again. There are always `spare` threads waiting in accept (so that a long
- * run never keeps a ping waiting), at most FCGI_THREADS_MAX in all; a thread that finds enough others waiting ends.
+ * run never keeps a ping waiting), at most FCGI_THREADS_MAX in all; a thread that finds FCGI_SPARE_FACTOR times as many others waiting
+ * ends: if it were as many, clients that are about as many as the spare threads would make and end threads all the time.
  */
 #pragma once
 
@@ -16,6 +17,8 @@
 #else
 #define FCGI_STACK_SIZE (128 * 1024)
 #endif
+
+#define FCGI_SPARE_FACTOR 2
 
 struct fcgi_pool;
 /* Serves `listen_fd` (stays the caller's) on threads of its own. Signals must be blocked in the caller. */
