@@ -14,6 +14,7 @@
 
 #define SPARE   3
 #define CLIENTS 40
+#define STDIN_CHUNK 32768
 
 static struct fcgi_pool *pool;
 static char socket_path[64];
@@ -75,9 +76,9 @@ static void send_body(int fd, const char *body)
 {
 	auto_buf struct buf out = {0};
 
-	buf_init(&out, 70000);
-	if (*body)
-		record(&out, STDIN, body, strlen(body));
+	buf_init(&out, 1 << 20);
+	for (size_t length = strlen(body), at = 0; at < length; at += STDIN_CHUNK)
+		record(&out, STDIN, body + at, MIN(length - at, (size_t)STDIN_CHUNK));
 	record(&out, STDIN, NULL, 0);
 	assert_int_equal(write_all(fd, out.data, out.length), 0);
 }
@@ -157,6 +158,65 @@ static void posts(void **state)
 	receive(fd, &reply);
 	assert_true(str_starts(reply.data, "Status: 200 OK\r\n"));
 	assert_non_null(strstr(reply.data, "\"protocolVersion\":\"2025-06-18\""));
+}
+
+/* No thread waits for the web server to hang up once it has answered a request that it has read. */
+static void hangs_up_first(void **state)
+{
+	auto_close int fd = dial();
+	auto_buf struct buf reply = {0};
+	struct pollfd end = {.fd = fd}; /* both directions closed: libfcgi's own end would leave one open */
+
+	(void)state;
+	buf_init(&reply, 1 << 20);
+	send_head(fd, "POST", "/mcp");
+	send_body(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+	receive(fd, &reply);
+	assert_true(str_starts(reply.data, "Status: 400 "));
+	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_true(end.revents & POLLHUP);
+}
+
+/* A body that nobody wants: the kernel must not take the answer back because bytes were left unread. */
+static void refused_unread(void **state)
+{
+	auto_free char *body = xcalloc(1, 40000);
+
+	(void)state;
+	memset(body, ' ', 39999);
+	for (int i = 0; i < 20; i++) {
+		auto_close int fd = dial();
+		auto_buf struct buf reply = {0};
+
+		buf_init(&reply, 1 << 20);
+		send_head(fd, "PUT", "/mcp");
+		send_body(fd, body);
+		receive(fd, &reply);
+		assert_true(str_starts(reply.data, "Status: 405 "));
+		assert_non_null(strstr(reply.data, "not allowed"));
+	}
+}
+
+/* As long as one record can be, and longer: a name that the answer repeats. */
+static void long_replies(void **state)
+{
+	static const size_t lengths[] = {100, 8192, 60000, 65000, 65300, 65400, 65535, 200000};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		auto_close int fd = dial();
+		auto_free char *id = xcalloc(1, lengths[i] + 1), *body = NULL;
+		auto_buf struct buf reply = {0};
+
+		memset(id, 'x', lengths[i]);
+		body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"ping\"}", id);
+		buf_init(&reply, 1 << 20);
+		send_head(fd, "POST", "/mcp");
+		send_body(fd, body);
+		receive(fd, &reply);
+		assert_non_null(strstr(reply.data, id));
+		assert_int_equal(reply.data[reply.length - 1], '}');
+	}
 }
 
 static void *client(void *arg)
@@ -304,6 +364,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serves),       cmocka_unit_test(posts),
+		cmocka_unit_test(hangs_up_first), cmocka_unit_test(refused_unread),
+		cmocka_unit_test(long_replies),
 		cmocka_unit_test(many_at_once), cmocka_unit_test(stuck_clients_block_nobody),
 		cmocka_unit_test(thread_cap),   cmocka_unit_test(broken_clients),
 		cmocka_unit_test(orderly_stop), cmocka_unit_test(listening),
