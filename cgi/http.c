@@ -48,11 +48,13 @@ static const struct route routes[] = {
 
 const char *request_param(const struct request *request, const char *name)
 {
-	size_t length = strlen(name);
-
 	for (const char *const *p = request->params; *p; p++) {
-		if (strncmp(*p, name, length) == 0 && (*p)[length] == '=')
-			return *p + length + 1;
+		const char *at = *p, *c = name;
+
+		while (*c && *at == *c)
+			at++, c++;
+		if (!*c && *at == '=')
+			return at + 1;
 	}
 	return NULL;
 }

@@ -34,7 +34,10 @@ void reply_header(struct reply *reply, const char *name, const char *format, ...
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '_';
 	}
-	buf_printf(&reply->headers, "%s: %s\r\n", name, value);
+	buf_puts(&reply->headers, name);
+	buf_puts(&reply->headers, ": ");
+	buf_puts(&reply->headers, value);
+	buf_puts(&reply->headers, "\r\n");
 }
 
 void reply_json(struct reply *reply, int status, struct json_object *body)

@@ -27,10 +27,25 @@ static const char *level_name(enum log_level level)
 	return (unsigned)level < ARRAY_SIZE(names) ? names[level] : "error";
 }
 
+/* Reads as one word, and needs no care. */
+static bool is_word(const char *value)
+{
+	const char *c = value;
+
+	while (*c > ' ' && *c < 0x7f && *c != '"' && *c != '=' && *c != '\\')
+		c++;
+	return *c == '\0' && c > value && c - value <= LOG_VALUE_MAX;
+}
+
 /* A value is quoted when it would not read as one word; quotes and backslashes inside are escaped then. */
 static void add_value(struct buf *line, const char *value)
 {
 	auto_buf struct buf text = {0};
+
+	if (is_word(value)) { /* nearly every one, in a line for each request */
+		buf_puts(line, value);
+		return;
+	}
 	size_t length = strlen(value), shown = utf8_cut(value, length, LOG_VALUE_MAX);
 
 	buf_init(&text, 4 * LOG_VALUE_MAX);
@@ -66,7 +81,9 @@ void log_event(enum log_level level, const char *event, ...)
 	while ((key = va_arg(pairs, const char *)) != NULL) {
 		const char *value = va_arg(pairs, const char *);
 
-		buf_printf(&line, " %s=", key);
+		buf_putc(&line, ' ');
+		buf_puts(&line, key);
+		buf_putc(&line, '=');
 		add_value(&line, value != NULL ? value : "-");
 	}
 	va_end(pairs);

@@ -235,12 +235,21 @@ int64_t clock_monotonic_us(void)
 	return clock_us(CLOCK_MONOTONIC);
 }
 
+/* Exactly so many; returns where the next character goes. */
+static char *put_digits(char *at, int value, int count)
+{
+	for (int i = count; i-- > 0; value /= 10)
+		at[i] = (char)('0' + value % 10);
+	return at + count;
+}
+
+/* By hand, as every line of the log has a time: printf takes ten times as long for seven numbers. */
 void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
 {
 	int64_t fraction = us % 1000000;
 	time_t seconds = (time_t)(us / 1000000);
 	struct tm parts;
-	char text[64];
+	char *at = buffer;
 
 	if (fraction < 0) { /* before 1970 */
 		fraction += 1000000;
@@ -248,7 +257,16 @@ void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
 	}
 	if (gmtime_r(&seconds, &parts) == NULL)
 		memset(&parts, 0, sizeof(parts)); /* a year beyond int: shown as 1900-01-00 */
-	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-		 parts.tm_hour, parts.tm_min, parts.tm_sec, (int)fraction);
-	snprintf(buffer, CLOCK_TEXT_SIZE, "%.*s", CLOCK_TEXT_SIZE - 1, text);
+	const int year = MAX(parts.tm_year + 1900, 0);
+	const struct {
+		int value, count;
+		char behind;
+	} fields[] = {{year, year > 9999 ? 6 : 4, '-'}, {parts.tm_mon + 1, 2, '-'}, {parts.tm_mday, 2, 'T'},    {parts.tm_hour, 2, ':'},
+		      {parts.tm_min, 2, ':'},           {parts.tm_sec, 2, '.'},     {(int)fraction, 6, 'Z'}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		at = put_digits(at, fields[i].value, fields[i].count);
+		*at++ = fields[i].behind;
+	}
+	*at = '\0';
 }
