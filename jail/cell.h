@@ -31,6 +31,7 @@
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     65
 #define CELLS_PARKED   2 /* jails made ahead */
+#define CELLS_AWAIT_US 20000 /* none is made so long after a jail was opened that has no program yet */
 
 struct cell;
 
@@ -82,6 +83,8 @@ void cells_tick(struct cells *cells);
 void cells_prepare(struct cells *cells);
 void cells_advance(struct cells *cells); /* what the runs of some waited for is there */
 bool cells_prepared(const struct cells *cells); /* enough are there */
+/* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for a clone. */
+int64_t cells_awaited(const struct cells *cells);
 void cells_reap(struct cells *cells);           /* frees what is destroyed and dead; only between events */
 
 struct cell_request {

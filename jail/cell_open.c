@@ -210,6 +210,19 @@ bool cells_prepared(const struct cells *cells)
 	return cells->parking_failed || count_parked(cells) >= CELLS_PARKED;
 }
 
+int64_t cells_awaited(const struct cells *cells)
+{
+	int64_t until = 0;
+
+	for (const struct cell *cell = cells->first; cell; cell = cell->next) {
+		bool before = cell->state == CELL_BUILDING || (cell->state == CELL_READY && !cell->run.started_us);
+
+		if (before && !cell->parked && !cell->dying)
+			until = MAX(until, cell->opened_us + CELLS_AWAIT_US);
+	}
+	return until;
+}
+
 void cells_prepare(struct cells *cells)
 {
 	const struct jail_limits none = {.wall_us = 0};

@@ -291,6 +291,9 @@ static int64_t prepare_ahead(struct jailer *jailer, bool idle)
 {
 	if (cgroup_prepared(jailer->cgroup) && cells_prepared(&jailer->cells))
 		return INT64_MAX;
+	const int64_t awaited = cells_awaited(&jailer->cells);
+	if (awaited > clock_monotonic_us())
+		return awaited;
 	if (!idle)
 		return 0;
 	bool groups_done = cgroup_prepare(jailer->cgroup);
