@@ -49,13 +49,6 @@ void job_reference(struct job *job)
 	atomic_fetch_add(&job->references, 1);
 }
 
-void job_inputs_free(struct job_input *inputs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(inputs[i].name);
-	free(inputs);
-}
-
 static void outputs_free(struct job *job)
 {
 	struct job_output *next;
@@ -354,6 +347,23 @@ void job_cancel(struct job *job)
 	job_wake_reactor(engine);
 }
 
+/* What acts on a conversation without a run. The job is over, and the caller's. */
+static int submit_and_wait(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret, struct err *err)
+{
+	struct job *job;
+	int result;
+
+	if (!request->conversation)
+		return err_member(err, "conversationId", "is missing");
+	if ((result = submit(engine, request, kind, &job, err)) < 0)
+		return result;
+	if ((result = job_wait(job, -1, NULL, err)) < 0)
+		job_release(job);
+	else
+		*ret = job;
+	return result;
+}
+
 int job_upload(struct job_engine *engine, const struct job_request *who, const struct job_file *file, struct store_file *ret,
 	       char ret_hash[SHA256_HEX_SIZE], struct err *err)
 {
@@ -361,22 +371,16 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 				      .conversation = who->conversation, .files = file, .n_files = 1,
 				      .key = who->key, .key_hash = who->key_hash};
 	struct job *job;
-	int result;
+	int result = submit_and_wait(engine, &request, KIND_UPLOAD, &job, err);
 
-	if (!who->conversation)
-		return err_member(err, "conversationId", "is missing");
-	result = submit(engine, &request, KIND_UPLOAD, &job, err);
 	if (result < 0)
 		return result;
-	result = job_wait(job, -1, NULL, err);
-	if (result == 0) {
-		*ret = job->files[0].file;
-		ret->name = NULL;
-		ret->name_length = 0;
-		snprintf(ret_hash, SHA256_HEX_SIZE, "%s", job->result.conversation_hash);
-	}
+	*ret = job->files[0].file;
+	ret->name = NULL;
+	ret->name_length = 0;
+	snprintf(ret_hash, SHA256_HEX_SIZE, "%s", job->result.conversation_hash);
 	job_release(job);
-	return result;
+	return 0;
 }
 
 int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err)
@@ -384,18 +388,13 @@ int job_reset(struct job_engine *engine, const struct job_request *who, size_t *
 	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
 				      .conversation = who->conversation, .language = who->language};
 	struct job *job;
-	int result;
+	int result = submit_and_wait(engine, &request, KIND_RESET, &job, err);
 
-	if (!who->conversation)
-		return err_member(err, "conversationId", "is missing");
-	result = submit(engine, &request, KIND_RESET, &job, err);
 	if (result < 0)
 		return result;
-	result = job_wait(job, -1, NULL, err);
-	if (result == 0)
-		*ret_ended = job->n_reset;
+	*ret_ended = job->n_reset;
 	job_release(job);
-	return result;
+	return 0;
 }
 
 /* --- the engine --------------------------------------------------------------------------------------------------------- */

@@ -165,7 +165,6 @@ void job_wipe_env(struct job *job);
 struct job *job_new(struct job_engine *engine);
 void job_reference(struct job *job);
 char *json_text(struct json_object *object); /* compact; the caller's */
-void job_inputs_free(struct job_input *inputs, size_t count);
 
 /* job_keeper.c: tasks between threads */
 int job_keepers_start(struct job_engine *engine, struct err *err);
@@ -188,6 +187,9 @@ void job_jail_lost(struct job *job, const char *why);
 void job_jail_sweep(struct job *job); /* closes the jail when it is over; never from a callback */
 
 /* job_record.c: to and from the store */
+/* Appends a copy of it. */
+void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file);
+void job_inputs_free(struct job_input *inputs, size_t count);
 int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err);
 int job_begin_work(struct store_txn *txn, void *job, struct err *err);
 int job_key_work(struct store_txn *txn, void *job, struct err *err); /* writes nothing: sets job->recalled, or fails with job->error */

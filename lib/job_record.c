@@ -143,18 +143,30 @@ int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 
 /* --- what goes into the jail -------------------------------------------------------------------------------------------- */
 
+void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file)
+{
+	struct job_input *input;
+
+	*inputs = xrealloc(*inputs, *count + 1, sizeof(**inputs));
+	input = &(*inputs)[(*count)++];
+	input->name = xstrndup(file->name, file->name_length);
+	input->file = *file;
+	input->file.name = input->name;
+}
+
+void job_inputs_free(struct job_input *inputs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(inputs[i].name);
+	free(inputs);
+}
+
 static int add_input(void *arg, const struct store_execution_file *found)
 {
 	struct job *job = arg;
-	struct job_input *input;
 
-	if (job->sandbox && job_known_has(&job->sandbox->known, &found->file))
-		return 0;
-	job->inputs = xrealloc(job->inputs, job->n_inputs + 1, sizeof(*job->inputs));
-	input = &job->inputs[job->n_inputs++];
-	input->name = xstrndup(found->file.name, found->file.name_length);
-	input->file = found->file;
-	input->file.name = input->name;
+	if (!job->sandbox || !job_known_has(&job->sandbox->known, &found->file))
+		job_inputs_add(&job->inputs, &job->n_inputs, &found->file);
 	return 0;
 }
 

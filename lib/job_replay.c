@@ -139,15 +139,9 @@ static int load_text(struct replay *replay, const struct store_text *text, int *
 static int add_input(void *arg, const struct store_execution_file *found)
 {
 	struct replay *replay = arg;
-	struct job_input *input;
 
-	if (job_known_has(&replay->known, &found->file))
-		return 0;
-	replay->inputs = xrealloc(replay->inputs, replay->n_inputs + 1, sizeof(*replay->inputs));
-	input = &replay->inputs[replay->n_inputs++];
-	input->name = xstrndup(found->file.name, found->file.name_length);
-	input->file = found->file;
-	input->file.name = input->name;
+	if (!job_known_has(&replay->known, &found->file))
+		job_inputs_add(&replay->inputs, &replay->n_inputs, &found->file);
 	return 0;
 }
 
