@@ -169,15 +169,9 @@ static void add_stream(struct buf *text, const struct job_result *result, bool i
 
 static void add_change(struct server *server, const struct job_result *result, const struct job_change *change, struct buf *text)
 {
-	static const char *const words[] = {
-		[JAIL_FILE_CREATED] = "created",
-		[JAIL_FILE_CHANGED] = "changed",
-		[JAIL_FILE_DELETED] = "deleted",
-		[JAIL_FILE_NOT_KEPT] = "not kept",
-	};
 	const struct store_file *file = &change->file;
 
-	buf_printf(text, "- %s ", words[change->kind]);
+	buf_printf(text, "- %s ", jail_change_text(change->kind));
 	utf8_printable(text, file->name, file->name_length);
 	if (change->kind == JAIL_FILE_NOT_KEPT) {
 		buf_printf(text, ": %s", change->reason);

@@ -165,13 +165,6 @@ struct files {
 	bool *seen; /* by index into now->changes */
 };
 
-static const char *kind_text(enum jail_change_kind kind)
-{
-	static const char *const texts[] = {"created", "changed", "deleted", "lost"};
-
-	return texts[kind];
-}
-
 static char *file_what(const char *name, size_t length)
 {
 	auto_free char *text = printable(name, length);
@@ -199,10 +192,11 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 			continue;
 		files->seen[i] = true;
 		/* What was lost then, say to the owner's cap, has no content to compare with. */
-		if (streq(recorded->change, "lost") || (streq(recorded->change, kind_text(now->kind)) && streq(then->blob, now->file.blob)))
+		if (streq(recorded->change, "lost") ||
+		    (streq(recorded->change, job_change_text(now->kind)) && streq(then->blob, now->file.blob)))
 			return 0;
 		differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then),
-		       file_text(kind_text(now->kind), &now->file));
+		       file_text(job_change_text(now->kind), &now->file));
 		return 0;
 	}
 	differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then), xstrdup("untouched"));
@@ -222,7 +216,7 @@ static int compare_files(struct store *store, const char *id, const struct job_r
 
 		if (!seen[i])
 			differ(report, file_what(change->file.name, change->file.name_length), 0, xstrdup("untouched"),
-			       file_text(kind_text(change->kind), &change->file));
+			       file_text(job_change_text(change->kind), &change->file));
 	}
 	return 0;
 }

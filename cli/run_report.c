@@ -138,34 +138,6 @@ static void add_output(struct json_object *object, const char *key, int fd)
 		munmap(data, (size_t)status.st_size);
 }
 
-static void add_usage(struct json_object *object, const char *key, const struct jail_usage *usage)
-{
-	struct json_object *value = json_object_new_object();
-
-	json_add_int(value, "wall_us", usage->wall_us);
-	json_add_int(value, "cpu_user_us", usage->cpu_user_us);
-	json_add_int(value, "cpu_system_us", usage->cpu_system_us);
-	json_add_int(value, "memory_peak_bytes", usage->memory_peak_bytes);
-	json_add_int(value, "rss_peak_bytes", usage->rss_peak_bytes);
-	json_add_int(value, "pids_peak", usage->pids_peak);
-	json_add_int(value, "pids_hits", usage->pids_hits);
-	json_add_int(value, "switches_voluntary", usage->switches_voluntary);
-	json_add_int(value, "switches_forced", usage->switches_forced);
-	json_add(object, key, value);
-}
-
-static const char *change_text(enum jail_change_kind kind)
-{
-	static const char *const texts[] = {
-		[JAIL_FILE_CREATED] = "created",
-		[JAIL_FILE_CHANGED] = "changed",
-		[JAIL_FILE_DELETED] = "deleted",
-		[JAIL_FILE_NOT_KEPT] = "not kept",
-	};
-
-	return texts[kind];
-}
-
 static struct json_object *files_json(const struct run_files *files)
 {
 	struct json_object *list = json_object_new_array();
@@ -177,7 +149,7 @@ static struct json_object *files_json(const struct run_files *files)
 
 		snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
 		json_add_bytes(object, "name", file->name, strlen(file->name));
-		json_add_string(object, "change", change_text(file->kind));
+		json_add_string(object, "change", jail_change_text(file->kind));
 		if (file->kind == JAIL_FILE_CREATED || file->kind == JAIL_FILE_CHANGED) {
 			json_add_int(object, "size", file->size);
 			json_add_string(object, "mode", mode);
@@ -208,9 +180,9 @@ struct json_object *run_json(const struct run_outcome *outcome)
 	add_output(object, "stderr", outcome->stderr_fd);
 	json_add_bool(object, "stdout_truncated", result->stdout_truncated);
 	json_add_bool(object, "stderr_truncated", result->stderr_truncated);
-	add_usage(object, "run", &result->run);
+	json_add(object, "run", bind_print(jail_usage_table, &result->run));
 	if (result->compiled)
-		add_usage(object, "compile", &result->compile);
+		json_add(object, "compile", bind_print(jail_usage_table, &result->compile));
 	json_add_bool(object, "oom_killed", result->oom_killed);
 	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
 	json_add_int(object, "setup_us", result->setup_us);
@@ -261,7 +233,7 @@ void run_remarks(const struct run_outcome *outcome, bool interactive)
 	for (size_t i = 0; i < outcome->files.count; i++) {
 		const struct run_file *file = &outcome->files.items[i];
 		bool lost = outcome->files.output_dir >= 0 && !file->written && file->kind != JAIL_FILE_DELETED;
-		auto_free char *text = xasprintf("%s: %s%s%s", lost ? "not written" : change_text(file->kind), file->name,
+		auto_free char *text = xasprintf("%s: %s%s%s", lost ? "not written" : jail_change_text(file->kind), file->name,
 						 file->reason ? ": " : "", file->reason ? file->reason : "");
 
 		if (interactive || lost)

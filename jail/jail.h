@@ -68,8 +68,8 @@ struct jail_limits {
 	int64_t compile_wall_us; /* the compile step has limits of its own and no CPU share */
 	int64_t compile_memory_bytes;
 };
-/* Limits as a JSON object, on the wire and in the record: {"wall_us":…, …}, one member a field. */
-extern const struct bind jail_limits_table[];
+/* Limits, and accounting (below), as a JSON object on the wire and in the record: {"wall_us":…, …}, one member a field. */
+extern const struct bind jail_limits_table[], jail_usage_table[];
 
 struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */
@@ -146,6 +146,7 @@ void jail_result_clear(struct jail_result *result);
 void jail_result_share(struct jail_result *result);
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
+const char *jail_change_text(enum jail_change_kind kind); /* for people: "created" "changed" "deleted" "not kept" */
 /* One file of /data after the run. CREATED and CHANGED carry a read-only descriptor at offset 0. NOT_KEPT: a link, socket, device,
  * fifo, or beyond a cap: `reason` says which. Names are bytes: they need not be UTF-8. */
 struct jail_change {

@@ -26,6 +26,18 @@ int jail_verdict_parse(const char *text, enum jail_verdict *ret)
 	return -1;
 }
 
+const char *jail_change_text(enum jail_change_kind kind)
+{
+	static const char *const texts[] = {
+		[JAIL_FILE_CREATED] = "created",
+		[JAIL_FILE_CHANGED] = "changed",
+		[JAIL_FILE_DELETED] = "deleted",
+		[JAIL_FILE_NOT_KEPT] = "not kept",
+	};
+
+	return texts[kind];
+}
+
 void jail_result_clear(struct jail_result *result)
 {
 	json_put_pointer(&result->denied);
@@ -53,7 +65,7 @@ struct flat_result {
 	{                                                                                                                                  \
 		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX                           \
 	}
-static const struct bind usage_table[] = {
+const struct bind jail_usage_table[] = {
 	USAGE(wall_us),   USAGE(cpu_user_us), USAGE(cpu_system_us),      USAGE(memory_peak_bytes), USAGE(rss_peak_bytes),
 	USAGE(pids_peak), USAGE(pids_hits),   USAGE(switches_voluntary), USAGE(switches_forced),   {0},
 };
@@ -81,8 +93,8 @@ static const struct bind result_table[] = {
 	FLAT(stderr_bytes, BIND_INT, 0, INT64_MAX),
 	FLAT(stdout_truncated, BIND_BOOL, 0, 0),
 	FLAT(stderr_truncated, BIND_BOOL, 0, 0),
-	{.name = "compile", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, compile), .table = usage_table},
-	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = usage_table},
+	{.name = "compile", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, compile), .table = jail_usage_table},
+	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = jail_usage_table},
 	FLAT(setup_us, BIND_INT, 0, INT64_MAX),
 	FLAT(warm, BIND_BOOL, 0, 0),
 	FLAT(ended, BIND_BOOL, 0, 0),

@@ -76,6 +76,8 @@ struct job_change {
 	struct store_file file; /* name NUL-terminated */
 	char reason[64];
 };
+/* The record's word for it (execution_file.change): "created" "changed" "deleted" "lost". */
+const char *job_change_text(enum jail_change_kind kind);
 struct job_result {
 	char id[ID_SIZE];
 	struct jail_result jail; /* verdict and accounting */

@@ -105,12 +105,6 @@ static int recall_stream(struct store *store, const struct store_text *text, siz
 
 static int add_change(void *arg, const struct store_execution_file *found)
 {
-	static const char *const texts[] = {
-		[JAIL_FILE_CREATED] = "created",
-		[JAIL_FILE_CHANGED] = "changed",
-		[JAIL_FILE_DELETED] = "deleted",
-		[JAIL_FILE_NOT_KEPT] = "lost",
-	};
 	struct job *job = arg;
 	struct job_output *output = xcalloc(1, sizeof(*output));
 	char *name = xmalloc(found->file.name_length + 1);
@@ -121,9 +115,9 @@ static int add_change(void *arg, const struct store_execution_file *found)
 	output->change.file = found->file;
 	output->change.file.name = name;
 	output->change.kind = JAIL_FILE_NOT_KEPT;
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (streq(found->change, texts[i]))
-			output->change.kind = (enum jail_change_kind)i;
+	for (enum jail_change_kind kind = JAIL_FILE_CREATED; kind < JAIL_FILE_NOT_KEPT; kind++)
+		if (streq(found->change, job_change_text(kind)))
+			output->change.kind = kind;
 	snprintf(output->change.reason, sizeof(output->change.reason), "%s", found->reason);
 	*job->outputs_tail = output;
 	job->outputs_tail = &output->next;

@@ -283,12 +283,10 @@ static int record_stream(struct job *job, int fd, struct store_text *ret, struct
 	return 0;
 }
 
-static const char *const change_texts[] = {
-	[JAIL_FILE_CREATED] = "created",
-	[JAIL_FILE_CHANGED] = "changed",
-	[JAIL_FILE_DELETED] = "deleted",
-	[JAIL_FILE_NOT_KEPT] = "lost",
-};
+const char *job_change_text(enum jail_change_kind kind)
+{
+	return kind == JAIL_FILE_NOT_KEPT ? "lost" : jail_change_text(kind);
+}
 
 void job_list_changes(struct job *job)
 {
@@ -389,7 +387,7 @@ static void finished(void *arg, int result, const struct err *err)
 	for (size_t i = 0; i < job->result.n_changes; i++) {
 		struct job_change *change = &job->result.changes[i];
 
-		if (streq(job->changes[i].change, change_texts[JAIL_FILE_NOT_KEPT])) {
+		if (streq(job->changes[i].change, job_change_text(JAIL_FILE_NOT_KEPT))) {
 			change->kind = JAIL_FILE_NOT_KEPT;
 			snprintf(change->reason, sizeof(change->reason), "%s", job->changes[i].reason);
 		}
@@ -411,7 +409,7 @@ void job_record_work(struct job_task *task)
 
 		change->file = result->changes[i].file;
 		change->phase = STORE_AFTER;
-		snprintf(change->change, sizeof(change->change), "%s", change_texts[result->changes[i].kind]);
+		snprintf(change->change, sizeof(change->change), "%s", job_change_text(result->changes[i].kind));
 		snprintf(change->reason, sizeof(change->reason), "%s", result->changes[i].reason);
 	}
 	failed = record_stream(job, job->stdout_fd, &job->record.stdout_text, &result->stdout_text, &result->stdout_more, &job->error);
