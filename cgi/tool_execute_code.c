@@ -10,6 +10,7 @@
  *
  * Where both sets are on the tool takes the arguments of both; which of them are there says what is meant.
  */
+#include "../jail/client_runners.h"
 #include "../lib/codec.h"
 #include "../lib/util.h"
 #include "run_result.h"

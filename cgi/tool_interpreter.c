@@ -8,6 +8,7 @@
  */
 #include "tool_interpreter.h"
 
+#include "../jail/client_runners.h"
 #include "../lib/codec.h"
 #include "../lib/util.h"
 #include "run_result.h"

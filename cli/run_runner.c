@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../jail/client_runners.h"
 #include "../lib/util.h"
 
 #define FIRST_LINE_MAX 256

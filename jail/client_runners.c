@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../lib/util.h"
-#include "jail.h"
+#include "client_runners.h"
 
 static bool is_named(struct json_object *runner, const char *name)
 {

@@ -82,8 +82,7 @@ struct jail_spec {
 	 * changed since the last one; its descriptors must be read before the next run. Where state is kept, standard input is a file, no
 	 * pipe. Switches are those of processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
 	bool live;
-	/* The result says the interpreter's version: its first run waits where nobody has asked for it yet (a private jailer does not). */
-	bool fingerprint;
+	bool fingerprint; /* the result shall say the version: the first run waits where nobody asked for it yet (private jailers do not) */
 };
 
 /* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread, so one blob
@@ -99,8 +98,7 @@ struct jail_file {
  * position as it arrives (a file or memfd: never a descriptor that can block), at most limits.output_bytes over both. */
 struct jail_program {
 	int code_fd; /* the source text, read from offset 0 */
-	/* NULL, or a file of /data (filled before): it is compiled or run in place, so that what the program names relative to itself is
-	 * found. The name is that of struct jail_file. */
+	/* NULL, or a file of /data (filled before) that is compiled or run in place: what it names relative to itself is found. */
 	const char *entry;
 	const char *const *args; /* NULL-terminated or NULL; behind the runner's own argv */
 	const char *const *env;  /* "NAME=value", NULL-terminated or NULL; added to what the runner declares */
@@ -194,9 +192,6 @@ void jail_client_hold(struct jail_client *client);
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
-/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no list. */
-struct json_object *jail_runner_named(struct json_object *runners, const char *name);
-struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);
 
 #define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within; runners asks every interpreter for its version first */
 #define JAIL_RUNNERS_SECONDS 120
@@ -211,8 +206,7 @@ void jail_client_kill(struct jail_client *client);
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
 	      struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
-/* Takes files out of a live sandbox's /data: only names count, one that is not there is no error. Directories stay. */
-int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
+int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err); /* by name; missing ones are fine */
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
 /* Ends the run that is under way: verdict CX. Harmless where none is. */
 void jail_cancel(struct jail *jail);

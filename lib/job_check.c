@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../jail/client_runners.h"
 #include "utf8.h"
 
 #define MB (1024 * 1024)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jail/jail.h"
+#include "jail/client_runners.h"
 #include "lib/util.h"
 
 static const char list_text[] = "[{\"name\":\"python\",\"aliases\":[\"py\",\"python3\"],\"extensions\":[\".py\"]},"
