@@ -221,6 +221,11 @@ static void add_network(struct buf *text, const struct jail_result *jail)
 		buf_printf(text, "[network] %s:%d: %s\n", host ? host : "", json_object_get_int(json_get(one, "port", json_type_int)),
 			   reason ? reason : "");
 	}
+	int64_t unrouted = json_object_get_int64(json_get(jail->network, "unrouted", json_type_int));
+	if (unrouted > 0) {
+		end_line(text);
+		buf_printf(text, "[network] " JAIL_UNROUTED_TEXT "\n", (long long)unrouted);
+	}
 }
 
 /* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */

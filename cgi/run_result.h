@@ -72,8 +72,9 @@ void run_result_make(const struct tool_call *call, const struct job_result *resu
 	"\"required\":[\"name\",\"number\"],\"properties\":{\"name\":{\"type\":\"string\"},\"number\":{\"type\":\"integer\"}}},"           \
 	"\"description\":\"System calls that the sandbox refused\"},"                                                                      \
 	"\"network\":{\"type\":\"object\",\"additionalProperties\":false,"                                                                 \
-	"\"required\":[\"connections\",\"bytes_in\",\"bytes_out\",\"denied\"],\"properties\":{"                                            \
+	"\"required\":[\"connections\",\"bytes_in\",\"bytes_out\",\"unrouted\",\"denied\"],\"properties\":{"                               \
 	"\"connections\":{\"type\":\"integer\"},\"bytes_in\":{\"type\":\"integer\"},\"bytes_out\":{\"type\":\"integer\"},"                 \
+	"\"unrouted\":{\"type\":\"integer\",\"description\":\"Attempts to reach addresses directly, which all fail\"},"                    \
 	"\"denied\":{\"type\":\"array\",\"description\":\"What could not be reached, and why\",\"items\":{\"type\":\"object\","            \
 	"\"additionalProperties\":false,\"required\":[\"host\",\"port\",\"reason\"],\"properties\":{\"host\":{\"type\":\"string\"},"       \
 	"\"port\":{\"type\":\"integer\"},\"reason\":{\"type\":\"string\"}}}}}},"                                                           \

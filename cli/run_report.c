@@ -215,6 +215,10 @@ static void remark_network(const struct jail_result *result)
 
 		remark(text);
 	}
+	int64_t unrouted = json_object_get_int64(json_get(result->network, "unrouted", json_type_int));
+	auto_free char *text = xasprintf("network: " JAIL_UNROUTED_TEXT, (long long)unrouted);
+	if (unrouted > 0)
+		remark(text);
 }
 
 void run_remarks(const struct run_outcome *outcome, bool interactive)

@@ -136,9 +136,10 @@ struct jail_result {
 	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end); collect still works */
 	bool ended;
 	struct json_object *denied;      /* array of {"name","number"} of system calls that were refused, or NULL; the result's */
-	/* With network: {"connections","bytes_in","bytes_out","denied":[{"host","port","reason"}]}; else NULL. Belongs to the result. */
+	/* With network: {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; else NULL. The result's. */
 	struct json_object *network;
 };
+#define JAIL_UNROUTED_TEXT "an address that is not in network.allow was tried (%lld): only what it names is reached, by name"
 void jail_result_clear(struct jail_result *result);
 /* For a copy of the struct that is to live on its own: takes references to what it points to. */
 void jail_result_share(struct jail_result *result);

@@ -3,7 +3,8 @@
  *
  * The jailer goes into a jail's network namespace for a moment: it has all capabilities over it (it owns the namespace's user
  * namespace), so low ports can be bound, and the guest's init, which waits for its id maps meanwhile, needs to know nothing. The listeners
- * are handed to the relay at once. They are what ties the namespace to the outside; nothing else does.
+ * are handed to the relay at once. They are what ties the namespace to the outside; nothing else does. The jailer keeps the namespace's
+ * counters open: what a program sends to an address that nothing listens on has no route, and the kernel counts that.
  *
  * Nobody waits for the relay: orders go into a leash's socket, which holds them until the relay reads, and a full one is an error.
  */
@@ -24,14 +25,21 @@
 #include "../lib/util.h"
 #include "relay.h"
 
-#define BACKLOG  1024
-#define LOOPBACK 1 /* its interface index, in every network namespace */
+#define BACKLOG      1024
+#define LOOPBACK     1    /* its interface index, in every network namespace */
+#define COUNTERS_MAX 4096 /* read of a file of counters: what is wanted stands at its beginning */
+
+/* One line of names and one of values; a name and a value in each line. The second is not there where the kernel has no IPv6. */
+static const char *const counter_files[] = {"/proc/thread-self/net/snmp", "/proc/thread-self/net/snmp6"};
+#define N_COUNTERS ARRAY_SIZE(counter_files)
 
 struct net_jail {
 	struct net *net;
 	struct loop_watch leash;
 	int leash_fd;
 	struct relay_page *page; /* of the run that is under way */
+	int counters[N_COUNTERS];
+	int64_t unrouted_before; /* when the run began */
 	void (*lost)(void *arg);
 	void *arg;
 };
@@ -189,7 +197,8 @@ static int send_listeners(int leash, const int *fds, const uint16_t *rules, size
 	return 0;
 }
 
-static int hand_over(struct net *net, int pidfd, int leash, struct err *err)
+/* `counters`: the caller's to close, also on failure. */
+static int hand_over(struct net *net, int pidfd, int leash, int counters[N_COUNTERS], struct err *err)
 {
 	int fds[CONFIG_HOSTS_MAX + 1];
 	uint16_t rules[CONFIG_HOSTS_MAX + 1];
@@ -200,6 +209,8 @@ static int hand_over(struct net *net, int pidfd, int leash, struct err *err)
 		return err_errno(err, "entering the jail's network namespace");
 	int n = make_listeners(&net->egress, fds, rules);
 	int error = errno;
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		counters[i] = open(counter_files[i], O_RDONLY | O_CLOEXEC);
 	/* Nothing else of the jailer may ever happen in a guest's namespace. */
 	if (setns(net->own_namespace, CLONE_NEWNET))
 		abort();
@@ -241,11 +252,13 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 			return err_set(err, ERR_UNAVAILABLE, "network: the relay is being started again: try later");
 		return err_set(err, ERR_BUSY, "network: the relay is busy: try later");
 	}
-	int result = hand_over(net, pidfd, ours, err);
-	if (result)
-		return result;
 	struct net_jail *jail = xcalloc(1, sizeof(*jail));
-	*jail = (struct net_jail){.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours)};
+	*jail = (struct net_jail){.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
+	int result = hand_over(net, pidfd, jail->leash_fd, jail->counters, err);
+	if (result) {
+		net_detach(jail);
+		return result;
+	}
 	if (loop_add(net->loop, &jail->leash, jail->leash_fd, EPOLLIN, leash_ready)) {
 		result = err_errno(err, "watching the relay");
 		net_detach(jail);
@@ -268,6 +281,53 @@ static void drop_page(struct net_jail *jail)
 	jail->page = NULL;
 }
 
+static int64_t count_of(const char *text)
+{
+	auto_free char *digits = xstrndup(text, strspn(text, "0123456789"));
+	uint64_t value = 0;
+
+	return parse_u64(digits, 0, INT64_MAX, &value) ? 0 : (int64_t)value;
+}
+
+/* "Ip: Forwarding … OutNoRoutes …" and, in the next line, "Ip: 1 … 0 …" */
+static int64_t count_v4(const char *text)
+{
+	const char *values = strchr(text, '\n'), *name = strstr(text, " OutNoRoutes");
+
+	if (!values || !name || name > values)
+		return 0;
+	for (const char *p = text; p <= name && values; p++)
+		if (*p == ' ')
+			values = strchr(values + 1, ' ');
+	return values ? count_of(values + 1) : 0;
+}
+
+static int64_t count_v6(const char *text)
+{
+	static const char name[] = "Ip6OutNoRoutes";
+	const char *line = strstr(text, name);
+
+	if (!line)
+		return 0;
+	line += strlen(name);
+	return count_of(line + strspn(line, " \t"));
+}
+
+static int64_t read_count(int fd, int64_t (*count)(const char *text))
+{
+	char text[COUNTERS_MAX + 1];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, COUNTERS_MAX, 0);
+
+	text[MAX(n, 0)] = '\0';
+	return count(text);
+}
+
+/* Of the namespace's life: connections and packets for which its kernel had no way. */
+static int64_t unrouted(const struct net_jail *jail)
+{
+	return read_count(jail->counters[0], count_v4) + read_count(jail->counters[1], count_v6);
+}
+
 int net_begin(struct net_jail *jail, struct err *err)
 {
 	const struct relay_order order = {.verb = RELAY_RUN};
@@ -281,6 +341,7 @@ int net_begin(struct net_jail *jail, struct err *err)
 	if (page == MAP_FAILED)
 		return err_errno(err, "making the run's network page");
 	jail->page = page;
+	jail->unrouted_before = unrouted(jail);
 	return wire_fd_send(jail->leash_fd, &order, sizeof(order), &fd, 1) ? err_errno(err, "telling the relay") : 0;
 }
 
@@ -323,6 +384,7 @@ struct json_object *net_report(struct net_jail *jail)
 	json_add_int(object, "connections", MAX(atomic_load(&page->connections), 0));
 	json_add_int(object, "bytes_in", MAX(atomic_load(&page->bytes_in), 0));
 	json_add_int(object, "bytes_out", MAX(atomic_load(&page->bytes_out), 0));
+	json_add_int(object, "unrouted", MAX(unrouted(jail) - jail->unrouted_before, 0));
 	json_add(object, "denied", print_denied(page));
 	drop_page(jail);
 	return object;
@@ -334,6 +396,8 @@ void net_detach(struct net_jail *jail)
 		return;
 	loop_remove(jail->net->loop, &jail->leash);
 	close_fd(&jail->leash_fd);
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		close_fd(&jail->counters[i]);
 	drop_page(jail);
 	free(jail);
 }

@@ -41,7 +41,8 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 /* Whom to tell when the relay is gone; once. */
 void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
 int net_begin(struct net_jail *jail, struct err *err);
-/* {"connections","bytes_in","bytes_out","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had begun. */
+/* {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had begun.
+ * unrouted: connections and packets to addresses that nothing of the jail's has; the kernel counts them, and does not say which. */
 struct json_object *net_report(struct net_jail *jail);
 void net_end(struct net_jail *jail);    /* every connection is closed; what outlives its runs is for a live jail to say */
 void net_detach(struct net_jail *jail); /* NULL is fine */

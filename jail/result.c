@@ -159,7 +159,7 @@ static const struct bind network_denied_table[] = {
 	{0},
 };
 struct network {
-	int64_t connections, bytes_in, bytes_out;
+	int64_t connections, bytes_in, bytes_out, unrouted;
 	struct bind_objects denied;
 };
 #define NETWORK(field)                                                                                                                     \
@@ -170,6 +170,7 @@ static const struct bind network_table[] = {
 	NETWORK(connections),
 	NETWORK(bytes_in),
 	NETWORK(bytes_out),
+	NETWORK(unrouted),
 	{.name = "denied",
 	 .type = BIND_OBJECTS,
 	 .offset = offsetof(struct network, denied),

@@ -133,6 +133,21 @@ for at in [("93.184.215.14", 80), ("93.184.215.15", 8080), ("93.184.215.2", 22),
     except OSError as e:
         print(e.errno)'
 	[ "${lines[*]}" = "h /x 8080 111 101 101 101 101 101" ]
+	[[ $stderr == *"sallyport: network: an address that is not in network.allow was tried (5)"* ]]
+}
+
+@test "direct attempts are counted, TCP and UDP, IPv4 and IPv6; what has a way is not" {
+	run -0 --separate-stderr net python --json <<<'
+import socket, urllib.request
+for family, host in [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]:
+    for kind in [socket.SOCK_STREAM, socket.SOCK_DGRAM]:
+        print(socket.socket(family, kind).connect_ex((host, 80)))
+server = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(server.getsockname())
+print(socket.socket().connect_ex(("127.0.0.1", 9)))
+print(urllib.request.urlopen("http://a.wild.example/").status)'
+	[ "$(jq -j .stdout <<<"$output" | xargs)" = "101 101 101 101 111 200" ]
+	[ "$(jq -c '[.network.unrouted, .network.connections, .network.denied]' <<<"$output")" = "[4,1,[]]" ]
 }
 
 @test "without --network there are no names, no proxy, no way" {

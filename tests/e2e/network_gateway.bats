@@ -62,14 +62,16 @@ code() { # a request of one program with network
 
 @test "answer and record say what was reached and what was refused" {
 	local id
-	sp_call run_code "$(code "curl -sS -o /dev/null -w '%{http_code}' http://localhost:$PORT/ --noproxy ''; curl -sS http://evil.example/x >/dev/null; exit 3")"
+	sp_call run_code "$(code "curl -sS -o /dev/null -w '%{http_code}' http://localhost:$PORT/ --noproxy ''; curl -sS http://evil.example/x >/dev/null; curl -s --noproxy '' -x '' http://192.0.2.1/; exit 3")"
 	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
 	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
 	[ "$(sp_get '.result.structuredContent.network.bytes_in > 100')" = true ]
 	[ "$(sp_get '.result.structuredContent.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
 	[[ $(sp_get '.result.content[0].text') == *"[network] evil.example:80: not in network.allow"* ]]
+	[[ $(sp_get '.result.content[0].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
 	id=$(sp_get .result.structuredContent.execution_id)
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$id"
+	[ "$(jq -r .result.network.unrouted <<<"$output")" = 1 ]
 	[ "$(jq -r .network <<<"$output")" = true ]
 	[ "$(jq -r '.result.network.denied[0].host' <<<"$output")" = evil.example ]
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id"
@@ -104,9 +106,11 @@ frozen() {
 	live "import http.client; c = http.client.HTTPConnection('localhost', $PORT); c.request('GET', '/'); c.getresponse().read()"
 	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
 	[ "$(connected "$PORT")" = 1 ]
+	live "import socket; print(socket.socket().connect_ex(('192.0.2.1', 80)))"
+	[ "$(sp_get .result.structuredContent.network.unrouted)" = 1 ]
 	live "c.request('GET', '/'); print(c.getresponse().status)"
 	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
-	[ "$(sp_get '.result.structuredContent.network | [.connections, .bytes_in > 12] | tostring')" = "[0,true]" ]
+	[ "$(sp_get '.result.structuredContent.network | [.connections, .bytes_in > 12, .unrouted] | tostring')" = "[0,true,0]" ]
 	[ "$(connected "$PORT")" = 1 ]
 	sp_call reset_session '{"conversationId": "s"}'
 	sp_until "" none "$PORT"
