@@ -30,7 +30,7 @@ struct replay {
 	char **args, **env;
 	int code_fd, stdin_fd;
 	struct jail_limits limits;
-	bool live;
+	bool live, last;        /* last: of the runs of its sandbox that are wanted */
 	struct job_known known; /* live: what /data holds by the record … */
 	struct job_gone gone;   /* … and what of it the run must not find */
 };
@@ -366,6 +366,10 @@ static int replay_in_turn(struct replay *replay, const struct job_replay_where *
 
 	if (result < 0)
 		return result;
+	if (!replay->last && streq(execution.verdict, "CX")) { /* it never began, else nothing would have come after it */
+		store_execution_clear(&execution);
+		return 0;
+	}
 	result = replay_one(replay, where->client, &execution, &made, err);
 	if (result == 0) {
 		bool ended = made.jail.ended;
@@ -396,8 +400,10 @@ int job_replay_runs(const struct job_replay_where *where, const struct store_exe
 		return result < 0 ? result : each(arg, execution, &made, err);
 	}
 	result = store_sandbox_runs(where->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs, err);
-	for (size_t i = 0; result == 0 && i < runs.count; i++)
+	for (size_t i = 0; result == 0 && i < runs.count; i++) {
+		replay.last = i + 1 == runs.count;
 		result = replay_in_turn(&replay, where, runs.ids[i], each, arg, err);
+	}
 	replay_end(&replay);
 	return MIN(result, 0);
 }

@@ -248,12 +248,13 @@ static void note_files(struct job_known *known, const struct job_result *result)
 	}
 }
 
-/* Whoever comes next must not count on the state that this run left. */
+/* Whoever comes next must not count on the state that this run left. One that was cancelled before it began left none: a jail that has
+ * ended says so, and here nothing was filled in yet. */
 static bool spent(const struct job *job)
 {
 	const enum jail_verdict verdict = job->result.jail.verdict;
 
-	return job->sandbox->over || !job->run_started || verdict == JAIL_CX || verdict == JAIL_XX;
+	return job->sandbox->over || verdict == JAIL_XX || (!job->run_started && (verdict != JAIL_CX || job->inputs_sent > 0));
 }
 
 void job_sandbox_give(struct job *job)

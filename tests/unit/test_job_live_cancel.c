@@ -1,0 +1,156 @@
+/* A call of a session that is cancelled before its program has begun ends itself, and not the session; its replay leaves it out. */
+#include "job_fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "lib/job_internal.h"
+
+static struct fixture f;
+
+/* The writer, held up: what is to be recorded before a program begins waits behind it. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool open;
+};
+
+static int gate_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct gate *gate = arg;
+
+	(void)txn, (void)err;
+	pthread_mutex_lock(&gate->lock);
+	while (!gate->open)
+		pthread_cond_wait(&gate->change, &gate->lock);
+	pthread_mutex_unlock(&gate->lock);
+	return 0;
+}
+
+static void ignore(void *arg, int result, const struct err *err)
+{
+	(void)arg, (void)result, (void)err;
+}
+
+static void gate_open(struct gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	gate->open = true;
+	pthread_cond_broadcast(&gate->change);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fixture_end(&f);
+	return 0;
+}
+
+static struct job_request request_of(const char *code)
+{
+	struct job_request request = fixture_request(&f, "talk", code);
+
+	request.live = true;
+	return request;
+}
+
+static void wait_until_active(struct job *job)
+{
+	for (bool active = false; !active; sched_yield()) {
+		pthread_mutex_lock(&f.engine->lock);
+		active = job->stage == JOB_ACTIVE;
+		pthread_mutex_unlock(&f.engine->lock);
+	}
+}
+
+/* Taken by the session, and cancelled while its row waits to be written. */
+static struct job *cancel_before_it_begins(const struct job_request *request)
+{
+	struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+	struct job *job;
+
+	store_commit_async(f.store, gate_work, &gate, false, ignore);
+	job = fixture_submit(&f, request);
+	wait_until_active(job);
+	job_cancel(job);
+	gate_open(&gate);
+	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
+	return job;
+}
+
+static int add_output(void *arg, const struct store_execution *execution, struct job_replay *made, struct err *err)
+{
+	struct buf *all = arg;
+	auto_free char *text = NULL;
+	size_t length;
+
+	(void)execution;
+	assert_ok(read_fd(made->stdout_fd, 65536, &text, &length, err));
+	buf_add(all, text, length);
+	job_replay_clear(made);
+	return 0;
+}
+
+static void replays_as(const char *id, const char *expected)
+{
+	auto_free char *program = xasprintf("%s/sallyport-jailer", f.bin);
+	struct job_replay_where where = {.config = &f.config, .store = f.store};
+	struct store_execution execution;
+	auto_buf struct buf all = {0};
+
+	buf_init(&all, 65536);
+	assert_ok(jail_client_spawn(program, f.config_path, &where.client, &fixture_err));
+	assert_ok(store_execution_find(f.store, id, &execution, &fixture_err));
+	assert_ok(job_replay_runs(&where, &execution, add_output, &all, &fixture_err));
+	assert_int_equal(all.length, strlen(expected));
+	assert_memory_equal(all.data, expected, all.length);
+	store_execution_clear(&execution);
+	jail_client_free(where.client);
+}
+
+static void session_goes_on(void **state)
+{
+	char id[ID_SIZE];
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	struct job_request first = request_of("x = 1; print(x)"), second = request_of("x = 2; print('never')");
+	struct job_request third = request_of("print(x + 6)");
+
+	job_release(fixture_run(&f, &first, JAIL_OK));
+	struct job *job = cancel_before_it_begins(&second);
+	assert_string_equal(fixture_wait(job)->note, "");
+	job_release(job);
+	job = fixture_run(&f, &third, JAIL_OK);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "7\n");
+	assert_int_equal(fixture_wait(job)->sandbox_seq, 3);
+	snprintf(id, sizeof(id), "%s", fixture_wait(job)->id);
+	job_release(job);
+	replays_as(id, "1\n7\n");
+}
+
+static void first_call_cancelled(void **state)
+{
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	struct job_request first = request_of("x = 1"), second = request_of("print('x' in globals())");
+
+	job_release(cancel_before_it_begins(&first));
+	struct job *job = fixture_run(&f, &second, JAIL_OK);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "False\n");
+	assert_string_equal(fixture_wait(job)->note, "");
+	job_release(job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(session_goes_on, end),
+		cmocka_unit_test_teardown(first_call_cancelled, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
