@@ -50,6 +50,7 @@ struct cells {
 	struct cell *first;  /* all of them, the dying too */
 	size_t count;        /* neither dying nor made ahead */
 	bool parking_failed; /* making jails ahead did not work: not tried again until one was opened */
+	int64_t cores;       /* when the jailer started: asked for each run, it is all of /proc/stat */
 	bool *slots;         /* ids in use */
 	size_t n_slots;
 };

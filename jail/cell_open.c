@@ -28,7 +28,8 @@
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup)
 {
-	*cells = (struct cells){.loop = loop, .config = config, .identity = identity, .cgroup = cgroup};
+	*cells = (struct cells){
+		.loop = loop, .config = config, .identity = identity, .cgroup = cgroup, .cores = sysconf(_SC_NPROCESSORS_ONLN)};
 	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
 	/* Ids 0 and the last two are the jailer's, the relay's and the porter's. */
 	if (identity->mode != IDENTITY_SINGLE)

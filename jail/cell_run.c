@@ -34,7 +34,7 @@ static bool compiles(const struct cell *cell, const struct cell_step *step)
 
 static void count_cores(struct cell *cell, int64_t now_us, int64_t used_us)
 {
-	int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), share = cell->limits.cpu_percent;
+	int64_t cores = cell->cells->cores, share = cell->limits.cpu_percent;
 
 	if (cell->run.phase == PHASE_RUN && share > 0)
 		cores = MIN(cores, (share + 99) / 100);
