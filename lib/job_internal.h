@@ -6,7 +6,7 @@
  *   request thread   checks and copies the request, puts its files into the blob folder         job.c, job_check.c
  *   reactor          owns the jailer's connection and the order of things, never waits for disk  job_reactor.c, job_run.c
  *   writer           the store's thread: the row's two transactions                              job_record.c
- *   keepers          slow disk work: open blobs, hash and keep what the run made, read output    job_keeper.c, job_record.c
+ *   keepers          slow disk work: open blobs, hash and keep what the run made, long output    job_keeper.c, job_record.c
  *
  * The hand-over is a job_task: `work` runs on a keeper and hands the task on when it is through (usually by job_post), then `done`
  * runs on the reactor. A job is held by one thread at a time, so it needs one task; files on their way into the blob folder have
@@ -199,7 +199,8 @@ void job_list_changes(struct job *job);    /* result.changes out of the outputs 
 void job_prepare(struct job_task *task);   /* keeper: running files, list of inputs, first batch */
 void job_open_batch(struct job_task *task); /* keeper: the next batch */
 void job_keep_output(struct job_task *task); /* keeper: a job_output's descriptor into the blob folder */
-void job_record_work(struct job_task *task); /* keeper: output texts; then the last transaction, then job->task.done */
+bool job_output_inline(const struct job *job); /* does all output stand in the row? Then job_record_work needs no keeper */
+void job_record_work(struct job_task *task); /* output texts (into blobs: keeper); then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
 
 /* job_recall.c: a result out of the record; keeper */

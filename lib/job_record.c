@@ -4,7 +4,8 @@
  * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as `running`; nobody was
  * told of either yet, so it need not be durable. The second (job_record_work) writes outcome, output and changed files, and is
  * durable before a waiter wakes; being later in the same log it makes the first one durable too. All else here is slow disk work and
- * runs on a keeper. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
+ * runs on a keeper, but for output so short that it stands in the row: the reactor reads that. A file that cannot be kept costs the run
+ * nothing but that file: it is recorded as lost, with the reason.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -393,6 +394,17 @@ static void finished(void *arg, int result, const struct err *err)
 		}
 	}
 	job_post(job->engine, &job->task);
+}
+
+bool job_output_inline(const struct job *job)
+{
+	const int fds[] = {job->stdout_fd, job->stderr_fd};
+	struct stat status;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0 && (fstat(fds[i], &status) < 0 || status.st_size > STORE_INLINE_MAX))
+			return false;
+	return true;
 }
 
 void job_record_work(struct job_task *task)

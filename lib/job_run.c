@@ -6,7 +6,7 @@
  *       prepared       jail_fill for each batch of blobs (-> keeper: job_open_batch), then jail_run and jail_collect
  *       on_done        the verdict
  *       on_file        a changed file                                                                   -> keeper: job_keep_output
- *       on_collected   and once all files are kept                                                      -> keeper, writer: job_record_work
+ *       on_collected   and once all files are kept                                (-> keeper: long output) -> writer: job_record_work
  *     recorded       waiters wake; running/ID.* go                                                      -> keeper: job_remove_running
  *
  * While a keeper or the writer holds the job (`awaiting_task`) the jail may fail or its jailer may be lost: that is only noted, and acted
@@ -28,12 +28,17 @@ static struct job *job_of(struct job_task *task)
 	return container_of(task, struct job, task);
 }
 
-/* Hands the job to a keeper. */
-static void keep(struct job *job, void (*work)(struct job_task *task), void (*done)(struct job_task *task))
+static void prepare_task(struct job *job, void (*work)(struct job_task *task), void (*done)(struct job_task *task))
 {
 	job->awaiting_task = true;
 	job->task.work = work;
 	job->task.done = done;
+}
+
+/* Hands the job to a keeper. */
+static void keep(struct job *job, void (*work)(struct job_task *task), void (*done)(struct job_task *task))
+{
+	prepare_task(job, work, done);
 	job_keep(job->engine, &job->task);
 }
 
@@ -57,7 +62,13 @@ static void finish(struct job *job)
 		return;
 	if (!job->has_result)
 		set_outcome(job, JAIL_XX, "the jail ended without a result");
-	keep(job, job_record_work, recorded);
+	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking a keeper. */
+	if (!job_output_inline(job)) {
+		keep(job, job_record_work, recorded);
+		return;
+	}
+	prepare_task(job, job_record_work, recorded);
+	job_record_work(&job->task);
 }
 
 /* --- what the jail tells ------------------------------------------------------------------------------------------------ */
