@@ -1,7 +1,12 @@
 /* resource_news.c - see resource_news.h. Whatever changed, the list shows it: size and time of a file stand there too. */
 #include "resource_news.h"
 
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "../lib/job_news.h"
 #include "../lib/util.h"
+#include "fcgi.h"
 #include "hub.h"
 #include "resource_record.h"
 
@@ -21,4 +26,61 @@ void resource_news(void *arg, const struct job_news *news)
 		hub_publish(hub, news->owner, HUB_RESOURCE_UPDATED, uri.data);
 	}
 	hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);
+}
+
+void resource_news_pass_on(void *data_dir, const struct job_news *news)
+{
+	job_news_send(data_dir, news);
+}
+
+struct news_listener {
+	struct hub *hub;
+	int fd;
+	pthread_t thread;
+	struct job_news_room room;
+};
+
+static void *listen_on(void *arg)
+{
+	struct news_listener *listener = arg;
+	struct job_news news;
+
+	while (job_news_receive(listener->fd, &listener->room, &news))
+		resource_news(listener->hub, &news);
+	return NULL;
+}
+
+int news_listen(struct hub *hub, const char *data_dir, struct news_listener **ret, struct err *err)
+{
+	struct news_listener *listener = xcalloc(1, sizeof(*listener));
+	pthread_attr_t attributes;
+
+	listener->hub = hub;
+	listener->fd = -1;
+	int result = job_news_listen(data_dir, &listener->fd, err);
+
+	if (result == 0) {
+		pthread_attr_init(&attributes);
+		pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
+		if (pthread_create(&listener->thread, &attributes, listen_on, listener))
+			result = err_set(err, ERR_SYSTEM, "cannot start a thread for news");
+		pthread_attr_destroy(&attributes);
+	}
+	if (result < 0) {
+		close_pointer(&listener->fd);
+		free(listener);
+		return result;
+	}
+	*ret = listener;
+	return 0;
+}
+
+void news_leave(struct news_listener *listener)
+{
+	if (!listener)
+		return;
+	shutdown(listener->fd, SHUT_RDWR);
+	pthread_join(listener->thread, NULL);
+	close_pointer(&listener->fd);
+	free(listener);
 }

@@ -18,6 +18,7 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "fcgi.h"
+#include "resource_news.h"
 #include "server.h"
 
 #define BACKLOG        512
@@ -143,6 +144,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
 	int result = server_open(&server, config, STORE_SERVE, err);
 
+	if (result == 0)
+		result = news_listen(server.hub, config->data_dir, &server.news, err);
 	if (result == 0 && !inherited)
 		result = serve_listen(config->gateway.socket, &own_fd, err);
 	if (result == 0)

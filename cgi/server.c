@@ -67,8 +67,10 @@ static int start_engine(struct server *server, struct err *err)
 {
 	int result = job_engine_start(server->config, server->store, &server->engine, err);
 
-	if (result == 0)
+	if (result == 0 && server->tasks)
 		job_engine_watch(server->engine, resource_news, server->hub);
+	else if (result == 0) /* somebody else may serve this database */
+		job_engine_watch(server->engine, resource_news_pass_on, (char *)(uintptr_t)server->config->data_dir);
 	return result;
 }
 
@@ -102,6 +104,7 @@ void server_close(struct server *server)
 	tools_cache_free(server->tools);
 	limiter_free(server->limiter);
 	sessions_free(server->sessions);
+	news_leave(server->news);
 	hub_free(server->hub);
 	store_close(server->store);
 	interpreters_clear(&server->interpreters);

@@ -16,6 +16,7 @@
 #include "sessions.h"
 
 struct tasks;
+struct news_listener;
 struct server {
 	const struct config *config;
 	struct store *store;
@@ -26,6 +27,7 @@ struct server {
 	struct limiter *limiter;
 	struct tasks *tasks; /* NULL: this process does not stay long enough */
 	struct tools_cache *tools;
+	struct news_listener *news; /* of other processes; NULL: nobody here would want them */
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

@@ -4,13 +4,16 @@
  * a program that still runs, read as a resource.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
-import { Stack, until } from './stack.js';
+import { bin, Stack, until } from './stack.js';
 
 const SUBSCRIPTIONS_MAX = 32; /* STORE_SUBSCRIPTIONS_MAX */
 const file = (conversation, name) => `sallyport://conversation/${conversation}/${name}`;
@@ -104,6 +107,38 @@ test('what others do, and what the token may not read, is not told', async () =>
 	for (const { client } of [mine, other, blind]) await client.close();
 	await pinned.close();
 	assert.equal(blind.told.lists, 0);
+});
+
+/* A call of a plain CGI process on the same database: with the account of the gateway, as it would be. */
+function aside(name, args) {
+	const params = { name, arguments: args, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} } };
+	const input = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+	const { uid, gid } = statSync(path.join(stack.state, 'data'));
+	const { stdout, stderr } = spawnSync(path.join(bin, 'sallyport-gateway'), {
+		input, uid, gid, encoding: 'utf8',
+		env: {
+			GATEWAY_INTERFACE: 'CGI/1.1', SALLYPORT_CONFIG: stack.config, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '', REQUEST_METHOD: 'POST', REQUEST_URI: '/mcp',
+			HTTP_HOST: 'localhost', CONTENT_TYPE: 'application/json', CONTENT_LENGTH: String(Buffer.byteLength(input)), HTTP_AUTHORIZATION: `Bearer ${stack.token}`,
+			HTTP_MCP_PROTOCOL_VERSION: '2026-07-28', HTTP_MCP_METHOD: 'tools/call', HTTP_MCP_NAME: name,
+		},
+	});
+	assert.match(stdout, /"isError":false/, stderr);
+}
+
+test('what another process records in the same database is told, too', async () => {
+	const { client, told } = await connect(TransportV1);
+	const wanted = file('beside', 'wanted.txt');
+	await client.subscribeResource({ uri: wanted });
+	await until('the stream', async () => (await upload(client, 'beside', 'other.txt', 'a'), told.lists > 0));
+	assert.deepEqual(told.uris, []);
+	let { lists } = told;
+	aside('upload_file', { conversationId: 'beside', filename: 'wanted.txt', content: 'YQ==' });
+	await until('the upload', () => told.uris.length === 1 && told.lists > lists);
+	({ lists } = told);
+	aside('run_code', { conversationId: 'beside', language: 'bash', code: 'rm wanted.txt; for i in {1..60}; do echo $i >$i; done' });
+	await until('the removal', () => told.uris.length === 2 && told.lists > lists);
+	assert.deepEqual(told.uris, [wanted, wanted]);
+	await client.close();
 });
 
 test('a subscription is bounded, spelled as the list spells it, and outlives the gateway', async () => {

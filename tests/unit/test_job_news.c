@@ -1,0 +1,139 @@
+/* News between processes (lib/job_news.h): whole messages, nobody there, the socket of a dead listener, rubbish, the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../jail/jail.h"
+#include "../../lib/job_news.h"
+#include "../../lib/util.h"
+
+static char folder[32];
+
+static int begin(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/sp-news-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	auto_free char *path = xasprintf("%s/" JOB_NEWS_SOCKET, folder);
+
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+static int listen_here(void)
+{
+	struct err err = ERR_INIT;
+	int fd = -1;
+
+	if (job_news_listen(folder, &fd, &err) < 0)
+		fail_msg("%s", err.text);
+	return fd;
+}
+
+static void whole_messages(void **state)
+{
+	auto_free char *longest = xmalloc(JAIL_NAME_MAX);
+	const struct job_news sent[] = {
+		{.owner = "alice", .conversation = "c", .name = "a \xff\n", .name_length = 4},
+		{.owner = "alice", .conversation = "", .execution = "01a1fe94-e307-78ae-94ea-045bddbdeef6"},
+		{.owner = "bob", .conversation = "c", .name = longest, .name_length = JAIL_NAME_MAX},
+	};
+	static struct job_news_room room;
+	struct job_news news;
+
+	(void)state;
+	memset(longest, 'x', JAIL_NAME_MAX);
+	job_news_send(folder, &sent[0]); /* nobody is there: nothing happens */
+	auto_close int first = listen_here();
+
+	close_pointer(&first);
+	job_news_send(folder, &sent[0]); /* nobody is there any more */
+	auto_close int fd = listen_here();
+	struct stat st;
+	auto_free char *path = xasprintf("%s/" JOB_NEWS_SOCKET, folder);
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
+		job_news_send(folder, &sent[i]);
+		assert_true(job_news_receive(fd, &room, &news));
+		assert_string_equal(news.owner, sent[i].owner);
+		assert_string_equal(news.conversation, sent[i].conversation);
+		assert_true(!news.execution == !sent[i].execution && !news.name == !sent[i].name);
+		assert_int_equal(news.name_length, sent[i].name_length);
+		if (news.name)
+			assert_memory_equal(news.name, sent[i].name, news.name_length);
+		if (news.execution)
+			assert_string_equal(news.execution, sent[i].execution);
+	}
+}
+
+static void rubbish(void **state)
+{
+	static const char bad[][9] = {"a", "a\0b", "a\0b\0c", "a\0b\0c\0\0e"}; /* too few, too many, no end */
+	const struct job_news good = {.owner = "alice", .conversation = "c"};
+	static struct job_news_room room;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_close int fd = listen_here(), out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct job_news news;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" JOB_NEWS_SOCKET, folder);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_true(sendto(out, bad[i], 8, 0, (const struct sockaddr *)&address, sizeof(address)) == 8);
+	memset(room.bytes, 'x', sizeof(room.bytes)); /* one that is as long as can be, without an end */
+	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) > 0);
+	job_news_send(folder, &good);
+	assert_true(job_news_receive(fd, &room, &news));
+	assert_string_equal(news.owner, "alice");
+	assert_null(news.name);
+}
+
+static void *wait_for_news(void *arg)
+{
+	static struct job_news_room room;
+	struct job_news news;
+
+	return job_news_receive(*(int *)arg, &room, &news) ? arg : NULL;
+}
+
+static void shut_down(void **state)
+{
+	auto_close int fd = listen_here();
+	pthread_t thread;
+	void *heard;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_news, &fd), 0);
+	shutdown(fd, SHUT_RDWR);
+	assert_int_equal(pthread_join(thread, &heard), 0);
+	assert_null(heard);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(whole_messages, begin, end),
+		cmocka_unit_test_setup_teardown(rubbish, begin, end),
+		cmocka_unit_test_setup_teardown(shut_down, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("job_news", tests, NULL, NULL);
+}
