@@ -267,8 +267,10 @@ int mcp_task_check(struct mcp_call *call, const char **ret_id)
 {
 	const struct server *server = call->exchange->server;
 
-	if (!server->tasks || (!call->modern && !legacy_tasks(server, call->protocol)))
+	if (!server->tasks || (!call->modern && !legacy_tasks(server, call->protocol))) {
+		call->status = call->modern ? 404 : 0; /* as any other method that is not there */
 		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	}
 	if (call->modern && mcp_require_tasks(call) < 0)
 		return -1;
 	if (!ret_id)

@@ -73,6 +73,36 @@ call() {
 	grep -q 'did not arrive whole' "$SP_DIR/body"
 }
 
+# A process that ends with its request cannot go on with a task, nor tell of changes: it must not say that it could.
+@test "by hand: no tasks and no streams in either era, and what asks for them is told so" {
+	local meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}'
+	printf '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}' "$meta" |
+		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=server/discover
+	[ "$(sp_get '.result.capabilities | [.extensions, .resources, has("tools")] | tostring')" = '[null,{},true]' ]
+	for method in tasks/get tasks/cancel tasks/update; do
+		printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{"taskId":"t",%s}}' "$method" "$meta" |
+			cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$method" HTTP_MCP_NAME=t
+		[ "$SP_STATUS $(sp_get .error.code) $(sp_get .error.message)" = "404 -32601 Method not found: $method" ]
+	done
+	printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 1","timeout_seconds":50},%s}}' "$meta" |
+		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code SALLYPORT_LIMITS_SYNCHRONOUS_SECONDS=40
+	[ "$(sp_get .result.isError)" = true ]
+	[ "$(sp_get '.result.content[0].text')" = "timeout_seconds: 50 is more than the 40 s that a call is waited for: ask for at most 40" ]
+	local session
+	printf '%s' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' |
+		cgi POST /mcp
+	session=$(sed -n 's/^Mcp-Session-Id: \([0-9a-f-]*\).*/\1/p' "$SP_DIR/head")
+	[ "$(sp_get '.result.capabilities | [.tasks, .resources, has("tools")] | tostring')" = '[null,{},true]' ]
+	echo '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
+	[ "$(sp_get '[.result.tools[] | select(.execution)] | length')" = 0 ]
+	echo '{"jsonrpc":"2.0","id":3,"method":"tasks/list"}' | cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
+	[ "$SP_STATUS $(sp_get .error.message)" = "200 Method not found: tasks/list" ]
+	# The hint of a client that did not look is not for us, as the revision has it: the call is answered at once.
+	echo '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 4"},"task":{}}}' |
+		cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
+	[ "$(sp_get .result.structuredContent.stdout)" = 4 ]
+}
+
 @test "by hand: the query of a URL is no command line" {
 	ARGUMENT=--version cgi GET /healthz </dev/null
 	[ "$SP_STATUS" = 200 ]
