@@ -140,6 +140,15 @@ static bool advance_run(struct cell *cell)
 		return false; /* live_tick comes back to it */
 	if (cell->fingerprint && cell->runner->awaited)
 		return false; /* cells_advance, too */
+	if (!cell->runner->interpreter) {
+		struct err why = ERR_INIT;
+
+		/* It told its version since the jail was opened. */
+		err_set(&why, ERR_UNAVAILABLE, "%s is too old on this server (%s): %s", cell->runner->name, cell->runner->fingerprint,
+			cell->runner->install);
+		cell_fail(cell, &why);
+		return false;
+	}
 	/* In a live jail, changes are measured from the first run since the last collection. */
 	bool look = cell->has_files && !cell->live.dirty;
 	cell->live.dirty = cell->live.on;

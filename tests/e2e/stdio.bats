@@ -129,6 +129,17 @@ running() {
 	[[ $("$SP_BIN/sallyport" show --json "$(answer 4 .result.structuredContent.execution_id)" | jq -r .fingerprint) == *"$(answer 4 .result.structuredContent.stdout)"* ]]
 }
 
+@test "an interpreter that is too old is found out by its first run, and said" {
+	mkdir "$HOME_DIR/runners"
+	cp "$SP_ROOT"/jail/runners/*.* "$HOME_DIR/runners"
+	jq '.version_least = 9' "$SP_ROOT/jail/runners/python.json" >"$HOME_DIR/runners/python.json"
+	SALLYPORT_JAILER_RUNNERS_DIR=$HOME_DIR/runners run -0 stdio < <(
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"python","code":"print(1)"},%s}}\n' "$META"
+	)
+	[ "$(answer 1 .result.isError)" = true ]
+	[[ $(answer 1 '.result.content[0].text') == *"python is too old on this server (Python 3."* ]]
+}
+
 @test "two at once share the record; SIGTERM ends one at once, and its run" {
 	local first
 	start
