@@ -120,7 +120,7 @@ void run_account(struct cell *cell, const struct init_report *report); /* into t
 int live_open(struct cell *cell, struct err *err);
 void live_clear(struct cell_live *live);
 int live_begin(struct cell *cell); /* thaws; -1 and errno */
-int live_output(struct cell *cell, int ret_write[2]);
+int live_output(struct cell *cell, int ret_write[2]); /* as output_pipes */
 void live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then run_settled */
 bool live_lost(struct cell *cell);                                     /* init is dead; true: that was run_settled */
 bool live_must_end(const struct cell *cell);                           /* for what became of the run */

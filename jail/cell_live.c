@@ -29,9 +29,8 @@ static void frozen_ready(struct loop_watch *watch, uint32_t events);
 
 static int make_pipe(int ret[2], struct err *err)
 {
-	if (pipe2(ret, O_CLOEXEC))
+	if (pipe2(ret, O_CLOEXEC) || fcntl(ret[0], F_SETFL, O_NONBLOCK))
 		return err_errno(err, "making a pipe for the jail's output");
-	fcntl(ret[0], F_SETFL, O_NONBLOCK);
 	return 0;
 }
 
@@ -75,12 +74,7 @@ int live_output(struct cell *cell, int ret_write[2])
 		cell->run.output.pipe[i] = fcntl(cell->live.pipes[i][0], F_DUPFD_CLOEXEC, 3);
 		ret_write[i] = fcntl(cell->live.pipes[i][1], F_DUPFD_CLOEXEC, 3);
 	}
-	if (ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0)
-		return 0;
-	for (int i = 0; i < 2; i++)
-		if (ret_write[i] >= 0)
-			close(ret_write[i]);
-	return -1;
+	return ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0 ? 0 : -1;
 }
 
 /* Everything stands still, or is dead. */

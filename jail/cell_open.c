@@ -12,7 +12,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/log.h"
@@ -97,6 +99,14 @@ static int attach_network(struct cell *cell, struct err *err)
 	return result;
 }
 
+/* An init whose end nobody would hear of. It has done nothing yet, so it ends at once. */
+static void bury(struct cell *cell)
+{
+	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
+	waitid(P_PIDFD, (id_t)cell->pidfd_fd, &(siginfo_t){0}, WEXITED);
+	close(steal_fd(&cell->pidfd_fd));
+}
+
 /* Everything that init needs; after it the child is on its own. */
 static int clone_init(struct cell *cell, struct err *err)
 {
@@ -142,8 +152,12 @@ static int clone_init(struct cell *cell, struct err *err)
 	if (pid < 0)
 		return cannot_clone(err);
 	cell->pidfd_fd = pidfd;
-	if (loop_add(cells->loop, &cell->pidfd, pidfd, EPOLLIN, cell_pidfd_ready) ||
-	    loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))
+	if (loop_add(cells->loop, &cell->pidfd, pidfd, EPOLLIN, cell_pidfd_ready)) {
+		result = err_errno(err, "watching the jail");
+		bury(cell);
+		return result;
+	}
+	if (loop_add(cells->loop, &cell->control, ours, EPOLLIN, cell_control_ready))
 		return err_errno(err, "watching the jail");
 	steal_fd(&ours);
 	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */

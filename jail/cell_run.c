@@ -237,9 +237,9 @@ static int phase_output(struct cell *cell, int ret_write[2])
 	bool lasting = cell->live.on && run->phase == PHASE_RUN;
 	if (lasting ? live_output(cell, ret_write) : output_pipes(&run->output, ret_write, &err))
 		return -1;
-	loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready);
-	loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
-	return 0;
+	if (loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready))
+		return -1;
+	return loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
 }
 
 /* What the runner's libraries would make again at each start. */
@@ -268,12 +268,13 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 		run_failed(cell, "cgroup limits", errno);
 		return;
 	}
-	if (phase_output(cell, ends)) {
+	int failed = phase_output(cell, ends);
+	auto_close int out = ends[0];
+	auto_close int error = ends[1];
+	if (failed) {
 		run_failed(cell, "pipes", errno);
 		return;
 	}
-	auto_close int out = ends[0];
-	auto_close int error = ends[1];
 	auto_buf struct buf tail;
 	buf_init(&tail, INIT_TAIL_MAX);
 	build_order(cell, &order, &tail);

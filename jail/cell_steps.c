@@ -110,7 +110,9 @@ static bool advance_fill(struct cell *cell)
 
 static void refuse_run(struct cell *cell, struct cell_step *step)
 {
-	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1, .ended = cell->live.on && cell->state == CELL_DEAD};
+	/* What failed once is not tried again in a live jail. */
+	bool ended = cell->live.on && !step->cancelled;
+	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1, .ended = ended || (cell->live.on && cell->state == CELL_DEAD)};
 	struct cell_events events = cell->events;
 	void *arg = cell->arg;
 
@@ -120,6 +122,8 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 	else
 		verdict_sandbox(&result, cell->broken_step[0] ? cell->broken_step : "the jail has ended", cell->broken_errno);
 	cell_step_free(step);
+	if (ended)
+		cell_kill(cell);
 	if (events.done)
 		events.done(arg, &result);
 }

@@ -115,16 +115,16 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 	int fd = path[0] ? sys_open_beneath(walk->root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0)
 			 : openat(walk->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	int result = list ? 0 : -1;
+	int error = list ? 0 : errno;
 	bool long_named = false;
 
-	for (struct dirent *entry; list && (entry = readdir(list));) {
+	for (struct dirent *entry; !error && (errno = 0, entry = readdir(list));) {
 		struct stat st;
 
 		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
 			continue;
 		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
-			result = -1;
+			error = errno;
 			break;
 		}
 		auto_free char *name = xasprintf("%s%s%s", path, path[0] ? "/" : "", entry->d_name);
@@ -139,12 +139,17 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 			add_entry(walk, name, &st, NULL);
 		else if (depth == DATA_DEPTH_MAX)
 			add_entry(walk, name, &st, "too many directories below each other");
-		else
-			result = walk_directory(walk, name, depth + 1) ? -1 : result;
+		else if (walk_directory(walk, name, depth + 1))
+			error = errno;
 	}
+	if (!error)
+		error = errno; /* a list that cannot be read to its end would say that the rest is gone */
 	if (list)
 		closedir(list);
-	return result;
+	else if (fd >= 0)
+		close(fd);
+	errno = error;
+	return error ? -1 : 0;
 }
 
 static int by_name(const void *a, const void *b)

@@ -359,6 +359,7 @@ static int start_program(const struct order *order, const struct sock_fprog *fil
 		.door = head->live ? order->fds[next + 2] : -1,
 		.fence = fence,
 	};
+	*ret_failed = "OOM score";
 	/* The score is inherited by the program; ours goes back. */
 	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, ret_failed);
 	int error = errno;

@@ -20,16 +20,12 @@ int output_pipes(struct output *output, int ret_write[2], struct err *err)
 	for (int i = 0; i < 2; i++) {
 		int ends[2];
 
-		if (pipe2(ends, O_CLOEXEC)) {
-			int result = err_errno(err, "making a pipe for the program's output");
-
-			while (i-- > 0)
-				close(ret_write[i]);
-			return result;
-		}
-		fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		if (pipe2(ends, O_CLOEXEC))
+			return err_errno(err, "making a pipe for the program's output");
 		output->pipe[i] = ends[0];
 		ret_write[i] = ends[1];
+		if (fcntl(ends[0], F_SETFL, O_NONBLOCK))
+			return err_errno(err, "making a pipe for the program's output");
 	}
 	return 0;
 }

@@ -23,7 +23,7 @@ struct output {
 
 /* Takes the sinks over. */
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd);
-/* New pipes; *ret_write are the ends for the program. */
+/* New pipes; ret_write are the ends for the program, the caller's also after a failure (-1 in: none). */
 int output_pipes(struct output *output, int ret_write[2], struct err *err);
 /* Reads what is there, at most a fair share. False: the stream has ended. */
 bool output_pump(struct output *output, int stream);

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -114,6 +115,29 @@ static inline bool service_cgroup(const struct service *service, char *ret, size
 	*leaf = '\0';
 	snprintf(ret, size, "/sys/fs/cgroup/%s", own);
 	return true;
+}
+
+/* The jailer's instance in the v2 hierarchy; its children are the groups. */
+static inline char *service_freezer(const struct service *service)
+{
+	auto_free char *own_path = xasprintf("/proc/%d/cgroup", service->pid);
+	auto_free char *own = NULL;
+	auto_free char *mounts = NULL;
+	char mount[512] = "", *state;
+	size_t length;
+
+	assert_int_equal(read_file_at(AT_FDCWD, own_path, 65536, &own, &length, NULL), 0);
+	assert_int_equal(read_file_at(AT_FDCWD, "/proc/self/mounts", 1 << 20, &mounts, &length, NULL), 0);
+	for (char *line = strtok_r(mounts, "\n", &state); line && !mount[0]; line = strtok_r(NULL, "\n", &state))
+		if (sscanf(line, "%*s %511s cgroup2 ", mount) != 1 || !strstr(line, " cgroup2 "))
+			mount[0] = '\0';
+	char *path = strstr(own, "0::");
+	assert_non_null(path);
+	path[strcspn(path, "\n")] = '\0';
+	char *leaf = strstr(path, "/jailer");
+	if (leaf)
+		*leaf = '\0';
+	return xasprintf("%s%s", mount, path + 3);
 }
 
 /* Host pid of the process whose arguments contain the marker; -1. */

@@ -6,17 +6,15 @@
  * up first, so each fault gets a few runs: every one of them ends normally or says XX (or is refused), and one of them names the step.
  * Then strace goes, the next run works, and processes, descriptors, groups and mounts of the jailer are as many as before.
  */
-#include "jail_service.h"
+#include "jail_faults.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <string.h>
 
 #include "../../jail/cell.h"
 #include "../../jail/fence.h"
 
-#define RUNS_MAX   8     /* two made ahead, one that fails while being made ahead, and some */
-#define SETTLE_MAX 5000  /* round trips until everything is taken down */
+#define RUNS_MAX 8 /* two made ahead, one that fails while being made ahead, and some */
 
 struct fault {
 	const char *call, *when, *says;
@@ -78,60 +76,9 @@ static const struct fault faults[] = {
 static struct CMUnitTest tests[ARRAY_SIZE(faults)];
 static char names[ARRAY_SIZE(faults)][64];
 static struct service *service;
-static struct host {
-	size_t children, fds, groups, mounts;
-} idle; /* of the jailer before the first fault */
+static struct host idle; /* of the jailer before the first fault */
 
-/* --- the host ----------------------------------------------------------------------------------------------------------------------- */
-static size_t count_children(pid_t parent)
-{
-	DIR *list = opendir("/proc");
-	size_t n = 0;
-
-	for (struct dirent *entry; list && (entry = readdir(list));) {
-		char path[300], text[512];
-		int of = 0;
-
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		auto_close int fd = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-		ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-		if (got <= 0)
-			continue;
-		text[got] = '\0';
-		char *behind = strrchr(text, ')');
-		n += behind && sscanf(behind + 1, " %*c %d", &of) == 1 && of == parent;
-	}
-	closedir(list);
-	return n;
-}
-
-static struct host look(void)
-{
-	struct json_object *info = NULL;
-	char path[128];
-	struct host host;
-
-	/* A round trip: the jailer has done what was before it. */
-	assert_int_equal(jail_client_info(service->client, &info, NULL), 0);
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/memory/sallyport/%lld",
-		 (long long)json_object_get_int64(json_get(info, "instance", json_type_int)));
-	json_object_put(info);
-	host.groups = count_entries(path);
-	snprintf(path, sizeof(path), "/proc/%d/fd", service->pid);
-	host.fds = count_entries(path);
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", service->pid);
-	host.mounts = count_lines(path);
-	assert_true(host.mounts > 0);
-	host.children = count_children(service->pid);
-	return host;
-}
-
-static bool at_most(const struct host *now, const struct host *most)
-{
-	return now->children <= most->children && now->fds <= most->fds && now->groups <= most->groups && now->mounts <= most->mounts;
-}
-
-/* --- runs and strace ------------------------------------------------------------------------------------------------------------------ */
+/* --- runs ----------------------------------------------------------------------------------------------------------------------------- */
 static void run_once(struct try *try)
 {
 	struct jail_spec spec = {.runner = "bash", .limits = {.wall_us = 10000000}};
@@ -154,50 +101,11 @@ static void run_ok(int broken)
 	}
 }
 
-static pid_t strace_attach(const struct fault *fault)
-{
-	auto_free char *inject = xasprintf("inject=%s:error=ENOMEM:when=%s", fault->call, fault->when);
-	char program[] = "strace", follow[] = "-f", attach[] = "-p", expression[] = "-e", out[] = "-o", nowhere[] = "/dev/null";
-	char number[16], said[4096];
-	char *argv[] = {program, follow, out, nowhere, expression, inject, attach, number, NULL};
-	posix_spawn_file_actions_t actions;
-	size_t n = 0;
-	pid_t pid;
-	int ends[2];
-
-	snprintf(number, sizeof(number), "%d", service->pid);
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-	assert_int_equal(posix_spawnp(&pid, program, &actions, NULL, argv, environ), 0);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	/* It says so when it has hold of the process. */
-	do {
-		ssize_t got = read(ends[0], said + n, sizeof(said) - 1 - n);
-
-		if (got <= 0)
-			fail_msg("strace: %.*s", (int)n, said);
-		n += (size_t)got;
-		said[n] = '\0';
-	} while (!strstr(said, "attached"));
-	/* Its end of the pipe stays open until it ends: what it says later must not block or kill it. */
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	return pid;
-}
-
-static void strace_detach(pid_t pid)
-{
-	kill(pid, SIGINT);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 static void fails_once(void **state)
 {
 	const struct fault *fault = *state;
-	struct host after;
 	bool seen = false;
-	pid_t strace = strace_attach(fault);
+	pid_t strace = strace_attach(service->pid, fault->call, fault->when, NULL);
 
 	for (int i = 0; i < RUNS_MAX && !seen; i++) {
 		auto_try struct try try = {.jail = NULL};
@@ -216,10 +124,7 @@ static void fails_once(void **state)
 	if (!seen)
 		fail_msg("no run said \"%s\"", fault->says);
 	run_ok(CELLS_PARKED);
-	for (int i = 0; after = look(), !at_most(&after, &idle); i++)
-		if (i == SETTLE_MAX)
-			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, mounts %zu -> %zu",
-				 idle.children, after.children, idle.fds, after.fds, idle.groups, after.groups, idle.mounts, after.mounts);
+	host_assert_idle(service, &idle);
 }
 
 static int setup(void **state)
@@ -232,10 +137,7 @@ static int setup(void **state)
 	assert_int_equal(jail_client_runners(service->client, &list, NULL), 0);
 	json_object_put(list);
 	run_ok(0);
-	/* The porter and the jails that are made ahead. */
-	for (int i = 0; i < SETTLE_MAX && (idle = look()).children != 1 + CELLS_PARKED; i++)
-		;
-	return idle.children == 1 + CELLS_PARKED ? 0 : -1;
+	return host_await_idle(service, &idle);
 }
 
 static int teardown(void **state)

@@ -31,33 +31,10 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The jailer's instance in the v2 hierarchy; its children are the groups. */
-static char *freezer_path(const struct service *service)
-{
-	auto_free char *own_path = xasprintf("/proc/%d/cgroup", service->pid);
-	auto_free char *own = NULL;
-	auto_free char *mounts = NULL;
-	char mount[512] = "", *state;
-	size_t length;
-
-	assert_int_equal(read_file_at(AT_FDCWD, own_path, 65536, &own, &length, NULL), 0);
-	assert_int_equal(read_file_at(AT_FDCWD, "/proc/self/mounts", 1 << 20, &mounts, &length, NULL), 0);
-	for (char *line = strtok_r(mounts, "\n", &state); line && !mount[0]; line = strtok_r(NULL, "\n", &state))
-		if (sscanf(line, "%*s %511s cgroup2 ", mount) != 1 || !strstr(line, " cgroup2 "))
-			mount[0] = '\0';
-	char *path = strstr(own, "0::");
-	assert_non_null(path);
-	path[strcspn(path, "\n")] = '\0';
-	char *leaf = strstr(path, "/jailer");
-	if (leaf)
-		*leaf = '\0';
-	return xasprintf("%s%s", mount, path + 3);
-}
-
 /* What the kernel says of the cgroup that a process is in. */
 static bool is_frozen(const struct service *service, pid_t pid)
 {
-	auto_free char *top = freezer_path(service);
+	auto_free char *top = service_freezer(service);
 	auto_free char *cgroup_path = xasprintf("/proc/%d/cgroup", pid);
 	auto_free char *text = NULL;
 	auto_free char *events = NULL;
