@@ -277,8 +277,11 @@ static void wait_for(struct init_program *program, struct init_report *ended)
 			over = got == program->pid;
 			continue;
 		}
-		if ((got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) && errno != EINTR)
-			_exit(1);
+		if (got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) {
+			if (errno != EINTR)
+				_exit(1);
+			continue; /* what poll found the last time is done: asking for a refused call that is not there would block */
+		}
 		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
 			_exit(1);
 		int number = wait[1].revents & POLLIN ? init_deny(program->listener, &denied) : -1;
