@@ -18,7 +18,17 @@
 
 struct selftest {
 	struct cli_common common;
+	bool live;
 };
+
+static const struct cli_option selftest_options[] = {
+	{.name = "live",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct selftest, live),
+	 .help = "in live sandboxes, as calls with a session have"},
+	{0},
+};
+static const struct cli_group selftest_groups[] = {{selftest_options, 0}, {0}};
 
 /* Of one run over all probes. */
 struct tally {
@@ -161,15 +171,19 @@ static int run_list(const struct selftest *command, const struct probe_place *pl
 
 	if (result)
 		return result;
+	if (command->live && !json_object_get_boolean(json_get(info, "live", json_type_boolean)))
+		return err_set(err, ERR_UNAVAILABLE,
+			       "this jailer keeps no live sandboxes, because it cannot freeze them (sallyport doctor)");
 	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
 	if (command->common.json) {
 		object = json_object_new_object();
 		tally.json = json_object_new_array();
 		json_add_string(object, "mode", mode);
 		json_add_string(object, "cgroup", cgroup);
+		json_add_bool(object, "live", place->live);
 		json_add(object, "probes", tally.json);
 	} else {
-		printf("jailer: %s, cgroup %s\n\n", mode ? mode : "?", cgroup ? cgroup : "?");
+		printf("jailer: %s, cgroup %s%s\n\n", mode ? mode : "?", cgroup ? cgroup : "?", place->live ? ", live sandboxes" : "");
 	}
 	result = run_all(place, list, &tally, err);
 	if (result)
@@ -205,6 +219,7 @@ static int selftest_run(void *options, struct err *err)
 	if (!result)
 		result = choose(command, &list, err);
 	if (!result) {
+		place.live = command->live;
 		listen_abstract(&abstract_fd);
 		result = run_list(command, &place, &list, err);
 	}
@@ -220,6 +235,8 @@ const struct cli_command cmd_selftest = {
 		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are those of\n"
 		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; \"absent\": not tried,\n"
 		"because its runner is not installed.\n\n"
+		"With --live each runs in a live sandbox of its own, which is frozen when the run has ended and killed when it is\n"
+		"closed; those that look for what others left have a live one beside them and one that has ended.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
 		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 wrong usage;\n"
@@ -227,5 +244,6 @@ const struct cli_command cmd_selftest = {
 	.arguments = "[NAME…]",
 	.max_args = SIZE_MAX,
 	.size = sizeof(struct selftest),
+	.groups = selftest_groups,
 	.run = selftest_run,
 };
