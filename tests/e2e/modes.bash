@@ -12,6 +12,8 @@ setup() {
 	chmod 0755 "$DIR"
 	GROUP=sp-test-$$
 	TEST_UID=61234
+	# Live sandboxes are frozen by cgroup v2, which may be mounted beside v1.
+	FREEZER=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 }
 
 teardown() {
@@ -19,6 +21,7 @@ teardown() {
 	for controller in memory pids cpu cpuacct; do
 		[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || find "/sys/fs/cgroup/$controller/$GROUP" -depth -type d -exec rmdir {} +
 	done
+	[ ! -d "${FREEZER:-/nowhere}/$GROUP" ] || find "$FREEZER/$GROUP" -depth -type d -exec rmdir {} +
 	rm -rf "$DIR"
 }
 
@@ -37,19 +40,28 @@ delegate() {
 	done
 }
 
+# A part of the v2 hierarchy, too, without any controller: for live sandboxes.
+delegate_freezer() {
+	[ -n "$FREEZER" ] || skip "no cgroup2 is mounted beside v1: nothing can be frozen"
+	mkdir "$FREEZER/$GROUP"
+	chown "$TEST_UID" "$FREEZER/$GROUP" "$FREEZER/$GROUP/cgroup.procs"
+}
+
 # as_user PROGRAM…: in the delegated cgroup (if there is one), as an account that exists only in a mount namespace of its own. $RANGE: its
 # lines of /etc/subuid and /etc/subgid.
 as_user() {
 	sed "/^sptest:/d; \$a sptest:x:$TEST_UID:$TEST_UID::/tmp:/bin/sh" /etc/passwd >"$DIR/passwd"
 	echo "${RANGE:-}" >"$DIR/subid"
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	GROUP=$GROUP DIR=$DIR TEST_UID=$TEST_UID unshare -m bash -c '
+	GROUP=$GROUP DIR=$DIR TEST_UID=$TEST_UID FREEZER=$FREEZER unshare -m bash -c '
 		set -e
 		for file in subuid subgid; do mount --bind "$DIR/subid" /etc/$file; done
 		mount --bind "$DIR/passwd" /etc/passwd
 		for controller in memory pids cpu cpuacct; do
 			[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || echo $$ >"/sys/fs/cgroup/$controller/$GROUP/cgroup.procs"
 		done
+		[ ! -d "${FREEZER:-/nowhere}/$GROUP" ] || echo $$ >"$FREEZER/$GROUP/cgroup.procs"
 		exec setpriv --reuid=$TEST_UID --regid=$TEST_UID "${AS_GROUPS:---clear-groups}" env -i PATH="$PATH" TEST_CONFIG="$TEST_CONFIG" \
-			TEST_CONFIG_JAILER="$TEST_CONFIG_JAILER" TEST_PROBE_RESULTS="${TEST_PROBE_RESULTS:-}" "$@"' bash "$@" 3>&-
+			TEST_CONFIG_JAILER="$TEST_CONFIG_JAILER" TEST_PROBE_RESULTS="${TEST_PROBE_RESULTS:-}" \
+			TEST_PROBE_LIVE="${TEST_PROBE_LIVE:-}" "$@"' bash "$@" 3>&-
 }

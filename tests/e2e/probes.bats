@@ -18,7 +18,7 @@ probes() {
 	chmod 0755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$BATS_FILE_TMPDIR")"
 	export TEST_PROBE_RESULTS=$BATS_FILE_TMPDIR/$1
 	local suite
-	for suite in test_jail_probe test_jail_attacks; do
+	for suite in ${SUITES:-test_jail_probe test_jail_attacks}; do
 		run as_user "$TESTS/$suite"
 		echo "$output" | grep -av -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
 		[ "$status" -eq 0 ]
@@ -38,6 +38,28 @@ probes() {
 	delegate
 	export AS_GROUPS=--groups=4,61240 # such an account cannot take them from its guests
 	probes single
+}
+
+# live_probes NAME: as probes, in live sandboxes.
+live_probes() {
+	export TEST_PROBE_LIVE=1 SUITES=test_jail_probe
+	delegate
+	delegate_freezer
+	probes "$1"
+	[ -s "$BATS_FILE_TMPDIR/$1" ]
+}
+
+@test "probes, live sandboxes, rootless" {
+	need_root
+	command -v newuidmap >/dev/null || skip "newuidmap is not installed (uidmap)"
+	export RANGE="sptest:3000000:65536"
+	live_probes rootless-live
+}
+
+@test "probes, live sandboxes, single id" {
+	need_root
+	export AS_GROUPS=--groups=4,61240
+	live_probes single-live
 }
 
 @test "probes, weaker limits: no cgroup at all" {
@@ -121,6 +143,15 @@ probes() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"held   K03   io_uring"*"held   N01 "*" held, 0 broken" ]]
 	[[ $output != *"K02"* ]]
+	# The same in live sandboxes, where the jailer can freeze: X01 looks for what another one left.
+	run --separate-stderr "$BIN/sallyport" selftest --config "$DIR/config.json" --live --json K03 P05 X01 X02
+	if [ "$(id -u)" = 0 ]; then
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[ "$(jq '.live and .held and all(.probes[]; .result == "held") and (.probes | length >= 4)' <<<"$output")" = true ]
+	else
+		[ "$status" -eq 0 ] || [ -z "$output" ] # refused, where nothing can be frozen
+	fi
 	run "$BIN/sallyport" selftest --config "$DIR/config.json" Z
 	[ "$status" -ne 0 ]
 	[[ $output == *"no probe has a name that begins with Z" ]]

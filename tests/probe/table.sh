@@ -3,8 +3,9 @@
 #
 #   tests/probe/table.sh FOLDER RESULTS
 #
-# FOLDER holds jail_probe and probes/ (build/tests), RESULTS the files root, live, rootless, single and weaker with lines "NAME RESULT", as
-# tests/e2e/probes.bats makes them. Probes whose names differ in the last letter only are rows below each other, groups begin with a line.
+# FOLDER holds jail_probe and probes/ (build/tests), RESULTS the files root, live, rootless, rootless-live, single, single-live and weaker with
+# lines "NAME RESULT", as tests/e2e/probes.bats makes them. Probes whose names differ in the last letter only are rows below each other, groups
+# begin with a line.
 set -euo pipefail
 folder=$1 results=$2
 declare -A groups=([C]="the clock" [D]="descriptors" [E]="what is known of others" [F]="files" [G]="grading" [H]="what comes out"
@@ -15,8 +16,8 @@ result() {
 	awk -v name="$1" '$1 == name { print $2 == "absent" ? "–" : $2; found = 1 } END { if (!found) print "?" }' "$results/$2"
 }
 
-echo '| probe | tries | root | root, live | rootless | single id | no cgroup |'
-echo '|---|---|---|---|---|---|---|'
+echo '| probe | tries | root | root, live | rootless | rootless, live | single id | single id, live | no cgroup |'
+echo '|---|---|---|---|---|---|---|---|---|'
 group=
 {
 	"$folder/jail_probe" --list
@@ -25,7 +26,11 @@ group=
 	name=${name% } what=${what# } what=${what% }
 	if [ "$group" != "${name:0:1}" ]; then
 		group=${name:0:1}
-		echo "| | **${groups[$group]}** | | | | |"
+		echo "| | **${groups[$group]}** | | | | | | |"
 	fi
-	echo "| $name | $what | $(result "$name" root) | $(result "$name" live) | $(result "$name" rootless) | $(result "$name" single) | $(result "$name" weaker) |"
+	line="| $name | $what |"
+	for mode in root live rootless rootless-live single single-live weaker; do
+		line+=" $(result "$name" "$mode") |"
+	done
+	echo "$line"
 done
