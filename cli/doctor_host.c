@@ -64,11 +64,13 @@ static void check_sysctls(struct doctor *doctor)
 	doctor_add(doctor, "core_pattern", core && *core == '|' ? DOCTOR_WEAKER : DOCTOR_OK,
 		   "sysctl kernel.core_pattern=core: a guest that crashes would start this program on the host, as root", "%s",
 		   core ? core : "not there");
-	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER, "sysctl dev.tty.legacy_tiocsti=0",
-		   "%s", !tiocsti ? "no switch: typing into a terminal by ioctl is allowed" : tiocsti);
+	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
+		   tiocsti ? "sysctl dev.tty.legacy_tiocsti=0" : "Linux 6.2 or later, and sysctl dev.tty.legacy_tiocsti=0", "%s",
+		   tiocsti ? tiocsti : "no switch: typing into a terminal by ioctl is allowed");
 	doctor_add(doctor, "yama", yama && !streq(yama, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
-		   "sysctl kernel.yama.ptrace_scope=1: processes of one user can otherwise trace each other", "%s",
-		   yama ? yama : "not there");
+		   yama ? "sysctl kernel.yama.ptrace_scope=1: processes of one user can otherwise trace each other"
+			: "a kernel with Yama: processes of one user can otherwise trace each other",
+		   "%s", yama ? yama : "not there");
 }
 
 /* First line that `argv` writes to either stream; NULL if it cannot be started. */
