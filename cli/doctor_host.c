@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -61,9 +62,15 @@ static void check_sysctls(struct doctor *doctor)
 	auto_free char *tiocsti = doctor_read_line("/proc/sys/dev/tty/legacy_tiocsti");
 	auto_free char *yama = doctor_read_line("/proc/sys/kernel/yama/ptrace_scope");
 
-	doctor_add(doctor, "core_pattern", core && *core == '|' ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "sysctl kernel.core_pattern=core: a guest that crashes would start this program on the host, as root", "%s",
-		   core ? core : "not there");
+	/* The jail's limit of one byte keeps the kernel from starting it (jail/init.h); only root can raise a hard limit to that. */
+	bool starts = core && *core == '|';
+	struct rlimit limit = {0, 0};
+
+	getrlimit(RLIMIT_CORE, &limit);
+	doctor_add(doctor, "core_pattern", starts && geteuid() != 0 && limit.rlim_max == 0 ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "raise this user's hard limit of core files (ulimit -Hc, LimitCORE=) to 1: with 0 a guest that crashes starts this "
+		   "program on the host, as root",
+		   "%s%s", core ? core : "not there", starts ? " (not for guests)" : "");
 	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
 		   tiocsti ? "sysctl dev.tty.legacy_tiocsti=0" : "Linux 6.2 or later, and sysctl dev.tty.legacy_tiocsti=0", "%s",
 		   tiocsti ? tiocsti : "no switch: typing into a terminal by ioctl is allowed");

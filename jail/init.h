@@ -47,6 +47,9 @@ struct init_setup {
 };
 
 enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
+/* Of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump), it is started as the host's
+ * root for every crash whatever the limit, but for exactly this one (core(5), do_coredump of the kernel); no core file fits it. */
+#define INIT_CORE_BYTES 1
 struct init_limits {
 	int64_t file_bytes;
 	bool shared_id;                          /* the guest has the id of who started the jailer */

@@ -30,7 +30,7 @@ int init_apply_limits(const struct init_limits *limits)
 		int resource;
 		int64_t value;
 	} plain[] = {
-		{RLIMIT_CORE, 0},
+		{RLIMIT_CORE, INIT_CORE_BYTES},
 		{RLIMIT_NOFILE, limits->shared_id ? OPEN_FILES_SHARED : OPEN_FILES},
 		{RLIMIT_MEMLOCK, LOCKED_BYTES},
 		{RLIMIT_FSIZE, limits->file_bytes},

@@ -36,6 +36,7 @@
 #include "../lib/util.h"
 #include "../lib/version.h"
 #include "fence.h"
+#include "init.h"
 #include "net.h"
 #include "porter.h"
 #include "probe.h"
@@ -105,13 +106,18 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return optind == argc ? -1 : (fputs(usage, stderr), 2);
 }
 
-static void raise_file_limit(void)
+/* To what guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what that means. */
+static void raise_limits(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
+		limit.rlim_max = INIT_CORE_BYTES;
+		setrlimit(RLIMIT_CORE, &limit);
 	}
 }
 
@@ -350,7 +356,7 @@ int main(int argc, char **argv)
 		return status;
 	log_open("jailer", options.client_fd < 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
-	raise_file_limit();
+	raise_limits();
 	int result = prepare(&jailer, &options, &err);
 	if (!result)
 		result = net_start(&jailer.net, &jailer.identity, &err);

@@ -46,6 +46,7 @@ ran() {
 @test "v2 as root: verdicts, limits and files" { ran root test_jail; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
+@test "a core_pattern that is a program: it is not started for guests" { ran cores test_jail_probe && ran cores core_pattern; }
 @test "v2 as root: the probes of resources and processes" { long && ran probes test_jail_probe; }
 @test "v2 as root: the clock is set meanwhile" { long && ran probes test_jail_attacks; }
 @test "v2 in a container's cgroup namespace" { ran container test_jail_cgroup; }

@@ -64,9 +64,28 @@ static void trace(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* What keeps a core_pattern that is a program from being started on the host is a limit of exactly one byte; the file system has no say. */
+static void core_limit(void)
+{
+	struct rlimit limit = {0, 0};
+	char pattern[2] = "|";
+	int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY);
+
+	if (fd >= 0 && read(fd, pattern, 1) != 1)
+		pattern[0] = '|';
+	if (fd >= 0)
+		close(fd);
+	getrlimit(RLIMIT_CORE, &limit);
+	holds(limit.rlim_max <= 1, "core files may have %llu bytes", (unsigned long long)limit.rlim_max);
+	holds(pattern[0] != '|' || (limit.rlim_cur == 1 && limit.rlim_max == 1),
+	      "a crash starts a program on the host: RLIMIT_CORE is %llu", (unsigned long long)limit.rlim_cur);
+}
+
 static void core_dump(void)
 {
 	int status = 0;
+
+	core_limit();
 	pid_t pid = fork();
 
 	if (pid == 0) {
