@@ -1,9 +1,13 @@
 /*
  * fcgi.c - see fcgi.h; the only file that knows libfcgi.
  *
- * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART; FCGI_FAIL_ACCEPT_ON_INTR
- * makes libfcgi give up then). A signal that arrives just before accept is lost, so the stopper repeats it until nobody waits any more.
- * shutdown(2) on the socket would need no repeating, but would end the socket for a supervisor that holds it too.
+ * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART). A signal that arrives just
+ * before accept is lost, so the stopper repeats it until nobody waits any more. shutdown(2) on the socket would need no repeating, but
+ * would end the socket for a supervisor that holds it too.
+ *
+ * Accepting is ours, not libfcgi's: it would read a head for ever, and any amount of it, so that a few connections which say nothing kept
+ * everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c); libfcgi gets a connection whose head is
+ * there, as one that was kept from a request before, which is its own way of not accepting.
  *
  * Connections are not kept (keep_conn off in nginx): a kept one binds a thread to one nginx worker.
  */
@@ -25,12 +29,14 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
+#include "fcgi_head.h"
 #include "http.h"
 #include "stream.h"
 
 #define WAKE_SIGNAL     SIGUSR2
 #define WAKE_EVERY_MS   20
 #define ACCEPT_PAUSE_MS 100
+#define BODY_SECONDS    60 /* nginx has read the body before it connects */
 #define CHUNK           4096
 #define FILE_CHUNK      (64 * 1024)
 #define RECORD_MAX      65535 /* bytes of content; an empty socket takes them at once */
@@ -249,28 +255,49 @@ static void leave(struct worker *worker)
 	pthread_cond_broadcast(&pool->changed);
 }
 
+/* A request on this connection, which is libfcgi's from now on. */
+static bool begin_request(FCGX_Request *fcgi, int fd)
+{
+	const struct timeval patience = {.tv_sec = BODY_SECONDS};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	fcgi->ipcFd = fd;
+	fcgi->keepConnection = 1;
+	/* A head that is none: it closes the connection and has nowhere to accept another one from. */
+	return FCGX_Accept_r(fcgi) == 0;
+}
+
+static void serve_connection(struct worker *worker, FCGX_Request *fcgi, int fd)
+{
+	if (!fcgi_head_wait(fd)) {
+		close(fd);
+	} else if (begin_request(fcgi, fd)) {
+		serve_one(worker->pool->server, fcgi);
+		FCGX_Finish_r(fcgi);
+	}
+}
+
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	struct fcgi_pool *pool = worker->pool;
 	FCGX_Request fcgi;
 
-	FCGX_InitRequest(&fcgi, pool->listen_fd, FCGI_FAIL_ACCEPT_ON_INTR);
+	FCGX_InitRequest(&fcgi, -1, 0);
 	pthread_mutex_lock(&pool->lock);
 	while (begin_waiting(worker)) {
 		pthread_mutex_unlock(&pool->lock);
-		int result = FCGX_Accept_r(&fcgi);
+		int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC), error = errno;
 
 		pthread_mutex_lock(&pool->lock);
 		end_waiting(worker);
 		bool stopping = pool->stopping;
 
 		pthread_mutex_unlock(&pool->lock);
-		if (result == 0) {
-			serve_one(pool->server, &fcgi);
-			FCGX_Finish_r(&fcgi);
-		} else if (!stopping && result != -EINTR) {
-			log_event(LOG_WARN, "accept failed", "error", strerror(result < 0 ? -result : errno), NULL);
+		if (fd >= 0) {
+			serve_connection(worker, &fcgi, fd);
+		} else if (!stopping && error != EINTR && error != ECONNABORTED) {
+			log_event(LOG_WARN, "accept failed", "error", strerror(error), NULL);
 			poll(NULL, 0, ACCEPT_PAUSE_MS); /* out of descriptors, say: no busy loop */
 		}
 		pthread_mutex_lock(&pool->lock);

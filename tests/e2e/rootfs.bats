@@ -181,6 +181,7 @@ refused() {
 	refused "binds: $at/keys is not for guests: it has a .ssh"
 	if [ "$(id -u)" = 0 ]; then # an account that exists in a mount namespace only
 		sed "\$a alice:x:61235:61235::$at/homes/alice:/bin/sh" /etc/passwd >"$BATS_TEST_TMPDIR/passwd"
+		# shellcheck disable=SC2016 # the inner shell's
 		local before=(unshare -m bash -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$BATS_TEST_TMPDIR/passwd")
 		for path in homes homes/alice; do
 			runner box /usr/bin/bash "\"binds\":[\"$at/$path\"]"

@@ -307,6 +307,46 @@ static void broken_clients(void **state)
 	assert_true(get("/healthz", "Status: 200 "));
 }
 
+/* Nothing, or half a head, on more connections than there are threads: others wait for seconds, not for ever. */
+static void silent_clients(void **state)
+{
+	int silent[FCGI_THREADS_MAX + 40];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = dial();
+		if (i % 2)
+			assert_int_equal(send(silent[i], "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0\1\4\0\1\0\5\0\0ab", 26, 0), 26);
+	}
+	assert_true(get("/healthz", "Status: 200 "));
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+	assert_true(get("/healthz", "Status: 200 "));
+}
+
+/* Parameters without end are not taken in: the connection is closed, with most of them unsent. */
+static void endless_head(void **state)
+{
+	static const unsigned char begin[8] = {0, 1};
+	auto_buf struct buf out = {0};
+	auto_free char *value = xcalloc(1, 60001);
+	size_t sent = 0;
+
+	(void)state;
+	memset(value, 'x', 60000);
+	buf_init(&out, 1 << 20);
+	record(&out, BEGIN_REQUEST, begin, sizeof(begin));
+	auto_close int fd = dial();
+	while (send(fd, out.data, out.length, MSG_NOSIGNAL) == (ssize_t)out.length) {
+		sent += out.length;
+		assert_true(sent < 64 << 20);
+		out.length = 0;
+		record(&out, PARAMS, value, 60000);
+	}
+	assert_true(sent < 8 << 20);
+	assert_true(get("/healthz", "Status: 200 "));
+}
+
 /* Stopping with requests under way: nobody is accepted any more, those under way are answered. */
 static void orderly_stop(void **state)
 {
@@ -368,6 +408,7 @@ int main(void)
 		cmocka_unit_test(long_replies),
 		cmocka_unit_test(many_at_once), cmocka_unit_test(stuck_clients_block_nobody),
 		cmocka_unit_test(thread_cap),   cmocka_unit_test(broken_clients),
+		cmocka_unit_test(silent_clients), cmocka_unit_test(endless_head),
 		cmocka_unit_test(orderly_stop), cmocka_unit_test(listening),
 	};
 
