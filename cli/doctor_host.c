@@ -14,7 +14,7 @@
 #include "doctor.h"
 
 #define SUBIDS_MIN 65536
-#define FREE_MIN (1024LL * 1024 * 1024)
+#define FREE_MIN   (1024LL * 1024 * 1024)
 
 extern char **environ;
 
@@ -119,6 +119,29 @@ static void check_nginx(struct doctor *doctor)
 		   "%s", version ? version : "not there");
 }
 
+/* What it forbids is missing in the lines above; this one says who is to be asked. */
+static void check_container(struct doctor *doctor)
+{
+	auto_free char *systemd = doctor_read_line("/run/systemd/container"); /* nspawn, lxc and others that follow systemd's custom */
+	const char *name = systemd                               ? systemd
+			   : !access("/.dockerenv", F_OK)        ? "docker"
+			   : !access("/run/.containerenv", F_OK) ? "podman"
+								 : NULL;
+
+	doctor_add(doctor, "container", DOCTOR_OK, NULL, "%s%s", name ? name : "not in one that says so",
+		   name ? ": jails are nested in it, and its seccomp, AppArmor and cgroup decide what is missing above" : "");
+}
+
+static void check_live(struct doctor *doctor, struct json_object *info)
+{
+	struct json_object *live = json_get(info, "live", json_type_boolean);
+	bool works = live && json_object_get_boolean(live);
+
+	doctor_add(doctor, "live sandboxes", works ? DOCTOR_OK : DOCTOR_WEAKER,
+		   "mount cgroup2 (beside version 1 it needs no controllers) and start the jailer as root, or delegate it", "%s",
+		   works ? "can be frozen between calls" : "cannot be frozen between calls, so they are refused");
+}
+
 /* The jailer is asked last: it is the judge over everything above. */
 static void check_jailer(struct doctor *doctor)
 {
@@ -136,6 +159,7 @@ static void check_jailer(struct doctor *doctor)
 	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK, "start it as root, or with a range of ids and a delegated cgroup",
 		   "%s, %s, cgroup %s", *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
 		   cgroup ? cgroup : "?");
+	check_live(doctor, info);
 	doctor_runners(doctor, client);
 }
 
@@ -175,6 +199,7 @@ void doctor_host(struct doctor *doctor)
 {
 	check_ids(doctor);
 	check_sysctls(doctor);
+	check_container(doctor);
 	check_nginx(doctor);
 	check_jailer(doctor);
 	check_data(doctor);

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,9 @@
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
+
+#define BOUNDED_BYTES (64 * 1024)
+#define BOUNDED_FILES 16
 
 static int file_put(const char *path, const char *text)
 {
@@ -59,6 +64,32 @@ static int mount_tmpfs(void)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return errno;
 	return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") ? errno : 0;
+}
+
+/* What /data and /tmp of a jail are limited with: bytes and files of a tmpfs, which need no quotas of the host's disk. */
+static int mount_bounded(void)
+{
+	static const char block[2 * BOUNDED_BYTES];
+	char options[64], path[32];
+	int error = 0;
+
+	snprintf(options, sizeof(options), "size=%d,nr_inodes=%d", BOUNDED_BYTES, BOUNDED_FILES);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options))
+		return errno;
+	auto_close int file = open("/tmp/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0 || write(file, block, sizeof(block)) != BOUNDED_BYTES)
+		return ENOTSUP;
+	for (int i = 0; i < BOUNDED_FILES && !error; i++) {
+		snprintf(path, sizeof(path), "/tmp/%d", i);
+		error = mkdir(path, 0700) ? errno : 0;
+	}
+	return error == ENOSPC ? 0 : ENOTSUP;
+}
+
+/* A jail's is inside of the jailer's. */
+static int nested(void)
+{
+	return become_root_inside() ? errno : 0;
 }
 
 static int mount_proc(void)
@@ -109,7 +140,10 @@ static void check_apparmor(struct doctor *doctor)
 	bool restricted = value && streq(value, "1") && geteuid() != 0;
 
 	doctor_add(doctor, "AppArmor", restricted ? DOCTOR_WEAKER : DOCTOR_OK, "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-		   "%s", !value ? "has no switch for user namespaces here" : restricted ? "restricts user namespaces" : "allows them");
+		   "%s",
+		   !value       ? "has no switch for user namespaces here"
+		   : restricted ? "restricts user namespaces"
+				: "allows them");
 }
 
 void doctor_namespaces(struct doctor *doctor)
@@ -122,7 +156,9 @@ void doctor_namespaces(struct doctor *doctor)
 		const char *remedy;
 	} checks[] = {
 		{"user namespace", 0, NULL, DOCTOR_MISSING, NULL},
+		{"nested namespace", 0, nested, DOCTOR_MISSING, NULL},
 		{"mount namespace", CLONE_NEWNS, mount_tmpfs, DOCTOR_MISSING, NULL},
+		{"quotas", CLONE_NEWNS, mount_bounded, DOCTOR_MISSING, "use a kernel whose tmpfs keeps to size= and nr_inodes="},
 		{"pid namespace", CLONE_NEWNS | CLONE_NEWPID, mount_proc, DOCTOR_MISSING,
 		 "in a container: its /proc must not be masked (docker: --security-opt systempaths=unconfined)"},
 		{"net namespace", CLONE_NEWNET, NULL, DOCTOR_MISSING, NULL},

@@ -116,11 +116,12 @@ commands() {
 	[ "$(jq '[.checks[] | select(.state == "missing")] | length > 0' <<<"$report")" = "$([ "$status" = 1 ] && echo true || echo false)" ]
 	[ "$(jq -r '[.checks[].state] | unique - ["ok","weaker","missing"] | length' <<<"$report")" = 0 ]
 	local name
-	for name in kernel openat2 pidfd "mount API" seccomp landlock "user namespace" "mount namespace" "pid namespace" "net namespace" \
+	for name in kernel openat2 pidfd "mount API" seccomp landlock "user namespace" "nested namespace" "mount namespace" "pid namespace" "net namespace" \
 		"ipc namespace" "uts namespace" "cgroup namespace" "time namespace" AppArmor cgroup swap "guest ids" core_pattern \
-		legacy_tiocsti yama nginx jailer "data folder" network; do
+		legacy_tiocsti yama quotas container nginx jailer "live sandboxes" "data folder" network; do
 		[ "$(jq --arg name "$name" '[.checks[] | select(.name == $name)] | length' <<<"$report")" = 1 ]
 	done
+	[ "$(jq -r '.checks[] | select(.name == "quotas" or .name == "nested namespace") | .state' <<<"$report" | sort -u)" = ok ]
 	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
 }
 
@@ -154,6 +155,10 @@ commands() {
 	run --separate-stderr unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
 	[ "$status" = 1 ]
 	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
+	# one level, and no second one for the jails
+	# shellcheck disable=SC2016
+	run --separate-stderr unshare --user --map-root-user sh -c 'echo 1 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
+	[ "$(jq -r '.checks[] | select(.name == "nested namespace") | .state' <<<"$output")" = missing ]
 }
 
 @test "doctor resolves what network.allow names" {
