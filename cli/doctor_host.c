@@ -1,4 +1,9 @@
-/* doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the data folder, the database. */
+/*
+ * doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the data folder, the database.
+ *
+ * These are files to read, but for two: nginx is asked for its version, and the jailer (a private one where none is configured) what it
+ * made of this host. It is asked last because it is the judge over all that was found before.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>

@@ -182,7 +182,7 @@ static const char *become_payload(const struct start *start)
 	if (init_apply_limits(&order->head.limits))
 		return "resource limits";
 	execve(argv[0], argv, envp);
-	return "start the program";
+	return INIT_STEP_EXEC;
 }
 
 /* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in KiB. */

@@ -84,6 +84,7 @@ enum init_kind {
 	INIT_DENIED,      /* the program called `index`, which is refused: once for each number */
 	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
 };
+#define INIT_STEP_EXEC "start the program" /* the last step; ENOENT means that it was not there */
 struct init_report {
 	enum init_kind kind;
 	int status; /* as of waitpid(2) */

@@ -106,8 +106,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return optind == argc ? -1 : (fputs(usage, stderr), 2);
 }
 
-/* To what guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what that means. */
-static void raise_limits(void)
+#define OPEN_FILES_LEAST 256 /* of the jailer; init.c moves descriptors to 64 and above */
+
+/* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what that means. */
+static int raise_limits(struct err *err)
 {
 	struct rlimit limit;
 
@@ -119,6 +121,11 @@ static void raise_limits(void)
 		limit.rlim_max = INIT_CORE_BYTES;
 		setrlimit(RLIMIT_CORE, &limit);
 	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_LEAST)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "%llu open files are too few for a jailer: raise the limit to %d or more (ulimit -Hn, LimitNOFILE=)",
+			       (unsigned long long)limit.rlim_cur, OPEN_FILES_LEAST);
+	return 0;
 }
 
 /* What must be read or claimed while we are still who started us. */
@@ -356,8 +363,9 @@ int main(int argc, char **argv)
 		return status;
 	log_open("jailer", options.client_fd < 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
-	raise_limits();
-	int result = prepare(&jailer, &options, &err);
+	int result = raise_limits(&err);
+	if (!result)
+		result = prepare(&jailer, &options, &err);
 	if (!result)
 		result = net_start(&jailer.net, &jailer.identity, &err);
 	if (!result)

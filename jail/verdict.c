@@ -5,6 +5,7 @@
  * what the program did itself. The kernel's OOM counter comes before the time limits because a program whose helper was killed
  * often just waits for it.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -122,7 +123,10 @@ void verdict_mention(struct jail_result *result)
 
 void verdict_sandbox(struct jail_result *result, const char *step, int error)
 {
-	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.", step, error ? ": " : "", error ? strerror(error) : "");
+	bool missing = error == ENOENT && streq(step, INIT_STEP_EXEC);
+
+	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.%s", step, error ? ": " : "", error ? strerror(error) : "",
+	    missing ? " The interpreter, or the loader that it needs, is not in the jail's root: install it and restart the jailer." : "");
 	snprintf(result->step, sizeof(result->step), "%s", step);
 	result->step_errno = error;
 }

@@ -223,3 +223,16 @@ refused() {
 	[ "$status" -eq 125 ]
 	[[ $output == *"interpreter of box is missing: make one"* ]]
 }
+
+@test "an interpreter without the loader that it needs: the sandbox has failed, and says what is missing" {
+	local copy=$SP_DIR/half
+	mkdir -p "$copy"/{proc,dev,tmp,etc,usr/bin}
+	cp "$(realpath /usr/bin/bash)" "$copy/usr/bin/bash"
+	chmod -R go-w "$copy"
+	runner box /usr/bin/bash "\"rootfs\":\"$copy\""
+	run in_jail box <<<"echo ran"
+	echo "$output"
+	[ "$status" -eq 125 ]
+	[[ $output == *'"start the program": No such file'*"install it and restart the jailer"* ]]
+	[[ $output != *ran* ]]
+}

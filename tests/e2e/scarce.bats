@@ -30,6 +30,23 @@ teardown() {
 	[[ $output != *ran* ]]
 }
 
+@test "no open files, no processes for a private jailer: refused, the limit is named" {
+	[ "$(id -u)" = 0 ] || skip "needs root to become an account that has no processes yet"
+	setpriv --reuid=61237 --regid=61237 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
+	limited() {
+		echo 'echo ran' >"$SP_DIR/program.sh"
+		run setpriv --reuid=61237 --regid=61237 --clear-groups env -i SALLYPORT_JAILER_WEAKER_LIMITS=true \
+			bash -c "ulimit $1; exec '$SP_BIN/sallyport' run -l bash -" <"$SP_DIR/program.sh"
+		echo "$output"
+		[ "$status" -eq 125 ]
+		[[ $output != ran* ]]
+	}
+	limited "-n 100"
+	[[ $output == *"100 open files are too few for a jailer"*"LimitNOFILE"* ]]
+	limited "-u 1"
+	[[ $output == *"starting the jailer"*"Resource temporarily unavailable"* ]]
+}
+
 # Starts the gateway with its data on a disk of 4 MiB that nobody else sees; $SP_TOKEN is made there.
 start_on_small_disk() {
 	SP_DISK=4m unshare -m bash -c '
