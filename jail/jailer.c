@@ -344,8 +344,13 @@ static void clear_prepared(struct jailer *jailer)
 	free(jailer->modules_dir);
 }
 
+/* First of all nobody new comes in: a client that is not served any more could keep a jail, for whose end we wait, open. */
 static void clear(struct jailer *jailer)
 {
+	if (!jailer->server.private) {
+		loop_remove(jailer->loop, &jailer->porter_watch);
+		close(jailer->porter); /* the porter ends */
+	}
 	probe_clear(&jailer->probe);
 	server_clear(&jailer->server);
 	cells_clear(&jailer->cells);
