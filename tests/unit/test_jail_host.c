@@ -17,7 +17,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "../../jail/cell.h"
 #include "../../jail/wire_fd.h"
 
 /* Of the jailer's memory in 500 jails; sanitizers keep what was freed, up to 256 MB. */
@@ -26,7 +25,6 @@
 #else
 #define GROWTH_KB 512
 #endif
-#define SETTLED_US 100000
 #define SLACK  20 /* by how much the least of a window may differ: what jails hold that are being made or taken down */
 #define WINDOW 10 /* jails */
 /* Jails between two windows: had each left one thing behind, it were more than the slack. */
@@ -303,57 +301,6 @@ static void no_growth(void **state)
 	assert_true(after.anonymous_kb < before.anonymous_kb + GROWTH_KB);
 }
 
-static size_t count_children(pid_t pid)
-{
-	auto_free char *path = xasprintf("/proc/%d/task/%d/children", pid, pid);
-	auto_free char *text = NULL;
-	size_t length, n = 0;
-
-	assert_int_equal(read_file_at(AT_FDCWD, path, 65536, &text, &length, NULL), 0);
-	for (const char *c = text; *c; c++)
-		n += *c == ' ';
-	return n;
-}
-
-/* Jails are made ahead in idle moments. Between the opening of a jail and its program is none: the program would wait for a clone. */
-static void program_before_spare(void **state)
-{
-	struct service *service = *state;
-	const int64_t patience_us = 30000000LL * try_patience();
-	const size_t settled = 1 + CELLS_PARKED; /* with the porter */
-	struct jail_spec spec = {.runner = "bash"};
-	struct json_object *runners = NULL;
-	struct try try = {.jail = NULL};
-
-	if (getuid()) {
-		print_message("a user's jailer has other children: skipped\n");
-		skip();
-	}
-	assert_int_equal(jail_client_runners(service->client, &runners, NULL), 0); /* after those that ask for versions */
-	json_object_put(runners);
-	const int64_t began = clock_monotonic_us();
-
-	/* For a while: one that is about to go is nobody's spare. */
-	for (int64_t since = began, now = began; now - since < SETTLED_US; now = clock_monotonic_us()) {
-		if (count_children(service->pid) != settled)
-			since = now;
-		assert_true(now - began < patience_us);
-	}
-	const int64_t before = clock_monotonic_us();
-
-	try_begin(service->client, &try, &spec);
-	assert_int_equal(jail_client_info(service->client, &runners, NULL), 0); /* sends what is queued */
-	json_object_put(runners);
-	while (count_children(service->pid) != settled + 1)
-		assert_true(clock_monotonic_us() - before < patience_us);
-	assert_true(clock_monotonic_us() - before >= CELLS_AWAIT_US); /* but it is made where no program comes */
-	jail_close(steal(&try.jail));
-	close(try.out_fd);
-	close(try.error_fd);
-	try_clear(&try);
-	run_ok(service->client);
-}
-
 /* The porter ends when it sees that the jailer has: until then a connection is made, and closed by its end. */
 static void assert_nobody_listens(const struct service *service)
 {
@@ -511,7 +458,6 @@ int main(int argc, char **argv)
 	struct CMUnitTest tests[] = {
 		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),  SERVED(no_growth),
 		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
-		SERVED(program_before_spare),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);

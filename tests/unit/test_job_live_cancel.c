@@ -6,8 +6,6 @@
 
 #include "lib/job_internal.h"
 
-static struct fixture f;
-
 /* The writer, held up: what is to be recorded before a program begins waits behind it. */
 struct gate {
 	pthread_mutex_t lock;
@@ -38,13 +36,6 @@ static void gate_open(struct gate *gate)
 	gate->open = true;
 	pthread_cond_broadcast(&gate->change);
 	pthread_mutex_unlock(&gate->lock);
-}
-
-static int end(void **state)
-{
-	(void)state;
-	fixture_end(&f);
-	return 0;
 }
 
 static struct job_request request_of(const char *code)
