@@ -118,7 +118,7 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 	int error = list ? 0 : errno;
 	bool long_named = false;
 
-	for (struct dirent *entry; !error && (errno = 0, entry = readdir(list));) {
+	for (struct dirent *entry; list && !error && (errno = 0, entry = readdir(list));) {
 		struct stat st;
 
 		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))

@@ -171,8 +171,10 @@ static void drop(struct server *server, struct server_client **link)
 
 	*link = client->next;
 	server->n_clients--;
-	while (client->jails)
-		server_jail_remove(client->jails);
+	for (struct server_jail *jail = client->jails, *next; jail; jail = next) {
+		next = jail->next;
+		server_jail_remove(jail);
+	}
 	loop_remove(server->cells->loop, &client->watch);
 	close(fd);
 	wire_queue_clear(&client->queue);
