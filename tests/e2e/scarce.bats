@@ -33,9 +33,9 @@ teardown() {
 @test "no open files, no processes for a private jailer: refused, the limit is named" {
 	[ "$(id -u)" = 0 ] || skip "needs root to become an account that has no processes yet"
 	setpriv --reuid=61237 --regid=61237 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
-	limited() {
+	limited() { # who looks for leaks needs a process for it
 		echo 'echo ran' >"$SP_DIR/program.sh"
-		run setpriv --reuid=61237 --regid=61237 --clear-groups env -i SALLYPORT_JAILER_WEAKER_LIMITS=true \
+		run setpriv --reuid=61237 --regid=61237 --clear-groups env -i SALLYPORT_JAILER_WEAKER_LIMITS=true ASAN_OPTIONS=detect_leaks=0 \
 			bash -c "ulimit $1; exec '$SP_BIN/sallyport' run -l bash -" <"$SP_DIR/program.sh"
 		echo "$output"
 		[ "$status" -eq 125 ]

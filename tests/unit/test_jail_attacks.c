@@ -45,8 +45,8 @@ static const char prepare_traps[] =
 	"os.symlink('/tmp/target', 'link'); open('/tmp/target', 'w').write('untouched')\n"
 	"os.symlink('/tmp/made', 'dangling'); os.mkfifo('fifo'); os.mkdir('folder')\n"
 	"os.symlink('/tmp', 'elsewhere'); os.symlink('folder', 'middle'); open('mine', 'w').write('longer than it was')\n";
-static const char look_at_traps[] = "import os\n"
-				    "inside = os.listdir('folder') if os.path.isdir('folder') else []\n" /* empty: the file takes its place */
+static const char look_at_traps[] = "import os\n" /* the empty folder makes way */
+				    "inside = os.listdir('folder') if os.path.isdir('folder') else []\n"
 				    "print(open('/tmp/target').read(), sorted(os.listdir('/tmp')), inside)\n";
 
 static void filled_over_traps(void **state)
