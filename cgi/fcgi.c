@@ -9,7 +9,7 @@
  * everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c); libfcgi gets a connection whose head is
  * there, as one that was kept from a request before, which is its own way of not accepting.
  *
- * Connections are not kept (keep_conn off in nginx): a kept one binds a thread to one nginx worker.
+ * Connections are not kept, whatever the web server asks for (keep_conn): a kept one would bind a thread to one worker of nginx.
  */
 #include "fcgi.h"
 
@@ -181,7 +181,7 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 		return;
 	buf_init(&head, 2 * HTTP_HEADER_MAX);
 	reply_print_head(reply, &head);
-	if (reply->file_fd < 0 && head.length + reply->body.length <= RECORD_MAX && FCGX_HasSeenEOF(fcgi->in) && !fcgi->keepConnection) {
+	if (reply->file_fd < 0 && head.length + reply->body.length <= RECORD_MAX && FCGX_HasSeenEOF(fcgi->in)) {
 		send_whole(fcgi, &head, reply);
 		return;
 	}
@@ -264,7 +264,10 @@ static bool begin_request(FCGX_Request *fcgi, int fd)
 	fcgi->ipcFd = fd;
 	fcgi->keepConnection = 1;
 	/* A head that is none: it closes the connection and has nowhere to accept another one from. */
-	return FCGX_Accept_r(fcgi) == 0;
+	if (FCGX_Accept_r(fcgi) != 0)
+		return false;
+	fcgi->keepConnection = 0; /* what the client asked for: libfcgi would not close it, and nobody reads it again */
+	return true;
 }
 
 static void serve_connection(struct worker *worker, FCGX_Request *fcgi, int fd)

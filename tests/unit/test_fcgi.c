@@ -53,9 +53,9 @@ static void pair(struct buf *out, const char *name, const char *value)
 }
 
 /* Everything up to the end of the parameters. */
-static void send_head(int fd, const char *method, const char *uri)
+static void send_head_with(int fd, const char *method, const char *uri, bool keep)
 {
-	static const unsigned char begin[8] = {0, 1}; /* responder, the connection is not kept */
+	const unsigned char begin[8] = {0, 1, keep}; /* responder; shall the connection be kept? */
 	auto_free char *token = xasprintf("Bearer %s", fixture.token);
 	auto_buf struct buf params = {0}, out = {0};
 
@@ -70,6 +70,11 @@ static void send_head(int fd, const char *method, const char *uri)
 	record(&out, PARAMS, params.data, params.length);
 	record(&out, PARAMS, NULL, 0);
 	assert_int_equal(write_all(fd, out.data, out.length), 0);
+}
+
+static void send_head(int fd, const char *method, const char *uri)
+{
+	send_head_with(fd, method, uri, false);
 }
 
 static void send_body(int fd, const char *body)
@@ -307,6 +312,27 @@ static void broken_clients(void **state)
 	assert_true(get("/healthz", "Status: 200 "));
 }
 
+/* Who asks for a connection that is kept gets an answer and the end, whether it fits one record, was read to its end or not. */
+static void kept_connections(void **state)
+{
+	static const char *const uris[] = {"/healthz", "/mcp", "/nothing"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(uris); i++) {
+		auto_close int fd = dial();
+		auto_buf struct buf reply = {0};
+		char more;
+
+		buf_init(&reply, 1 << 20);
+		send_head_with(fd, i == 1 ? "POST" : "GET", uris[i], true);
+		send_body(fd, "{}");
+		receive(fd, &reply);
+		assert_true(str_starts(reply.data, "Status: "));
+		shutdown(fd, SHUT_WR);
+		assert_int_equal(recv(fd, &more, 1, 0), 0);
+	}
+}
+
 /* Nothing, or half a head, on more connections than there are threads: others wait for seconds, not for ever. */
 static void silent_clients(void **state)
 {
@@ -407,7 +433,7 @@ int main(void)
 		cmocka_unit_test(hangs_up_first), cmocka_unit_test(refused_unread),
 		cmocka_unit_test(long_replies),
 		cmocka_unit_test(many_at_once), cmocka_unit_test(stuck_clients_block_nobody),
-		cmocka_unit_test(thread_cap),   cmocka_unit_test(broken_clients),
+		cmocka_unit_test(thread_cap),   cmocka_unit_test(broken_clients), cmocka_unit_test(kept_connections),
 		cmocka_unit_test(silent_clients), cmocka_unit_test(endless_head),
 		cmocka_unit_test(orderly_stop), cmocka_unit_test(listening),
 	};
