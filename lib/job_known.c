@@ -68,33 +68,32 @@ void job_known_put(struct job_known *known, const struct store_file *file)
 	known->items[place].mtime_us = file->mtime_us;
 }
 
-/* The name, the caller's. */
-static char *take_out(struct job_known *known, size_t place)
-{
-	char *name = known->items[place].name;
-
-	known->count--;
-	memmove(&known->items[place], &known->items[place + 1], (known->count - place) * sizeof(*known->items));
-	return name;
-}
-
 void job_known_remove(struct job_known *known, const char *name)
 {
 	bool there;
 	size_t place = place_of(known, name, &there);
 
-	if (there)
-		free(take_out(known, place));
+	if (!there)
+		return;
+	free(known->items[place].name);
+	known->count--;
+	memmove(&known->items[place], &known->items[place + 1], (known->count - place) * sizeof(*known->items));
 }
 
-void job_known_gone(struct job_known *known, struct job_gone *ret)
+void job_known_gone(const struct job_known *known, struct job_gone *ret)
 {
-	for (size_t i = known->count; i > 0; i--) { /* from behind: less is moved */
+	for (size_t i = known->count; i > 0; i--) { /* from behind, in which order they are removed from it: less is moved */
 		if (known->items[i - 1].asked)
 			continue;
 		ret->files = xrealloc(ret->files, ret->count + 1, sizeof(*ret->files));
-		ret->files[ret->count++] = (struct jail_file){.name = take_out(known, i - 1), .fd = -1};
+		ret->files[ret->count++] = (struct jail_file){.name = xstrdup(known->items[i - 1].name), .fd = -1};
 	}
+}
+
+void job_known_forget(struct job_known *known, const struct job_gone *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		job_known_remove(known, gone->files[i].name);
 }
 
 void job_gone_clear(struct job_gone *gone)

@@ -14,15 +14,16 @@ struct job_known {
 	struct job_known_file *items; /* sorted by name */
 	size_t count;
 };
-/* What the next run must find: after _begin, _has is asked of each of its files and remembers the name; then _gone takes out those that
- * nobody asked for: they are to be removed from /data. */
+/* What the next run must find: after _begin, _has is asked of each of its files and remembers the name; then _gone lists those that nobody
+ * asked for: they are to be removed from /data, and then to be forgotten. */
 struct job_gone {
 	struct jail_file *files; /* their names are owned, and all that counts */
 	size_t count;
 };
 void job_known_begin(struct job_known *known);
 bool job_known_has(struct job_known *known, const struct store_file *file);
-void job_known_gone(struct job_known *known, struct job_gone *ret);
+void job_known_gone(const struct job_known *known, struct job_gone *ret);
+void job_known_forget(struct job_known *known, const struct job_gone *gone);
 void job_gone_clear(struct job_gone *gone);
 void job_known_put(struct job_known *known, const struct store_file *file);
 void job_known_remove(struct job_known *known, const char *name);

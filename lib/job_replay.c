@@ -374,6 +374,7 @@ static int replay_in_turn(struct replay *replay, const struct job_replay_where *
 	if (result == 0) {
 		bool ended = made.jail.ended;
 
+		job_known_forget(&replay->known, &replay->gone);
 		for (size_t i = 0; i < replay->n_inputs; i++)
 			job_known_put(&replay->known, &replay->inputs[i].file);
 		result = each(arg, &execution, &made, err);

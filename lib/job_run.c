@@ -187,6 +187,8 @@ static void send_program(struct job *job)
 
 	job_wipe_env(job);
 	job->run_started = true;
+	if (job->sandbox)
+		job_known_forget(&job->sandbox->known, &job->gone);
 	for (size_t i = 0; job->sandbox && i < job->n_inputs; i++)
 		job_known_put(&job->sandbox->known, &job->inputs[i].file);
 	if (result == 0)

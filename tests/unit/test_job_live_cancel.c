@@ -136,11 +136,35 @@ static void first_call_cancelled(void **state)
 	job_release(job);
 }
 
+/* What went from the conversation meanwhile is still in /data then, and not forgotten. */
+static void gone_files_go_later(void **state)
+{
+	char id[ID_SIZE];
+
+	(void)state;
+	fixture_make(&f, "");
+	fixture_start(&f);
+	struct job_request make = request_of("open('f', 'w').write('1'); print('made')"), never = request_of("print('never')");
+	struct job_request take = fixture_request(&f, "talk", "import os; os.remove('f')");
+	struct job_request look = request_of("import os; print(os.listdir())");
+
+	job_release(fixture_run(&f, &make, JAIL_OK));
+	job_release(fixture_run(&f, &take, JAIL_OK));
+	job_release(cancel_before_it_begins(&never));
+	struct job *job = fixture_run(&f, &look, JAIL_OK);
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "[]\n");
+	assert_int_equal(fixture_wait(job)->sandbox_seq, 3);
+	snprintf(id, sizeof(id), "%s", fixture_wait(job)->id);
+	job_release(job);
+	replays_as(id, "made\n[]\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(session_goes_on, end),
 		cmocka_unit_test_teardown(first_call_cancelled, end),
+		cmocka_unit_test_teardown(gone_files_go_later, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
