@@ -69,7 +69,7 @@ static void fill_failed(struct cell *cell, const struct init_report *report)
 	if (errno == ENOSPC || errno == EDQUOT)
 		err_set(&why, ERR_LIMIT, "the files do not fit into /data: at most %lld MiB and %lld files",
 			(long long)(cell->limits.data_bytes >> 20), (long long)cell->limits.data_inodes);
-	else if (errno == ENOTDIR || errno == EISDIR || errno == ELOOP || errno == ENAMETOOLONG)
+	else if (errno == ENOTDIR || errno == EISDIR || errno == ENOTEMPTY || errno == EACCES || errno == ELOOP || errno == ENAMETOOLONG)
 		err_set(&why, ERR_INVALID, "file %u cannot be put there: %s", report->index, strerror(errno));
 	else
 		err_errno(&why, "filling /data");

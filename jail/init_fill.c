@@ -1,4 +1,5 @@
 /* init_fill.c - puts a file below /data, or takes one away. Done by init, so that the pages are charged to the jail; see init.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -8,6 +9,8 @@
 #include "../lib/util.h"
 #include "init.h"
 #include "sys.h"
+
+#define DEPTH_MAX 32 /* of folders that make way: a descriptor each */
 
 /* Directory of `name` below root, made where it is missing; -1 with errno. */
 static int open_parent(int root, const char *name)
@@ -51,12 +54,40 @@ int init_remove_file(int root, const char *name)
 	return errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ELOOP ? 0 : -1;
 }
 
-/* What a file takes the place of: a file, or a directory that became empty when its files went. */
-static int make_way(int parent, const char *name)
+static int make_way(int parent, const char *name, int depth);
+
+static int empty_directory(int parent, const char *name, int depth)
+{
+	int fd = sys_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int result = 0;
+
+	if (!list) {
+		close_pointer(&fd);
+		return -1;
+	}
+	for (struct dirent *entry; result == 0 && (entry = readdir(list));)
+		if (!streq(entry->d_name, ".") && !streq(entry->d_name, ".."))
+			result = make_way(fd, entry->d_name, depth);
+	int error = errno;
+
+	closedir(list);
+	errno = error;
+	return result;
+}
+
+/* What a file takes the place of: a file, or a directory; what the record knows of that was taken out before, the rest is lost to it. */
+static int make_way(int parent, const char *name, int depth)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	return errno == EISDIR ? unlinkat(parent, name, AT_REMOVEDIR) : -1;
+	if (errno != EISDIR)
+		return -1;
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+		return 0;
+	if (errno != ENOTEMPTY || depth == 0)
+		return -1;
+	return empty_directory(parent, name, depth - 1) ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd)
@@ -67,7 +98,7 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	int64_t seconds = mtime_us / 1000000 - (mtime_us % 1000000 < 0);
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
 
-	if (parent < 0 || make_way(parent, last))
+	if (parent < 0 || make_way(parent, last, DEPTH_MAX))
 		return -1;
 	auto_close int to = sys_open_beneath(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (to < 0 || init_copy(to, from_fd, 0))

@@ -276,6 +276,27 @@ static void removed_files(void **state)
 	assert_int_equal(try_find(&live.try, "link")->kind, JAIL_FILE_NOT_KEPT);
 }
 
+/* What a folder holds besides files of the record is no reason to fail: links lead nowhere, and what is too deep says so. */
+static void folder_makes_way(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "bash", (struct jail_limits){0});
+	live_expect(&live, "mkdir -p d/e/f keep; >keep/x; ln -s ../keep d/link; ln -s /data/keep/x d/e/x; mkfifo d/e/fifo; cd d/e/f; >../file",
+		    JAIL_OK, "");
+	take_away(&live, "d/e/file", "none");
+	put(&live, "d", "a file now");
+	live_expect(&live, "find * | sort | tr '\n' ' '; cat d", JAIL_OK, "d keep keep/x a file now");
+	live_expect(&live, "p=g; for i in {1..40}; do mkdir $p; p=$p/g; done", JAIL_OK, "");
+	put(&live, "g", "too deep");
+	live_ask(&live, ":", NULL);
+	assert_int_equal(jail_client_wait(client, live.try.jail, NULL), 0);
+	assert_true(live.try.failed);
+	assert_non_null(strstr(live.try.err.text, "cannot be put there: Directory not empty"));
+}
+
 static void files(const char *runner, const char *const code[4])
 {
 	auto_live struct live live = {.client = NULL};
@@ -417,7 +438,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(compiled),
 		cmocka_unit_test(background_output),
 		cmocka_unit_test(frozen),
-		cmocka_unit_test(removed_files),
+		cmocka_unit_test(removed_files), cmocka_unit_test(folder_makes_way),
 		cmocka_unit_test(python_files),
 		cmocka_unit_test(shell_files),
 		cmocka_unit_test(late_collection),
