@@ -273,5 +273,6 @@ void cells_clear(struct cells *cells)
 	for (cells_reap(cells); cells->first && loop_once(cells->loop, INT64_MAX) >= 0;)
 		cells_reap(cells);
 	free(cells->slots);
-	free(cells->filter.filter);
+	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
+		free(cells->filters[i].filter);
 }

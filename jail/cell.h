@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +25,7 @@
 #include "net.h"
 #include "output.h"
 #include "runner.h"
+#include "seccomp.h"
 #include "wire.h"
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
@@ -42,7 +42,7 @@ struct cells {
 	const struct identity *identity;
 	struct cgroup *cgroup;
 	struct net *net; /* the jailer's; NULL: no network */
-	struct sock_fprog filter;
+	struct sock_fprog filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
 	const struct template_root *root; /* the usual one */
 	int fence_abi;                    /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
@@ -80,7 +80,10 @@ void cells_clear(struct cells *cells); /* kills and waits */
 /* The next moment at which cells_tick has something to do. */
 int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
-/* For idle moments: makes one jail ahead. */
+/* Unless it is made already. It costs some 4 ms: a service does it for all families at start, a private jailer for the one that it is there
+ * for, and for the others in idle moments. */
+int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err);
+/* For idle moments: makes one jail ahead, or first a filter that its programs may need. */
 void cells_prepare(struct cells *cells);
 void cells_advance(struct cells *cells); /* what the runs of some waited for is there */
 bool cells_prepared(const struct cells *cells); /* enough are there */

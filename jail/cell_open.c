@@ -132,7 +132,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.root = cell->root,
 		.fence_abi = cells->fence_abi,
 		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
-		.filter = cells->filter,
+		.filters = cells->filters,
 		.command_line = cells->command_line,
 		.command_line_size = cells->command_line_size,
 	};
@@ -238,20 +238,43 @@ int64_t cells_awaited(const struct cells *cells)
 	return until;
 }
 
-void cells_prepare(struct cells *cells)
+int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err)
+{
+	struct sock_fprog *filter = &cells->filters[family];
+
+	return filter->filter ? 0 : seccomp_build(family, filter, err);
+}
+
+static int make_ahead(struct cells *cells, struct err *err)
 {
 	const struct jail_limits none = {.wall_us = 0};
 	struct jail_limits limits;
-	struct err err = ERR_INIT;
 	struct cell *cell;
 
-	if (cells_prepared(cells))
-		return;
+	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
+		if (!cells->filters[i].filter)
+			return cells_make_filter(cells, (enum seccomp_family)i, err);
+	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
+	return result ? result : build(cells, &limits, cells->root, false, &cell, err);
+}
+
+void cells_prepare(struct cells *cells)
+{
+	struct err err = ERR_INIT;
+
 	/* Whoever opens a jail then will be told why it cannot be made; until that works, no more is tried ahead. */
-	if (limits_resolve(&cells->config->limits, &none, &limits, &err) || build(cells, &limits, cells->root, false, &cell, &err)) {
+	if (!cells_prepared(cells) && make_ahead(cells, &err)) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;
 	}
+}
+
+/* What the runner's programs are loaded with: its init has a copy from when it was made. (One made ahead has them all.) */
+static int make_filters(struct cells *cells, const struct runner *runner, struct err *err)
+{
+	int result = cells_make_filter(cells, runner->family, err);
+
+	return result || !runner->compile.count ? result : cells_make_filter(cells, runner->family_compile, err);
 }
 
 /* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as it is. */
@@ -288,8 +311,9 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	bool own = request->runner->root.path[0];
 	const struct template_root *root = own ? &request->runner->root : cells->root;
 	struct cell *cell = own || request->network ? NULL : take_parked(cells, request->limits);
-	int result = cell ? 0 : build(cells, request->limits, root, request->network, &cell, err);
-
+	int result = cell ? 0 : make_filters(cells, request->runner, err);
+	if (!result && !cell)
+		result = build(cells, request->limits, root, request->network, &cell, err);
 	if (!result && request->live && (result = live_open(cell, err)))
 		cell_destroy(cell);
 	if (result)

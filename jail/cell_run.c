@@ -208,6 +208,7 @@ static void build_order(struct cell *cell, struct init_order *order, struct buf 
 	add_text(tail, runner->source);
 	order->live = cell->live.on;
 	order->driven = cell_driven(cell);
+	order->family = compile ? runner->family_compile : runner->family;
 	if (order->driven) {
 		order->n_args = add_command(tail, runner, &runner->live, NULL);
 		order->n_env = add_env(tail, cell, nothing);

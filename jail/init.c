@@ -477,7 +477,7 @@ _Noreturn void init_main(const struct init_setup *setup)
 			report_failure(failed, errno);
 		else if (order.head.verb == INIT_RUN) {
 			live = order.head.live;
-			run(&order, &setup->filter, fence);
+			run(&order, &setup->filters[order.head.family], fence);
 		}
 		forget(&order);
 	}

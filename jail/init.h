@@ -15,7 +15,6 @@
  */
 #pragma once
 
-#include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +22,7 @@
 #include "../lib/err.h"
 #include "cgroup.h"
 #include "jail.h"
+#include "seccomp.h"
 #include "template.h"
 
 #define INIT_ID        1000 /* the guest's uid and gid as it sees them */
@@ -41,7 +41,7 @@ struct init_setup {
 	int fence_abi;
 	bool network;     /* the hosts of network.allow in /etc/hosts */
 	bool keep_groups; /* the kernel forbids setgroups (single-id) */
-	struct sock_fprog filter;
+	const struct sock_fprog *filters; /* by enum seccomp_family */
 	char *command_line; /* the jailer's, to be wiped */
 	size_t command_line_size;
 };
@@ -73,6 +73,7 @@ struct init_order {
 	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them is for the driver.
 	 */
 	bool driven;
+	enum seccomp_family family; /* of the program */
 	struct init_limits limits;
 };
 

@@ -276,8 +276,8 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	jailer->cells.fence_abi = fence_abi();
 	jailer->cells.net = &jailer->net;
 	result = net_watch(&jailer->net, jailer->loop, err);
-	if (!result)
-		result = seccomp_build(&jailer->cells.filter, err);
+	for (size_t i = 0; !result && !private && i < SECCOMP_FAMILIES; i++)
+		result = cells_make_filter(&jailer->cells, (enum seccomp_family)i, err);
 	if (result)
 		return result;
 	jailer->server = (struct server){

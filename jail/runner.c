@@ -29,6 +29,11 @@
 		.max = longest                                                                                                             \
 	}
 
+#define FAMILY(field)                                                                                                                      \
+	{                                                                                                                                  \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .choices = seccomp_families                 \
+	}
+
 static const struct bind table[] = {
 	TEXT(name, 31),
 	TEXT(source, 64),
@@ -44,12 +49,24 @@ static const struct bind table[] = {
 	LIST(libraries, 0),
 	LIST(env, 0),
 	LIST(quiet, 0),
+	FAMILY(seccomp),
+	FAMILY(seccomp_compile),
 	LIST(binds, 0),
 	LIST(cache, 0),
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
 };
+
+/* An operator's language that nobody has looked at gets no more than all of them need. */
+static int check_families(struct runner *runner, struct err *err)
+{
+	if (runner->seccomp_compile && !runner->compile.count)
+		return err_member(err, "seccomp_compile", "goes with \"compile\": there is no compile step");
+	runner->family = runner->seccomp ? seccomp_family(runner->seccomp) : SECCOMP_BASE;
+	runner->family_compile = runner->seccomp_compile ? seccomp_family(runner->seccomp_compile) : SECCOMP_COMPILER;
+	return 0;
+}
 
 /* Is the path, as a jail of this runner sees it, an executable file? */
 static bool present(const struct runner *runner, const char *path, const char *modules_dir)
@@ -81,7 +98,9 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	for (size_t i = 0; i < runner->interpreters.count; i++)
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s", runner->interpreters.items[i]);
-	int result = check_directories(runner, host->state_dir, err);
+	int result = check_families(runner, err);
+	if (!result)
+		result = check_directories(runner, host->state_dir, err);
 	for (size_t i = 0; !result && i < runner->interpreters.count && !runner->interpreter; i++)
 		if (present(runner, runner->interpreters.items[i], host->modules_dir))
 			runner->interpreter = runner->interpreters.items[i];

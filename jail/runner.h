@@ -10,6 +10,8 @@
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there before each run
+ *       "seccomp": "native",                           the family of system calls for its programs (seccomp.h); absent: "base"
+ *       "seccomp_compile": "base",                     and for its compile step; absent: "compiler"
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
@@ -26,6 +28,7 @@
 #include "../lib/bind.h"
 #include "../lib/err.h"
 #include "../lib/json.h"
+#include "seccomp.h"
 #include "template.h"
 
 #define RUNNERS_MAX        64
@@ -34,10 +37,11 @@
 #define RUNNER_DRIVER      ".live" /* its name below /code */
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *driver;
+	const char *name, *source, *install, *rootfs, *driver, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, cache, env, quiet, binds;
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
+	enum seccomp_family family, family_compile;
 	const char *interpreter;   /* NULL: not available */
 	int driver_fd;             /* the driver's text; -1 */
 	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */

@@ -1,8 +1,9 @@
 /*
  * seccomp.c - the only file that knows libseccomp. See seccomp.h.
  *
- * One allowlist for all runners: interpreters differ less than their versions do. The filter is exported as BPF with the binary-tree
- * optimiser and loaded into each program by one call (40 to 80 us; building it in place would cost a millisecond a run).
+ * A list is what all families share (interpreters differ less than their versions do) and the few calls that only some need. Filters are
+ * exported as BPF with the binary-tree optimiser and loaded into each program by one call (40 to 80 us; building it in place would cost a
+ * millisecond a run).
  *
  * libseccomp 2.5.4 has faults in merging comparisons (its changelog of 2.5.6 and 2.6.1), hence: one comparison a rule, 32-bit masked
  * (the kernel looks at 32 bits of these arguments, the register may hold more), and stop at the first rule that is not taken.
@@ -25,8 +26,25 @@
 #define LOW_32      0xffffffffu
 #define PROGRAM_MAX (4096 * sizeof(struct sock_filter)) /* BPF_MAXINSNS */
 
+#define EVERY           ((1U << SECCOMP_FAMILIES) - 1)
+#define ONLY(family)    (1U << (family))
+#define ALL_BUT(family) (EVERY & ~ONLY(family))
 #define NAMESPACES                                                                                                                         \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | 0x80u /* NEWTIME */)
+
+const char *const seccomp_families[SECCOMP_FAMILIES + 1] = {
+	[SECCOMP_BASE] = "base", [SECCOMP_NATIVE] = "native",     [SECCOMP_PYTHON] = "python", [SECCOMP_JAVASCRIPT] = "javascript",
+	[SECCOMP_GO] = "go",     [SECCOMP_COMPILER] = "compiler",
+};
+
+enum seccomp_family seccomp_family(const char *name)
+{
+	size_t i = 0;
+
+	while (i < SECCOMP_FAMILIES && !streq(seccomp_families[i], name))
+		i++;
+	return (enum seccomp_family)i;
+}
 
 static int rule_failed(const char *name, int result, struct err *err)
 {
@@ -48,13 +66,27 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
+/* Who may not is told of. */
+static int add_choices(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
+{
+	int result = 0;
+
+	for (const struct syscalls_choice *choice = syscalls_by_family; !result && choice->name; choice++) {
+		const char *const names[] = {choice->name, NULL};
+
+		result = add_names(filter, choice->families & ONLY(family) ? SCMP_ACT_ALLOW : SCMP_ACT_NOTIFY, names, err);
+	}
+	return result;
+}
+
 /* What is done with a call when `argument` has one of the values. */
 struct rule {
 	int call;
 	unsigned argument;
 	const uint32_t *values;
 	size_t n;
-	uint32_t action; /* 0: allow */
+	uint32_t action;   /* 0: allow */
+	unsigned families; /* for these */
 };
 
 static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct err *err)
@@ -84,13 +116,12 @@ static int add_clone(scmp_filter_ctx filter, struct err *err)
 	return result ? rule_failed("clone", result, err) : 0;
 }
 
-static int add_arguments(scmp_filter_ctx filter, struct err *err)
+static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
 {
-	static const uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
-	static const uint32_t pair_families[] = {AF_UNIX};
+	static const uint32_t local[] = {AF_UNIX}, internet[] = {AF_INET, AF_INET6};
 	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: told of, or in the case of NETLINK
 	 * looked at (init_deny.c). */
-	static const uint32_t told_families[] = {AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_CAN};
+	static const uint32_t looked_at[] = {AF_NETLINK}, told[] = {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_CAN};
 	static const uint32_t ioctls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, TIOCOUTQ};
 	static const uint32_t prctls[] = {PR_SET_NAME,       PR_GET_NAME,       PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
 					  PR_SET_DUMPABLE,   PR_GET_DUMPABLE,   PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
@@ -100,20 +131,24 @@ static int add_arguments(scmp_filter_ctx filter, struct err *err)
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
 	const struct rule rules[] = {
-		{SCMP_SYS(socket), 0, families, ARRAY_SIZE(families), 0},
-		{SCMP_SYS(socket), 0, told_families, ARRAY_SIZE(told_families), SCMP_ACT_NOTIFY},
-		{SCMP_SYS(socketpair), 0, pair_families, ARRAY_SIZE(pair_families), 0},
-		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0},
-		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0},
-		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0},
-		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0}, /* init's limits are not the guest's to change */
+		{SCMP_SYS(socket), 0, local, ARRAY_SIZE(local), 0, ALL_BUT(SECCOMP_COMPILER)},
+		{SCMP_SYS(socket), 0, internet, ARRAY_SIZE(internet), 0, ALL_BUT(SECCOMP_COMPILER)},
+		{SCMP_SYS(socket), 0, internet, ARRAY_SIZE(internet), SCMP_ACT_NOTIFY, ONLY(SECCOMP_COMPILER)},
+		{SCMP_SYS(socket), 0, looked_at, ARRAY_SIZE(looked_at), SCMP_ACT_NOTIFY, ALL_BUT(SECCOMP_COMPILER)},
+		{SCMP_SYS(socket), 0, told, ARRAY_SIZE(told), SCMP_ACT_NOTIFY, EVERY},
+		{SCMP_SYS(socketpair), 0, local, ARRAY_SIZE(local), 0, EVERY},
+		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0, EVERY},
+		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0, EVERY},
+		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0, ONLY(SECCOMP_NATIVE)}, /* setarch */
+		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0, EVERY}, /* init's limits are not the guest's to change */
 	};
 	int result = add_clone(filter, err);
 
 	if (result)
 		return result;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		result = add_values(filter, &rules[i], err);
+		if (rules[i].families & ONLY(family))
+			result = add_values(filter, &rules[i], err);
 		if (result)
 			return result;
 	}
@@ -153,7 +188,7 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *er
 	return 0;
 }
 
-int seccomp_build(struct sock_fprog *ret, struct err *err)
+int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int result = 0;
@@ -168,11 +203,13 @@ int seccomp_build(struct sock_fprog *ret, struct err *err)
 	if (!result)
 		result = add_names(filter, SCMP_ACT_ALLOW, syscalls_allowed, err);
 	if (!result)
+		result = add_choices(filter, family, err);
+	if (!result)
 		result = add_names(filter, SCMP_ACT_NOTIFY, syscalls_reported, err);
 	if (!result)
 		result = add_names(filter, SCMP_ACT_ERRNO(0), syscalls_idle, err);
 	if (!result)
-		result = add_arguments(filter, err);
+		result = add_arguments(filter, family, err);
 	if (!result)
 		result = add_unknown(filter, err);
 	if (!result)

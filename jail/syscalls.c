@@ -1,7 +1,8 @@
 /*
  * syscalls.c - the allowlist, in groups. See syscalls.h.
  *
- * What decides: does a normal program in one of the runners' languages call it, and does the kernel then act on the caller alone?
+ * What decides: does a normal program in one of the runners' languages call it, and does the kernel then act on the caller alone? What only
+ * some of the languages' programs call, with more of the kernel behind it than most, is allowed to their families.
  * Left out on purpose, with the reason where it is not plain:
  *   vmsplice            page-cache write bugs (Dirty Pipe and its kin)
  *   ptrace, process_vm_*, pidfd_getfd, kcmp   other processes; debuggers do not run in here
@@ -14,6 +15,13 @@
 #include "syscalls.h"
 
 #include <stddef.h>
+
+#include "seccomp.h"
+
+#define NATIVE     (1U << SECCOMP_NATIVE)
+#define PYTHON     (1U << SECCOMP_PYTHON)
+#define JAVASCRIPT (1U << SECCOMP_JAVASCRIPT)
+#define GO         (1U << SECCOMP_GO)
 
 const char *const syscalls_allowed[] = {
 	/* files and directories */
@@ -89,14 +97,12 @@ const char *const syscalls_allowed[] = {
 	"rmdir",
 	"sendfile",
 	"setxattr",
-	"splice",
 	"stat",
 	"statfs",
 	"statx",
 	"symlink",
 	"symlinkat",
 	"sync_file_range",
-	"tee",
 	"truncate",
 	"umask",
 	"unlink",
@@ -130,23 +136,12 @@ const char *const syscalls_allowed[] = {
 	"timerfd_create",
 	"timerfd_gettime",
 	"timerfd_settime",
-	"io_cancel",
-	"io_destroy",
-	"io_getevents",
-	"io_pgetevents",
-	"io_setup",
-	"io_submit",
 	/* memory */
 	"brk",
-	"get_mempolicy",
 	"madvise",
-	"mbind",
-	"membarrier",
-	"memfd_create",
 	"mincore",
 	"mlock",
 	"mlock2",
-	"mlockall",
 	"mmap",
 	"mprotect",
 	"mremap",
@@ -154,20 +149,13 @@ const char *const syscalls_allowed[] = {
 	"munlock",
 	"munlockall",
 	"munmap",
-	"pkey_alloc",
-	"pkey_free",
-	"pkey_mprotect",
-	"remap_file_pages",
-	"set_mempolicy",
 	/* processes, threads, scheduling of one's own */
 	"arch_prctl",
 	"execve",
-	"execveat",
 	"exit",
 	"exit_group",
 	"fork",
 	"futex",
-	"futex_waitv",
 	"get_robust_list",
 	"getcpu",
 	"getpgid",
@@ -273,25 +261,6 @@ const char *const syscalls_allowed[] = {
 	"sendto",
 	"setsockopt",
 	"shutdown",
-	/* System V and POSIX IPC: the jail has a namespace of its own */
-	"mq_getsetattr",
-	"mq_notify",
-	"mq_open",
-	"mq_timedreceive",
-	"mq_timedsend",
-	"mq_unlink",
-	"msgctl",
-	"msgget",
-	"msgrcv",
-	"msgsnd",
-	"semctl",
-	"semget",
-	"semop",
-	"semtimedop",
-	"shmat",
-	"shmctl",
-	"shmdt",
-	"shmget",
 	/* the machine */
 	"getrandom",
 	"sysinfo",
@@ -300,6 +269,55 @@ const char *const syscalls_allowed[] = {
 	"landlock_create_ruleset",
 	"landlock_restrict_self",
 	NULL,
+};
+
+/* Found by tracing: interpreters, compilers and their libraries at work (2026-11), and the interpreters' own documentation. */
+const struct syscalls_choice syscalls_by_family[] = {
+	/* a program without a name: os.execve of a descriptor, os.memfd_create; bun gives its children their input so */
+	{"execveat", NATIVE | PYTHON},
+	{"memfd_create", NATIVE | PYTHON | JAVASCRIPT},
+	/* libnuma asks when it is loaded, numerical libraries place their memory with it */
+	{"get_mempolicy", NATIVE | PYTHON},
+	{"mbind", NATIVE | PYTHON},
+	{"set_mempolicy", NATIVE | PYTHON},
+	/* V8 locks its code with them where the processor can */
+	{"pkey_alloc", NATIVE | JAVASCRIPT},
+	{"pkey_free", NATIVE | JAVASCRIPT},
+	{"pkey_mprotect", NATIVE | JAVASCRIPT},
+	/* half of the page-cache write bugs; os.splice, and what Go copies sockets with */
+	{"splice", NATIVE | PYTHON | GO},
+	{"tee", NATIVE},
+	/* System V and POSIX IPC: the jail has a namespace of its own */
+	{"mq_getsetattr", NATIVE},
+	{"mq_notify", NATIVE},
+	{"mq_open", NATIVE},
+	{"mq_timedreceive", NATIVE},
+	{"mq_timedsend", NATIVE},
+	{"mq_unlink", NATIVE},
+	{"msgctl", NATIVE},
+	{"msgget", NATIVE},
+	{"msgrcv", NATIVE},
+	{"msgsnd", NATIVE},
+	{"semctl", NATIVE},
+	{"semget", NATIVE},
+	{"semop", NATIVE},
+	{"semtimedop", NATIVE},
+	{"shmat", NATIVE},
+	{"shmctl", NATIVE},
+	{"shmdt", NATIVE},
+	{"shmget", NATIVE},
+	/* databases and other large programs in C */
+	{"futex_waitv", NATIVE},
+	{"membarrier", NATIVE},
+	{"mlockall", NATIVE},
+	{"remap_file_pages", NATIVE},
+	{"io_cancel", NATIVE},
+	{"io_destroy", NATIVE},
+	{"io_getevents", NATIVE},
+	{"io_pgetevents", NATIVE},
+	{"io_setup", NATIVE},
+	{"io_submit", NATIVE},
+	{NULL, 0},
 };
 
 /* What a program means when it calls one of these is worth a word in the result. Not here: what libraries try at every start. */

@@ -1,7 +1,13 @@
 /* syscalls.h - names of system calls for seccomp.c: what a guest may call, and what does not exist for it. */
 #pragma once
 
-extern const char *const syscalls_allowed[]; /* without looking at arguments; ended by NULL */
+extern const char *const syscalls_allowed[]; /* to all families, without looking at arguments; ended by NULL */
+/* To the families of the mask (1 << enum seccomp_family); refused and reported in the others. */
+struct syscalls_choice {
+	const char *name;
+	unsigned families;
+};
+extern const struct syscalls_choice syscalls_by_family[];
 extern const char *const syscalls_absent[];  /* ENOSYS: newer than the programs need, or never to be tried again */
 extern const char *const syscalls_reported[]; /* refused, and the person hears of it */
 extern const char *const syscalls_idle[];     /* say that they worked and do nothing */

@@ -87,6 +87,9 @@ suites() {
 	check '{"name":"x","source":"x","interpreters":["sh"],"run":["a"],"install":"i"}' 'interpreters'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","env":["A"]}' 'env'
 	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","more":1}' 'more'
+	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp":"all"}' \
+		'seccomp: must be one of "base", "native", "python", "javascript", "go", "compiler"'
+	check '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","seccomp_compile":"base"}' 'seccomp_compile: goes with "compile"'
 	echo '{"name":"x","source":"x","interpreters":["/bin/sh"],"run":["a"],"install":"i","aliases":["x"]}' >"$DIR/runners/bad.json"
 	cp "$DIR/runners/bad.json" "$DIR/runners/twice.json"
 	run "$JAILER" --config "$DIR/config.json"

@@ -84,7 +84,7 @@ refused() {
 }
 
 @test "busybox: every probe holds there, too" {
-	printf '{"name":"probe","source":"main","interpreters":["/usr/bin/jail_probe"],"run":["{interpreter}"],"install":"-","rootfs":"%s"}' "$TREE" >"$RUNNERS/probe.json"
+	printf '{"name":"probe","source":"main","interpreters":["/usr/bin/jail_probe"],"run":["{interpreter}"],"install":"-","seccomp":"native","rootfs":"%s"}' "$TREE" >"$RUNNERS/probe.json"
 	local name n=0
 	while read -r name _; do
 		in_jail probe -- "$name" </dev/null >"$BATS_TEST_TMPDIR/said" # megabytes of some: too much for a variable

@@ -39,6 +39,7 @@ static void accepted(const struct runners *runners)
 	PROMISE(runners->count == 1 && runner->name[0] != '\0');
 	PROMISE(runner->source[0] != '.' && strchr(runner->source, '/') == NULL && runner->source[0] != '\0');
 	PROMISE(runner->run.count > 0 && runner->interpreters.count > 0);
+	PROMISE(runner->family < SECCOMP_FAMILIES && runner->family_compile < SECCOMP_FAMILIES);
 	PROMISE(runners_find(runners, runner->name) == runner);
 	for (size_t i = 0; i < runner->aliases.count; i++)
 		PROMISE(runners_find(runners, runner->aliases.items[i]) == runner);

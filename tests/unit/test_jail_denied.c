@@ -1,6 +1,7 @@
 /*
  * test_jail_denied.c - refused system calls are reported by name, whatever becomes of the run, and are not reported where they are not
- * worth it; a flood of them is the guest's own CPU time; the ones that are answered otherwise: sync, and netlink sockets of ROUTE.
+ * worth it; a flood of them is the guest's own CPU time; the ones that are answered otherwise: sync, and netlink sockets of ROUTE;
+ * what the families of runners differ in.
  */
 #include "jail_try.h"
 
@@ -149,33 +150,108 @@ static void netlink(void **state)
 	assert_string_equal(try.denied, "socket");
 }
 
-/* A runner file of its own, with a quiet list. */
-static void quiet(void **state)
+/* A jailer with one runner file of its own; the program's result. */
+static void run_own(struct try *try, const char *runner, const char *code)
 {
-	static const char runner[] = "{\"name\":\"hush\",\"source\":\"main.py\",\"interpreters\":[\"/usr/bin/python3\"],"
-				     "\"run\":[\"{interpreter}\",\"/code/main.py\"],\"quiet\":[\"ptrace\",\"keyctl\"],\"install\":\"-\"}";
 	char folder[] = "/tmp/test_jail_denied.XXXXXX";
 	struct jail_client *usual = client;
-	auto_try struct try try = {.jail = NULL};
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	chmod(folder, 0755);
-	auto_free char *file = xasprintf("%s/hush.json", folder);
+	auto_free char *file = xasprintf("%s/own.json", folder);
 	auto_free char *config = xasprintf("%s/config", folder);
 	auto_close int runner_fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(write_all(runner_fd, runner, strlen(runner)), 0);
 	auto_close int config_fd = open(config, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	dprintf(config_fd, "{\"jailer\":{\"runners_dir\":\"%s\",%s}}", folder, try_jailer_members());
 	client = try_client(config);
-	run(&try, "hush", (struct jail_limits){.wall_us = 0}, CALLS "call('ptrace', 0, 0, 0, 0); call('chroot', b'/tmp')");
+	run(try, "own", (struct jail_limits){.wall_us = 0}, code);
 	jail_client_free(client);
 	client = usual;
 	unlink(file);
 	unlink(config);
 	rmdir(folder);
+}
+
+#define OWN "{\"name\":\"own\",\"source\":\"main.py\",\"interpreters\":[\"/usr/bin/python3\"],\"install\":\"-\","
+#define RUN "\"run\":[\"{interpreter}\",\"/code/main.py\"]"
+
+static void quiet(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run_own(&try, OWN RUN ",\"quiet\":[\"ptrace\",\"keyctl\"]}", CALLS "call('ptrace', 0, 0, 0, 0); call('chroot', b'/tmp')");
 	assert_int_equal(try.result.verdict, JAIL_OK);
 	assert_string_equal(try.denied, "chroot");
+}
+
+/* --- families: the same program, and what it may call in each of them ---------------------------------------------------------------- */
+/* One call of each group that only some have. What is allowed fails at its arguments, or does not. */
+#define TRIED                                                                                                                              \
+	CALLS "import errno\n"                                                                                                             \
+	      "numbers = dict(shmget=29, splice=275, get_mempolicy=239, mq_open=240, io_setup=206, memfd_create=319, execveat=322,\n"      \
+	      "               membarrier=324, pkey_alloc=330, personality=135)\n"                                                          \
+	      "def may(name):\n"                                                                                                           \
+	      " return call('syscall', numbers[name], *[ctypes.c_long(-1)] * 6)[1] != errno.EPERM\n"                                       \
+	      "def socks(family):\n"                                                                                                       \
+	      " try: socket.socket(family).close()\n"                                                                                      \
+	      " except PermissionError: return False\n"                                                                                    \
+	      " return True\n"                                                                                                             \
+	      "print(*[name for name in sorted(numbers) if may(name)], *[f.name for f in (socket.AF_UNIX, socket.AF_INET) if socks(f)])\n"
+
+#define SOCKETS " AF_UNIX AF_INET\n"
+static const struct {
+	const char *member, *may, *denied;
+} family_cases[] = {
+	{"", SOCKETS + 1, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice"},
+	{",\"seccomp\":\"base\"", SOCKETS + 1, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice"},
+	{",\"seccomp\":\"native\"",
+	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open personality pkey_alloc shmget splice" SOCKETS, ""},
+	{",\"seccomp\":\"python\"", "execveat get_mempolicy memfd_create splice" SOCKETS, "io_setup membarrier mq_open pkey_alloc shmget"},
+	{",\"seccomp\":\"javascript\"", "memfd_create pkey_alloc" SOCKETS,
+	 "execveat get_mempolicy io_setup membarrier mq_open shmget splice"},
+	{",\"seccomp\":\"go\"", "splice" SOCKETS, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget"},
+	{",\"seccomp\":\"compiler\"", "\n",
+	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice socket"},
+};
+
+static void families(void **state)
+{
+	(void)state;
+#ifndef __x86_64__
+	skip(); /* the numbers are this machine's */
+#endif
+	for (size_t i = 0; i < ARRAY_SIZE(family_cases); i++) {
+		auto_try struct try try = {.jail = NULL};
+		auto_free char *runner = xasprintf(OWN RUN "%s}", family_cases[i].member);
+
+		run_own(&try, runner, TRIED);
+		assert_string_equal(try.out, family_cases[i].may);
+		assert_string_equal(try.denied, family_cases[i].denied);
+		assert_int_equal(try.result.verdict, JAIL_OK);
+	}
+}
+
+/* The two steps of one run have filters of their own. */
+static void compile_step(void **state)
+{
+#define COMPILE OWN "\"compile\":[\"{interpreter}\",\"/code/main.py\",\"compile\"]," RUN ",\"seccomp\":\"go\""
+#define STEP                                                                                                                               \
+	CALLS "try: socket.socket().close(); here = 'a socket'\n"                                                                          \
+	      "except PermissionError: here = 'no socket'\n"                                                                               \
+	      "if len(sys.argv) > 1: open('/code/compiled', 'w').write(here)\n"                                                            \
+	      "else: print(open('/code/compiled').read(), here)\n"
+	auto_try struct try usual = {.jail = NULL};
+	auto_try struct try named = {.jail = NULL};
+
+	(void)state;
+	run_own(&usual, COMPILE "}", STEP);
+	assert_string_equal(usual.out, "no socket a socket\n");
+	assert_string_equal(usual.denied, "socket");
+	run_own(&named, COMPILE ",\"seccomp_compile\":\"base\"}", STEP);
+	assert_string_equal(named.out, "a socket a socket\n");
+	assert_string_equal(named.denied, "");
 }
 
 int main(void)
@@ -183,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_name),  cmocka_unit_test(clone_namespaces), cmocka_unit_test(however_it_ends), cmocka_unit_test(flood),
 		cmocka_unit_test(ordinary), cmocka_unit_test(sync_is_idle),     cmocka_unit_test(netlink),         cmocka_unit_test(quiet),
+		cmocka_unit_test(families), cmocka_unit_test(compile_step),
 	};
 	struct json_object *info = NULL;
 
