@@ -201,6 +201,17 @@ static int prepare(const struct run *run, struct prepared *p, struct err *err)
 	return result;
 }
 
+static int ask_grouped(struct jail_client *client, bool *ret, struct err *err)
+{
+	auto_json struct json_object *info = NULL;
+	int result = jail_client_info(client, &info, err);
+	const char *cgroup = result ? NULL : json_get_string(info, "cgroup");
+
+	if (!result)
+		*ret = cgroup && !streq(cgroup, "none");
+	return result;
+}
+
 static int execute(const struct run *run, struct prepared *p, struct err *err)
 {
 	auto_config struct config config = {0};
@@ -211,6 +222,8 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 
 	if (!result)
 		result = cli_open_jailer(&config, &client, err);
+	if (!result && run->meta)
+		result = ask_grouped(client, &p->outcome.grouped, err);
 	if (!result)
 		result = jail_client_runners(client, &runners, err);
 	if (!result)

@@ -48,6 +48,7 @@ struct run_request {
 };
 struct run_outcome {
 	bool finished;             /* `result` holds */
+	bool grouped;              /* by a jailer with cgroups; known only where a meta file was asked for */
 	struct jail_result result; /* its `denied` is ours */
 	struct err failure;        /* refused, or a step failed */
 	struct run_files files;

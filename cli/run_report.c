@@ -84,8 +84,9 @@ static void meta_status(struct buf *meta, const char *status, const struct jail_
 		buf_printf(meta, "%s\n", result->message);
 }
 
-static void meta_result(struct buf *meta, const struct jail_result *result)
+static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 {
+	const struct jail_result *result = &outcome->result;
 	/* after a compile error there was no run: its step is what the file is about */
 	const struct jail_usage *usage = result->verdict == JAIL_CE ? &result->compile : &result->run;
 	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL || result->verdict == JAIL_CX;
@@ -95,7 +96,9 @@ static void meta_result(struct buf *meta, const struct jail_result *result)
 	meta_seconds(meta, "time", usage->cpu_user_us + usage->cpu_system_us);
 	meta_seconds(meta, "time-wall", usage->wall_us);
 	int64_t resident = usage->rss_peak_bytes ? usage->rss_peak_bytes : usage->memory_peak_bytes;
-	buf_printf(meta, "max-rss:%lld\ncg-mem:%lld\n", (long long)(resident / 1024), (long long)(usage->memory_peak_bytes / 1024));
+	buf_printf(meta, "max-rss:%lld\n", (long long)(resident / 1024));
+	if (outcome->grouped) /* else the peak is that of the largest process, and isolate has neither key */
+		buf_printf(meta, "cg-enabled:1\ncg-mem:%lld\n", (long long)(usage->memory_peak_bytes / 1024));
 	buf_printf(meta, "csw-voluntary:%lld\ncsw-forced:%lld\n", (long long)usage->switches_voluntary, (long long)usage->switches_forced);
 	if (result->oom_killed)
 		buf_puts(meta, "cg-oom-killed:1\n");
@@ -116,7 +119,7 @@ int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err)
 
 	buf_init(&meta, 16 * 1024);
 	if (outcome->finished)
-		meta_result(&meta, &outcome->result);
+		meta_result(&meta, outcome);
 	else
 		buf_printf(&meta, "status:XX\nmessage:%s\n", outcome->failure.text);
 	return write_all(fd, meta.data, meta.length) ? err_errno(err, "writing the meta file") : 0;

@@ -7,7 +7,7 @@ import sys
 
 NUMBERS = {"csw-voluntary", "csw-forced", "max-rss", "cg-mem", "exitcode", "exitsig"}
 SECONDS = {"time", "time-wall"}
-FLAGS = {"killed", "cg-oom-killed"}
+FLAGS = {"killed", "cg-oom-killed", "cg-enabled"}
 KNOWN = NUMBERS | SECONDS | FLAGS | {"status", "message"}
 
 

@@ -20,7 +20,7 @@ static const struct jail_usage usage = {
 	.switches_voluntary = 3,
 	.switches_forced = 4,
 };
-#define HEAD "time:1.234\ntime-wall:1.500\nmax-rss:5120\ncg-mem:8192\ncsw-voluntary:3\ncsw-forced:4\n"
+#define HEAD "time:1.234\ntime-wall:1.500\nmax-rss:5120\ncg-enabled:1\ncg-mem:8192\ncsw-voluntary:3\ncsw-forced:4\n"
 
 static void verdicts(void **state)
 {
@@ -51,7 +51,7 @@ static void verdicts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct run_outcome outcome = {.finished = true, .result = cases[i].result};
+		struct run_outcome outcome = {.finished = true, .grouped = true, .result = cases[i].result};
 		auto_close int fd = memfd_create("meta", MFD_CLOEXEC);
 		auto_free char *text = NULL;
 		size_t length;
@@ -64,9 +64,25 @@ static void verdicts(void **state)
 	}
 }
 
+/* As isolate without --cg: neither of the group's keys. */
+static void no_cgroup(void **state)
+{
+	struct run_outcome outcome = {.finished = true, .result = {.verdict = JAIL_OK, .message = "fine", .run = usage}};
+	auto_close int fd = memfd_create("meta", MFD_CLOEXEC);
+	auto_free char *text = NULL;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(run_meta_write(fd, &outcome, NULL), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(read_fd(fd, 4096, &text, &length, NULL), 0);
+	assert_string_equal(text, "time:1.234\ntime-wall:1.500\nmax-rss:5120\ncsw-voluntary:3\ncsw-forced:4\nexitcode:0\n"
+				  "sallyport-verdict:OK\nsallyport-message:fine\n");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts), cmocka_unit_test(no_cgroup)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
