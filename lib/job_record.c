@@ -57,8 +57,11 @@ static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 	struct store_conversation conversation;
 	int result = store_txn_conversation(txn, owner, name, &conversation, err);
 
-	for (size_t i = 0; result == 0 && i < job->n_files; i++)
-		result = store_txn_file_put(txn, conversation.row, &job->files[i].file, err);
+	for (size_t i = 0; result == 0 && i < job->n_files; i++) {
+		result = store_txn_file_place(txn, conversation.row, job->files[i].file.name, err);
+		if (result == 0)
+			result = store_txn_file_put(txn, conversation.row, &job->files[i].file, err);
+	}
 	if (result == 0 && job->n_files > 0)
 		result = store_txn_conversation(txn, owner, name, &conversation, err);
 	if (result < 0)

@@ -200,6 +200,7 @@ void store_commit_async(struct store *store, store_work work, void *arg, bool du
 int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret, struct err *err);
 /* Puts a file in place (blob already in the blob folder), replacing one of that name. ERR_LIMIT: beyond the owner's byte cap. */
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
+int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err); /* ERR_CONFLICT: a folder's */
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err);
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err);
@@ -207,7 +208,6 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
  * cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still recorded. */
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, struct store_execution_file *changes,
 			       size_t n_changes, struct err *err);
-
 /* Caps and times to live, from the configuration; enforced by store_expire (at start and hourly, called by the gateway). */
 void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us);
 /* Removes conversations idle beyond their time to live, ended sessions, tasks whose time is up, and blobs that nothing refers to any more

@@ -218,6 +218,20 @@ int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct
 	return query_run(&q, NULL, err);
 }
 
+int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
+{
+	auto_free char *from = xasprintf("%s/", name), *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
+	auto_query struct query q = query_begin(txn->conn, SQL_FILE_BELOW);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_text(&q, ":from", from);
+	query_bind_text(&q, ":to", to);
+	int found = query_next(&q, err);
+
+	return found <= 0 ? found
+			  : err_set(err, ERR_CONFLICT, "\"%s\" is a folder of this conversation and has files: choose another name", name);
+}
+
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_FILE_DELETE);

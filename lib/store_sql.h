@@ -105,6 +105,9 @@
 	  "FROM conversation WHERE id = :conversation")                                                                                \
 	X(FILE_LIST, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation ORDER BY name")                      \
 	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")                   \
+	X(FILE_BELOW, READ,                                                                                                            \
+	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "                           \
+	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < CAST(:to AS BLOB) LIMIT 1") \
 	X(FILE_PUT, WRITE,                                                                                                             \
 	  "INSERT INTO file (conversation, name, blob, media_type, mode, size, mtime_us) "                                             \
 	  "VALUES (:conversation, :name, :blob, :media_type, :mode, :size, :mtime) ON CONFLICT (conversation, name) DO UPDATE SET "    \

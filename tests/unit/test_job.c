@@ -392,23 +392,6 @@ static void owners_cap(void **state)
 	job_release(job);
 }
 
-static void data_has_a_size(void **state)
-{
-	auto_free char *big = xcalloc(1, 700 << 10);
-	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
-	struct job_file file = {.name = "a", .data = big, .length = 700 << 10};
-	char hash[SHA256_HEX_SIZE];
-	struct store_file ret;
-
-	(void)state;
-	begin(", \"limits\": {\"data_mb\": 1}");
-	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
-	file.name = "b";
-	assert_int_equal(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err), -ERR_LIMIT);
-	file.name = "a"; /* replacing it is fine */
-	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
-}
-
 static void client_goes_away(void **state)
 {
 	auto_close int watch = -1;
@@ -466,7 +449,6 @@ int main(void)
 		cmocka_unit_test_teardown(endless_output_ends, end),
 		cmocka_unit_test_teardown(secrets_leave_no_trace, end),
 		cmocka_unit_test_teardown(owners_cap, end),
-		cmocka_unit_test_teardown(data_has_a_size, end),
 		cmocka_unit_test_teardown(client_goes_away, end),
 		cmocka_unit_test_teardown(stop_drains, end),
 	};

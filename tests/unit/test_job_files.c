@@ -1,0 +1,61 @@
+/* What a conversation's files must fit: the size of /data, and each other. */
+#include "job_fixture.h"
+
+static void data_has_a_size(void **state)
+{
+	auto_free char *big = xcalloc(1, 700 << 10);
+	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
+	struct job_file file = {.name = "a", .data = big, .length = 700 << 10};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file ret;
+
+	(void)state;
+	begin(", \"limits\": {\"data_mb\": 1}");
+	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+	file.name = "b";
+	assert_int_equal(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err), -ERR_LIMIT);
+	file.name = "a"; /* replacing it is fine */
+	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+}
+
+/* /data cannot have both, so every later run would fail: whoever puts the file is told. */
+static void file_or_folder(void **state)
+{
+	const struct job_request who = {.owner = "alice", .token_id = "", .conversation = "talk"};
+	struct job_file file = {.name = "d", .data = "x", .length = 1};
+	static const char *const made[] = {"open('d/x', 'w')", "open(b'd/\\xff', 'w')"};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file ret;
+
+	(void)state;
+	begin("");
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		auto_free char *code = xasprintf("import os, shutil; shutil.rmtree('d', True); os.mkdir('d'); %s", made[i]);
+		struct job_request request = fixture_request(&f, "talk", code);
+
+		job_release(fixture_run(&f, &request, JAIL_OK));
+		assert_int_equal(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err), -ERR_CONFLICT);
+		assert_non_null(strstr(fixture_err.text, "\"d\" is a folder of this conversation"));
+	}
+	for (const char *const *name = (const char *const[]){"d.", "d0", "D", NULL}; *name; name++) {
+		file.name = *name;
+		assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+	}
+	struct job_request request = fixture_request(&f, "talk", "import os, shutil; print(sorted(os.listdir())); shutil.rmtree('d')");
+	struct job *job = fixture_run(&f, &request, JAIL_OK);
+
+	assert_string_equal(fixture_wait(job)->stdout_text.data, "['D', 'd', 'd.', 'd0']\n");
+	job_release(job);
+	file.name = "d";
+	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(data_has_a_size, end),
+		cmocka_unit_test_teardown(file_or_folder, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
