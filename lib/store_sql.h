@@ -74,14 +74,12 @@
 	X(SESSION_END, WRITE, "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
 	X(SESSION_EXPIRE, WRITE, "DELETE FROM session WHERE ended_us IS NOT NULL OR seen_us < :limit")                                 \
 	X(SUBSCRIPTION_ADD, WRITE,                                                                                                     \
-	  "INSERT INTO subscription (session, uri) SELECT :session, :uri WHERE "                                                       \
-	  "(SELECT count(*) FROM subscription WHERE session = :session AND uri <> :uri) < :most "                                      \
-	  "ON CONFLICT (session, uri) DO UPDATE SET uri = excluded.uri")                                                               \
+	  "INSERT INTO subscription (session, uri) SELECT :session, :uri WHERE (SELECT count(*) FROM subscription "                    \
+	  "WHERE session = :session AND uri <> :uri) < :most ON CONFLICT (session, uri) DO UPDATE SET uri = excluded.uri")             \
 	X(SUBSCRIPTION_REMOVE, WRITE, "DELETE FROM subscription WHERE session = :session AND uri = :uri")                              \
 	X(SUBSCRIPTION_LIST, READ, "SELECT uri FROM subscription WHERE session = :session ORDER BY uri")                               \
 	/* events of legacy streams */                                                                                                 \
-	X(EVENT_ADD, WRITE,                                                                                                            \
-	  "INSERT INTO event (stream, number, session, last, created_us, message) "                                                    \
+	X(EVENT_ADD, WRITE, "INSERT INTO event (stream, number, session, last, created_us, message) "                                  \
 	  "VALUES (:stream, :number, :session, :last, :now, :message)")                                                                \
 	X(EVENT_LIST, READ, \
 	  "SELECT number, last, message FROM event WHERE stream = :stream AND session = :session AND number >= :from ORDER BY number") \
@@ -109,10 +107,9 @@
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "                           \
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < CAST(:to AS BLOB) LIMIT 1") \
 	X(FILE_PUT, WRITE,                                                                                                             \
-	  "INSERT INTO file (conversation, name, blob, media_type, mode, size, mtime_us) "                                             \
-	  "VALUES (:conversation, :name, :blob, :media_type, :mode, :size, :mtime) ON CONFLICT (conversation, name) DO UPDATE SET "    \
-	  "blob = excluded.blob, media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, "                       \
-	  "mtime_us = excluded.mtime_us")                                                                                              \
+	  "INSERT INTO file (conversation, name, blob, media_type, mode, size, mtime_us) VALUES (:conversation, :name, :blob, "        \
+	  ":media_type, :mode, :size, :mtime) ON CONFLICT (conversation, name) DO UPDATE SET blob = excluded.blob, "                   \
+	  "media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, mtime_us = excluded.mtime_us")                \
 	X(FILE_DELETE, WRITE, "DELETE FROM file WHERE conversation = :conversation AND name = :name")                                  \
 	/* blobs */                                                                                                                    \
 	X(BLOB_ADD, WRITE, "INSERT OR IGNORE INTO blob (sha256, size, created_us) VALUES (:sha256, :size, :now)")                      \
