@@ -70,6 +70,9 @@ bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 	}
 }
 
+/* Nobody took the last one in time, so the next does not wait: a run that changed many files would keep all others waiting. */
+static _Atomic bool tired;
+
 void job_news_send(const char *data_dir, const struct job_news *news)
 {
 	const struct timeval patience = {.tv_sec = SEND_SECONDS};
@@ -88,7 +91,10 @@ void job_news_send(const char *data_dir, const struct job_news *news)
 	if (fd < 0 || text.overflow)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (sendto(fd, text.data, text.length, MSG_NOSIGNAL, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
-	    errno != ENOENT && errno != ECONNREFUSED)
-		log_event(LOG_WARN, "news not told", "error", strerror(errno), NULL);
+	const int flags = MSG_NOSIGNAL | (tired ? MSG_DONTWAIT : 0);
+	const int error = sendto(fd, text.data, text.length, flags, (const struct sockaddr *)&address, sizeof(address)) < 0 ? errno : 0;
+
+	if (error && error != ENOENT && error != ECONNREFUSED && !tired)
+		log_event(LOG_WARN, "news not told", "error", strerror(error), NULL);
+	tired = error == EAGAIN;
 }

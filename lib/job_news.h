@@ -18,5 +18,5 @@ struct job_news_room {
 	char bytes[8192];
 };
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret);
-/* Waits at most a second, where the listener does not keep up. */
+/* Waits at most a second where the listener does not keep up, and then not at all until it does. */
 void job_news_send(const char *data_dir, const struct job_news *news);

@@ -106,6 +106,24 @@ static void rubbish(void **state)
 	assert_null(news.name);
 }
 
+/* Many news for somebody who does not listen cost a second, not one each; who listens again is told again. */
+static void deaf_listener(void **state)
+{
+	const struct job_news news = {.owner = "alice", .conversation = "c"};
+	static struct job_news_room room;
+	auto_close int fd = listen_here();
+	int64_t begun_us = clock_monotonic_us();
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) /* more than a socket holds (net.unix.max_dgram_qlen) */
+		job_news_send(folder, &news);
+	assert_in_range(clock_monotonic_us() - begun_us, 1000000, 60000000);
+	while (recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0)
+		;
+	job_news_send(folder, &news);
+	assert_true(recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
+}
+
 static void *wait_for_news(void *arg)
 {
 	static struct job_news_room room;
@@ -132,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(whole_messages, begin, end),
 		cmocka_unit_test_setup_teardown(rubbish, begin, end),
+		cmocka_unit_test_setup_teardown(deaf_listener, begin, end),
 		cmocka_unit_test_setup_teardown(shut_down, begin, end),
 	};
 
