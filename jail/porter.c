@@ -23,7 +23,8 @@
 #include "../lib/util.h"
 #include "wire_fd.h"
 
-#define BACKLOG 128
+#define BACKLOG      128
+#define GONE_SECONDS 1
 #define REFUSAL "{\"v\":1,\"event\":\"error\",\"code\":\"denied\",\"text\":\"this user may not connect: add it to jailer.allowed_users\"}"
 
 int porter_users(const struct config *config, struct porter_spec *spec, struct err *err)
@@ -45,6 +46,20 @@ int porter_users(const struct config *config, struct porter_spec *spec, struct e
 	return 0;
 }
 
+/* The porter of a jailer that was killed still listens until it notices: then the connection ends without a word. */
+static bool somebody_listens(const struct sockaddr_un *address)
+{
+	const struct timeval patience = {.tv_sec = GONE_SECONDS};
+	auto_close int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char word;
+
+	if (probe < 0 || connect(probe, (const struct sockaddr *)address, sizeof(*address)))
+		return false;
+	setsockopt(probe, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	ssize_t n = recv(probe, &word, 1, 0);
+	return n > 0 || (n < 0 && errno != ECONNRESET);
+}
+
 int porter_listen(const char *path, int *ret_fd, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -52,8 +67,7 @@ int porter_listen(const char *path, int *ret_fd, struct err *err)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return err_set(err, ERR_INVALID, "jailer.socket is longer than %zu bytes: %s", sizeof(address.sun_path) - 1, path);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	auto_close int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (somebody_listens(&address))
 		return err_set(err, ERR_CONFLICT, "another jailer listens at %s", path);
 	struct stat st;
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))

@@ -31,5 +31,5 @@ int porter_start(const struct porter_spec *spec, int *ret_socket, struct err *er
 int porter_maps(int socket, struct err *err);
 /* An accepted client connection, -1 with errno EAGAIN if there is none, or another errno (the porter is gone). */
 int porter_receive(int socket);
-/* Makes config.jailer.socket; a socket that nobody listens on is replaced. ERR_CONFLICT: another jailer listens. */
+/* Makes config.jailer.socket; a socket that nobody listens on is replaced. ERR_CONFLICT: another jailer listens (found after a second). */
 int porter_listen(const char *path, int *ret_fd, struct err *err);

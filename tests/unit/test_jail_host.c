@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "../../jail/porter.h"
 #include "../../jail/wire_fd.h"
 
 /* Of the jailer's memory in 500 jails; sanitizers keep what was freed, up to 256 MB. */
@@ -404,6 +405,30 @@ static void second_service(void **state)
 	run_ok(service->client);
 }
 
+/* A socket whose last holder is about to end (the porter of a killed jailer) is nobody's; one that is held is somebody's. */
+static void dying_listener(void **state)
+{
+	struct service *service = *state;
+	auto_free char *path = xasprintf("%s/other", service->dir);
+	struct err err = ERR_INIT;
+	int status;
+
+	auto_close int first = -1;
+	auto_close int second = -1;
+	assert_int_equal(porter_listen(path, &first, &err), 0);
+	assert_int_equal(porter_listen(path, &second, &err), -ERR_CONFLICT);
+	assert_non_null(strstr(err.text, "another jailer listens"));
+	close(accept(first, NULL, NULL)); /* of that try */
+	pid_t holder = fork();
+	if (holder == 0)
+		_exit(accept(first, NULL, NULL) < 0);
+	close_pointer(&first);
+	assert_int_equal(porter_listen(path, &second, &err), 0);
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	assert_int_equal(status, 0);
+	unlink(path);
+}
+
 /* What it is on the host after it has started: nobody. */
 static void nobody(void **state)
 {
@@ -457,7 +482,7 @@ int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
 		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),  SERVED(no_growth),
-		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(nobody),   SERVED(runners),
+		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(dying_listener), SERVED(nobody),   SERVED(runners),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
