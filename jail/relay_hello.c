@@ -9,10 +9,14 @@
 enum {
 	RECORD_HEAD = 5,
 	RECORD_MAX = 16384,
+	RECORD_FIRST = 20, /* the kinds of records: ChangeCipherSpec … */
 	RECORD_HANDSHAKE = 22,
+	RECORD_LAST = 24, /* … heartbeat */
+	RECORD_SHORT = 2, /* as long as an alert */
 	MESSAGE_HEAD = 4,
 	MESSAGE_CLIENT_HELLO = 1,
 	VERSION_MAJOR = 3, /* SSL 3.0 and all of TLS */
+	VERSION_END = 16,
 	HELLO_FIXED = 34,  /* version and random */
 	EXTENSION_SERVER_NAME = 0,
 	EXTENSION_ECH = 0xfe0d,
@@ -104,13 +108,35 @@ static enum relay_hello read_hello(struct bytes hello, char ret_host[HOST_SIZE])
 	return read_extensions(extensions, ret_host);
 }
 
+/*
+ * What comes first may be more than a hello in an honest record. The version is for nobody to look at (RFC 8446 5.1), and Go's servers take
+ * every one below 16.0; they drop warnings that come before the hello, OpenSSL an empty ChangeCipherSpec. NAMED: it is such a record.
+ */
+static enum relay_hello read_first(struct bytes from)
+{
+	struct bytes head;
+
+	if ((from.left > 0 && (from.at[0] < RECORD_FIRST || from.at[0] > RECORD_LAST)) || (from.left > 1 && from.at[1] >= VERSION_END))
+		return RELAY_HELLO_NONE;
+	if (from.left > 1 && from.at[0] == RECORD_HANDSHAKE && from.at[1] == VERSION_MAJOR)
+		return RELAY_HELLO_NAMED;
+	if (!take(&from, RECORD_HEAD, &head))
+		return RELAY_HELLO_MORE;
+	size_t length = number(head.at + 3, 2);
+	if (head.at[0] != RECORD_HANDSHAKE || length == 0)
+		return length <= RECORD_SHORT ? RELAY_HELLO_UNREADABLE : RELAY_HELLO_NONE;
+	if (!from.left)
+		return RELAY_HELLO_MORE;
+	return from.at[0] == MESSAGE_CLIENT_HELLO ? RELAY_HELLO_UNREADABLE : RELAY_HELLO_NONE;
+}
+
 /* The head of a record; its body may be there in part. */
 static enum relay_hello read_record(struct bytes *from, size_t *ret_length)
 {
 	struct bytes head;
 
 	if ((from->left > 0 && from->at[0] != RECORD_HANDSHAKE) || (from->left > 1 && from->at[1] != VERSION_MAJOR))
-		return RELAY_HELLO_NONE;
+		return RELAY_HELLO_UNREADABLE;
 	if (!take(from, RECORD_HEAD, &head))
 		return RELAY_HELLO_MORE;
 	*ret_length = number(head.at + 3, 2);
@@ -130,17 +156,19 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 {
 	uint8_t message[RELAY_HELLO_MAX]; /* without the records' heads */
 	struct bytes from = {data, MIN(length, (size_t)RELAY_HELLO_MAX)};
-	enum relay_hello ssl2 = read_ssl2(from);
+	enum relay_hello ssl2 = read_ssl2(from), first = read_first(from);
 	size_t n = 0, needed = MESSAGE_HEAD, record = 0;
 
 	if (ssl2 != RELAY_HELLO_NONE)
 		return ssl2;
+	if (first != RELAY_HELLO_NAMED)
+		return first;
 	while (n < needed) {
 		struct bytes body;
 		enum relay_hello head = read_record(&from, &record);
 
 		if (head != RELAY_HELLO_NAMED)
-			return head == RELAY_HELLO_NONE && n > 0 ? RELAY_HELLO_UNREADABLE : head;
+			return head;
 		bool whole = from.left >= record;
 		take(&from, MIN(from.left, record), &body);
 		memcpy(message + n, body.at, body.left);

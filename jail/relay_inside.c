@@ -8,8 +8,6 @@
 #include "relay_hello.h"
 #include "relay_http.h"
 
-#define METHOD_MAX 32
-
 static const char blanks[] = "\r\n \t", separators[] = " \t\v\f\r";
 
 /* PostgreSQL's SSLRequest and GSSENCRequest: length 8, then the number of one. The server answers with a letter before anything follows. */
@@ -45,16 +43,39 @@ static bool like_request(const char *line, size_t length)
 
 	while (word < length && relay_http_token(line + word, 1))
 		word++;
-	return word <= METHOD_MAX && (word == length || (word > 0 && memchr(separators, line[word], strlen(separators))));
+	return word == length || (word > 0 && memchr(separators, line[word], strlen(separators)));
 }
 
-/* There may be NULs in it. */
+/* There may be NULs in it. Node's servers take RTSP and ICE for HTTP, too. */
 static bool says_http(const char *line, const char *end)
 {
-	for (; end - line >= 5; line++)
-		if (strncasecmp(line, "HTTP/", 5) == 0)
-			return true;
+	static const char *const names[] = {"HTTP/", "RTSP/", "ICE/"};
+
+	for (; line < end; line++)
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			size_t length = strlen(names[i]);
+
+			if ((size_t)(end - line) >= length && strncasecmp(line, names[i], length) == 0)
+				return true;
+		}
 	return false;
+}
+
+/* The PROXY protocol: behind it comes what some servers take for the beginning. It is for proxies, no program has a use for it. */
+static bool says_proxy(const char *data, size_t length, const char *line, const char *end)
+{
+	static const char version_1[] = "PROXY ", version_2[] = {'\r', '\n', '\r', '\n', '\0'};
+
+	return (length >= sizeof(version_2) && memcmp(data, version_2, sizeof(version_2)) == 0) ||
+	       (end && (size_t)(end - line) >= strlen(version_1) && memcmp(line, version_1, strlen(version_1)) == 0);
+}
+
+/* How far a request goes on before all of its head is there: its first line, up to what the most lenient server takes for its end. */
+static size_t first_line(const char *data, const char *line, const char *end)
+{
+	const char *cr = memchr(line, '\r', (size_t)(end - line));
+
+	return (size_t)((cr && says_http(line, cr) ? cr : end) - data);
 }
 
 static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
@@ -65,13 +86,15 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 	while (start < length && memchr(blanks, data[start], strlen(blanks)))
 		start++;
 	const char *line = data + start, *end = memchr(line, '\n', length - start);
+	if (says_proxy(data, length, line, end))
+		return RELAY_INSIDE_UNREADABLE;
 	if (!like_request(line, length - start) || (end && !says_http(line, end))) {
 		buf_add(forward, data, length);
 		return rule->again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
 	}
 	size_t head = relay_http_head(line, length - start);
 	if (!head) {
-		buf_add(forward, data, end ? (size_t)(end - data) : length);
+		buf_add(forward, data, first_line(data, line, end ? end : data + length));
 		return length == RELAY_INSIDE_MAX ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_MORE;
 	}
 	buf_add(forward, data, start);

@@ -213,7 +213,7 @@ def tunnel(host):
     assert b" 200 " in head, head
     return s
 
-def shake(s, name, piece=65536):
+def shake(s, name, piece=65536, before=b""):
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     get, put = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(get, put, server_hostname=name)
@@ -223,7 +223,7 @@ def shake(s, name, piece=65536):
                 tls.do_handshake()
                 return print("shaken")
             except ssl.SSLWantReadError:
-                out = put.read()
+                out, before = before + put.read(), b""
                 for at in range(0, len(out), piece):
                     s.sendall(out[at : at + piece])
                 data = s.recv(65536)
@@ -244,6 +244,7 @@ shake(tunnel("pub.example"), None)
 shake(socket.create_connection(("pub.example", 443)), "evil.example")
 shake(socket.create_connection(("pub.example", 443)), "pub.example")
 shake(socket.create_connection(("pub.example", 443)), None)
+shake(tunnel("a.wild.example"), "evil.example", before=b"\x14\x03\x01\x00\x00")
 s = tunnel("a.wild.example")
 s.sendall(b"\x16\x03\x01\x02\x00\x01")
 s.shutdown(socket.SHUT_WR)
@@ -251,7 +252,7 @@ try:
     print(s.recv(1))
 except ConnectionResetError:
     print("reset")'
-	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "shaken shaken reset reset reset reset reset shaken reset shaken shaken reset " ]
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "shaken shaken reset reset reset reset reset shaken reset shaken shaken reset reset " ]
 	run -0 denied
 	[ "$output" = "a.wild.example:443 another host was named inside the connection (TLS server name or HTTP Host)
 two.wild.example:443 TLS without a server name
@@ -284,8 +285,10 @@ for to, host, tunnel in (proxy, b"a.wild.example", b"a.wild.example:80"), (exact
     ask(to, b"GET /1 HTTP/1.1\r\nHost: %s\r\n\r\n" % host, tunnel, 10)
     ask(to, b"GET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n", tunnel, 10)
     ask(to, b"GET /3 HTTP/1.1\r\nHost: %s\r\nConnection: keep-alive\r\n\r\nGET /4 HTTP/1.1\r\nHost: evil.example\r\n\r\n" % host, tunnel)
-    ask(to, b"GET http://evil.example/5 HTTP/1.1\r\nHost: %s\r\n\r\n" % host, tunnel)'
-	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "1 a.wild.example /1 80 reset reset reset 1 pub.example /1 80 reset reset reset " ]
+    ask(to, b"GET http://evil.example/5 HTTP/1.1\r\nHost: %s\r\n\r\n" % host, tunnel)
+    ask(to, b"GET /6 RTSP/1.0\r\nHost: evil.example\r\n\r\n", tunnel)
+    ask(to, b"A" * 40 + b" /7 HTTP/1.1\r\nHost: evil.example\r\n\r\n", tunnel)'
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ' ')" = "1 a.wild.example /1 80 reset reset reset reset reset 1 pub.example /1 80 reset reset reset reset reset " ]
 	run -0 denied
 	[ "$output" = "a.wild.example:80 another host was named inside the connection (TLS server name or HTTP Host)
 a.wild.example:80 TLS or HTTP that names no host which the relay can read
@@ -365,7 +368,6 @@ exit 0'
 	echo 'curl -sS http://pub.example/u; curl -sS http://a.wild.example/v; curl -sS -o /dev/null -w "%{http_code}" http://evil.example/' >program
 	chmod 0755 . "$BATS_RUN_TMPDIR" "$(dirname "$BATS_TEST_TMPDIR")"
 	run -0 --separate-stderr inside "${as[@]}" env -i PATH="$PATH" "$SP_BIN/sallyport" run --config config --network -l bash program
-	echo "$output $stderr"
 	[ "${lines[*]}" = "pub.example /u 80 a.wild.example /v 80 403" ]
 	[[ $stderr == *"sallyport: network: evil.example:80: not in network.allow"* ]]
 }

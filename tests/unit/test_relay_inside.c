@@ -208,7 +208,17 @@ static void odd_records(void **state)
 	(void)state;
 	EXPECT_HELLO(MORE, "");
 	EXPECT_HELLO(MORE, "\x16");
-	EXPECT_HELLO(NONE, "\x16\x02");
+	EXPECT_HELLO(MORE, "\x16\x02");
+	EXPECT_HELLO(MORE, "\x16\x02\x01\0\x04");
+	EXPECT_HELLO(UNREADABLE, "\x16\x02\x01\0\x04\x01"); /* Go takes it */
+	EXPECT_HELLO(UNREADABLE, "\x16\x0f\x01\0\0");
+	EXPECT_HELLO(NONE, "\x16\x10");
+	EXPECT_HELLO(NONE, "\x16\0\0\0\x07\0\0\0");     /* a length of 22 bytes, as MongoDB writes it */
+	EXPECT_HELLO(MORE, "\x14\x03\x01\0");
+	EXPECT_HELLO(UNREADABLE, "\x14\x03\x01\0\0\x16\x03\x01"); /* OpenSSL takes it */
+	EXPECT_HELLO(UNREADABLE, "\x15\0\x01\0\x02\x01\x5a"); /* a warning: Go takes it */
+	EXPECT_HELLO(NONE, "\x15\0\0\0\x07\0\0\0");
+	EXPECT_HELLO(NONE, "\x19\x03\x01\0\0");
 	EXPECT_HELLO(NONE, "G");
 	EXPECT_HELLO(UNREADABLE, "\x16\x03\x01\0\0");                    /* empty */
 	EXPECT_HELLO(UNREADABLE, "\x16\x03\x01\x40\x01");                /* longer than a record can be */
@@ -304,9 +314,18 @@ static void http(void **state)
 	NOT(UNREADABLE, "CONNECT evil.example:443 HTTP/1.1\r\nHost: " HOST "\r\n\r\n");
 	NOT(UNREADABLE, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 	/* Its first line goes on, nothing behind it does before all is known. */
-	MORE("GET / HTTP/1.1\r\nHost: " HOST "\r\n", "GET / HTTP/1.1\r");
+	MORE("GET / HTTP/1.1\r\nHost: " HOST "\r\n", "GET / HTTP/1.1");
+	MORE("GET / HTTP/1.1\rHost: evil.example\r\r", "GET / HTTP/1.1");
 	MORE("GET / HTTP/1.1\nHost: " HOST "\n\n", "GET / HTTP/1.1");
 	MORE("FOO /", "FOO /");
+	/* nginx takes methods of any length, Node the names of two more protocols. */
+	NOT(ANOTHER, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+	NOT(UNREADABLE, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA / HTTP/1.1\r\nHost: " HOST "\r\n\r\n");
+	NOT(UNREADABLE, "GET / RTSP/1.0\r\nHost: evil.example\r\n\r\n");
+	NOT(UNREADABLE, "SOURCE / ice/1.0\r\nHost: evil.example\r\n\r\n");
+	/* What is for proxies to say. */
+	NOT(UNREADABLE, "PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n");
+	NOT(UNREADABLE, "\r\n\r\n\0\r\nQUIT\n");
 }
 
 /* Behind a request. */
@@ -387,7 +406,8 @@ static void limit(void **state)
 		char fill;
 		enum relay_inside before, at;
 	} cases[] = {
-		{"x", 'x', RELAY_INSIDE_FINE, RELAY_INSIDE_FINE},
+		{"(", 'x', RELAY_INSIDE_FINE, RELAY_INSIDE_FINE},
+		{"x", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE}, /* a long method, for all we know */
 		{"GET /", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
 		{"\r\n", '\n', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
 		{"GET / HTTP/1.1\r\nHost: " HOST "\r\nX: ", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
