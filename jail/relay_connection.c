@@ -281,6 +281,7 @@ static void look_once(struct relay_connection *c)
 	c->looking = inside != RELAY_INSIDE_FINE;
 	if (inside == RELAY_INSIDE_REQUEST) {
 		c->again = true;
+		relay_deadline(c, INT64_MAX); /* the next one has its own */
 		c->head.length -= used;
 		memmove(c->head.data, c->head.data + used, c->head.length);
 	}

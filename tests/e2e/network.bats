@@ -368,6 +368,7 @@ exit 0'
 	echo 'curl -sS http://pub.example/u; curl -sS http://a.wild.example/v; curl -sS -o /dev/null -w "%{http_code}" http://evil.example/' >program
 	chmod 0755 . "$BATS_RUN_TMPDIR" "$(dirname "$BATS_TEST_TMPDIR")"
 	run -0 --separate-stderr inside "${as[@]}" env -i PATH="$PATH" "$SP_BIN/sallyport" run --config config --network -l bash program
+	echo "$output $stderr"
 	[ "${lines[*]}" = "pub.example /u 80 a.wild.example /v 80 403" ]
 	[[ $stderr == *"sallyport: network: evil.example:80: not in network.allow"* ]]
 }

@@ -1,0 +1,153 @@
+/*
+ * test_relay_connection.c - how long a guest may leave open whom it means inside a tunnel. No clock is waited for: what is looked at is the
+ * deadline that the connection has, and what happens when the relay says that it is over.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../jail/relay_internal.h"
+#include "../../lib/util.h"
+
+#define HOST "a.example"
+
+enum { OURS, THEIRS };
+
+struct tunnel {
+	struct config config;
+	struct egress_rule rule;
+	struct egress egress;
+	struct relay_page page;
+	struct relay relay;
+	struct relay_jail jail;
+	struct relay_connection *c;
+	int guest, server; /* the other ends */
+};
+
+/* A tunnel whose way out stands already: a socket pair on both sides. */
+static int setup(void **state)
+{
+	struct tunnel *t = xcalloc(1, sizeof(*t));
+	int guest[2], server[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, guest), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server), 0);
+	t->guest = guest[THEIRS];
+	t->server = server[THEIRS];
+	memcpy(t->rule.host.host, HOST, sizeof(HOST));
+	t->rule.host.port = 443;
+	t->egress = (struct egress){.rules = &t->rule, .n_rules = 1, .config = &t->config};
+	t->relay = (struct relay){.loop = loop_open(), .egress = &t->egress, .next_deadline_us = INT64_MAX};
+	t->jail = (struct relay_jail){.relay = &t->relay, .leash_fd = -1, .page = &t->page};
+	t->c = relay_connection_new(&t->jail, guest[OURS], 0);
+	t->c->remote.fd = server[OURS];
+	relay_connection_open(t->c);
+	assert_false(t->c->closed);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct tunnel *t = *state;
+
+	relay_connection_free(t->c);
+	close(t->relay.loop);
+	close(t->guest);
+	close(t->server);
+	free(t);
+	return 0;
+}
+
+static void say(struct tunnel *t, const char *data, size_t length)
+{
+	assert_int_equal(write(t->guest, data, length), length);
+	assert_int_equal(loop_once(t->relay.loop, 0), 1);
+}
+#define SAY(t, text) say(t, text, sizeof(text) - 1)
+
+static void expect_deadline(const struct tunnel *t, int64_t begun_us)
+{
+	assert_in_range(t->c->deadline_us, begun_us + RELAY_HEAD_US, clock_monotonic_us() + RELAY_HEAD_US);
+	assert_true(t->relay.next_deadline_us <= t->c->deadline_us);
+}
+
+static void expect_server_got(const struct tunnel *t, const char *text)
+{
+	char data[1024];
+	ssize_t n = read(t->server, data, sizeof(data));
+
+	assert_int_equal(n, (ssize_t)strlen(text));
+	assert_memory_equal(data, text, strlen(text));
+}
+
+/* It does not begin anew with each byte; then it is over. */
+static void slow_hello(void **state)
+{
+	struct tunnel *t = *state;
+	char byte;
+
+	assert_int_equal(t->c->deadline_us, INT64_MAX); /* the server may speak first */
+	int64_t begun_us = clock_monotonic_us();
+	SAY(t, "\x16");
+	expect_deadline(t, begun_us);
+	int64_t deadline_us = t->c->deadline_us;
+	SAY(t, "\x03\x01");
+	SAY(t, "\x02");
+	assert_int_equal(t->c->deadline_us, deadline_us);
+	assert_int_equal(read(t->server, &byte, 1), -1); /* nothing of it went on */
+	relay_connection_late(t->c);
+	assert_true(t->c->closed);
+	assert_int_equal(t->c->deadline_us, INT64_MAX);
+	assert_int_equal(atomic_load(&t->page.n_denied), 1);
+	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
+	assert_string_equal(t->page.denied[0].host, HOST);
+	assert_int_equal(read(t->server, &byte, 1), 0);
+}
+
+/* What is neither TLS nor HTTP has no deadline. */
+static void neither(void **state)
+{
+	struct tunnel *t = *state;
+
+	SAY(t, "PING");
+	assert_int_equal(t->c->deadline_us, INT64_MAX); /* it may become a request; but it went on */
+	expect_server_got(t, "PING");
+	SAY(t, "\r\n");
+	assert_int_equal(t->c->deadline_us, INT64_MAX);
+	expect_server_got(t, "\r\n");
+	assert_false(t->c->looking);
+}
+
+/* Each of a connection's requests has its own, also when it comes right behind the one before. */
+static void requests(void **state)
+{
+	struct tunnel *t = *state;
+	int64_t begun_us = clock_monotonic_us();
+
+	SAY(t, "GET /1 HTTP/1.1\r\nHost:");
+	expect_deadline(t, begun_us);
+	expect_server_got(t, "GET /1 HTTP/1.1");
+	int64_t after_us = clock_monotonic_us();
+	SAY(t, " " HOST "\r\n\r\nGET /2 HTTP/1.1\r\n");
+	expect_deadline(t, after_us);
+	expect_server_got(t, "\r\nHost: " HOST "\r\nConnection: keep-alive\r\n\r\nGET /2 HTTP/1.1");
+	SAY(t, "\r\n");
+	assert_int_equal(t->c->deadline_us, INT64_MAX); /* idle between two requests, as long as it likes */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(slow_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(neither, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
