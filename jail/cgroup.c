@@ -3,7 +3,7 @@
  * removing groups. See cgroup.h.
  *
  * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last process down)
- * waits in `busy` and is tried again whenever the jailer is idle.
+ * waits in `busy` and is tried again whenever the jailer is idle, and after some more at the latest.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -323,19 +323,9 @@ int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *er
 	return 0;
 }
 
-void cgroup_give(struct cgroup *cgroup, struct cgroup_group *group)
+static void remove_busy(struct cgroup *cgroup)
 {
-	group->next = cgroup->busy;
-	cgroup->busy = group;
-}
-
-bool cgroup_prepared(const struct cgroup *cgroup)
-{
-	return cgroup->n_ready >= CGROUP_READY && !cgroup->busy;
-}
-
-bool cgroup_prepare(struct cgroup *cgroup)
-{
+	cgroup->n_given = 0;
 	for (struct cgroup_group **link = &cgroup->busy; *link;) {
 		struct cgroup_group *group = *link;
 
@@ -346,6 +336,25 @@ bool cgroup_prepare(struct cgroup *cgroup)
 		*link = group->next;
 		group_free(group);
 	}
+}
+
+void cgroup_give(struct cgroup *cgroup, struct cgroup_group *group)
+{
+	group->next = cgroup->busy;
+	cgroup->busy = group;
+	/* Under load there may be no idle moment for long, and each holds descriptors. */
+	if (++cgroup->n_given == CGROUP_GIVEN_MAX)
+		remove_busy(cgroup);
+}
+
+bool cgroup_prepared(const struct cgroup *cgroup)
+{
+	return cgroup->n_ready >= CGROUP_READY && !cgroup->busy;
+}
+
+bool cgroup_prepare(struct cgroup *cgroup)
+{
+	remove_busy(cgroup);
 	while (cgroup->n_ready < CGROUP_READY) {
 		struct cgroup_group *group;
 

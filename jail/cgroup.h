@@ -24,8 +24,9 @@
 #include "../lib/err.h"
 #include "identity.h"
 
-#define CGROUP_READY 2
-#define CGROUP_TREES 4 /* hierarchies that a group is in, at most */
+#define CGROUP_READY     2
+#define CGROUP_TREES     4  /* hierarchies that a group is in, at most */
+#define CGROUP_GIVEN_MAX 16 /* groups that wait for an idle moment to be removed */
 
 struct cgroup;
 struct cgroup_group;
@@ -48,7 +49,7 @@ void cgroup_close(struct cgroup *cgroup);             /* removes its groups; NUL
 const char *cgroup_kind(const struct cgroup *cgroup); /* "v1", "v2", "none" */
 
 int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err);
-/* The processes in it are dead. Frees the group; a directory that is still busy is removed later (cgroup_prepare). */
+/* The processes in it are dead. Frees the group, in an idle moment (cgroup_prepare) or with some others; what is still busy then, later. */
 void cgroup_give(struct cgroup *cgroup, struct cgroup_group *group);
 bool cgroup_prepared(const struct cgroup *cgroup); /* nothing is left for cgroup_prepare */
 /* For idle moments: makes groups ahead, removes the busy ones. True: nothing is left to do. */

@@ -49,7 +49,7 @@ struct cgroup {
 	char cannot_freeze[256];       /* why; "" */
 	unsigned next_group;
 	struct cgroup_group *ready, *busy;
-	size_t n_ready;
+	size_t n_ready, n_given; /* given: since the busy ones were tried last */
 };
 
 /* Beside v1 hierarchies: finds a v2 one to freeze in, or says in cannot_freeze why there is none. */

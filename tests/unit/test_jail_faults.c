@@ -71,6 +71,7 @@ static const struct fault faults[] = {
 	{"socketpair", "1+", "making a socket for the jail"},
 	{"openat", "1+", "making a cgroup for the jail"},
 	{"clone3", "1+", "making the jail's namespaces"},
+	{"epoll_ctl", "1+", "watching the jail"},
 };
 
 static struct CMUnitTest tests[ARRAY_SIZE(faults)];

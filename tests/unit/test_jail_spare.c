@@ -1,4 +1,4 @@
-/* test_jail_spare.c - when the jailer makes jails ahead: seen from outside, by its children. */
+/* test_jail_spare.c - what the jailer does in idle moments, and does without them: seen from outside, by its children and groups. */
 #include "jail_service.h"
 
 #include <fcntl.h>
@@ -60,9 +60,44 @@ static void program_before_spare(void **state)
 	assert_string_equal(next.out, "fine\n");
 }
 
+#define CROWD  400 /* jails that are opened one after the other, of which one never has a program yet */
+#define GROUPS 64  /* more than were there before: not removed yet, being taken apart, open */
+
+/* Somebody is always about to send a program: groups of dead jails are removed all the same. */
+static void groups_of_a_crowd(void **state)
+{
+	struct service *service = *state;
+	struct jail_spec spec = {.runner = "bash"};
+	struct json_object *info = NULL;
+	struct try tries[2] = {{.jail = NULL}};
+	char group[512];
+	size_t before, most = 0;
+
+	service_cgroup(service, group, sizeof(group));
+	before = count_entries(group);
+	assert_true(before > 0);
+	for (int i = 0; i <= CROWD; i++) {
+		struct try *new = &tries[i % 2], *old = &tries[(i + 1) % 2];
+
+		if (i < CROWD)
+			try_begin(service->client, new, &spec);
+		if (old->jail) {
+			jail_close(steal(&old->jail));
+			try_clear(old);
+		}
+		assert_int_equal(jail_client_info(service->client, &info, NULL), 0); /* sends what is queued */
+		json_object_put(info);
+		most = MAX(most, count_entries(group));
+	}
+	assert_in_range(most, before, before + GROUPS);
+}
+
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown)};
+	struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(groups_of_a_crowd, service_setup, service_teardown),
+	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
 }
