@@ -113,6 +113,7 @@ int main(int argc, char **argv)
 	bool cgi = cgi_started();
 	int code = cgi ? -1 : parse_options(argc, argv, &options);
 
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
 	if (code >= 0)
 		return code;
 	log_open("gateway", LOG_INFO);

@@ -1,6 +1,7 @@
 /*
  * main.c - the program `sallyport`: looks the command up and runs it. Everything else is in the command's own file.
  */
+#include <signal.h>
 #include <stdio.h>
 
 #include "../lib/log.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv)
 {
 	const struct cli_command *command;
 
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
 	log_open("sallyport", LOG_WARN);
 	if (argc < 2) {
 		cli_usage_all(stderr);

@@ -117,6 +117,10 @@ static int raise_limits(struct err *err)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_FSIZE, &limit);
+	}
 	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
 		limit.rlim_max = INIT_CORE_BYTES;
 		setrlimit(RLIMIT_CORE, &limit);
@@ -368,6 +372,7 @@ int main(int argc, char **argv)
 		return status;
 	log_open("jailer", options.client_fd < 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of. Guests get the default back (init.c) */
 	int result = raise_limits(&err);
 	if (!result)
 		result = prepare(&jailer, &options, &err);

@@ -47,6 +47,30 @@ teardown() {
 	[[ $output == *"starting the jailer"*"Resource temporarily unavailable"* ]]
 }
 
+@test "no room in files (ulimit -f): told in words, by whoever meets it first" {
+	echo 'echo ran' >"$SP_DIR/program.sh"
+	# Each writes into a pipe: a file of bats' could not be written either.
+	limited() {
+		run bash -c '(ulimit -f "$1"; "$2/sallyport" run -l bash - <"$3/program.sh" 2>&1; echo "exit $?") | cat' - "$1" "$SP_BIN" "$SP_DIR"
+		echo "$output"
+		[[ $output == *"File too large (see ulimit -f"* ]]
+		[[ $output == *"exit 125" ]]
+		[[ $output != *ran* ]]
+	}
+	limited 0 # this program's own files
+	limited 1 # the jailer's
+	# Enough for them: programs get what is left, and the signal as usual.
+	echo 'grep -E "^Sig(Ign|Blk)" /proc/self/status; head -c 200000 /dev/zero >big; echo "$?"; wc -c <big' >"$SP_DIR/program.sh"
+	run bash -c '(ulimit -f 100; "$1/sallyport" run -l bash - <"$2/program.sh" 2>"$2/err") | cat' - "$SP_BIN" "$SP_DIR"
+	echo "$output"
+	[[ $output == *"SigIgn:"*"0000000000000000"*$'\n153\n102400' ]]
+	# Output that does not fit.
+	echo 'head -c 300000 /dev/zero' >"$SP_DIR/program.sh"
+	run bash -c '(ulimit -f 100; "$1/sallyport" run -l bash - <"$2/program.sh" 2>&1 >/dev/null; echo "exit $?") | cat' - "$SP_BIN" "$SP_DIR"
+	echo "$output"
+	[[ $output == *'"write the output": File too large'*"exit 125" ]]
+}
+
 # Starts the gateway with its data on a disk of 4 MiB that nobody else sees; $SP_TOKEN is made there.
 start_on_small_disk() {
 	SP_DISK=4m unshare -m bash -c '
