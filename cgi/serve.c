@@ -99,7 +99,7 @@ static void wait_for_signal(struct server *server, const sigset_t *signals)
 			log_event(LOG_INFO, "stopping", "signal", number == SIGTERM ? "TERM" : "INT", NULL);
 			return;
 		}
-		if (errno == EAGAIN && store_expire(server->store, clock_now_us(), &err) < 0)
+		if (errno == EAGAIN && server_expire(server, clock_now_us(), &err) < 0)
 			log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
 	}
 }

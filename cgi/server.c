@@ -32,6 +32,15 @@ int server_check_url(const struct config *config, struct err *err)
 	return 0;
 }
 
+int server_expire(struct server *server, int64_t now_us, struct err *err)
+{
+	int result = store_expire(server->store, now_us, err);
+
+	if (result > 0) /* whose they were is not asked: looking at the list once more costs nobody much */
+		hub_publish(server->hub, NULL, HUB_RESOURCES_CHANGED, NULL);
+	return MIN(result, 0);
+}
+
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
 {
 	*server = (struct server){.config = config};
@@ -54,7 +63,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	if (mode != STORE_SERVE)
 		return 0;
 	server->tasks = tasks_new(server);
-	result = store_expire(server->store, clock_now_us(), err);
+	result = server_expire(server, clock_now_us(), err);
 	if (result < 0)
 		return err_wrap(err, "removing what is past its time");
 	struct job_engine *engine;

@@ -39,6 +39,8 @@ int server_check_url(const struct config *config, struct err *err);
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err);
 /* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */
 int server_engine(struct server *server, struct job_engine **ret, struct err *err);
+/* store_expire, and tells listeners that there is less. */
+int server_expire(struct server *server, int64_t now_us, struct err *err);
 /* From now on server_engine refuses. Running jobs go on. */
 void server_stop(struct server *server);
 /* Nobody may use the server any more: drains the jobs and gives everything back. */

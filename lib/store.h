@@ -212,7 +212,7 @@ int store_txn_execution_finish(struct store_txn *txn, const struct store_executi
 void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us);
 /* Removes conversations idle beyond their time to live, ended sessions, tasks whose time is up, and blobs that nothing refers to any more
  * (STORE_BLOB_GRACE_US after they were put last: longer than a call can wait in its queue between putting a file and naming it); also
- * marks what instances left running that died meanwhile. The executions stay. */
+ * marks what instances left running that died meanwhile. The executions stay. Returns 1 where conversations went. */
 #define STORE_BLOB_GRACE_US (6 * 3600 * 1000000ll)
 int store_expire(struct store *store, int64_t now_us, struct err *err);
 /* Folder for partial output: running/ID.out, running/ID.err (suffix "out", "err"); opened read-write, made new. */

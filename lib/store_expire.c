@@ -75,7 +75,7 @@ static int removal_work(struct store_txn *txn, void *arg, struct err *err)
 	return failed;
 }
 
-/* `durable` where files are removed because of it. */
+/* `durable` where files are removed because of it. Returns 1 where there was something to remove. */
 static int remove_each(struct store *store, enum store_sql listing, struct removal removal, bool durable, struct err *err)
 {
 	auto_keys struct keys keys = {0};
@@ -84,7 +84,7 @@ static int remove_each(struct store *store, enum store_sql listing, struct remov
 	removal.keys = &keys;
 	for (; failed == 0 && removal.first < keys.count; removal.first += REMOVALS)
 		failed = store_commit(store, removal_work, &removal, durable, err);
-	return failed;
+	return failed != 0 ? failed : keys.count > 0;
 }
 
 static int session_work(struct store_txn *txn, void *arg, struct err *err)
@@ -133,7 +133,8 @@ int store_expire(struct store *store, int64_t now_us, struct err *err)
 
 	if (failed == 0)
 		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
-	if (failed == 0)
+	bool fewer_files = failed > 0;
+	if (failed >= 0)
 		failed = store_commit(store, session_work, &idle_limit, false, err);
 	int64_t event_limit = now_us - STORE_EVENT_TTL_US;
 
@@ -146,7 +147,7 @@ int store_expire(struct store *store, int64_t now_us, struct err *err)
 	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
 	if (failed == 0)
 		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);
-	if (failed == 0)
+	if (failed >= 0)
 		failed = store_blob_sweep(store, blob_limit, err);
-	return failed != 0 ? err_wrap(err, "removing what has expired") : 0;
+	return failed != 0 ? err_wrap(err, "removing what has expired") : fewer_files;
 }

@@ -255,6 +255,35 @@ static void events_and_subscriptions_live_with_their_session(void **state)
 	fixture_close(&fixture);
 }
 
+static int add_conversation(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct store_conversation made;
+
+	return store_txn_conversation(txn, arg, "talk", &made, err);
+}
+
+/* What goes because its time is up is told to those who follow the list, and only then. */
+static void expiry_is_told(void **state)
+{
+	struct server *server = &fixture.server;
+	struct hub_listener listener = {.owner = "alice", .topics = HUB_RESOURCES_CHANGED};
+	const int64_t day_us = 86400 * INT64_C(1000000);
+	char owner[] = "alice";
+	const char *uri;
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(store_commit(server->store, add_conversation, owner, false, NULL), 0);
+	assert_int_equal(hub_listen(server->hub, &listener, NULL), 0);
+	assert_int_equal(server_expire(server, clock_now_us(), NULL), 0);
+	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_TIME);
+	assert_int_equal(server_expire(server, clock_now_us() + 2 * day_us, NULL), 0);
+	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_MESSAGE);
+	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCES_CHANGED);
+	free(text);
+	hub_leave(server->hub, &listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +294,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(flights, begin, end),
 		cmocka_unit_test_setup_teardown(stopping, begin, end),
 		cmocka_unit_test(events_and_subscriptions_live_with_their_session),
+		cmocka_unit_test_setup_teardown(expiry_is_told, open_fixture, close_fixture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
