@@ -177,8 +177,13 @@ static int check_stream(int fd, bool input, struct err *err)
 
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st))
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &st))
 		return err_errno(err, "looking at a descriptor");
+	/* Else the sandbox would fail later, at the first byte. */
+	if (flags & O_PATH || (flags & O_ACCMODE) == (input ? O_WRONLY : O_RDONLY))
+		return err_set(err, ERR_INVALID,
+			       input ? "standard input must be open for reading" : "standard output and error must be open for writing");
 	if (S_ISREG(st.st_mode) || is_null_device(&st) || (input && S_ISFIFO(st.st_mode)))
 		return 0;
 	if (input)
@@ -316,9 +321,9 @@ static const struct {
 		   struct err *err);
 	bool needs_jail;
 } verbs[] = {
-	{"open", do_open, false},     {"fill", do_fill, true},       {"remove", do_remove, true},
-	{"run", do_run, true},        {"cancel", do_cancel, true},   {"collect", do_collect, true},
-	{"close", do_close, true},    {"info", do_info, false},      {"runners", do_runners, false},
+	{"open", do_open, false},  {"fill", do_fill, true},     {"remove", do_remove, true},
+	{"run", do_run, true},     {"cancel", do_cancel, true}, {"collect", do_collect, true},
+	{"close", do_close, true}, {"info", do_info, false},    {"runners", do_runners, false},
 };
 
 int server_dispatch(struct server_client *client, struct wire_message *message, struct err *err)
