@@ -266,21 +266,22 @@ static void look_once(struct relay_connection *c)
 		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
 		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
 	};
-	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again};
+	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again, c->word};
 	auto_buf struct buf forward = {0};
 	size_t used = 0;
 
 	buf_init(&forward, 2 * RELAY_INSIDE_MAX);
 	enum relay_inside inside = relay_inside(&rule, c->head.data, c->head.length, &forward, &used);
-	if (inside > RELAY_INSIDE_REQUEST) {
+	if (inside > RELAY_INSIDE_WORD) {
 		relay_refuse(c, reasons[inside]);
 		return;
 	}
 	relay_send(&c->remote, forward.data + c->passed, forward.length - c->passed);
 	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
 	c->looking = inside != RELAY_INSIDE_FINE;
-	if (inside == RELAY_INSIDE_REQUEST) {
-		c->again = true;
+	c->word = inside == RELAY_INSIDE_WORD;
+	if (inside == RELAY_INSIDE_REQUEST || inside == RELAY_INSIDE_WORD) {
+		c->again = inside == RELAY_INSIDE_REQUEST;
 		relay_deadline(c, INT64_MAX); /* the next one has its own */
 		c->head.length -= used;
 		memmove(c->head.data, c->head.data + used, c->head.length);

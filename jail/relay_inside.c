@@ -36,13 +36,20 @@ static enum relay_inside look_at_tls(const struct relay_inside_rule *rule, enum 
 	}
 }
 
-/* The beginning of the first line that is not empty: a method and a blank, or not yet. */
-static bool like_request(const char *line, size_t length)
+static size_t word_length(const char *text, size_t length)
 {
 	size_t word = 0;
 
-	while (word < length && relay_http_token(line + word, 1))
+	while (word < length && relay_http_token(text + word, 1))
 		word++;
+	return word;
+}
+
+/* The beginning of the first line that is not empty: a method and a blank, or not yet. */
+static bool like_request(const char *line, size_t length)
+{
+	size_t word = word_length(line, length);
+
 	return word == length || (word > 0 && memchr(separators, line[word], strlen(separators)));
 }
 
@@ -78,6 +85,20 @@ static size_t first_line(const char *data, const char *line, const char *end)
 	return (size_t)((cr && says_http(line, cr) ? cr : end) - data);
 }
 
+/* Letters without end are nobody's request; but a method may be of any length. */
+static enum relay_inside look_at_word(const char *data, size_t length, struct buf *forward, size_t *ret_used)
+{
+	size_t word = word_length(data, length);
+
+	if (word < length && memchr(separators, data[word], strlen(separators)))
+		return RELAY_INSIDE_UNREADABLE;
+	buf_add(forward, data, length);
+	if (word < length)
+		return RELAY_INSIDE_FINE;
+	*ret_used = length;
+	return length > 0 ? RELAY_INSIDE_WORD : RELAY_INSIDE_MORE;
+}
+
 static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
 				      size_t *ret_used)
 {
@@ -93,6 +114,11 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 		return rule->again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
 	}
 	size_t head = relay_http_head(line, length - start);
+	if (length == RELAY_INSIDE_MAX && !rule->again && line < data + length && word_length(line, length - start) == length - start) {
+		buf_add(forward, data, length);
+		*ret_used = length;
+		return RELAY_INSIDE_WORD;
+	}
 	if (!head) {
 		buf_add(forward, data, first_line(data, line, end ? end : data + length));
 		return length == RELAY_INSIDE_MAX ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_MORE;
@@ -117,6 +143,8 @@ enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char 
 	char name[HOST_SIZE];
 
 	length = MIN(length, (size_t)RELAY_INSIDE_MAX);
+	if (rule->word)
+		return look_at_word(data, length, forward, ret_used);
 	if (rule->again)
 		return look_at_text(rule, data, length, forward, ret_used);
 	size_t before = postgres_requests(data, length);

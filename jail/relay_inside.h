@@ -26,6 +26,7 @@ enum relay_inside {
 	RELAY_INSIDE_MORE,     /* not all of it has come */
 	RELAY_INSIDE_FINE,     /* names the host, or nobody and need not: all that comes goes on */
 	RELAY_INSIDE_REQUEST,  /* names the host; what comes behind it is looked at again */
+	RELAY_INSIDE_WORD,     /* one word, RELAY_INSIDE_MAX long: what stands behind it tells whether that was a method */
 	RELAY_INSIDE_ANOTHER,  /* names another */
 	RELAY_INSIDE_NAMELESS, /* TLS without a name, where one must be */
 	RELAY_INSIDE_UNREADABLE,
@@ -34,8 +35,9 @@ struct relay_inside_rule {
 	const char *host; /* normalised */
 	bool named;       /* TLS must have a server name */
 	bool again;       /* behind a REQUEST: another one, or nothing */
+	bool word;        /* behind a WORD */
 };
-/* `data`: all that has come, at most RELAY_INSIDE_MAX. MORE, FINE and REQUEST: what may go on of it up to now goes into `forward` (less
- * than twice RELAY_INSIDE_MAX); with fewer bytes it was a beginning of that. REQUEST: *ret_used bytes of data are that. */
+/* `data`: all that has come, at most RELAY_INSIDE_MAX. Up to WORD: what may go on of it up to now goes into `forward` (less than twice
+ * RELAY_INSIDE_MAX); with fewer bytes it was a beginning of that. REQUEST, WORD: *ret_used bytes of data are that. */
 enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
 			       size_t *ret_used);

@@ -56,6 +56,7 @@ struct relay_connection {
 	bool looking;         /* the guest has not said yet whom it means (relay_inside.h) */
 	size_t passed;        /* … of what is kept this much went on already */
 	bool again;           /* … and it has sent a request */
+	bool word;            /* … and it is in the middle of one */
 	struct buf forward;   /* for the remote, as soon as there is one */
 	bool to_proxy;        /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];

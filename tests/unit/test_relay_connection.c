@@ -141,12 +141,34 @@ static void requests(void **state)
 	assert_int_equal(t->c->deadline_us, INT64_MAX); /* idle between two requests, as long as it likes */
 }
 
+/* Letters without end go on, until they turn out to be a method. */
+static void long_word(void **state)
+{
+	struct tunnel *t = *state;
+	static char letters[RELAY_INSIDE_MAX], data[RELAY_INSIDE_MAX + 1];
+
+	memset(letters, 'x', sizeof(letters));
+	for (int i = 0; i < 3; i++) {
+		say(t, letters, sizeof(letters));
+		assert_int_equal(read(t->server, data, sizeof(data)), sizeof(letters));
+		assert_int_equal(t->c->deadline_us, INT64_MAX);
+		assert_true(t->c->looking);
+	}
+	SAY(t, "x");
+	expect_server_got(t, "x");
+	SAY(t, " / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+	assert_true(t->c->closed);
+	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
+	assert_int_equal(read(t->server, data, sizeof(data)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(slow_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(neither, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_word, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,7 +249,7 @@ static enum relay_inside look(const char *data, size_t length, bool named, struc
 
 	buf_init(forward, 2 * RELAY_INSIDE_MAX);
 	enum relay_inside found = relay_inside(&rule, data, length, forward, &used);
-	assert_true(found == RELAY_INSIDE_REQUEST ? used > 0 && used <= length : used == 0);
+	assert_true(found == RELAY_INSIDE_REQUEST || found == RELAY_INSIDE_WORD ? used > 0 && used <= length : used == 0);
 	return found;
 }
 
@@ -357,6 +357,35 @@ static void requests(void **state)
 	}
 }
 
+/* Behind a word that is longer than what is looked at. */
+static void words(void **state)
+{
+	static const struct {
+		const char *data;
+		enum relay_inside found;
+		size_t used;
+	} cases[] = {
+		{"", RELAY_INSIDE_MORE, 0},
+		{"x", RELAY_INSIDE_WORD, 1},
+		{" / HTTP/1.1\r\nHost: evil.example\r\n\r\n", RELAY_INSIDE_UNREADABLE, 0},
+		{"xyz\t/", RELAY_INSIDE_UNREADABLE, 0},
+		{"xyz\n", RELAY_INSIDE_FINE, 0},
+		{"xyz(GET / HTTP/1.1\r\n", RELAY_INSIDE_FINE, 0},
+	};
+	const struct relay_inside_rule rule = {.host = HOST, .word = true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_buf struct buf forward = {0};
+		size_t used = 0;
+
+		buf_init(&forward, 2 * RELAY_INSIDE_MAX);
+		assert_int_equal(relay_inside(&rule, cases[i].data, strlen(cases[i].data), &forward, &used), cases[i].found);
+		assert_int_equal(used, cases[i].used);
+		assert_int_equal(forward.length, cases[i].found == RELAY_INSIDE_UNREADABLE ? 0 : strlen(cases[i].data));
+	}
+}
+
 static void neither(void **state)
 {
 	(void)state;
@@ -407,7 +436,7 @@ static void limit(void **state)
 		enum relay_inside before, at;
 	} cases[] = {
 		{"(", 'x', RELAY_INSIDE_FINE, RELAY_INSIDE_FINE},
-		{"x", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE}, /* a long method, for all we know */
+		{"x", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_WORD}, /* a long method, for all we know */
 		{"GET /", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
 		{"\r\n", '\n', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
 		{"GET / HTTP/1.1\r\nHost: " HOST "\r\nX: ", 'x', RELAY_INSIDE_MORE, RELAY_INSIDE_UNREADABLE},
@@ -444,7 +473,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(real_clients), cmocka_unit_test(in_many_records), cmocka_unit_test(odd_extensions),
 		cmocka_unit_test(names),        cmocka_unit_test(odd_records),     cmocka_unit_test(http),
-		cmocka_unit_test(requests),      cmocka_unit_test(neither),      cmocka_unit_test(tls),             cmocka_unit_test(limit),
+		cmocka_unit_test(requests),     cmocka_unit_test(words),           cmocka_unit_test(neither),
+		cmocka_unit_test(tls),          cmocka_unit_test(limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
