@@ -31,8 +31,8 @@ static const struct fault faults[] = {
 	/* before a run */
 	{"bash", "openat", "1", "cgroup.freeze", "thaw the jail", 0},
 	{"python", "openat", "3", "cgroup.freeze", "thaw the jail", 0},
-	{"bash", "fcntl", "3", NULL, "look at /data", 0},
-	{"bash", "fcntl", "5", NULL, "pipes", 0},
+	{"bash", "fcntl", "6", NULL, "look at /data", 0},
+	{"bash", "fcntl", "8", NULL, "pipes", 0},
 	{"bash", "openat", "3", "/code", "write the source", 0},
 	{"bash", "sendfile", "9", NULL, "write the source", 0},
 	{"bash", "openat", "2+", "/data", "filling /data", 0},
