@@ -46,19 +46,20 @@ ran() {
 @test "v2 as root: verdicts, limits and files" { ran root test_jail; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
-@test "a core_pattern that is a program: it is not started for guests" { ran cores test_jail_probe && ran cores core_pattern; }
+@test "a core_pattern that is a program: it is not started for guests" { long && ran cores test_jail_probe && ran cores core_pattern; }
 @test "v2 as root: the probes of resources and processes" { long && ran probes test_jail_probe; }
+@test "v2 as root: nothing grows from jail to jail" { long && ran probes test_jail_host; }
 @test "v2 as root: the clock is set meanwhile" { long && ran probes test_jail_attacks; }
-@test "v2 in a container's cgroup namespace" { ran container test_jail_cgroup; }
-@test "v2 in a cgroup that a user shares with others: they move to a leaf" { ran shared test_jail_cgroup; }
-@test "v2 in that leaf, the next time" { ran shared-again test_jail_cgroup; }
+@test "v2 in a container's cgroup namespace" { long && ran container test_jail_cgroup; }
+@test "v2 in a cgroup that a user shares with others: they move to a leaf" { long && ran shared test_jail_cgroup; }
+@test "v2 in that leaf, the next time" { long && ran shared-again test_jail_cgroup; }
 @test "v2 in a unit of its own, as systemd delegates it" { ran service test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree" { ran delegated test_jail_cgroup; }
 @test "v2 as a user with a delegated subtree: the probes of memory" { ran delegated test_jail_probe; }
 @test "v2 as a user with a single id: what the cgroup counts and limits" { ran single test_jail_cgroup; }
 @test "v2 as a user with a single id: a live sandbox, frozen between its runs" { ran single test_jail_live; }
 @test "v2 as a user with a single id: frozen guests end with their jail and with the jailer" { ran single test_jail_live_host; }
-@test "v2 as root: doctor and selftest" { ran operator sallyport; }
+@test "v2 as root: doctor and selftest" { long && ran operator sallyport; }
 @test "v2 as root: live sandboxes" { long && ran live test_jail_live; }
 @test "v2 as root: how live sandboxes end" { long && ran live test_jail_live_end; }
 @test "v2 as root: frozen guests seen from the host" { long && ran live test_jail_live_host; }
