@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -46,6 +47,14 @@ int job_news_listen(const char *data_dir, int *ret_fd, struct err *err)
 	return 0;
 }
 
+/* An empty datagram looks like the end. */
+static bool is_shut_down(int fd)
+{
+	struct pollfd end = {.fd = fd};
+
+	return poll(&end, 1, 0) > 0;
+}
+
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 {
 	for (;;) {
@@ -53,7 +62,7 @@ bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 		const char *fields[FIELDS], *at = room->bytes;
 		size_t count = 0;
 
-		if (length == 0 || (length < 0 && errno != EINTR))
+		if ((length == 0 && is_shut_down(fd)) || (length < 0 && errno != EINTR))
 			return false;
 		while (length > 0 && room->bytes[length - 1] == '\0' && count < FIELDS && at < room->bytes + length) {
 			fields[count++] = at;

@@ -100,6 +100,7 @@ static void rubbish(void **state)
 		assert_true(sendto(out, bad[i], 8, 0, (const struct sockaddr *)&address, sizeof(address)) == 8);
 	memset(room.bytes, 'x', sizeof(room.bytes)); /* one that is as long as can be, without an end */
 	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) > 0);
+	assert_true(sendto(out, "", 0, 0, (const struct sockaddr *)&address, sizeof(address)) == 0);
 	job_news_send(folder, &good);
 	assert_true(job_news_receive(fd, &room, &news));
 	assert_string_equal(news.owner, "alice");
