@@ -131,3 +131,23 @@ static inline void strace_detach(pid_t pid)
 	kill(pid, SIGINT);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
+
+/* --- where they can be made --------------------------------------------------------------------------------------------------------- */
+static inline bool faults_possible(void)
+{
+	return getuid() == 0 && access("/sys/fs/cgroup/memory", F_OK) == 0;
+}
+
+static inline void faults_skip(void **state)
+{
+	(void)state;
+	print_message("only root may trace the jailer, and cgroup v1 is looked at: skipped\n");
+	skip();
+}
+
+static inline int faults_skipped(void)
+{
+	const struct CMUnitTest none[] = {cmocka_unit_test(faults_skip)};
+
+	return cmocka_run_group_tests(none, NULL, NULL);
+}

@@ -172,3 +172,16 @@ static inline void assert_ends(int pidfd)
 	if (poll(&poller, 1, WAIT_MS) != 1)
 		fail_msg("a guest is still alive");
 }
+
+/* One ordinary program: it works (still). */
+static inline void service_run_ok(struct jail_client *client)
+{
+	auto_try struct try try = {.jail = NULL};
+	const struct jail_spec spec = {.runner = "bash"};
+
+	try_program(client, &try, &spec, "echo fine");
+	if (try.failed)
+		fail_msg("%s", try.err.text);
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_string_equal(try.out, "fine\n");
+}

@@ -47,7 +47,7 @@ static const char prepare_traps[] =
 	"os.symlink('/tmp', 'elsewhere'); os.symlink('folder', 'middle'); open('mine', 'w').write('longer than it was')\n";
 static const char look_at_traps[] = "import os\n" /* the empty folder makes way */
 				    "inside = os.listdir('folder') if os.path.isdir('folder') else []\n"
-				    "print(open('/tmp/target').read(), sorted(os.listdir('/tmp')), inside)\n";
+				    "print(open('/tmp/target').read(), sorted(set(os.listdir('/tmp')) - {'matplotlib'}), inside)\n";
 
 static void filled_over_traps(void **state)
 {

@@ -55,18 +55,6 @@ static void start_guest(struct jail_client *client, struct try *try, const char 
 	assert_true(*ret_pidfd >= 0);
 }
 
-static void run_ok(struct jail_client *client)
-{
-	auto_try struct try try = {.jail = NULL};
-	struct jail_spec spec = {.runner = "bash"};
-
-	try_program(client, &try, &spec, "echo fine");
-	if (try.failed)
-		fail_msg("%s", try.err.text);
-	assert_int_equal(try.result.verdict, JAIL_OK);
-	assert_string_equal(try.out, "fine\n");
-}
-
 /* Number of the instance, from info. */
 static int64_t instance_of(struct jail_client *client)
 {
@@ -166,7 +154,7 @@ static void rubbish(void **state)
 		}
 		assert_int_equal(n, 0); /* and the connection is over */
 	}
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 /* A packet that is too long, and one with too many descriptors. */
@@ -193,7 +181,7 @@ static void too_much(void **state)
 	assert_true(n > 0);
 	answer[n] = '\0';
 	assert_non_null(strstr(answer, "descriptors"));
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 static void stranger(void **state)
@@ -217,7 +205,7 @@ static void stranger(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 /* More steps than a jail takes, and a jail for each number: bounded, in words. */
@@ -244,7 +232,7 @@ static void floods(void **state)
 		close(tries[i].error_fd);
 		try_clear(&tries[i]);
 	}
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 static long anonymous_kb(pid_t pid)
@@ -270,7 +258,7 @@ static void least_held(struct service *service, const char *group, int jails, st
 
 	*ret = (struct held){.fds = SIZE_MAX, .groups = SIZE_MAX, .anonymous_kb = LONG_MAX};
 	for (int i = 0; i < jails; i++) {
-		run_ok(service->client);
+		service_run_ok(service->client);
 		const struct held now = {count_entries(fds), count_entries(group), anonymous_kb(service->pid)};
 
 		ret->fds = MIN(ret->fds, now.fds);
@@ -294,7 +282,7 @@ static void no_growth(void **state)
 	least_held(service, group, WINDOW, &before); /* until it has all that it keeps */
 	least_held(service, group, WINDOW, &before);
 	for (int i = 0; i < GROWTH_RUNS; i++)
-		run_ok(service->client);
+		service_run_ok(service->client);
 	least_held(service, group, WINDOW, &after);
 	assert_true(before.fds > 0 && before.groups > 0 && before.anonymous_kb > 0);
 	assert_in_range(after.fds, 1, before.fds + SLACK);
@@ -374,7 +362,7 @@ static void killed(void **state)
 	if (v2 || (getuid() == 0 && access(group, F_OK) == 0))
 		assert_true(count_directories(group) > 0);
 	service_start(service);
-	run_ok(service->client);
+	service_run_ok(service->client);
 	if (instance_of(service->client) == instance) { /* else another jailer of this machine was faster */
 		auto_free char *log = NULL;
 		size_t length;
@@ -402,7 +390,7 @@ static void second_service(void **state)
 	posix_spawn_file_actions_destroy(&actions);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 1); /* another jailer listens there */
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 /* A socket whose last holder is about to end (the porter of a killed jailer) is nobody's; one that is held is somebody's. */

@@ -52,17 +52,6 @@ static void ask(struct jail_client *client)
 	json_object_put(info);
 }
 
-static void run_ok(struct jail_client *client)
-{
-	auto_try struct try try = {.jail = NULL};
-	struct jail_spec spec = {.runner = "bash"};
-
-	try_program(client, &try, &spec, "echo fine");
-	if (try.failed)
-		fail_msg("%s", try.err.text);
-	assert_string_equal(try.out, "fine\n");
-}
-
 static int raw_connect(const struct service *service)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -114,21 +103,21 @@ static void silent(void **state)
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	run_ok(service->client);
+	service_run_ok(service->client);
 	struct holds before = look(service);
 	while (n < SILENT && n + SLACK < limit.rlim_cur)
 		fds[n++] = raw_connect(service);
 	assert_true(n > SERVER_CLIENTS_MAX);
 	assert_int_equal(jail_client_connect(service->socket_path, &later, NULL), 0);
-	run_ok(later);
-	run_ok(service->client);
+	service_run_ok(later);
+	service_run_ok(service->client);
 	if (before.descriptors)
 		assert_in_range(look(service).descriptors, 0, before.descriptors + SLACK + SERVER_CLIENTS_MAX);
 	while (n > 0)
 		close(fds[--n]);
 	jail_client_free(later);
 	assert_no_more(service, &before);
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 /* As many as it takes, all of which have spoken: one more hears why it is not served, and is when there is room. */
@@ -152,11 +141,11 @@ static void full(void **state)
 	jail_client_free(steal(&clients[1]));
 	ask(clients[2]); /* the end of the other was seen before */
 	assert_int_equal(jail_client_connect(service->socket_path, &more, NULL), 0);
-	run_ok(more);
+	service_run_ok(more);
 	jail_client_free(more);
 	for (size_t i = 2; i < SERVER_CLIENTS_MAX; i++)
 		jail_client_free(clients[i]);
-	run_ok(service->client);
+	service_run_ok(service->client);
 }
 
 /* --- rubbish ---------------------------------------------------------------------------------------------------------------------- */
@@ -228,7 +217,7 @@ static void rubbish(void **state)
 
 	signal(SIGPIPE, SIG_IGN);
 	size_t n_fds = make_descriptors(fds);
-	run_ok(service->client);
+	service_run_ok(service->client);
 	struct holds before = look(service);
 	for (int i = 0; i < PACKETS; i++) {
 		auto_close int fd = raw_connect(service);
@@ -241,7 +230,7 @@ static void rubbish(void **state)
 			(void)!wire_fd_send(fd, packet, length, fds + first, some);
 		}
 	}
-	run_ok(service->client);
+	service_run_ok(service->client);
 	assert_no_more(service, &before);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
@@ -358,7 +347,7 @@ static void slain(void **state)
 		if (i % 3 == 1 && slay(guests[i].init_fd))
 			assert_over(client, &guests[i], JAIL_XX, 0);
 	}
-	run_ok(service->client);
+	service_run_ok(service->client);
 	kill(service->pid, SIGKILL);
 	waitpid(service->pid, NULL, 0);
 	for (size_t i = 0; i < JAILS; i++) {
@@ -370,7 +359,7 @@ static void slain(void **state)
 	jail_client_free(service->client);
 	assert_int_equal(find_process("sleep 1000.7"), -1);
 	service_start(service);
-	run_ok(service->client);
+	service_run_ok(service->client);
 	if (v2 || groups > 0)
 		assert_in_range(count_entries(group), 0, groups + SLACK);
 }

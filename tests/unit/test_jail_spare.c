@@ -61,7 +61,7 @@ static void program_before_spare(void **state)
 }
 
 #define CROWD  400 /* jails that are opened one after the other, of which one never has a program yet */
-#define GROUPS 64  /* more than were there before: not removed yet, being taken apart, open */
+#define GROUPS 160 /* more than were there before: open, not removed yet, not let go by a busy kernel yet; it was up to all of the crowd */
 
 /* Somebody is always about to send a program: groups of dead jails are removed all the same. */
 static void groups_of_a_crowd(void **state)

@@ -5,38 +5,7 @@
 #include <sched.h>
 
 #include "lib/job_internal.h"
-
-/* The writer, held up: what is to be recorded before a program begins waits behind it. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	bool open;
-};
-
-static int gate_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	struct gate *gate = arg;
-
-	(void)txn, (void)err;
-	pthread_mutex_lock(&gate->lock);
-	while (!gate->open)
-		pthread_cond_wait(&gate->change, &gate->lock);
-	pthread_mutex_unlock(&gate->lock);
-	return 0;
-}
-
-static void ignore(void *arg, int result, const struct err *err)
-{
-	(void)arg, (void)result, (void)err;
-}
-
-static void gate_open(struct gate *gate)
-{
-	pthread_mutex_lock(&gate->lock);
-	gate->open = true;
-	pthread_cond_broadcast(&gate->change);
-	pthread_mutex_unlock(&gate->lock);
-}
+#include "store_gate.h"
 
 static struct job_request request_of(const char *code)
 {
@@ -58,10 +27,10 @@ static void wait_until_active(struct job *job)
 /* Taken by the session, and cancelled while its row waits to be written. */
 static struct job *cancel_before_it_begins(const struct job_request *request)
 {
-	struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+	struct gate gate;
 	struct job *job;
 
-	store_commit_async(f.store, gate_work, &gate, false, ignore);
+	gate_shut(&gate, f.store);
 	job = fixture_submit(&f, request);
 	wait_until_active(job);
 	job_cancel(job);

@@ -6,54 +6,11 @@
 #include <stdatomic.h>
 
 #include "../../lib/store_txn.h"
+#include "store_gate.h"
 
 #define THREADS     16
 #define EACH        100
 #define SMALL_STACK (128 * 1024) /* what the gateway's workers have */
-
-/* Holds the writer's thread until it is let go, so that what comes after queues up into one group. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	bool entered, open;
-};
-
-static int gate_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	struct gate *gate = arg;
-
-	(void)txn, (void)err;
-	pthread_mutex_lock(&gate->lock);
-	gate->entered = true;
-	pthread_cond_broadcast(&gate->change);
-	while (!gate->open)
-		pthread_cond_wait(&gate->change, &gate->lock);
-	pthread_mutex_unlock(&gate->lock);
-	return 0;
-}
-
-static void ignore(void *arg, int result, const struct err *err)
-{
-	(void)arg, (void)result, (void)err;
-}
-
-static void gate_shut(struct gate *gate, struct store *store)
-{
-	*gate = (struct gate){.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
-	store_commit_async(store, gate_work, gate, false, ignore);
-	pthread_mutex_lock(&gate->lock);
-	while (!gate->entered)
-		pthread_cond_wait(&gate->change, &gate->lock);
-	pthread_mutex_unlock(&gate->lock);
-}
-
-static void gate_open(struct gate *gate)
-{
-	pthread_mutex_lock(&gate->lock);
-	gate->open = true;
-	pthread_cond_broadcast(&gate->change);
-	pthread_mutex_unlock(&gate->lock);
-}
 
 /* One operation: a conversation by that number, then success or failure. */
 struct op {
