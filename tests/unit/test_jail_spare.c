@@ -60,44 +60,9 @@ static void program_before_spare(void **state)
 	assert_string_equal(next.out, "fine\n");
 }
 
-#define CROWD  400 /* jails that are opened one after the other, of which one never has a program yet */
-#define GROUPS 160 /* more than were there before: open, not removed yet, not let go by a busy kernel yet; it was up to all of the crowd */
-
-/* Somebody is always about to send a program: groups of dead jails are removed all the same. */
-static void groups_of_a_crowd(void **state)
-{
-	struct service *service = *state;
-	struct jail_spec spec = {.runner = "bash"};
-	struct json_object *info = NULL;
-	struct try tries[2] = {{.jail = NULL}};
-	char group[512];
-	size_t before, most = 0;
-
-	service_cgroup(service, group, sizeof(group));
-	before = count_entries(group);
-	assert_true(before > 0);
-	for (int i = 0; i <= CROWD; i++) {
-		struct try *new = &tries[i % 2], *old = &tries[(i + 1) % 2];
-
-		if (i < CROWD)
-			try_begin(service->client, new, &spec);
-		if (old->jail) {
-			jail_close(steal(&old->jail));
-			try_clear(old);
-		}
-		assert_int_equal(jail_client_info(service->client, &info, NULL), 0); /* sends what is queued */
-		json_object_put(info);
-		most = MAX(most, count_entries(group));
-	}
-	assert_in_range(most, before, before + GROUPS);
-}
-
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown),
-		cmocka_unit_test_setup_teardown(groups_of_a_crowd, service_setup, service_teardown),
-	};
+	struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown)};
 
 	return try_run(tests, argc, argv, NULL, NULL);
 }
