@@ -32,6 +32,7 @@
 #include "fcgi_head.h"
 #include "http.h"
 #include "stream.h"
+#include "thread.h"
 
 #define WAKE_SIGNAL     SIGUSR2
 #define WAKE_EVERY_MS   20
@@ -316,15 +317,10 @@ static void *work(void *arg)
 static int spawn(struct fcgi_pool *pool, struct err *err)
 {
 	struct worker *worker = xcalloc(1, sizeof(*worker));
-	pthread_attr_t attributes;
 
 	worker->pool = pool;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	int result = pthread_create(&worker->thread, &attributes, work, worker);
+	int result = thread_start(&worker->thread, true, work, worker);
 
-	pthread_attr_destroy(&attributes);
 	if (result != 0) {
 		free(worker);
 		errno = result;

@@ -11,12 +11,6 @@
 
 /* libfcgi looks at a new connection with select(2), whose sets end at descriptor 1023: this many threads stay well below. */
 #define FCGI_THREADS_MAX 256
-/* Runs, uploads and JSON at its depth limit touch 20 KiB of it (smaps of a gateway under the end-to-end tests). Sanitizers need more. */
-#ifdef __SANITIZE_ADDRESS__
-#define FCGI_STACK_SIZE (2 * 1024 * 1024)
-#else
-#define FCGI_STACK_SIZE (128 * 1024)
-#endif
 
 #define FCGI_SPARE_FACTOR 2
 

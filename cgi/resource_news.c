@@ -6,9 +6,9 @@
 
 #include "../lib/job_news.h"
 #include "../lib/util.h"
-#include "fcgi.h"
 #include "hub.h"
 #include "resource_record.h"
+#include "thread.h"
 
 void resource_news(void *arg, const struct job_news *news)
 {
@@ -53,19 +53,13 @@ static void *listen_on(void *arg)
 int news_listen(struct hub *hub, const char *data_dir, struct news_listener **ret, struct err *err)
 {
 	struct news_listener *listener = xcalloc(1, sizeof(*listener));
-	pthread_attr_t attributes;
 
 	listener->hub = hub;
 	listener->fd = -1;
 	int result = job_news_listen(data_dir, &listener->fd, err);
 
-	if (result == 0) {
-		pthread_attr_init(&attributes);
-		pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
-		if (pthread_create(&listener->thread, &attributes, listen_on, listener))
-			result = err_set(err, ERR_SYSTEM, "cannot start a thread for news");
-		pthread_attr_destroy(&attributes);
-	}
+	if (result == 0 && thread_start(&listener->thread, false, listen_on, listener))
+		result = err_set(err, ERR_SYSTEM, "cannot start a thread for news");
 	if (result < 0) {
 		close_pointer(&listener->fd);
 		free(listener);

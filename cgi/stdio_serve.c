@@ -22,9 +22,9 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
-#include "fcgi.h"
 #include "mcp.h"
 #include "server.h"
+#include "thread.h"
 
 #define READ_SIZE     (64 * 1024)
 #define LEAVE_SECONDS 2 /* from cancelling to leaving: clients kill after as long */
@@ -272,7 +272,6 @@ static char *id_text(struct json_object *id)
 static void start_task(struct stdio *stdio, struct json_object *document, struct buf *line)
 {
 	struct task *task = xcalloc(1, sizeof(*task));
-	pthread_attr_t attributes;
 	pthread_t thread;
 
 	*task = (struct task){.stdio = stdio, .line = *line, .document = document, .ends = {-1, -1}};
@@ -280,17 +279,13 @@ static void start_task(struct stdio *stdio, struct json_object *document, struct
 	*line = (struct buf){0};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, task->ends) < 0)
 		log_event(LOG_WARN, "a request cannot be cancelled", "error", strerror(errno), NULL);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
 	pthread_mutex_lock(&stdio->lock);
 	task->next = stdio->tasks;
 	stdio->tasks = task;
 	stdio->n_tasks++;
 	pthread_mutex_unlock(&stdio->lock);
-	if (pthread_create(&thread, &attributes, run_task, task))
+	if (thread_start(&thread, true, run_task, task))
 		run_task(task);
-	pthread_attr_destroy(&attributes);
 }
 
 /* The id NULL: all. */

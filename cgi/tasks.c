@@ -12,9 +12,9 @@
 
 #include "../lib/log.h"
 #include "../lib/util.h"
-#include "fcgi.h"
 #include "hub.h"
 #include "mcp_stream.h"
+#include "thread.h"
 #include "tools.h"
 
 struct task_at_work {
@@ -238,18 +238,13 @@ static int add_row(struct tasks *tasks, const struct task_start *start, struct s
 static int go(struct task_at_work *work, struct err *err)
 {
 	struct tasks *tasks = work->tasks;
-	pthread_attr_t attributes;
 	pthread_t thread;
 
 	pthread_mutex_lock(&tasks->lock);
 	work->next = tasks->first;
 	tasks->first = work;
 	pthread_mutex_unlock(&tasks->lock);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, FCGI_STACK_SIZE);
-	errno = pthread_create(&thread, &attributes, run, work);
-	pthread_attr_destroy(&attributes);
+	errno = thread_start(&thread, true, run, work);
 	return errno ? err_errno(err, "cannot start a thread for the task") : 0;
 }
 
