@@ -99,23 +99,23 @@ static void forget(struct order *order)
 	free(order->strings);
 }
 
+static int put_or_remove(const struct order *order, int root, uint32_t i)
+{
+	const char *name = order->strings[i];
+
+	if (order->head.verb == INIT_REMOVE)
+		return init_remove_file(root, name);
+	return init_put_file(root, name, order->head.files[i].mode, order->head.files[i].mtime_us, order->fds[i]);
+}
+
 static void fill(const struct order *order)
 {
 	auto_close int root = open("/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct init_report answer = {.kind = INIT_FILLED};
 
-	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++) {
-		uint32_t mode = order->head.files[i].mode;
-
-		if (root < 0)
-			; /* told below */
-		else if (order->head.verb == INIT_REMOVE && init_remove_file(root, order->strings[i]) == 0)
-			continue;
-		else if (order->head.verb == INIT_FILL &&
-			 init_put_file(root, order->strings[i], mode, order->head.files[i].mtime_us, order->fds[i]) == 0)
-			continue;
-		answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
-	}
+	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++)
+		if (root < 0 || put_or_remove(order, root, i))
+			answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
 	report(&answer);
 }
 

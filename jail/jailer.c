@@ -108,19 +108,23 @@ static int parse_options(int argc, char **argv, struct options *ret)
 
 #define OPEN_FILES_LEAST 256 /* of the jailer; init.c moves descriptors to 64 and above */
 
+static void raise_soft(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
+
 /* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what that means. */
 static int raise_limits(struct err *err)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_FSIZE, &limit);
-	}
+	raise_soft(RLIMIT_NOFILE);
+	raise_soft(RLIMIT_FSIZE);
 	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
 		limit.rlim_max = INIT_CORE_BYTES;
 		setrlimit(RLIMIT_CORE, &limit);
