@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "../../jail/cell.h"
+#include "../../jail/fence.h"
 
 #define SETTLE_MAX 5000 /* round trips until everything is taken down */
 
@@ -136,6 +137,11 @@ static inline void strace_detach(pid_t pid)
 static inline bool faults_possible(void)
 {
 	return getuid() == 0 && access("/sys/fs/cgroup/memory", F_OK) == 0;
+}
+
+static inline bool faults_called(const char *call)
+{
+	return !str_starts(call, "landlock") || fence_abi() >= FENCE_ABI_LEAST; /* not where the kernel has none */
 }
 
 static inline void faults_skip(void **state)

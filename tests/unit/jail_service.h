@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #define WAIT_MS (10000 * try_patience())
@@ -184,4 +186,15 @@ static inline void service_run_ok(struct jail_client *client)
 		fail_msg("%s", try.err.text);
 	assert_int_equal(try.result.verdict, JAIL_OK);
 	assert_string_equal(try.out, "fine\n");
+}
+
+/* A connection past the client's library. */
+static inline int service_raw_connect(const struct service *service)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", service->socket_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
 }

@@ -103,16 +103,6 @@ static void client_vanishes(void **state)
 	close(theirs.error_fd);
 }
 
-static int raw_connect(const struct service *service)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", service->socket_path);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
 static void rubbish(void **state)
 {
 	struct service *service = *state;
@@ -139,7 +129,7 @@ static void rubbish(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		auto_close int fd = raw_connect(service);
+		auto_close int fd = service_raw_connect(service);
 		char answer[4096];
 		ssize_t n = 1;
 
@@ -167,13 +157,13 @@ static void too_much(void **state)
 	static const char request[] = "{\"v\":1,\"verb\":\"info\"}";
 
 	memset(large, ' ', JAIL_WIRE_MAX + 10);
-	auto_close int one = raw_connect(service);
+	auto_close int one = service_raw_connect(service);
 	assert_int_equal(send(one, large, JAIL_WIRE_MAX + 10, MSG_NOSIGNAL), JAIL_WIRE_MAX + 10);
 	ssize_t n = recv(one, answer, sizeof(answer) - 1, 0);
 	assert_true(n > 0);
 	answer[n] = '\0';
 	assert_non_null(strstr(answer, "longer than 65536 bytes"));
-	auto_close int two = raw_connect(service);
+	auto_close int two = service_raw_connect(service);
 	for (size_t i = 0; i < WIRE_FD_LIMIT; i++)
 		fds[i] = 0;
 	assert_int_equal(wire_fd_send(two, request, sizeof(request) - 1, fds, WIRE_FD_LIMIT), 0);

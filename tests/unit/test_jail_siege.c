@@ -52,16 +52,6 @@ static void ask(struct jail_client *client)
 	json_object_put(info);
 }
 
-static int raw_connect(const struct service *service)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", service->socket_path);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
 /* What the jailer holds; descriptors can be counted by root only. */
 struct holds {
 	size_t descriptors;
@@ -106,7 +96,7 @@ static void silent(void **state)
 	service_run_ok(service->client);
 	struct holds before = look(service);
 	while (n < SILENT && n + SLACK < limit.rlim_cur)
-		fds[n++] = raw_connect(service);
+		fds[n++] = service_raw_connect(service);
 	assert_true(n > SERVER_CLIENTS_MAX);
 	assert_int_equal(jail_client_connect(service->socket_path, &later, NULL), 0);
 	service_run_ok(later);
@@ -220,7 +210,7 @@ static void rubbish(void **state)
 	service_run_ok(service->client);
 	struct holds before = look(service);
 	for (int i = 0; i < PACKETS; i++) {
-		auto_close int fd = raw_connect(service);
+		auto_close int fd = service_raw_connect(service);
 
 		for (uint32_t k = next_random(&seed) % 5; k > 0; k--) {
 			size_t length = make_packet(&seed, packet, JAIL_WIRE_MAX);
