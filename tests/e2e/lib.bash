@@ -7,6 +7,8 @@
 #   sp_http METHOD URI [NAME=VALUE…]   one request through cgi-fcgi, body on standard input; sets $SP_STATUS, files $SP_DIR/head and $SP_DIR/body
 #   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS, the reply is in $SP_DIR/body (sp_get)
 #   sp_stdio, sp_say TOOL ARGUMENTS, sp_stdio_end   a server on standard input and output: one call after the other; its lines are in $SP_DIR/out
+#   sp_wake                     lets a program go on that sleeps for $SP_ASLEEP seconds
+#   sp_sql STATEMENT            what is recorded, read from the database
 #   sp_teardown                 stops what was started and removes the directory
 #
 # Use from setup_file (one stack a file) or setup (one a test); variables are exported, so both work. Everything listens on unix sockets
@@ -14,8 +16,9 @@
 
 SP_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SP_BIN=${SP_BIN:-$SP_ROOT/${B:-build}/bin}
-SP_DEADLINE=${SP_DEADLINE:-60} # seconds until something that was started must answer
-export SP_ROOT SP_BIN
+SP_DEADLINE=${SP_DEADLINE:-120} # seconds until something that was started must answer, however busy the machine is
+SP_ASLEEP=$((1000000 + BASHPID)) # nobody else on this machine sleeps for so many seconds
+export SP_ROOT SP_BIN SP_ASLEEP
 shopt -s lastpipe # "echo … | sp_http …" sets its variables here
 
 # The folder is short (sun_path has 108 bytes) and open to the accounts that guests and jailer run as.
@@ -53,15 +56,40 @@ sp_die() {
 	return 1
 }
 
-# sp_until PID COMMAND…: runs the command until it succeeds; fails when the process ends or the deadline passes.
+# sp_until PID COMMAND…: runs the command until it succeeds; fails when the process ends or the deadline passes. It is run once more after the
+# end of the process, which may have done what is waited for behind the last look.
 sp_until() {
-	local pid=$1 end=$((SECONDS + SP_DEADLINE))
+	local pid=$1 end=$((SECONDS + SP_DEADLINE)) ended=
 	shift
 	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		[ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || return 1
+		[ -z "$ended" ] && [ "$SECONDS" -lt "$end" ] || return 1
+		[ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || ended=yes
 		read -r -t 0.02 <> <(:) || true
 	done
+}
+
+# Does somebody listen at this unix socket? The file is there a moment before.
+sp_listens() {
+	awk -v path="$1" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' /proc/net/unix
+}
+
+# Does a guest run "sleep $SP_ASLEEP"?
+sp_asleep() {
+	pgrep -fx "sleep $SP_ASLEEP" >/dev/null
+}
+sp_none_asleep() {
+	! sp_asleep
+}
+
+# Ends this sleep as soon as it has begun. So a program lasts exactly as long as its test wants it to, on a slow machine, too.
+sp_wake() {
+	sp_until "" sp_asleep || sp_die "nobody sleeps for $SP_ASLEEP s" || return
+	kill -KILL "$(pgrep -fx "sleep $SP_ASLEEP")"
+}
+
+# Another one may be about to write, or to close the database: that is waited for.
+sp_sql() {
+	sqlite3 -readonly -cmd ".timeout $((SP_DEADLINE * 1000))" "$SP_DIR/data/sallyport.db" "$1"
 }
 
 sp_token() {
@@ -83,7 +111,7 @@ sp_start_jailer() {
 	SP_JAILER_PID=$!
 	export SP_JAILER_PID
 	echo "$SP_JAILER_PID" >>"$SP_DIR/pids"
-	sp_until "$SP_JAILER_PID" test -S "$SP_DIR/jailer.sock" || sp_die "the jailer does not start"
+	sp_until "$SP_JAILER_PID" sp_listens "$SP_DIR/jailer.sock" || sp_die "the jailer does not start"
 }
 
 sp_gateway_answers() {

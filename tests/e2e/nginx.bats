@@ -1,20 +1,22 @@
 #!/usr/bin/env bats
 # The production site as it is delivered, under a real nginx with a certificate of the test: valid, and right where nginx answers by
-# itself (no gateway runs here; with one it is driven by tests/clients).
+# itself (no gateway runs here; with one it is driven by tests/clients). Two things are the test's: it listens at unix sockets, where nobody
+# else can be, and requests come back to their limit so slowly that no machine is too slow to reach it.
+
+load lib.bash
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.." || return
-	export NGINX_PROGRAM PORT TLS_PORT DIR=$BATS_FILE_TMPDIR
+	export NGINX_PROGRAM DIR=$BATS_FILE_TMPDIR
 	NGINX_PROGRAM=$(PATH=$PATH:/usr/sbin command -v nginx)
-	PORT=$(free_port)
-	TLS_PORT=$(free_port)
 	mkdir -p "$DIR/sallyport" "$DIR/blobs/ab"
 	echo secret >"$DIR/blobs/ab/cd"
 	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/sallyport/"
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sallyport.example.org -keyout "$DIR/privkey.pem" -out "$DIR/fullchain.pem" 2>/dev/null
-	sed -e "s|listen 80;|listen 127.0.0.1:$PORT;|" -e "s|listen 443 ssl http2;|listen 127.0.0.1:$TLS_PORT ssl http2;|" -e '/listen \[::\]/d' \
-		-e "s|/etc/ssl/sallyport|$DIR|" -e "s|/var/log/nginx|$DIR|" -e "s|/run/sallyport|$DIR|" -e "s|/var/lib/sallyport|$DIR|" \
+	sed -e "s|listen 80;|listen unix:$DIR/plain;|" -e "s|listen 443 ssl http2;|listen unix:$DIR/tls ssl http2;|" -e '/listen \[::\]/d' \
+		-e 's|rate=30r/s;|rate=1r/m;|' -e "s|/etc/ssl/sallyport|$DIR|" -e "s|/var/log/nginx|$DIR|" -e "s|/run/sallyport|$DIR|" -e "s|/var/lib/sallyport|$DIR|" \
 		nginx/sallyport.conf >"$DIR/site.conf"
+	[ "$(grep -c -e "listen unix:$DIR/" -e 'rate=1r/m' "$DIR/site.conf")" = 3 ]
 	cat >"$DIR/nginx.conf" <<-END
 		daemon off;
 		worker_processes 1;
@@ -29,33 +31,22 @@ setup_file() {
 	END
 	"$NGINX_PROGRAM" -e "$DIR/error.log" -c "$DIR/nginx.conf" 2>"$DIR/start.log" 3>&- &
 	echo $! >"$DIR/pid"
-	wait_for_port "$TLS_PORT"
+	sp_until "$!" fetch -o /dev/null "$(url /none)" || { cat "$DIR/start.log" "$DIR/error.log"; return 1; }
 }
 
 teardown_file() {
 	kill "$(cat "$DIR/pid")" 2>/dev/null || true
 }
 
-free_port() {
-	local port
-	while port=$((20000 + SRANDOM % 12000)); (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
-	echo "$port"
-}
-
-wait_for_port() {
-	local deadline=$((SECONDS + 20))
-	until (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] || { cat "$DIR/start.log" "$DIR/error.log"; return 1; }
-	done
-}
-
 fetch() {
-	curl -sk --max-time 30 --resolve "sallyport.example.org:$TLS_PORT:127.0.0.1" "$@"
+	curl -sk --max-time "$SP_DEADLINE" --unix-socket "$DIR/tls" "$@"
 }
-url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
+url() { echo "https://sallyport.example.org$1"; }
 
 @test "the production site passes nginx -t without a warning" {
-	sed "s|^pid .*|pid $DIR/check.pid;|" "$DIR/nginx.conf" >"$DIR/check.conf" # the running one keeps its pid file
+	# The running one keeps its pid file and its sockets.
+	sed "s|unix:$DIR/|unix:$DIR/check-|" "$DIR/site.conf" >"$DIR/check-site.conf"
+	sed -e "s|^pid .*|pid $DIR/check.pid;|" -e "s|$DIR/site.conf|$DIR/check-site.conf|" "$DIR/nginx.conf" >"$DIR/check.conf"
 	run "$NGINX_PROGRAM" -t -e "$DIR/check.log" -c "$DIR/check.conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -65,14 +56,14 @@ url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
 @test "the development template passes nginx -t" {
 	mkdir -p "$DIR/dev/sallyport" "$DIR/dev/log" "$DIR/dev/nginx"
 	cp nginx/locations.conf nginx/fastcgi.conf "$DIR/dev/sallyport/"
-	sed -e "s|@STATE@|$DIR/dev|g" -e "s|@PORT@|$(free_port)|g" nginx/dev.conf.in >"$DIR/dev/nginx.conf"
+	sed -e "s|@STATE@|$DIR/dev|g" -e "s|@PORT@|20001|g" nginx/dev.conf.in >"$DIR/dev/nginx.conf"
 	run "$NGINX_PROGRAM" -t -e "$DIR/check.log" -c "$DIR/dev/nginx.conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
 
 @test "plain HTTP is sent to HTTPS, method kept" {
-	run curl -s -o /dev/null -w '%{http_code} %{redirect_url}' -H 'Host: sallyport.example.org' -d x "http://127.0.0.1:$PORT/mcp"
+	run curl -s -o /dev/null -w '%{http_code} %{redirect_url}' --unix-socket "$DIR/plain" -d x http://sallyport.example.org/mcp
 	[ "$output" = "308 https://sallyport.example.org/mcp" ]
 }
 
@@ -83,8 +74,8 @@ url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
 }
 
 @test "a body of 100 MB is refused in words, as JSON" {
-	run bash -c "head -c 100000000 /dev/zero | curl -sk --max-time 60 -H 'Expect:' -H 'Content-Length: 100000000' -H 'Transfer-Encoding:' --data-binary @- \
-		--resolve sallyport.example.org:$TLS_PORT:127.0.0.1 -w '\n%{http_code} %{content_type}' $(url /mcp)"
+	run bash -c "head -c 100000000 /dev/zero | curl -sk --max-time $SP_DEADLINE -H 'Expect:' -H 'Content-Length: 100000000' -H 'Transfer-Encoding:' --data-binary @- \
+		--unix-socket $DIR/tls -w '\n%{http_code} %{content_type}' $(url /mcp)"
 	echo "$output"
 	[ "${lines[1]}" = "413 application/json" ]
 	[[ $(jq -r .error.message <<<"${lines[0]}") == *"limits.body_mb"* ]]
@@ -106,7 +97,7 @@ url() { echo "https://sallyport.example.org:$TLS_PORT$1"; }
 @test "the log does not hold the address of a download" {
 	local hash=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 	fetch -o /dev/null "$(url "/files/$hash/chart.png?x=1")"
-	cat "$DIR/sallyport.log"; 	grep -q "/files/01234567[.][.][.]" "$DIR/sallyport.log"
+	sp_until "" grep -q "/files/01234567[.][.][.]" "$DIR/sallyport.log" # it writes a line when the answer is gone
 	run grep -c "$hash" "$DIR/sallyport.log"
 	[ "$output" = 0 ]
 }
