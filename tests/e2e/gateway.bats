@@ -17,13 +17,9 @@ teardown_file() {
 
 # What is in the record, as one line: it must not change when a request is refused.
 record() {
-	sqlite3 -readonly "$SP_DIR/data/sallyport.db" 'select (select count(*) from execution), (select count(*) from conversation),
+	sp_sql 'select (select count(*) from execution), (select count(*) from conversation),
 		(select count(*) from file), (select count(*) from blob)' | tr '\n' ' '
 	find "$SP_DIR/data/blobs" -type f | wc -l
-}
-
-sql() {
-	sqlite3 -readonly "$SP_DIR/data/sallyport.db" "$1"
 }
 
 # refuses TOOL ARGUMENTS TEXT: the call is a tool error that says TEXT, and nothing was stored.
@@ -80,7 +76,7 @@ python() {
 	[ "$(sp_get '.result.content[0].text')" = 42 ]
 	[ "$(sp_get '.result.structuredContent|[.verdict,.exit_code,.signal,.stdout,.stderr]|tojson')" = '["OK",0,null,"42\n",""]' ]
 	id=$(sp_get .result.structuredContent.execution_id)
-	[ "$(sql "select verdict from execution where id='$id'")" = OK ]
+	[ "$(sp_sql "select verdict from execution where id='$id'")" = OK ]
 }
 
 @test "structuredContent reports all that the jail knows of a run, and the record keeps it" {
@@ -95,7 +91,7 @@ sys.exit(4)')"
 	[ "$(sp_get '.result.structuredContent | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
 	[[ $(sp_get .result.structuredContent.message) == *"exit status 4. The jail refused it: unshare." ]]
 	id=$(sp_get .result.structuredContent.execution_id)
-	[ "$(sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
+	[ "$(sp_sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
 }
 
 # legacy VERSION: opens a session and sets $SESSION.
@@ -120,7 +116,7 @@ legacy() {
 		[ "$(sp_get '[.id,.result.isError,.result.structuredContent.stdout]|tojson')" = '["c",false,"1\n"]' ]
 		[ "$(sp_get '.result|has("resultType")')" = false ]
 		id=$(sp_get .result.structuredContent.execution_id)
-		[ "$(sql "select s.protocol from execution e join session s on s.id=e.session where e.id='$id'")" = "$version" ]
+		[ "$(sp_sql "select s.protocol from execution e join session s on s.id=e.session where e.id='$id'")" = "$version" ]
 	done
 	sp_http DELETE /mcp HTTP_MCP_SESSION_ID="$SESSION" </dev/null
 	[ "$SP_STATUS" = 200 ]
@@ -319,11 +315,11 @@ open("v.svg", "w").write("<svg/>")')"
 	http_refuses 405 method PUT /mcp </dev/null
 }
 
-# run_in_background NAME CODE [VARIABLE…]: a call whose client can be killed; sets $CLIENT.
+# run_in_background NAME CODE [VARIABLE…]: a call whose client can be killed; sets $CLIENT. Its time is longer than the test has.
 run_in_background() {
 	local body=$SP_DIR/$1.json code=$2
 	jq -nc --arg c "$1" --arg code "$code" '{jsonrpc:"2.0",id:1,method:"tools/call",params:{name:"run_code",
-		arguments:{conversationId:$c,language:"python",code:$code}}}' >"$body"
+		arguments:{conversationId:$c,language:"bash",code:$code,timeout_seconds:300}}}' >"$body"
 	shift 2
 	if [ $# -eq 0 ]; then
 		jq -c '.params._meta={"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}' "$body" >"$body.m"
@@ -339,11 +335,11 @@ run_in_background() {
 
 # How often a run of this conversation is in this state, or has this verdict.
 runs_with() {
-	[ "$(sql "select count(*) from execution where conversation_name='$1' and '$2' in (state, verdict)")" = 1 ]
+	[ "$(sp_sql "select count(*) from execution where conversation_name='$1' and '$2' in (state, verdict)")" = 1 ]
 }
 
 @test "modern: a client that leaves cancels its run" {
-	run_in_background leaver 'import time; time.sleep(25)'
+	run_in_background leaver 'sleep 1000'
 	sp_until "" runs_with leaver running
 	kill -9 "$CLIENT"
 	sp_until "" runs_with leaver CX
@@ -351,16 +347,18 @@ runs_with() {
 
 @test "legacy: a client that leaves does not cancel its run" {
 	legacy 2025-11-25
-	run_in_background stayer 'import time; time.sleep(1); print("done")' HTTP_MCP_SESSION_ID="$SESSION"
+	run_in_background stayer "sleep $SP_ASLEEP; echo done" HTTP_MCP_SESSION_ID="$SESSION"
 	sp_until "" runs_with stayer running
 	kill -9 "$CLIENT"
+	sp_until "" sp_gone "$CLIENT"
+	sp_wake
 	sp_until "" runs_with stayer OK
 }
 
 @test "long runs do not keep short calls waiting" {
 	clients=()
 	for i in 1 2 3 4 5 6; do
-		run_in_background "long$i" 'import time; time.sleep(25)'
+		run_in_background "long$i" 'sleep 1000'
 		clients+=("$CLIENT")
 	done
 	for i in 1 2 3 4 5 6; do sp_until "" runs_with "long$i" running; done
@@ -373,9 +371,10 @@ runs_with() {
 
 @test "an orderly stop answers what is under way; sessions survive the restart" {
 	legacy 2025-06-18
-	run_in_background drained 'import time; time.sleep(1); print("drained")'
-	sp_until "" runs_with drained running
+	run_in_background drained "sleep $SP_ASLEEP; echo drained"
+	sp_until "" sp_asleep
 	kill -TERM "$SP_GATEWAY_PID"
+	sp_wake
 	sp_until "" sp_gone "$CLIENT"
 	grep -q '"stdout":"drained\\n"' "$SP_DIR/drained.json.reply"
 	sp_until "" sp_gone "$SP_GATEWAY_PID"
@@ -387,7 +386,7 @@ runs_with() {
 }
 
 @test "one gateway per database; a stale socket is replaced" {
-	run -1 --separate-stderr timeout 20 "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
+	run -1 --separate-stderr timeout "$SP_DEADLINE" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
 	[ "$status" -ne 0 ]
 	[ "$status" -ne 124 ]
 	sp_http GET /healthz </dev/null

@@ -22,7 +22,7 @@ INITIALIZE='{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolV
 
 # call ID CODE [ERA]: one line.
 call() {
-	printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c%s","language":"bash","code":"%s"}%s}}\n' \
+	printf '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c%s","language":"bash","code":"%s","timeout_seconds":300}%s}}\n' \
 		"$1" "$1" "$2" "${3:+,$META}"
 }
 
@@ -92,21 +92,21 @@ start() {
 }
 
 running() {
-	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select count(*) from execution where state = 'running'" 2>/dev/null)" = "$1" ]
+	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select count(*) from execution where state = 'running'" 2>/dev/null)" = "$1" ]
 }
 
 @test "a long run holds up nothing, and a cancelled one ends as CX without an answer" {
 	start
-	call 1 'sleep 60' modern >&"$IN"
+	call 1 'sleep 1000' modern >&"$IN"
 	sp_until "" running 1
 	printf '{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{%s}}\n' "$META" >&"$IN"
-	read -r -t 20 -u "$OUT" line
+	read -r -t "$SP_DEADLINE" -u "$OUT" line
 	[ "$(jq .id <<<"$line")" = 2 ]
 	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
 	sp_until "" running 0
 	exec {IN}>&-
 	eval "exec ${SERVER[1]}>&-"
-	run ! read -r -t 20 -u "$OUT" line
+	run ! read -r -t "$SP_DEADLINE" -u "$OUT" line
 	wait "$PID" || [ $? = 127 ] # reaped already: what follows says how it ended
 	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
 }
@@ -141,15 +141,14 @@ running() {
 }
 
 @test "two at once share the record; SIGTERM ends one at once, and its run" {
-	local first
 	start
-	first=$SERVER_PID
-	call 1 'sleep 60' modern >&"$IN"
+	call 1 'sleep 1000' modern >&"$IN"
 	sp_until "" running 1
 	run -0 stdio < <(call 2 'echo second' modern)
 	[ "$(answer 2 .result.structuredContent.stdout)" = second ]
-	kill -TERM "$first"
-	wait "$first"
+	kill -TERM "$PID"
+	wait "$PID" || [ $? = 127 ] # reaped already
+	sp_until "" sp_gone "$PID"
 	run -0 stdio < <(call 3 'echo third' modern)
 	[ "$(answer 3 .result.structuredContent.stdout)" = third ]
 	running 0
