@@ -162,8 +162,10 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 		result = identity_claim(&jailer->config, &jailer->identity, err);
 	if (!result)
 		result = cgroup_open(&jailer->config, &jailer->identity, &jailer->cgroup, err);
+	/* The standard error of a private one is that of its command: whose remains it met there is nobody's news. */
 	if (!result && jailer->identity.found_dead)
-		log_event(LOG_WARN, "cleared what a jailer left that was killed", "cgroup", cgroup_kind(jailer->cgroup), NULL);
+		log_event(options->client_fd < 0 ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed", "cgroup",
+			  cgroup_kind(jailer->cgroup), NULL);
 	return result;
 }
 

@@ -95,11 +95,11 @@ on_terminal() {
 	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json -n 1 >"$BATS_TEST_TMPDIR/pipe" 3>&- &
 	local pid=$! first second third
 	exec {from}<"$BATS_TEST_TMPDIR/pipe"
-	read -r -t 20 first <&"$from" # the newest that was there
+	read -r -t "$SP_DEADLINE" first <&"$from" # the newest that was there
 	run_code bash followed 'echo one'
-	read -r -t 20 second <&"$from"
+	read -r -t "$SP_DEADLINE" second <&"$from"
 	run_code bash followed 'exit 9'
-	read -r -t 20 third <&"$from"
+	read -r -t "$SP_DEADLINE" third <&"$from"
 	kill $pid
 	wait $pid || true
 	exec {from}<&-
@@ -115,7 +115,7 @@ on_terminal() {
 	exec {from}<"$BATS_TEST_TMPDIR/pipe"
 	run_code bash quiet 'exit 0'
 	run_code bash loud 'kill -SEGV $$'
-	read -r -t 20 line <&"$from"
+	read -r -t "$SP_DEADLINE" line <&"$from"
 	[ "$(jq -r .conversation <<<"$line")" = loud ]
 	exec {from}<&-
 	sp_until "" sp_gone $pid

@@ -149,63 +149,68 @@ meta() {
 	program ask.sh <<<'echo ready; read -r answer; echo "got $answer"'
 	sallyport run --stdin ask.sh <to.fifo >from.fifo 3>&- &
 	exec {to}>to.fifo {from}<from.fifo
-	read -r -t 20 line <&"$from"
+	read -r -t "$SP_DEADLINE" line <&"$from"
 	[ "$line" = ready ]
 	echo yes >&"$to"
-	read -r -t 20 line <&"$from"
+	read -r -t "$SP_DEADLINE" line <&"$from"
 	[ "$line" = "got yes" ]
 	exec {to}>&- {from}<&-
 	wait $!
 }
 
-# A number that nobody else on this machine sleeps for.
-SECONDS_ASLEEP=$((1000000 + BASHPID))
-
-# guest NUMBER: is there a process "sleep NUMBER"?
-guest() {
-	cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -q "sleep $1 "
-}
-no_guest() {
-	! guest "$1"
-}
-
 @test "Ctrl-C cancels: 130, meta says so, no guest is left" {
 	mkfifo pipe
-	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
-	"$SP_BIN/sallyport" run --meta meta wait.sh >pipe 2>err 3>&- &
+	program wait.sh <<<"echo ready; exec sleep $SP_ASLEEP"
+	"$SP_BIN/sallyport" run -t 300 --meta meta wait.sh >pipe 2>err 3>&- &
 	local pid=$! code=0
-	read -r -t 20 line <pipe
+	exec {from}<pipe # stays open: a reader that leaves would end the run, too
+	read -r -t "$SP_DEADLINE" line <&"$from"
 	[ "$line" = ready ]
-	sp_until "" guest "$SECONDS_ASLEEP"
+	sp_until "" sp_asleep
 	kill -INT $pid
 	wait $pid || code=$?
 	[ "$code" = 130 ]
 	[ "$(meta status)" = XX ]
 	[ "$(meta killed)" = 1 ]
-	sp_until "" no_guest "$SECONDS_ASLEEP"
+	sp_until "" sp_none_asleep
 }
 
 @test "a killed command takes its jail along" {
 	mkfifo pipe
-	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
-	"$SP_BIN/sallyport" run wait.sh >pipe 3>&- &
+	program wait.sh <<<"echo ready; exec sleep $SP_ASLEEP"
+	"$SP_BIN/sallyport" run -t 300 wait.sh >pipe 3>&- &
 	local pid=$!
-	read -r -t 20 line <pipe
-	sp_until "" guest "$SECONDS_ASLEEP"
+	exec {from}<pipe
+	read -r -t "$SP_DEADLINE" line <&"$from"
+	sp_until "" sp_asleep
 	kill -KILL $pid
 	wait $pid || true
-	sp_until "" no_guest "$SECONDS_ASLEEP"
+	sp_until "" sp_none_asleep
+}
+
+@test "a killed jailer ends the run, and the next command does not speak of what it left" {
+	program wait.sh <<<"exec sleep $SP_ASLEEP"
+	"$SP_BIN/sallyport" run -t 300 wait.sh 2>err 3>&- &
+	local pid=$! code=0
+	sp_until "$pid" sp_asleep
+	kill -KILL "$(pgrep -P $pid -f sallyport-jailer)"
+	wait $pid || code=$?
+	[ "$code" = 125 ]
+	sp_until "" sp_none_asleep
+	run -0 --separate-stderr sallyport run -l bash - <<<'echo fine'
+	[ "$output" = fine ]
+	[ -z "$stderr" ]
 }
 
 @test "Ctrl-C on a terminal reaches us, not the jailer" {
 	mkfifo in out
-	program wait.sh <<<"echo ready; exec sleep $SECONDS_ASLEEP"
-	script -qec "$SP_BIN/sallyport run --meta meta $PWD/wait.sh; echo code \$?" /dev/null <in >out 3>&- &
+	program wait.sh <<<"echo ready; exec sleep $SP_ASLEEP"
+	script -qec "$SP_BIN/sallyport run -t 300 --meta meta $PWD/wait.sh; echo code \$?" /dev/null <in >out 3>&- &
 	exec {to}>in {from}<out
-	read -r -t 20 line <&"$from"
+	read -r -t "$SP_DEADLINE" line <&"$from"
 	[[ $line == ready* ]]
 	printf '\003' >&"$to"
-	until [[ $line == code* ]]; do read -r -t 20 line <&"$from"; done
+	until [[ $line == code* ]]; do read -r -t "$SP_DEADLINE" line <&"$from"; done
 	[[ $line == "code 130"* ]]
 	exec {to}>&- {from}<&-
 	[ "$(meta killed)" = 1 ] # the jailer answered
