@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The same binary as a plain CGI program: started by hand, and by lighttpd with mod_cgi.
+# The same binary as a plain CGI program: started by hand, and by lighttpd with mod_cgi, which listens at a unix socket, where nobody else can be.
 
 bats_require_minimum_version 1.5.0
 load lib.bash
@@ -9,13 +9,11 @@ setup_file() {
 	sp_start_jailer
 	sp_token alice
 	export SALLYPORT_CONFIG=$SP_CONFIG
-	port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-	export WEB=http://127.0.0.1:$port
+	export WEB=http://127.0.0.1
 	cat >"$SP_DIR/lighttpd.conf" <<-EOF
 		server.modules = ("mod_cgi", "mod_alias", "mod_setenv")
 		server.document-root = "$SP_DIR"
-		server.bind = "127.0.0.1"
-		server.port = $port
+		server.bind = "$SP_DIR/web"
 		server.errorlog = "$SP_DIR/lighttpd.log"
 		server.upload-dirs = ("$SP_DIR")
 		setenv.set-environment = ("SALLYPORT_CONFIG" => "$SP_CONFIG", "SP_EXCHANGES" => "${SP_EXCHANGES:-}")
@@ -24,12 +22,16 @@ setup_file() {
 	EOF
 	lighttpd -D -f "$SP_DIR/lighttpd.conf" 3>&- &
 	export LIGHTTPD=$!
-	sp_until "$LIGHTTPD" curl -s -o /dev/null "$WEB/nothing" || sp_die "lighttpd does not start"
+	sp_until "$LIGHTTPD" ask -o /dev/null "$WEB/nothing" || sp_die "lighttpd does not start"
 }
 
 teardown_file() {
 	sp_stop "$LIGHTTPD"
 	sp_teardown
+}
+
+ask() {
+	curl -s -m "$SP_DEADLINE" --unix-socket "$SP_DIR/web" "$@"
 }
 
 # cgi METHOD URI [VARIABLE…]: one request, the program started as web servers do it.
@@ -117,7 +119,7 @@ call() {
 }
 
 web() {
-	curl -s -m 60 -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' -H 'MCP-Protocol-Version: 2026-07-28' "$@"
+	ask -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' -H 'MCP-Protocol-Version: 2026-07-28' "$@"
 }
 
 @test "lighttpd: upload, run, download" {
@@ -128,18 +130,18 @@ web() {
 	call run_code '{"conversationId":"web","language":"python","code":"print(open(\"a b.txt\").read().upper())"}' |
 		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: run_code' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
 	[ "$(sp_get .result.structuredContent.stdout | head -1)" = HELLO ]
-	[ "$(curl -s "$WEB${url#"$SP_URL"}")" = hello ]
-	curl -s -D "$SP_DIR/head" -o /dev/null "$WEB${url#"$SP_URL"}"
+	[ "$(ask "$WEB${url#"$SP_URL"}")" = hello ]
+	ask -D "$SP_DIR/head" -o /dev/null "$WEB${url#"$SP_URL"}"
 	grep -qi '^x-content-type-options: nosniff' "$SP_DIR/head"
-	[ "$(curl -s -o /dev/null -w '%{http_code}' "$WEB${url#"$SP_URL"}x")" = 404 ]
+	[ "$(ask -o /dev/null -w '%{http_code}' "$WEB${url#"$SP_URL"}x")" = 404 ]
 }
 
 @test "lighttpd: below a name, the initialize of an old client, a large body" {
-	curl -s -m 60 -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' --data-binary \
+	ask -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' --data-binary \
 		'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
 		"$WEB/gate/mcp" >"$SP_DIR/body"
 	[ "$(sp_get .result.protocolVersion)" = 2024-11-05 ]
 	head -c 9000000 /dev/zero >"$SP_DIR/big"
 	[ "$(web -o "$SP_DIR/body" -w '%{http_code}' --data-binary @"$SP_DIR/big" "$WEB/mcp")" = 413 ]
-	[ "$(curl -s -o /dev/null -w '%{http_code}' -d '' "$WEB/mcp")" = 401 ]
+	[ "$(ask -o /dev/null -w '%{http_code}' -d '' "$WEB/mcp")" = 401 ]
 }
