@@ -18,10 +18,6 @@ teardown_file() {
 
 ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",\"a\").write(\"x\")\nprint(os.urandom(8).hex())"'
 
-sql() {
-	sqlite3 -readonly "$SP_DIR/data/sallyport.db" "$1"
-}
-
 @test "the same key gives the same answer, after a restart too" {
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"k1\"}"
 	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
@@ -32,7 +28,7 @@ sql() {
 	sp_start_gateway
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"k1\"}"
 	jq -S .result.content,.result.structuredContent "$SP_DIR/body" | cmp - "$SP_DIR/first"
-	[ "$(sql 'select count(*) from execution')" = 1 ]
+	[ "$(sp_sql 'select count(*) from execution')" = 1 ]
 }
 
 @test "the same key with other arguments, or for another tool, is an error" {
@@ -42,8 +38,8 @@ sql() {
 	[[ $(sp_get '.result.content[0].text') == "idempotencyKey: was used for a call with other arguments"* ]]
 	sp_call upload_file '{"conversationId":"c2","filename":"a","content":"YQ==","idempotencyKey":"k2"}'
 	[ "$(sp_get .result.isError)" = true ]
-	[ "$(sql "select count(*) from execution where conversation_name = 'c2'")" = 1 ]
-	[ "$(sql "select count(*) from files where conversation = 'c2'")" = 0 ]
+	[ "$(sp_sql "select count(*) from execution where conversation_name = 'c2'")" = 1 ]
+	[ "$(sp_sql "select count(*) from files where conversation = 'c2'")" = 0 ]
 }
 
 @test "keys have bounds, and what a call kept secret is not in the database" {

@@ -56,7 +56,7 @@ tools() {
 	[ "$(text)" = "the sandbox is not initialized: call initialize_sandbox first" ]
 	sp_call stop_sandbox '{}'
 	[ "$(sp_get .result.isError)" = true ]
-	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" "SELECT group_concat(DISTINCT cause) FROM sandbox")" = reset ]
+	[ "$(sp_sql "SELECT group_concat(DISTINCT cause) FROM sandbox")" = reset ]
 }
 
 @test "an image is a language; a plain system has python; others are refused" {
@@ -86,7 +86,7 @@ tools() {
 	sp_call initialize_sandbox '{"image":"python"}'
 	sp_call execute_code '{"code":"import os; print(\"x\" in globals(), os.listdir())"}'
 	[ "$(text)" = "False []" ]
-	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" "SELECT count(*) FROM sandbox WHERE ended_us IS NULL")" = 1 ]
+	[ "$(sp_sql "SELECT count(*) FROM sandbox WHERE ended_us IS NULL")" = 1 ]
 }
 
 @test "a stop that is refused leaves the sandbox to its client" {
@@ -102,12 +102,13 @@ tools() {
 	say tools/call '{"name":"initialize_sandbox","arguments":{}}'
 	say tools/call '{"name":"execute_code","arguments":{"code":"x = 42"}}'
 	# A task of the token's is all that may be under way.
-	say tools/call '{"name":"execute_code","task":{},"arguments":{"code":"import time; time.sleep(3)"}}'
+	say tools/call '{"name":"execute_code","task":{},"arguments":{"code":"import subprocess; subprocess.run([\"sleep\", \"'"$SP_ASLEEP"'\"])"}}'
 	task=$(sp_get .result.task.taskId)
 	say tools/call '{"name":"stop_sandbox","arguments":{}}'
 	[[ $(text) == *"calls of this token are running already"* ]]
 	say tools/call '{"name":"initialize_sandbox","arguments":{"image":"node"}}'
 	[[ $(text) == *"calls of this token are running already"* ]]
+	sp_wake
 	say tasks/result "{\"taskId\":\"$task\"}" # waits for it
 	say tools/call '{"name":"execute_code","arguments":{"code":"print(x)"}}'
 	[ "$(text)" = 42 ]

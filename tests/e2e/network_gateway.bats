@@ -103,6 +103,7 @@ frozen() {
 @test "a session keeps its connections from call to call, each call has its own account, the end closes them" {
 	command -v ss >/dev/null || skip "no ss"
 	frozen
+	sp_until "" none "$PORT" # of the tests before
 	live "import http.client; c = http.client.HTTPConnection('localhost', $PORT); c.request('GET', '/'); c.getresponse().read()"
 	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
 	[ "$(connected "$PORT")" = 1 ]

@@ -118,11 +118,11 @@ start_on_small_disk() {
 	}
 	legacy initialize '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}'
 	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
-	legacy tools/call '{"name":"run_code","task":{},"arguments":{"conversationId":"c","language":"bash","code":"sleep 5"}}'
+	legacy tools/call '{"name":"run_code","task":{},"arguments":{"conversationId":"c","language":"bash","code":"sleep '"$SP_ASLEEP"'","timeout_seconds":300}}'
 	task=$(sp_get .result.task.taskId)
-	runs() { [ "$(disk sqlite3 "$SP_DIR/data/sallyport.db" 'select state from execution')" = running ]; }
-	sp_until "$SP_GATEWAY_PID" runs
+	sp_until "$SP_GATEWAY_PID" sp_asleep
 	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=4k 2>/dev/null || true
+	sp_wake
 	sp_until "$SP_GATEWAY_PID" grep -q "the end of a task is not recorded yet.*$task" "$SP_DIR/gateway.log"
 	legacy tasks/get "{\"taskId\":\"$task\"}"
 	[ "$(sp_get .result.status)" = working ]

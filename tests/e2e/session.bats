@@ -97,7 +97,7 @@ run_live() { # LANGUAGE CODE
 	sp_call run_code "$first"
 	[ "$(sp_get .result.structuredContent.execution_id)" = "$id" ]
 	[ "$(sp_get .result.structuredContent.stdout)" = 42 ]
-	[ "$(sqlite3 "$SP_DIR/data/sallyport.db" "SELECT count(*) FROM execution")" = 2 ]
+	[ "$(sp_sql "SELECT count(*) FROM execution")" = 2 ]
 }
 
 @test "another owner's conversation of the same name has its own session" {
@@ -184,11 +184,11 @@ run_live() { # LANGUAGE CODE
 	local id
 	id=$(sp_get .result.structuredContent.execution_id)
 	sp_stop "$SP_GATEWAY_PID"
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'as it was not' || char(10) WHERE sandbox_seq = 1"
+	sqlite3 -cmd '.timeout 60000' "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'as it was not' || char(10) WHERE sandbox_seq = 1"
 	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id"
 	[ "$status" -eq 1 ]
 	[[ $output == *"run 1 of its sandbox: stdout, line 1:"* ]]
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET code = 'import os; os._exit(0)', stdout = '' WHERE sandbox_seq = 1"
+	sqlite3 -cmd '.timeout 60000' "$SP_DIR/data/sallyport.db" "UPDATE execution SET code = 'import os; os._exit(0)', stdout = '' WHERE sandbox_seq = 1"
 	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id"
 	[ "$status" -eq 1 ]
 	[[ $output == *"now:      it ended with run 1"* ]]

@@ -49,7 +49,7 @@ stdio() {
 	run -0 stdio < <(printf '{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"sallyport://conversation/c1/f",%s}}' "$META")
 	[ "$(answer 2 '.result.contents[0].text')" = 42 ]
 	[ "$(stat -c %a "$HOME_DIR/sallyport/secret.key")" = 600 ]
-	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select group_concat(distinct owner || coalesce(token, '')) from execution")" = local ]
+	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select group_concat(distinct owner || coalesce(token, '')) from execution")" = local ]
 }
 
 @test "the modern era needs no session; names of every kind pass" {
@@ -108,7 +108,7 @@ running() {
 	eval "exec ${SERVER[1]}>&-"
 	run ! read -r -t "$SP_DEADLINE" -u "$OUT" line
 	wait "$PID" || [ $? = 127 ] # reaped already: what follows says how it ended
-	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
+	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
 }
 
 @test "the record says what ran: a private jailer asks an interpreter when its first run comes" {
