@@ -14,7 +14,6 @@
 #include "../probe/probe.h"
 
 #define EYE_SLACK 32  /* descriptors and groups of jails that are made ahead or just being taken apart */
-#define EYE_TRIES 400 /* round trips to the jailer until it is as quiet as before */
 #define EYE_TEXT  (1 << 20)
 
 struct eye {
@@ -193,19 +192,18 @@ static inline void eye_complain(const struct eye *before, const struct eye *afte
 		 (int)strcspn(b, "\n"), b, (int)strcspn(a, "\n"), a);
 }
 
-/* Waits, asking the jailer, until the host looks as it did. */
+/* Waits until the host looks as it did. */
 static inline void eye_assert_same(const struct service *service, const struct eye *before, const char *name)
 {
-	for (int i = 0;; i++) {
-		auto_eye struct eye after = {.groups = 0};
-		struct json_object *info = NULL;
+	int64_t until = 0;
 
-		assert_int_equal(jail_client_info(service->client, &info, NULL), 0);
-		json_object_put(info);
-		eye_look(service, &after);
+	for (;;) {
+		auto_eye struct eye after = {.groups = 0};
+
+		eye_look(service, &after); /* asks the jailer, too */
 		if (eye_same(before, &after))
 			return;
-		if (i == EYE_TRIES)
+		if (!patience_left(&until))
 			eye_complain(before, &after, name);
 	}
 }

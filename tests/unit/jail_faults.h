@@ -11,8 +11,6 @@
 #include "../../jail/cell.h"
 #include "../../jail/fence.h"
 
-#define SETTLE_MAX 5000 /* round trips until everything is taken down */
-
 struct host {
 	size_t children, fds, groups, frozen, mounts;
 };
@@ -72,24 +70,29 @@ static inline bool host_at_most(const struct host *now, const struct host *most)
 static inline void host_assert_idle(const struct service *service, const struct host *idle)
 {
 	struct host after;
+	int64_t until = 0;
 
-	for (int i = 0; after = host_look(service), !host_at_most(&after, idle); i++)
-		if (i == SETTLE_MAX)
+	while (after = host_look(service), !host_at_most(&after, idle))
+		if (!patience_left(&until))
 			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, frozen groups %zu -> %zu, "
 				 "mounts %zu -> %zu",
 				 idle->children, after.children, idle->fds, after.fds, idle->groups, after.groups, idle->frozen,
 				 after.frozen, idle->mounts, after.mounts);
 }
 
-/* Until there are the porter and the jails that are made ahead, and nothing more. -1: never. */
+/* Until there are the porter and the jails that are made ahead, and nothing more. -1: never. What is looked at first may be from before
+ * the last of them was made, and what is looked at last from after that: only what has been the same twice holds. */
 static inline int host_await_idle(const struct service *service, struct host *ret)
 {
-	for (int i = 0; i < SETTLE_MAX; i++) {
-		*ret = host_look(service);
-		if (ret->children == 1 + CELLS_PARKED)
-			return 0;
+	struct host before = {.children = 0};
+	int64_t until = 0;
+
+	while (*ret = host_look(service), ret->children != 1 + CELLS_PARKED || memcmp(ret, &before, sizeof(before)) != 0) {
+		before = *ret;
+		if (!patience_left(&until))
+			return -1;
 	}
-	return -1;
+	return 0;
 }
 
 /* --- strace --------------------------------------------------------------------------------------------------------------------------- */

@@ -13,8 +13,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define WAIT_MS (10000 * try_patience())
-
 extern char **environ;
 
 struct service {
@@ -45,7 +43,7 @@ static inline void service_start(struct service *service)
 		struct pollfd pollers[] = {{.fd = watch, .events = POLLIN}, {.fd = jailer, .events = POLLIN}};
 		char events[4096];
 
-		assert_true(poll(pollers, 2, WAIT_MS) > 0);
+		assert_true(poll(pollers, 2, PATIENCE_MS) > 0);
 		if (pollers[1].revents)
 			fail_msg("the jailer does not start: see %s", service->log_path);
 		assert_true(read(watch, events, sizeof(events)) > 0);
@@ -171,7 +169,7 @@ static inline void assert_ends(int pidfd)
 {
 	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
 
-	if (poll(&poller, 1, WAIT_MS) != 1)
+	if (poll(&poller, 1, PATIENCE_MS) != 1)
 		fail_msg("a guest is still alive");
 }
 

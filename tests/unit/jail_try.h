@@ -20,6 +20,7 @@
 #include "../../lib/buf.h"
 #include "../../lib/config.h"
 #include "../../lib/util.h"
+#include "patience.h"
 
 #define TRY_CHANGES 5000
 
@@ -53,15 +54,6 @@ static inline char *try_jailer(void)
 	auto_free char *dir = config_program_dir();
 
 	return given ? xstrdup(given) : xasprintf("%s/../bin/sallyport-jailer", dir);
-}
-
-/* How many times longer than on an ordinary machine a test waits, or what it allows a program: an emulated processor is slow. */
-static inline int try_patience(void)
-{
-	const char *given = getenv("TEST_PATIENCE");
-	uint64_t value;
-
-	return given && parse_u64(given, 1, 100, &value) == 0 ? (int)value : 1;
 }
 
 /* More members of "jailer" in the tests' configurations. A user who has no cgroup runs the tests with weaker limits; one who has, and root,

@@ -32,8 +32,7 @@
 #include "lib/job.h"
 #include "lib/log.h"
 #include "lib/util.h"
-
-#define FIXTURE_PATIENCE_MS 20000
+#include "patience.h"
 
 struct fixture {
 	bool socket; /* set before fixture_make: the jailer is a service that the test starts; else a private one */
@@ -218,7 +217,7 @@ static inline void fixture_wait_for_output(int watch)
 {
 	struct pollfd poller = {.fd = watch, .events = POLLIN};
 
-	assert_int_equal(poll(&poller, 1, FIXTURE_PATIENCE_MS), 1);
+	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
 }
 
 /* The jailer as a service of its own (f->socket). */
@@ -227,14 +226,12 @@ static inline void fixture_service_start(struct fixture *f)
 	auto_free char *program = xasprintf("%s/sallyport-jailer", f->bin);
 	char *argv[] = {program, (char[]){"--config"}, f->config_path, NULL};
 	struct jail_client *client = NULL;
-	int64_t until = clock_monotonic_us() + FIXTURE_PATIENCE_MS * 1000;
+	int64_t until = 0;
 
 	assert_int_equal(posix_spawn(&f->service, program, NULL, NULL, argv, environ), 0);
-	while (jail_client_connect(f->config.jailer.socket, &client, &fixture_err) < 0) {
-		if (clock_monotonic_us() > until)
+	while (jail_client_connect(f->config.jailer.socket, &client, &fixture_err) < 0)
+		if (!patience_left(&until))
 			fail_msg("the jailer does not come up: %s", fixture_err.text);
-		sched_yield();
-	}
 	jail_client_free(client);
 }
 

@@ -82,15 +82,6 @@ static bool is_called(void *arg, const char *comm)
 	return streq(comm, arg);
 }
 
-/* A round trip, for something else to happen meanwhile. */
-static void ask(const struct service *service)
-{
-	struct json_object *info = NULL;
-
-	assert_int_equal(jail_client_info(service->client, &info, NULL), 0);
-	json_object_put(info);
-}
-
 /* Starts a program and dispatches until it has written something. */
 static void start_until_output(struct jail_client *client, struct try *try, const struct jail_spec *spec, const char *code)
 {
@@ -99,7 +90,7 @@ static void start_until_output(struct jail_client *client, struct try *try, cons
 	while (!try->outputs && !try->done && !try->failed) {
 		struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
 
-		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
 		assert_int_equal(jail_client_dispatch(client, NULL), 0);
 	}
 	assert_false(try->done);
@@ -128,11 +119,10 @@ static void seen_from_outside(void **state)
 	start_until_output(service->client, &try, &spec,
 			   "cp /usr/bin/bash /tmp/attacker; exec /tmp/attacker -c 'sleep 1000 & echo ready; wait; :'");
 	char name[] = "attacker";
-	pid_t pid = 0;
-	for (int i = 0; !pid && i < EYE_TRIES; i++) { /* the kernel's list of children may miss one while others end */
-		pid = eye_find(service->pid, is_called, name);
-		ask(service);
-	}
+	pid_t pid;
+	int64_t until = 0;
+	while (!(pid = eye_find(service->pid, is_called, name)) && patience_left(&until))
+		; /* the kernel's list of children may miss one while others end */
 	assert_true(pid > 0);
 	auto_free char *path = xasprintf("/proc/%d/status", pid);
 	assert_int_equal(read_file_at(AT_FDCWD, path, EYE_TEXT, &text, &length, NULL), 0);

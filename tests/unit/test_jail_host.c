@@ -46,7 +46,7 @@ static void start_guest(struct jail_client *client, struct try *try, const char 
 	while (pid < 0) {
 		struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
 
-		assert_int_equal(poll(&poller, 1, WAIT_MS), 1);
+		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
 		assert_int_equal(jail_client_dispatch(client, NULL), 0);
 		if (try->outputs)
 			pid = find_process(arguments);

@@ -22,7 +22,6 @@
 #define SILENT  1000
 #define PACKETS (800 / try_patience())
 #define SLACK   60   /* descriptors of jails that are being made or taken down */
-#define SETTLE  5000 /* questions to the jailer, which takes down between them */
 /* Of the jailer's memory; sanitizers keep what was freed for a while. */
 #ifdef __SANITIZE_ADDRESS__
 #define GROWTH_KB (512L << 10)
@@ -74,10 +73,10 @@ static void assert_no_more(const struct service *service, const struct holds *be
 {
 	struct holds now = look(service);
 
-	for (int i = 0; i < SETTLE && now.descriptors > before->descriptors + SLACK; i++) {
-		ask(service->client);
+	int64_t until = 0;
+
+	while (now.descriptors > before->descriptors + SLACK && patience_left(&until))
 		now = look(service);
-	}
 	assert_in_range(now.descriptors, 0, before->descriptors + SLACK);
 	assert_true(now.anonymous_kb < before->anonymous_kb + GROWTH_KB);
 }

@@ -23,7 +23,7 @@ static size_t count_children(pid_t pid)
 static void program_before_spare(void **state)
 {
 	struct service *service = *state;
-	const int64_t patience_us = 30000000LL * try_patience();
+	const int64_t patience_us = PATIENCE_MS * INT64_C(1000);
 	const size_t settled = 1 + CELLS_PARKED; /* with the porter */
 	struct jail_spec spec = {.runner = "bash"};
 	struct json_object *runners = NULL;

@@ -31,7 +31,7 @@ static void wait_for_end(int pidfd)
 {
 	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
 
-	assert_int_equal(poll(&poller, 1, FIXTURE_PATIENCE_MS), 1);
+	assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
 }
 
 /* The private jailer is this process's only child. */

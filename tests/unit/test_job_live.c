@@ -253,7 +253,7 @@ static void await_cause(const char *sandbox_id, const char *cause)
 {
 	auto_free char *query = xasprintf("sqlite3 -readonly %s/sallyport.db \"SELECT coalesce(cause, '-') FROM sandbox WHERE id = '%s'\"",
 					  f.config.data_dir, sandbox_id);
-	int64_t until = clock_monotonic_us() + FIXTURE_PATIENCE_MS * 1000;
+	int64_t until = 0;
 	struct sandbox_row row = {0};
 
 	do {
@@ -263,7 +263,7 @@ static void await_cause(const char *sandbox_id, const char *cause)
 		assert_non_null(fgets(row.cause, sizeof(row.cause), out));
 		pclose(out);
 		row.cause[strcspn(row.cause, "\n")] = '\0';
-	} while (!streq(row.cause, cause) && clock_monotonic_us() < until);
+	} while (!streq(row.cause, cause) && patience_left(&until));
 	assert_string_equal(row.cause, cause);
 }
 
