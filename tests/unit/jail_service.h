@@ -65,7 +65,7 @@ static inline int service_setup(void **state)
 	service->config_path = xasprintf("%s/config.json", service->dir);
 	service->log_path = xasprintf("%s/log", service->dir);
 	FILE *file = fopen(service->config_path, "we");
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s}}", service->socket_path, try_jailer_members());
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s}," TRY_LIMITS "}", service->socket_path, try_jailer_members());
 	fclose(file);
 	service_start(service);
 	*state = service;

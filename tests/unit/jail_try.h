@@ -56,6 +56,10 @@ static inline char *try_jailer(void)
 	return given ? xstrdup(given) : xasprintf("%s/../bin/sallyport-jailer", dir);
 }
 
+/* What a program gets that names no limit, as "limits" in the tests' configurations: whoever must come to its end does, however busy the
+ * machine is. */
+#define TRY_LIMITS "\"limits\":{\"wall_seconds\":120,\"compile_seconds\":120}"
+
 /* More members of "jailer" in the tests' configurations. A user who has no cgroup runs the tests with weaker limits; one who has, and root,
  * have it used all the same. */
 static inline const char *try_jailer_members(void)
@@ -75,7 +79,7 @@ static inline struct jail_client *try_client(const char *config)
 	struct err err = ERR_INIT;
 
 	auto_close int fd = mkostemp(made, O_CLOEXEC);
-	dprintf(fd, "{\"jailer\":{%s}}", try_jailer_members());
+	dprintf(fd, "{\"jailer\":{%s}," TRY_LIMITS "}", try_jailer_members());
 	if (jail_client_spawn(program, config && config[0] ? config : made, &client, &err))
 		fail_msg("%s", err.text);
 	/* It has read the file when it answers, or has ended. */

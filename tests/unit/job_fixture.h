@@ -34,6 +34,8 @@
 #include "lib/util.h"
 #include "patience.h"
 
+#define FIXTURE_WALL_SECONDS "120" /* of runs that name no limit: they come to their end however busy the machine is */
+
 struct fixture {
 	bool socket; /* set before fixture_make: the jailer is a service that the test starts; else a private one */
 	char dir[64];
@@ -99,6 +101,7 @@ static void fixture_make(struct fixture *f, const char *more)
 		skip();
 	}
 	log_open("test", LOG_ERROR + 1);
+	setenv("SALLYPORT_LIMITS_WALL_SECONDS", FIXTURE_WALL_SECONDS, 0); /* tests add members to "limits" themselves */
 	*f = (struct fixture){.socket = f->socket, .dir = "/tmp/sp-job-XXXXXX"};
 	assert_non_null(mkdtemp(f->dir));
 	assert_int_equal(chmod(f->dir, 0755), 0);

@@ -74,7 +74,7 @@ static void ok(void **state)
 	assert_string_equal(try.result.runner, "python");
 	assert_string_equal(try.result.message, "The program ended normally.");
 	assert_true(try.collected);
-	assert_in_range(try.result.run.wall_us, 1000, 20000000);
+	assert_in_range(try.result.run.wall_us, 1000, 120000000);
 	assert_in_range(try.result.run.cpu_user_us + try.result.run.cpu_system_us, 1000, 20000000);
 	assert_in_range(try.result.run.memory_peak_bytes, MEBI, 256 * MEBI);
 }
@@ -188,7 +188,7 @@ static void cpu(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run_limited(&try, "while True: pass", (struct jail_limits){.wall_us = 20000000, .cpu_us = limit});
+	run_limited(&try, "while True: pass", (struct jail_limits){.cpu_us = limit});
 	assert_verdict(&try, JAIL_TO);
 	assert_string_equal(try.result.limit, "cpu");
 	int64_t used = try.result.run.cpu_user_us + try.result.run.cpu_system_us;
@@ -200,7 +200,7 @@ static void cpu(void **state)
 	try_clear(&try);
 	/* Two processes share the budget. */
 	run_limited(&try, "import os\nos.fork()\nwhile True: pass",
-		    (struct jail_limits){.wall_us = 20000000, .cpu_us = limit, .cpu_percent = -1});
+		    (struct jail_limits){.cpu_us = limit, .cpu_percent = -1});
 	assert_verdict(&try, JAIL_TO);
 	used = try.result.run.cpu_user_us + try.result.run.cpu_system_us;
 	assert_in_range(used, limit, most);
@@ -270,7 +270,7 @@ static void fork_bomb(void **state)
 
 	(void)state;
 	run_limited(&try, "import os\nwhile True:\n try: os.fork()\n except OSError: pass",
-		    (struct jail_limits){.pids = 16, .wall_us = 20000000 * try_patience(), .cpu_us = 1000000 * try_patience()});
+		    (struct jail_limits){.pids = 16, .cpu_us = 1000000 * try_patience()});
 	assert_verdict(&try, JAIL_TO);
 	assert_true(try.result.pids_limit_hit || weaker);
 	try_clear(&try);

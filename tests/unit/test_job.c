@@ -251,7 +251,7 @@ static void bounded(void **state)
 
 	(void)state;
 	begin(", \"limits\": {\"in_flight\": 18}");
-	request = fixture_request(&f, "talk", "import time; time.sleep(20)");
+	request = fixture_request(&f, "talk", "import time; time.sleep(1000)");
 	while (n <= JOB_CONVERSATION_QUEUE)
 		jobs[n++] = fixture_submit(&f, &request);
 	refused(&request, ERR_BUSY, "16 calls wait in this conversation");
@@ -279,7 +279,7 @@ static void server_queue(void **state)
 	(void)state;
 	begin(", \"limits\": {\"queue\": 2}");
 	f.config.jailer.jails = 1;
-	request = fixture_request(&f, NULL, "import time; time.sleep(20)");
+	request = fixture_request(&f, NULL, "import time; time.sleep(1000)");
 	for (size_t i = 0; i < 3; i++)
 		jobs[i] = fixture_submit(&f, &request);
 	refused(&request, ERR_BUSY, "on this server");
