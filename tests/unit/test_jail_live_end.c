@@ -117,7 +117,7 @@ static void lies(void **state)
 		{"import os; os.write(3, b'x' * 100000); import time; time.sleep(60)", JAIL_SG, SIGKILL, true},
 		{"import os\nos.write(3, b'\\x05')\n", JAIL_RE, 5, false},
 		{"import os\nfor i in range(50): os.write(3, b'\\x06')\n", JAIL_RE, 6, false},
-		{"import os; os.close(3)", JAIL_SG, SIGKILL, true},
+		{"import os, time; os.close(3); time.sleep(60)", JAIL_SG, SIGKILL, true},
 		{"import os\nif os.fork() == 0:\n  while True: pass\nos.close(3); os._exit(7)", JAIL_RE, 7, true},
 		{"import os\nif os.fork() == 0:\n  os.write(3, b'\\x08')\n  while True: pass\nwhile True: pass", JAIL_RE, 8, false},
 		{"import os\nif os.fork() == 0: pass\nelse: os.wait()", JAIL_OK, 0,
