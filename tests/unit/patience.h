@@ -14,6 +14,9 @@
 
 #define PATIENCE_MS     (120000 * try_patience())
 #define PATIENCE_GAP_MS 2
+/* Of a run that is ended by a limit of time on purpose, but must have come to some point by then: a test begins with what an ordinary
+ * machine needs, and doubles it up to here while it was too short. */
+#define PATIENCE_LIMIT_US (64 * INT64_C(1000000))
 
 /* How many times longer than on an ordinary machine a test waits, or what it allows a program: an emulated processor is slow. */
 static inline int try_patience(void)

@@ -19,6 +19,21 @@ static void over(struct live *live)
 	assert_true(live->try.collected);
 }
 
+/* A sandbox that has had a run. The interpreter's start counts, too: a limit that was too short for it here is doubled. */
+static void begin_limited(struct live *live, const char *runner, struct jail_limits asked)
+{
+	asked.wall_us *= try_patience();
+	asked.cpu_us *= try_patience();
+	for (;; asked.wall_us *= 2) {
+		live_begin(live, client, runner, asked);
+		if (live_run(live, "")->verdict != JAIL_TO || asked.wall_us == 0 || asked.wall_us > PATIENCE_LIMIT_US)
+			break;
+		live_end(live);
+	}
+	if (live->try.result.verdict != JAIL_OK)
+		fail_msg("%s: %s", runner, live->try.result.message);
+}
+
 static void limits(void **state)
 {
 	live_need(possible);
@@ -44,15 +59,11 @@ static void limits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct jail_limits asked = cases[i].limits;
 		if (!live_runner(client, cases[i].runner))
 			continue;
 		auto_live struct live live = {.client = NULL};
 
-		asked.wall_us *= try_patience();
-		asked.cpu_us *= try_patience();
-		live_begin(&live, client, cases[i].runner, asked);
-		live_expect(&live, "", JAIL_OK, ""); /* the interpreter's start counts, too */
+		begin_limited(&live, cases[i].runner, cases[i].limits);
 		live_run(&live, cases[i].code);
 		if (live.try.result.verdict != cases[i].verdict || !streq(live.try.result.limit, cases[i].limit))
 			fail_msg("%s: %s (%s)", cases[i].code, jail_verdict_text(live.try.result.verdict), live.try.result.message);
