@@ -140,6 +140,12 @@ static inline char *service_freezer(const struct service *service)
 	return xasprintf("%s%s", mount, path + 3);
 }
 
+/* What a guest is found by: another program of this machine, another run of the same test among them, sleeps for another time. */
+static inline char *marked_sleep(const char *marker)
+{
+	return xasprintf("sleep 1000%s%07d", marker, getpid()); /* as long for every pid: none is the beginning of another */
+}
+
 /* Host pid of the process whose arguments contain the marker; -1. */
 static inline pid_t find_process(const char *marker)
 {

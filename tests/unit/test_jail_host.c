@@ -34,10 +34,10 @@
 /* A guest that runs for ever, leaves its session and is found by the marker; *ret_pidfd is of its grandchild. */
 static void start_guest(struct jail_client *client, struct try *try, const char *marker, int *ret_pidfd)
 {
-	auto_free char *code = xasprintf("setsid sleep 1000%s &\nwhile echo ready; do sleep 0.3; done\n", marker);
+	auto_free char *arguments = marked_sleep(marker);
+	auto_free char *code = xasprintf("setsid %s &\nwhile echo ready; do sleep 0.3; done\n", arguments);
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	struct jail_spec spec = {.runner = "bash", .label = marker};
-	auto_free char *arguments = xasprintf("sleep 1000%s", marker);
 
 	try_begin(client, try, &spec);
 	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
@@ -53,17 +53,6 @@ static void start_guest(struct jail_client *client, struct try *try, const char 
 	}
 	*ret_pidfd = pidfd_open(pid, 0);
 	assert_true(*ret_pidfd >= 0);
-}
-
-/* Number of the instance, from info. */
-static int64_t instance_of(struct jail_client *client)
-{
-	struct json_object *info = NULL;
-
-	assert_int_equal(jail_client_info(client, &info, NULL), 0);
-	int64_t instance = json_object_get_int64(json_get(info, "instance", json_type_int));
-	json_object_put(info);
-	return instance;
 }
 
 static size_t count_directories(const char *path)
@@ -328,14 +317,16 @@ static void ordered_stop(void **state)
 	close(try.error_fd);
 }
 
-static void killed(void **state)
+/* Kills the jailer in the middle of a run and starts the next one; tells whether that found groups to clear, and said so. */
+static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_said)
 {
-	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
 	auto_close int guest = -1;
+	auto_free char *log = NULL;
+	size_t length;
 	char group[512];
 	bool v2 = service_cgroup(service, group, sizeof(group));
-	int64_t instance = instance_of(service->client);
+	bool known = v2 || (getuid() == 0 && access(group, F_OK) == 0);
 
 	start_guest(service->client, &try, ".0004", &guest);
 	pid_t first = service->pid;
@@ -348,20 +339,27 @@ static void killed(void **state)
 	assert_int_equal(try.result.verdict, JAIL_XX);
 	assert_string_equal(try.result.message, "The jailer ended while the program was running.");
 	jail_client_free(service->client);
-	/* The next one takes the place over, clears what is there and says so. */
-	if (v2 || (getuid() == 0 && access(group, F_OK) == 0))
-		assert_true(count_directories(group) > 0);
+	*ret_left = !known || count_directories(group) > 0;
+	unlink(service->log_path);
 	service_start(service);
 	service_run_ok(service->client);
-	if (instance_of(service->client) == instance) { /* else another jailer of this machine was faster */
-		auto_free char *log = NULL;
-		size_t length;
-
-		assert_int_equal(read_file_at(AT_FDCWD, service->log_path, 1 << 20, &log, &length, NULL), 0);
-		assert_non_null(strstr(log, "cleared what a jailer left that was killed"));
-	}
+	assert_int_equal(read_file_at(AT_FDCWD, service->log_path, 1 << 20, &log, &length, NULL), 0);
+	*ret_said = strstr(log, "cleared what a jailer left that was killed") != NULL;
 	close(try.out_fd);
 	close(try.error_fd);
+}
+
+/* The next one takes the place over, clears what is there and says so: unless another jailer of this machine, started between the two, was
+ * faster. Each kill is looked at in the same way; those that nobody came between show it. */
+static void killed(void **state)
+{
+	bool left = false, said = false;
+	int64_t until = 0;
+
+	do
+		kill_and_restart(*state, &left, &said);
+	while (!(left && said) && patience_left(&until));
+	assert_true(left && said);
 }
 
 static void second_service(void **state)
@@ -420,7 +418,7 @@ static void nobody(void **state)
 		skip(); /* jumps: nothing may be held here */
 	}
 	auto_free char *path = xasprintf("/proc/%d/status", service->pid);
-	instance_of(service->client); /* its answer says that it has started */
+	service_run_ok(service->client); /* it has started */
 	assert_int_equal(read_file_at(AT_FDCWD, path, 65536, &text, &length, NULL), 0);
 	assert_int_equal(sscanf(strstr(text, "\nUid:"), "\nUid: %u", &uid), 1);
 	assert_true(uid >= 0x70000000u);

@@ -52,9 +52,9 @@ static bool is_frozen(const struct service *service, pid_t pid)
 /* A live jail with a process that stays, frozen; a pidfd of it. */
 static void freeze_guest(struct live *live, struct jail_client *owner, const char *marker, pid_t *ret_pid, int *ret_pidfd)
 {
+	auto_free char *arguments = marked_sleep(marker);
 	auto_free char *code =
-		xasprintf("setsid sleep 1000%s & until read -rd '' name </proc/$!/cmdline && [ \"$name\" = sleep ]; do :; done", marker);
-	auto_free char *arguments = xasprintf("sleep 1000%s", marker);
+		xasprintf("setsid %s & until read -rd '' name </proc/$!/cmdline && [ \"$name\" = sleep ]; do :; done", arguments);
 
 	live_begin(live, owner, "bash", (struct jail_limits){0});
 	live_expect(live, code, JAIL_OK, "");

@@ -232,16 +232,10 @@ struct guest {
 	int leader_fd, init_fd;
 };
 
-static void marker_of(size_t i, char ret[40])
-{
-	snprintf(ret, 40, "sleep 1000.7%03zu", i);
-}
-
 static void start(struct jail_client *client, struct guest *guest, size_t i)
 {
-	char marker[40];
-
-	marker_of(i, marker);
+	auto_free char *number = xasprintf(".7%03zu", i);
+	auto_free char *marker = marked_sleep(number);
 	auto_free char *code = xasprintf("setsid sleep 1001 & exec %s\n", marker);
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	struct jail_spec spec = {.runner = "bash", .label = "siege"};
@@ -264,15 +258,15 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
-static void find(const struct service *service, struct guest *guest, size_t i)
+static void find(struct jail_client *client, struct guest *guest, size_t i)
 {
-	char marker[40];
+	auto_free char *number = xasprintf(".7%03zu", i);
+	auto_free char *marker = marked_sleep(number);
 
-	marker_of(i, marker);
 	while ((guest->leader = find_process(marker)) < 0) {
+		ask(client); /* whose guest it is: it hears of its end */
 		if (guest->try.done || guest->try.failed)
 			fail_msg("%s: %s", marker, guest->try.failed ? guest->try.err.text : guest->try.result.message);
-		ask(service->client);
 	}
 	guest->leader_fd = pidfd_open(guest->leader, 0);
 	guest->init_fd = pidfd_open(parent_of(guest->leader), 0);
@@ -329,7 +323,7 @@ static void slain(void **state)
 		start(client, &guests[i], i);
 	ask(client);
 	for (size_t i = 0; i < JAILS; i++)
-		find(service, &guests[i], i);
+		find(client, &guests[i], i);
 	for (size_t i = 0; i < JAILS; i++) {
 		if (i % 3 == 0 && slay(guests[i].leader_fd))
 			assert_over(client, &guests[i], JAIL_SG, SIGKILL);
@@ -346,7 +340,12 @@ static void slain(void **state)
 	}
 	jail_client_free(client);
 	jail_client_free(service->client);
-	assert_int_equal(find_process("sleep 1000.7"), -1);
+	for (size_t i = 0; i < JAILS; i++) {
+		auto_free char *number = xasprintf(".7%03zu", i);
+		auto_free char *marker = marked_sleep(number);
+
+		assert_int_equal(find_process(marker), -1);
+	}
 	service_start(service);
 	service_run_ok(service->client);
 	if (v2 || groups > 0)
