@@ -150,12 +150,12 @@ static void engine_killed(void **state)
 	store_close(f.store);
 	f.store = NULL;
 	assert_int_equal(pipe2(acknowledge, O_CLOEXEC), 0);
+	watch = fixture_watch_running(&f); /* before there is any: the first run prints nothing */
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		engine_process(acknowledge[1]);
 	take_id(acknowledge[0], first);
-	watch = fixture_watch_running(&f);
 	take_id(acknowledge[0], mark);
 	take_id(acknowledge[0], second);
 	fixture_wait_for_output(watch);
