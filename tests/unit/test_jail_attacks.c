@@ -87,12 +87,8 @@ static void start_until_output(struct jail_client *client, struct try *try, cons
 {
 	try_begin(client, try, spec);
 	give(client, try, code);
-	while (!try->outputs && !try->done && !try->failed) {
-		struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
-
-		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
-		assert_int_equal(jail_client_dispatch(client, NULL), 0);
-	}
+	while (!try->outputs && !try->done && !try->failed)
+		assert_true(try_hear(client, PATIENCE_MS));
 	assert_false(try->done);
 	assert_false(try->failed);
 }
@@ -250,6 +246,13 @@ static void work_ahead(void **state)
 	assert_true(try.result.run.cpu_user_us + try.result.run.cpu_system_us < 5000000 * try_patience());
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
 static void same_again(void **state)
 {
 	static const char code[] = "import hashlib, os\n"
@@ -261,7 +264,7 @@ static void same_again(void **state)
 	struct service *service = *state;
 	const struct jail_spec spec = {.runner = "python"};
 	auto_free char *first = NULL;
-	int64_t least = INT64_MAX, most = 0;
+	int64_t peaks[AGAIN];
 
 	for (int i = 0; i < AGAIN; i++) {
 		auto_try struct try try = {.jail = NULL};
@@ -272,11 +275,12 @@ static void same_again(void **state)
 		if (!first)
 			first = xstrdup(try.out);
 		assert_string_equal(try.out, first);
-		least = try.result.run.memory_peak_bytes < least ? try.result.run.memory_peak_bytes : least;
-		most = try.result.run.memory_peak_bytes > most ? try.result.run.memory_peak_bytes : most;
+		peaks[i] = try.result.run.memory_peak_bytes;
 	}
-	/* Within 5 %. The CPU time is no matter for a test: what else the machine does is in it. */
-	assert_in_range(most, least, least + least / 20);
+	/* Three of four within 5 %: who is the first to read a library that the host has forgotten pays for its pages. The CPU time is no
+	 * matter for a test: what else the machine does is in it. */
+	qsort(peaks, AGAIN, sizeof(peaks[0]), by_value);
+	assert_in_range(peaks[AGAIN * 3 / 4], peaks[0], peaks[0] + peaks[0] / 20);
 }
 
 /* --- C02: the host's clock is set while a program runs ------------------------------------------------------------------------------- */
@@ -309,7 +313,7 @@ static void clock_jumps(void **state)
 		jump(-seconds);
 		assert_int_equal(try.result.verdict, JAIL_TO);
 		assert_string_equal(try.result.limit, "wall");
-		assert_in_range(try.result.run.wall_us, limit, limit + 2000000 * try_patience());
+		assert_in_range(try.result.run.wall_us, limit, limit + PATIENCE_MS * INT64_C(1000)); /* not 7,200 s */
 	}
 }
 
