@@ -350,10 +350,10 @@ static void disk_total(void)
 }
 
 const struct probe probes_limits[] = {
-	PROBE_TERMS("R01a", "spin", spin_one, "ends=TO:cpu cpu_ms=200 wall_ms=30000"),
-	PROBE_TERMS("R01b", "spin in 2 threads", spin_two, "ends=TO:cpu cpu_ms=200 wall_ms=30000 cpu_percent=400"),
+	PROBE_TERMS("R01a", "spin", spin_one, "ends=TO:cpu cpu_ms=200 wall_ms=60000"),
+	PROBE_TERMS("R01b", "spin in 2 threads", spin_two, "ends=TO:cpu cpu_ms=200 wall_ms=60000 cpu_percent=400"),
 	PROBE_TERMS("R01c", "spin in 64 threads", spin_many,
-		    "ends=TO:cpu cpu_ms=200 wall_ms=30000 pids=80 cpu_percent=400 else=weaker heavy=1"),
+		    "ends=TO:cpu cpu_ms=200 wall_ms=60000 pids=80 cpu_percent=400 else=weaker heavy=1"),
 	PROBE_TERMS("R02", "sleep", sleep_long, "ends=TO:wall wall_ms=200 cpu_below_ms=150"),
 	PROBE_TERMS("R03a", "memory: heap", heap, "ends=ML:memory memory_mb=48 else=OK"),
 	PROBE_TERMS("R04a", "memory: files in /tmp", fill_tmp, "ends=ML:memory memory_mb=32 else=weaker"),
