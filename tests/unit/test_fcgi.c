@@ -1,5 +1,6 @@
 /* The pool of threads behind the FastCGI socket: real requests over a unix socket, clients that misbehave, the orderly stop. */
 #include "tests/unit/gateway.h"
+#include "tests/unit/patience.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -178,7 +179,7 @@ static void hangs_up_first(void **state)
 	send_body(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
 	receive(fd, &reply);
 	assert_true(str_starts(reply.data, "Status: 400 "));
-	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_int_equal(poll(&end, 1, PATIENCE_MS), 1);
 	assert_true(end.revents & POLLHUP);
 }
 
@@ -392,7 +393,7 @@ static void orderly_stop(void **state)
 	send_body(fd, "{}");
 	receive(fd, &reply);
 	assert_true(str_starts(reply.data, "Status: 400 "));
-	assert_int_equal(fcgi_pool_finish(pool, 10), 0);
+	assert_int_equal(fcgi_pool_finish(pool, PATIENCE_MS / 1000), 0);
 
 	auto_close int late = dial(); /* the socket is still there, but nobody answers */
 	struct pollfd wait = {.fd = late, .events = POLLIN};
