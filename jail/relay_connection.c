@@ -1,7 +1,8 @@
 /*
  * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions. See relay_internal.h.
  *
- * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h). Bytes are read at one end only when
+ * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h), and those behind a ClientHello until the
+ * server has said whether it wants another one: the name in that could be another. Bytes are read at one end only when
  * nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow reader slows the sender down by its own
  * socket. The end of one direction is passed on as such (half-close).
  */
@@ -81,6 +82,7 @@ struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, u
 	jail->n_connections++;
 	buf_init(&c->head, RELAY_HEAD_MAX);
 	buf_init(&c->forward, 2 * RELAY_HEAD_MAX);
+	buf_init(&c->reply, RELAY_REPLY_MAX);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	if (rule < egress->n_rules) {
@@ -126,6 +128,7 @@ void relay_connection_free(struct relay_connection *c)
 	relay_connection_close(c);
 	buf_clear(&c->head);
 	buf_clear(&c->forward);
+	buf_clear(&c->reply);
 	free(c->guest.pending);
 	free(c->remote.pending);
 	free(c);
@@ -266,7 +269,7 @@ static void look_once(struct relay_connection *c)
 		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
 		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
 	};
-	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again, c->word};
+	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again, c->word, c->second};
 	auto_buf struct buf forward = {0};
 	size_t used = 0;
 
@@ -280,7 +283,8 @@ static void look_once(struct relay_connection *c)
 	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
 	c->looking = inside != RELAY_INSIDE_FINE;
 	c->word = inside == RELAY_INSIDE_WORD;
-	if (inside == RELAY_INSIDE_REQUEST || inside == RELAY_INSIDE_WORD) {
+	c->waiting = inside == RELAY_INSIDE_HELLO;
+	if (used > 0) {
 		c->again = inside == RELAY_INSIDE_REQUEST;
 		relay_deadline(c, INT64_MAX); /* the next one has its own */
 		c->head.length -= used;
@@ -290,13 +294,13 @@ static void look_once(struct relay_connection *c)
 
 static void look_inside(struct relay_connection *c, const char *data, size_t length)
 {
-	size_t before;
+	size_t before = SIZE_MAX;
 
 	buf_add(&c->head, data, length);
-	do {
+	while (!c->closed && c->looking && !c->waiting && c->head.length > 0 && c->head.length < before) {
 		before = c->head.length;
 		look_once(c);
-	} while (!c->closed && c->looking && c->head.length > 0 && c->head.length < before);
+	}
 	if (c->closed)
 		return;
 	if (!c->looking)
@@ -307,6 +311,20 @@ static void look_inside(struct relay_connection *c, const char *data, size_t len
 		relay_deadline(c, RELAY_HEAD_US);
 	if (relay_flush(&c->remote) < 0)
 		relay_connection_close(c);
+}
+
+static void look_at_reply(struct relay_connection *c, const char *data, size_t length)
+{
+	buf_add(&c->reply, data, MIN(length, RELAY_REPLY_MAX - c->reply.length));
+	enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
+	if (reply == RELAY_REPLY_MORE)
+		return;
+	c->waiting = false;
+	c->second = reply == RELAY_REPLY_AGAIN;
+	c->looking = c->second;
+	if (!c->looking)
+		relay_send(&c->remote, c->head.data, c->head.length);
+	look_inside(c, "", 0);
 }
 
 /* One read, and as much writing as goes. */
@@ -329,6 +347,10 @@ static void pump(struct relay_connection *c, struct relay_side *from, struct rel
 	} else if (look) {
 		look_inside(c, chunk, (size_t)n);
 	} else {
+		if (c->waiting)
+			look_at_reply(c, chunk, (size_t)n);
+		if (c->closed)
+			return;
 		ssize_t sent = send(to->fd, chunk, (size_t)n, MSG_NOSIGNAL);
 
 		if (sent < 0 && errno != EAGAIN)
@@ -381,7 +403,8 @@ static void update(struct relay_connection *c)
 		relay_connection_close(c);
 		return;
 	}
-	uint32_t from_guest = !guest->ended && !remote->n_pending ? EPOLLIN : 0;
+	bool full = c->looking && c->head.length == RELAY_INSIDE_MAX;
+	uint32_t from_guest = !guest->ended && !remote->n_pending && !full ? EPOLLIN : 0;
 	uint32_t from_remote = !remote->ended && !guest->n_pending ? EPOLLIN : 0;
 	relay_watch(c, guest, from_guest | (guest->n_pending ? EPOLLOUT : 0), guest_ready);
 	if (!c->closed)

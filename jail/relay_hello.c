@@ -1,4 +1,12 @@
-/* relay_hello.c - see relay_hello.h. Every read is bounded by `struct bytes`: what is taken from it is within it. */
+/*
+ * relay_hello.c - see relay_hello.h.
+ *
+ * A ClientHello is read in three steps: what the connection begins with (read_first, read_ssl2), the message out of its records
+ * (relay_hello_parse), the name out of the message (read_hello and below). They are as strict as can be: several servers take more than
+ * the standards allow, each something else, and whoever takes less than all of them is not talked into another name. Of a server's answer
+ * only one thing is wanted, so its ServerHello is looked for, wherever it begins. Every read is bounded by `struct bytes`: what is taken
+ * from it is within it.
+ */
 #include "relay_hello.h"
 
 #include <stdint.h>
@@ -15,9 +23,10 @@ enum {
 	RECORD_SHORT = 2, /* as long as an alert */
 	MESSAGE_HEAD = 4,
 	MESSAGE_CLIENT_HELLO = 1,
+	MESSAGE_SERVER_HELLO = 2,
 	VERSION_MAJOR = 3, /* SSL 3.0 and all of TLS */
 	VERSION_END = 16,
-	HELLO_FIXED = 34,  /* version and random */
+	HELLO_FIXED = 34, /* version and random */
 	EXTENSION_SERVER_NAME = 0,
 	EXTENSION_ECH = 0xfe0d,
 	NAME_HOST = 0,
@@ -152,13 +161,15 @@ static enum relay_hello read_ssl2(struct bytes from)
 	return from.left < SSL2_HEAD ? RELAY_HELLO_MORE : RELAY_HELLO_NAMELESS;
 }
 
-enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_host[HOST_SIZE])
+enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_host[HOST_SIZE], size_t *ret_end)
 {
 	uint8_t message[RELAY_HELLO_MAX]; /* without the records' heads */
 	struct bytes from = {data, MIN(length, (size_t)RELAY_HELLO_MAX)};
 	enum relay_hello ssl2 = read_ssl2(from), first = read_first(from);
 	size_t n = 0, needed = MESSAGE_HEAD, record = 0;
 
+	if (ssl2 == RELAY_HELLO_NAMELESS)
+		*ret_end = 0;
 	if (ssl2 != RELAY_HELLO_NONE)
 		return ssl2;
 	if (first != RELAY_HELLO_NAMED)
@@ -183,5 +194,31 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 		if (!whole)
 			return RELAY_HELLO_MORE;
 	}
-	return read_hello((struct bytes){message + MESSAGE_HEAD, needed - MESSAGE_HEAD}, ret_host);
+	enum relay_hello found = read_hello((struct bytes){message + MESSAGE_HEAD, needed - MESSAGE_HEAD}, ret_host);
+	if (found != RELAY_HELLO_UNREADABLE)
+		*ret_end = (size_t)(from.at - (const uint8_t *)data);
+	return found;
+}
+
+/* A ServerHello's fixed beginning stands in one record: none of those who make records smaller make them as small as that. */
+enum relay_reply relay_hello_reply(const void *data, size_t length)
+{
+	/* SHA-256 of "HelloRetryRequest", in the place of the random */
+	static const uint8_t again[] = {
+		0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+		0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+	};
+	struct bytes from = {data, MIN(length, (size_t)RELAY_REPLY_MAX)};
+
+	for (; from.left > 0; from.at++, from.left--) {
+		struct bytes rest = from, head, message, version, random;
+
+		if (!take(&rest, RECORD_HEAD, &head) || !take(&rest, MESSAGE_HEAD, &message) || !take(&rest, 2, &version) ||
+		    !take(&rest, sizeof(again), &random))
+			break;
+		if (head.at[0] == RECORD_HANDSHAKE && head.at[1] == VERSION_MAJOR && message.at[0] == MESSAGE_SERVER_HELLO &&
+		    message.at[1] == 0 && version.at[0] == VERSION_MAJOR)
+			return memcmp(random.at, again, sizeof(again)) == 0 ? RELAY_REPLY_AGAIN : RELAY_REPLY_HELLO;
+	}
+	return RELAY_REPLY_MORE;
 }

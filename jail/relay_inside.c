@@ -22,15 +22,35 @@ static size_t postgres_requests(const char *data, size_t length)
 	return memcmp(data + n, start, rest) == 0 ? n + rest : n;
 }
 
+/* What a client may send before its second ClientHello: ChangeCipherSpec (RFC 8446 D.4); or an alert, and no hello at all. */
+static size_t small_records(const char *data, size_t length)
+{
+	static const char heads[][5] = {{20, 3, 3, 0, 1}, {21, 3, 3, 0, 2}};
+	size_t n = 0, i;
+
+	for (;;) {
+		size_t rest = MIN(length - n, sizeof(heads[0]));
+
+		for (i = 0; i < ARRAY_SIZE(heads) && memcmp(data + n, heads[i], rest) != 0; i++)
+			;
+		if (i == ARRAY_SIZE(heads))
+			return n;
+		size_t record = sizeof(heads[0]) + (size_t)heads[i][4];
+		if (length - n < record)
+			return length;
+		n += record;
+	}
+}
+
 static enum relay_inside look_at_tls(const struct relay_inside_rule *rule, enum relay_hello hello, const char *name)
 {
 	switch (hello) {
 	case RELAY_HELLO_MORE:
 		return RELAY_INSIDE_MORE;
 	case RELAY_HELLO_NAMED:
-		return streq(name, rule->host) ? RELAY_INSIDE_FINE : RELAY_INSIDE_ANOTHER;
+		return streq(name, rule->host) ? RELAY_INSIDE_HELLO : RELAY_INSIDE_ANOTHER;
 	case RELAY_HELLO_NAMELESS:
-		return rule->named ? RELAY_INSIDE_NAMELESS : RELAY_INSIDE_FINE;
+		return rule->named ? RELAY_INSIDE_NAMELESS : RELAY_INSIDE_HELLO;
 	default:
 		return RELAY_INSIDE_UNREADABLE;
 	}
@@ -141,23 +161,29 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward, size_t *ret_used)
 {
 	char name[HOST_SIZE];
+	size_t end = 0;
 
 	length = MIN(length, (size_t)RELAY_INSIDE_MAX);
 	if (rule->word)
 		return look_at_word(data, length, forward, ret_used);
 	if (rule->again)
 		return look_at_text(rule, data, length, forward, ret_used);
-	size_t before = postgres_requests(data, length);
+	size_t before = rule->second ? small_records(data, length) : postgres_requests(data, length);
 	if (before == length && length < RELAY_INSIDE_MAX) {
 		buf_add(forward, data, length);
 		return RELAY_INSIDE_MORE;
 	}
-	enum relay_hello hello = relay_hello_parse(data + before, length - before, name);
-	if (hello == RELAY_HELLO_NONE)
+	enum relay_hello hello = relay_hello_parse(data + before, length - before, name, &end);
+	if (hello == RELAY_HELLO_NONE && !rule->second)
 		return look_at_text(rule, data, length, forward, ret_used);
 	enum relay_inside found = look_at_tls(rule, hello, name);
 	if (found == RELAY_INSIDE_MORE && length == RELAY_INSIDE_MAX)
 		found = RELAY_INSIDE_UNREADABLE;
-	buf_add(forward, data, found == RELAY_INSIDE_FINE ? length : before);
+	if (found == RELAY_INSIDE_HELLO && (rule->second || !end))
+		/* In the format of SSL 2 it is nothing that a server could ask for again. */
+		found = rule->second && !end ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
+	if (found == RELAY_INSIDE_HELLO)
+		*ret_used = before + end;
+	buf_add(forward, data, found == RELAY_INSIDE_FINE ? length : before + (found == RELAY_INSIDE_HELLO ? end : 0));
 	return found;
 }

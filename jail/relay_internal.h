@@ -11,6 +11,7 @@
 
 #include "loop.h"
 #include "relay.h"
+#include "relay_hello.h"
 #include "relay_http.h"
 #include "relay_inside.h"
 
@@ -57,6 +58,9 @@ struct relay_connection {
 	size_t passed;        /* … of what is kept this much went on already */
 	bool again;           /* … and it has sent a request */
 	bool word;            /* … and it is in the middle of one */
+	bool waiting;         /* … and it has sent a ClientHello: what comes behind it stays in `head` until the server has answered */
+	bool second;          /* … and the server has asked for another one */
+	struct buf reply;     /* waiting: from the remote */
 	struct buf forward;   /* for the remote, as soon as there is one */
 	bool to_proxy;        /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];

@@ -99,7 +99,7 @@ config() {
 	EOF2
 }
 
-ALLOW='"pub.example:80", "pub.example:443", "*.wild.example:80", "*.wild.example:443", "93.184.215.14:8080", "pub.example:81", "pub.example:82",
+ALLOW='"pub.example:80", "pub.example:443", "pub.example:444", "*.wild.example:80", "*.wild.example:443", "*.wild.example:444", "93.184.215.14:8080", "pub.example:81", "pub.example:82",
 	"*.wild.example:82"'
 
 # net LANGUAGE [OPTION…]: runs the program on standard input with network and $CONFIG
@@ -264,6 +264,76 @@ two.wild.example:443 TLS without a server name
 pub.example:443 another host was named inside the connection (TLS server name or HTTP Host)
 a.wild.example:443 TLS or HTTP that names no host which the relay can read" ]
 	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "A.wild.example None a.wild.example pub.example" ]
+}
+
+# The server has the name by then, but it is the last one that counts.
+@test "another host inside a tunnel is refused and told: in the second ClientHello, after a HelloRetryRequest" {
+	: >"$DIR/names"
+	run -0 --separate-stderr net python --json <<<'
+import socket, ssl
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+AGAIN = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+
+def shake(s, name, second, early=b"", piece=65536):
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    get, put = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(get, put, server_hostname=name)
+    hellos = 0
+    try:
+        while True:
+            try:
+                tls.do_handshake()
+                tls.write(b"GET /again HTTP/1.0\r\nHost: %s\r\n\r\n" % name.encode())
+                s.sendall(put.read())
+                while b" 444" not in (text := locals().get("text", b"") + get_some(tls, s, get)):
+                    pass
+                return print(hellos, text.splitlines()[-1].decode())
+            except ssl.SSLWantReadError:
+                out = put.read()
+                if b"\x16\x03" in out and name.encode() in out:
+                    hellos += 1
+                    if hellos == 2:
+                        out = early + out.replace(name.encode(), second.encode())
+                for at in range(0, len(out), piece):
+                    s.sendall(out[at : at + piece])
+                data = s.recv(65536)
+                if hellos == 1:
+                    assert AGAIN in data, data
+                if not data:
+                    return print("closed")
+                get.write(data)
+    except (ConnectionResetError, BrokenPipeError):
+        print(hellos, "reset")
+
+def get_some(tls, s, get):
+    while True:
+        try:
+            return tls.read(65536)
+        except ssl.SSLWantReadError:
+            get.write(s.recv(65536))
+
+def tunnel(host):
+    s = socket.create_connection(("127.83.0.1", 3128))
+    s.sendall(b"CONNECT %s:444 HTTP/1.1\r\n\r\n" % host.encode())
+    while not (head := locals().get("head", b"") + s.recv(1)).endswith(b"\r\n\r\n"):
+        pass
+    return s
+
+shake(tunnel("a.wild.example"), "a.wild.example", "a.wild.example")
+shake(tunnel("a.wild.example"), "a.wild.example", "a.wild.example", piece=1)
+shake(tunnel("a.wild.example"), "a.wild.example", "b.wild.example")
+shake(tunnel("a.wild.example"), "a.wild.example", "b.wild.example", piece=1)
+shake(socket.create_connection(("pub.example", 444)), "pub.example", "pub.example")
+shake(socket.create_connection(("pub.example", 444)), "pub.example", "bad.example")
+shake(socket.create_connection(("pub.example", 444)), "pub.example", "pub.example", b"\x17\x03\x03\x00\x03xyz")'
+	echo "$output $stderr"
+	[ "$(jq -j .stdout <<<"$output" | tr '\n' ';')" = "2 a.wild.example /again 444;2 a.wild.example /again 444;2 reset;2 reset;2 pub.example /again 444;2 reset;2 reset;" ]
+	run -0 denied
+	[ "$output" = "a.wild.example:444 another host was named inside the connection (TLS server name or HTTP Host)
+pub.example:444 another host was named inside the connection (TLS server name or HTTP Host)
+pub.example:444 TLS or HTTP that names no host which the relay can read" ]
+	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "a.wild.example pub.example" ]
 }
 
 @test "another host inside a tunnel is refused and told: HTTP, and a second request" {

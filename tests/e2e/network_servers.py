@@ -4,7 +4,8 @@
 usage: network_servers.py ADDRESS NAME_SERVER_ADDRESS OWN_ADDRESS FOLDER      FOLDER: cert.pem and key.pem; what is asked for goes there, too:
 of the name server in `queries`, in TLS in `names`
 
-80, 8080 http; 443 https; 81 takes connections and never reads; 82 answers with how many bytes came before the end. Prints "ready".
+80, 8080 http; 443 https; 444 https that asks for a second ClientHello; 81 takes connections and never reads; 82 answers with
+how many bytes came before the end. Prints "ready".
 """
 import http.server
 import socket
@@ -125,16 +126,23 @@ def asked_for(_, name, __):
         print(name, file=log)
 
 
-tls = WebServer((PUBLIC, 443), Web)
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(FOLDER + "/cert.pem", FOLDER + "/key.pem")
-context.sni_callback = asked_for
-tls.socket = context.wrap_socket(tls.socket, server_side=True)
+def tls(port, *curve):
+    server = WebServer((PUBLIC, port), Web)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(FOLDER + "/cert.pem", FOLDER + "/key.pem")
+    context.sni_callback = asked_for
+    for name in curve:  # that clients can, but have no share for in their first ClientHello
+        context.set_ecdh_curve(name)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return server
+
+
 for server in (
     socketserver.ThreadingUDPServer((NAMES, 53), Names),
     WebServer((PUBLIC, 80), Web),
     WebServer((PUBLIC, 8080), Web),
-    tls,
+    tls(443),
+    tls(444, "secp521r1"),
     Server((PUBLIC, 81), Deaf),
     Server((PUBLIC, 82), Count),
 ):

@@ -1,7 +1,7 @@
 /*
- * Whatever a program sends first through a connection: in whatever pieces it comes, the answer is the same, and what went on before it is
- * the beginning of what goes on. A request that goes on names the host once, says what becomes of the connection, and what is behind it is
- * looked at, or nothing comes there.
+ * Whatever a program sends first through a connection, or a server answers to it: in whatever pieces it comes, the answer is the same, and
+ * what went on before it is the beginning of what goes on. A request that goes on names the host once, says what becomes of the connection,
+ * and what is behind it is looked at, or nothing comes there.
  */
 #include "fuzz.h"
 
@@ -44,23 +44,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_buf struct buf whole = {0};
 	char host[HOST_SIZE] = "", again[HOST_SIZE];
 	const char *text = (const char *)data;
-	const struct relay_inside_rule rule = {.host = HOST, .named = true, .again = size % 2, .word = size % 7 == 0};
+	const struct relay_inside_rule rule = {
+		.host = HOST, .named = true, .again = size % 2, .word = size % 7 == 0, .second = size % 3 == 0};
 	size_t used = 0;
 
-	if (relay_hello_parse(data, size, host) == RELAY_HELLO_NAMED)
-		PROMISE(!host[0] || (host_normalise(host, strlen(host), again) >= 0 && streq(host, again)));
+	if (relay_hello_parse(data, size, host, &used) == RELAY_HELLO_NAMED)
+		PROMISE(used > 0 && used <= size && (!host[0] || (host_normalise(host, strlen(host), again) >= 0 && streq(host, again))));
+	used = 0;
 	buf_init(&whole, 2 * RELAY_INSIDE_MAX);
 	size_t length = MIN(size, (size_t)RELAY_INSIDE_MAX);
 	enum relay_inside found = relay_inside(&rule, text, length, &whole, &used);
-	PROMISE(!whole.overflow && used <= length && (used > 0) == (found == RELAY_INSIDE_REQUEST || found == RELAY_INSIDE_WORD));
+	PROMISE(!whole.overflow && used <= length && (used > 0) == (found >= RELAY_INSIDE_HELLO && found <= RELAY_INSIDE_WORD));
 	PROMISE(found != RELAY_INSIDE_REQUEST || ends_with(&whole, "\r\nConnection: keep-alive\r\n\r\n"));
 	if (!rule.word && (found == RELAY_INSIDE_FINE || found == RELAY_INSIDE_REQUEST) && length > 0 && data[0] != 0)
 		check_request(&whole);
+	enum relay_reply reply = relay_hello_reply(data, size);
 	for (size_t n = 0; n < length; n += 1 + length / PIECES) {
 		auto_buf struct buf part = {0};
 		auto_free char *exact = xmalloc(n + 1);
 
 		memcpy(exact, data, n);
+		enum relay_reply so_far = relay_hello_reply(exact, n);
+		PROMISE(so_far == reply || so_far == RELAY_REPLY_MORE);
 		buf_init(&part, 2 * RELAY_INSIDE_MAX);
 		enum relay_inside answer = relay_inside(&rule, exact, n, &part, &used);
 		PROMISE(answer == RELAY_INSIDE_MORE || answer == RELAY_INSIDE_WORD || answer == found);

@@ -1,6 +1,6 @@
 /*
- * test_relay_connection.c - how long a guest may leave open whom it means inside a tunnel. No clock is waited for: what is looked at is the
- * deadline that the connection has, and what happens when the relay says that it is over.
+ * test_relay_connection.c - what goes on inside a tunnel, and how long a guest may leave open whom it means. No clock is waited for: what
+ * is looked at is the deadline that the connection has, and what happens when the relay says that it is over.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,9 @@
 
 #include "../../jail/relay_internal.h"
 #include "../../lib/util.h"
+#include "tls_hello.h"
 
-#define HOST "a.example"
+#define HOST TLS_HELLO_NAME
 
 enum { OURS, THEIRS };
 
@@ -162,6 +163,139 @@ static void long_word(void **state)
 	assert_int_equal(read(t->server, data, sizeof(data)), 0);
 }
 
+static void expect_bytes(int fd, const char *bytes, size_t length)
+{
+	static char data[RELAY_INSIDE_MAX + 1];
+
+	assert_int_equal(read(fd, data, sizeof(data)), (ssize_t)length);
+	assert_memory_equal(data, bytes, length);
+}
+#define EXPECT_BYTES(fd, text) expect_bytes(fd, text, sizeof(text) - 1)
+
+/* The server says something; the guest gets it. */
+static void answer(struct tunnel *t, const char *data, size_t length)
+{
+	assert_int_equal(write(t->server, data, length), length);
+	assert_int_equal(loop_once(t->relay.loop, 0), 1);
+	expect_bytes(t->guest, data, length);
+}
+#define ANSWER_WITH(t, text) answer(t, text, sizeof(text) - 1)
+
+static void expect_nothing(int fd)
+{
+	char byte;
+
+	assert_int_equal(read(fd, &byte, 1), -1);
+}
+
+/* What comes behind a ClientHello waits for the server's, even if that comes in pieces. */
+static void behind_a_hello(void **state)
+{
+	struct tunnel *t = *state;
+
+	int64_t begun_us = clock_monotonic_us();
+	SAY(t, TLS_HELLO TLS_EARLY);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	expect_deadline(t, begun_us);
+	SAY(t, "more");
+	expect_nothing(t->server);
+	answer(t, TLS_SERVER_HELLO, 20);
+	expect_nothing(t->server);
+	answer(t, &TLS_SERVER_HELLO[20], sizeof(TLS_SERVER_HELLO) - 1 - 20);
+	EXPECT_BYTES(t->server, TLS_EARLY "more");
+	assert_false(t->c->looking);
+	assert_int_equal(t->c->deadline_us, INT64_MAX);
+	SAY(t, TLS_HELLO_EVIL); /* the server's to refuse */
+	EXPECT_BYTES(t->server, TLS_HELLO_EVIL);
+	assert_int_equal(atomic_load(&t->page.n_denied), 0);
+}
+
+/* More than is kept is not read, and the connection has not ended. */
+static void flood_behind_a_hello(void **state)
+{
+	struct tunnel *t = *state;
+	static char data[RELAY_INSIDE_MAX];
+
+	SAY(t, TLS_HELLO);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	assert_int_equal(t->c->deadline_us, INT64_MAX); /* the server's time */
+	memset(data, 'x', sizeof(data));
+	say(t, data, sizeof(data));
+	assert_int_equal(write(t->guest, "y", 1), 1);
+	assert_int_equal(loop_once(t->relay.loop, 0), 0);
+	assert_false(t->c->closed);
+	ANSWER_WITH(t, TLS_SERVER_HELLO);
+	expect_bytes(t->server, data, sizeof(data));
+	assert_int_equal(loop_once(t->relay.loop, 0), 1);
+	EXPECT_BYTES(t->server, "y");
+}
+
+/* A server that never answers as TLS does: what waits for it has the same time as a hello. */
+static void no_tls_behind_a_hello(void **state)
+{
+	struct tunnel *t = *state;
+
+	SAY(t, TLS_HELLO);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	ANSWER_WITH(t, "HTTP/1.1 400 Bad Request\r\n\r\n");
+	SAY(t, TLS_HELLO_EVIL);
+	expect_nothing(t->server);
+	relay_connection_late(t->c);
+	assert_true(t->c->closed);
+	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
+}
+
+static void second_hello(void **state)
+{
+	struct tunnel *t = *state;
+
+	SAY(t, TLS_HELLO);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	ANSWER_WITH(t, TLS_SERVER_RETRY);
+	assert_int_equal(t->c->deadline_us, INT64_MAX);
+	SAY(t, TLS_CHANGE_CIPHER);
+	EXPECT_BYTES(t->server, TLS_CHANGE_CIPHER);
+	say(t, TLS_HELLO, 10);
+	expect_nothing(t->server);
+	say(t, &TLS_HELLO[10], sizeof(TLS_HELLO) - 1 - 10);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	assert_false(t->c->looking);
+	SAY(t, TLS_EARLY);
+	EXPECT_BYTES(t->server, TLS_EARLY);
+	assert_int_equal(atomic_load(&t->page.n_denied), 0);
+}
+
+/* Sent after the server's question, or ahead of it. */
+static void expect_another(struct tunnel *t)
+{
+	assert_true(t->c->closed);
+	assert_int_equal(atomic_load(&t->page.n_denied), 1);
+	assert_int_equal(t->page.denied[0].reason, RELAY_ANOTHER);
+	expect_bytes(t->server, "", 0);
+}
+
+static void another_second_hello(void **state)
+{
+	struct tunnel *t = *state;
+
+	SAY(t, TLS_HELLO);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	ANSWER_WITH(t, TLS_SERVER_RETRY);
+	SAY(t, TLS_CHANGE_CIPHER TLS_HELLO_EVIL);
+	expect_another(t);
+}
+
+static void another_hello_ahead(void **state)
+{
+	struct tunnel *t = *state;
+
+	SAY(t, TLS_HELLO TLS_HELLO_EVIL);
+	EXPECT_BYTES(t->server, TLS_HELLO);
+	assert_int_equal(write(t->server, TLS_SERVER_RETRY, sizeof(TLS_SERVER_RETRY) - 1), sizeof(TLS_SERVER_RETRY) - 1);
+	assert_int_equal(loop_once(t->relay.loop, 0), 1);
+	expect_another(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +303,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(neither, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_word, setup, teardown),
+		cmocka_unit_test_setup_teardown(behind_a_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood_behind_a_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_tls_behind_a_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(second_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_second_hello, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_hello_ahead, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

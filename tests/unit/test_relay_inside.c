@@ -64,20 +64,23 @@ static void expect_hello(const struct buf *data, enum relay_hello found, const c
 {
 	auto_buf struct buf longer = {0};
 	char host[HOST_SIZE] = "";
+	size_t end_at = 0;
 
 	for (size_t n = 0; n < data->length; n++) {
 		auto_free char *exact = xmalloc(n + 1); /* so that a sanitizer sees a read beyond it */
 		char *end = exact + 1;
 
 		memcpy(end, data->data, n);
-		assert_int_equal(relay_hello_parse(end, n, host), RELAY_HELLO_MORE);
+		assert_int_equal(relay_hello_parse(end, n, host, &end_at), RELAY_HELLO_MORE);
 	}
-	assert_int_equal(relay_hello_parse(data->data, data->length, host), found);
+	assert_int_equal(relay_hello_parse(data->data, data->length, host, &end_at), found);
+	assert_int_equal(end_at, data->length);
 	assert_string_equal(host, name);
 	buf_init(&longer, 65536);
 	buf_add(&longer, data->data, data->length);
 	buf_puts(&longer, "\x14\x03\x03");
-	assert_int_equal(relay_hello_parse(longer.data, longer.length, host), found);
+	assert_int_equal(relay_hello_parse(longer.data, longer.length, host, &end_at), found);
+	assert_int_equal(end_at, data->length);
 }
 
 static void real_clients(void **state)
@@ -130,11 +133,12 @@ static enum relay_hello parse_made(const char *extensions, size_t length, const 
 {
 	auto_buf struct buf message = {0};
 	auto_buf struct buf data = {0};
+	size_t end;
 
 	make_message(&message, extensions, length, more);
 	buf_init(&data, 65536);
 	put_records(&data, message.data, message.length, 16384);
-	return relay_hello_parse(data.data, data.length, host);
+	return relay_hello_parse(data.data, data.length, host, &end);
 }
 
 #define NAME_A   "\0\0\0\x06\0\x04\0\0\x01" "a" /* server_name: a list of one */
@@ -197,13 +201,14 @@ static void names(void **state)
 	}
 }
 
-#define EXPECT_HELLO(found, text) assert_int_equal(relay_hello_parse(text, sizeof(text) - 1, host), RELAY_HELLO_##found)
+#define EXPECT_HELLO(found, text) assert_int_equal(relay_hello_parse(text, sizeof(text) - 1, host, &end), RELAY_HELLO_##found)
 
 static void odd_records(void **state)
 {
 	auto_buf struct buf message = {0};
 	auto_buf struct buf data = {0};
 	char host[HOST_SIZE], long_extension[16384] = "\0\x15";
+	size_t end;
 
 	(void)state;
 	EXPECT_HELLO(MORE, "");
@@ -238,7 +243,7 @@ static void odd_records(void **state)
 	buf_init(&data, 65536);
 	put_records(&data, message.data, message.length, 100);
 	assert_true(message.length <= RELAY_HELLO_MAX && data.length > RELAY_HELLO_MAX);
-	assert_int_equal(relay_hello_parse(data.data, data.length, host), RELAY_HELLO_MORE);
+	assert_int_equal(relay_hello_parse(data.data, data.length, host, &end), RELAY_HELLO_MORE);
 }
 
 /* --- inside ------------------------------------------------------------------------------------------------------------------------- */
@@ -249,7 +254,7 @@ static enum relay_inside look(const char *data, size_t length, bool named, struc
 
 	buf_init(forward, 2 * RELAY_INSIDE_MAX);
 	enum relay_inside found = relay_inside(&rule, data, length, forward, &used);
-	assert_true(found == RELAY_INSIDE_REQUEST || found == RELAY_INSIDE_WORD ? used > 0 && used <= length : used == 0);
+	assert_true(found >= RELAY_INSIDE_HELLO && found <= RELAY_INSIDE_WORD ? used > 0 && used <= length : used == 0);
 	return found;
 }
 
@@ -417,11 +422,11 @@ static void tls(void **state)
 		buf_init(&postgres, 8192);
 		buf_add(&postgres, requests, sizeof(requests) - 1);
 		buf_add(&postgres, data.data, data.length);
-		expect(data.data, data.length, named ? RELAY_INSIDE_FINE : RELAY_INSIDE_NAMELESS, data.data, data.length);
-		expect(postgres.data, postgres.length, named ? RELAY_INSIDE_FINE : RELAY_INSIDE_NAMELESS, postgres.data, postgres.length);
-		assert_int_equal(look(data.data, data.length, false, &forward), RELAY_INSIDE_FINE);
+		expect(data.data, data.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS, data.data, data.length);
+		expect(postgres.data, postgres.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS, postgres.data, postgres.length);
+		assert_int_equal(look(data.data, data.length, false, &forward), RELAY_INSIDE_HELLO);
 		assert_int_equal(relay_inside(&another, postgres.data, postgres.length, &forward, &used),
-				 named ? RELAY_INSIDE_ANOTHER : RELAY_INSIDE_FINE);
+				 named ? RELAY_INSIDE_ANOTHER : RELAY_INSIDE_HELLO);
 	}
 	NOT(UNREADABLE, "\x16\x03\x01\0\0");
 	MORE("\x16\x03\x01", "");
