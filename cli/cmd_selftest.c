@@ -1,9 +1,10 @@
 /*
  * cmd_selftest.c - `sallyport selftest`: the escape probes of our own tests, on the operator's machine, in the jails of his configuration.
  *
- * selftest.h says what a probe is and when it has held. The program that they are in is not one for a person to call, hence in libexec (or
- * in tests/ of the build folder) instead of bin; it is never run outside of a jail. Meanwhile we listen on an abstract socket, which no
- * guest may reach.
+ * selftest.h says what a probe is and when it has held. All of them are tried twice, in fresh jails and in live sandboxes, where the jailer
+ * can keep some: what is promised for the one is promised for the other. The program that they are in is not one for a person to call,
+ * hence in libexec (or in tests/ of the build folder) instead of bin; it is never run outside of a jail. Meanwhile we listen on an abstract
+ * socket, which no guest may reach.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -18,14 +19,15 @@
 
 struct selftest {
 	struct cli_common common;
-	bool live;
+	bool live, no_live;
 };
 
 static const struct cli_option selftest_options[] = {
 	{.name = "live",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct selftest, live),
-	 .help = "in live sandboxes, as calls with a session have"},
+	 .help = "only in live sandboxes, as calls with a session have"},
+	{.name = "no-live", .type = CLI_FLAG, .offset = offsetof(struct selftest, no_live), .help = "only in fresh jails: half the time"},
 	{0},
 };
 static const struct cli_group selftest_groups[] = {{selftest_options, 0}, {0}};
@@ -73,12 +75,13 @@ static void listen_abstract(int *ret_fd)
 	*ret_fd = fd;
 }
 
-static void add_result(struct json_object *list, const struct probe_entry *probe, const struct probe_outcome *outcome)
+static void add_result(struct json_object *list, const struct probe_entry *probe, bool live, const struct probe_outcome *outcome)
 {
 	struct json_object *object = json_object_new_object();
 
 	json_add_string(object, "name", probe->name);
 	json_add_string(object, "what", probe->what);
+	json_add_bool(object, "live", live);
 	json_add_bool(object, "held", outcome->result == PROBE_HELD);
 	json_add_string(object, "result", results[outcome->result].text);
 	json_add_string(object, "message", outcome->message);
@@ -131,7 +134,7 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 {
 	struct cli_progress progress;
 
-	cli_progress_start(&progress, "probes", (int64_t)list->chosen);
+	cli_progress_start(&progress, place->live ? "probes, live" : "probes", (int64_t)list->chosen);
 	for (size_t i = 0; i < list->chosen; i++) {
 		struct probe_outcome outcome;
 		int result = probe_run(place, &list->entries[i], &outcome, err);
@@ -141,7 +144,7 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 			return err_wrap(err, "probe %s", list->entries[i].name);
 		tally->counts[outcome.result]++;
 		if (tally->json)
-			add_result(tally->json, &list->entries[i], &outcome);
+			add_result(tally->json, &list->entries[i], place->live, &outcome);
 		else
 			print_line(&list->entries[i], &outcome);
 		probe_outcome_clear(&outcome);
@@ -163,29 +166,47 @@ static void print_summary(const struct tally *tally)
 	putchar('\n');
 }
 
-static int run_list(const struct selftest *command, const struct probe_place *place, const struct probe_list *list, struct err *err)
+/* Fresh jails, live sandboxes, or both one after the other. */
+static int run_both(const struct selftest *command, bool live, struct probe_place *place, const struct probe_list *list,
+		    struct tally *tally, struct err *err)
 {
+	int result = 0;
+
+	place->live = false;
+	if (!command->live)
+		result = run_all(place, list, tally, err);
+	if (result || !live)
+		return result;
+	place->live = true;
+	if (!tally->json)
+		printf(command->live ? "in live sandboxes:\n" : "\nin live sandboxes:\n");
+	return run_all(place, list, tally, err);
+}
+
+static int run_list(const struct selftest *command, struct probe_place *place, const struct probe_list *list, struct err *err)
+{
+	static const char none[] = "this jailer keeps no live sandboxes, because it cannot freeze them (sallyport doctor)";
 	auto_json struct json_object *info = NULL, *object = NULL;
 	struct tally tally = {.json = NULL};
 	int result = jail_client_info(place->client, &info, err);
 
 	if (result)
 		return result;
-	if (command->live && !json_object_get_boolean(json_get(info, "live", json_type_boolean)))
-		return err_set(err, ERR_UNAVAILABLE,
-			       "this jailer keeps no live sandboxes, because it cannot freeze them (sallyport doctor)");
+	bool keeps = json_object_get_boolean(json_get(info, "live", json_type_boolean));
+	if (command->live && !keeps)
+		return err_set(err, ERR_UNAVAILABLE, none);
 	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
 	if (command->common.json) {
 		object = json_object_new_object();
 		tally.json = json_object_new_array();
 		json_add_string(object, "mode", mode);
 		json_add_string(object, "cgroup", cgroup);
-		json_add_bool(object, "live", place->live);
+		json_add_bool(object, "live", keeps && !command->no_live);
 		json_add(object, "probes", tally.json);
 	} else {
-		printf("jailer: %s, cgroup %s%s\n\n", mode ? mode : "?", cgroup ? cgroup : "?", place->live ? ", live sandboxes" : "");
+		printf("jailer: %s, cgroup %s\n\n", mode ? mode : "?", cgroup ? cgroup : "?");
 	}
-	result = run_all(place, list, &tally, err);
+	result = run_both(command, keeps && !command->no_live, place, list, &tally, err);
 	if (result)
 		return result;
 	if (object) {
@@ -193,6 +214,8 @@ static int run_list(const struct selftest *command, const struct probe_place *pl
 		cli_print_json(stdout, object, true);
 	} else {
 		print_summary(&tally);
+		if (!keeps && !command->no_live)
+			printf("%s: not tried there\n", none);
 	}
 	return tally.counts[PROBE_BROKEN] ? CLI_DIFFERENT : CLI_OK;
 }
@@ -208,6 +231,8 @@ static int selftest_run(void *options, struct err *err)
 	struct probe_list list = {.count = 0};
 	int result = config_load(command->common.config, &config, err);
 
+	if (!result && command->live && command->no_live)
+		result = err_set(err, ERR_INVALID, "--live and --no-live leave nothing to try");
 	if (!result && !(folder = probes_folder(err)))
 		result = -ERR_UNAVAILABLE;
 	if (!result)
@@ -219,7 +244,6 @@ static int selftest_run(void *options, struct err *err)
 	if (!result)
 		result = choose(command, &list, err);
 	if (!result) {
-		place.live = command->live;
 		listen_abstract(&abstract_fd);
 		result = run_list(command, &place, &list, err);
 	}
@@ -235,8 +259,9 @@ const struct cli_command cmd_selftest = {
 		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are those of\n"
 		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; \"absent\": not tried,\n"
 		"because its runner is not installed.\n\n"
-		"With --live each runs in a live sandbox of its own, which is frozen when the run has ended and killed when it is\n"
-		"closed; those that look for what others left have a live one beside them and one that has ended.\n\n"
+		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed when it is\n"
+		"closed; those that look for what others left have a live one beside them and one that has ended. --no-live leaves\n"
+		"that out, and so does a jailer that keeps none; --live leaves the fresh jails out.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
 		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 wrong usage;\n"

@@ -92,7 +92,7 @@ done
 command -v docker >/dev/null && docker info >/dev/null 2>&1 || notes+=("docker is not installed, or its daemon does not run here.")
 
 mapfile -t names < <(comparable | cut -d ' ' -f 1)
-"$B/bin/sallyport" selftest --json "${names[@]}" >"$work/ours"
+"$B/bin/sallyport" selftest --no-live --json "${names[@]}" >"$work/ours"
 declare -A held=()
 printf '| probe | tries | Sallyport |'
 for peer in "${peers[@]}"; do printf ' %s |' "$("$peer" --version 2>/dev/null | head -1)"; done
