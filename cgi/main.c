@@ -113,6 +113,8 @@ int main(int argc, char **argv)
 	bool cgi = cgi_started();
 	int code = cgi ? -1 : parse_options(argc, argv, &options);
 
+	if (fill_standard_fds())
+		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
 	if (code >= 0)
 		return code;

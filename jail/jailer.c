@@ -374,6 +374,8 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status = parse_options(argc, argv, &options);
 
+	if (fill_standard_fds())
+		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	if (status >= 0)
 		return status;
 	log_open("jailer", options.client_fd < 0 ? LOG_INFO : LOG_WARN);

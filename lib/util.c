@@ -217,6 +217,16 @@ int memfd_with(const char *name, const void *data, size_t length)
 	return steal_fd(&fd);
 }
 
+int fill_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR); /* inherited, as the ones that are there */
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd < 0 ? -1 : close(fd);
+}
+
 static int64_t clock_us(clockid_t clock)
 {
 	struct timespec now;

@@ -243,6 +243,16 @@ meta() {
 	[[ $output == *"--meta /nowhere/meta: No such file"* ]]
 }
 
+@test "started with closed descriptors: no file takes the place of standard output" {
+	program closed.py <<<'import os; print("said"); print(sorted(os.listdir("/proc/self/fd")))'
+	run -0 bash -c "'$SP_BIN/sallyport' run --meta meta closed.py >&- 2>&- <&-"
+	[ "$(meta exitcode)" = 0 ]
+	run ! grep -q said meta
+	run -0 bash -c "'$SP_BIN/sallyport' run --stdin --meta meta closed.py <&- 2>&-"
+	[ "${lines[*]}" = "said ['0', '1', '2', '3']" ] # 3: the list itself
+	run ! grep -q said meta
+}
+
 @test "a grader written for isolate understands the meta file" {
 	local grader=(/usr/bin/python3 "$SP_ROOT/tests/data/meta_grader.py" meta)
 	# grades CODE WORD OPTION… PROGRAM: the exit code of the run and what the grader says

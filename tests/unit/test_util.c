@@ -160,6 +160,29 @@ static void test_large_file(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
+static void test_standard_fds(void **state)
+{
+	struct stat before, after, null;
+	int fd = dup(STDERR_FILENO);
+
+	(void)state;
+	assert_true(fd > STDERR_FILENO);
+	assert_int_equal(fstat(STDOUT_FILENO, &before), 0);
+	close(STDERR_FILENO);
+	assert_int_equal(fill_standard_fds(), 0);
+	assert_int_equal(fstat(STDOUT_FILENO, &after), 0);
+	assert_true(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
+	assert_int_equal(fstat(STDERR_FILENO, &after), 0);
+	assert_int_equal(stat("/dev/null", &null), 0);
+	assert_true(after.st_rdev == null.st_rdev);
+	assert_int_equal(fcntl(STDERR_FILENO, F_GETFD), 0); /* for children, too */
+	assert_int_equal(dup3(fd, STDERR_FILENO, 0), STDERR_FILENO);
+	assert_int_equal(fill_standard_fds(), 0); /* nothing is left open */
+	assert_int_equal(dup(fd), fd + 1);
+	close(fd + 1);
+	close(fd);
+}
+
 static void test_clock(void **state)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -185,7 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse_u64), cmocka_unit_test(test_strings), cmocka_unit_test(test_steal),
 		cmocka_unit_test(test_close),     cmocka_unit_test(test_files),   cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_clock),     cmocka_unit_test(test_standard_fds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
