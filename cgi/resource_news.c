@@ -8,11 +8,19 @@
 #include "../lib/util.h"
 #include "hub.h"
 #include "resource_record.h"
+#include "server.h"
 #include "thread.h"
 
-void resource_news(void *arg, const struct job_news *news)
+struct news_listener {
+	struct server *server;
+	char name[ID_SIZE]; /* of our socket */
+	int fd;
+	pthread_t thread;
+	struct job_news_room room;
+};
+
+static void publish(struct hub *hub, const struct job_news *news)
 {
-	struct hub *hub = arg;
 	auto_buf struct buf uri = {0};
 
 	buf_init(&uri, RESOURCE_URI_MAX);
@@ -28,17 +36,13 @@ void resource_news(void *arg, const struct job_news *news)
 	hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);
 }
 
-void resource_news_pass_on(void *data_dir, const struct job_news *news)
+void resource_news(void *arg, const struct job_news *news)
 {
-	job_news_send(data_dir, news);
-}
+	const struct server *server = arg;
 
-struct news_listener {
-	struct hub *hub;
-	int fd;
-	pthread_t thread;
-	struct job_news_room room;
-};
+	publish(server->hub, news);
+	job_news_send(server->config->data_dir, server->news ? server->news->name : NULL, news);
+}
 
 static void *listen_on(void *arg)
 {
@@ -46,20 +50,21 @@ static void *listen_on(void *arg)
 	struct job_news news;
 
 	while (job_news_receive(listener->fd, &listener->room, &news))
-		resource_news(listener->hub, &news);
+		publish(listener->server->hub, &news);
 	return NULL;
 }
 
-int news_listen(struct hub *hub, const char *data_dir, struct news_listener **ret, struct err *err)
+int news_listen(struct server *server, struct news_listener **ret, struct err *err)
 {
 	struct news_listener *listener = xcalloc(1, sizeof(*listener));
 
-	listener->hub = hub;
-	listener->fd = -1;
-	int result = job_news_listen(data_dir, &listener->fd, err);
+	*listener = (struct news_listener){.server = server, .fd = -1};
+	int result = job_news_listen(server->config->data_dir, listener->name, &listener->fd, err);
 
-	if (result == 0 && thread_start(&listener->thread, false, listen_on, listener))
+	if (result == 0 && thread_start(&listener->thread, false, listen_on, listener)) {
+		job_news_leave(server->config->data_dir, listener->name);
 		result = err_set(err, ERR_SYSTEM, "cannot start a thread for news");
+	}
 	if (result < 0) {
 		close_pointer(&listener->fd);
 		free(listener);
@@ -73,6 +78,7 @@ void news_leave(struct news_listener *listener)
 {
 	if (!listener)
 		return;
+	job_news_leave(listener->server->config->data_dir, listener->name);
 	shutdown(listener->fd, SHUT_RDWR);
 	pthread_join(listener->thread, NULL);
 	close_pointer(&listener->fd);

@@ -1,17 +1,17 @@
 /*
- * resource_news.h - tells listeners of an owner what of his record has changed: the job engine's news as notifications of resources.
+ * resource_news.h - tells listeners of an owner what of his record has changed: news of the record as notifications of resources.
  *
- * The gateway hears besides what other processes record in its database (job_news.h), in a thread of its own; those pass on theirs.
+ * What this process records is told to the listeners of its own hub and to the other processes that serve clients of the same database
+ * (job_news.h); what those record is heard in a thread of its own.
  */
 #pragma once
 
 #include "../lib/job.h"
 
-/* For job_engine_watch: `hub` is a struct hub, `data_dir` the folder of a database that somebody else serves. */
-void resource_news(void *hub, const struct job_news *news);
-void resource_news_pass_on(void *data_dir, const struct job_news *news);
+struct server;
+/* For job_engine_watch; `server` is a struct server. */
+void resource_news(void *server, const struct job_news *news);
 
-struct hub;
 struct news_listener;
-int news_listen(struct hub *hub, const char *data_dir, struct news_listener **ret, struct err *err);
+int news_listen(struct server *server, struct news_listener **ret, struct err *err);
 void news_leave(struct news_listener *listener); /* before the hub goes; NULL is fine */

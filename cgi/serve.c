@@ -18,11 +18,9 @@
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "fcgi.h"
-#include "resource_news.h"
 #include "server.h"
 
 #define BACKLOG        512
-#define EXPIRE_SECONDS 3600
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
 #define LEAVE_SECONDS  5 /* for answers after the last job ended */
 
@@ -91,7 +89,7 @@ static bool is_listening(int fd)
 static void wait_for_signal(struct server *server, const sigset_t *signals)
 {
 	for (;;) {
-		const struct timespec hour = {.tv_sec = EXPIRE_SECONDS};
+		const struct timespec hour = {.tv_sec = SERVER_EXPIRE_SECONDS};
 		struct err err = ERR_INIT;
 		int number = sigtimedwait(signals, NULL, &hour);
 
@@ -145,7 +143,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 	int result = server_open(&server, config, STORE_SERVE, err);
 
 	if (result == 0)
-		result = news_listen(server.hub, config->data_dir, &server.news, err);
+		result = server_stay(&server, err);
 	if (result == 0 && !inherited)
 		result = serve_listen(config->gateway.socket, &own_fd, err);
 	if (result == 0)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../lib/store_expire.h"
 #include "../lib/util.h"
 #include "access.h"
 #include "conformance.h"
@@ -32,13 +33,14 @@ int server_check_url(const struct config *config, struct err *err)
 	return 0;
 }
 
+static void tell_lost(void *server, const char *owner)
+{
+	resource_news(server, &(struct job_news){.owner = owner, .conversation = ""});
+}
+
 int server_expire(struct server *server, int64_t now_us, struct err *err)
 {
-	int result = store_expire(server->store, now_us, err);
-
-	if (result > 0) /* whose they were is not asked: looking at the list once more costs nobody much */
-		hub_publish(server->hub, NULL, HUB_RESOURCES_CHANGED, NULL);
-	return MIN(result, 0);
+	return store_expire(server->store, now_us, tell_lost, server, err);
 }
 
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err)
@@ -57,17 +59,20 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	server->hub = hub_new();
 	server->limiter = limiter_new();
 	server->tools = tools_cache_new();
-	result = open_to_all(server, err);
+	return open_to_all(server, err);
+}
+
+int server_stay(struct server *server, struct err *err)
+{
+	struct job_engine *engine;
+	int result = news_listen(server, &server->news, err);
+
 	if (result < 0)
-		return result;
-	if (mode != STORE_SERVE)
-		return 0;
+		return err_wrap(err, "listening for news of other processes");
 	server->tasks = tasks_new(server);
 	result = server_expire(server, clock_now_us(), err);
 	if (result < 0)
 		return err_wrap(err, "removing what is past its time");
-	struct job_engine *engine;
-
 	return server_engine(server, &engine, err);
 }
 
@@ -76,10 +81,8 @@ static int start_engine(struct server *server, struct err *err)
 {
 	int result = job_engine_start(server->config, server->store, &server->engine, err);
 
-	if (result == 0 && server->tasks)
-		job_engine_watch(server->engine, resource_news, server->hub);
-	else if (result == 0) /* somebody else may serve this database */
-		job_engine_watch(server->engine, resource_news_pass_on, (char *)(uintptr_t)server->config->data_dir);
+	if (result == 0)
+		job_engine_watch(server->engine, resource_news, server);
 	return result;
 }
 

@@ -8,7 +8,8 @@
  * request gets a thread, so that a long run holds up nothing. A request's client "leaves" when notifications/cancelled names its id: its
  * hangup descriptor is one end of a socket pair whose other end is then shut down.
  *
- * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it, as a CLI does.
+ * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it, as a CLI does; they
+ * tell each other what they record (job_news.h).
  */
 #include "stdio_serve.h"
 
@@ -448,6 +449,8 @@ int stdio_serve(const struct config *config, struct err *err)
 	stdio->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int result = stdio->ended_fd < 0 ? err_errno(err, "cannot make an eventfd") : open_server(stdio, config, err);
 
+	if (result == 0)
+		result = server_stay(&stdio->server, err);
 	if (result == 0) {
 		serve(stdio, &waiting);
 		/* What does not end in time goes with the process: its jailer ends it, the next start marks it interrupted. */

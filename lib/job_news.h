@@ -1,22 +1,25 @@
 /*
- * job_news.h - news of the record from one process to another: who serves a database hears what others (a plain CGI process, stdio beside
- * it, commands) recorded there.
+ * job_news.h - news of the record from one process to another: who serves clients hears what others (a gateway, stdio beside it, a plain
+ * CGI process) recorded in the same database.
  *
- * Datagrams on a socket in the database's folder, which only its account can reach; one message is one struct job_news. Nobody listens
- * where nobody serves, and who sends does not care: the record is what counts, news are a courtesy.
+ * Datagrams on sockets in a folder beside the database, which only its account can reach: each process that listens has one there, and
+ * whoever has news sends them to all; one message is one struct job_news. Who sends does not care whether somebody listens: the record
+ * is what counts, news are a courtesy.
  */
 #pragma once
 
 #include "job.h"
 
-#define JOB_NEWS_SOCKET "news" /* in data_dir */
+#define JOB_NEWS_FOLDER "listeners" /* in data_dir */
 
-/* For the one process that serves the database (store.h: STORE_SERVE), which may take the place of a socket that a dead one left. */
-int job_news_listen(const char *data_dir, int *ret_fd, struct err *err);
+/* `ret_name`: the socket's, for job_news_send and job_news_leave. */
+int job_news_listen(const char *data_dir, char ret_name[ID_SIZE], int *ret_fd, struct err *err);
+/* Removes the socket; one whose process died is removed by the next news. */
+void job_news_leave(const char *data_dir, const char *name);
 /* The next one; its strings are in `room` until the next call. False: the socket was shut down. */
 struct job_news_room {
 	char bytes[8192];
 };
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret);
-/* Waits at most a second where the listener does not keep up, and then not at all until it does. */
-void job_news_send(const char *data_dir, const struct job_news *news);
+/* To all but `self` (NULL: to all). Waits at most a second for a listener that does not keep up, and then not at all until all do. */
+void job_news_send(const char *data_dir, const char *self, const struct job_news *news);

@@ -208,13 +208,8 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
  * cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still recorded. */
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, struct store_execution_file *changes,
 			       size_t n_changes, struct err *err);
-/* Caps and times to live, from the configuration; enforced by store_expire (at start and hourly, called by the gateway). */
+/* Caps and times to live, from the configuration; enforced by store_expire (store_expire.h). */
 void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us);
-/* Removes conversations idle beyond their time to live, ended sessions, tasks whose time is up, and blobs that nothing refers to any more
- * (STORE_BLOB_GRACE_US after they were put last: longer than a call can wait in its queue between putting a file and naming it); also
- * marks what instances left running that died meanwhile. The executions stay. Returns 1 where conversations went. */
-#define STORE_BLOB_GRACE_US (6 * 3600 * 1000000ll)
-int store_expire(struct store *store, int64_t now_us, struct err *err);
 /* Folder for partial output: running/ID.out, running/ID.err (suffix "out", "err"); opened read-write, made new. */
 int store_running_open(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);
 void store_running_remove(struct store *store, const char *id);

@@ -96,7 +96,7 @@
 	  "(SELECT 1 FROM execution WHERE execution.conversation = conversation.id AND state = 'running')")                            \
 	X(CONVERSATION_EXPIRE, WRITE, /* asks again: it may have been used since it was listed */                                      \
 	  "DELETE FROM conversation WHERE id = :id AND seen_us < :limit AND NOT EXISTS "                                               \
-	  "(SELECT 1 FROM execution WHERE execution.conversation = conversation.id AND state = 'running')")                            \
+	  "(SELECT 1 FROM execution WHERE execution.conversation = conversation.id AND state = 'running') RETURNING owner")            \
 	X(OWNER_BYTES, READ,                                                                                                           \
 	  "SELECT owner, (SELECT sum(bytes) FROM conversation AS c WHERE c.owner = conversation.owner), "                              \
 	  "coalesce((SELECT size FROM file WHERE conversation = conversation.id AND name = :name), 0) "                                \

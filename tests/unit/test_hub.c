@@ -2,7 +2,9 @@
 #include "tests/unit/gateway.h"
 
 #include "cgi/hub.h"
+#include "lib/job_news.h"
 #include "lib/store_event.h"
+#include "lib/store_expire.h"
 #include "lib/store_subscription.h"
 
 static struct hub *hub;
@@ -243,13 +245,13 @@ static void events_and_subscriptions_live_with_their_session(void **state)
 	assert_int_equal(count(store, two.id, event.stream, 0), 0);
 	event.number = 1;
 	assert_true(store_event_add(store, one.id, &event, NULL) < 0); /* a number is given once */
-	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US / 2, NULL), 0);
+	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US / 2, NULL, NULL, NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 3);
-	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US + 60000000, NULL), 0);
+	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US + 60000000, NULL, NULL, NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 0);
 	assert_int_equal(store_event_add(store, one.id, &event, NULL), 0);
 	assert_int_equal(store_session_end(store, one.id, "alice", NULL), 0);
-	assert_int_equal(store_expire(store, clock_now_us(), NULL), 0);
+	assert_int_equal(store_expire(store, clock_now_us(), NULL, NULL, NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 0);
 	assert_int_equal(subscriptions(store, one.id), 0);
 	fixture_close(&fixture);
@@ -262,26 +264,38 @@ static int add_conversation(struct store_txn *txn, void *arg, struct err *err)
 	return store_txn_conversation(txn, arg, "talk", &made, err);
 }
 
-/* What goes because its time is up is told to those who follow the list, and only then. */
+/* What goes because its time is up is told to those who follow that owner's list, here and in other processes, and only then. */
 static void expiry_is_told(void **state)
 {
 	struct server *server = &fixture.server;
 	struct hub_listener listener = {.owner = "alice", .topics = HUB_RESOURCES_CHANGED};
+	struct hub_listener other = {.owner = "bob", .topics = HUB_RESOURCES_CHANGED};
 	const int64_t day_us = 86400 * INT64_C(1000000);
-	char owner[] = "alice";
+	static struct job_news_room room;
+	char owner[] = "alice", name[ID_SIZE];
+	auto_close int elsewhere = -1;
+	struct job_news news;
 	const char *uri;
 	char *text = NULL;
 
 	(void)state;
 	assert_int_equal(store_commit(server->store, add_conversation, owner, false, NULL), 0);
 	assert_int_equal(hub_listen(server->hub, &listener, NULL), 0);
+	assert_int_equal(hub_listen(server->hub, &other, NULL), 0);
+	assert_int_equal(job_news_listen(server->config->data_dir, name, &elsewhere, NULL), 0);
 	assert_int_equal(server_expire(server, clock_now_us(), NULL), 0);
 	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_TIME);
 	assert_int_equal(server_expire(server, clock_now_us() + 2 * day_us, NULL), 0);
 	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_MESSAGE);
 	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCES_CHANGED);
 	free(text);
+	assert_int_equal(hub_wait(server->hub, &other, -1, 0, &text), HUB_TIME);
+	assert_true(job_news_receive(elsewhere, &room, &news));
+	assert_string_equal(news.owner, "alice");
+	assert_true(!news.name && !news.execution);
+	job_news_leave(server->config->data_dir, name);
 	hub_leave(server->hub, &listener);
+	hub_leave(server->hub, &other);
 }
 
 int main(void)

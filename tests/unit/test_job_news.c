@@ -1,4 +1,4 @@
-/* News between processes (lib/job_news.h): whole messages, nobody there, the socket of a dead listener, rubbish, the end. */
+/* News between processes (lib/job_news.h): whole messages, nobody there, several listeners, sockets of dead ones, rubbish, the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "../../lib/job_news.h"
 #include "../../lib/util.h"
 
-static char folder[32];
+static char folder[32], name[ID_SIZE]; /* name: of the socket that listen_here made last */
 
 static int begin(void **state)
 {
@@ -30,11 +30,11 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	auto_free char *path = xasprintf("%s/" JOB_NEWS_SOCKET, folder);
+	auto_free char *path = xasprintf("%s/" JOB_NEWS_FOLDER, folder);
 
 	(void)state;
-	unlink(path);
-	return rmdir(folder);
+	job_news_leave(folder, name);
+	return rmdir(path) || rmdir(folder); /* nothing else is left in it */
 }
 
 static int listen_here(void)
@@ -42,7 +42,7 @@ static int listen_here(void)
 	struct err err = ERR_INIT;
 	int fd = -1;
 
-	if (job_news_listen(folder, &fd, &err) < 0)
+	if (job_news_listen(folder, name, &fd, &err) < 0)
 		fail_msg("%s", err.text);
 	return fd;
 }
@@ -60,19 +60,19 @@ static void whole_messages(void **state)
 
 	(void)state;
 	memset(longest, 'x', JAIL_NAME_MAX);
-	job_news_send(folder, &sent[0]); /* nobody is there: nothing happens */
+	job_news_send(folder, NULL, &sent[0]); /* nobody is there: nothing happens */
 	auto_close int first = listen_here();
 
 	close_pointer(&first);
-	job_news_send(folder, &sent[0]); /* nobody is there any more */
+	job_news_send(folder, NULL, &sent[0]); /* nobody is there any more */
 	auto_close int fd = listen_here();
 	struct stat st;
-	auto_free char *path = xasprintf("%s/" JOB_NEWS_SOCKET, folder);
+	auto_free char *path = xasprintf("%s/" JOB_NEWS_FOLDER "/%s", folder, name);
 
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
-		job_news_send(folder, &sent[i]);
+		job_news_send(folder, NULL, &sent[i]);
 		assert_true(job_news_receive(fd, &room, &news));
 		assert_string_equal(news.owner, sent[i].owner);
 		assert_string_equal(news.conversation, sent[i].conversation);
@@ -85,6 +85,38 @@ static void whole_messages(void **state)
 	}
 }
 
+/* All hear it but who says it; the socket of a process that died without a word goes with the next news, another's file stays. */
+static void several_listeners(void **state)
+{
+	const struct job_news news = {.owner = "alice", .conversation = "c"};
+	static struct job_news_room room;
+	auto_close int one = listen_here();
+	char first[ID_SIZE], dead[ID_SIZE];
+
+	(void)state;
+	memcpy(first, name, ID_SIZE);
+	auto_close int died = listen_here();
+
+	memcpy(dead, name, ID_SIZE);
+	close_pointer(&died);
+	auto_close int two = listen_here();
+	auto_free char *left = xasprintf("%s/" JOB_NEWS_FOLDER "/%s", folder, dead);
+	auto_free char *other = xasprintf("%s/" JOB_NEWS_FOLDER "/README", folder);
+	auto_close int file = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(access(left, F_OK), 0);
+	job_news_send(folder, NULL, &news);
+	assert_int_equal(access(left, F_OK), -1);
+	assert_int_equal(access(other, F_OK), 0);
+	assert_true(recv(one, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
+	assert_true(recv(two, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
+	job_news_send(folder, first, &news);
+	assert_true(recv(one, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) < 0);
+	assert_true(recv(two, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
+	job_news_leave(folder, first);
+	assert_int_equal(unlink(other), 0);
+}
+
 static void rubbish(void **state)
 {
 	static const char bad[][9] = {"a", "a\0b", "a\0b\0c", "a\0b\0c\0\0e"}; /* too few, too many, no end */
@@ -95,13 +127,13 @@ static void rubbish(void **state)
 	struct job_news news;
 
 	(void)state;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" JOB_NEWS_SOCKET, folder);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" JOB_NEWS_FOLDER "/%s", folder, name);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_true(sendto(out, bad[i], 8, 0, (const struct sockaddr *)&address, sizeof(address)) == 8);
 	memset(room.bytes, 'x', sizeof(room.bytes)); /* one that is as long as can be, without an end */
 	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) > 0);
 	assert_true(sendto(out, "", 0, 0, (const struct sockaddr *)&address, sizeof(address)) == 0);
-	job_news_send(folder, &good);
+	job_news_send(folder, NULL, &good);
 	assert_true(job_news_receive(fd, &room, &news));
 	assert_string_equal(news.owner, "alice");
 	assert_null(news.name);
@@ -117,11 +149,11 @@ static void deaf_listener(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2000; i++) /* more than a socket holds (net.unix.max_dgram_qlen) */
-		job_news_send(folder, &news);
+		job_news_send(folder, NULL, &news);
 	assert_in_range(clock_monotonic_us() - begun_us, 1000000, 60000000);
 	while (recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0)
 		;
-	job_news_send(folder, &news);
+	job_news_send(folder, NULL, &news);
 	assert_true(recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
 }
 
@@ -150,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(whole_messages, begin, end),
+		cmocka_unit_test_setup_teardown(several_listeners, begin, end),
 		cmocka_unit_test_setup_teardown(rubbish, begin, end),
 		cmocka_unit_test_setup_teardown(deaf_listener, begin, end),
 		cmocka_unit_test_setup_teardown(shut_down, begin, end),

@@ -1,6 +1,7 @@
 /* Idempotency keys with a real store and real jails: the first result again, at once, later and after a restart. */
 #include "job_fixture.h"
 
+#include "lib/store_expire.h"
 #include "lib/store_request.h"
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -65,7 +66,7 @@ static void both_wait_for_one(void **state)
 	assert_int_equal(fixture_executions(&f), 1);
 	job_release(third);
 	/* A day later the key is free. */
-	assert_ok(store_expire(f.store, clock_now_us() + STORE_REQUEST_TTL_US + 1, &fixture_err));
+	assert_ok(store_expire(f.store, clock_now_us() + STORE_REQUEST_TTL_US + 1, NULL, NULL, &fixture_err));
 	third = fixture_run(&f, &request, JAIL_OK);
 	assert_string_not_equal(fixture_wait(third)->id, job_id(first));
 	assert_int_equal(fixture_executions(&f), 2);

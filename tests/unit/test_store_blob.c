@@ -1,5 +1,6 @@
 /* test_store_blob.c - the blob folder, partial output, and everything that expires. */
 #include "store_fixture.h"
+#include "../../lib/store_expire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -199,6 +200,12 @@ static void partial_output(void **state)
 
 /* --- what expires --- */
 
+/* The owners who are told, each with a blank behind. */
+static void remember(void *lost, const char *owner)
+{
+	buf_printf(lost, "%s ", owner);
+}
+
 static void idle_conversations(void **state)
 {
 	struct fixture *f = *state;
@@ -206,6 +213,7 @@ static void idle_conversations(void **state)
 	struct store_execution past = sample("ann"), present = sample("ann"), found;
 	struct store_conversation idle = put_file(f->store, "ann", "idle", "a", "idle content"), busy, gone;
 	int64_t now = clock_now_us();
+	auto_buf struct buf lost = {0};
 
 	past.conversation_row = idle.row;
 	begin(f->store, &past);
@@ -216,12 +224,14 @@ static void idle_conversations(void **state)
 	begin(f->store, &present); /* runs on */
 
 	store_set_retention(f->store, 0, 0);
-	ok(store_expire(f->store, now + 1000 * DAY_US, &err)); /* no time to live: they stay */
+	ok(store_expire(f->store, now + 1000 * DAY_US, NULL, NULL, &err)); /* no time to live: they stay */
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
 	store_set_retention(f->store, 0, 30 * DAY_US);
-	ok(store_expire(f->store, now + 29 * DAY_US, &err));
+	ok(store_expire(f->store, now + 29 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
-	assert_int_equal(store_expire(f->store, now + 31 * DAY_US, &err), 1);
+	buf_init(&lost, 64);
+	ok(store_expire(f->store, now + 31 * DAY_US, remember, &lost, &err));
+	assert_string_equal(lost.data, "ann ");
 	assert_answer(f, "SELECT group_concat(name) FROM conversation", "busy");
 	fails(store_conversation_find(f->store, "ann", "idle", &gone, &err), ERR_NOT_FOUND);
 	ok(store_execution_find(f->store, past.id, &found, &err)); /* the run stays, with its name and its files */
@@ -244,6 +254,7 @@ static void many_conversations(void **state)
 {
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
+	auto_buf struct buf lost = {0};
 	char name[16];
 
 	for (int i = 0; i < 450; i++) {
@@ -255,7 +266,9 @@ static void many_conversations(void **state)
 		ok(store_commit(f->store, put_file_work, &put, false, &err));
 	}
 	store_set_retention(f->store, 0, DAY_US);
-	assert_int_equal(store_expire(f->store, clock_now_us() + 2 * DAY_US, &err), 1);
+	buf_init(&lost, 64);
+	ok(store_expire(f->store, clock_now_us() + 2 * DAY_US, remember, &lost, &err));
+	assert_string_equal(lost.data, "ann "); /* once */
 	assert_answer(f, "SELECT (SELECT count(*) FROM conversation) + (SELECT count(*) FROM file) + (SELECT count(*) FROM blob)", "0");
 	auto_free char *blobs = xasprintf("%s/blobs", f->data);
 
@@ -281,9 +294,9 @@ static void blobs_in_use_stay(void **state)
 	finish(f->store, &run, NULL, 0);
 	put_file(f->store, "ann", "talk", "a", "in a file");
 
-	ok(store_expire(f->store, now + STORE_BLOB_GRACE_US - HOUR_US, &err));
+	ok(store_expire(f->store, now + STORE_BLOB_GRACE_US - HOUR_US, NULL, NULL, &err));
 	assert_true(kept(f, loose)); /* somebody may be about to name it */
-	ok(store_expire(f->store, now + STORE_BLOB_GRACE_US + HOUR_US, &err));
+	ok(store_expire(f->store, now + STORE_BLOB_GRACE_US + HOUR_US, NULL, NULL, &err));
 	assert_false(kept(f, loose));
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++)
 		assert_true(kept(f, texts[i]->blob));
@@ -304,10 +317,10 @@ static void put_again_counts_as_new(void **state)
 
 	assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
 	ok(store_blob_put(f->store, "old", 3, sha256, &err));
-	ok(store_expire(f->store, clock_now_us(), &err));
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	assert_true(kept(f, sha256));
 	assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
-	ok(store_expire(f->store, clock_now_us(), &err));
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	assert_false(kept(f, sha256));
 }
 
@@ -325,11 +338,11 @@ static void leftovers(void **state)
 
 		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 		close(open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-		ok(store_expire(f->store, clock_now_us(), &err));
+		ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 		assert_int_equal(access(path, F_OK), 0); /* young: somebody is writing it */
 		assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
 		assert_int_equal(utimensat(AT_FDCWD, other, long_ago, 0), 0);
-		ok(store_expire(f->store, clock_now_us(), &err));
+		ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 		assert_int_equal(access(path, F_OK), -1);
 		assert_int_equal(access(other, F_OK), 0); /* not ours, not touched */
 	}
@@ -345,11 +358,11 @@ static void sessions_expire(void **state)
 	ok(store_session_add(f->store, &ended, &err));
 	ok(store_session_add(f->store, &idle, &err));
 	ok(store_session_end(f->store, ended.id, "ann", &err));
-	ok(store_expire(f->store, now + 1000 * DAY_US, &err));
+	ok(store_expire(f->store, now + 1000 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM session", "1");
 	ok(store_session_find(f->store, idle.id, "ann", &found, &err));
 	store_set_retention(f->store, 0, 30 * DAY_US);
-	ok(store_expire(f->store, now + 31 * DAY_US, &err));
+	ok(store_expire(f->store, now + 31 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM session", "0");
 }
 

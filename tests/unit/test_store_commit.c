@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../lib/store_expire.h"
 #include "../../lib/store_txn.h"
 #include "store_gate.h"
 
@@ -333,7 +334,7 @@ static void reading_only(void **state)
 	reopen(f, STORE_READ);
 	fails(store_commit(f->store, nothing_work, NULL, false, &err), ERR_DENIED);
 	fails(store_token_add(f->store, "ann", "x", text, NULL, &err), ERR_DENIED);
-	fails(store_expire(f->store, 1, &err), ERR_DENIED);
+	fails(store_expire(f->store, 1, NULL, NULL, &err), ERR_DENIED);
 	fails(store_blob_put(f->store, "x", 1, sha256, &err), ERR_DENIED);
 	store_commit_async(f->store, nothing_work, &told, false, async_told);
 	assert_int_equal(told, -ERR_DENIED);

@@ -3,6 +3,7 @@
  * running is marked interrupted, what a live one runs is not.
  */
 #include "store_fixture.h"
+#include "../../lib/store_expire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +233,7 @@ static void live_ones_are_left_alone(void **state)
 	pid_t pid = start_child(f, STORE_WRITE, id);
 
 	ok(store_open(f->data, STORE_SERVE, &f->store, &err)); /* a CLI is no second gateway */
-	ok(store_expire(f->store, clock_now_us(), &err));
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	ok(store_execution_find(f->store, id, &found, &err));
 	assert_int_equal(found.state, STORE_RUNNING);
 	store_execution_clear(&found);
@@ -245,7 +246,7 @@ static void live_ones_are_left_alone(void **state)
 	memcpy(found.id, id, ID_SIZE);
 	fails(store_commit(f->store, finish_work, &work, true, &err), ERR_CONFLICT);
 	end_child(pid);
-	ok(store_expire(f->store, clock_now_us(), &err)); /* the living gateway notices */
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err)); /* the living gateway notices */
 	assert_interrupted(f, id, "the command ended before this run did");
 	assert_sound(f);
 }

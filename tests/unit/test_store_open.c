@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "../../lib/store_expire.h"
 #include "../../lib/store_schema.h"
 #include "../../lib/store_txn.h"
 
@@ -312,7 +313,7 @@ static void root_gives_what_it_makes(void **state)
 	begin(f->store, &run);
 	ok(store_running_open(f->store, run.id, "out", &fd, &err));
 	close(fd);
-	ok(store_expire(f->store, clock_now_us(), &err));
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	assert_int_equal(nftw(f->data, not_nobodys, 16, FTW_PHYS), 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include "store_fixture.h"
 
+#include "../../lib/store_expire.h"
 #include "../../lib/store_task.h"
 
 #define TTL_MS 60000
@@ -111,7 +112,7 @@ static void expiry(void **state)
 	free(ask(f, "UPDATE task SET expires_us = 1"));
 	assert_int_equal(store_task_find(f->store, over.id, "alice", &found, &err), -ERR_NOT_FOUND);
 	ok(store_task_find(f->store, working.id, "alice", &found, &err)); /* nobody waits for nothing */
-	ok(store_expire(f->store, clock_now_us(), &err));
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	assert_answer(f, "SELECT group_concat(state) FROM task", "working");
 }
 
