@@ -171,16 +171,16 @@ enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangu
 
 	*ret_message = NULL;
 	pthread_mutex_lock(&hub->lock);
+	char *text = listener->overflow ? NULL : take(listener);
 	bool over = hub->stopping || listener->overflow;
-	char *text = over ? NULL : take(listener);
 
 	pthread_mutex_unlock(&hub->lock);
-	if (over)
-		return HUB_GONE;
 	if (text) {
 		*ret_message = text;
 		return HUB_MESSAGE;
 	}
+	if (over)
+		return HUB_GONE;
 	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return HUB_GONE;
 	if (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR))
@@ -189,8 +189,8 @@ enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangu
 		return HUB_TIME;
 	eventfd_read(listener->wake_fd, &ignored);
 	pthread_mutex_lock(&hub->lock);
-	over = hub->stopping || listener->overflow;
-	text = over ? NULL : take(listener);
+	text = listener->overflow ? NULL : take(listener);
+	over = !text && (hub->stopping || listener->overflow);
 	if (listener->first)
 		wake(listener->wake_fd);
 	pthread_mutex_unlock(&hub->lock);

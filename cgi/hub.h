@@ -54,7 +54,7 @@ void hub_leave(struct hub *hub, struct hub_listener *listener);
 
 enum hub_wait { HUB_MESSAGE, HUB_TIME, HUB_GONE };
 /* Sleeps until there is a message (the caller's to free; NULL when it was only woken), the time is up, or the client left, was cut off, or
- * the server stops. */
+ * the server stops: then what was told before still comes. */
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message);
 
 /* A topic to all listeners of the owner (NULL: of everybody) that want it: {"jsonrpc","method","params"} is made by the listener. The

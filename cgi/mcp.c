@@ -47,7 +47,7 @@ struct json_object *mcp_capabilities(const struct exchange *exchange, const char
 	json_add(capabilities, "prompts", prompts);
 	json_add(capabilities, "completions", json_object_new_object());
 	mcp_task_capabilities(exchange->server, protocol, capabilities);
-	if (exchange->request->send) {
+	if (stream_offered(exchange->request)) {
 		json_add_bool(resources, "listChanged", true);
 		json_add_bool(resources, "subscribe", true);
 	}

@@ -114,8 +114,8 @@ void legacy_delete(struct exchange *exchange);
 struct hub_listener;
 /* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
 int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
-/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
-char *legacy_notification(const struct session *session, const char *message);
+/* Sends the session's client what its listener hears, until it leaves or the server stops; ends with hub_leave. */
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream);
 void legacy_get(struct exchange *exchange, const char *version);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);

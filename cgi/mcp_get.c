@@ -53,7 +53,8 @@ static char *notification(const char *message)
 	return buf_steal(&text, NULL);
 }
 
-char *legacy_notification(const struct session *session, const char *message)
+/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
+static char *legacy_notification(const struct session *session, const char *message)
 {
 	if (message[0] == '{') /* made for this session (hub_tell), and observed there */
 		return xstrdup(message);
@@ -99,28 +100,34 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 	return result;
 }
 
-static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
+	enum hub_wait what;
+
+	do {
+		auto_free char *message = NULL, *text = NULL;
+
+		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
+		text = message ? legacy_notification(session, message) : NULL;
+		if (text)
+			stream_event(stream, NULL, NULL, text);
+		stream_keep_alive(stream);
+	} while (what != HUB_GONE && !stream->gone);
+	hub_leave(hub, listener);
+}
+
+static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
+{
 	struct hub_listener listener = {.session = session->id};
 	struct err err = ERR_INIT;
-	enum hub_wait what;
 
 	if (legacy_listen(exchange, &listener, &err) < 0) {
 		refuse_listener(exchange, &err);
 		return;
 	}
 	stream_open(stream);
-	do {
-		auto_free char *message = NULL, *text = NULL;
-
-		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? legacy_notification(session, message) : NULL;
-		if (text)
-			stream_event(stream, NULL, NULL, text);
-		stream_keep_alive(stream);
-	} while (what != HUB_GONE && !stream->gone);
-	hub_leave(hub, &listener);
+	legacy_follow(exchange, session, &listener, stream);
 }
 
 struct replay {

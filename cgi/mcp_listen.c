@@ -2,8 +2,11 @@
  * mcp_listen.c - subscriptions/listen of the modern era: a stream of notifications about what the client named.
  *
  * First what of it is honoured, then the notifications, each marked with the id of the request. Nothing that is not advertised is honoured,
- * and where nothing is left the answer follows at once. A client leaves by closing the connection; we end with the answer.
+ * and where nothing is left the answer follows at once. A client leaves by closing the connection (over stdio: by
+ * notifications/cancelled); we end with the answer.
  */
+#include <poll.h>
+
 #include "../lib/util.h"
 #include "access.h"
 #include "conformance.h"
@@ -149,9 +152,10 @@ static void pass_on(struct mcp_call *call, const char *message)
 	}
 }
 
-/* Until the client leaves, or the server stops. */
+/* Until the client leaves, and then nothing more is said, or the server stops. */
 static void follow(struct mcp_call *call, struct hub_listener *listener)
 {
+	struct pollfd left = {.fd = call->hangup_fd, .events = POLLRDHUP};
 	struct hub *hub = call->exchange->server->hub;
 	enum hub_wait what;
 
@@ -163,6 +167,7 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 			pass_on(call, message);
 		stream_keep_alive(call->stream);
 	} while (what != HUB_GONE && !call->stream->gone);
+	call->silent = poll(&left, 1, 0) > 0;
 }
 
 int mcp_listen(struct mcp_call *call)
@@ -176,7 +181,7 @@ int mcp_listen(struct mcp_call *call)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: notifications: must be an object");
 	if (json_get(asked, "taskIds", json_type_array) && call->exchange->server->tasks && mcp_require_tasks(call) < 0)
 		return -1;
-	if (!call->stream || !call->exchange->request->send)
+	if (!call->stream)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: this reply cannot be a stream");
 	struct json_object *params = json_object_new_object();
 

@@ -162,7 +162,7 @@ int mcp_resources_subscribe(struct mcp_call *call)
 
 	if (!provider)
 		return -1;
-	if (!call->exchange->request->send)
+	if (!stream_offered(call->exchange->request))
 		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
 	if (!provider->subscribe)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: uri: this resource does not tell when it changes");

@@ -32,23 +32,6 @@ static char *endpoint(const struct config *config, const char *session)
 	return xasprintf("%s/messages?sessionId=%s", path ? path : "", session);
 }
 
-static void serve(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
-{
-	auto_free char *address = endpoint(exchange->server->config, session->id);
-	enum hub_wait what;
-
-	stream_event(stream, NULL, "endpoint", address);
-	do {
-		auto_free char *message = NULL, *text = NULL;
-
-		what = hub_wait(exchange->server->hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
-		text = message ? legacy_notification(session, message) : NULL;
-		if (text)
-			stream_event(stream, NULL, NULL, text);
-		stream_keep_alive(stream);
-	} while (what != HUB_GONE && !stream->gone);
-}
-
 void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 {
 	const struct session_client client = {.protocol = SSE_VERSION};
@@ -73,8 +56,10 @@ void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 		reply_header(exchange->reply, "Retry-After", "10");
 		reply_refuse(exchange->reply, err.code == ERR_BUSY ? 429 : 503, err.text);
 	} else {
-		serve(exchange, &session, &listener, &stream);
-		hub_leave(exchange->server->hub, &listener);
+		auto_free char *address = endpoint(exchange->server->config, session.id);
+
+		stream_event(&stream, NULL, "endpoint", address);
+		legacy_follow(exchange, &session, &listener, &stream);
 	}
 	if (sessions_end(exchange->server->sessions, session.id, session.owner, &err) < 0)
 		log_event(LOG_WARN, "session not ended", "error", err.text, NULL);

@@ -3,10 +3,13 @@
  *
  * A line becomes a request as the web server would have handed it on, with the headers that a client over HTTP sends, and goes the
  * same way (mcp.c); the reply's body is the answer's line. So both eras, all checks and all tools are those of HTTP. What HTTP carries
- * outside the message is kept here: the session that `initialize` opened belongs to the process, and modern headers repeat
- * the body by construction. The first thread reads lines and answers what opens the session and what is no request; every other
- * request gets a thread, so that a long run holds up nothing. A request's client "leaves" when notifications/cancelled names its id: its
- * hangup descriptor is one end of a socket pair whose other end is then shut down.
+ * outside the message is kept here: the session that `initialize` opened belongs to the process (stdio_news.c), and modern headers
+ * repeat the body by construction. The first thread reads lines and answers what opens the session and what is no request; every other
+ * request, or batch, gets a thread, so that a long run holds up nothing. A request's client "leaves" when notifications/cancelled names
+ * its id: its hangup descriptor is one end of a socket pair whose other end is then shut down.
+ *
+ * The end of standard input ends us when everything is answered that has an answer of its own: then the server stops, and with it the
+ * subscriptions.
  *
  * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it, as a CLI does; they
  * tell each other what they record (job_news.h).
@@ -18,13 +21,13 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/log.h"
 #include "../lib/util.h"
 #include "mcp.h"
 #include "server.h"
+#include "stdio_news.h"
 #include "thread.h"
 
 #define READ_SIZE     (64 * 1024)
@@ -34,11 +37,12 @@
 
 struct stdio {
 	struct server server;
+	struct stdio_news *news; /* of the session; the first thread's */
+	pthread_mutex_t lock;    /* for what follows, and for standard output */
 	char session[SESSION_MAX];
-	pthread_mutex_t lock; /* for the list below and for standard output */
 	pthread_cond_t ended;
 	struct task *tasks; /* requests under way */
-	size_t n_tasks;
+	size_t n_tasks, n_listening; /* listening: subscriptions among them */
 	int ended_fd; /* eventfd: one more has ended */
 	bool broken;  /* nobody reads our output any more */
 };
@@ -49,6 +53,7 @@ struct task {
 	struct buf line;
 	struct json_object *document;
 	char *id;    /* as text */
+	bool listening;
 	int ends[2]; /* [0] is the request's hangup descriptor */
 };
 
@@ -58,46 +63,6 @@ static void on_signal(int number)
 {
 	(void)number;
 	stopping = 1;
-}
-
-/* --- configuration -------------------------------------------------------------------------------------------------------- */
-
-static int make_folders(char *path, struct err *err)
-{
-	for (char *p = path + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_errno(err, "cannot make the folder %s", path);
-		*p = '/';
-	}
-	return 0;
-}
-
-int stdio_prepare(struct config *config, struct err *err)
-{
-	const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	auto_free char *path = NULL;
-
-	if (config->data_dir[0])
-		return 0;
-	if (base && base[0] == '/')
-		path = xasprintf("%s/sallyport", base);
-	else if (home && home[0] == '/')
-		path = xasprintf("%s/.local/share/sallyport", home);
-	else
-		return err_set(err, ERR_INVALID,
-			       "neither XDG_DATA_HOME nor HOME names a folder for the record: set one of them, or data_dir");
-	int result = make_folders(path, err);
-
-	if (result < 0)
-		return result;
-	struct json_object *value = json_object_new_string(path);
-
-	json_add(config->document, "data_dir", value); /* the document owns the struct's strings */
-	config->data_dir = json_object_get_string(value);
-	return 0;
 }
 
 /* --- answers -------------------------------------------------------------------------------------------------------------- */
@@ -121,18 +86,6 @@ static void send_error(struct stdio *stdio, struct json_object *id, int code, co
 	send_line(stdio, line.data, line.length);
 }
 
-/* The session that a reply opens. */
-static void keep_session(struct stdio *stdio, const struct reply *reply)
-{
-	static const char name[] = "Mcp-Session-Id: ";
-	const char *found = strstr(reply->headers.data, name);
-
-	if (found) {
-		found += sizeof(name) - 1;
-		snprintf(stdio->session, sizeof(stdio->session), "%.*s", (int)strcspn(found, "\r"), found);
-	}
-}
-
 /* --- one message as a request ----------------------------------------------------------------------------------------------- */
 
 /* What a struct request is about here. */
@@ -150,13 +103,17 @@ static int line_body(void *arg, struct buf *body, struct err *err)
 	return 0;
 }
 
+/* What belongs to no request. */
+static int send_news(void *stdio, const char *text)
+{
+	send_line(stdio, text, strlen(text));
+	return 0;
+}
+
 /* Progress, before the answer. */
 static int send_message(void *arg, const char *text)
 {
-	struct stdio *stdio = ((const struct incoming *)arg)->stdio;
-
-	send_line(stdio, text, strlen(text));
-	return 0;
+	return send_news(((const struct incoming *)arg)->stdio, text);
 }
 
 static void add_param(char *params[PARAMS_MAX], const char *name, const char *value)
@@ -198,6 +155,32 @@ static void add_headers(char *params[PARAMS_MAX], struct json_object *document)
 	add_param(params, "HTTP_MCP_NAME", encoded.data);
 }
 
+/* The session that a reply opens takes the place of the one before. */
+static void keep_session(struct stdio *stdio, const struct reply *reply)
+{
+	static const char name[] = "Mcp-Session-Id: ";
+	const char *found = strstr(reply->headers.data, name);
+	struct err err = ERR_INIT;
+
+	if (!found)
+		return;
+	found += sizeof(name) - 1;
+	stdio_news_stop(steal(&stdio->news));
+	pthread_mutex_lock(&stdio->lock);
+	snprintf(stdio->session, sizeof(stdio->session), "%.*s", (int)strcspn(found, "\r"), found);
+	pthread_mutex_unlock(&stdio->lock);
+	if (stdio_news_start(&stdio->server, stdio->session, send_news, stdio, &stdio->news, &err) < 0)
+		log_event(LOG_WARN, "the client is told nothing that it does not ask for", "error", err.text, NULL);
+}
+
+static void add_session(struct stdio *stdio, char *params[PARAMS_MAX])
+{
+	pthread_mutex_lock(&stdio->lock);
+	if (stdio->session[0])
+		add_param(params, "HTTP_MCP_SESSION_ID", stdio->session);
+	pthread_mutex_unlock(&stdio->lock);
+}
+
 static void answer(struct stdio *stdio, struct json_object *document, struct buf *line, int hangup_fd, bool opens)
 {
 	char *params[PARAMS_MAX] = {0};
@@ -205,8 +188,8 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 	auto_reply struct reply reply;
 
 	add_headers(params, document);
-	if (stdio->session[0] && !opens)
-		add_param(params, "HTTP_MCP_SESSION_ID", stdio->session);
+	if (!opens)
+		add_session(stdio, params);
 	struct incoming incoming = {stdio, line};
 	const struct request request = {
 		.params = (const char *const *)params,
@@ -219,12 +202,12 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 
 	reply_init(&reply);
 	mcp_handle(&exchange, "POST", "");
-	if (opens)
-		keep_session(stdio, &reply);
 	if (reply.body.overflow)
 		send_error(stdio, NULL, RPC_INTERNAL, "Internal error: the answer is larger than the server can send");
 	else if (reply.body.length > 0 && !reply.gone && !notification) /* what HTTP says to a bad one has no place here */
 		send_line(stdio, reply.body.data, reply.body.length);
+	if (opens) /* nothing is told before this answer, and the next line comes after */
+		keep_session(stdio, &reply);
 	for (size_t i = 0; params[i]; i++)
 		free(params[i]);
 }
@@ -251,8 +234,9 @@ static void *run_task(void *arg)
 	for (link = &stdio->tasks; *link != task; link = &(*link)->next)
 		;
 	*link = task->next;
-	task_free(task);
 	stdio->n_tasks--;
+	stdio->n_listening -= task->listening;
+	task_free(task);
 	pthread_cond_broadcast(&stdio->ended);
 	if (write(stdio->ended_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
 		log_event(LOG_WARN, "a request's end is not noticed", "error", strerror(errno), NULL);
@@ -269,14 +253,14 @@ static char *id_text(struct json_object *id)
 	return buf_steal(&text, NULL);
 }
 
-/* Takes over document and line. */
-static void start_task(struct stdio *stdio, struct json_object *document, struct buf *line)
+/* Takes over document and line. A batch has no id of its own: its members are cancelled by the hub. */
+static void start_task(struct stdio *stdio, struct json_object *document, struct buf *line, bool listening)
 {
 	struct task *task = xcalloc(1, sizeof(*task));
 	pthread_t thread;
 
-	*task = (struct task){.stdio = stdio, .line = *line, .document = document, .ends = {-1, -1}};
-	task->id = id_text(json_object_object_get(document, "id"));
+	*task = (struct task){.stdio = stdio, .line = *line, .document = document, .listening = listening, .ends = {-1, -1}};
+	task->id = json_object_is_type(document, json_type_array) ? xstrdup("") : id_text(json_object_object_get(document, "id"));
 	*line = (struct buf){0};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, task->ends) < 0)
 		log_event(LOG_WARN, "a request cannot be cancelled", "error", strerror(errno), NULL);
@@ -284,6 +268,7 @@ static void start_task(struct stdio *stdio, struct json_object *document, struct
 	task->next = stdio->tasks;
 	stdio->tasks = task;
 	stdio->n_tasks++;
+	stdio->n_listening += listening;
 	pthread_mutex_unlock(&stdio->lock);
 	if (thread_start(&thread, true, run_task, task))
 		run_task(task);
@@ -300,10 +285,10 @@ static void cancel(struct stdio *stdio, const char *id)
 	pthread_mutex_unlock(&stdio->lock);
 }
 
-static size_t tasks_left(struct stdio *stdio)
+static size_t tasks_left(struct stdio *stdio, bool listening)
 {
 	pthread_mutex_lock(&stdio->lock);
-	size_t left = stdio->n_tasks;
+	size_t left = listening ? stdio->n_listening : stdio->n_tasks - stdio->n_listening;
 
 	pthread_mutex_unlock(&stdio->lock);
 	return left;
@@ -335,9 +320,11 @@ static void take_line(struct stdio *stdio, struct buf *line)
 			cancel(stdio, text);
 		}
 	}
-	if (method && !streq(method, "initialize") && json_object_object_get_ex(document, "id", &id)) {
-		if (tasks_left(stdio) < STDIO_REQUESTS_MAX)
-			start_task(stdio, steal(&document), line);
+	bool batch = json_object_is_type(document, json_type_array), listening = method && streq(method, "subscriptions/listen");
+
+	if (batch || (method && !streq(method, "initialize") && json_object_object_get_ex(document, "id", &id))) {
+		if (tasks_left(stdio, listening) < (listening ? STDIO_LISTENING_MAX : STDIO_REQUESTS_MAX))
+			start_task(stdio, steal(&document), line, listening);
 		else
 			send_error(stdio, id, RPC_INTERNAL, "Too many requests at once: wait for the answer to one of them");
 	} else {
@@ -369,8 +356,26 @@ static void take_lines(struct stdio *stdio, struct buf *line, const char *data, 
 	}
 }
 
+/* Waits for the next of `fds` until it is time to remove what is past its time. False: nothing came, or a signal did. */
+static bool wait_input(struct stdio *stdio, struct pollfd fds[2], const sigset_t *waiting, int64_t *expire_us)
+{
+	const int64_t left_us = MAX(*expire_us - clock_monotonic_us(), 0);
+	const struct timespec left = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
+	struct err err = ERR_INIT;
+	/* Signals get through only here, so none is missed. */
+	int ready = ppoll(fds, 2, &left, waiting);
+
+	if (ready != 0)
+		return ready > 0;
+	if (server_expire(&stdio->server, clock_now_us(), &err) < 0)
+		log_event(LOG_ERROR, "expiry failed", "error", err.text, NULL);
+	*expire_us = clock_monotonic_us() + SERVER_EXPIRE_SECONDS * 1000000LL;
+	return false;
+}
+
 static void serve(struct stdio *stdio, const sigset_t *waiting)
 {
+	int64_t expire_us = clock_monotonic_us() + SERVER_EXPIRE_SECONDS * 1000000LL;
 	auto_free char *data = xmalloc(READ_SIZE);
 	auto_buf struct buf line = {0};
 
@@ -378,8 +383,7 @@ static void serve(struct stdio *stdio, const sigset_t *waiting)
 	while (!stopping && !stdio->broken) {
 		struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = STDOUT_FILENO}};
 
-		/* Signals get through only here, so none is missed. */
-		if (ppoll(fds, 2, NULL, waiting) < 0)
+		if (!wait_input(stdio, fds, waiting, &expire_us))
 			continue;
 		if (fds[1].revents & (POLLERR | POLLHUP))
 			break;
@@ -393,19 +397,28 @@ static void serve(struct stdio *stdio, const sigset_t *waiting)
 		take_line(stdio, &line); /* a last line without its end */
 }
 
-/* Until everything is answered, or a signal says that nobody waits for it. False: requests are left. */
-static bool finish(struct stdio *stdio, const sigset_t *waiting)
+/* Until none is left, or a signal says that nobody waits for them. */
+static void wait_answers(struct stdio *stdio, const sigset_t *waiting, bool listening)
 {
 	struct pollfd ended = {.fd = stdio->ended_fd, .events = POLLIN};
-	struct timespec until;
 	uint64_t count;
-	size_t left;
 
-	while (!stopping && !stdio->broken && tasks_left(stdio) > 0) {
+	while (!stopping && !stdio->broken && tasks_left(stdio, listening) > 0) {
 		if (ppoll(&ended, 1, NULL, waiting) > 0 && read(stdio->ended_fd, &count, sizeof(count)) < 0)
 			break;
 	}
-	if (tasks_left(stdio) == 0)
+}
+
+/* Until everything is answered, or a signal says that nobody waits for it. False: requests are left. */
+static bool finish(struct stdio *stdio, const sigset_t *waiting)
+{
+	struct timespec until;
+	size_t left;
+
+	wait_answers(stdio, waiting, false);
+	hub_stop(stdio->server.hub);
+	wait_answers(stdio, waiting, true);
+	if (tasks_left(stdio, false) + tasks_left(stdio, true) == 0)
 		return true;
 	cancel(stdio, NULL);
 	server_stop(&stdio->server);
@@ -456,6 +469,7 @@ int stdio_serve(const struct config *config, struct err *err)
 		/* What does not end in time goes with the process: its jailer ends it, the next start marks it interrupted. */
 		if (!finish(stdio, &waiting))
 			return 0;
+		stdio_news_finish(stdio->news);
 	}
 	server_close(&stdio->server);
 	close_pointer(&stdio->ended_fd);

@@ -8,7 +8,8 @@
 
 #include "../lib/config.h"
 
-#define STDIO_REQUESTS_MAX 32
+#define STDIO_REQUESTS_MAX  32
+#define STDIO_LISTENING_MAX 32 /* subscriptions/listen, besides */
 #define STDIO_OWNER        "local"
 
 /* Fills in what a configuration for desktop use may leave out: data_dir is $XDG_DATA_HOME/sallyport, made if need be. */

@@ -15,6 +15,11 @@ void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char
 	*stream = (struct stream){.relay = relay, .arg = arg, .open = true, .sent_us = clock_monotonic_us()};
 }
 
+bool stream_offered(const struct request *request)
+{
+	return request->send || request->message;
+}
+
 bool stream_possible(const struct stream *stream)
 {
 	const char *accept = request_param(stream->request, "HTTP_ACCEPT");

@@ -28,7 +28,9 @@ struct stream {
 
 void stream_init(struct stream *stream, const struct request *request, struct reply *reply);
 void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg);
-/* Can something be sent before the answer? (Plain CGI cannot; a client may accept JSON only.) */
+/* Does this server send anything but answers? (Plain CGI cannot.) */
+bool stream_offered(const struct request *request);
+/* The same for this request: its client may accept JSON only. */
 bool stream_possible(const struct stream *stream);
 /* Sends the head with reply->headers, and a comment so that it gets through; harmless on an open one. */
 void stream_open(struct stream *stream);

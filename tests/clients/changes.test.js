@@ -11,25 +11,15 @@ import { after, before, test } from 'node:test';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { file, followOne, listenToOne, record, run, upload, V1, V2 } from './follow.js';
 import { bin, Stack, until } from './stack.js';
 
 const SUBSCRIPTIONS_MAX = 32; /* STORE_SUBSCRIPTIONS_MAX */
-const file = (conversation, name) => `sallyport://conversation/${conversation}/${name}`;
 let stack;
 before(async () => (stack = await Stack.start({ env: { SALLYPORT_GATEWAY_HTTP_SSE: 'true' } })));
 after(() => stack?.stop());
 
-/* What a client was told: the URIs of updates, and how often the list changed. */
-function record(client, [updated, listChanged]) {
-	const told = { uris: [], lists: 0 };
-	client.setNotificationHandler(updated, ({ params }) => void told.uris.push(params.uri));
-	client.setNotificationHandler(listChanged, () => void told.lists++);
-	return told;
-}
-const V1 = [ResourceUpdatedNotificationSchema, ResourceListChangedNotificationSchema];
-const V2 = ['notifications/resources/updated', 'notifications/resources/list_changed'];
 const options = (token = stack.token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
 
 async function connect(transport, token) {
@@ -39,29 +29,6 @@ async function connect(transport, token) {
 		? new SSEClientTransport(new URL(`${stack.base}/sse`), options(token))
 		: new TransportV1(new URL(stack.url), options(token)));
 	return { client, told };
-}
-const upload = (client, conversationId, filename, content) =>
-	client.callTool({ name: 'upload_file', arguments: { conversationId, filename, content: Buffer.from(content).toString('base64') } });
-const run = (client, conversationId, code) => client.callTool({ name: 'run_code', arguments: { conversationId, language: 'bash', code } });
-
-/* Follows one file and is told of it, and of nothing else; until it does not want to know any more. */
-async function followOne({ client, told }, conversation) {
-	const wanted = file(conversation, 'wanted.txt');
-	await client.subscribeResource({ uri: wanted }); /* it is not there yet */
-	await client.subscribeResource({ uri: wanted });
-	await upload(client, conversation, 'other.txt', 'a');
-	await upload(client, conversation, 'wanted.txt', 'b');
-	await until('the upload', () => told.uris.length === 1 && told.lists >= 1);
-	await run(client, conversation, 'echo c > wanted.txt; echo c > other.txt');
-	await until('the change', () => told.uris.length === 2);
-	await run(client, conversation, 'rm wanted.txt');
-	await until('the removal', () => told.uris.length === 3);
-	assert.deepEqual(told.uris, [wanted, wanted, wanted]);
-	await client.unsubscribeResource({ uri: wanted });
-	const lists = told.lists;
-	await upload(client, conversation, 'wanted.txt', 'd');
-	await until('the list', () => told.lists > lists);
-	assert.equal(told.uris.length, 3);
 }
 
 for (const transport of [TransportV1, SSEClientTransport]) {
@@ -80,14 +47,7 @@ test('subscriptions/listen, SDK v2', async () => {
 	const client = new ClientV2({ name: 'changes', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
 	const told = record(client, V2);
 	await client.connect(new TransportV2(new URL(stack.url), options()));
-	const wanted = file('listen', 'wanted.txt');
-	const subscription = await client.listen({ resourcesListChanged: true, toolsListChanged: true, resourceSubscriptions: [wanted, 'nothing://here'] });
-	assert.deepEqual(subscription.honoredFilter, { resourcesListChanged: true, resourceSubscriptions: [wanted] });
-	await upload(client, 'listen', 'other.txt', 'a');
-	await run(client, 'listen', 'echo b > wanted.txt');
-	await until('the change', () => told.uris.length === 1 && told.lists >= 1);
-	assert.deepEqual(told.uris, [wanted]);
-	await subscription.close();
+	await listenToOne({ client, told }, 'listen');
 	await client.close();
 });
 

@@ -10,18 +10,29 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
+import { file, followOne, listenToOne, record, upload, V1, V2 } from './follow.js';
+import { until } from './stack.js';
 
 const BIN = process.env.SP_BIN ?? path.join(import.meta.dirname, '../../build/bin');
 const TIMEOUT_MS = 60_000;
 
-let folder, client, env;
+let folder, client, env, told;
+const start = () => ({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' });
+async function modernClient() {
+	const modern = new ClientV2({ name: 'test', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+	const heard = record(modern, V2);
+	await modern.connect(new TransportV2(start()));
+	return { client: modern, told: heard };
+}
+
 before(async () => {
 	folder = mkdtempSync(path.join(tmpdir(), 'sp-'));
 	chmodSync(folder, 0o755);
 	env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
 	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
 	client = new Client({ name: 'test', version: '1' });
-	await client.connect(new StdioClientTransport({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));
+	told = record(client, V1);
+	await client.connect(new StdioClientTransport(start()));
 });
 after(async () => {
 	await client?.close();
@@ -54,8 +65,7 @@ const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)
 
 test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async () => {
 	const call = { name: 'run_code', arguments: { conversationId: 'progress', language: 'python', code: TICKS } };
-	const modern = new ClientV2({ name: 'test', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-	await modern.connect(new TransportV2({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' }));
+	const { client: modern } = await modernClient();
 	for (const run of [(options) => client.callTool(call, undefined, options), (options) => modern.callTool(call, options)]) {
 		const messages = [];
 		const result = await run({ onprogress: (progress) => messages.push(progress) });
@@ -71,4 +81,20 @@ test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
 		client.callTool({ name: 'run_code', arguments: { conversationId: `p${i}`, language: 'bash', code: `echo ${i}` } }));
 	const results = await Promise.all([client.ping(), ...calls]);
 	assert.deepEqual(results.slice(1).map((result) => result.structuredContent.stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
+});
+
+test('resources/subscribe and list_changed, SDK v1', { timeout: TIMEOUT_MS }, () => followOne({ client, told }, 'follow'));
+
+test('subscriptions/listen, SDK v2, in a second process; the two hear of each other', { timeout: TIMEOUT_MS }, async () => {
+	const beside = await modernClient();
+	await listenToOne(beside, 'listen');
+	const [mine, theirs] = [file('both', 'mine.txt'), file('both', 'theirs.txt')];
+	await client.subscribeResource({ uri: theirs });
+	const subscription = await beside.client.listen({ resourceSubscriptions: [mine] });
+	await upload(client, 'both', 'mine.txt', 'a');
+	await until('news for the second', () => beside.told.uris.includes(mine));
+	await upload(beside.client, 'both', 'theirs.txt', 'b');
+	await until('news for the first', () => told.uris.includes(theirs));
+	await subscription.close();
+	await beside.client.close();
 });

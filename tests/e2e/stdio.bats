@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2016 # dollars in the programs are not for this shell
-# sallyport stdio: both eras over standard input and output, side by side, bad lines, cancel, the end.
+# sallyport stdio: both eras over standard input and output, side by side, subscriptions, batches, bad lines, cancel, the end.
 
 bats_require_minimum_version 1.5.0
 load lib.bash
@@ -41,7 +41,7 @@ stdio() {
 		echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 		call 1 'echo 42 | tee f'
 	)
-	[ "${#lines[@]}" = 2 ]
+	[ "$(jq -r 'select(has("id")) | .id' <<<"$output")" = $'i\n1' ]
 	[ "$(answer '"i"' .result.protocolVersion)" = 2025-11-25 ]
 	[ "$(answer 1 .result.structuredContent.stdout)" = 42 ]
 	[ "$(answer 1 '.result.structuredContent.files.created[0].url')" = sallyport://conversation/c1/f ]
@@ -109,6 +109,109 @@ running() {
 	run ! read -r -t "$SP_DEADLINE" -u "$OUT" line
 	wait "$PID" || [ $? = 127 ] # reaped already: what follows says how it ended
 	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
+}
+
+# listen ID: to the list of resources.
+listen() {
+	printf '{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{"resourcesListChanged":true},%s}}\n' "$1" "$META"
+}
+
+# The next line of the server in $line.
+next() {
+	read -r -t 20 -u "$OUT" line
+}
+
+# The next answer.
+next_answer() {
+	next
+	while [[ $line == *'"method":"notifications/'* ]]; do
+		next
+	done
+}
+
+@test "what changes is told in both eras, and told before the end" {
+	local uri=sallyport://conversation/c1/f
+	run -0 stdio < <(
+		echo "$INITIALIZE"
+		echo '{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"'"$uri"'"}}'
+		call 1 'echo 42 > f; echo 43 > g'
+	)
+	[ "$(answer '"i"' '.result.capabilities.resources | tojson')" = '{"listChanged":true,"subscribe":true}' ]
+	[ "$(answer 2 '.result | length')" = 0 ]
+	[ "$(jq -sc 'map(select(.method) | [.method, .params.uri]) | unique' <<<"$output")" = \
+		'[["notifications/resources/list_changed",null],["notifications/resources/updated","'"$uri"'"]]' ]
+	# One subscription beside another; the end of input is the end of both.
+	start
+	printf '{"jsonrpc":"2.0","id":3,"method":"server/discover","params":{%s}}\n' "$META" >&"$IN"
+	next
+	[ "$(jq -c .result.capabilities.resources <<<"$line")" = '{"listChanged":true,"subscribe":true}' ]
+	for id in 4 5; do
+		listen "$id" >&"$IN"
+		next
+		[ "$(jq -c '[.method, .params._meta[]]' <<<"$line")" = '["notifications/subscriptions/acknowledged",'"$id]" ]
+	done
+	call 1 'echo 44 > f' modern >&"$IN"
+	exec {IN}>&-
+	eval "exec ${SERVER[1]}>&-"
+	run cat <&"$OUT"
+	[ "$(jq -sc 'map(select(.method) | .params._meta[]) | unique' <<<"$output")" = '[4,5]' ]
+	[ "$(jq -sc 'map(select(.id) | [.id, .result.resultType]) | sort' <<<"$output")" = '[[1,"complete"],[4,"complete"],[5,"complete"]]' ]
+	wait "$PID" || [ $? = 127 ]
+}
+
+@test "a subscription that was cancelled says no more; there are so many and no more" {
+	local id
+	start
+	for id in {1..32}; do # STDIO_LISTENING_MAX
+		listen "$id" >&"$IN"
+		next
+		[ "$(jq .params._meta[] <<<"$line")" = "$id" ]
+	done
+	listen 33 >&"$IN"
+	next
+	[[ $(jq -r '[.id, .error.message] | @tsv' <<<"$line") == "33	Too many requests at once"* ]]
+	for id in {1..31}; do
+		echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":'"$id"'}}' >&"$IN"
+	done
+	refused() { # until the places are free again
+		listen 34 >&"$IN"
+		next
+		jq -e .error <<<"$line"
+	}
+	sp_until "" run ! refused
+	call 40 'echo 1 > f' modern >&"$IN"
+	exec {IN}>&-
+	eval "exec ${SERVER[1]}>&-"
+	run cat <&"$OUT"
+	[ "$(jq -sc 'map(select(.method) | .params._meta[]) | unique' <<<"$output")" = '[32,34]' ]
+	[ "$(jq -sc 'map(.id | select(.)) | sort' <<<"$output")" = '[32,34,40]' ]
+}
+
+@test "a batch of 2025-03-26 holds up nothing, and one of its calls can be cancelled" {
+	start
+	echo "${INITIALIZE/2025-11-25/2025-03-26}" >&"$IN"
+	next_answer
+	jq -n --argjson a "$(call 1 'sleep 60')" --argjson b "$(call 2 'echo 42')" -c '[$a, $b]' >&"$IN"
+	sp_until "" running 1
+	echo '{"jsonrpc":"2.0","id":3,"method":"ping"}' >&"$IN"
+	next_answer
+	[ "$(jq -c '[.id, .result]' <<<"$line")" = '[3,{}]' ]
+	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
+	next_answer
+	[ "$(jq -c 'map([.id, .result.structuredContent.stdout])' <<<"$line")" = '[[2,"42\n"]]' ]
+	# Another session takes the place of this one, and other revisions have no batches.
+	echo "$INITIALIZE" >&"$IN"
+	next_answer
+	echo '[{"jsonrpc":"2.0","id":4,"method":"ping"}]' >&"$IN"
+	next_answer
+	[ "$(jq .error.code <<<"$line")" = -32600 ]
+	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select protocol from session where ended_us is null")" = 2025-11-25 ]
+	exec {IN}>&-
+	eval "exec ${SERVER[1]}>&-"
+	wait "$PID" || [ $? = 127 ]
+	[ -z "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select protocol from session where ended_us is null")" ]
+	run -0 ls "$HOME_DIR/sallyport/listeners"
+	[ -z "$output" ]
 }
 
 @test "the record says what ran: a private jailer asks an interpreter when its first run comes" {

@@ -377,21 +377,30 @@ unknown() {
 	[ "$(sp_get .result.structuredContent.stdout)" = $'begun\ndone' ]
 }
 
-@test "over standard input and output: begun, and fetched by the next request" {
+@test "over standard input and output: begun, fetched by the next request, and its end is told" {
+	local line rest='' told=''
+	next_answer() { # in $line; what was told before, in $told
+		while read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}" && [[ $line == *'"method":"notifications/'* ]]; do
+			told+=$line$'\n'
+		done
+	}
 	mkdir "$SP_DIR/home"
 	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
 	coproc STDIO { XDG_DATA_HOME=$SP_DIR/home "$SP_BIN/sallyport" stdio 2>"$SP_DIR/stdio.log"; }
 	local server=$STDIO_PID # bash forgets its own when it ends
 	echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
 		>&"${STDIO[1]}"
-	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	next_answer
 	[ "$(jq -c .result.capabilities.tasks.list <<<"$line")" = '{}' ]
 	echo '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 42"},"task":{}}}' \
 		>&"${STDIO[1]}"
-	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	next_answer
 	printf '{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"%s"}}\n' "$(jq -r .result.task.taskId <<<"$line")" >&"${STDIO[1]}"
-	read -r -t "$SP_DEADLINE" line <&"${STDIO[0]}"
+	next_answer
 	[ "$(jq -r .result.structuredContent.stdout <<<"$line")" = 42 ]
+	exec {rest}<&"${STDIO[0]}"
 	eval "exec ${STDIO[1]}>&-"
+	told+=$(cat <&"$rest")
+	[ "$(jq -r 'select(.method == "notifications/tasks/status") | .params.status' <<<"$told")" = completed ]
 	wait "$server" || [ $? = 127 ] # reaped already
 }

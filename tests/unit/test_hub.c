@@ -168,12 +168,15 @@ static void flights(void **state)
 
 static void stopping(void **state)
 {
-	struct hub_listener listener = {.owner = "a"}, late = listener;
+	struct hub_listener listener = {.owner = "a", .topics = HUB_TOOLS_CHANGED}, late = listener;
 	char *text;
 
 	(void)state;
 	assert_int_equal(hub_listen(hub, &listener, NULL), 0);
+	hub_publish(hub, "a", HUB_TOOLS_CHANGED, NULL);
 	hub_stop(hub);
+	assert_int_equal(hub_wait(hub, &listener, -1, -1, &text), HUB_MESSAGE); /* what was told before comes still */
+	free(text);
 	assert_int_equal(hub_wait(hub, &listener, -1, -1, &text), HUB_GONE);
 	assert_int_equal(hub_listen(hub, &late, NULL), -ERR_UNAVAILABLE);
 	hub_leave(hub, &listener);
