@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "../../jail/cgroup.h"
 #include "../../jail/porter.h"
 #include "../../jail/wire_fd.h"
 
@@ -26,8 +27,8 @@
 #else
 #define GROWTH_KB 512
 #endif
-#define SLACK  20 /* by how much the least of a window may differ: what jails hold that are being made or taken down */
-#define WINDOW 10 /* jails */
+#define SLACK  20                     /* by how much the least of a window may differ: what jails hold that are being made or taken down */
+#define WINDOW (CGROUP_GIVEN_MAX + 2) /* jails: where no moment is idle, the groups of so many dead ones are removed at once */
 /* Jails between two windows: had each left one thing behind, it were more than the slack. */
 #define GROWTH_RUNS (try_patience() > 1 ? SLACK : 500)
 
