@@ -190,6 +190,18 @@ static inline void try_end(struct jail_client *client, struct try *try)
 	close(try->error_fd);
 }
 
+/* Sends what waits to be sent, dispatches what has come; false: nothing has, for so long. Other than a question it has no end of its own:
+ * a jailer that makes a hundred jails on a busy machine is long in coming to one. */
+static inline bool try_hear(struct jail_client *client, int timeout_ms)
+{
+	struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
+
+	if (poll(&poller, 1, timeout_ms) != 1)
+		return false;
+	assert_int_equal(jail_client_dispatch(client, NULL), 0);
+	return true;
+}
+
 static inline void try_clear(struct try *try)
 {
 	for (size_t i = 0; i < try->n_changes; i++) {

@@ -264,7 +264,7 @@ static void find(struct jail_client *client, struct guest *guest, size_t i)
 	auto_free char *marker = marked_sleep(number);
 
 	while ((guest->leader = find_process(marker)) < 0) {
-		ask(client); /* whose guest it is: it hears of its end */
+		try_hear(client, PATIENCE_GAP_MS);
 		if (guest->try.done || guest->try.failed)
 			fail_msg("%s: %s", marker, guest->try.failed ? guest->try.err.text : guest->try.result.message);
 	}
@@ -321,7 +321,6 @@ static void slain(void **state)
 	assert_int_equal(jail_client_connect(service->socket_path, &client, NULL), 0);
 	for (size_t i = 0; i < JAILS; i++)
 		start(client, &guests[i], i);
-	ask(client);
 	for (size_t i = 0; i < JAILS; i++)
 		find(client, &guests[i], i);
 	for (size_t i = 0; i < JAILS; i++) {
