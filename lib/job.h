@@ -64,7 +64,7 @@ struct job_request {
 	int64_t timeout_seconds, memory_mb;   /* 0: default */
 	bool network;
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with another hash is
-	 * ERR_CONFLICT. Calls of one conversation run one after the other, so the second of two at once waits for the first. */
+	 * ERR_CONFLICT. The second of two at once waits for the first. */
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
 	const char *task; /* the task that this is the work of; NULL: none */

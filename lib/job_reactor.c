@@ -4,7 +4,8 @@
  * It sleeps in poll() on two descriptors, the jailer's and an eventfd on which everybody else rings, and wakes by the clock only
  * while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each turn it works off the
  * inbox, lets the jail client read and write, passes on cancellations, and looks through the waiting jobs in the order of their
- * arrival: one starts when no other of its conversation runs, when no earlier one of it waits, and when a jail is free.
+ * arrival: one starts when no other of its conversation runs, when no earlier one of it waits, when it does not repeat an earlier one
+ * that is not over (the same idempotency key: that one's result will be its own), and when a jail is free.
  *
  * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing intervals; jobs that wait
  * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A service that is not there yet when the engine
@@ -236,6 +237,18 @@ static void jailer_watch(struct job_engine *engine)
 
 /* --- whose turn it is --------------------------------------------------------------------------------------------------- */
 
+/* Is the call that this one repeats still on its way? Those that repeat it with other arguments are refused without waiting. */
+static bool repeats(const struct job_engine *engine, const struct job *job)
+{
+	const struct job *first = engine->jobs;
+
+	while (job->key && first != job &&
+	       !(first->key && streq(first->key, job->key) && streq(first->key_hash, job->key_hash) &&
+		 streq(first->record.owner, job->record.owner)))
+		first = first->next;
+	return job->key && first != job;
+}
+
 /* The next job that may start, made active; or one that must be turned away (*ret_away). Under the lock. */
 static struct job *pick(struct job_engine *engine, bool *ret_away)
 {
@@ -244,7 +257,7 @@ static struct job *pick(struct job_engine *engine, bool *ret_away)
 
 	engine->scan++;
 	for (struct job *job = engine->jobs; job; job = job->next) {
-		bool held = job->order && (job->order->busy || job->order->scan == engine->scan);
+		bool held = (job->order && (job->order->busy || job->order->scan == engine->scan)) || repeats(engine, job);
 
 		if (job->stage == JOB_ACTIVE)
 			continue;

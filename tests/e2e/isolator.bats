@@ -174,6 +174,21 @@ complete() { # PREFIX
 	first=$(text)
 	sp_call execute_code '{"language":"bash","entrypoint_code":"echo $RANDOM$RANDOM","idempotencyKey":"k"}'
 	[ "$(text)" = "$first" ]
+	# While the first one runs, too: three at once are one run.
+	local i pids=()
+	for i in 1 2 3; do
+		(
+			SP_DIR=$SP_DIR/at-once-$i
+			mkdir "$SP_DIR"
+			sp_call execute_code '{"language":"bash","entrypoint_code":"sleep 1; echo $RANDOM$RANDOM","idempotencyKey":"at once"}'
+			text >"$SP_DIR/text"
+		) &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	[[ $(<"$SP_DIR/at-once-1/text") == *stdout*[0-9]* ]]
+	cmp "$SP_DIR/at-once-1/text" "$SP_DIR/at-once-2/text"
+	cmp "$SP_DIR/at-once-1/text" "$SP_DIR/at-once-3/text"
 }
 
 @test "where the set is off the tool does not exist; an unknown set is refused at the start" {

@@ -74,6 +74,27 @@ static void both_wait_for_one(void **state)
 	job_release(first);
 }
 
+/* Without a common conversation, too (execute_code gives each call one of its own): three at once, one run. */
+static void all_wait_for_one_anywhere(void **state)
+{
+	static const char *const conversations[] = {"c1", "c2", "c3"};
+	struct job *jobs[3];
+
+	(void)state;
+	begin("");
+	for (size_t i = 0; i < 3; i++) {
+		struct job_request request = keyed(conversations[i], ACTS, "k", HASH_A);
+
+		jobs[i] = fixture_submit(&f, &request);
+	}
+	for (size_t i = 1; i < 3; i++)
+		assert_same(fixture_wait(jobs[0]), fixture_wait(jobs[i]));
+	assert_int_equal(fixture_wait(jobs[0])->jail.verdict, JAIL_OK);
+	assert_int_equal(fixture_executions(&f), 1);
+	for (size_t i = 0; i < 3; i++)
+		job_release(jobs[i]);
+}
+
 static void failing_and_compiled(void **state)
 {
 	const char *code = "import sys\nprint('x' * 100000)\nprint('gone wrong', file=sys.stderr)\nsys.exit(3)\n";
@@ -177,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(both_wait_for_one, end), cmocka_unit_test_teardown(failing_and_compiled, end),
+		cmocka_unit_test_teardown(all_wait_for_one_anywhere, end),
 		cmocka_unit_test_teardown(other_arguments, end),   cmocka_unit_test_teardown(cancelled_is_free_again, end),
 		cmocka_unit_test_teardown(uploads, end),
 	};
