@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -58,6 +59,7 @@ const modernList = { ...list, params: { _meta: META } };
 const M = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' };
 const call = (params) => ({ id: 1, method: 'tools/call', params });
 const MC = (name) => ({ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', ...(name && { 'Mcp-Name': name }) });
+const NARROW = 'a token that may read files and run nothing';
 const TABLE = [
 	['request', [list, {}, 200], [modernList, M, 200]],
 	['notification', [{ method: 'notifications/initialized' }, {}, 202], [{ method: 'notifications/cancelled', params: { requestId: 1, _meta: META } }, M, 202]],
@@ -78,6 +80,12 @@ const TABLE = [
 	['header and body differ', null, [modernList, { ...M, 'Mcp-Method': 'tools/call' }, 400, -32020]],
 	['name and body differ', null, [call({ name: 'run_code', _meta: META }), MC('upload_file'), 400, -32020]],
 	['no name', null, [call({ name: 'run_code', _meta: META }), MC(), 400, -32020]],
+	['method and body differ in case', null, [modernList, { ...M, 'Mcp-Method': 'TOOLS/LIST' }, 400, -32020]],
+	['name that is no base64', null, [call({ name: 'run_code', _meta: META }), MC('=?base64?cnVuX2NvZGU?='), 400, -32020]],
+	['no client capability that is needed', null,
+		[{ id: 1, method: 'tasks/get', params: { taskId: 'x', _meta: META } }, { ...M, 'Mcp-Method': 'tasks/get', 'Mcp-Name': 'x' }, 400, -32021]],
+	['initialize', [{ id: 1, method: 'initialize', params: { protocolVersion: '2026-07-28', capabilities: {}, clientInfo: { name: 'bad', version: '1' } } }, {}, 200],
+		[{ id: 1, method: 'initialize', params: { protocolVersion: '2026-07-28', capabilities: {}, _meta: META } }, { ...M, 'Mcp-Method': 'initialize' }, 404, -32601]],
 	['altered cursor', [{ ...list, method: 'resources/list', params: { cursor: 'Zm9v.YmFy' } }, {}, 200, -32602],
 		[{ ...list, method: 'resources/list', params: { cursor: 'Zm9v.YmFy', _meta: META } }, { ...M, 'Mcp-Method': 'resources/list' }, 200, -32602]],
 	['no media type', [JSON.stringify({ jsonrpc: '2.0', ...list }), { 'Content-Type': 'text/plain' }, 415, -32600], [modernList, { ...M, 'Content-Type': 'text/plain' }, 415, -32600]],
@@ -85,26 +93,44 @@ const TABLE = [
 	['batch', ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', {}, 400, -32600], [JSON.stringify([{ jsonrpc: '2.0', ...modernList }]), M, 400, -32600]],
 	['page of another origin', [list, { Origin: 'http://evil.example' }, 403], [modernList, { ...M, Origin: 'http://evil.example' }, 403]],
 	['no token', [list, { Authorization: null }, 401], [modernList, { ...M, Authorization: null }, 401]],
+	['token without the scope', [call({ name: 'run_code' }), { Authorization: NARROW }, 403, -32600], [call({ name: 'run_code', _meta: META }), { ...MC('run_code'), Authorization: NARROW }, 403, -32600]],
 	['wrong token', [list, { Authorization: 'Bearer sp_dev_0' }, 401], [modernList, { ...M, Authorization: 'Bearer sp_dev_0' }, 401]],
 ];
 
+/* The status where the request says that it is for another host, which fetch does not let it say. */
+const statusFor = (Host) => new Promise((resolve, reject) => {
+	const request = http.request(stack.url, { method: 'POST', headers: headers({ ...M, Host }) }, (response) => resolve(response.resume().statusCode));
+	request.on('error', reject).end(JSON.stringify({ jsonrpc: '2.0', ...modernList }));
+});
+
 test('every situation has the outcome that its era has for it', async () => {
 	const mine = { 'Mcp-Session-Id': await session(), 'MCP-Protocol-Version': '2025-11-25' };
+	const added = await stack.cli(['token', 'add', '--owner', 'dev', '--scope', 'files', '--json']);
+	const narrow = { Authorization: `Bearer ${JSON.parse(added.stdout).token}` };
 	for (const [situation, ...eras] of TABLE) {
 		for (const [i, row] of eras.entries()) {
 			if (!row) continue;
 			const [body, more, status, code] = row, what = `${situation}, ${i ? 'modern' : 'legacy'}`;
-			const response = await post(body, { ...(i ? {} : mine), ...more });
+			const response = await post(body, { ...(i ? {} : mine), ...more, ...(more.Authorization === NARROW && narrow) });
 			const text = await response.text();
 			assert.equal(response.status, status, `${what}: ${text}`);
 			if (status === 202) assert.equal(text, '', what);
-			else if (status === 401 || status === 403) assert.ok(status === 403 || /^Bearer /.test(response.headers.get('www-authenticate')), what);
+			else if (status === 401) assert.match(response.headers.get('www-authenticate'), /^Bearer /, what);
+			else if (more.Authorization === NARROW) assert.match(response.headers.get('www-authenticate'), /^Bearer .*error="insufficient_scope".*scope="run"/, what);
+			else if (status === 403) assert.equal(response.headers.get('www-authenticate'), null, what);
 			else if (code === 'isError') assert.equal(JSON.parse(text).result.isError, true, what);
 			else assert.equal(JSON.parse(text).error?.code, code, `${what}: ${text}`);
 		}
 	}
+	assert.equal(await statusFor(new URL(stack.url).host), 200);
+	assert.equal(await statusFor('evil.example.com'), 403);
 	const request = (method, more) => fetch(stack.url, { method, headers: headers({ ...mine, ...more }) }).then((response) => response.status);
 	assert.equal(await request('GET', { Accept: 'application/json' }), 406);
+	const leaving = new AbortController();
+	const first = await fetch(stack.url, { headers: headers({ ...mine, Accept: 'text/event-stream' }), signal: leaving.signal });
+	assert.deepEqual([first.status, first.headers.get('content-type')], [200, 'text/event-stream']);
+	assert.equal(await request('GET', { Accept: 'text/event-stream' }), 409);
+	leaving.abort();
 	for (const bad of ['x', '-1', `${mine['Mcp-Session-Id']}_`, `${mine['Mcp-Session-Id']}_9`, `${mine['Mcp-Session-Id']}_99999999999999999999`])
 		assert.equal(await request('GET', { 'Last-Event-ID': bad }), 400, bad);
 	for (const method of ['GET', 'DELETE']) assert.equal(await request(method, { 'MCP-Protocol-Version': '2026-07-28' }), 405, method);
@@ -118,7 +144,7 @@ const pictures = (id, progress) => JSON.stringify({ jsonrpc: '2.0', ...call({ na
 	_meta: { ...META, ...(progress && { progressToken: id }) } }), id });
 
 /* As it goes over the wire to nginx. */
-function http(body) {
+function overHttp(body) {
 	const lines = Object.entries(headers({ ...MC('run_code'), Host: new URL(stack.url).host, 'Content-Length': Buffer.byteLength(body) }));
 	return `POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
 }
@@ -155,7 +181,7 @@ const servesOthers = async () => {
 test('streams that are read a byte a second hold up nobody, and are given up', async () => {
 	await servesOthers();
 	const [memory, calm] = [memoryKb(), connections()];
-	const ways = [[{ port: new URL(stack.url).port, host: '127.0.0.1' }, http], [{ path: path.join(stack.state, 'run/gateway.sock') }, fastcgi]];
+	const ways = [[{ port: new URL(stack.url).port, host: '127.0.0.1' }, overHttp], [{ path: path.join(stack.state, 'run/gateway.sock') }, fastcgi]];
 	const sockets = ways.flatMap(([where, print], way) => [0, 1].map((rate) => slowly(where, rate, print(pictures(`slow-${way}${rate}`, true)))));
 	await until('the runs', async () => (await verdicts('slow-')).length === sockets.length);
 	await servesOthers();
@@ -172,7 +198,7 @@ test('clients that vanish in the middle of an answer leave nothing behind', asyn
 	const [memory, calm, open] = [memoryKb(), threads(), connections()];
 	for (let round = 0; round < 10; round++) {
 		const socket = net.connect({ port: new URL(stack.url).port, host: '127.0.0.1' });
-		socket.on('error', () => null).on('data', () => null).write(http(pictures(`vanish-${round}`, round % 2)));
+		socket.on('error', () => null).on('data', () => null).write(overHttp(pictures(`vanish-${round}`, round % 2)));
 		await until('the beginning of the answer', () => socket.bytesRead > 1000);
 		socket.destroy();
 	}
