@@ -105,8 +105,10 @@ refused() {
 	exec 9>"$folder/lock"
 	flock 9
 	if [ ! -e "$folder/$suite" ]; then
-		rm -rf "$folder/$suite.new"
-		mmdebstrap --variant=extract --include=base-files,bash,coreutils,dash,python3-minimal "$suite" "$folder/$suite.new" \
+		rm -rf --one-file-system "$folder/$suite.new"
+		# What it mounts there is in namespaces of its own, which go with it however it ends, and all its processes with them.
+		unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
+			mmdebstrap --variant=extract --include=base-files,bash,coreutils,dash,python3-minimal "$suite" "$folder/$suite.new" \
 			>"$folder/log" 2>&1 3>&- || skip "mmdebstrap cannot make $suite here: $(tail -n 1 "$folder/log")"
 		mv "$folder/$suite.new" "$folder/$suite"
 	fi
