@@ -4,17 +4,15 @@
  * against the tool's own output schema. What a client cannot do stands in the name of its test, and is tested as it is.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
 import { clients } from './clients.js';
-import { Stack, pngSize, run, until } from './stack.js';
+import { Stack, TICKED, lines, pngSize, run, ticking, until, wakeUntil } from './stack.js';
 
 const CSV = 'city,year,value\nOslo,2024,3\nOslo,2025,5\nRome,2024,7\nRome,2025,11\n';
 const CHART = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), 'utf8');
-const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
-const TICKED = 'tick 0\ntick 1\ntick 2\ntick 3\n';
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
 const TOOLS = ['list_runners', 'reset_session', 'run_code', 'upload_file'];
 const CHART_WIDTH = 640, CHART_HEIGHT = 480; /* chart.py: 6.4 by 4.8 inches, 100 dots an inch */
@@ -61,25 +59,25 @@ async function download(file, expected) {
 
 /* Shown as it comes where the client shows anything; the answer is whole in any case. */
 async function watch(conversationId, client, progress) {
-	const seen = [];
-	const { structuredContent } = await client.call('run_code', { conversationId, language: 'python', code: TICKS }, { onprogress: ({ message }) => seen.push(message) });
+	const seen = [], program = ticking();
+	const call = client.call('run_code', { conversationId, language: 'python', code: program.code }, { onprogress: ({ message }) => seen.push(message) });
+	const { structuredContent } = await wakeUntil(program, call, progress ? () => lines(seen.join('')) : undefined);
 	assert.equal(structuredContent.stdout, TICKED);
-	if (progress) assert.ok(seen.length >= 2, `${seen.length} messages`);
-	assert.ok(progress ? TICKED.startsWith(seen.join('')) : seen.length === 0, seen.join(''));
+	assert.equal(seen.join(''), progress ? TICKED : '');
 }
 
 const rowOf = async (conversation) => (await stack.rows()).find((row) => row.conversation === conversation);
-const outputOf = (id) => readFileSync(path.join(stack.state, 'data/running', `${id}.out`), 'latin1');
+const begun = (id) => statSync(path.join(stack.state, 'data/running', `${id}.out`), { throwIfNoEntry: false })?.size > 0;
 
 /* Given up in mid-run: what had been printed stands in the record whatever becomes of it. */
 async function giveUp(conversationId, client, verdict) {
-	const stop = new AbortController();
-	const refused = assert.rejects(client.call('run_code', { conversationId, language: 'python', code: verdict === 'CX' ? FOREVER : TICKS }, { signal: stop.signal }));
+	const stop = new AbortController(), ticks = ticking(), code = verdict === 'CX' ? FOREVER : ticks.code;
+	const refused = assert.rejects(client.call('run_code', { conversationId, language: 'python', code, timeout_seconds: 200 }, { signal: stop.signal }));
 	const { id } = await until('the run', () => rowOf(conversationId));
-	await until('its first output', () => outputOf(id).length > 0);
+	await until('its first output', () => begun(id));
 	stop.abort('enough');
 	await refused;
-	const row = await until('its end', async () => (await rowOf(conversationId)).verdict && rowOf(conversationId));
+	const row = await wakeUntil(ticks, until('its end', async () => (await rowOf(conversationId)).verdict && rowOf(conversationId)));
 	assert.equal(row.verdict, verdict);
 	assert.match((await stack.cli(['show', id])).stdout, verdict === 'CX' ? /started/ : /tick 3/);
 }

@@ -5,6 +5,7 @@
  * The folder is readable for everybody, because as root the services run as www-data. stop() sends SIGTERM, waits for the script's end and
  * removes the folder; a stack that a test forgot dies with the test process (the script asks the kernel for that).
  * Nothing here sleeps: `until` looks again at what it waits for until it is there or the time is up, and then says what it waited for.
+ * Programs that are to be seen while they run are made by `ticking`, and go on when their test has seen what they said.
  */
 import assert from 'node:assert/strict';
 import { spawn, execFile } from 'node:child_process';
@@ -16,11 +17,10 @@ import { promisify } from 'node:util';
 
 export const root = path.resolve(import.meta.dirname, '../..');
 export const bin = process.env.SP_BIN ?? path.join(root, 'build/bin');
-const START_MS = 60_000;
-const STOP_MS = 30_000;
-const LOOK_AGAIN_MS = 20;
+const PATIENCE_MS = 120_000; /* for an event on a busy machine; it costs nothing where the event comes early */
+const LOOK_AGAIN_MS = 20, ALL_PROCESSES_MS = 100; /* to look at all of them is some work */
 
-export async function until(what, check, ms = 20_000) {
+export async function until(what, check, ms = PATIENCE_MS) {
 	const deadline = Date.now() + ms;
 	for (;;) {
 		const value = await check();
@@ -44,10 +44,48 @@ export function processes(text) {
 	return found;
 }
 
+let sleepers = 0;
+export const TICKED = 'tick 0\ntick 1\ntick 2\ntick 3\n';
+/* A program in Python that prints TICKED, and sleeps behind each line until wakeUntil wakes it: { code, marker }. */
+export function ticking() {
+	const marker = `${1_000_000 + process.pid}.${++sleepers}1`; /* nobody else on this machine sleeps for so many seconds */
+	return { code: `import subprocess\nfor i in range(4):\n    print('tick', i, flush=True)\n    subprocess.run(['sleep', '${marker}'])\n`, marker };
+}
+export const lines = (text) => text.split('\n').length - 1;
+
+/* Wakes it behind each line that was seen (`seen` gives their number; else behind every line), until the promise is kept: its value. */
+export async function wakeUntil({ marker }, promise, seen = () => Infinity) {
+	let over = false, woken = 0, last = 0;
+	const ended = promise.finally(() => (over = true));
+	ended.catch(() => null); /* it is awaited below */
+	for (; !over; await pause(LOOK_AGAIN_MS)) {
+		if (woken >= seen()) continue;
+		const asleep = processes(marker).find(({ pid, words }) => words[0] === 'sleep' && pid !== last);
+		if (!asleep) {
+			await pause(ALL_PROCESSES_MS);
+			continue;
+		}
+		last = asleep.pid;
+		woken++;
+		try {
+			process.kill(last, 'SIGKILL');
+		} catch (error) {
+			if (error.code !== 'ESRCH') throw error; /* it was cancelled meanwhile */
+		}
+	}
+	return ended;
+}
+
 export function makeState() {
 	const state = mkdtempSync(path.join(tmpdir(), 'sp-'));
 	chmodSync(state, 0o755);
 	return state;
+}
+
+/* An answer that takes long comes as a stream with signs of life before it. */
+function answerIn(text, type) {
+	if (!type?.startsWith('text/event-stream')) return JSON.parse(text);
+	return JSON.parse(text.match(/^data: .*$/gm).at(-1).slice('data: '.length));
 }
 
 export class Stack {
@@ -63,7 +101,7 @@ export class Stack {
 		});
 		stack.ended = new Promise((resolve) => stack.child.once('exit', (code, signal) => resolve(stack.status = { code, signal })));
 		for (const stream of [stack.child.stdout, stack.child.stderr]) stream.on('data', (data) => (stack.output += data));
-		await until('the stack to serve', () => stack.status || /^logs: /m.test(stack.output), START_MS).catch((error) => {
+		await until('the stack to serve', () => stack.status || /^logs: /m.test(stack.output)).catch((error) => {
 			throw new Error(`${error.message}\n${stack.output}`);
 		});
 		if (stack.status) throw new Error(`the stack ended with ${JSON.stringify(stack.status)}:\n${stack.output}${stack.log()}`);
@@ -137,7 +175,7 @@ export class Stack {
 			},
 			body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args, _meta: meta } }),
 		});
-		return { status: response.status, ...(await response.json()) };
+		return { status: response.status, ...answerIn(await response.text(), response.headers.get('content-type')) };
 	}
 	/* The structured result of run_code. */
 	async run(args) {
@@ -150,7 +188,7 @@ export class Stack {
 		if (this.stopped) return this.status;
 		this.stopped = true;
 		if (!this.status) this.child.kill('SIGTERM');
-		await until('the stack to stop', () => this.status, STOP_MS);
+		await until('the stack to stop', () => this.status);
 		this.complaints();
 		if (!keep) rmSync(this.state, { recursive: true, force: true });
 		return this.status;

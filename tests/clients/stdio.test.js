@@ -11,10 +11,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
 import { file, followOne, listenToOne, record, upload, V1, V2 } from './follow.js';
-import { until } from './stack.js';
+import { TICKED, lines, ticking, until, wakeUntil } from './stack.js';
 
 const BIN = process.env.SP_BIN ?? path.join(import.meta.dirname, '../../build/bin');
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 let folder, client, env, told;
 const start = () => ({ command: path.join(BIN, 'sallyport'), args: ['stdio'], env, stderr: 'ignore' });
@@ -61,17 +61,15 @@ test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { ti
 	assert.equal(completed.completion.values[0], 'python');
 });
 
-const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
-
 test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async () => {
-	const call = { name: 'run_code', arguments: { conversationId: 'progress', language: 'python', code: TICKS } };
+	const call = (code) => ({ name: 'run_code', arguments: { conversationId: 'progress', language: 'python', code } });
 	const { client: modern } = await modernClient();
-	for (const run of [(options) => client.callTool(call, undefined, options), (options) => modern.callTool(call, options)]) {
-		const messages = [];
-		const result = await run({ onprogress: (progress) => messages.push(progress) });
-		assert.equal(result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
-		assert.ok(messages.length >= 2, `${messages.length} messages`);
-		assert.equal(messages.map(({ message }) => message ?? '').join(''), 'tick 0\ntick 1\ntick 2\ntick 3\n'.slice(0, messages.at(-1).progress));
+	for (const run of [(code, options) => client.callTool(call(code), undefined, options), (code, options) => modern.callTool(call(code), options)]) {
+		const messages = [], program = ticking(), seen = () => messages.map(({ message }) => message).join('');
+		const result = await wakeUntil(program, run(program.code, { onprogress: (progress) => messages.push(progress) }), () => lines(seen()));
+		assert.equal(result.structuredContent.stdout, TICKED);
+		assert.equal(seen(), TICKED);
+		assert.equal(messages.at(-1).progress, TICKED.length);
 	}
 	await modern.close();
 });

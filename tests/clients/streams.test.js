@@ -7,9 +7,8 @@ import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { Stack, until } from './stack.js';
+import { Stack, TICKED, lines, ticking, until, wakeUntil } from './stack.js';
 
-const TICKS = "import time\nfor i in range(4):\n    print('tick', i, flush=True)\n    time.sleep(0.5)\n";
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
 let stack;
 before(async () => (stack = await Stack.start()));
@@ -29,7 +28,8 @@ async function session(protocolVersion = '2025-11-25') {
 
 /* A call of run_code with a progress token; the id is also the conversation's name. */
 const run = (id, code) => ({
-	id, method: 'tools/call', params: { name: 'run_code', arguments: { language: 'python', code, conversationId: String(id) }, _meta: { progressToken: `p-${id}` } },
+	id, method: 'tools/call',
+	params: { name: 'run_code', arguments: { language: 'python', code, conversationId: String(id), timeout_seconds: 200 }, _meta: { progressToken: `p-${id}` } },
 });
 const modern = (request) => ({
 	message: { ...request, params: { ...request.params, _meta: {
@@ -56,23 +56,25 @@ async function* events(response) {
 	}
 }
 
-async function all(response) {
-	const found = [];
-	for await (const event of events(response)) found.push(event);
+async function all(response, found = []) {
+	for await (const event of events(await response)) found.push(event);
 	return found;
 }
+/* What the messages of progress among the events have shown. */
+const shown = (found) => found.map((event) => event.data?.params?.message ?? '').join('');
 
 const verdictOf = async (conversation) => (await stack.rows()).find((row) => row.conversation === conversation && row.verdict);
 
 test('progress carries the output, legacy and modern', async () => {
-	const wire = modern(run('progress-modern', TICKS));
-	const streams = [await all(await post(run('progress-legacy', TICKS), await session())), await all(await post(wire.message, wire.more))];
-	for (const found of streams) {
+	const mine = await session(), streams = [[], []];
+	for (const [i, found] of streams.entries()) {
+		const program = ticking(), wire = i ? modern(run('progress-modern', program.code)) : { message: run('progress-legacy', program.code), more: mine };
+		await wakeUntil(program, all(post(wire.message, wire.more), found), () => lines(shown(found)));
 		const messages = found.map((event) => event.data).filter((data) => data?.method === 'notifications/progress');
-		assert.ok(messages.length >= 2, `${messages.length} messages`);
-		assert.equal(messages.map((message) => message.params.message ?? '').join(''), 'tick 0\ntick 1\ntick 2\ntick 3\n'.slice(0, messages.at(-1).params.progress));
-		for (let i = 1; i < messages.length; i++) assert.ok(messages[i].params.progress > messages[i - 1].params.progress);
-		assert.equal(found.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+		assert.equal(shown(found), TICKED);
+		assert.equal(messages.at(-1).params.progress, TICKED.length);
+		for (let n = 1; n < messages.length; n++) assert.ok(messages[n].params.progress > messages[n - 1].params.progress);
+		assert.equal(found.at(-1).data.result.structuredContent.stdout, TICKED);
 	}
 	assert.deepEqual([streams[0][0].data, streams[0][0].retry], ['', '1000'], 'a priming event');
 	assert.ok(streams[0].every((event) => event.id), 'legacy events have ids');
@@ -80,7 +82,8 @@ test('progress carries the output, legacy and modern', async () => {
 });
 
 test('no priming event before 2025-11-25, no stream without need', async () => {
-	const found = await all(await post(run('unprimed', TICKS), await session('2025-06-18')));
+	const program = ticking();
+	const found = await wakeUntil(program, all(post(run('unprimed', program.code), await session('2025-06-18'))));
 	assert.ok(found.every((event) => event.data !== ''));
 	const short = run('short', 'print(1)');
 	delete short.params._meta;
@@ -90,16 +93,18 @@ test('no priming event before 2025-11-25, no stream without need', async () => {
 });
 
 test('a long silence becomes a stream with signs of life', async () => {
-	const silent = run('silent', 'import time\ntime.sleep(17)\nprint(3)');
-	const told = await all(await post(silent, await session()));
+	const one = ticking(), other = ticking(), told = [];
+	const silent = (id, { marker }) => run(id, `import subprocess\nsubprocess.run(['sleep', '${marker}'])\nprint(3)`);
+	const answered = all(post(silent('silent', one), await session()), told);
+	await wakeUntil(one, answered, () => told.filter((event) => event.data).length);
 	assert.equal(told.find((event) => event.data).data.method, 'notifications/progress', 'keeps the timer of the client going');
 	assert.equal(told.at(-1).data.result.structuredContent.stdout, '3\n');
-	delete silent.params._meta;
-	const wire = modern({ ...silent, params: { ...silent.params, _meta: {} } });
-	const response = await post(wire.message, wire.more);
+	const request = silent('silent-modern', other);
+	const wire = modern({ ...request, params: { ...request.params, _meta: {} } });
+	const response = await post(wire.message, wire.more); /* its head comes with the first sign of life */
 	assert.match(response.headers.get('content-type'), /^text\/event-stream/);
-	const text = await response.text();
-	assert.match(text, /^: keep-alive\n\nevent: message\ndata: .*"stdout":"3\\n"/);
+	const text = await wakeUntil(other, response.text());
+	assert.match(text, /^(: keep-alive\n\n)+event: message\ndata: .*"stdout":"3\\n"/);
 });
 
 test('notifications/cancelled ends the run, the output so far is kept', async () => {
@@ -149,11 +154,11 @@ test('a client of the modern era cancels by leaving, one of the legacy era does 
 	leaving.abort();
 	assert.equal((await until('the row', () => verdictOf('leave-modern'))).verdict, 'CX');
 
-	const stays = new AbortController();
-	const legacy = await post(run('leave-legacy', TICKS), await session(), { signal: stays.signal });
+	const stays = new AbortController(), program = ticking();
+	const legacy = await post(run('leave-legacy', program.code), await session(), { signal: stays.signal });
 	for await (const event of events(legacy)) if (event.data?.method === 'notifications/progress') break;
 	stays.abort();
-	assert.equal((await until('the row', () => verdictOf('leave-legacy'))).verdict, 'OK');
+	assert.equal((await wakeUntil(program, until('the row', () => verdictOf('leave-legacy')))).verdict, 'OK');
 });
 
 /* Reads up to the first progress message, leaves, and gives the id of the last event that was seen. */
@@ -170,31 +175,32 @@ async function leaveEarly(request, mine) {
 const resume = (mine, last) => fetch(stack.url, { headers: { ...stack.headers, ...mine, Accept: 'text/event-stream', 'Last-Event-ID': last } });
 
 test('a broken stream is taken up where it broke', async () => {
-	const mine = await session();
-	const last = await leaveEarly(run('resume', TICKS), mine);
-	const [one, two] = await Promise.all([all(await resume(mine, last)), all(await resume(mine, last))]);
-	assert.equal(one.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
+	const mine = await session(), program = ticking(), one = [], two = [];
+	const last = await leaveEarly(run('resume', program.code), mine);
+	const both = Promise.all([all(resume(mine, last), one), all(resume(mine, last), two)]);
+	await wakeUntil(program, both, () => 1 + Math.min(lines(shown(one)), lines(shown(two))));
+	assert.equal(one.at(-1).data.result.structuredContent.stdout, TICKED);
 	assert.deepEqual(one, two);
 	assert.ok(one.every((event) => event.id !== last && event.id.split('_')[0] === last.split('_')[0]));
-	const again = await all(await resume(mine, one.at(-2).id));
+	const again = await all(resume(mine, one.at(-2).id));
 	assert.deepEqual(again, [one.at(-1)], 'exactly what came after');
-	assert.deepEqual(await all(await resume(mine, one.at(-1).id)), [], 'nothing after the answer');
+	assert.deepEqual(await all(resume(mine, one.at(-1).id)), [], 'nothing after the answer');
 	assert.equal((await resume(await session(), last)).status, 400, "another session's stream");
 	for (const bad of ['x', `${last}0x`, '_', '1_2', last.replace(/^./, 'z')]) assert.equal((await resume(mine, bad)).status, 400, bad);
 });
 
 test('after the gateway was started again, too', async () => {
-	const mine = await session();
-	const last = await leaveEarly(run('restart-done', TICKS), mine);
-	await until('the answer', async () => (await verdictOf('restart-done')) && (await all(await resume(mine, last))).length);
+	const mine = await session(), program = ticking();
+	const last = await leaveEarly(run('restart-done', program.code), mine);
+	await wakeUntil(program, until('the answer', async () => (await verdictOf('restart-done')) && (await all(resume(mine, last))).length));
 	const lost = await leaveEarly(run('restart-lost', FOREVER), mine);
 	process.kill(stack.process('sallyport-gateway').pid, 'SIGKILL');
 	const found = await until('the gateway', async () => {
 		const response = await resume(mine, last);
 		return response.status === 200 && all(response);
 	});
-	assert.equal(found.at(-1).data.result.structuredContent.stdout, 'tick 0\ntick 1\ntick 2\ntick 3\n');
-	const error = (await all(await resume(mine, lost))).at(-1).data;
+	assert.equal(found.at(-1).data.result.structuredContent.stdout, TICKED);
+	const error = (await all(resume(mine, lost))).at(-1).data;
 	assert.equal(error.id, 'restart-lost');
 	assert.match(error.error.message, /started again/);
 });
@@ -221,7 +227,7 @@ test("the session's own stream", async () => {
 
 test('subscriptions/listen without anything to listen to ends at once', async () => {
 	const wire = modern({ id: 'sub', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true } } });
-	const found = await all(await post(wire.message, wire.more));
+	const found = await all(post(wire.message, wire.more));
 	assert.deepEqual(found[0].data.params, { notifications: {}, _meta: { 'io.modelcontextprotocol/subscriptionId': 'sub' } });
 	assert.equal(found[1].data.result.resultType, 'complete');
 	assert.equal(found.length, 2);
@@ -230,11 +236,12 @@ test('subscriptions/listen without anything to listen to ends at once', async ()
 test('SDK v1 sees progress and cancels', async () => {
 	const client = new Client({ name: 'sdk', version: '1' });
 	await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
-	const seen = [];
-	const call = (conversationId, code, options) => client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId } }, undefined, options);
-	const result = await call('sdk-progress', TICKS, { onprogress: (progress) => seen.push(progress.message) });
-	assert.equal(result.structuredContent.verdict, 'OK');
-	assert.ok(seen.length >= 2);
+	const seen = [], program = ticking();
+	const call = (conversationId, code, options) =>
+		client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId, timeout_seconds: 200 } }, undefined, options);
+	const watched = call('sdk-progress', program.code, { onprogress: (progress) => seen.push(progress.message) });
+	assert.equal((await wakeUntil(program, watched, () => lines(seen.join('')))).structuredContent.verdict, 'OK');
+	assert.equal(seen.join(''), TICKED);
 	const stop = new AbortController();
 	await assert.rejects(call('sdk-cancel', FOREVER, { signal: stop.signal, onprogress: () => stop.abort('enough') }));
 	assert.equal((await until('the row', () => verdictOf('sdk-cancel'))).verdict, 'CX');
@@ -251,12 +258,13 @@ test('HTTP+SSE of 2024-11-05, where it is switched on', async () => {
 		});
 		await client.connect(transport);
 		assert.equal(client.getServerVersion().name, 'sallyport');
-		const call = (conversationId, code, options) => client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId } }, undefined, options);
+		const call = (conversationId, code, options) =>
+			client.callTool({ name: 'run_code', arguments: { language: 'python', code, conversationId, timeout_seconds: 200 } }, undefined, options);
 		assert.equal((await call('sse', 'print(6 * 7)')).structuredContent.stdout, '42\n');
-		const seen = [];
-		assert.equal((await call('sse-progress', TICKS, { onprogress: (progress) => seen.push(progress) })).structuredContent.verdict, 'OK');
-		assert.ok(seen.length >= 2, `${seen.length} messages`);
-		assert.ok('tick 0\ntick 1\ntick 2\ntick 3\n'.startsWith(seen.map(({ message }) => message).join('')));
+		const seen = [], program = ticking();
+		const watched = call('sse-progress', program.code, { onprogress: (progress) => seen.push(progress.message) });
+		assert.equal((await wakeUntil(program, watched, () => lines(seen.join('')))).structuredContent.verdict, 'OK');
+		assert.equal(seen.join(''), TICKED);
 		const stop = new AbortController();
 		const rows = async (conversation) => (await old.rows()).filter((row) => row.conversation === conversation);
 		const refused = assert.rejects(call('sse-cancel', FOREVER, { signal: stop.signal }));
