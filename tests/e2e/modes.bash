@@ -16,12 +16,21 @@ setup() {
 	FREEZER=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 }
 
+# A group and those in it: whoever was killed in there may not be quite gone.
+remove_group() {
+	local end=$((SECONDS + 120))
+	until [ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} + 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		read -r -t 0.02 <> <(:) || true
+	done
+}
+
 teardown() {
 	local controller
 	for controller in memory pids cpu cpuacct; do
-		[ ! -d "/sys/fs/cgroup/$controller/$GROUP" ] || find "/sys/fs/cgroup/$controller/$GROUP" -depth -type d -exec rmdir {} +
+		remove_group "/sys/fs/cgroup/$controller/$GROUP"
 	done
-	[ ! -d "${FREEZER:-/nowhere}/$GROUP" ] || find "$FREEZER/$GROUP" -depth -type d -exec rmdir {} +
+	remove_group "${FREEZER:-/nowhere}/$GROUP"
 	rm -rf "$DIR"
 }
 
