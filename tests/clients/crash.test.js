@@ -7,7 +7,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { Stack, processes, until } from './stack.js';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
+const asleep = (test) => `${2_000_000 + process.pid}.${test}5`; /* seconds: nobody else on this machine sleeps for so many */
 
 let stack;
 before(async () => (stack = await Stack.start()));
@@ -63,44 +64,42 @@ async function rowOf(marker) {
 	return (await stack.rows()).find((row) => row.conversation === marker);
 }
 
-/* JOB_SILENT_US and the ping before it, and the time for a connection that nobody answers. */
-const SILENT_MS = 40_000;
-
-test('a jailer that hangs: the run ends as XX in bounded time, and calls work when it is back', { timeout: 2 * TIMEOUT_MS }, async () => {
-	const answer = sleeper('987654.75');
-	await until('the guest to run', () => processes('987654.75').length > 0);
+/* Bounded by JOB_SILENT_US and the ping before it; the program would run for longer than `until` waits. */
+test('a jailer that hangs: the run ends as XX in bounded time, and calls work when it is back', { timeout: TIMEOUT_MS }, async () => {
+	const marker = asleep(1), answer = sleeper(marker);
+	await until('the guest to run', () => processes(marker).length > 0);
 	const { pid } = stack.process('sallyport-jailer');
 	const jailers = processes(stack.state).filter(({ words }) => words[0].endsWith('sallyport-jailer')).map((one) => one.pid); /* it is two */
 	for (const one of jailers) process.kill(one, 'SIGSTOP');
-	const row = await until('the verdict', async () => [await rowOf('987654.75')].find((found) => found?.verdict), SILENT_MS);
+	const row = await until('the verdict', async () => [await rowOf(marker)].find((found) => found?.verdict));
 	assert.equal(row.verdict, 'XX');
 	await answer; /* a stream by then: it took longer than a keep-alive */
 	assert.equal((await stack.call('list_runners', {})).status, 200, 'the gateway serves meanwhile');
 	for (const one of jailers) process.kill(one, 'SIGCONT');
-	await until('the guest to be gone', () => processes('987654.75').length === 0);
+	await until('the guest to be gone', () => processes(marker).length === 0);
 	await until('runs to work again', async () => {
 		const again = await stack.call('run_code', { conversationId: 'hang', language: 'bash', code: 'echo back' }).catch(() => null);
 		return again?.result?.structuredContent?.stdout === 'back\n';
-	}, SILENT_MS);
+	});
 	assert.equal(stack.process('sallyport-jailer').pid, pid, 'the same jailer');
 });
 
 test('kill -9 of the gateway: the guest dies, the row is interrupted, what was kept is there', { timeout: TIMEOUT_MS }, async () => {
-	const marker = '987654.25';
+	const marker = asleep(2);
 	await acknowledged('before-gateway');
 	const answer = sleeper(marker);
 	await until('the guest to run', () => processes(marker).length > 0);
 	await killAndComeBack('sallyport-gateway');
 	await until('the guest to be gone', () => processes(marker).length === 0);
-	const { value } = await answer;
-	assert.equal(value.status, 502, 'nginx says that the gateway went away');
+	const { value, error } = await answer;
+	assert.ok(error || value.status === 502, 'nginx says that the gateway went away, or breaks a stream that had begun');
 	const row = await rowOf(marker);
 	assert.equal(row.state, 'interrupted', JSON.stringify(row));
 	await kept('before-gateway');
 });
 
 test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is there', { timeout: TIMEOUT_MS }, async () => {
-	const marker = '987655.25';
+	const marker = asleep(3);
 	await acknowledged('before-jailer');
 	const answer = sleeper(marker);
 	await until('the guest to run', () => processes(marker).length > 0);

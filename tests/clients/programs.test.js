@@ -9,7 +9,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Stack, processes, run, until } from './stack.js';
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 240_000;
 const MIB = 1 << 20;
 
 let stack;
@@ -72,10 +72,10 @@ const BAD = [
 	['a program that is ended by a signal', { language: 'bash', code: 'kill -SEGV $$' }, 'SG', /SIGSEGV|11/, (result) => assert.equal(result.exit_code, null)],
 	['a program that does not compile', { language: 'c', code: 'int main(void) { return missing; }' }, 'CE', /compile/i, (result) =>
 		assert.match(result.stdout + result.stderr, /missing/)],
-	['a program that never ends', { language: 'python', code: 'import time\nprint("start", flush=True)\ntime.sleep(1000)', timeout_seconds: 1 }, 'TO', /time|second/i,
-		(result) => {
+	['a program that never ends', { language: 'python', code: 'import time\nprint("start", flush=True)\ntime.sleep(1000)', timeout_seconds: 5 }, 'TO', /time|second/i,
+		(result) => { /* five seconds, so that Python has come to its first line on a busy machine, here and in the replay */
 			assert.equal(result.stdout, 'start\n');
-			assert.ok(result.wall_us >= 1_000_000 && result.wall_us < 5_000_000, `wall_us ${result.wall_us}`);
+			assert.ok(result.wall_us >= 5_000_000 && result.wall_us < 60_000_000, `wall_us ${result.wall_us}`);
 		}],
 	['a program that spins', { language: 'c', code: 'int main(void) { for (volatile long i = 0;; i++); }', timeout_seconds: 1 }, 'TO', /time|second/i],
 	['a program that prints 100 MB', {
@@ -93,7 +93,8 @@ const BAD = [
 ];
 for (const [label, args, verdict, words, check] of BAD) {
 	test(label, { timeout: TIMEOUT_MS }, async () => {
-		const result = await stack.run({ ...args, conversationId: label });
+		const marker = `${process.pid}: ${label}`; /* an argument, by which the guest is found */
+		const result = await stack.run({ ...args, args: [marker], conversationId: label });
 		if (verdict === 'ML' && stack.weaker) {
 			assert.equal(result.verdict, 'RE');
 			assert.match(result.stderr, /MemoryError/);
@@ -103,7 +104,7 @@ for (const [label, args, verdict, words, check] of BAD) {
 		assert.match(result.message, words);
 		assert.equal(result.isError, true);
 		check?.(result);
-		await until('the guest to be gone', () => processes('/code/').length === 0 || processes(label).length === 0);
+		await until('the guest to be gone', () => processes(marker).length === 0);
 	});
 }
 

@@ -16,7 +16,7 @@ const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
 const blocks = (language) => [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text);
 const pinned = JSON.parse(readFileSync(path.join(import.meta.dirname, 'package.json'), 'utf8')).dependencies;
 const programs = { 'mcp-remote': 'mcp-remote/dist/proxy.js', '@modelcontextprotocol/inspector': '.bin/mcp-inspector' };
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 
 let stack, npx;
 before(async () => {
