@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly HERE=$PWD
-readonly STOP_PATIENCE=4 READY_SECONDS=30 LIVED_LONG_SECONDS=10 PAUSE_MAX_SECONDS=8
+readonly STOP_PATIENCE=4 READY_SECONDS=120 LIVED_LONG_SECONDS=10 PAUSE_MAX_SECONDS=8
 readonly SOCKET_PATH_MAX=107 # sockaddr_un.sun_path
 readonly ACCOUNT=www-data
 
@@ -302,8 +302,10 @@ main() {
 	rm -f "$STATE/run/gateway.sock"
 	start_or_die gateway test -S "$STATE/run/gateway.sock"
 	start_or_die nginx answers
-	if [ "$status" = 401 ]; then make_token; fi # the database was removed
-	ask
+	if [ "$status" = 401 ]; then # the database was removed
+		make_token
+		wait_ready nginx answers || true
+	fi
 	[ "$status" = 200 ] || die "the gateway answers with status $status: see $STATE/log/gateway.log"
 	announce
 	while [ $stopping = no ]; do turn; done

@@ -90,28 +90,41 @@ function answerIn(text, type) {
 
 export class Stack {
 	/* `port` 0: a free one; `user`: an id to start it as, instead of our own; `env`: variables to add. The promise is kept when the stack serves. */
-	static async start({ port = 0, state = makeState(), user = null, env = {} } = {}) {
-		const stack = new Stack();
-		stack.state = state;
-		stack.output = '';
+	static async start(options = {}) {
+		for (;;) {
+			const stack = new Stack();
+			try {
+				return await stack.begin(options);
+			} catch (error) {
+				/* It was free when it was chosen, and somebody else's a moment later: then there is another one. */
+				if (options.port || options.state || !/bind\(\) to .* failed \(98/.test(stack.log())) throw error;
+				stack.child.kill('SIGTERM');
+				await stack.ended;
+				rmSync(stack.state, { recursive: true, force: true });
+			}
+		}
+	}
+	async begin({ port = 0, state = makeState(), user = null, env = {} }) {
+		this.state = state;
+		this.output = '';
 		const identity = user === null ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
-		stack.child = spawn('setpriv', [...identity, '--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
+		this.child = spawn('setpriv', [...identity, '--pdeathsig', 'TERM', path.join(root, 'nginx/dev.sh'), '--bin', bin, '--state', state, String(port)], {
 			stdio: ['ignore', 'pipe', 'pipe'],
 			env: { ...process.env, ...env },
 		});
-		stack.ended = new Promise((resolve) => stack.child.once('exit', (code, signal) => resolve(stack.status = { code, signal })));
-		for (const stream of [stack.child.stdout, stack.child.stderr]) stream.on('data', (data) => (stack.output += data));
-		await until('the stack to serve', () => stack.status || /^logs: /m.test(stack.output)).catch((error) => {
-			throw new Error(`${error.message}\n${stack.output}`);
+		this.ended = new Promise((resolve) => this.child.once('exit', (code, signal) => resolve(this.status = { code, signal })));
+		for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (data) => (this.output += data));
+		await until('the stack to serve', () => this.status || /^logs: /m.test(this.output)).catch((error) => {
+			throw new Error(`${error.message}\n${this.output}`);
 		});
-		if (stack.status) throw new Error(`the stack ended with ${JSON.stringify(stack.status)}:\n${stack.output}${stack.log()}`);
-		const line = (name) => new RegExp(`^${name}: (.*)$`, 'm').exec(stack.output)[1];
-		stack.url = line('url');
-		stack.token = line('token');
-		stack.config = line('config');
-		stack.curl = /^curl .*$/m.exec(stack.output)[0];
-		stack.base = stack.url.replace(/\/mcp$/, '');
-		return stack;
+		if (this.status) throw new Error(`the stack ended with ${JSON.stringify(this.status)}:\n${this.output}${this.log()}`);
+		const line = (name) => new RegExp(`^${name}: (.*)$`, 'm').exec(this.output)[1];
+		this.url = line('url');
+		this.token = line('token');
+		this.config = line('config');
+		this.curl = /^curl .*$/m.exec(this.output)[0];
+		this.base = this.url.replace(/\/mcp$/, '');
+		return this;
 	}
 	get headers() {
 		return { Authorization: `Bearer ${this.token}` };
