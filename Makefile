@@ -92,7 +92,11 @@ $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -static -pthread -o $@ $(filter-out tests/probe/scripts/%,$(filter %.c,$^))
 	@rm -rf $(@D)/probes && cp -r tests/probe/scripts $(@D)/probes
-unit: $(UNIT) $(B)/tests/jail_probe
+# The runners for services that live for one test, without the caches: making matplotlib's takes each start half a second of processor.
+$(B)/tests/runners/python.json: $(wildcard jail/runners/*.*)
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D) && ln -s $(abspath jail/runners/npm) $(@D)/npm
+	@sed '/^  "cache": \[/,/\],$$/d' jail/runners/python.json > $@
+unit: $(UNIT) $(B)/tests/jail_probe $(B)/tests/runners/python.json
 
 # Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

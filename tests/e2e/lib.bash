@@ -31,13 +31,15 @@ sp_setup() {
 	SP_SOCKET=$SP_DIR/gateway.sock
 	local modules=$SP_ROOT/jail/runners/npm # `make deps` puts node_modules there
 	[ -d "$modules/node_modules" ] || modules=
+	local runners=$SP_BIN/../tests/runners # without caches, which would take each jailer half a second of processor (Makefile)
+	[ -d "$runners" ] || runners=$SP_ROOT/jail/runners
 	cat >"$SP_CONFIG" <<-EOF
 		{
 			"data_dir": "data",
 			"public_base_url": "$SP_URL",
 			"gateway": {"socket": "gateway.sock", "threads": 4},
 			"jailer": {
-				"socket": "jailer.sock", "program": "$SP_BIN/sallyport-jailer", "runners_dir": "$SP_ROOT/jail/runners",
+				"socket": "jailer.sock", "program": "$SP_BIN/sallyport-jailer", "runners_dir": "$runners",
 				"modules_dir": "$modules", "weaker_limits": $([ "$(id -u)" = 0 ] && echo false || echo true)
 			},
 			"limits": {"body_mb": 8}

@@ -54,9 +54,20 @@ static inline void service_start(struct service *service)
 			fail_msg("%s", err.text); /* between bind and listen */
 }
 
+/* Members for the runners without caches, which the Makefile makes; in the virtual machine there are only the others. */
+static inline char *service_runners(void)
+{
+	auto_free char *folder = config_program_dir();
+	auto_free char *runners = xasprintf("%s/runners", folder), *link = xasprintf("%s/npm", runners);
+	auto_free char *modules = realpath(link, NULL); /* the jailer binds no links */
+
+	return modules ? xasprintf("\"runners_dir\":\"%s\",\"modules_dir\":\"%s\",", runners, modules) : xstrdup("");
+}
+
 static inline int service_setup(void **state)
 {
 	struct service *service = xcalloc(1, sizeof(*service));
+	auto_free char *runners = service_runners();
 
 	snprintf(service->dir, sizeof(service->dir), "/tmp/test_jail_host.XXXXXX");
 	assert_non_null(mkdtemp(service->dir));
@@ -65,7 +76,7 @@ static inline int service_setup(void **state)
 	service->config_path = xasprintf("%s/config.json", service->dir);
 	service->log_path = xasprintf("%s/log", service->dir);
 	FILE *file = fopen(service->config_path, "we");
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s}," TRY_LIMITS "}", service->socket_path, try_jailer_members());
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s%s}," TRY_LIMITS "}", service->socket_path, runners, try_jailer_members());
 	fclose(file);
 	service_start(service);
 	*state = service;

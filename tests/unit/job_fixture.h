@@ -70,8 +70,9 @@ static void fixture_write_config(struct fixture *f, const char *more)
 	auto_free char *root = getcwd(NULL, 0);
 	auto_free char *text = xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
 					 "\"jailer\": {\"socket\": \"%s\", \"program\": \"%s/sallyport-jailer\",\n"
-					 "\"runners_dir\": \"%s/jail/runners\", \"cgroup\": \"sallyport-test\"}%s}\n",
-					 f->socket ? "jailer.sock" : "", f->bin, root, more);
+					 "\"runners_dir\": \"%s/../tests/runners\", \"modules_dir\": \"%s/jail/runners/npm\",\n"
+					 "\"cgroup\": \"sallyport-test\"}%s}\n",
+					 f->socket ? "jailer.sock" : "", f->bin, f->bin, root, more);
 	auto_close int fd = -1;
 
 	f->config_path = xasprintf("%s/sallyport.conf", f->dir);

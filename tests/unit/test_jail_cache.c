@@ -51,6 +51,11 @@ static void cached(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(cached, service_setup, service_teardown)};
+	auto_config struct config config = {0};
+	struct err err = ERR_INIT;
 
+	if (config_load(NULL, &config, &err))
+		return fprintf(stderr, "%s\n", err.text), 1;
+	setenv("SALLYPORT_JAILER_RUNNERS_DIR", config.jailer.runners_dir, 1); /* service_setup takes those without caches */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
