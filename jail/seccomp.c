@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,7 @@
 
 #define LOW_32      0xffffffffu
 #define PROGRAM_MAX (4096 * sizeof(struct sock_filter)) /* BPF_MAXINSNS */
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
 #define EVERY           ((1U << SECCOMP_FAMILIES) - 1)
 #define ONLY(family)    (1U << (family))
@@ -128,6 +131,11 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 					  PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
 					  PR_SET_VMA,        PR_CAPBSET_READ,   PR_SET_THP_DISABLE,     PR_GET_THP_DISABLE,
 					  PR_GET_SECCOMP,    PR_GET_KEEPCAPS,   PR_GET_TID_ADDRESS};
+	/* Not among them: F_NOTIFY and leases, which tell what others do with a file. Two have no name here: DUPFD_QUERY, CREATED_QUERY. */
+	static const uint32_t fcntls[] = {F_DUPFD,      F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,     F_GETFL,     F_SETFL,
+					  F_GETLK,      F_SETLK,         F_SETLKW,    F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW,
+					  F_SETOWN,     F_GETOWN,        F_SETSIG,    F_GETSIG,    F_SETOWN_EX, F_GETOWN_EX,
+					  F_SETPIPE_SZ, F_GETPIPE_SZ,    F_ADD_SEALS, F_GET_SEALS, 1027,        1028};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
 	const struct rule rules[] = {
@@ -139,6 +147,7 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 		{SCMP_SYS(socketpair), 0, local, ARRAY_SIZE(local), 0, EVERY},
 		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0, EVERY},
 		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0, EVERY},
+		{SCMP_SYS(fcntl), 1, fcntls, ARRAY_SIZE(fcntls), 0, EVERY},
 		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0, ONLY(SECCOMP_NATIVE)}, /* setarch */
 		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0, EVERY}, /* init's limits are not the guest's to change */
 	};
@@ -170,21 +179,36 @@ static int add_unknown(scmp_filter_ctx filter, struct err *err)
 	return result;
 }
 
+/* Of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the host would load modules for whoever
+ * asks. Put before what libseccomp makes, because it takes two comparisons. Programs hear what a kernel without the protocol says. */
+static const struct sock_filter protocols[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 8),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(0)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 5),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(2)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 2, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 1, 0),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
+};
+
 static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *err)
 {
+	auto_free char *program = NULL;
 	auto_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
 	int result = fd < 0 ? -errno : seccomp_export_bpf(filter, fd);
 
 	if (result)
 		return rule_failed("the whole filter", result, err);
-	char *program;
 	size_t length;
 	if (lseek(fd, 0, SEEK_SET) < 0 || read_fd(fd, PROGRAM_MAX, &program, &length, err))
 		return err_wrap(err, "reading the seccomp filter");
-	*ret = (struct sock_fprog){
-		.len = (unsigned short)(length / sizeof(struct sock_filter)),
-		.filter = __extension__(struct sock_filter *)(void *) program,
-	};
+	struct sock_filter *whole = xmalloc(sizeof(protocols) + length);
+	memcpy(whole, protocols, sizeof(protocols));
+	memcpy(whole + ARRAY_SIZE(protocols), program, length);
+	*ret = (struct sock_fprog){.len = (unsigned short)(ARRAY_SIZE(protocols) + length / sizeof(*whole)), .filter = whole};
 	return 0;
 }
 

@@ -9,6 +9,7 @@
  *   mount family, pivot_root, chroot, unshare, setns   namespaces are the jail
  *   add_key, request_key, keyctl   keyrings outlive a run
  *   open_by_handle_at, name_to_handle_at   reach files without a path
+ *   inotify_*           tells which files of /usr others open at this moment, the host and other runs: what they do. fcntl's F_NOTIFY, too
  *   io_uring_*          a second system call surface that filters do not see
  *   memfd_secret, userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot, swap, clocks
  */
@@ -45,7 +46,6 @@ const char *const syscalls_allowed[] = {
 	"fchmodat",
 	"fchown",
 	"fchownat",
-	"fcntl",
 	"fdatasync",
 	"fgetxattr",
 	"flistxattr",
@@ -121,10 +121,6 @@ const char *const syscalls_allowed[] = {
 	"epoll_wait",
 	"eventfd",
 	"eventfd2",
-	"inotify_add_watch",
-	"inotify_init",
-	"inotify_init1",
-	"inotify_rm_watch",
 	"pipe",
 	"pipe2",
 	"poll",
@@ -337,6 +333,8 @@ const char *const syscalls_reported[] = {
 	"fsopen",
 	"fspick",
 	"init_module",
+	"inotify_init",
+	"inotify_init1",
 	"ioperm",
 	"iopl",
 	"kcmp",

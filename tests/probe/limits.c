@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/shm.h>
@@ -186,11 +185,6 @@ static int make_event(void)
 	return eventfd(0, EFD_CLOEXEC);
 }
 
-static int make_inotify(void)
-{
-	return inotify_init1(IN_CLOEXEC);
-}
-
 static int make_timer_descriptor(void)
 {
 	return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -232,9 +226,6 @@ static void many_descriptors(void)
 	for (int fd = 3; fd < 2048; fd++)
 		close(fd);
 	many(make_event, "eventfds");
-	for (int fd = 3; fd < 2048; fd++)
-		close(fd);
-	many(make_inotify, "inotifies");
 	for (int fd = 3; fd < 2048; fd++)
 		close(fd);
 	many(make_timer_descriptor, "timer descriptors");

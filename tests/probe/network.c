@@ -110,6 +110,15 @@ static void families(void)
 				/* The kernel looks at 32 bits: so must the filter. */
 				refused(syscall(41, (1L << 32) | family, types[i], 0), "socket of family %d with high bits", family);
 			}
+	for (int type = SOCK_STREAM; type <= SOCK_DCCP; type++)
+		for (int protocol = 1; protocol < 300; protocol++) {
+			if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
+				continue;
+			refused_with(socket(AF_INET, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d", type, protocol);
+			refused_with(socket(AF_INET6, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d, IPv6", type, protocol);
+			refused_with(syscall(SYS_socket, 1L << 32 | AF_INET, type, 1L << 32 | protocol), EPROTONOSUPPORT,
+				     "type %d of protocol %d, high bits", type, protocol);
+		}
 	for (int protocol = 1; protocol < 64; protocol++) {
 		refused_with(socket(AF_NETLINK, SOCK_RAW, protocol), EPERM, "netlink protocol %d", protocol);
 		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM, "netlink protocol %d, high bits",

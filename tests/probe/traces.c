@@ -1,4 +1,5 @@
-/* traces.c - probes X01 to X09, E02, C01, C03, D04, K11 to K18, N09 to N14: what others left or show, clocks, the rest of the kernel. */
+/* traces.c - probes X01 to X09, E02, E02b, C01, C03, D04, K11 to K18, N09 to N14: what others left or show, clocks, the rest of the kernel.
+ */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -165,6 +167,26 @@ static void find_processes(void)
 		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 		text[n > 0 ? n : 0] = '\0';
 		holds(n <= 0 || text[0] == '\0' || atoi(entry->d_name) == getpid(), "process %s is seen: %s", entry->d_name, text);
+		close(fd);
+	}
+}
+
+/* /usr is the host's, and all runs': who could watch it would see what the host and they start and read. */
+static void watch_others(void)
+{
+	static const char *const dirs[] = {"/usr/bin", "/usr/lib", "/etc", "/dev"};
+	int watch = inotify_init1(IN_CLOEXEC);
+
+	refused_with(watch, EPERM, "inotify_init1");
+	refused_with(syscall(SYS_inotify_init), EPERM, "inotify_init");
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		int fd = open(dirs[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		refused(inotify_add_watch(watch, dirs[i], IN_OPEN | IN_ACCESS), "watch %s", dirs[i]);
+		refused_with(fcntl(fd, F_NOTIFY, DN_ACCESS | DN_MULTISHOT), EPERM, "be told of %s", dirs[i]);
+		refused_with(syscall(SYS_fcntl, (long)fd, F_NOTIFY | 1L << 40, (long)DN_ACCESS), EPERM, "be told of %s, high bits",
+			     dirs[i]);
+		refused_with(fcntl(fd, F_SETLEASE, F_RDLCK), EPERM, "a lease on %s", dirs[i]);
 		close(fd);
 	}
 }
@@ -353,6 +375,7 @@ const struct probe probes_traces[] = {
 	PROBE("C03", "read the clocks", clocks_agree),
 	PROBE("D04", "kinds of inherited descriptors", kinds_of_descriptors),
 	PROBE_AFTER("E02", "command lines of others", leave_processes, find_processes),
+	PROBE("E02b", "files that others open", watch_others),
 	PROBE("K11", "trace itself to change a system call", change_number),
 	PROBE("K14", "the kernel's log", kernel_log),
 	PROBE("K18", "counters of the processor", counters_of_the_processor),

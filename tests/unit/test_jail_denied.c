@@ -67,6 +67,28 @@ static void clone_namespaces(void **state)
 	assert_string_equal(try.denied, "clone");
 }
 
+/* What others do with the files that all see is not theirs to watch (probe E02b); the rest of fcntl is there. */
+static void no_watching(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+
+	(void)state;
+	run(&try, "python", (struct jail_limits){.wall_us = 0},
+	    CALLS
+	    "import fcntl, signal\n"
+	    "print(call('inotify_init'), call('inotify_init1', 0))\n"
+	    "f = open('/data/f', 'w+')\n"
+	    "fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_UN)\n"
+	    "fcntl.fcntl(f, 38, bytes(32))\n" /* F_OFD_SETLKW */
+	    "fcntl.fcntl(f, fcntl.F_DUPFD, 100); fcntl.fcntl(f, fcntl.F_SETFL, os.O_APPEND); fcntl.fcntl(f, fcntl.F_SETOWN, os.getpid())\n"
+	    "print(fcntl.fcntl(os.pipe()[1], 1031, 4096), fcntl.fcntl(os.memfd_create('m', 2), 1034))\n" /* SETPIPE_SZ, GET_SEALS */
+	    "for cmd in fcntl.F_NOTIFY, 1024, 1025, 1036:\n"
+	    " try: fcntl.fcntl(os.open('/usr/bin', os.O_RDONLY), cmd, 1); print('worked', cmd)\n"
+	    " except OSError as e: print(e.errno, end=' ')\n");
+	assert_string_equal(try.out, "(-1, 1) (-1, 1)\n4096 0\n1 1 1 1 ");
+	assert_string_equal(try.denied, "inotify_init inotify_init1");
+}
+
 static void cancel_now(struct try *try)
 {
 	jail_cancel(try->jail);
@@ -263,9 +285,10 @@ static void compile_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_name),  cmocka_unit_test(clone_namespaces), cmocka_unit_test(however_it_ends), cmocka_unit_test(flood),
-		cmocka_unit_test(ordinary), cmocka_unit_test(sync_is_idle),     cmocka_unit_test(netlink),         cmocka_unit_test(quiet),
-		cmocka_unit_test(families), cmocka_unit_test(compile_step),
+		cmocka_unit_test(by_name),         cmocka_unit_test(no_watching),  cmocka_unit_test(clone_namespaces),
+		cmocka_unit_test(however_it_ends), cmocka_unit_test(flood),        cmocka_unit_test(ordinary),
+		cmocka_unit_test(sync_is_idle),    cmocka_unit_test(netlink),      cmocka_unit_test(quiet),
+		cmocka_unit_test(families),        cmocka_unit_test(compile_step),
 	};
 	struct json_object *info = NULL;
 
