@@ -25,6 +25,8 @@
 #define COPY_DEPTH     4
 #define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+/* The nodes are the host's: a device can be written to all the same, its times, which everybody may set who may write, cannot. */
+#define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const directories[] = {"etc",  "dev", "dev/shm", "proc", "tmp",           "data",                  "code",
 					  "var",  "run", "home",    "opt",  "opt/sallyport", "opt/sallyport/modules", NULL};
@@ -196,8 +198,7 @@ static int bind_devices(int root, struct err *err)
 	for (const char *const *name = devices; *name; name++) {
 		auto_free char *path = xasprintf("/dev/%s", *name);
 
-		if (make_file(root, path + 1, "", err) ||
-		    bind_at(AT_FDCWD, path, root, path + 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err))
+		if (make_file(root, path + 1, "", err) || bind_at(AT_FDCWD, path, root, path + 1, ATTR_DEVICE, err))
 			return -ERR_SYSTEM;
 	}
 	return 0;

@@ -178,6 +178,16 @@ static void device_list(void)
 		holds(known, "/dev/%s is there", entry->d_name);
 	}
 	holds(list, "/dev cannot be read");
+	/* The nodes are the host's. What is in them can be read and written, what the host knows of them cannot be changed. */
+	for (size_t i = 0; i < 5; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/dev/%s", expected[i]);
+		holds(open(path, O_RDWR | O_CLOEXEC) >= 0, "%s cannot be opened", path);
+		refused_with(utimensat(AT_FDCWD, path, NULL, 0), EROFS, "set the times of %s", path);
+		refused_with(chmod(path, 0666), EROFS, "change the mode of %s", path);
+	}
+	refused(utimensat(AT_FDCWD, "/proc/keys", NULL, 0), "set the times of /dev/null, which covers /proc/keys");
 }
 
 const struct probe probes_files[] = {
