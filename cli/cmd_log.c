@@ -2,8 +2,9 @@
  * cmd_log.c - `sallyport log`: what ran, newest first, or as it finishes.
  *
  * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since it last looked,
- * at most four times a second, so that a busy server does not keep it busy. Rows of one microsecond are asked for again and told apart
- * by their ids. It ends with Ctrl-C, or when its reader is gone.
+ * at most four times a second, so that a busy server does not keep it busy. It asks once a second without a change, too: what a writer
+ * commits can be seen a while after its last write, which is all that is told. Rows of one microsecond are asked for again and told
+ * apart by their ids. It ends with Ctrl-C, or when its reader is gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 #define LOG_LIMIT_MAX 1000000
 #define ID_SHOWN 18 /* of a UUIDv7: the millisecond and 12 bits that tell runs of one millisecond apart */
 #define FOLLOW_EVERY_US 250000
+#define FOLLOW_LEAST_MS 1000
 #define FOLLOW_OVERLAP_US 2000000 /* a row's time is a little older than its commit */
 
 struct log_command {
@@ -186,7 +188,7 @@ static int follow_look(struct view *view, struct store *store, const struct cli_
 	return fflush(stdout) ? err_errno(err, "writing the output") : 0;
 }
 
-/* Waits until the database was written to; 1: our reader is gone. */
+/* Waits until the database was written to, for FOLLOW_LEAST_MS at most; 1: our reader is gone. */
 static int follow_wait(int watch, struct err *err)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -194,7 +196,11 @@ static int follow_wait(int watch, struct err *err)
 	for (;;) {
 		struct pollfd polled[] = {{.fd = watch, .events = POLLIN}, {.fd = STDOUT_FILENO}};
 
-		if (poll(polled, ARRAY_SIZE(polled), -1) < 0 && errno != EINTR)
+		int ready = poll(polled, ARRAY_SIZE(polled), FOLLOW_LEAST_MS);
+
+		if (ready == 0)
+			return 0;
+		if (ready < 0 && errno != EINTR)
 			return err_errno(err, "poll");
 		if (polled[1].revents & (POLLERR | POLLHUP))
 			return 1;

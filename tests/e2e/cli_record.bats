@@ -108,6 +108,25 @@ on_terminal() {
 	[ "$(jq -r .exit_code <<<"$third")" = 9 ]
 }
 
+# Between a writer's last write and the moment at which others see what it has committed no file changes. Here none does at all: the
+# database is written to under names in another folder, which nobody watches.
+@test "log --follow tells what no change of a file has announced" {
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	mkdir "$SP_DIR/aside"
+	for part in "" -wal -shm; do ln "$SP_DIR/data/sallyport.db$part" "$SP_DIR/aside/sallyport.db$part"; done
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json -n 1 >"$BATS_TEST_TMPDIR/pipe" 3>&- &
+	local pid=$! line
+	exec {from}<"$BATS_TEST_TMPDIR/pipe"
+	read -r -t "$SP_DEADLINE" line <&"$from"
+	sqlite3 -cmd '.timeout 60000' "$SP_DIR/aside/sallyport.db" \
+		"update execution set finished_us = $(date +%s%6N) where conversation_name = 'other'"
+	read -r -t "$SP_DEADLINE" line <&"$from"
+	[ "$(jq -r .conversation <<<"$line")" = other ]
+	kill $pid
+	wait $pid || true
+	exec {from}<&-
+}
+
 @test "log --follow filters, and ends when its reader is gone" {
 	mkfifo "$BATS_TEST_TMPDIR/pipe"
 	"$SP_BIN/sallyport" log --config "$SP_CONFIG" --follow --json --verdict SG >"$BATS_TEST_TMPDIR/pipe" 3>&- &
