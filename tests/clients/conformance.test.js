@@ -100,6 +100,13 @@ describe('in production', () => {
 	];
 	/* Of server-stateless, four checks call fixtures. */
 	const STATELESS_PASSED = 24, STATELESS_FIXTURES = 4;
+	/* All scenarios of a revision in one start of the suite, which takes a second of processor; those that need fixtures fail, and are nobody's. */
+	const revisions = [
+		['2025-06-18', oldest, ['--spec-version', '2025-06-18']],
+		['2025-11-25', legacy, ['--requirements', '2025-11-25']],
+		['2026-07-28', modern, ['--requirements', '2026-07-28']],
+	];
+	const results = {};
 	let stack, proxy, url;
 	before(async () => {
 		stack = await Stack.start();
@@ -115,6 +122,7 @@ describe('in production', () => {
 		});
 		await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
 		url = `http://127.0.0.1:${proxy.address().port}/mcp`;
+		for (const [version, , args] of revisions) results[version] = await conformance(url, args);
 	});
 	after(async () => {
 		proxy?.closeAllConnections();
@@ -122,11 +130,12 @@ describe('in production', () => {
 		await stack?.stop();
 	});
 
-	for (const [version, scenarios] of [['2025-06-18', oldest], ['2025-11-25', legacy], ['2026-07-28', modern]]) {
-		for (const scenario of scenarios) {
-			test(`${version} ${scenario}`, async () => {
-				const result = await conformance(url, ['--scenario', scenario, '--spec-version', version, '--force']);
-				assert.equal(result.code, 0, result.output);
+	for (const [version, expected] of revisions) {
+		for (const scenario of expected) {
+			test(`${version} ${scenario}`, () => {
+				const { output, scenarios } = results[version];
+				const [passed, failed] = scenarios[scenario] ?? [0, 0];
+				assert.ok(passed > 0 && failed === 0, `${passed} passed, ${failed} failed:\n${output}`);
 			});
 		}
 	}
@@ -134,8 +143,8 @@ describe('in production', () => {
 		const result = await conformance(url, ['--scenario', 'server-session-lifecycle', '--spec-version', '2025-03-26']);
 		assert.equal(result.code, 0, result.output);
 	});
-	test('2026-07-28 server-stateless', async () => {
-		const { output, scenarios } = await conformance(url, ['--requirements', '2026-07-28']);
+	test('2026-07-28 server-stateless', () => {
+		const { output, scenarios } = results['2026-07-28'];
 		assert.deepEqual(scenarios['server-stateless'], [STATELESS_PASSED, STATELESS_FIXTURES], output.slice(0, 20_000));
 	});
 	test('no fixture is there', async () => {
