@@ -56,6 +56,7 @@ CREATE TABLE session (
 	client_name    TEXT NOT NULL,
 	client_version TEXT NOT NULL,
 	client_offers  INTEGER NOT NULL,         -- what the server may ask it for: 1 sampling, 2 elicitation, 4 roots
+	log_level      INTEGER,                  -- of what is logged to it, the least it wants: 0 debug … 7 emergency; NULL: nothing
 	created_us     INTEGER NOT NULL,
 	seen_us        INTEGER NOT NULL,
 	ended_us       INTEGER

@@ -35,8 +35,8 @@ struct json_object *mcp_server_info(void)
 	return info;
 }
 
-/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: tools, prompts and messages
- * are only the fixtures'. */
+/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of tools and prompts
+ * that change are only the fixtures', and so are messages in the modern era, where they are deprecated. */
 struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol)
 {
 	struct json_object *capabilities = json_object_new_object();
@@ -50,12 +50,13 @@ struct json_object *mcp_capabilities(const struct exchange *exchange, const char
 	if (stream_offered(exchange->request)) {
 		json_add_bool(resources, "listChanged", true);
 		json_add_bool(resources, "subscribe", true);
+		if (!streq(protocol, MCP_MODERN_VERSION) || conformance_on(exchange->server->config))
+			json_add(capabilities, "logging", json_object_new_object());
 	}
 	if (!conformance_on(exchange->server->config))
 		return capabilities;
 	json_add_bool(tools, "listChanged", true);
 	json_add_bool(prompts, "listChanged", true);
-	json_add(capabilities, "logging", json_object_new_object());
 	return capabilities;
 }
 

@@ -88,16 +88,17 @@ static int ping(struct mcp_call *call)
 	return 0;
 }
 
-/* Only the fixtures have anything to log. */
 static int set_level(struct mcp_call *call)
 {
 	int level = mcp_log_level(json_get_string(call->message->params, "level"));
+	struct err err = ERR_INIT;
 
-	if (!conformance_on(call->exchange->server->config))
-		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	if (!stream_offered(call->exchange->request))
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
 	if (level < 0)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: level: must be one of debug … emergency");
-	sessions_set_log_level(call->exchange->server->sessions, call->session->id, level);
+	if (sessions_set_log_level(call->exchange->server->sessions, call->session->id, level, &err) < 0)
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	call->result = json_object_new_object();
 	return 0;
 }

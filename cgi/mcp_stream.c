@@ -147,10 +147,23 @@ void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const 
 	mcp_notify(call, "notifications/progress", params);
 }
 
+/* The least that this client wants to hear of; -1: nothing. */
+static int least_level(const struct mcp_call *call)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+	bool fixtures = conformance_on(call->exchange->server->config);
+
+	if (call->modern)
+		return fixtures ? mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) : -1;
+	if (call->session && call->session->log_level >= 0)
+		return call->session->log_level;
+	return fixtures ? 0 : -1;
+}
+
 void mcp_log(struct mcp_call *call, const char *level, const char *text)
 {
-	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object), *params;
-	int least = call->modern ? mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) : call->session ? call->session->log_level : 0;
+	struct json_object *params;
+	int least = least_level(call);
 
 	if (least < 0 || mcp_log_level(level) < least)
 		return;

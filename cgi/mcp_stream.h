@@ -23,7 +23,8 @@ struct json_object *mcp_progress_token(const struct mcp_call *call);
 bool mcp_wants_progress(const struct mcp_call *call);
 /* `total` < 0: unknown; `text` NULL: none. Dropped unless progress is greater than before. */
 void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const char *text);
-/* notifications/message, where the client asked for this level. */
+/* notifications/message, where the client asked for this level: by logging/setLevel; the fixtures log everything until then, and to those
+ * of the modern era that ask for it in the request. Harmless where nothing can be sent. */
 void mcp_log(struct mcp_call *call, const char *level, const char *text);
 void mcp_keep_alive(struct mcp_call *call);
 /* A request to the client of a legacy session; *ret is its result, the caller's. ERR_UNAVAILABLE: it cannot be asked; ERR_CANCELLED. */

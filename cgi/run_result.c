@@ -13,6 +13,7 @@
 #include "../lib/utf8.h"
 #include "../lib/util.h"
 #include "files.h"
+#include "mcp_stream.h"
 #include "resource_record.h"
 
 #define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
@@ -373,6 +374,25 @@ void run_result_make_isolator(const struct tool_call *call, const struct job_res
 	add_rest(call, result, ret);
 }
 
+/* The client's log: when a run begins, and how it ended. */
+static void log_begin(const struct tool_call *call, const struct job *job, const struct job_request *request)
+{
+	auto_free char *text = xasprintf("run %s: a %s program was accepted", job_id(job), request->language);
+
+	if (call->mcp)
+		mcp_log(call->mcp, "debug", text);
+}
+
+static void log_end(const struct tool_call *call, const struct job_result *result)
+{
+	const enum jail_verdict verdict = result->jail.verdict;
+	const char *level = verdict == JAIL_OK ? "info" : verdict == JAIL_XX ? "error" : "warning";
+	auto_free char *text = xasprintf("run %s: %s, %s", result->id, jail_verdict_text(verdict), result->jail.message);
+
+	if (call->mcp)
+		mcp_log(call->mcp, level, text);
+}
+
 int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make, struct tool_result *ret,
 		  struct err *err)
 {
@@ -390,8 +410,10 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 		result = job_submit(engine, request, &job, err);
 	if (result < 0)
 		return result;
+	log_begin(call, job, request);
 	result = tool_wait(call, job, &made, err);
 	if (result == 0) {
+		log_end(call, made);
 		snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made->jail.verdict));
 		make(call, made, ret);
 	}

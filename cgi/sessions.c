@@ -76,7 +76,7 @@ static void copy_name(char *ret, size_t size, const char *name)
 
 static void from_store(const struct store_session *stored, struct session *ret)
 {
-	*ret = (struct session){.offers = stored->client_offers};
+	*ret = (struct session){.offers = stored->client_offers, .log_level = stored->log_level};
 	snprintf(ret->id, sizeof(ret->id), "%s", stored->id);
 	snprintf(ret->owner, sizeof(ret->owner), "%s", stored->owner);
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
@@ -129,14 +129,18 @@ int sessions_find(struct sessions *sessions, const char *id, const char *owner, 
 	return 0;
 }
 
-void sessions_set_log_level(struct sessions *sessions, const char *id, int level)
+int sessions_set_log_level(struct sessions *sessions, const char *id, int level, struct err *err)
 {
 	struct slot *slot = slot_of(sessions, id);
+	int result = store_session_log_level(sessions->store, id, level, err);
 
+	if (result < 0)
+		return result;
 	pthread_mutex_lock(&sessions->lock);
 	if (streq(slot->session.id, id))
 		slot->session.log_level = level;
 	pthread_mutex_unlock(&sessions->lock);
+	return 0;
 }
 
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err)

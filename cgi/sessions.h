@@ -17,7 +17,7 @@ struct session {
 	char owner[STORE_OWNER_MAX + 1];
 	char protocol[16];
 	unsigned offers; /* STORE_SAMPLING … */
-	int log_level;   /* index in mcp_log_levels: less is not sent; kept in the cache alone */
+	int log_level;   /* index in mcp_log_levels: less is not sent; -1: its client asked for none */
 };
 
 struct sessions;
@@ -34,5 +34,5 @@ int sessions_add(struct sessions *sessions, const struct store_token *token, con
 		 struct err *err);
 /* ERR_NOT_FOUND: unknown, ended, or another owner's. */
 int sessions_find(struct sessions *sessions, const char *id, const char *owner, struct session *ret, struct err *err);
-void sessions_set_log_level(struct sessions *sessions, const char *id, int level);
+int sessions_set_log_level(struct sessions *sessions, const char *id, int level, struct err *err);
 int sessions_end(struct sessions *sessions, const char *id, const char *owner, struct err *err);

@@ -67,9 +67,9 @@
 	X(SESSION_MAKE_ROOM, WRITE, /* those that ended first, then those that nobody used for longest */                              \
 	  "DELETE FROM session WHERE id = (SELECT id FROM session WHERE owner = :owner ORDER BY ended_us IS NULL, seen_us, id LIMIT 1) " \
 	  "AND (SELECT count(*) FROM session WHERE owner = :owner) >= :most RETURNING id") \
-	X(SESSION_FIND, READ, \
-	  "SELECT id, token, owner, protocol, client_name, client_version, created_us, seen_us, ended_us, client_offers " \
-	  "FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
+	X(SESSION_FIND, READ, "SELECT id, token, owner, protocol, client_name, client_version, created_us, seen_us, ended_us, "        \
+	  "client_offers, coalesce(log_level, -1) FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL")                \
+	X(SESSION_LOG_LEVEL, WRITE, "UPDATE session SET log_level = :level WHERE id = :id")                                            \
 	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now) WHERE id = :id") \
 	X(SESSION_END, WRITE, "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL") \
 	X(SESSION_EXPIRE, WRITE, "DELETE FROM session WHERE ended_us IS NOT NULL OR seen_us < :limit")                                 \

@@ -291,6 +291,7 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_ADD);
 
 	session->created_us = session->seen_us = store_txn_now(txn);
+	session->log_level = -1;
 	query_bind_text(&q, ":id", session->id);
 	query_bind_some(&q, ":token", session->token_id);
 	query_bind_text(&q, ":owner", session->owner);
@@ -332,7 +333,7 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
 	*ret = (struct store_session){.created_us = query_int(&q, 6), .seen_us = query_int(&q, 7), .ended_us = query_int(&q, 8),
-				       .client_offers = (unsigned)query_int(&q, 9)};
+				       .client_offers = (unsigned)query_int(&q, 9), .log_level = (int)query_int(&q, 10)};
 	query_copy(&q, 0, ret->id, sizeof(ret->id));
 	query_copy(&q, 1, ret->token_id, sizeof(ret->token_id));
 	query_copy(&q, 2, ret->owner, sizeof(ret->owner));
@@ -341,6 +342,27 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 	query_copy(&q, 5, ret->client_version, sizeof(ret->client_version));
 	note_seen(store, SQL_SESSION_SEEN, ret->id, ret->seen_us);
 	return 0;
+}
+
+struct session_level {
+	const char *id;
+	int level;
+};
+
+static int session_level_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct session_level *session = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_LOG_LEVEL);
+
+	query_bind_text(&q, ":id", session->id);
+	query_bind_int(&q, ":level", session->level);
+	return query_run(&q, NULL, err);
+}
+
+/* Not synced at once, like the session. */
+int store_session_log_level(struct store *store, const char *id, int level, struct err *err)
+{
+	return store_commit(store, session_level_work, &(struct session_level){id, level}, false, err);
 }
 
 struct session_end {

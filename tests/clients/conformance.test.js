@@ -88,10 +88,10 @@ describe('with the fixtures', () => {
 });
 
 describe('in production', () => {
-	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. Not among them: logging-set-level, because nothing
-	 * is logged to clients. completion-complete asks for a prompt that is not there: nothing is suggested. */
+	/* "Fixture-free and meaningful for production"; some need nothing but a list that is there. completion-complete asks for a prompt that is
+	 * not there: nothing is suggested. */
 	const lists = ['tools-list', 'resources-list', 'prompts-list', 'completion-complete'];
-	const oldest = ['server-initialize', 'server-session-lifecycle', 'ping', ...lists];
+	const oldest = ['server-initialize', 'server-session-lifecycle', 'ping', 'logging-set-level', ...lists];
 	const legacy = [...oldest, 'server-sse-multiple-streams', 'dns-rebinding-protection'];
 	const modern = [
 		...lists, 'server-sse-multiple-streams', 'dns-rebinding-protection', 'sep-2164-resource-not-found', 'caching', 'http-header-validation',

@@ -1,12 +1,13 @@
 /*
  * Event streams through nginx: progress and partial output, both ways to cancel, taking up a stream that broke (also after the gateway was
- * started again), the session's own stream, HTTP status of everything that is refused. Raw fetch where the wire matters.
+ * started again), the session's own stream, what is logged to a client, HTTP status of everything that is refused. Raw fetch where the wire matters.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Stack, TICKED, lines, ticking, until, wakeUntil } from './stack.js';
 
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
@@ -223,6 +224,34 @@ test("the session's own stream", async () => {
 	assert.equal((await get({ 'Mcp-Session-Id': '01a1fd86-fa9c-739b-8ba1-c6e9eb1d7acf' })).status, 404);
 	assert.equal((await get({ ...mine, Accept: 'application/json' })).status, 406);
 	assert.equal((await get({ ...mine, 'MCP-Protocol-Version': '2026-07-28' })).status, 405);
+});
+
+/* SDK v1: nothing is logged before a level was asked for, then what is at least as severe; the level is the session's, also of the next gateway. */
+test('logging/setLevel', async () => {
+	const client = new Client({ name: 'sdk', version: '1' });
+	const logged = [];
+	client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params));
+	await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
+	const call = async (code) => {
+		logged.length = 0;
+		const { structuredContent } = await client.callTool({ name: 'run_code', arguments: { conversationId: 'logged', language: 'bash', code } });
+		for (const { logger, data } of logged) assert.ok(logger === 'sallyport' && data.startsWith(`run ${structuredContent.execution_id}: `), data);
+		return logged.map(({ level, data }) => `${level}: ${data.slice(`run ${structuredContent.execution_id}: `.length)}`);
+	};
+	assert.deepEqual(await call('true'), []);
+	assert.deepEqual(await client.setLoggingLevel('debug'), {});
+	assert.deepEqual(await call('true'), ['debug: a bash program was accepted', 'info: OK, The program ended normally.']);
+	await client.setLoggingLevel('notice');
+	assert.deepEqual(await call('true'), []);
+	assert.match((await call('exit 3')).join(), /^warning: RE, [^,]*3\.$/);
+	await assert.rejects(client.setLoggingLevel('loud'));
+	const { pid } = stack.process('sallyport-gateway');
+	process.kill(pid, 'SIGTERM');
+	await until('another gateway', async () => ![undefined, pid].includes(stack.process('sallyport-gateway')?.pid) && (await client.ping().catch(() => null)));
+	assert.match((await call('exit 4')).join(), /^warning: RE, [^,]*4\.$/);
+	const { 'Mcp-Session-Id': id } = await session();
+	assert.equal((await (await post({ id: 1, method: 'logging/setLevel', params: { level: 'loud' } }, { 'Mcp-Session-Id': id })).json()).error.code, -32602);
+	await client.close();
 });
 
 test('subscriptions/listen without anything to listen to ends at once', async () => {

@@ -385,6 +385,20 @@ runs_with() {
 	[ "$SP_STATUS" = 200 ]
 }
 
+@test "a session that nobody used for as long as a conversation lives is gone; one in use stays" {
+	local idle
+	legacy 2025-06-18
+	idle=$SESSION
+	legacy 2025-06-18
+	sp_stop "$SP_GATEWAY_PID"
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE session SET seen_us = seen_us - 31 * 86400000000 WHERE id = '$idle'" # conversation_days: 30
+	sp_start_gateway
+	for SESSION in "$SESSION 200" "$idle 404"; do
+		echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="${SESSION% *}"
+		[ "$SP_STATUS" = "${SESSION#* }" ]
+	done
+}
+
 @test "one gateway per database; a stale socket is replaced" {
 	run -1 --separate-stderr timeout "$SP_DEADLINE" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" 3>&- || [ "$status" -ne 0 ]
 	[ "$status" -ne 0 ]

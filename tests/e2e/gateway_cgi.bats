@@ -94,7 +94,9 @@ call() {
 	printf '%s' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' |
 		cgi POST /mcp
 	session=$(sed -n 's/^Mcp-Session-Id: \([0-9a-f-]*\).*/\1/p' "$SP_DIR/head")
-	[ "$(sp_get '.result.capabilities | [.tasks, .resources, has("tools")] | tostring')" = '[null,{},true]' ]
+	[ "$(sp_get '.result.capabilities | [.tasks, .logging, .resources, has("tools")] | tostring')" = '[null,null,{},true]' ]
+	echo '{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"info"}}' | cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
+	[ "$SP_STATUS $(sp_get .error.code)" = "200 -32601" ]
 	echo '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
 	[ "$(sp_get '[.result.tools[] | select(.execution)] | length')" = 0 ]
 	echo '{"jsonrpc":"2.0","id":3,"method":"tasks/list"}' | cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
