@@ -249,6 +249,13 @@ next_answer() {
 	sp_until "" running 1
 	run -0 stdio < <(call 2 'echo second' modern)
 	[ "$(answer 2 .result.structuredContent.stdout)" = second ]
+	# The second has tasks, too: what it began is at its end when it goes.
+	run -0 stdio < <(
+		echo "$INITIALIZE"
+		echo '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"t","language":"bash","code":"echo task"},"task":{}}}'
+	)
+	[ "$(answer 4 .result.task.status)" = working ]
+	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select t.state || e.verdict from task t join execution e on e.id = t.execution")" = completedOK ]
 	kill -TERM "$PID"
 	wait "$PID" || [ $? = 127 ] # reaped already
 	sp_until "" sp_gone "$PID"
