@@ -17,6 +17,7 @@
 #include "stdio_serve.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -28,11 +29,12 @@
 #include "mcp.h"
 #include "server.h"
 #include "stdio_news.h"
+#include "stdio_params.h"
 #include "thread.h"
 
 #define READ_SIZE     (64 * 1024)
+#define LOOK_MS       200 /* how often whoever waits for the client looks whether a signal came */
 #define LEAVE_SECONDS 2 /* from cancelling to leaving: clients kill after as long */
-#define PARAMS_MAX    10
 #define SESSION_MAX   128
 
 struct stdio {
@@ -67,10 +69,37 @@ static void on_signal(int number)
 
 /* --- answers -------------------------------------------------------------------------------------------------------------- */
 
+/* Does a signal ask to stop? The first thread, which takes it, may be the one that waits for the client, or for who does. */
+static bool asked_to_stop(void)
+{
+	sigset_t pending;
+
+	return stopping || (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT)));
+}
+
+/* A pipe that has room takes PIPE_BUF bytes without waiting: a client that does not read holds nobody who is asked to stop. */
+static bool write_out(const char *data, size_t length)
+{
+	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	while (length > 0) {
+		int ready = poll(&fd, 1, LOOK_MS);
+		ssize_t written = ready > 0 ? write(STDOUT_FILENO, data, MIN(length, PIPE_BUF)) : 0;
+
+		if ((ready < 0 || written < 0) && errno != EINTR)
+			return false;
+		if (ready == 0 && asked_to_stop())
+			return false;
+		data += MAX(written, 0);
+		length -= (size_t)MAX(written, 0);
+	}
+	return true;
+}
+
 static void send_line(struct stdio *stdio, const char *data, size_t length)
 {
 	pthread_mutex_lock(&stdio->lock);
-	if (!stdio->broken && (write_all(STDOUT_FILENO, data, length) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0))
+	if (!stdio->broken && (!write_out(data, length) || !write_out("\n", 1)))
 		stdio->broken = true;
 	pthread_mutex_unlock(&stdio->lock);
 }
@@ -116,45 +145,6 @@ static int send_message(void *arg, const char *text)
 	return send_news(((const struct incoming *)arg)->stdio, text);
 }
 
-static void add_param(char *params[PARAMS_MAX], const char *name, const char *value)
-{
-	size_t i = 0;
-
-	while (params[i])
-		i++;
-	params[i] = xasprintf("%s=%s", name, value);
-}
-
-/* The member that Mcp-Name repeats, if the method has one. */
-static const char *name_of(const char *method, struct json_object *params)
-{
-	if (str_starts(method, "tasks/"))
-		return json_get_string(params, "taskId");
-	return json_get_string(params, str_starts(method, "resources/") ? "uri" : "name");
-}
-
-static void add_headers(char *params[PARAMS_MAX], struct json_object *document)
-{
-	struct json_object *message_params = json_get(document, "params", json_type_object);
-	const char *version = json_get_string(json_get(message_params, "_meta", json_type_object), MCP_META_VERSION);
-	const char *method = json_get_string(document, "method"), *name = method ? name_of(method, message_params) : NULL;
-	auto_buf struct buf encoded = {0};
-
-	add_param(params, "REQUEST_METHOD", "POST");
-	add_param(params, "CONTENT_TYPE", "application/json");
-	if (!version || !method)
-		return;
-	add_param(params, "HTTP_MCP_PROTOCOL_VERSION", version);
-	add_param(params, "HTTP_MCP_METHOD", method);
-	if (!name)
-		return;
-	buf_init(&encoded, 2 * strlen(name) + 32);
-	buf_puts(&encoded, "=?base64?");
-	base64_encode(&encoded, name, strlen(name));
-	buf_puts(&encoded, "?=");
-	add_param(params, "HTTP_MCP_NAME", encoded.data);
-}
-
 /* The session that a reply opens takes the place of the one before. */
 static void keep_session(struct stdio *stdio, const struct reply *reply)
 {
@@ -173,23 +163,16 @@ static void keep_session(struct stdio *stdio, const struct reply *reply)
 		log_event(LOG_WARN, "the client is told nothing that it does not ask for", "error", err.text, NULL);
 }
 
-static void add_session(struct stdio *stdio, char *params[PARAMS_MAX])
-{
-	pthread_mutex_lock(&stdio->lock);
-	if (stdio->session[0])
-		add_param(params, "HTTP_MCP_SESSION_ID", stdio->session);
-	pthread_mutex_unlock(&stdio->lock);
-}
-
 static void answer(struct stdio *stdio, struct json_object *document, struct buf *line, int hangup_fd, bool opens)
 {
-	char *params[PARAMS_MAX] = {0};
+	char *params[STDIO_PARAMS_MAX] = {0}, session[SESSION_MAX];
 	bool notification = json_get_string(document, "method") && !json_object_object_get_ex(document, "id", NULL);
 	auto_reply struct reply reply;
 
-	add_headers(params, document);
-	if (!opens)
-		add_session(stdio, params);
+	pthread_mutex_lock(&stdio->lock);
+	snprintf(session, sizeof(session), "%s", opens ? "" : stdio->session);
+	pthread_mutex_unlock(&stdio->lock);
+	stdio_params_fill(params, document, session);
 	struct incoming incoming = {stdio, line};
 	const struct request request = {
 		.params = (const char *const *)params,
@@ -208,8 +191,7 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 		send_line(stdio, reply.body.data, reply.body.length);
 	if (opens) /* nothing is told before this answer, and the next line comes after */
 		keep_session(stdio, &reply);
-	for (size_t i = 0; params[i]; i++)
-		free(params[i]);
+	stdio_params_clear(params);
 }
 
 /* --- requests side by side -------------------------------------------------------------------------------------------------- */

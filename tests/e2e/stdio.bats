@@ -264,6 +264,27 @@ next_answer() {
 	running 0
 }
 
+@test "a client that does not read is left when a signal says so, and its run ends" {
+	local id
+	start
+	call 1 'sleep 60' modern >&"$IN"
+	sp_until "" running 1
+	for id in {1..40}; do # more than a pipe holds
+		printf '{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":{%s}}\n' "$id" "$META"
+	done >&"$IN"
+	full() {
+		local bytes
+		bytes=$(python3 -c 'import fcntl, struct, termios; print(struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, b"\0" * 4))[0])' <&"$OUT")
+		[ "$bytes" -gt 50000 ]
+	}
+	sp_until "" full
+	kill -TERM "$PID"
+	sp_until "" sp_gone "$PID"
+	run -0 stdio < <(call 3 'echo next' modern)
+	[ "$(answer 3 .result.structuredContent.stdout)" = next ]
+	running 0
+}
+
 @test "no folder for the record is a clear refusal" {
 	run env -u XDG_DATA_HOME -u HOME "$SP_BIN/sallyport" stdio </dev/null
 	[ "$status" -ne 0 ]
