@@ -414,10 +414,11 @@ void run_settled(struct cell *cell, const struct init_report *report)
 
 void run_ended(struct cell *cell, const struct init_report *report)
 {
-	if (cell->live.on)
-		live_settle(cell, report);
-	else
-		run_settled(cell, report);
+	const bool late = report->ended_us - report->started_us >= cell->run.wall_limit_us; /* whether we came to stop it or not */
+
+	if (late && cell->run.stop == STOP_NONE)
+		cell->run.stop = STOP_WALL;
+	(cell->live.on ? live_settle : run_settled)(cell, report);
 }
 
 void run_lost(struct cell *cell)
