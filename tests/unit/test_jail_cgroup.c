@@ -182,7 +182,7 @@ static void dies_unlimited(void **state)
 {
 	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
-	/* A share that no other group has. The set-up is done with it, too, within ten seconds: too few for an emulated one. */
+	/* A share that no other group has. The set-up is done with it, too: that takes an emulated processor too long. */
 	const int percent = try_patience() > 1 ? 37 : 7;
 	auto_free char *quota = xasprintf("%d000", percent);
 	struct jail_spec spec = {.runner = "python", .limits = {.cpu_percent = percent, .wall_us = 200000 * try_patience()}};
