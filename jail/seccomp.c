@@ -6,14 +6,13 @@
  * millisecond a run).
  *
  * libseccomp 2.5.4 has faults in merging comparisons (its changelog of 2.5.6 and 2.6.1), hence: one comparison a rule, 32-bit masked
- * (the kernel looks at 32 bits of these arguments, the register may hold more), and stop at the first rule that is not taken.
+ * (the kernel looks at 32 bits of these arguments, the register may hold more), and stop at the first rule that is not taken. What needs
+ * two is in seccomp_guard.c.
  */
 #include "seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -27,7 +26,6 @@
 
 #define LOW_32      0xffffffffu
 #define PROGRAM_MAX (4096 * sizeof(struct sock_filter)) /* BPF_MAXINSNS */
-#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
 #define EVERY           ((1U << SECCOMP_FAMILIES) - 1)
 #define ONLY(family)    (1U << (family))
@@ -179,21 +177,6 @@ static int add_unknown(scmp_filter_ctx filter, struct err *err)
 	return result;
 }
 
-/* Of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the host would load modules for whoever
- * asks. Put before what libseccomp makes, because it takes two comparisons. Programs hear what a kernel without the protocol says. */
-static const struct sock_filter protocols[] = {
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 8),
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(0)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 5),
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(2)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 2, 0),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 1, 0),
-	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
-};
-
 static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *err)
 {
 	auto_free char *program = NULL;
@@ -205,10 +188,10 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *er
 	size_t length;
 	if (lseek(fd, 0, SEEK_SET) < 0 || read_fd(fd, PROGRAM_MAX, &program, &length, err))
 		return err_wrap(err, "reading the seccomp filter");
-	struct sock_filter *whole = xmalloc(sizeof(protocols) + length);
-	memcpy(whole, protocols, sizeof(protocols));
-	memcpy(whole + ARRAY_SIZE(protocols), program, length);
-	*ret = (struct sock_fprog){.len = (unsigned short)(ARRAY_SIZE(protocols) + length / sizeof(*whole)), .filter = whole};
+	struct sock_filter *whole = xmalloc(sizeof(seccomp_guards) + length);
+	memcpy(whole, seccomp_guards, sizeof(seccomp_guards));
+	memcpy(whole + SECCOMP_GUARDS, program, length);
+	*ret = (struct sock_fprog){.len = (unsigned short)(SECCOMP_GUARDS + length / sizeof(*whole)), .filter = whole};
 	return 0;
 }
 

@@ -28,6 +28,9 @@ enum seccomp_family {
 extern const char *const seccomp_families[SECCOMP_FAMILIES + 1]; /* their names in runner files; ended by NULL */
 enum seccomp_family seccomp_family(const char *name);            /* one of these names; SECCOMP_FAMILIES: it is none */
 
+/* Every program begins with these (seccomp_guard.c); behind them comes what libseccomp makes of the lists. */
+#define SECCOMP_GUARDS 41
+extern const struct sock_filter seccomp_guards[SECCOMP_GUARDS];
 /* The program; allocated once, the caller's. */
 int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err *err);
 /* The name of a system call of this machine, or its number where it has none. */

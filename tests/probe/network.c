@@ -4,6 +4,8 @@
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -124,6 +126,12 @@ static void families(void)
 		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM, "netlink protocol %d, high bits",
 			     protocol);
 	}
+	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1, esp = 2;
+	holds(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "TCP_NODELAY cannot be set");
+	refused_with(setsockopt(tcp, IPPROTO_TCP, TCP_ULP, "tls", 4), EPERM, "TLS within the kernel");
+	refused_with(setsockopt(udp, IPPROTO_UDP, UDP_ENCAP, &esp, sizeof(esp)), EPERM, "ESP within the kernel");
+	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | IPPROTO_UDP, 1L << 32 | UDP_ENCAP, &esp, (long)sizeof(esp)), EPERM,
+		     "ESP within the kernel, high bits");
 	holds(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) >= 0, "no netlink socket to list the loopback with");
 }
 
