@@ -293,6 +293,18 @@ bool hub_tell(struct hub *hub, const char *session, const char *text)
 	return found;
 }
 
+void hub_cut(struct hub *hub, const char *session)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if (!listener->session || !streq(listener->session, session))
+			continue;
+		listener->overflow = true;
+		wake(listener->wake_fd);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
 void hub_follow_wake(struct hub *hub, const char *stream)
 {
 	pthread_mutex_lock(&hub->lock);

@@ -65,6 +65,8 @@ enum hub_topic hub_topic_of(const char *message, const char **ret_uri);
 void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on);
 /* A text to the listener of a session; false: there is none. */
 bool hub_tell(struct hub *hub, const char *session, const char *text);
+/* The session has ended: so have its listeners. */
+void hub_cut(struct hub *hub, const char *session);
 /* Wakes those who follow a stream. */
 void hub_follow_wake(struct hub *hub, const char *stream);
 

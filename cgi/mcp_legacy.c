@@ -364,5 +364,6 @@ void legacy_delete(struct exchange *exchange)
 		mcp_reply_error(exchange->reply, 503, NULL, RPC_INTERNAL, "Internal error: the session cannot be ended: try again");
 		return;
 	}
+	hub_cut(exchange->server->hub, session.id);
 	reply_json(exchange->reply, 200, body);
 }

@@ -224,6 +224,13 @@ test("the session's own stream", async () => {
 	assert.equal((await get({ 'Mcp-Session-Id': '01a1fd86-fa9c-739b-8ba1-c6e9eb1d7acf' })).status, 404);
 	assert.equal((await get({ ...mine, Accept: 'application/json' })).status, 406);
 	assert.equal((await get({ ...mine, 'MCP-Protocol-Version': '2026-07-28' })).status, 405);
+	/* The end of the session is its stream's. */
+	const third = await until('the second one to be forgotten', async () => {
+		const response = await get(mine);
+		return response.status === 200 && response;
+	});
+	assert.equal((await fetch(stack.url, { method: 'DELETE', headers: { ...stack.headers, ...mine } })).status, 200);
+	assert.deepEqual(await all(third), []);
 });
 
 /* SDK v1: nothing is logged before a level was asked for, then what is at least as severe; the level is the session's, also of the next gateway. */
