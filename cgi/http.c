@@ -189,6 +189,23 @@ int http_decode(const char *text, struct buf *ret, struct err *err)
 	return 0;
 }
 
+bool http_still_allowed(const struct exchange *exchange, int64_t *looked_us)
+{
+	char buffer[TOKEN_MAX];
+	const char *value = request_header(exchange->request, "HTTP_AUTHORIZATION", buffer, sizeof(buffer));
+	const int64_t now_us = clock_monotonic_us();
+	struct store_token token;
+	struct err err = ERR_INIT;
+
+	if (!exchange->token.id[0] || !value || now_us - *looked_us < HTTP_TOKEN_AGAIN_US)
+		return true;
+	*looked_us = now_us;
+	int result = store_token_check(exchange->server->store, value + 7 + strspn(value + 7, " "), &token, &err);
+
+	explicit_bzero(buffer, sizeof(buffer));
+	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
+}
+
 /* Answers 401 and returns negative if the token is missing or no good. */
 static int check_token(struct exchange *exchange)
 {

@@ -65,6 +65,12 @@ const char *request_param(const struct request *request, const char *name);
 /* The same without blanks and tabs around it, in the caller's buffer; NULL if absent or longer than the buffer. */
 const char *request_header(const struct request *request, const char *name, char *buffer, size_t size);
 
+/* For streams: is the token, which was good when they began, still so? Looks every HTTP_TOKEN_AGAIN_US; *looked_us (monotonic): when it was
+ * looked at last. That the store cannot be read is no reason to end one. */
+struct exchange;
+#define HTTP_TOKEN_AGAIN_US (10 * 1000000LL)
+bool http_still_allowed(const struct exchange *exchange, int64_t *looked_us);
+
 /* May a request that names this Host, or comes from a page of this Origin, be served? NULL: no such header, which no browser does. */
 bool http_host_allowed(const struct config *config, const char *host);
 bool http_origin_allowed(const struct config *config, const char *origin);

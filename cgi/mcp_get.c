@@ -103,6 +103,7 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
+	int64_t looked_us = clock_monotonic_us();
 	enum hub_wait what;
 
 	do {
@@ -110,6 +111,8 @@ void legacy_follow(struct exchange *exchange, const struct session *session, str
 
 		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
 		text = message ? legacy_notification(session, message) : NULL;
+		if (!http_still_allowed(exchange, &looked_us))
+			break;
 		if (text)
 			stream_event(stream, NULL, NULL, text);
 		stream_keep_alive(stream);

@@ -157,12 +157,15 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 {
 	struct pollfd left = {.fd = call->hangup_fd, .events = POLLRDHUP};
 	struct hub *hub = call->exchange->server->hub;
+	int64_t looked_us = clock_monotonic_us();
 	enum hub_wait what;
 
 	do {
 		auto_free char *message = NULL;
 
 		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
+		if (!http_still_allowed(call->exchange, &looked_us))
+			break;
 		if (message)
 			pass_on(call, message);
 		stream_keep_alive(call->stream);

@@ -261,6 +261,21 @@ test('logging/setLevel', async () => {
 	await client.close();
 });
 
+test('a token that is revoked ends the streams that were opened with it', async () => {
+	const { stdout } = await stack.cli(['token', 'add', '--owner', 'dev', '--json']);
+	const added = JSON.parse(stdout), token = { Authorization: `Bearer ${added.token}` };
+	const mine = await session();
+	const own = await fetch(stack.url, { headers: { ...stack.headers, Accept: 'text/event-stream', ...mine, ...token } });
+	assert.equal(own.status, 200);
+	const wire = modern({ id: 'revoked', method: 'subscriptions/listen', params: { notifications: { resourcesListChanged: true } } });
+	const listening = await post(wire.message, { ...wire.more, ...token });
+	assert.equal(listening.status, 200);
+	await stack.cli(['token', 'revoke', added.id]);
+	const ends = await Promise.all([all(own), all(listening)]);
+	assert.deepEqual(ends[0], []);
+	assert.deepEqual(ends[1].map(({ data }) => data.method ?? data.result.resultType), ['notifications/subscriptions/acknowledged', 'complete']);
+});
+
 test('subscriptions/listen without anything to listen to ends at once', async () => {
 	const wire = modern({ id: 'sub', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true } } });
 	const found = await all(post(wire.message, wire.more));
