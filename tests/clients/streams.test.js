@@ -83,8 +83,8 @@ test('progress carries the output, legacy and modern', async () => {
 });
 
 test('no priming event before 2025-11-25, no stream without need', async () => {
-	const program = ticking();
-	const found = await wakeUntil(program, all(post(run('unprimed', program.code), await session('2025-06-18'))));
+	const program = ticking(), found = [];
+	await wakeUntil(program, all(post(run('unprimed', program.code), await session('2025-06-18')), found), () => lines(shown(found)));
 	assert.ok(found.every((event) => event.data !== ''));
 	const short = run('short', 'print(1)');
 	delete short.params._meta;
