@@ -64,6 +64,11 @@ static void report_failure(const char *step, int error)
 	report(&failed);
 }
 
+static void report_denied(int number)
+{
+	report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
+}
+
 /* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
 static void receive(struct order *order)
 {
@@ -284,9 +289,8 @@ static void wait_for(struct init_program *program, struct init_report *ended)
 		}
 		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
 			_exit(1);
-		int number = wait[1].revents & POLLIN ? init_deny(program->listener, &denied) : -1;
-		if (number >= 0)
-			report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
+		if (wait[1].revents & POLLIN)
+			init_deny(program->listener, &denied, report_denied);
 		if (wait[1].revents & ~POLLIN)
 			wait[1].fd = -1; /* nobody is left who could call */
 		if (wait[2].revents && init_driver_answer(program, &ended->status)) {

@@ -110,12 +110,13 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
 /* All of a file from an offset; its own position stays where it is. */
 int init_copy(int to, int from, off_t offset);
-/* init_deny.c: answers one call that waits at a seccomp listener. Its number, if it was refused for the first time; else -1. */
+/* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time is told before that,
+ * because the program may end us with what it does next. */
 #define INIT_CALLS_MAX 512
 struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];
 };
-int init_deny(int listener, struct init_denied *denied);
+void init_deny(int listener, struct init_denied *denied, void (*tell)(int number));
 /* A program that was started; descriptors -1: none. */
 struct init_program {
 	pid_t pid;

@@ -34,7 +34,17 @@ static bool is_route_socket(const struct seccomp_data *data)
 	return data->nr == SYS_socket && (uint32_t)data->args[0] == AF_NETLINK && (uint32_t)data->args[2] == NETLINK_ROUTE;
 }
 
-int init_deny(int listener, struct init_denied *denied)
+/* Was it refused before? */
+static bool remember(struct init_denied *denied, int number)
+{
+	uint64_t *word = &denied->seen[number / 64], bit = UINT64_C(1) << (number % 64);
+	bool again = *word & bit;
+
+	*word |= bit;
+	return again;
+}
+
+void init_deny(int listener, struct init_denied *denied, void (*tell)(int number))
 {
 	union notification got;
 	union answer reply;
@@ -43,19 +53,14 @@ int init_deny(int listener, struct init_denied *denied)
 	memset(&reply, 0, sizeof(reply));
 	/* Does not block after poll(2) said that one waits; ENOENT: the caller is dead already. */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got))
-		return -1;
+		return;
 	int number = got.call.data.nr;
 	reply.answer.id = got.call.id;
 	if (is_route_socket(&got.call.data))
 		reply.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	else
 		reply.answer.error = -EPERM;
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply) && errno != ENOENT)
-		return -1;
-	if (!reply.answer.error || number < 0 || number >= INIT_CALLS_MAX)
-		return -1;
-	uint64_t *word = &denied->seen[number / 64], bit = UINT64_C(1) << (number % 64);
-	bool again = *word & bit;
-	*word |= bit;
-	return again ? -1 : number;
+	if (reply.answer.error && number >= 0 && number < INIT_CALLS_MAX && !remember(denied, number))
+		tell(number);
+	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply); /* ENOENT: dead meanwhile */
 }
