@@ -255,7 +255,7 @@ static void many_conversations(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	auto_buf struct buf lost = {0};
-	char name[16];
+	char name[20];
 
 	for (int i = 0; i < 450; i++) {
 		struct put_file put = {.owner = "ann", .conversation = name, .name = "a", .content = name};
