@@ -136,6 +136,21 @@ static int raise_limits(struct err *err)
 	return 0;
 }
 
+/* The folder itself, as a link cannot be bound. */
+static int find_modules(const struct config *config, char **ret, struct err *err)
+{
+	auto_free char *usual = xasprintf("%s/" MODULES_DEFAULT, config->jailer.runners_dir);
+	auto_free char *packages = xasprintf("%s/node_modules", usual);
+	const char *named = config->jailer.modules_dir, *folder = named[0] ? named : usual;
+
+	if (!named[0] && access(packages, R_OK)) {
+		*ret = xstrdup("");
+		return 0;
+	}
+	*ret = realpath(folder, NULL);
+	return *ret ? 0 : err_errno(err, "jailer.modules_dir: %s", folder);
+}
+
 /* What must be read or claimed while we are still who started us. */
 static int prepare(struct jailer *jailer, const struct options *options, struct err *err)
 {
@@ -143,21 +158,17 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 
 	if (result)
 		return result;
-	const char *runners = jailer->config.jailer.runners_dir, *modules = jailer->config.jailer.modules_dir;
 	if (options->client_fd < 0 && !jailer->config.jailer.socket[0])
 		return err_set(err, ERR_INVALID, "jailer.socket is not set: a service needs one");
-	if (modules[0])
-		jailer->modules_dir = xstrdup(modules);
-	else
-		jailer->modules_dir = xasprintf("%s/" MODULES_DEFAULT, runners);
-	auto_free char *packages = xasprintf("%s/node_modules", jailer->modules_dir);
-	if (!modules[0] && access(packages, R_OK))
-		jailer->modules_dir[0] = '\0';
-	result = net_init(&jailer->net, &jailer->config, err);
+	result = find_modules(&jailer->config, &jailer->modules_dir, err);
+	if (!result)
+		result = net_init(&jailer->net, &jailer->config, err);
 	if (result)
 		return result;
 	const char *state = jailer->config.data_dir;
-	result = runners_load(runners, &(struct runners_host){jailer->modules_dir, state ? state : ""}, &jailer->runners, err);
+	const struct runners_host host = {jailer->modules_dir, state ? state : ""};
+
+	result = runners_load(jailer->config.jailer.runners_dir, &host, &jailer->runners, err);
 	if (!result)
 		result = identity_claim(&jailer->config, &jailer->identity, err);
 	if (!result)

@@ -341,3 +341,16 @@ meta() {
 	[ "$(find out -type f | wc -l)" = 1024 ]
 	[[ $stderr == *"not written: 1029: more than 1024 files"* ]]
 }
+
+@test "npm packages: their folder may be named by a link; one that is not there is refused by name" {
+	[ -d "$SP_ROOT/jail/runners/npm/node_modules/papaparse" ] || skip "the runners' npm packages are not installed"
+	ln -s "$SP_ROOT/jail/runners/npm" packages
+	program parse.js <<<'console.log(require("papaparse").parse("a,b").data[0].join("+"))'
+	echo '{"jailer":{"modules_dir":"'"$PWD/packages"'"}}' >config
+	run -0 --separate-stderr sallyport run --config config parse.js
+	[ "$output" = a+b ]
+	echo '{"jailer":{"modules_dir":"'"$PWD/none"'"}}' >config
+	run --separate-stderr sallyport run --config config parse.js
+	[ "$status" -ne 0 ]
+	[[ $stderr == *"jailer.modules_dir: $PWD/none: No such file or directory"* ]]
+}
