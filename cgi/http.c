@@ -189,18 +189,30 @@ int http_decode(const char *text, struct buf *ret, struct err *err)
 	return 0;
 }
 
+/* What stands behind "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something else. */
+static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
+{
+	static const char scheme[] = "Bearer ";
+	const size_t length = sizeof(scheme) - 1;
+	const char *value = request_header(request, "HTTP_AUTHORIZATION", buffer, TOKEN_MAX);
+
+	if (!value || strncasecmp(value, scheme, length) != 0 || strlen(value) == length)
+		return NULL;
+	return value + length + strspn(value + length, " ");
+}
+
 bool http_still_allowed(const struct exchange *exchange, int64_t *looked_us)
 {
-	char buffer[TOKEN_MAX];
-	const char *value = request_header(exchange->request, "HTTP_AUTHORIZATION", buffer, sizeof(buffer));
 	const int64_t now_us = clock_monotonic_us();
+	char buffer[TOKEN_MAX];
 	struct store_token token;
 	struct err err = ERR_INIT;
 
-	if (!exchange->token.id[0] || !value || now_us - *looked_us < HTTP_TOKEN_AGAIN_US)
+	if (!exchange->token.id[0] || now_us - *looked_us < HTTP_TOKEN_AGAIN_US)
 		return true;
 	*looked_us = now_us;
-	int result = store_token_check(exchange->server->store, value + 7 + strspn(value + 7, " "), &token, &err);
+	const char *text = bearer_token(exchange->request, buffer);
+	int result = text ? store_token_check(exchange->server->store, text, &token, &err) : 0;
 
 	explicit_bzero(buffer, sizeof(buffer));
 	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
@@ -216,15 +228,15 @@ static int check_token(struct exchange *exchange)
 	};
 	char buffer[TOKEN_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
-	const char *value = request_header(exchange->request, "HTTP_AUTHORIZATION", buffer, sizeof(buffer));
+	const char *text = bearer_token(exchange->request, buffer);
 	struct err err = ERR_INIT;
 	int fault = 2;
 
 	if (!raw || !*raw)
 		fault = 0;
-	else if (!value || strncasecmp(value, "Bearer ", 7) != 0 || strlen(value) == 7)
+	else if (!text)
 		fault = 1;
-	else if (store_token_check(exchange->server->store, value + 7 + strspn(value + 7, " "), &exchange->token, &err) == 0) {
+	else if (store_token_check(exchange->server->store, text, &exchange->token, &err) == 0) {
 		snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
 		explicit_bzero(buffer, sizeof(buffer));
 		return 0;
