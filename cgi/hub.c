@@ -164,23 +164,26 @@ static char *take(struct hub_listener *listener)
 	return text;
 }
 
+/* Under the lock: is there a message (in *ret_message), will none come any more, or not yet (HUB_TIME)? */
+static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, char **ret_message)
+{
+	*ret_message = listener->overflow ? NULL : take(listener);
+	if (*ret_message)
+		return HUB_MESSAGE;
+	return hub->stopping || listener->overflow ? HUB_GONE : HUB_TIME;
+}
+
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message)
 {
 	struct pollfd fds[2] = {{.fd = listener->wake_fd, .events = POLLIN}, {.fd = hangup_fd, .events = POLLRDHUP}};
 	eventfd_t ignored;
 
-	*ret_message = NULL;
 	pthread_mutex_lock(&hub->lock);
-	char *text = listener->overflow ? NULL : take(listener);
-	bool over = hub->stopping || listener->overflow;
+	enum hub_wait what = look(hub, listener, ret_message);
 
 	pthread_mutex_unlock(&hub->lock);
-	if (text) {
-		*ret_message = text;
-		return HUB_MESSAGE;
-	}
-	if (over)
-		return HUB_GONE;
+	if (what != HUB_TIME)
+		return what;
 	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
 		return HUB_GONE;
 	if (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR))
@@ -189,13 +192,11 @@ enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangu
 		return HUB_TIME;
 	eventfd_read(listener->wake_fd, &ignored);
 	pthread_mutex_lock(&hub->lock);
-	text = listener->overflow ? NULL : take(listener);
-	over = !text && (hub->stopping || listener->overflow);
+	what = look(hub, listener, ret_message);
 	if (listener->first)
 		wake(listener->wake_fd);
 	pthread_mutex_unlock(&hub->lock);
-	*ret_message = text;
-	return over ? HUB_GONE : HUB_MESSAGE;
+	return what == HUB_GONE ? HUB_GONE : HUB_MESSAGE; /* woken for whatever reason */
 }
 
 static bool wants(const struct hub_listener *listener, enum hub_topic topic, const char *uri)
