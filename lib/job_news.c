@@ -127,25 +127,38 @@ static bool send_one(int fd, int folder, const char *name, const struct buf *tex
 	return error == EAGAIN;
 }
 
-void job_news_send(const char *data_dir, const char *self, const struct job_news *news)
+static int open_sender(void)
 {
 	const struct timeval patience = {.tv_sec = SEND_SECONDS};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+/* Most of the time nobody else listens: then this is a look into a folder and no more. */
+void job_news_send(const char *data_dir, const char *self, const struct job_news *news)
+{
 	const int folder = open_folder(data_dir, NULL);
 	DIR *listeners = folder < 0 ? NULL : fdopendir(folder); /* the descriptor is its own from now on */
-	auto_close int fd = listeners ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	auto_close int fd = -1;
 	auto_buf struct buf text = {0};
 	const struct dirent *entry;
 	bool slow = false;
 
 	buf_init(&text, sizeof(struct job_news_room));
-	if (fd >= 0 && print(news, &text)) {
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-		while ((entry = readdir(listeners))) {
-			if (id_valid(entry->d_name) && !(self && streq(entry->d_name, self)) && send_one(fd, folder, entry->d_name, &text))
-				tired = slow = true;
+	while (listeners && (entry = readdir(listeners))) {
+		if (!id_valid(entry->d_name) || (self && streq(entry->d_name, self)))
+			continue;
+		if (fd < 0 && ((fd = open_sender()) < 0 || !print(news, &text))) {
+			slow = tired; /* nobody was asked */
+			break;
 		}
-		tired = slow;
+		if (send_one(fd, folder, entry->d_name, &text))
+			tired = slow = true;
 	}
+	tired = slow;
 	if (listeners)
 		closedir(listeners);
 	else if (folder >= 0)
