@@ -91,6 +91,12 @@ start() {
 	PID=$SERVER_PID # bash forgets its own when it ends
 }
 
+# The end of what `start` writes to, in both its descriptors.
+end_input() {
+	exec {IN}>&-
+	eval "exec ${SERVER[1]}>&-"
+}
+
 running() {
 	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select count(*) from execution where state = 'running'" 2>/dev/null)" = "$1" ]
 }
@@ -104,8 +110,7 @@ running() {
 	[ "$(jq .id <<<"$line")" = 2 ]
 	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
 	sp_until "" running 0
-	exec {IN}>&-
-	eval "exec ${SERVER[1]}>&-"
+	end_input
 	run ! read -r -t "$SP_DEADLINE" -u "$OUT" line
 	wait "$PID" || [ $? = 127 ] # reaped already: what follows says how it ended
 	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$HOME_DIR/sallyport/sallyport.db" "select verdict from execution")" = CX ]
@@ -151,8 +156,7 @@ next_answer() {
 		[ "$(jq -c '[.method, .params._meta[]]' <<<"$line")" = '["notifications/subscriptions/acknowledged",'"$id]" ]
 	done
 	call 1 'echo 44 > f' modern >&"$IN"
-	exec {IN}>&-
-	eval "exec ${SERVER[1]}>&-"
+	end_input
 	run cat <&"$OUT"
 	[ "$(jq -sc 'map(select(.method) | .params._meta[]) | unique' <<<"$output")" = '[4,5]' ]
 	[ "$(jq -sc 'map(select(.id) | [.id, .result.resultType]) | sort' <<<"$output")" = '[[1,"complete"],[4,"complete"],[5,"complete"]]' ]
@@ -180,8 +184,7 @@ next_answer() {
 	}
 	sp_until "" run ! refused
 	call 40 'echo 1 > f' modern >&"$IN"
-	exec {IN}>&-
-	eval "exec ${SERVER[1]}>&-"
+	end_input
 	run cat <&"$OUT"
 	[ "$(jq -sc 'map(select(.method) | .params._meta[]) | unique' <<<"$output")" = '[32,34]' ]
 	[ "$(jq -sc 'map(.id | select(.)) | sort' <<<"$output")" = '[32,34,40]' ]
@@ -206,8 +209,7 @@ next_answer() {
 	next_answer
 	[ "$(jq .error.code <<<"$line")" = -32600 ]
 	[ "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select protocol from session where ended_us is null")" = 2025-11-25 ]
-	exec {IN}>&-
-	eval "exec ${SERVER[1]}>&-"
+	end_input
 	wait "$PID" || [ $? = 127 ]
 	[ -z "$(sqlite3 -readonly "$HOME_DIR/sallyport/sallyport.db" "select protocol from session where ended_us is null")" ]
 	run -0 ls "$HOME_DIR/sallyport/listeners"
