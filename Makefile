@@ -1,8 +1,8 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
-# Archives, in link order; a call upward does not link:
-#   gateway and CLI  ->  libsallyport.a (store, job)  ->  libjail.a (client of the jailer)  ->  libbase.a (errors … configuration)
-# The jailer links libjailer.a, libjail.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
+# Archives follow the folders. In link order; a call upward does not link:
+#   gateway and CLI  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+# The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
 B   := build$(if $(SAN),/san)
@@ -14,15 +14,15 @@ WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=3) -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
 CFLAGS   ?= -O2 -g
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(HARDEN) -fno-common -pthread $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
-            -I$(B)
+            -I. -I$(B)
 ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 
-BASE_SRC    := $(addprefix lib/,util.c err.c buf.c utf8.c host.c log.c json.c json_scan.c json_print.c bind.c bind_schema.c config.c config_check.c \
-               config_network.c)
-LIB_SRC     := $(filter-out $(BASE_SRC),$(wildcard lib/*.c))
-CLIENT_SRC  := $(wildcard jail/client*.c jail/wire*.c jail/result*.c)
-JAILER_SRC  := $(filter-out $(CLIENT_SRC) jail/jailer.c,$(wildcard jail/*.c))
-GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c))
+BASE_SRC    := $(wildcard lib/base/*.c)
+STORE_SRC   := $(wildcard lib/store/*.c)
+JOB_SRC     := $(wildcard lib/job/*.c)
+CLIENT_SRC  := $(wildcard jail/client/*.c)
+JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
+GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c cgi/*/*.c))
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
@@ -30,7 +30,7 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 LIBS_BASE := -ljson-c
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
-ARCHIVES  := $(B)/libsallyport.a $(B)/libjail.a $(B)/libbase.a
+ARCHIVES  := $(addprefix $(B)/lib,job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
@@ -41,13 +41,14 @@ $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
 $(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
-$(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(B)/libjailer.a $(B)/libjail.a $(B)/libbase.a
+$(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
 
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
-$(B)/libsallyport.a: $(call obj,$(LIB_SRC))
-$(B)/libjail.a: $(call obj,$(CLIENT_SRC))
+$(B)/libstore.a: $(call obj,$(STORE_SRC))
+$(B)/libjob.a: $(call obj,$(JOB_SRC))
+$(B)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
 $(B)/libcli.a: $(call obj,$(CLI_SRC))
@@ -65,11 +66,11 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
 
-# schema.sql as a C string: lib/store_schema.c includes it.
+# schema.sql as a C string: lib/store/store_schema.c includes it.
 $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(call obj,$(LIB_SRC)): $(B)/schema_sql.inc
+$(call obj,lib/store/store_schema.c): $(B)/schema_sql.inc
 
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c), the others are the same files.
 RECORDED := $(B)/bin-recorded
@@ -86,7 +87,7 @@ UNIT_CFLAGS := -Og
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 $(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 # The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
 $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)/flags
@@ -103,7 +104,7 @@ unit: $(UNIT) $(B)/tests/jail_probe $(B)/tests/runners/python.json
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -I. $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
 fuzz: $(FUZZ)
 
 # Static checks of the whole tree; each script says what it checks and prints findings as FILE:LINE.
@@ -160,7 +161,7 @@ bench: deps
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -I. $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
 
 # What docs/operator.md puts in its places. The npm packages of the runners are installed there by `npm ci`, not copied.
 PREFIX ?= /usr/local

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
-#include "http.h"
+#include "cgi/http/http.h"
+#include "lib/base/util.h"
 
 #define CHUNK      (16 * 1024)
 #define FILE_CHUNK (64 * 1024)

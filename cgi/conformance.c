@@ -1,7 +1,7 @@
 /* conformance.c - the fixtures' resources; see conformance.h. */
 #include "conformance.h"
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 /* A red dot: 1 × 1 pixel. */
 const char conformance_png[] = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

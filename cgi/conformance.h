@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "prompts.h"
-#include "resources.h"
-#include "tools.h"
+#include "cgi/mcp/prompts.h"
+#include "cgi/mcp/resources.h"
+#include "cgi/tool/tools.h"
 
 bool conformance_on(const struct config *config);
 

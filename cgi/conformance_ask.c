@@ -1,7 +1,7 @@
 /* conformance_ask.c - fixtures that ask the client of a legacy session something; see conformance.h. */
-#include "../lib/util.h"
+#include "cgi/mcp/mcp_stream.h"
 #include "conformance.h"
-#include "mcp_stream.h"
+#include "lib/base/util.h"
 
 /* {"type":"object","properties":…,"required":[…]}, as text. */
 #define FORM(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"

@@ -4,9 +4,9 @@
  * Nothing is kept between the rounds: how far a call has come stands in requestState, which is signed for owner and tool and expires. A
  * state that is not ours is an error, a missing or malformed answer makes the tool ask again.
  */
-#include "../lib/util.h"
-#include "conformance.h"
 #include "signed.h"
+#include "conformance.h"
+#include "lib/base/util.h"
 
 #define STATE_MAX        1024
 #define STATE_SECONDS    600

@@ -1,7 +1,7 @@
 /* conformance_prompts.c - the fixtures' prompts; see conformance.h. */
 #include "conformance.h"
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 static int simple(struct mcp_call *call, struct json_object *arguments, struct json_object *messages)
 {

@@ -5,9 +5,9 @@
  */
 #include <poll.h>
 
-#include "../lib/util.h"
+#include "cgi/mcp/mcp_tasks.h"
 #include "conformance.h"
-#include "mcp_tasks.h"
+#include "lib/base/util.h"
 
 #define SECONDS_MAX 120
 #define JOB_US      200000 /* how long a job takes that comes to nothing */

@@ -6,10 +6,10 @@
  */
 #include <poll.h>
 
-#include "../lib/util.h"
+#include "cgi/http/hub.h"
+#include "cgi/mcp/mcp_stream.h"
 #include "conformance.h"
-#include "hub.h"
-#include "mcp_stream.h"
+#include "lib/base/util.h"
 
 #define PAUSE_MS 50 /* between two messages of a tool that sends some */
 

@@ -11,20 +11,20 @@
  * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or mcp_modern.c -> tools.c ->
  * one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges: its data folder, and the jailer's socket.
  *
- * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/err.c), 2 for a wrong command line.
+ * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/base/err.c), 2 for a wrong command line.
  */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 
-#include "../lib/config.h"
-#include "../lib/log.h"
-#include "../lib/util.h"
-#include "../lib/version.h"
 #include "cgi.h"
+#include "cgi/stdio/stdio_serve.h"
+#include "lib/base/config.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/base/version.h"
 #include "serve.h"
 #include "server.h"
-#include "stdio_serve.h"
 
 #define EXIT_USAGE 2
 

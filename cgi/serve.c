@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
-#include "fcgi.h"
+#include "cgi/http/fcgi.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 #include "server.h"
 
 #define BACKLOG        512

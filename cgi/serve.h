@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "../lib/config.h"
+#include "lib/base/config.h"
 
 /* Serves until SIGTERM or SIGINT. Listens on descriptor 0 if that is a listening socket, else on config.gateway.socket. */
 int serve_fcgi(const struct config *config, struct err *err);

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "../lib/store_expire.h"
-#include "../lib/util.h"
-#include "access.h"
 #include "conformance.h"
-#include "resource_news.h"
-#include "tasks.h"
-#include "tools_cache.h"
+#include "cgi/http/access.h"
+#include "cgi/mcp/resource_news.h"
+#include "cgi/mcp/tasks.h"
+#include "cgi/tool/tools_cache.h"
+#include "lib/base/util.h"
+#include "lib/store/store_expire.h"
 
 #define DAY_US (24 * 3600 * 1000000LL)
 

@@ -8,12 +8,12 @@
 
 #include <pthread.h>
 
-#include "../lib/config.h"
-#include "../lib/job.h"
-#include "../lib/store.h"
-#include "hub.h"
-#include "interpreters.h"
-#include "sessions.h"
+#include "cgi/http/hub.h"
+#include "cgi/http/sessions.h"
+#include "cgi/tool/interpreters.h"
+#include "lib/base/config.h"
+#include "lib/job/job.h"
+#include "lib/store/store.h"
 
 #define SERVER_EXPIRE_SECONDS 3600 /* between two server_expire */
 

@@ -1,7 +1,8 @@
 /* signed.c - see signed.h. */
 #include "signed.h"
 
-#include "../lib/util.h"
+#include "lib/base/text.h"
+#include "lib/base/util.h"
 
 static void sign(struct store *store, const char *purpose, const char *owner, const char *text, char ret[SHA256_HEX_SIZE])
 {

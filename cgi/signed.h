@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "../lib/store.h"
+#include "lib/store/store.h"
 
 void signed_make(struct store *store, const char *purpose, const char *owner, const char *text, struct buf *ret);
 /* Appends the text; ERR_INVALID: altered, or made for something else. */

@@ -31,19 +31,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../jail/jail.h"
-#include "../lib/buf.h"
-#include "../lib/config.h"
-#include "../lib/err.h"
-#include "../lib/json.h"
-#include "../lib/store.h"
-#include "../lib/version.h"
+#include "jail/client/jail.h"
+#include "lib/base/buf.h"
+#include "lib/base/config.h"
+#include "lib/base/err.h"
+#include "lib/base/json.h"
+#include "lib/base/version.h"
+#include "lib/store/store.h"
 
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
-	CLI_FAILED = 3,    /* no such id; further errors have the codes of err_info (lib/err.c), sallyport(1) lists them */
+	CLI_FAILED = 3,    /* no such id; further errors have the codes of err_info (lib/base/err.c), sallyport(1) lists them */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */

@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define LINE_MAX_BYTES 4096
 

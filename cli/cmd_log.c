@@ -12,8 +12,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 
 #define LOG_LIMIT_DEFAULT 20
 #define LOG_LIMIT_MAX 1000000

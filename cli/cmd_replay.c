@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 #include "replay.h"
 
 #define JOBS_MAX 64

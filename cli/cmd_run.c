@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 #include "run.h"
 
 #define TIMEOUT_MAX_US (86400LL * 1000000)

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 #include "selftest.h"
 
 #define ABSTRACT_NAME "\0sallyport-probe"

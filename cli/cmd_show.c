@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 
 #define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 
 struct stdio_options {
 	struct cli_common common;

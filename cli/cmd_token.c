@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/utf8.h"
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 struct token {
 	struct cli_common common;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_run, &cmd_log, &cmd_show, &cmd_replay, &cmd_token, &cmd_doctor, &cmd_selftest, &cmd_stdio, &cmd_help, &cmd_version, NULL,

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 
 static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
 

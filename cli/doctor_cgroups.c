@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define MOUNTS_MAX (1024 * 1024)
 

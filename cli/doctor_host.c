@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define SUBIDS_MIN 65536
 #define FREE_MIN   (1024LL * 1024 * 1024)
@@ -67,7 +67,7 @@ static void check_sysctls(struct doctor *doctor)
 	auto_free char *tiocsti = doctor_read_line("/proc/sys/dev/tty/legacy_tiocsti");
 	auto_free char *yama = doctor_read_line("/proc/sys/kernel/yama/ptrace_scope");
 
-	/* The jail's limit of one byte keeps the kernel from starting it (jail/init.h); only root can raise a hard limit to that. */
+	/* The jail's limit of one byte keeps the kernel from starting it (jail/init/init.h); only root can raise a hard limit to that. */
 	bool starts = core && *core == '|';
 	struct rlimit limit = {0, 0};
 

@@ -10,12 +10,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define KERNEL_MAJOR 5 /* 5.10 has everything that is not asked for one by one below */
 #define KERNEL_MINOR 10
-#define LANDLOCK_LEAST 2 /* jail/fence.h */
+#define LANDLOCK_LEAST 2 /* jail/init/fence.h */
 /* What a call that is tried says. */
 #define WORKS(works) ((works) ? "works" : strerror(errno))
 #define NEWER_KERNEL "install a kernel of at least 5.10"

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80

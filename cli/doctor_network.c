@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define SHOWN_MAX 400 /* bytes of names that do not work */
 

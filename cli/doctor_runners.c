@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "doctor.h"
+#include "lib/base/util.h"
 
 #define RUNNER_FILE_MAX (256 * 1024)
 #define VERSION_ARGS_MAX 16

@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 int main(int argc, char **argv)
 {

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 const struct cli_option cli_common_options[] = {
 	{.name = "config",

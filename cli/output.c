@@ -13,8 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../lib/utf8.h"
-#include "../lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define CELL_MAX 4096
 #define PROGRESS_FROM_US 1000000

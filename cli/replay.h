@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "../lib/job.h"
 #include "cli.h"
+#include "lib/job/job.h"
 
 enum replay_outcome {
 	REPLAY_IDENTICAL,

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "../lib/utf8.h"
-#include "../lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define LINE_SHOWN 160               /* bytes of a differing line */
 #define STREAM_MAX (64 * 1024 * 1024) /* far above any output limit: only a broken row is larger */

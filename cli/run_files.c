@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/utf8.h"
-#include "../lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define COPY_CHUNK (128 * 1024)
 

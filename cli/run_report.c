@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 /* Killed for memory or output: what a shell shows for the SIGKILL that ended the program. */
 #define EXIT_KILLED (CLI_RUN_SIGNAL + 9)

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../jail/client_runners.h"
-#include "../lib/util.h"
+#include "jail/client/client_runners.h"
+#include "lib/base/util.h"
 
 #define FIRST_LINE_MAX 256
 

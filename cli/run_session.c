@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 #define CHUNK (64 * 1024)
 

@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../jail/jail.h"
+#include "jail/client/jail.h"
 
 struct probe_terms {
 	enum jail_verdict ends, also, live_ends, weaker_ends; /* also, live_ends: JAIL_VERDICTS for none */

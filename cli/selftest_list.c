@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 #include "selftest.h"
 
 #define PROBE_PIDS  16

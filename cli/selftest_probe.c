@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/buf.h"
-#include "../lib/util.h"
+#include "lib/base/buf.h"
+#include "lib/base/util.h"
 #include "selftest.h"
 
 #define OUTPUT_MAX   (64 * 1024 * 1024) /* what the jailer records at most is less */

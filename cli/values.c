@@ -2,8 +2,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../lib/util.h"
 #include "cli.h"
+#include "lib/base/util.h"
 
 #define SECOND_US 1000000LL
 #define FRACTION_DIGITS 6

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cell_internal.h"
-#include "wire_fd.h"
+#include "jail/client/wire_fd.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define SETUP_US 60000000 /* as much as a machine needs that has a hundred jails and other things to do */
 

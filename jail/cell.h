@@ -14,19 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../lib/config.h"
-#include "../lib/err.h"
 #include "cgroup.h"
 #include "data.h"
 #include "identity.h"
-#include "init.h"
-#include "jail.h"
+#include "jail/client/jail.h"
+#include "jail/client/wire.h"
+#include "jail/init/init.h"
+#include "jail/init/seccomp.h"
+#include "lib/base/config.h"
+#include "lib/base/err.h"
 #include "loop.h"
 #include "net.h"
 #include "output.h"
 #include "runner.h"
-#include "seccomp.h"
-#include "wire.h"
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     65
@@ -43,7 +43,7 @@ struct cells {
 	struct cgroup *cgroup;
 	struct net *net; /* the jailer's; NULL: no network */
 	struct sock_fprog filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
-	const struct template_root *root; /* the usual one */
+	const struct root_mount *root; /* the usual one */
 	int fence_abi;                    /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;

@@ -1,8 +1,8 @@
 /*
  * cell_account.c - what one phase of a run used, by difference: the counters of the jail's cgroup, and what init saw when it reaped.
  */
-#include "../lib/util.h"
 #include "cell_internal.h"
+#include "lib/base/util.h"
 
 /* By difference to the end of the last phase, without what init itself used. The sum comes from the cgroup, which misses nobody; how it
  * is split comes from what was reaped, because v1 splits by ticks of 10 ms. */

@@ -56,7 +56,7 @@ struct cell {
 	struct cells *cells;
 	struct runner *runner;
 	struct jail_limits limits;
-	const struct template_root *root;
+	const struct root_mount *root;
 	char label[CELL_LABEL];
 	struct cell_events events;
 	void *arg;

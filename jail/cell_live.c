@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cell_internal.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define FREEZE_US 5000000 /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long */
 #define LOOK_US   200     /* the first look; the kernel tells of changes only every 10 ms */

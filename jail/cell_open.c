@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cell_internal.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 #include "limits.h"
 #include "sys.h"
 
@@ -171,7 +171,7 @@ static int clone_init(struct cell *cell, struct err *err)
 }
 
 /* A jail that belongs to nobody yet. */
-static int build(struct cells *cells, const struct jail_limits *limits, const struct template_root *root, bool network, struct cell **ret,
+static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root, bool network, struct cell **ret,
 		 struct err *err)
 {
 	size_t slot = 0;
@@ -309,7 +309,7 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 		return err_set(err, ERR_UNAVAILABLE, "live sandboxes are not available on this server, because %s", why);
 	/* Those that were made ahead have the usual root and no network. */
 	bool own = request->runner->root.path[0];
-	const struct template_root *root = own ? &request->runner->root : cells->root;
+	const struct root_mount *root = own ? &request->runner->root : cells->root;
 	struct cell *cell = own || request->network ? NULL : take_parked(cells, request->limits);
 	int result = cell ? 0 : make_filters(cells, request->runner, err);
 	if (!result && !cell)

@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cell_internal.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define CPU_STEP_US     2000
 #define OUTPUT_EVENT_US 250000

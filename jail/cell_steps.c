@@ -9,9 +9,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cell_internal.h"
-#include "wire_fd.h"
+#include "jail/client/wire_fd.h"
+#include "lib/base/util.h"
 
 void cell_step_free(struct cell_step *step)
 {

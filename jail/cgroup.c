@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
 #include "cgroup_internal.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define MOUNTS_MAX (4 * 1024 * 1024)
 #define NAME_TRIES 1000 /* groups that a dead instance left busy and that have to be stepped over */

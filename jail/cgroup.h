@@ -20,9 +20,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../lib/config.h"
-#include "../lib/err.h"
 #include "identity.h"
+#include "lib/base/config.h"
+#include "lib/base/err.h"
 
 #define CGROUP_READY     2
 #define CGROUP_TREES     4  /* hierarchies that a group is in, at most */

@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cgroup_internal.h"
+#include "lib/base/util.h"
 
 /* Below our own cgroup, also as root: who started us (systemd) may rely on finding us there. */
 static int claim(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cgroup_internal.h"
+#include "lib/base/util.h"
 
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
 #define TCP_BUFFERS_MAX INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */

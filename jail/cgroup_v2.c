@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
 #include "cgroup_internal.h"
+#include "lib/base/util.h"
 
 #define PERIOD_US    100000
 #define ENABLE       "+memory +pids +cpu"

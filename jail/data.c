@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 #include "sys.h"
 
 struct walk {

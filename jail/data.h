@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../lib/err.h"
-#include "jail.h"
+#include "jail/client/jail.h"
+#include "lib/base/err.h"
 
 #define DATA_DEPTH_MAX 64 /* directories below each other; what is deeper is not kept */
 

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 #define ROOT_LOCK_DIR      "/run/sallyport"
 #define SUBID_FILE_MAX     (1024 * 1024)

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "../lib/config.h"
-#include "../lib/err.h"
+#include "lib/base/config.h"
+#include "lib/base/err.h"
 
 #define IDENTITY_BASE      0x70000000u
 #define IDENTITY_COUNT     (1024 * 65536) /* ids in the built-in range: 1,024 instances */

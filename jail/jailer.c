@@ -32,17 +32,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
-#include "../lib/version.h"
-#include "fence.h"
-#include "init.h"
+#include "jail/init/fence.h"
+#include "jail/init/init.h"
+#include "jail/init/seccomp.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/base/version.h"
 #include "net.h"
 #include "porter.h"
-#include "probe.h"
-#include "seccomp.h"
+#include "root_mount.h"
 #include "server.h"
-#include "template.h"
+#include "versions.h"
 
 #define OUTER_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define BUSY_GROUP_US    10000 /* between attempts to remove a group whose last process is not quite gone */
@@ -57,7 +57,7 @@ struct jailer {
 	struct config config;
 	char *modules_dir;
 	struct runners runners;
-	struct template_root root; /* of every runner that has none of its own */
+	struct root_mount root; /* of every runner that has none of its own */
 	struct identity identity;
 	struct cgroup *cgroup;
 	int loop;
@@ -66,7 +66,7 @@ struct jailer {
 	struct net net;
 	struct cells cells;
 	struct server server;
-	struct probe probe;
+	struct versions versions;
 	bool stop;
 };
 
@@ -193,23 +193,23 @@ static int start_porter(struct jailer *jailer, const struct options *options, st
 static int build_roots(struct jailer *jailer, struct err *err)
 {
 	static const struct bind_strings none = {.count = 0};
-	const struct template_plan usual = {.modules_dir = jailer->modules_dir, .binds = &none};
+	const struct root_plan usual = {.modules_dir = jailer->modules_dir, .binds = &none};
 	auto_free char *hosts = egress_hosts(&jailer->net.egress);
-	int result = template_begin(hosts, err);
+	int result = root_mount_begin(hosts, err);
 
 	if (!result)
-		result = template_add(&usual, &jailer->root, err);
+		result = root_mount_add(&usual, &jailer->root, err);
 	for (size_t i = 0; !result && i < jailer->runners.count; i++) {
 		struct runner *runner = &jailer->runners.items[i];
-		const struct template_plan own = {runner->rootfs, jailer->modules_dir, &runner->binds};
+		const struct root_plan own = {runner->rootfs, jailer->modules_dir, &runner->binds};
 
-		if (runner->root.path[0] && (result = template_add(&own, &runner->root, err)))
+		if (runner->root.path[0] && (result = root_mount_add(&own, &runner->root, err)))
 			err_wrap(err, "runner %s", runner->name);
 	}
-	return result ? result : template_finish(err);
+	return result ? result : root_mount_finish(err);
 }
 
-/* Out of the host: root builds the template first, while it may still read everything (a checkout below a closed home); a user can mount
+/* Out of the host: root builds the root mounts first, while it may still read everything (a checkout below a closed home); a user can mount
  * only inside its user namespace. From the second unshare on every mount is locked. */
 static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 {
@@ -308,8 +308,8 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 		.identity = &jailer->identity,
 		.private = private,
 	};
-	probe_init(&jailer->probe, &jailer->cells, &jailer->runners, &jailer->config, !private);
-	jailer->server.probe = &jailer->probe;
+	versions_init(&jailer->versions, &jailer->cells, &jailer->runners, &jailer->config, !private);
+	jailer->server.versions = &jailer->versions;
 	if (private) {
 		server_add(&jailer->server, options->client_fd);
 		wait(NULL); /* the porter has done its part */
@@ -344,7 +344,7 @@ static void serve(struct jailer *jailer)
 
 	while (!jailer->stop && !jailer->server.gone && event >= 0) {
 		cells_tick(&jailer->cells);
-		probe_tick(&jailer->probe);
+		versions_tick(&jailer->versions);
 		server_tick(&jailer->server);
 		if (jailer->server.gone) /* found out just now: nothing would wake us any more */
 			break;
@@ -359,7 +359,7 @@ static void clear_prepared(struct jailer *jailer)
 	net_clear(&jailer->net);
 	cgroup_close(jailer->cgroup);
 	runners_clear(&jailer->runners);
-	template_root_clear(&jailer->root);
+	root_mount_clear(&jailer->root);
 	identity_clear(&jailer->identity);
 	config_clear(&jailer->config);
 	free(jailer->modules_dir);
@@ -372,7 +372,7 @@ static void clear(struct jailer *jailer)
 		loop_remove(jailer->loop, &jailer->porter_watch);
 		close(jailer->porter); /* the porter ends */
 	}
-	probe_clear(&jailer->probe);
+	versions_clear(&jailer->versions);
 	server_clear(&jailer->server);
 	cells_clear(&jailer->cells);
 	clear_prepared(jailer);
@@ -380,7 +380,7 @@ static void clear(struct jailer *jailer)
 
 int main(int argc, char **argv)
 {
-	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = TEMPLATE_PATH}};
+	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = ROOT_MOUNT_PATH}};
 	struct options options;
 	struct err err = ERR_INIT;
 	int status = parse_options(argc, argv, &options);

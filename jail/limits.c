@@ -1,7 +1,7 @@
 /* limits.c - see limits.h. */
 #include "limits.h"
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 #define SECOND INT64_C(1000000)
 #define MEBI   INT64_C(1048576)

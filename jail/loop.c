@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 #define LONGEST_WAIT_MS (60 * 1000)
 

@@ -20,10 +20,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/utf8.h"
-#include "../lib/util.h"
-#include "relay.h"
+#include "jail/relay/relay.h"
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define BACKLOG      1024
 #define LOOPBACK     1    /* its interface index, in every network namespace */

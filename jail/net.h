@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "egress.h"
 #include "identity.h"
+#include "jail/relay/egress.h"
 #include "loop.h"
 
 #define NET_REFUSED "network: not allowed on this server: network.allow in its configuration is empty"

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 
 #define CHUNK         65536
 #define CHUNKS_A_TURN 8 /* then others have their turn */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../lib/err.h"
+#include "lib/base/err.h"
 
 struct output {
 	int pipe[2]; /* read ends of stdout and stderr, -1 closed */

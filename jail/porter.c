@@ -19,9 +19,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
-#include "wire_fd.h"
+#include "jail/client/wire_fd.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define BACKLOG      128
 #define GONE_SECONDS 1

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "../lib/config.h"
-#include "../lib/err.h"
 #include "identity.h"
+#include "lib/base/config.h"
+#include "lib/base/err.h"
 
 #define PORTER_USERS_MAX 64
 

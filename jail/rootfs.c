@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
 #include "sys.h"
 
 #define ACCOUNTS_FIRST 1000 /* of persons, by Debian's custom */

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "../lib/err.h"
+#include "lib/base/err.h"
 
 /* `state_dir`: database and files of the server, never to be seen ("" = not known). Errors: ERR_INVALID with `member`. */
 int rootfs_check_bind(const char *member, const char *path, const char *state_dir, struct err *err);

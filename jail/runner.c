@@ -4,7 +4,7 @@
  * Runner files are written by the operator, but a wrong one must not stop being noticed: members are bound strictly, names and aliases
  * must be unique, and any fault is an error that names the file. Whether a runner is available is decided once, at start, while the
  * host's files can still be seen: by the first of its interpreters that is there and may be executed by anybody. What it is called and
- * what it has installed is asked later, from the inside of a jail (probe.c).
+ * what it has installed is asked later, from the inside of a jail (versions.c).
  */
 #include "runner.h"
 
@@ -13,9 +13,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../lib/util.h"
+#include "lib/base/util.h"
+#include "root_mount.h"
 #include "rootfs.h"
-#include "template.h"
 
 #define INTERPRETER "{interpreter}"
 #define LIST(field, least)                                                                                                                 \
@@ -71,9 +71,9 @@ static int check_families(struct runner *runner, struct err *err)
 /* Is the path, as a jail of this runner sees it, an executable file? */
 static bool present(const struct runner *runner, const char *path, const char *modules_dir)
 {
-	if (runner->rootfs || !str_starts(path, TEMPLATE_MODULES "/"))
+	if (runner->rootfs || !str_starts(path, ROOT_MOUNT_MODULES "/"))
 		return rootfs_has(runner->rootfs, path);
-	auto_free char *moved = xasprintf("%s%s", modules_dir, path + strlen(TEMPLATE_MODULES));
+	auto_free char *moved = xasprintf("%s%s", modules_dir, path + strlen(ROOT_MOUNT_MODULES));
 	return modules_dir[0] && rootfs_has(NULL, moved);
 }
 
@@ -133,7 +133,7 @@ static void clear(struct runner *runner)
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
-	template_root_clear(&runner->root);
+	root_mount_clear(&runner->root);
 	free(runner->cache_name);
 	close_pointer(&runner->cache_fd);
 }
@@ -205,7 +205,7 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 	qsort(runners.items, runners.count, sizeof(*runners.items), by_name);
 	for (size_t i = 0; i < runners.count; i++)
 		if (runners.items[i].rootfs || runners.items[i].binds.count)
-			snprintf(runners.items[i].root.path, TEMPLATE_ROOT_PATH, TEMPLATE_PATH "%zu", i);
+			snprintf(runners.items[i].root.path, ROOT_MOUNT_PATH_SIZE, ROOT_MOUNT_PATH "%zu", i);
 	if (!result)
 		result = check_names(&runners, err);
 	if (result)

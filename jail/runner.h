@@ -17,19 +17,19 @@
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
  *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
  *
- * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with TEMPLATE_MODULES is
- * looked up in the modules directory, where there is no rootfs. Versions are found by running the commands in a jail (probe.c), in the
+ * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with ROOT_MOUNT_MODULES is
+ * looked up in the modules directory, where there is no rootfs. Versions are found by running the commands in a jail (versions.c), in the
  * background after start.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "../lib/bind.h"
-#include "../lib/err.h"
-#include "../lib/json.h"
-#include "seccomp.h"
-#include "template.h"
+#include "jail/init/seccomp.h"
+#include "lib/base/bind.h"
+#include "lib/base/err.h"
+#include "lib/base/json.h"
+#include "root_mount.h"
 
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
@@ -44,9 +44,9 @@ struct runner {
 	enum seccomp_family family, family_compile;
 	const char *interpreter;   /* NULL: not available */
 	int driver_fd;             /* the driver's text; -1 */
-	struct template_root root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
+	struct root_mount root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
-	bool asked, awaited; /* for its version (probe.c): that was done; a run waits for it */
+	bool asked, awaited; /* for its version (versions.c): that was done; a run waits for it */
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	char *cache_name;                    /* what `cache` printed; NULL: nothing */
 	int cache_fd;                        /* memfd, or -1 */

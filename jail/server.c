@@ -11,8 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 #include "server_internal.h"
 
 void server_send(struct server_client *client, struct json_object *head)
@@ -184,10 +184,10 @@ static void drop(struct server *server, struct server_client **link)
 
 static void tick_client(struct server_client *client)
 {
-	const struct probe *probe = client->server->probe;
+	const struct versions *versions = client->server->versions;
 	struct err err = ERR_INIT;
 
-	if (client->wants_runners && (!probe->all || probe->done)) {
+	if (client->wants_runners && (!versions->all || versions->done)) {
 		client->wants_runners = false;
 		server_send_document(client, runners_print(client->server->runners), &err);
 	}

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cell.h"
-#include "probe.h"
+#include "versions.h"
 
 #define SERVER_CLIENTS_MAX 256
 #define SERVER_QUEUE_MAX   64   /* unread answers; beyond them the client is not read from */
@@ -22,7 +22,7 @@ struct server {
 	const struct identity *identity;
 	struct server_client *clients;
 	size_t n_clients;
-	struct probe *probe; /* NULL: runners are answered as they are */
+	struct versions *versions; /* NULL: runners are answered as they are */
 	bool gone;           /* private mode: the one client is gone */
 	bool private;
 };

@@ -1,8 +1,8 @@
 /* server_internal.h - what server.c (connections, answers) and server_verbs.c (what clients ask for) share. */
 #pragma once
 
+#include "jail/client/wire.h"
 #include "server.h"
-#include "wire.h"
 
 struct server_jail {
 	struct server_jail *next;

@@ -11,9 +11,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "../lib/log.h"
-#include "../lib/util.h"
-#include "../lib/version.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/base/version.h"
 #include "limits.h"
 #include "server_internal.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "../lib/util.h"
 #include "cell_internal.h"
-#include "seccomp.h"
+#include "jail/init/seccomp.h"
+#include "lib/base/util.h"
 
 #define MEBI 1048576
 

@@ -1,4 +1,4 @@
-// live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init_live.c says what stands on descriptor 3).
+// live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init/init_live.c says what stands on descriptor 3).
 //
 // Each run's source is evaluated as the debugger's console does it (Runtime.evaluate in REPL mode, over the inspector's in-process
 // session): one global scope, const and let of earlier runs are seen and may be declared again, await stands at the top. require,

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../lib/util.h"
+#include "lib/base/util.h"
 
 #define CLIENTS_MAX 64
 #define SAMPLES_MAX 65536 /* a client */

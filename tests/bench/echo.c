@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../lib/util.h"
+#include "lib/base/util.h"
 
 #define THREADS_MAX 64
 #define BACKLOG     512

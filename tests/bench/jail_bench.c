@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../jail/jail.h"
-#include "../../lib/util.h"
+#include "jail/client/jail.h"
+#include "lib/base/util.h"
 
 #define TRUE_PROGRAM "/usr/bin/true"
 #define ROUNDS_MAX   10000

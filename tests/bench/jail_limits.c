@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../jail/jail.h"
-#include "../../lib/util.h"
-#include "../unit/host_count.h"
+#include "jail/client/jail.h"
+#include "lib/base/util.h"
+#include "tests/unit/host_count.h"
 
 #define SPINS      20
 #define SPIN_US    100000

@@ -4,10 +4,29 @@
 setup() {
 	LINT=$BATS_TEST_DIRNAME/../lint
 	TREE=$BATS_TEST_TMPDIR/tree
-	mkdir -p "$TREE"/{lib,jail,cgi,cli,docs}
+	mkdir -p "$TREE"/{lib/{base,store,job},jail/client,cgi,cli,docs}
 	cd "$TREE" || return
-	printf '/* good.h - fine. */\n#pragma once\nint good(int a);\n' >lib/good.h
-	printf '/* good.c - fine. */\n#include "good.h"\n\nint good(int a)\n{\n\treturn a + 1;\n}\n' >lib/good.c
+	cat >docs/architecture.md <<-'EOF'
+		| folder | owns | may include |
+		|---|---|---|
+		| `lib/base` | x | – |
+		| `lib/store` | x | `lib/base` |
+		| `lib/job` | x | `lib` `jail/client/jail.h` |
+		| `jail/client` | x | `lib/base` |
+		| `jail` | x | `lib/base` `jail/client` |
+		| `cgi` | x | `lib` |
+		| `cli` | x | `lib` |
+
+		| header | only in |
+		|---|---|
+		| `sqlite3.h` | `lib/store/store*` |
+		| `openssl/*` | `lib/store/crypto.c` |
+		| `json-c/json_tokener.h` | `lib/base/json.c` |
+		| `fcgi*.h` | `cgi/http/fcgi.c` |
+		| `seccomp.h` | `jail/init/seccomp*.c` |
+	EOF
+	printf '/* good.h - fine. */\n#pragma once\nint good(int a);\n' >lib/base/good.h
+	printf '/* good.c - fine. */\n#include "good.h"\n\nint good(int a)\n{\n\treturn a + 1;\n}\n' >lib/base/good.c
 }
 
 # found SCRIPT WHERE: the clean tree passed before, now exactly this place is named.
@@ -29,30 +48,47 @@ clean() {
 @test "layers: cgi does not include cli" {
 	printf '/* x.h */\n#pragma once\n' >cli/x.h
 	clean layers
-	printf '#include "../lib/good.h"\n#include "../cli/x.h"\n' >cgi/bad.c
+	printf '#include "lib/base/good.h"\n#include "cli/x.h"\n' >cgi/bad.c
 	found layers "cgi/bad.c:2: includes cli/x.h"
 }
 
 @test "layers: the jail does not know the store" {
-	printf '/* store.h */\n#pragma once\n' >lib/store.h
-	printf '/* err.h */\n#pragma once\n' >lib/err.h
-	printf '#include "../lib/err.h"\n' >jail/fine.c
+	printf '/* store.h */\n#pragma once\n' >lib/store/store.h
+	printf '#include "lib/base/good.h"\n' >jail/fine.c
 	clean layers
-	printf '\n#include "../lib/store.h"\n' >jail/bad.c
-	found layers "jail/bad.c:2: includes lib/store.h"
+	printf '\n#include "lib/store/store.h"\n' >jail/bad.c
+	found layers "jail/bad.c:2: includes lib/store/store.h"
 }
 
 @test "layers: nothing of lib includes upwards, except the job's jail.h" {
-	printf '/* jail.h */\n#pragma once\n' >jail/jail.h
-	printf '#include "../jail/jail.h"\n' >lib/job_run.c
+	printf '/* jail.h */\n#pragma once\n' >jail/client/jail.h
+	printf '/* wire.h */\n#pragma once\n' >jail/client/wire.h
+	printf '#include "jail/client/jail.h"\n' >lib/job/job.c
 	clean layers
-	cp lib/job_run.c lib/bad.c
-	found layers "lib/bad.c:1: includes jail/jail.h"
+	cp lib/job/job.c lib/store/bad.c
+	printf '#include "jail/client/wire.h"\n' >lib/job/bad.c
+	found layers "lib/store/bad.c:1: includes jail/client/jail.h" 2
+	[[ $output == *"lib/job/bad.c:1: includes jail/client/wire.h"* ]]
+}
+
+@test "layers: a folder that is not in the table, and a table that names what is not there" {
+	mkdir lib/more
+	printf '#include "lib/base/good.h"\n' >lib/more/bad.c
+	found layers "lib/more/bad.c:1: its folder is not in the table" 2
+	rm -r lib/more cli
+	found layers "docs/architecture.md:1: cli does not exist"
+}
+
+@test "layers: one way to name a header" {
+	printf '#include "../base/good.h"\n#include "lib/base/good.h"\n' >lib/store/bad.c
+	printf '#include "good.h"\n#include "lib/base/good.h"\n' >lib/base/bad.c
+	found layers "lib/store/bad.c:1: includes ../base/good.h: headers of other folders" 2
+	[[ $output == *"lib/base/bad.c:2: includes lib/base/good.h: a header of the same folder"* ]]
 }
 
 @test "layers: each third-party library has one place" {
-	printf '#include <sqlite3.h>\n' >lib/store_x.c
-	printf '#include <json-c/json_tokener.h>\n' >lib/json.c
+	printf '#include <sqlite3.h>\n' >lib/store/store_x.c
+	printf '#include <json-c/json_tokener.h>\n#include <json-c/json_object.h>\n' >lib/base/json.c
 	clean layers
 	printf '#include <sqlite3.h>\n#include <seccomp.h>\n#include <fcgiapp.h>\n#include <openssl/evp.h>\n#include <json-c/json_tokener.h>\n' >cli/bad.c
 	found layers "cli/bad.c:2: includes <seccomp.h>" 5
@@ -65,27 +101,27 @@ clean() {
 
 @test "layers: a library does not print or exit" {
 	# In comments and strings, and in a name's middle, it is no call.
-	printf '/* printf( */\nvoid f(void)\n{\n\tg("exit(1) stdout");\n\t_exit(1);\n\tbuf_printf(1);\n}\n' >lib/fine.c
+	printf '/* printf( */\nvoid f(void)\n{\n\tg("exit(1) stdout");\n\t_exit(1);\n\tbuf_printf(1);\n}\n' >lib/base/fine.c
 	printf 'int main(void)\n{\n\tprintf("x");\n}\n' >cli/main.c
 	clean layers
-	printf 'void f(void)\n{\n\tprintf("x");\n}\n' >lib/bad.c
+	printf 'void f(void)\n{\n\tprintf("x");\n}\n' >lib/base/bad.c
 	printf 'void f(void)\n{\n\n\tfputs("x", stderr);\n}\n' >jail/bad.c
 	printf 'void f(void)\n{\n\texit(1);\n}\n' >jail/worse.c
-	found layers "lib/bad.c:3:" 3
+	found layers "lib/base/bad.c:3:" 3
 	[[ $output == *"jail/bad.c:4:"* && $output == *"jail/worse.c:3:"* ]]
 }
 
 @test "headers: one that leans on another" {
 	clean headers
-	printf '/* bad.h - uses size_t of nobody. */\n#pragma once\nsize_t bad(void);\n' >lib/bad.h
-	found headers "lib/bad.h:1: does not compile alone"
+	printf '/* bad.h - uses size_t of nobody. */\n#pragma once\nsize_t bad(void);\n' >lib/base/bad.h
+	found headers "lib/base/bad.h:1: does not compile alone"
 }
 
 @test "headers: no opening comment, no guard" {
-	printf '#pragma once\nint bad(void);\n' >lib/bad.h
-	found headers "lib/bad.h:1: does not open with a comment"
-	printf '/* bad.h */\nint bad(void);\n' >lib/bad.h
-	found headers "lib/bad.h:1: has no #pragma once"
+	printf '#pragma once\nint bad(void);\n' >lib/base/bad.h
+	found headers "lib/base/bad.h:1: does not open with a comment"
+	printf '/* bad.h */\nint bad(void);\n' >lib/base/bad.h
+	found headers "lib/base/bad.h:1: has no #pragma once"
 }
 
 # A function of N lines, head and braces included.
@@ -96,60 +132,60 @@ function_of() {
 }
 
 @test "lengths: a function of 81 lines" {
-	function_of 80 >lib/fine.c
+	function_of 80 >lib/base/fine.c
 	clean lengths
-	{ printf '/* x */\n\n' && function_of 81; } >lib/bad.c
-	found lengths "lib/bad.c:3: f81 has 81 lines, at most 80"
+	{ printf '/* x */\n\n' && function_of 81; } >lib/base/bad.c
+	found lengths "lib/base/bad.c:3: f81 has 81 lines, at most 80"
 }
 
 @test "lengths: seven parameters" {
-	printf 'int f(int a, int (*g)(int, int), int c, int d, int e, int h)\n{\n\treturn a;\n}\n' >lib/fine.c
+	printf 'int f(int a, int (*g)(int, int), int c, int d, int e, int h)\n{\n\treturn a;\n}\n' >lib/base/fine.c
 	clean lengths
-	printf 'int f(int a, int b, int c, int d,\n\tint e, int g, int h)\n{\n\treturn a;\n}\n' >lib/bad.c
-	found lengths "lib/bad.c:1: f has 7 parameters, at most 6"
+	printf 'int f(int a, int b, int c, int d,\n\tint e, int g, int h)\n{\n\treturn a;\n}\n' >lib/base/bad.c
+	found lengths "lib/base/bad.c:1: f has 7 parameters, at most 6"
 }
 
 @test "lengths: a file of 501 lines, a header of 221, a file without theory" {
-	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -495; } >lib/fine.c
-	{ printf '/* t */\n' && yes ' ' | head -219; } >lib/fine.h
+	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -495; } >lib/base/fine.c
+	{ printf '/* t */\n' && yes ' ' | head -219; } >lib/base/fine.h
 	clean lengths
-	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -496; } >lib/bad.c
-	{ printf '/* t */\n' && yes ' ' | head -220; } >lib/bad.h
+	{ printf '/* t\n *\n *\n *\n */\n' && yes ' ' | head -496; } >lib/base/bad.c
+	{ printf '/* t */\n' && yes ' ' | head -220; } >lib/base/bad.h
 	{ printf '/* t */\n' && yes ' ' | head -200; } >cli/bad.c
-	found lengths "lib/bad.c:1: 501 lines, at most 500" 3
-	[[ $output == *"lib/bad.h:1: 221 lines, at most 220"* ]]
+	found lengths "lib/base/bad.c:1: 501 lines, at most 500" 3
+	[[ $output == *"lib/base/bad.h:1: 221 lines, at most 220"* ]]
 	[[ $output == *"cli/bad.c:1: 201 lines and no theory of operation"* ]]
 }
 
 @test "lengths: 141 columns, tabs and characters counted as seen" {
-	printf '/* %s */\n' "$(printf '€%.0s' {1..134})" >lib/fine.c
+	printf '/* %s */\n' "$(printf '€%.0s' {1..134})" >lib/base/fine.c
 	clean lengths
-	printf '\n\t%s\n' "$(printf 'x%.0s' {1..133})" >lib/bad.c
-	found lengths "lib/bad.c:2: 141 columns, at most 140"
+	printf '\n\t%s\n' "$(printf 'x%.0s' {1..133})" >lib/base/bad.c
+	found lengths "lib/base/bad.c:2: 141 columns, at most 140"
 }
 
 @test "lengths: indentation with blanks" {
-	printf 'int f(void)\n{\n        return 1;\n}\n' >lib/bad.c
-	found lengths "lib/bad.c:3: indented with blanks"
+	printf 'int f(void)\n{\n        return 1;\n}\n' >lib/base/bad.c
+	found lengths "lib/base/bad.c:3: indented with blanks"
 }
 
 @test "lengths: the list of exceptions cannot grow or go stale" {
 	mkdir -p tests/lint
-	printf 'int f(int a, int b, int c, int d, int e, int g, int h)\n{\n\treturn a;\n}\n' >lib/bad.c
-	echo 'parameters lib/bad.c f' >tests/lint/exceptions.txt
+	printf 'int f(int a, int b, int c, int d, int e, int g, int h)\n{\n\treturn a;\n}\n' >lib/base/bad.c
+	echo 'parameters lib/base/bad.c f' >tests/lint/exceptions.txt
 	sed 's/^most=[0-9]*/most=1/' "$LINT/lengths.sh" >"$BATS_TEST_TMPDIR/lengths.sh"
 	cp "$LINT/common.bash" "$BATS_TEST_TMPDIR"
 	run bash "$BATS_TEST_TMPDIR/lengths.sh" "$TREE"
 	[ "$status" -eq 0 ]
-	echo 'parameters lib/bad.c other' >>tests/lint/exceptions.txt
+	echo 'parameters lib/base/bad.c other' >>tests/lint/exceptions.txt
 	run bash "$BATS_TEST_TMPDIR/lengths.sh" "$TREE"
 	[ "$status" -eq 1 ]
 	[[ $output == *"has 2 entries, at most 1 may stay"* ]]
-	[[ $output == *'"parameters lib/bad.c other" is not needed any more'* ]]
+	[[ $output == *'"parameters lib/base/bad.c other" is not needed any more'* ]]
 }
 
 @test "cloexec: descriptors that a guest could inherit" {
-	cat >lib/fine.c <<-'EOF'
+	cat >lib/base/fine.c <<-'EOF'
 		/* open(path, 0) */
 		void f(void)
 		{
@@ -164,7 +200,7 @@ function_of() {
 		}
 	EOF
 	clean cloexec
-	cat >lib/bad.c <<-'EOF'
+	cat >lib/base/bad.c <<-'EOF'
 		void f(void)
 		{
 			open(path, O_RDONLY);
@@ -178,8 +214,8 @@ function_of() {
 			epoll_create1(0);
 		}
 	EOF
-	found cloexec "lib/bad.c:3: open without CLOEXEC" 9
-	for line in {4..11}; do [[ $output == *"lib/bad.c:$line:"* ]]; done
+	found cloexec "lib/base/bad.c:3: open without CLOEXEC" 9
+	for line in {4..11}; do [[ $output == *"lib/base/bad.c:$line:"* ]]; done
 }
 
 @test "shell: scripts by name and by their first line" {
@@ -198,20 +234,20 @@ function_of() {
 
 @test "cppcheck: a read behind an array" {
 	clean cppcheck
-	printf 'int f(void);\nint f(void)\n{\n\tint a[2] = {1, 2};\n\treturn a[2];\n}\n' >lib/bad.c
-	found cppcheck "lib/bad.c:5: arrayIndexOutOfBounds"
-	rm lib/bad.c
+	printf 'int f(void);\nint f(void)\n{\n\tint a[2] = {1, 2};\n\treturn a[2];\n}\n' >lib/base/bad.c
+	found cppcheck "lib/base/bad.c:5: arrayIndexOutOfBounds"
+	rm lib/base/bad.c
 	clean cppcheck
 }
 
 @test "analyzer: a use after free, found again from memory" {
 	clean analyzer
-	printf '#include <stdlib.h>\nint f(int *p);\nint f(int *p)\n{\n\tfree(p);\n\treturn *p;\n}\n' >lib/bad.c
-	found analyzer "lib/bad.c:6:"
-	found analyzer "lib/bad.c:6:"
-	clean_line=$(sed -n 6p lib/bad.c)
+	printf '#include <stdlib.h>\nint f(int *p);\nint f(int *p)\n{\n\tfree(p);\n\treturn *p;\n}\n' >lib/base/bad.c
+	found analyzer "lib/base/bad.c:6:"
+	found analyzer "lib/base/bad.c:6:"
+	clean_line=$(sed -n 6p lib/base/bad.c)
 	[ "$clean_line" = $'\treturn *p;' ]
-	sed -i '5d' lib/bad.c
+	sed -i '5d' lib/base/bad.c
 	clean analyzer
 }
 
@@ -234,12 +270,13 @@ conf_page() {
 }
 
 @test "docs: members of the configuration, mdoc" {
-	printf '\t{.name = "data_dir", .type = 1},\n\tPART(limits, pids, BIND_INT, 1, 2, "x"),\n' >lib/config.c
+	rm docs/architecture.md
+	printf '\t{.name = "data_dir", .type = 1},\n\tPART(limits, pids, BIND_INT, 1, 2, "x"),\n' >lib/base/config.c
 	conf_page >docs/sallyport.conf.5
 	clean docs
 	conf_page | sed 's/limits.pids/limits.pidz/' >docs/sallyport.conf.5
 	found docs "docs/sallyport.conf.5:1: member limits.pids is not described" 2
-	[[ $output == *"member limits.pidz is described, lib/config.c does not know it"* ]]
+	[[ $output == *"member limits.pidz is described, lib/base/config.c does not know it"* ]]
 	conf_page | sed 's/^\.El/.Ell/' >docs/sallyport.conf.5
 	run "$LINT/docs.sh" "$TREE"
 	[ "$status" -eq 1 ]
@@ -247,6 +284,7 @@ conf_page() {
 }
 
 @test "docs: commands and options" {
+	rm docs/architecture.md
 	cat >cli/cmd_go.c <<-'EOF'
 		static const struct cli_option options[] = {
 			{.name = "fast", .letter = 'f', .type = CLI_FLAG},
@@ -271,11 +309,12 @@ conf_page() {
 
 # shellcheck disable=SC2016
 @test "docs: files and make targets that are not there" {
+	rm docs/architecture.md
 	printf 'all unit: x\nlint:\n' >Makefile
-	printf 'See [it](docs/x.md#part), `lib/good.c`, `cgi/tool_NAME.c`, `make unit`, `make lint`.\n' >README.md
+	printf 'See [it](docs/x.md#part), `lib/base/good.c`, `cgi/tool_NAME.c`, `make unit`, `make lint`.\n' >README.md
 	printf 'Back to [it](../README.md).\n' >docs/x.md
 	clean docs
-	printf '\n[a](gone.md)\n`lib/gone.c`\n`make gone`\n' >docs/x.md
+	printf '\n[a](gone.md)\n`lib/base/gone.c`\n`make gone`\n' >docs/x.md
 	found docs "docs/x.md:2: links to gone.md" 3
-	[[ $output == *"docs/x.md:3: names lib/gone.c"* && $output == *"docs/x.md:4: names make gone"* ]]
+	[[ $output == *"docs/x.md:3: names lib/base/gone.c"* && $output == *"docs/x.md:4: names make gone"* ]]
 }

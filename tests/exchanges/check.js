@@ -4,7 +4,7 @@
  *
  * Every message against the protocol's own schema of the revision that is spoken, every accepted call of a tool against the schemas that tools/list
  * shows. SP_EXCHANGES names the record. After a whole run (SP_EXCHANGES_WHOLE=yes) every tool must have been called with success: those that
- * are listed anywhere, and those that stand in cgi/tool_*.c, whether any test switched them on or not.
+ * are listed anywhere, and those that stand in cgi/tool/tool_*.c, whether any test switched them on or not.
  */
 import assert from 'node:assert/strict';
 import { createReadStream, globSync, readFileSync } from 'node:fs';
@@ -154,7 +154,7 @@ test('every call that was not refused has arguments that fit the input schema', 
 });
 test('every structured result fits the output schema', () => none('result'));
 test('every tool was called with success', { skip: process.env.SP_EXCHANGES_WHOLE !== 'yes' && 'only a part of the suites ran' }, () => {
-	const sources = globSync('cgi/tool_*.c', { cwd: root }).map((file) => readFileSync(path.join(root, file), 'utf8'));
+	const sources = globSync('cgi/tool/tool_*.c', { cwd: root }).map((file) => readFileSync(path.join(root, file), 'utf8'));
 	const ours = sources.flatMap((text) => text.split(/^const struct tool /m).slice(1)).map((text) => /\.name = "(\w+)"/.exec(text)[1]);
 	assert.ok(ours.includes('run_code'));
 	assert.deepEqual([...listed.union(new Set(ours))].filter((name) => !called.has(name)).sort(), []);

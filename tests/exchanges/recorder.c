@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../cgi/mcp.h"
-#include "../../cgi/tools.h"
-#include "../../lib/util.h"
+#include "cgi/mcp/mcp.h"
+#include "cgi/tool/tools.h"
+#include "lib/base/util.h"
 
 #define LINE_MAX_BYTES (512 * 1024 * 1024)
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "lib/util.h"
+#include "lib/base/util.h"
 
 #define ROUNDS_DEFAULT 2000
 #define SEED_DEFAULT 0x2545f4914f6cdd1d

@@ -1,8 +1,8 @@
 /* Whatever was bound prints back to an object that binds to the same; whatever was refused names a member and leaves nothing behind. */
 #include "fuzz.h"
-#include "lib/bind.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/bind.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 struct part {
 	const char *name;

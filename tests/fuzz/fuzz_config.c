@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "lib/config.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/config.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {

@@ -1,8 +1,8 @@
 /* What the scanner takes, json-c takes too; what was parsed prints as JSON that parses and prints the same again. */
 #include "fuzz.h"
-#include "lib/json.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/json.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define PRINT_MAX (1 << 22)
 

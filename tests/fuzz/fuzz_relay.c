@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "jail/relay_http.h"
-#include "lib/util.h"
+#include "jail/relay/relay_http.h"
+#include "lib/base/util.h"
 
 static size_t count(const char *text, const char *what)
 {

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgi/http.h"
-#include "lib/log.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "cgi/http/http.h"
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define PARAMS_MAX 64
 

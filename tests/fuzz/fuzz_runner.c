@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 #include "jail/runner.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define FILE_NAME "input.json"
 

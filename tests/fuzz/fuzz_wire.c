@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "jail/wire.h"
-#include "jail/wire_fd.h"
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "jail/client/wire.h"
+#include "jail/client/wire_fd.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 static void refused(const struct err *err)
 {

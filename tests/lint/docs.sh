@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/config.c (items "limits.pids"),
+# Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/base/config.c (items "limits.pids"),
 # sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files, make targets, tests and probes that exist.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
@@ -20,11 +20,11 @@ same() {
 check_members() { # PAGE
 	local known shown
 	known=$({
-		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/config.c lib/config_network.c
-		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/config.c
+		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/base/config.c lib/base/config_network.c
+		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/base/config.c
 	} | sort)
 	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$1" | sort)
-	same "$known" "$shown" "$1" lib/config.c member
+	same "$known" "$shown" "$1" lib/base/config.c member
 }
 
 check_commands() { # PAGE

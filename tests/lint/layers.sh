@@ -1,20 +1,37 @@
 #!/usr/bin/env bash
-# Who may include whom (hacking guide, "layers"): cgi and cli never include each other, the jail knows only the base of lib, each third-party
-# library has one place. Libraries neither print nor exit.
+# Who may include whom: the tables of docs/architecture.md ("The house") name what each folder may include and where each third-party header
+# belongs. Libraries neither print nor exit.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
-# What the jailer is linked with: no SQLite and no libcrypto near the kernel.
-base='lib/(banned|bind|buf|config|err|host|json|log|utf8|util|version)\.h'
+tables=docs/architecture.md
+declare -A may=() # folder -> the paths that it may include, a regular expression
+third_party=()    # header, the files that may include it: regular expressions
+
+# The names in backticks of a table's cell, as one regular expression: "lib" allows all below it, "*" stands for part of a name.
+# shellcheck disable=SC2016 # backticks are text here
+expression() {
+	grep -oE '`[^`]+`' <<<"$1" | tr -d '`' | sed -e 's/[.]/\\./g' -e 's/\*/[a-z0-9_.\/-]*/g' -e 's,^[a-z_/]*$,&/.*,' | paste -sd'|' || true
+}
+while IFS='|' read -r _ name owns allowed _; do
+	if [[ $name =~ ^\ \`(lib|jail|cgi|cli)(/[a-z]+)?\`\ $ ]]; then
+		folder=$(tr -d ' `' <<<"$name")
+		[ -d "$folder" ] || finding "$tables:1: $folder does not exist"
+		may[$folder]="$folder/[^/]*|$(expression "$allowed")"
+	elif [[ $name =~ ^\ \`.*\.h\`\ $|^\ \`.*/\*\`\ $ ]]; then
+		third_party+=("$(expression "$name")" "$(expression "$owns")")
+	fi
+done < <(grep '^| `' $tables)
+[ ${#third_party[@]} -gt 0 ] || finding "$tables:1: has no table of third-party headers"
 
 # The paths (a regular expression) that FILE may include: sets $allowed.
 allow() {
-	case $1 in
-	lib/job*) allowed='lib/.*|jail/(jail|client_runners)\.h' ;;
-	lib/*) allowed='lib/.*' ;;
-	jail/*) allowed="jail/.*|$base" ;;
-	cgi/*) allowed='cgi/.*|lib/.*|jail/(jail|client_runners)\.h' ;;
-	cli/*) allowed='cli/.*|lib/.*|jail/(jail|client_runners)\.h' ;;
+	local folder=${1%/*}
+	case $folder in
+	lib* | jail* | cgi* | cli*)
+		allowed=${may[$folder]:-}
+		[ -n "$allowed" ] || finding "$1:1: its folder is not in the table of $tables"
+		;;
 	*) allowed='.*' ;;
 	esac
 }
@@ -27,27 +44,17 @@ lead() {
 	done
 }
 
-# Third-party header (regular expression) and the files that may include it.
-third_party=(
-	'sqlite3\.h' 'lib/store[a-z_]*\.[ch]'
-	'fcgi.*\.h' 'cgi/fcgi\.c'
-	'seccomp\.h' 'jail/seccomp[a-z_]*\.c'
-	'json-c/json_tokener\.h|json-c/json\.h' 'lib/json\.c'
-	'openssl/.*' 'lib/codec\.c'
-	'curl/.*' 'cgi/upstream[a-z_]*\.c'
-)
-
 check_own() { # FILE LINE INCLUDED
 	local file=$1 folder=${1%/*} path allowed
 	lead "$folder" "$3"
 	allow "$file"
-	if [[ $folder == tests/* && ! -e $path ]]; then
-		path=$3 # tests are compiled with -I.
-	fi
+	[ -e "$path" ] || path=$3 # from the top of the tree (-I.)
 	if [[ $path == *.inc ]]; then
 		return # made by the build
 	elif [ ! -e "$path" ]; then
 		finding "$file:$2: includes $3, which does not exist"
+	elif [[ $3 == ../* ]]; then
+		finding "$file:$2: includes $3: headers of other folders are named from the top of the tree"
 	elif [[ $folder != tests/* && ${path%/*} == "$folder" && $3 == */* ]]; then
 		finding "$file:$2: includes $3: a header of the same folder is included by its name alone"
 	elif [[ ! $path =~ ^($allowed)$ ]]; then
@@ -83,7 +90,7 @@ for folder in lib jail; do
 	[ ! -d "$folder" ] || libraries+=("$folder")
 done
 if [ ${#libraries[@]} -gt 0 ]; then
-	mapfile -t files < <(c_files '*.c' "${libraries[@]}" | grep -vxE 'lib/log\.c|jail/jailer\.c')
+	mapfile -t files < <(c_files '*.c' "${libraries[@]}" | grep -vxE 'lib/base/log\.c|jail/jailer\.c')
 	findings_from < <(code_of "${files[@]}" | grep -E "^[^:]*:[0-9]+:(|.*[^A-Za-z0-9_.>])$prints" |
 		sed -E 's|^([^:]*:[0-9]+):[[:space:]]*|\1: a library prints or exits: |' || true)
 fi

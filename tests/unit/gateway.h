@@ -13,10 +13,10 @@
 #include <ftw.h>
 #include <unistd.h>
 
-#include "cgi/http.h"
-#include "cgi/mcp.h"
+#include "cgi/http/http.h"
+#include "cgi/mcp/mcp.h"
 #include "cgi/server.h"
-#include "lib/util.h"
+#include "lib/base/util.h"
 
 #define FIXTURE_PARAMS 32
 

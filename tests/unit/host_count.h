@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#include "../../lib/util.h"
+#include "lib/base/util.h"
 
 #define COUNT_TEXT (1 << 20)
 

@@ -11,7 +11,7 @@
 
 #include <sys/statvfs.h>
 
-#include "../probe/probe.h"
+#include "tests/probe/probe.h"
 
 #define EYE_SLACK 32  /* descriptors and groups of jails that are made ahead or just being taken apart */
 #define EYE_TEXT  (1 << 20)

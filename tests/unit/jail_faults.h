@@ -8,8 +8,8 @@
 
 #include <signal.h>
 
-#include "../../jail/cell.h"
-#include "../../jail/fence.h"
+#include "jail/cell.h"
+#include "jail/init/fence.h"
 
 struct host {
 	size_t children, fds, groups, frozen, mounts;

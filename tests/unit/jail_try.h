@@ -16,10 +16,10 @@
 
 #include <cmocka.h>
 
-#include "../../jail/jail.h"
-#include "../../lib/buf.h"
-#include "../../lib/config.h"
-#include "../../lib/util.h"
+#include "jail/client/jail.h"
+#include "lib/base/buf.h"
+#include "lib/base/config.h"
+#include "lib/base/util.h"
 #include "patience.h"
 
 #define TRY_CHANGES 5000

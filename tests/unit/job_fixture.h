@@ -29,9 +29,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/job.h"
-#include "lib/log.h"
-#include "lib/util.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/job/job.h"
 #include "patience.h"
 
 #define FIXTURE_WALL_SECONDS "120" /* of runs that name no limit: they come to their end however busy the machine is */

@@ -1,6 +1,6 @@
-"""Reads pairs of frames (a text; what lib/json.c printed for it, empty if it refused) and says where Python's json differs.
+"""Reads pairs of frames (a text; what lib/base/json.c printed for it, empty if it refused) and says where Python's json differs.
 
-Python is told the rules that lib/json.c adds to RFC 8259: no duplicate members, integers of 64 bits, finite numbers, whole
+Python is told the rules that lib/base/json.c adds to RFC 8259: no duplicate members, integers of 64 bits, finite numbers, whole
 surrogate pairs, no NUL in a name, at most 64 levels.
 """
 

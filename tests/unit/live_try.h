@@ -1,7 +1,7 @@
 /* live_try.h - for tests of live jails: one jail, any number of runs, each with its own output and changes, in a real private jailer. */
 #pragma once
 
-#include "../../jail/client_runners.h"
+#include "jail/client/client_runners.h"
 #include "jail_try.h"
 
 #define MEBI (1 << 20)

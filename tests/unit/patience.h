@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "../../lib/util.h"
+#include "lib/base/util.h"
 
 #define PATIENCE_MS     (120000 * try_patience())
 #define PATIENCE_GAP_MS 2

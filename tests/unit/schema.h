@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "lib/util.h"
+#include "lib/base/json.h"
+#include "lib/base/util.h"
 
 static bool schema_type_is(const char *type, struct json_object *value)
 {

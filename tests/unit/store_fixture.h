@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../lib/store.h"
-#include "../../lib/util.h"
+#include "lib/base/util.h"
+#include "lib/store/store.h"
 
 #define UNUSED            __attribute__((unused))
 #define ok(call)          ok_at((call), &err, #call, __FILE__, __LINE__)

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/bind.h"
-#include "lib/util.h"
+#include "lib/base/bind.h"
+#include "lib/base/util.h"
 
 struct item {
 	const char *name;

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/buf.h"
-#include "lib/util.h"
+#include "lib/base/buf.h"
+#include "lib/base/util.h"
 
 static void test_grow(void **state)
 {

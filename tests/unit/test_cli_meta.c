@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../../cli/run.h"
-#include "../../lib/util.h"
+#include "cli/run.h"
+#include "lib/base/util.h"
 
 static const struct jail_usage usage = {
 	.wall_us = 1500999,

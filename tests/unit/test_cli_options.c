@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "lib/util.h"
+#include "lib/base/util.h"
 
 struct sample {
 	struct cli_common common;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "lib/util.h"
+#include "lib/base/util.h"
 
 #define OUTPUT_MAX (4 * 1024 * 1024)
 #define EVIL "\033[31mred\033[0m\r\xc2\x9b" "1m\xe2\x80\xae\xff\n"

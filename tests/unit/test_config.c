@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "lib/config.h"
-#include "lib/util.h"
+#include "lib/base/config.h"
+#include "lib/base/util.h"
 
 #define CONFIG_BYTES_MAX (1 << 20)
 

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 static void test_set(void **state)
 {

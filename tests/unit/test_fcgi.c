@@ -1,6 +1,6 @@
 /* The pool of threads behind the FastCGI socket: real requests over a unix socket, clients that misbehave, the orderly stop. */
-#include "tests/unit/gateway.h"
-#include "tests/unit/patience.h"
+#include "gateway.h"
+#include "patience.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "cgi/fcgi.h"
+#include "cgi/http/fcgi.h"
 #include "cgi/serve.h"
 
 #define SPARE   3

@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "../../jail/fence.h"
-#include "../../lib/util.h"
+#include "jail/init/fence.h"
+#include "lib/base/util.h"
 
 static char folder[] = "/tmp/test_fence.XXXXXX";
 static int abi;

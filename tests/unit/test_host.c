@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "../../lib/config.h"
-#include "../../lib/host.h"
-#include "../../lib/util.h"
+#include "lib/base/config.h"
+#include "lib/base/host.h"
+#include "lib/base/util.h"
 
 static void normalises(void **state)
 {

@@ -1,5 +1,5 @@
 /* HTTP rules of the gateway: paths, Host, Origin, tokens, methods, sizes. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
 static void hosts(void **state)
 {

@@ -1,11 +1,11 @@
 /* The hub: who may listen, what reaches whom, what is cut off; and events that were sent, kept for their session. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
-#include "cgi/hub.h"
-#include "lib/job_news.h"
-#include "lib/store_event.h"
-#include "lib/store_expire.h"
-#include "lib/store_subscription.h"
+#include "cgi/http/hub.h"
+#include "lib/job/job_news.h"
+#include "lib/store/store_event.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_subscription.h"
 
 static struct hub *hub;
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "cgi/interpreters.h"
-#include "lib/util.h"
+#include "cgi/tool/interpreters.h"
+#include "lib/base/util.h"
 
 static struct interpreters interpreters;
 

@@ -4,8 +4,8 @@
  * Every verdict and every limit has a program that meets it. After each run nothing of it may be left: that is checked in
  * test_jail_host.c, from the outside.
  */
+#include "jail/net.h"
 #include "jail_try.h"
-#include "../../jail/net.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "../../jail/cell.h"
+#include "jail/cell.h"
 #include "live_try.h"
 
 #define AT_ONCE 50

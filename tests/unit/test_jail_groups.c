@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../jail/cgroup_internal.h"
 #include "host_count.h"
+#include "jail/cgroup_internal.h"
 
 #define ALONE 2 /* entries of an empty folder, as count_entries counts */
 

@@ -17,9 +17,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "../../jail/cgroup.h"
-#include "../../jail/porter.h"
-#include "../../jail/wire_fd.h"
+#include "jail/cgroup.h"
+#include "jail/client/wire_fd.h"
+#include "jail/porter.h"
 
 /* Of the jailer's memory in 500 jails; sanitizers keep what was freed, up to 256 MB. */
 #ifdef __SANITIZE_ADDRESS__

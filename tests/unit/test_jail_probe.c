@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "../../cli/selftest.h"
+#include "cli/selftest.h"
 
 #define SHARED_MAX (64 << 20)
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "jail/client_runners.h"
-#include "lib/util.h"
+#include "jail/client/client_runners.h"
+#include "lib/base/util.h"
 
 static const char list_text[] = "[{\"name\":\"python\",\"aliases\":[\"py\",\"python3\"],\"extensions\":[\".py\"]},"
 				"{\"name\":\"c++\",\"aliases\":[\"cpp\"],\"extensions\":[\".cc\",\"cpp\"]},"

@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "../../jail/server.h"
-#include "../../jail/wire.h"
-#include "../../jail/wire_fd.h"
+#include "jail/client/wire.h"
+#include "jail/client/wire_fd.h"
+#include "jail/server.h"
 
 #define JAILS   ((size_t)(100 / try_patience()))
 #define SILENT  1000

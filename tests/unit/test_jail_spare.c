@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "../../jail/cell.h"
+#include "jail/cell.h"
 
 #define SETTLED_US 100000
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../../jail/wire.h"
-#include "../../jail/wire_fd.h"
+#include "jail/client/wire.h"
+#include "jail/client/wire_fd.h"
 
 static void make_pair(int pair[2])
 {

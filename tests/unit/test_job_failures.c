@@ -1,7 +1,7 @@
 /* What is left when somebody is killed with SIGKILL in mid-run: the jailer, or the whole process with its engine. */
 #include "job_fixture.h"
 
-#include "lib/job_internal.h"
+#include "lib/job/job_internal.h"
 
 static const char *const endless = "import time; print('partial', flush=True)\nwhile True: time.sleep(1)";
 

@@ -1,8 +1,8 @@
 /* Live sandboxes of the job engine: state, files, limits, ends of every kind and what is said of them, order, the record, replay. */
 #include "job_fixture.h"
 
-#include "lib/job_known.h"
-#include "lib/store_sandbox.h"
+#include "lib/job/job_known.h"
+#include "lib/store/store_sandbox.h"
 
 static struct job *live(const char *conversation, const char *language, const char *code, enum jail_verdict verdict)
 {

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "lib/job_internal.h"
+#include "lib/job/job_internal.h"
 #include "store_gate.h"
 
 static struct job_request request_of(const char *code)

@@ -1,4 +1,4 @@
-/* News between processes (lib/job_news.h): whole messages, nobody there, several listeners, sockets of dead ones, rubbish, the end. */
+/* News between processes (lib/job/job_news.h): whole messages, nobody there, several listeners, sockets of dead ones, rubbish, the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../jail/jail.h"
-#include "../../lib/job_news.h"
-#include "../../lib/util.h"
+#include "jail/client/jail.h"
+#include "lib/base/util.h"
+#include "lib/job/job_news.h"
 
 static char folder[32], name[ID_SIZE]; /* name: of the socket that listen_here made last */
 

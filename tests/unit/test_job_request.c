@@ -1,8 +1,8 @@
 /* Idempotency keys with a real store and real jails: the first result again, at once, later and after a restart. */
 #include "job_fixture.h"
 
-#include "lib/store_expire.h"
-#include "lib/store_request.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_request.h"
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <math.h>
 
-#include "lib/json.h"
-#include "lib/util.h"
+#include "lib/base/json.h"
+#include "lib/base/util.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

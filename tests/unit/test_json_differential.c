@@ -11,8 +11,8 @@
 
 #include <signal.h>
 
-#include "lib/json.h"
-#include "lib/util.h"
+#include "lib/base/json.h"
+#include "lib/base/util.h"
 
 #define TEXTS 60000
 #define TEXT_MAX 4096

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/log.h"
-#include "lib/util.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
 
 #define LINE_BYTES_MAX 4096 /* PIPE_BUF: longer lines of two processes could mix */
 

@@ -1,7 +1,7 @@
 /* The protocol: envelopes, the router of eras, every boundary of the modern ladder, legacy sessions. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
-#include "lib/codec.h"
+#include "lib/store/crypto.h"
 
 #define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"

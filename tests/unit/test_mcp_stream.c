@@ -1,9 +1,9 @@
 /* What is sent before the answer: the bound on a stream's events, relays, questions where nobody can be asked. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
-#include "cgi/hub.h"
-#include "cgi/mcp_stream.h"
-#include "lib/store_event.h"
+#include "cgi/http/hub.h"
+#include "cgi/mcp/mcp_stream.h"
+#include "lib/store/store_event.h"
 
 /* A tools/call with a progressToken in a session of its own, on a reply whose bytes are kept. */
 struct talk {

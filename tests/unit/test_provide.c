@@ -1,5 +1,5 @@
 /* Resources, prompts, completion: dispatch, altered cursors and states, and that the fixtures are there only when they are asked for. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
 #include "cgi/conformance.h"
 #include "cgi/signed.h"

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../../jail/relay_internal.h"
-#include "../../lib/util.h"
+#include "jail/relay/relay_internal.h"
+#include "lib/base/util.h"
 #include "tls_hello.h"
 
 #define HOST TLS_HELLO_NAME

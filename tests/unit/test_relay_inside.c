@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "../../jail/relay_hello.h"
-#include "../../jail/relay_http.h"
-#include "../../jail/relay_inside.h"
-#include "../../lib/util.h"
+#include "jail/relay/relay_hello.h"
+#include "jail/relay/relay_http.h"
+#include "jail/relay/relay_inside.h"
+#include "lib/base/util.h"
 
 #define HOST        "a.wild.example"
 #define RECORD_HEAD 5

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../../jail/relay_hello.h"
-#include "../../jail/relay_inside.h"
-#include "../../lib/util.h"
+#include "jail/relay/relay_hello.h"
+#include "jail/relay/relay_inside.h"
+#include "lib/base/util.h"
 #include "tls_hello.h"
 
 /* However the answer comes: MORE up to the byte that tells, then always the same. */

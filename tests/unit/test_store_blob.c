@@ -1,6 +1,6 @@
 /* test_store_blob.c - the blob folder, partial output, and everything that expires. */
+#include "lib/store/store_expire.h"
 #include "store_fixture.h"
-#include "../../lib/store_expire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../lib/store_expire.h"
-#include "../../lib/store_txn.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_txn.h"
 #include "store_gate.h"
 
 #define THREADS     16

@@ -2,8 +2,8 @@
  * test_store_crash.c - what was acknowledged is there: after kill -9 in mid-write, after a full disk; and what a dead process left
  * running is marked interrupted, what a live one runs is not.
  */
+#include "lib/store/store_expire.h"
 #include "store_fixture.h"
-#include "../../lib/store_expire.h"
 
 #include <errno.h>
 #include <fcntl.h>

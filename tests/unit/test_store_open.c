@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "../../lib/store_expire.h"
-#include "../../lib/store_schema.h"
-#include "../../lib/store_txn.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_schema.h"
+#include "lib/store/store_txn.h"
 
 #define NOBODY 65534
 

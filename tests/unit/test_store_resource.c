@@ -1,7 +1,7 @@
 /* test_store_resource.c - an owner's files and outputs in pages, and completion: nothing twice, nothing left out, nothing of others. */
 #include "store_fixture.h"
 
-#include "../../lib/store_resource.h"
+#include "lib/store/store_resource.h"
 
 #define LIST_SIZE 1024
 

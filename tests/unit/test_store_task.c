@@ -3,8 +3,8 @@
 
 #include "store_fixture.h"
 
-#include "../../lib/store_expire.h"
-#include "../../lib/store_task.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_task.h"
 
 #define TTL_MS 60000
 #define MOST   3

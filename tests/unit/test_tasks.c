@@ -1,7 +1,7 @@
 /* Tasks at work: their bodies, what they ask and are answered, how they are cancelled, how many there may be, and the end of the server. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
-#include "cgi/tasks.h"
+#include "cgi/mcp/tasks.h"
 
 static int begin(void **state)
 {

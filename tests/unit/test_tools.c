@@ -1,12 +1,12 @@
 /* Tools: what clients are told about them, refusals that name the argument, results against their schemas, downloads. */
-#include "tests/unit/gateway.h"
+#include "gateway.h"
 
-#include "cgi/files.h"
-#include "cgi/run_result.h"
-#include "cgi/tools.h"
-#include "lib/codec.h"
-#include "lib/utf8.h"
-#include "tests/unit/schema.h"
+#include "cgi/http/files.h"
+#include "cgi/tool/run_result.h"
+#include "cgi/tool/tools.h"
+#include "lib/base/utf8.h"
+#include "lib/store/crypto.h"
+#include "schema.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

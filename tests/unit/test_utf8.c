@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/utf8.h"
-#include "lib/util.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

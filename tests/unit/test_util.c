@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/util.h"
+#include "lib/base/util.h"
 
 static void test_parse_u64(void **state)
 {

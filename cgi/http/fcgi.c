@@ -1,0 +1,423 @@
+/*
+ * fcgi.c - see fcgi.h; the only file that knows libfcgi.
+ *
+ * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART). A signal that arrives just
+ * before accept is lost, so the stopper repeats it until nobody waits any more. shutdown(2) on the socket would need no repeating, but
+ * would end the socket for a supervisor that holds it too.
+ *
+ * Accepting is ours, not libfcgi's: it would read a head for ever, and any amount of it, so that a few connections which say nothing kept
+ * everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c); libfcgi gets a connection whose head is
+ * there, as one that was kept from a request before, which is its own way of not accepting.
+ *
+ * Connections are not kept, whatever the web server asks for (keep_conn): a kept one would bind a thread to one worker of nginx.
+ */
+#include "fcgi.h"
+
+#include <errno.h>
+#include <fastcgi.h>
+#include <fcgiapp.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cgi/thread.h"
+#include "fcgi_head.h"
+#include "http.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "stream.h"
+
+#define WAKE_SIGNAL     SIGUSR2
+#define WAKE_EVERY_MS   20
+#define ACCEPT_PAUSE_MS 100
+#define BODY_SECONDS    60 /* nginx has read the body before it connects */
+#define CHUNK           4096
+#define FILE_CHUNK      (64 * 1024)
+#define RECORD_MAX      65535 /* bytes of content; an empty socket takes them at once */
+
+struct fcgi_pool {
+	struct server *server;
+	int listen_fd, spare;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int threads, waiting;
+	bool stopping;
+	struct worker *workers; /* list of all threads */
+};
+struct worker {
+	struct worker *next;
+	struct fcgi_pool *pool;
+	pthread_t thread;
+	bool waiting; /* in accept */
+};
+
+static int read_body(void *arg, struct buf *body, struct err *err)
+{
+	FCGX_Stream *in = ((FCGX_Request *)arg)->in;
+	char chunk[CHUNK];
+	int n;
+
+	while (!body->overflow && (n = FCGX_GetStr(chunk, sizeof(chunk), in)) > 0)
+		buf_add(body, chunk, (size_t)n);
+	if (FCGX_GetError(in) != 0)
+		return err_set(err, ERR_INVALID, "Bad Request: the body did not arrive whole");
+	return 0;
+}
+
+/* A client that takes nothing must not hold a thread for good: the web server's buffers are full by then. */
+static void set_patience(const FCGX_Request *fcgi)
+{
+	const struct timeval patience = {.tv_sec = STREAM_SEND_SECONDS};
+
+	setsockopt(fcgi->ipcFd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* Once is enough: libfcgi's farewell must not wait as long again, for each of its records. */
+static int give_up(const FCGX_Request *fcgi)
+{
+	shutdown(fcgi->ipcFd, SHUT_RDWR);
+	return -1;
+}
+
+static int send_now(void *arg, const void *data, size_t length)
+{
+	FCGX_Request *fcgi = arg;
+
+	set_patience(fcgi);
+	if (length > INT_MAX || FCGX_PutStr(data, (int)length, fcgi->out) < 0 || FCGX_FFlush(fcgi->out) < 0)
+		return give_up(fcgi);
+	return 0;
+}
+
+/* The web server takes END_REQUEST for the end and hangs up; this thread goes on. */
+static void end_now(void *arg)
+{
+	FCGX_FClose(((FCGX_Request *)arg)->out);
+}
+
+static FCGI_Header header_of(const FCGX_Request *fcgi, uint8_t type, size_t length)
+{
+	return (FCGI_Header){
+		.version = FCGI_VERSION_1,
+		.type = type,
+		.requestIdB1 = (uint8_t)(fcgi->requestId >> 8),
+		.requestIdB0 = (uint8_t)fcgi->requestId,
+		.contentLengthB1 = (uint8_t)(length >> 8),
+		.contentLengthB0 = (uint8_t)length,
+	};
+}
+
+static int send_parts(int fd, struct iovec *parts, size_t count)
+{
+	while (count > 0) {
+		ssize_t n = writev(fd, parts, (int)count);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		for (; count > 0 && (size_t)n >= parts->iov_len; parts++, count--)
+			n -= (ssize_t)parts->iov_len;
+		if (count > 0) {
+			parts->iov_base = (char *)parts->iov_base + n;
+			parts->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/*
+ * A reply that fits one record, past libfcgi: the record, the end of the stream and the end of the request in one write, then the
+ * connection is closed. libfcgi copies it in pieces of 8 KiB, and before it closes waits for the web server to hang up: a third thread
+ * switch and three system calls, needed only where the request was not read to its end (the kernel then takes the answer back).
+ */
+static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct reply *reply)
+{
+	const size_t body_length = reply->head ? 0 : reply->body.length;
+	struct {
+		FCGI_Header stream;
+		FCGI_EndRequestRecord request;
+	} end = {.stream = header_of(fcgi, FCGI_STDOUT, 0),
+		 .request = {.header = header_of(fcgi, FCGI_END_REQUEST, sizeof(end.request.body)),
+			     .body = {.protocolStatus = FCGI_REQUEST_COMPLETE}}};
+	FCGI_Header begin = header_of(fcgi, FCGI_STDOUT, head->length + body_length);
+	struct iovec parts[] = {
+		{&begin, sizeof(begin)}, {head->data, head->length}, {reply->body.data, body_length}, {&end, sizeof(end)}};
+
+	if (send_parts(fcgi->ipcFd, parts, ARRAY_SIZE(parts)) < 0)
+		give_up(fcgi);
+	FCGX_Detach(fcgi); /* close it and no more */
+	FCGX_Free(fcgi, 1);
+}
+
+static void send_file(FCGX_Stream *out, int fd, int64_t length)
+{
+	auto_free char *chunk = xmalloc(FILE_CHUNK);
+	int64_t offset = 0;
+
+	while (offset < length) {
+		ssize_t n = pread(fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, length - offset), offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* Too short: the web server sees fewer bytes than Content-Length and tells the client that it failed. */
+		if (n <= 0 || FCGX_PutStr(chunk, (int)n, out) < 0)
+			return;
+		offset += n;
+	}
+}
+
+static void send_reply(FCGX_Request *fcgi, struct reply *reply)
+{
+	auto_buf struct buf head = {0};
+
+	if (reply->gone || reply->streamed)
+		return;
+	buf_init(&head, 2 * HTTP_HEADER_MAX);
+	reply_print_head(reply, &head);
+	if (reply->file_fd < 0 && head.length + reply->body.length <= RECORD_MAX && FCGX_HasSeenEOF(fcgi->in)) {
+		send_whole(fcgi, &head, reply);
+		return;
+	}
+	FCGX_PutStr(head.data, (int)head.length, fcgi->out);
+	if (reply->head)
+		return;
+	if (reply->file_fd >= 0 || reply->body.length > FILE_CHUNK)
+		set_patience(fcgi); /* less than that fits the socket */
+	if (reply->file_fd >= 0)
+		send_file(fcgi->out, reply->file_fd, reply->file_length);
+	else if (reply->body.length > 0)
+		FCGX_PutStr(reply->body.data, (int)reply->body.length, fcgi->out);
+	if (FCGX_GetError(fcgi->out) != 0)
+		give_up(fcgi);
+}
+
+static void serve_one(struct server *server, FCGX_Request *fcgi)
+{
+	const struct request request = {
+		.params = (const char *const *)fcgi->envp,
+		.read_body = read_body,
+		.send = send_now,
+		.end = end_now,
+		.arg = fcgi,
+		.hangup_fd = fcgi->ipcFd,
+	};
+	auto_reply struct reply reply;
+
+	reply_init(&reply);
+	http_handle(server, &request, &reply);
+	send_reply(fcgi, &reply);
+}
+
+static int spawn(struct fcgi_pool *pool, struct err *err);
+
+/* Before and after accept; both under the lock. False: this thread is not needed any more. */
+static bool begin_waiting(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+
+	if (pool->stopping || pool->waiting >= FCGI_SPARE_FACTOR * pool->spare)
+		return false;
+	worker->waiting = true;
+	pool->waiting++;
+	return true;
+}
+
+static void end_waiting(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+	struct err err = ERR_INIT;
+
+	worker->waiting = false;
+	pool->waiting--;
+	pthread_cond_broadcast(&pool->changed);
+	if (!pool->stopping && pool->waiting == 0 && pool->threads < FCGI_THREADS_MAX && spawn(pool, &err) < 0)
+		log_event(LOG_WARN, "no thread to accept with", "error", err.text, NULL);
+}
+
+static void leave(struct worker *worker)
+{
+	struct fcgi_pool *pool = worker->pool;
+
+	for (struct worker **p = &pool->workers; *p; p = &(*p)->next) {
+		if (*p == worker) {
+			*p = worker->next;
+			break;
+		}
+	}
+	pool->threads--;
+	pthread_cond_broadcast(&pool->changed);
+}
+
+/* A request on this connection, which is libfcgi's from now on. */
+static bool begin_request(FCGX_Request *fcgi, int fd)
+{
+	const struct timeval patience = {.tv_sec = BODY_SECONDS};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	fcgi->ipcFd = fd;
+	fcgi->keepConnection = 1;
+	/* A head that is none: it closes the connection and has nowhere to accept another one from. */
+	if (FCGX_Accept_r(fcgi) != 0)
+		return false;
+	fcgi->keepConnection = 0; /* what the client asked for: libfcgi would not close it, and nobody reads it again */
+	return true;
+}
+
+static void serve_connection(struct worker *worker, FCGX_Request *fcgi, int fd)
+{
+	if (!fcgi_head_wait(fd)) {
+		close(fd);
+	} else if (begin_request(fcgi, fd)) {
+		serve_one(worker->pool->server, fcgi);
+		FCGX_Finish_r(fcgi);
+	}
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	struct fcgi_pool *pool = worker->pool;
+	FCGX_Request fcgi;
+
+	FCGX_InitRequest(&fcgi, -1, 0);
+	pthread_mutex_lock(&pool->lock);
+	while (begin_waiting(worker)) {
+		pthread_mutex_unlock(&pool->lock);
+		int fd = accept4(pool->listen_fd, NULL, NULL, SOCK_CLOEXEC), error = errno;
+
+		pthread_mutex_lock(&pool->lock);
+		end_waiting(worker);
+		bool stopping = pool->stopping;
+
+		pthread_mutex_unlock(&pool->lock);
+		if (fd >= 0) {
+			serve_connection(worker, &fcgi, fd);
+		} else if (!stopping && error != EINTR && error != ECONNABORTED) {
+			log_event(LOG_WARN, "accept failed", "error", strerror(error), NULL);
+			poll(NULL, 0, ACCEPT_PAUSE_MS); /* out of descriptors, say: no busy loop */
+		}
+		pthread_mutex_lock(&pool->lock);
+	}
+	FCGX_Free(&fcgi, 1);
+	leave(worker);
+	pthread_mutex_unlock(&pool->lock);
+	free(worker);
+	return NULL;
+}
+
+/* Under the lock. */
+static int spawn(struct fcgi_pool *pool, struct err *err)
+{
+	struct worker *worker = xcalloc(1, sizeof(*worker));
+
+	worker->pool = pool;
+	int result = thread_start(&worker->thread, true, work, worker);
+
+	if (result != 0) {
+		free(worker);
+		errno = result;
+		return err_errno(err, "starting a thread");
+	}
+	worker->next = pool->workers;
+	pool->workers = worker;
+	pool->threads++;
+	return 0;
+}
+
+/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. */
+static void cap_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FD_SETSIZE)
+		return;
+	limit.rlim_cur = FD_SETSIZE;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void woken(int signal_number)
+{
+	(void)signal_number;
+}
+
+int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi_pool **ret, struct err *err)
+{
+	struct fcgi_pool *pool = xcalloc(1, sizeof(*pool));
+	const struct sigaction action = {.sa_handler = woken};
+	int result = 0;
+
+	sigaction(WAKE_SIGNAL, &action, NULL);
+	cap_descriptors();
+	FCGX_Init();
+	*pool = (struct fcgi_pool){.server = server, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	pthread_mutex_lock(&pool->lock);
+	for (int i = 0; i < pool->spare && result == 0; i++)
+		result = spawn(pool, err);
+	pthread_mutex_unlock(&pool->lock);
+	if (result < 0) {
+		fcgi_pool_stop_accepting(pool);
+		fcgi_pool_finish(pool, 1);
+		return result;
+	}
+	*ret = pool;
+	return 0;
+}
+
+static struct timespec after_ms(int64_t ms)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	time.tv_sec += ms / 1000;
+	time.tv_nsec += ms % 1000 * 1000000;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000000000;
+	}
+	return time;
+}
+
+void fcgi_pool_stop_accepting(struct fcgi_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->stopping = true;
+	while (pool->waiting > 0) {
+		struct timespec until = after_ms(WAKE_EVERY_MS);
+
+		for (struct worker *worker = pool->workers; worker; worker = worker->next) {
+			if (worker->waiting)
+				pthread_kill(worker->thread, WAKE_SIGNAL);
+		}
+		pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
+int fcgi_pool_finish(struct fcgi_pool *pool, int seconds)
+{
+	struct timespec until = after_ms(seconds * 1000LL);
+	int result = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	while (pool->threads > 0 && result != ETIMEDOUT)
+		result = pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+	int left = pool->threads;
+
+	pthread_mutex_unlock(&pool->lock);
+	if (left == 0) {
+		pthread_cond_destroy(&pool->changed);
+		pthread_mutex_destroy(&pool->lock);
+		free(pool);
+	}
+	return left;
+}

@@ -1,0 +1,441 @@
+/*
+ * hub.c - see hub.h.
+ *
+ * One lock, two lists. Each waiting thread has an eventfd, so that it can wait for its client's leaving at the same time; whoever has
+ * something for it queues it under the lock and writes the eventfd. Lists are walked from end to end: they hold at most as many entries
+ * as there are threads (FCGI_THREADS_MAX).
+ */
+#include "hub.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+
+struct hub_message {
+	struct hub_message *next;
+	char *text;
+};
+
+struct hub {
+	pthread_mutex_t lock;
+	struct hub_listener *listeners;
+	struct hub_flight *flights;
+	bool stopping;
+};
+
+struct hub *hub_new(void)
+{
+	struct hub *hub = xcalloc(1, sizeof(*hub));
+
+	pthread_mutex_init(&hub->lock, NULL);
+	return hub;
+}
+
+void hub_free(struct hub *hub)
+{
+	if (!hub)
+		return;
+	pthread_mutex_destroy(&hub->lock);
+	free(hub);
+}
+
+static void wake(int fd)
+{
+	eventfd_write(fd, 1); /* fails only when it is readable anyhow */
+}
+
+static int make_wake(int *ret, struct err *err)
+{
+	*ret = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return *ret < 0 ? err_errno(err, "cannot make an eventfd") : 0;
+}
+
+void hub_stop(struct hub *hub)
+{
+	pthread_mutex_lock(&hub->lock);
+	hub->stopping = true;
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next)
+		wake(listener->wake_fd);
+	for (struct hub_flight *flight = hub->flights; flight; flight = flight->next) {
+		flight->stopping = true; /* runs go on: the job engine drains */
+		if (flight->question)
+			wake(flight->wake_fd);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
+/* --- listeners -------------------------------------------------------------------------------------------------------------- */
+
+/* Under the lock. */
+static int check_listener(const struct hub *hub, const struct hub_listener *listener, struct err *err)
+{
+	size_t all = 0, own = 0;
+
+	if (hub->stopping)
+		return err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
+	for (const struct hub_listener *other = hub->listeners; other; other = other->next) {
+		all++;
+		own += streq(other->owner, listener->owner);
+		if (listener->exclusive && other->exclusive && streq(other->session, listener->session))
+			return err_set(err, ERR_CONFLICT, "this session has such a stream already");
+	}
+	if (own >= HUB_LISTENERS_OWNER_MAX)
+		return err_set(err, ERR_BUSY, "%d streams of yours are open already: close one", HUB_LISTENERS_OWNER_MAX);
+	if (all >= HUB_LISTENERS_MAX)
+		return err_set(err, ERR_BUSY, "%d streams are open on this server already: try again later", HUB_LISTENERS_MAX);
+	return 0;
+}
+
+int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err)
+{
+	int result = make_wake(&listener->wake_fd, err);
+
+	if (result < 0)
+		return result;
+	listener->last = &listener->first;
+	pthread_mutex_lock(&hub->lock);
+	result = check_listener(hub, listener, err);
+	if (result == 0) {
+		listener->next = hub->listeners;
+		hub->listeners = listener;
+	}
+	pthread_mutex_unlock(&hub->lock);
+	if (result < 0)
+		close_pointer(&listener->wake_fd);
+	return result;
+}
+
+void hub_leave(struct hub *hub, struct hub_listener *listener)
+{
+	struct hub_message *next;
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener **link = &hub->listeners; *link; link = &(*link)->next) {
+		if (*link == listener) {
+			*link = listener->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&hub->lock);
+	close_pointer(&listener->wake_fd);
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++)
+		free(listener->followed[i]);
+	for (struct hub_message *message = listener->first; message; message = next) {
+		next = message->next;
+		free(message->text);
+		free(message);
+	}
+}
+
+/* Under the lock. */
+static void tell(struct hub_listener *listener, const char *text)
+{
+	if (listener->queued == HUB_QUEUE_MAX) {
+		listener->overflow = true;
+	} else {
+		struct hub_message *message = xcalloc(1, sizeof(*message));
+
+		message->text = xstrdup(text);
+		*listener->last = message;
+		listener->last = &message->next;
+		listener->queued++;
+	}
+	wake(listener->wake_fd);
+}
+
+/* Under the lock: the first message, or NULL. */
+static char *take(struct hub_listener *listener)
+{
+	struct hub_message *message = listener->first;
+
+	if (!message)
+		return NULL;
+	listener->first = message->next;
+	if (!listener->first)
+		listener->last = &listener->first;
+	listener->queued--;
+	char *text = message->text;
+
+	free(message);
+	return text;
+}
+
+/* Under the lock: is there a message (in *ret_message), will none come any more, or not yet (HUB_TIME)? */
+static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, char **ret_message)
+{
+	*ret_message = listener->overflow ? NULL : take(listener);
+	if (*ret_message)
+		return HUB_MESSAGE;
+	return hub->stopping || listener->overflow ? HUB_GONE : HUB_TIME;
+}
+
+enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message)
+{
+	struct pollfd fds[2] = {{.fd = listener->wake_fd, .events = POLLIN}, {.fd = hangup_fd, .events = POLLRDHUP}};
+	eventfd_t ignored;
+
+	pthread_mutex_lock(&hub->lock);
+	enum hub_wait what = look(hub, listener, ret_message);
+
+	pthread_mutex_unlock(&hub->lock);
+	if (what != HUB_TIME)
+		return what;
+	if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
+		return HUB_GONE;
+	if (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR))
+		return HUB_GONE;
+	if (!(fds[0].revents & POLLIN))
+		return HUB_TIME;
+	eventfd_read(listener->wake_fd, &ignored);
+	pthread_mutex_lock(&hub->lock);
+	what = look(hub, listener, ret_message);
+	if (listener->first)
+		wake(listener->wake_fd);
+	pthread_mutex_unlock(&hub->lock);
+	return what == HUB_GONE ? HUB_GONE : HUB_MESSAGE; /* woken for whatever reason */
+}
+
+static bool wants(const struct hub_listener *listener, enum hub_topic topic, const char *uri)
+{
+	if (!(listener->topics & topic))
+		return false;
+	if (topic != HUB_RESOURCE_UPDATED && topic != HUB_TASK_CHANGED)
+		return true;
+	for (const char *const *one = listener->uris; one && *one; one++) {
+		if (streq(*one, uri))
+			return true;
+	}
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (listener->followed[i] && streq(listener->followed[i], uri))
+			return true;
+	}
+	return false;
+}
+
+static bool is_queued(const struct hub_listener *listener, const char *text)
+{
+	const struct hub_message *message = listener->first;
+
+	while (message && !streq(message->text, text))
+		message = message->next;
+	return message;
+}
+
+void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri)
+{
+	auto_free char *text = xasprintf("%d %s", (int)topic, uri ? uri : "");
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if ((!owner || streq(owner, listener->owner)) && wants(listener, topic, uri ? uri : "") &&
+		    !is_queued(listener, text))
+			tell(listener, text);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
+enum hub_topic hub_topic_of(const char *message, const char **ret_uri)
+{
+	char *end;
+	long topic = strtol(message, &end, 10);
+
+	*ret_uri = *end ? end + 1 : end;
+	return (enum hub_topic)topic;
+}
+
+/* Under the lock. */
+static void follow(struct hub_listener *listener, const char *uri)
+{
+	size_t free_place = HUB_FOLLOWED_MAX;
+
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (!listener->followed[i])
+			free_place = i;
+		else if (streq(listener->followed[i], uri))
+			return;
+	}
+	if (free_place < HUB_FOLLOWED_MAX)
+		listener->followed[free_place] = xstrdup(uri);
+}
+
+static void unfollow(struct hub_listener *listener, const char *uri)
+{
+	for (size_t i = 0; i < HUB_FOLLOWED_MAX; i++) {
+		if (listener->followed[i] && streq(listener->followed[i], uri))
+			free(steal(&listener->followed[i]));
+	}
+}
+
+void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if (listener->exclusive && streq(listener->session, session))
+			(on ? follow : unfollow)(listener, uri);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
+bool hub_tell(struct hub *hub, const char *session, const char *text)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener && !found; listener = listener->next) {
+		found = listener->exclusive && streq(listener->session, session);
+		if (found)
+			tell(listener, text);
+	}
+	pthread_mutex_unlock(&hub->lock);
+	return found;
+}
+
+void hub_cut(struct hub *hub, const char *session)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if (!listener->session || !streq(listener->session, session))
+			continue;
+		listener->overflow = true;
+		wake(listener->wake_fd);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
+void hub_follow_wake(struct hub *hub, const char *stream)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
+		if (listener->stream && streq(listener->stream, stream))
+			wake(listener->wake_fd);
+	}
+	pthread_mutex_unlock(&hub->lock);
+}
+
+/* --- flights ---------------------------------------------------------------------------------------------------------------- */
+
+int hub_flight_begin(struct hub *hub, struct hub_flight *flight, struct err *err)
+{
+	int result = make_wake(&flight->wake_fd, err);
+
+	if (result < 0)
+		return result;
+	pthread_mutex_lock(&hub->lock);
+	flight->stopping = hub->stopping;
+	flight->next = hub->flights;
+	hub->flights = flight;
+	pthread_mutex_unlock(&hub->lock);
+	return 0;
+}
+
+void hub_flight_end(struct hub *hub, struct hub_flight *flight)
+{
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_flight **link = &hub->flights; *link; link = &(*link)->next) {
+		if (*link == flight) {
+			*link = flight->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&hub->lock);
+	close_pointer(&flight->wake_fd);
+	free(flight->answer);
+}
+
+void hub_flight_stream(struct hub *hub, struct hub_flight *flight, const char *stream)
+{
+	pthread_mutex_lock(&hub->lock);
+	flight->stream = stream;
+	pthread_mutex_unlock(&hub->lock);
+}
+
+bool hub_cancel(struct hub *hub, const char *session, const char *id)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_flight *flight = hub->flights; flight; flight = flight->next) {
+		if (!streq(flight->session, session) || !streq(flight->id, id))
+			continue;
+		flight->cancelled = found = true;
+		wake(flight->wake_fd);
+	}
+	pthread_mutex_unlock(&hub->lock);
+	return found;
+}
+
+bool hub_stream_live(struct hub *hub, const char *stream)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_flight *flight = hub->flights; flight && !found; flight = flight->next)
+		found = streq(flight->stream, stream);
+	pthread_mutex_unlock(&hub->lock);
+	return found;
+}
+
+bool hub_cancelled(struct hub *hub, struct hub_flight *flight)
+{
+	eventfd_t ignored;
+
+	eventfd_read(flight->wake_fd, &ignored);
+	pthread_mutex_lock(&hub->lock);
+	bool cancelled = flight->cancelled;
+
+	pthread_mutex_unlock(&hub->lock);
+	return cancelled;
+}
+
+void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id)
+{
+	pthread_mutex_lock(&hub->lock);
+	flight->question = id;
+	pthread_mutex_unlock(&hub->lock);
+}
+
+int hub_question_wait(struct hub *hub, struct hub_flight *flight, int timeout_ms, char **ret, struct err *err)
+{
+	struct pollfd fd = {.fd = flight->wake_fd, .events = POLLIN};
+	char *answer = NULL;
+	bool over = false;
+	eventfd_t ignored;
+
+	if (poll(&fd, 1, timeout_ms) > 0)
+		eventfd_read(flight->wake_fd, &ignored);
+	pthread_mutex_lock(&hub->lock);
+	over = flight->cancelled || flight->stopping;
+	if (over)
+		wake(flight->wake_fd); /* whoever waits next shall see it too */
+	if (flight->answer)
+		answer = steal(&flight->answer);
+	if (over || answer)
+		flight->question = NULL;
+	pthread_mutex_unlock(&hub->lock);
+	if (over) {
+		free(answer);
+		return err_set(err, ERR_CANCELLED, "cancelled");
+	}
+	*ret = answer;
+	return 0;
+}
+
+bool hub_answer(struct hub *hub, const char *session, const char *id, const char *text)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&hub->lock);
+	for (struct hub_flight *flight = hub->flights; flight && !found; flight = flight->next) {
+		found = flight->question && !flight->answer && streq(flight->session, session) && streq(flight->question, id);
+		if (found) {
+			flight->answer = xstrdup(text);
+			wake(flight->wake_fd);
+		}
+	}
+	pthread_mutex_unlock(&hub->lock);
+	return found;
+}

@@ -1,0 +1,97 @@
+/* reply.c - building a reply and printing its head; see http.h. */
+#include <stdarg.h>
+
+#include "http.h"
+#include "lib/base/util.h"
+
+void reply_init(struct reply *reply)
+{
+	*reply = (struct reply){.status = 500, .file_fd = -1};
+	buf_init(&reply->headers, HTTP_HEADER_MAX);
+	buf_init(&reply->body, HTTP_REPLY_MAX);
+}
+
+void reply_clear(struct reply *reply)
+{
+	buf_clear(&reply->headers);
+	buf_clear(&reply->body);
+	if (reply->file_fd >= 0)
+		close_pointer(&reply->file_fd);
+	reply->file_fd = -1;
+}
+
+void reply_header(struct reply *reply, const char *name, const char *format, ...)
+{
+	va_list arguments;
+	auto_free char *value = NULL;
+
+	va_start(arguments, format);
+	if (vasprintf(&value, format, arguments) < 0)
+		abort();
+	va_end(arguments);
+	/* A line break in a value would be a header of the client's choice. */
+	for (char *p = value; *p; p++) {
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '_';
+	}
+	buf_puts(&reply->headers, name);
+	buf_puts(&reply->headers, ": ");
+	buf_puts(&reply->headers, value);
+	buf_puts(&reply->headers, "\r\n");
+}
+
+void reply_json(struct reply *reply, int status, struct json_object *body)
+{
+	reply->status = status;
+	buf_reset(&reply->body);
+	reply_header(reply, "Content-Type", "application/json");
+	json_print(&reply->body, body);
+}
+
+void reply_refuse(struct reply *reply, int status, const char *text)
+{
+	auto_json struct json_object *body = json_object_new_object();
+
+	json_add_string(body, "error", text);
+	reply_json(reply, status, body);
+}
+
+static const char *reason(int status)
+{
+	static const struct {
+		int status;
+		const char *text;
+	} table[] = {
+		{200, "OK"},
+		{202, "Accepted"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{406, "Not Acceptable"},
+		{409, "Conflict"},
+		{413, "Content Too Large"},
+		{415, "Unsupported Media Type"},
+		{429, "Too Many Requests"},
+		{500, "Internal Server Error"},
+		{503, "Service Unavailable"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (table[i].status == status)
+			return table[i].text;
+	}
+	return "Status";
+}
+
+void reply_print_head(const struct reply *reply, struct buf *out)
+{
+	int64_t length = reply->file_fd >= 0 ? reply->file_length : (int64_t)reply->body.length;
+
+	buf_printf(out, "Status: %d %s\r\n", reply->status, reason(reply->status));
+	buf_add(out, reply->headers.data, reply->headers.length);
+	if (!reply->delegated)
+		buf_printf(out, "Content-Length: %lld\r\n", (long long)length);
+	buf_puts(out, "\r\n");
+}

@@ -1,0 +1,176 @@
+/*
+ * sse.c - see sse.h.
+ *
+ * A message is accepted (202) before it is worked off, in the thread that took it; its answer, and progress before it, is handed to the
+ * thread that holds the session's stream. There is nothing to take up again here: that belongs to the later transport.
+ */
+#include "sse.h"
+
+#include "access.h"
+#include "cgi/mcp/mcp.h"
+#include "hub.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "stream.h"
+
+#define SSE_VERSION "2024-11-05"
+
+static bool switched_on(struct exchange *exchange)
+{
+	if (exchange->server->config->gateway.http_sse && exchange->request->send)
+		return true;
+	reply_refuse(exchange->reply, 404, "nothing here: the endpoint is /mcp (gateway.http_sse turns the old transport on)");
+	return false;
+}
+
+/* Where messages go: below the path of public_base_url, if it has one. */
+static char *endpoint(const struct config *config, const char *session)
+{
+	const char *host = strstr(config->public_base_url, "://");
+	const char *path = host ? strchr(host + 3, '/') : NULL;
+
+	return xasprintf("%s/messages?sessionId=%s", path ? path : "", session);
+}
+
+void sse_stream(struct exchange *exchange, const char *method, const char *rest)
+{
+	const struct session_client client = {.protocol = SSE_VERSION};
+	struct hub_listener listener = {0};
+	struct session session;
+	struct stream stream;
+	struct err err = ERR_INIT;
+
+	(void)method;
+	(void)rest;
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(sse)");
+	if (!switched_on(exchange))
+		return;
+	stream_init(&stream, exchange->request, exchange->reply);
+	if (sessions_add(exchange->server->sessions, &exchange->token, &client, &session, &err) < 0) {
+		log_event(LOG_ERROR, "session not opened", "error", err.text, NULL);
+		reply_refuse(exchange->reply, 503, "the session cannot be opened: try again");
+		return;
+	}
+	listener.session = session.id;
+	if (legacy_listen(exchange, &listener, &err) < 0) {
+		reply_header(exchange->reply, "Retry-After", "10");
+		reply_refuse(exchange->reply, err.code == ERR_BUSY ? 429 : 503, err.text);
+	} else {
+		auto_free char *address = endpoint(exchange->server->config, session.id);
+
+		stream_event(&stream, NULL, "endpoint", address);
+		legacy_follow(exchange, &session, &listener, &stream);
+	}
+	if (sessions_end(exchange->server->sessions, session.id, session.owner, &err) < 0)
+		log_event(LOG_WARN, "session not ended", "error", err.text, NULL);
+}
+
+/* "sessionId=…" of the query; false: there is none of the right size. */
+static bool query_session(const struct request *request, char ret[ID_SIZE])
+{
+	const char *query = request_param(request, "QUERY_STRING"), *found = query ? strstr(query, "sessionId=") : NULL;
+
+	if (!found || (found != query && found[-1] != '&'))
+		return false;
+	found += strlen("sessionId=");
+	if (strcspn(found, "&") != ID_SIZE - 1)
+		return false;
+	memcpy(ret, found, ID_SIZE - 1);
+	ret[ID_SIZE - 1] = '\0';
+	return true;
+}
+
+static void accept_message(struct exchange *exchange)
+{
+	struct reply *reply = exchange->reply;
+	auto_buf struct buf head = {0};
+
+	buf_init(&head, 2 * HTTP_HEADER_MAX);
+	reply->status = 202;
+	reply->streamed = true;
+	reply_print_head(reply, &head);
+	exchange->request->send(exchange->request->arg, head.data, head.length);
+	exchange->request->end(exchange->request->arg);
+}
+
+/* initialize names no session of its own here: the stream is it. */
+static void initialize(struct exchange *exchange, const struct rpc_message *message)
+{
+	struct mcp_call call = {.exchange = exchange, .message = message, .protocol = SSE_VERSION, .hangup_fd = -1};
+
+	call.result = json_object_new_object();
+	json_add_string(call.result, "protocolVersion", SSE_VERSION);
+	json_add(call.result, "capabilities", mcp_capabilities(exchange, SSE_VERSION));
+	json_add(call.result, "serverInfo", mcp_server_info());
+	json_add_string(call.result, "instructions", mcp_instructions);
+	mcp_reply(exchange->reply, 200, mcp_answer(&call));
+}
+
+struct target {
+	struct hub *hub;
+	const char *session;
+};
+
+static int relay(void *arg, const char *data)
+{
+	const struct target *target = arg;
+
+	if (hub_tell(target->hub, target->session, data))
+		return 0;
+	log_event(LOG_INFO, "message to a stream that has ended", "session", target->session, NULL);
+	return -1;
+}
+
+static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const struct session *session)
+{
+	struct target target = {exchange->server->hub, session->id};
+	auto_reply struct reply answer;
+	struct exchange own = *exchange;
+	struct stream stream;
+
+	reply_init(&answer);
+	stream_init_relay(&stream, relay, &target);
+	own.reply = &answer;
+	if (message->kind != RPC_REQUEST)
+		legacy_note(&own, message, session, document);
+	else if (streq(message->method, "initialize"))
+		initialize(&own, message);
+	else
+		legacy_request(&own, message, session, &stream);
+	if (answer.body.length > 0) /* what was answered without the stream: initialize, a refusal */
+		stream_event(&stream, NULL, NULL, answer.body.data);
+	memcpy(exchange->reply->tool, answer.tool, sizeof(answer.tool));
+	memcpy(exchange->reply->outcome, answer.outcome, sizeof(answer.outcome));
+}
+
+void sse_message(struct exchange *exchange, const char *method, const char *rest)
+{
+	auto_json struct json_object *document = NULL;
+	struct rpc_message message;
+	struct session session;
+	char id[ID_SIZE];
+	struct err err = ERR_INIT;
+
+	(void)method;
+	(void)rest;
+	if (!switched_on(exchange))
+		return;
+	if (!query_session(exchange->request, id) ||
+	    sessions_find(exchange->server->sessions, id, exchange->token.owner, &session, &err) < 0 ||
+	    !streq(session.protocol, SSE_VERSION)) {
+		mcp_reply_error(exchange->reply, 404, NULL, RPC_SESSION_NOT_FOUND, "Session not found: open /sse again");
+		return;
+	}
+	if (!mcp_read_document(exchange, &document))
+		return;
+	if (rpc_parse(document, &message, &err) < 0) {
+		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
+		return;
+	}
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", message.method ? message.method : "(response)");
+	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
+		return;
+	accept_message(exchange);
+	work(exchange, &message, document, &session);
+	access_leave(exchange, &message);
+}

@@ -1,0 +1,124 @@
+/*
+ * mcp.h - the Model Context Protocol: one endpoint, both eras, decided per request.
+ *
+ * mcp.c looks at a POST's envelope and hands each message to the era it belongs to: mcp_legacy.c (2024-11-05 to 2025-11-25: initialize,
+ * sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Both have a table of methods;
+ * mcp_tools.c holds what they share. Nothing is remembered about a connection.
+ */
+#pragma once
+
+#include "cgi/http/exchange.h"
+#include "cgi/http/stream.h"
+#include "rpc.h"
+
+#define MCP_MODERN_VERSION    "2026-07-28"
+#define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
+#define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
+#define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
+#define MCP_BATCH_MAX         100 /* messages in one legacy batch */
+
+/* The route's handler: POST, GET and DELETE. */
+void mcp_handle(struct exchange *exchange, const char *method, const char *rest);
+
+/* The body of a POST as JSON, the caller's; false: the reply says what is wrong with it. */
+bool mcp_read_document(struct exchange *exchange, struct json_object **ret);
+
+/* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
+struct mcp_call {
+	struct exchange *exchange;
+	const struct rpc_message *message;
+	const struct session *session; /* legacy; NULL: none */
+	const char *protocol;          /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
+	bool modern;
+	int hangup_fd; /* >= 0: the client's leaving is a cancel (modern) */
+	struct json_object *result;
+	int code;   /* of the JSON-RPC error; 0: none */
+	int status; /* HTTP status of an error where it is not 200; 0: 200 */
+	char text[ERR_TEXT_SIZE];
+	struct json_object *data;
+	/* for what is sent before the answer (mcp_stream.h) */
+	struct stream *stream;     /* NULL: only one answer can be sent */
+	struct hub_flight *flight; /* legacy; NULL: cannot be cancelled */
+	char stream_id[ID_SIZE];   /* legacy: the stream is resumable under this name; "": it is not */
+	int64_t stream_number;     /* of the last event */
+	int64_t progress;          /* the last one sent */
+	/* tools/call may be answered with a task (mcp_tasks.h), or must be */
+	struct {
+		bool possible, asked;
+		int64_t ttl_ms; /* 0: not said */
+	} task;
+	bool silent;               /* cancelled: no answer */
+};
+/* Only the protocol's cacheable methods say anything about it. */
+enum mcp_cache { MCP_CACHE_UNSAID, MCP_CACHE_PRIVATE, MCP_CACHE_PUBLIC };
+struct mcp_method {
+	const char *name;
+	int (*handle)(struct mcp_call *call);
+	enum mcp_cache cache; /* modern: what clients may do with the result … */
+	int64_t ttl_ms;       /* … and for how long */
+};
+/* What completion/complete asks for. */
+struct mcp_completion {
+	const char *argument, *value;
+	struct json_object *context; /* the arguments known so far; NULL: none */
+};
+int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
+struct json_object *mcp_answer(struct mcp_call *call);
+/* What is told of every message that goes to a client, and of every notification and response that comes from one.
+ * NULL in the programs that are installed; the tests link a gateway with a recorder (tests/exchanges). */
+struct mcp_seen {
+	struct json_object *message;
+	const struct mcp_call *call; /* the request that it answers or belongs to; NULL: to none, or it was refused before */
+	const char *protocol;        /* of a message without a call: the revision that is spoken; NULL: not known */
+	bool received;
+};
+extern void (*mcp_observer)(const struct mcp_seen *seen);
+void mcp_observe(const struct mcp_call *call, struct json_object *message);
+/* A message of ours that belongs to no request, as JSON text; one of the client's. */
+void mcp_observe_unasked(const char *protocol, const char *text);
+void mcp_observe_received(const char *protocol, struct json_object *message);
+/* Sends a JSON-RPC object, which is taken over. */
+void mcp_reply(struct reply *reply, int status, struct json_object *answer);
+void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text);
+/* 202 without a body. */
+void mcp_accepted(struct reply *reply);
+const struct mcp_method *mcp_method_find(const struct mcp_method *table, const char *name);
+
+/* mcp_fail with a name of the client's choice behind the text, cut to MCP_NAME_SHOWN bytes. */
+#define MCP_NAME_SHOWN 100
+int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char *name);
+
+/* Shared by both eras. */
+struct json_object *mcp_server_info(void);
+/* For clients that speak this revision. */
+struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol);
+extern const char mcp_instructions[];
+extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
+int mcp_log_level(const char *name);       /* its index; -1: no such level */
+int mcp_tools_list(struct mcp_call *call);
+int mcp_tools_call(struct mcp_call *call);
+int mcp_listen(struct mcp_call *call); /* mcp_listen.c */
+/* Modern: fails with 400 -32021 unless the request declares the capability. */
+int mcp_require(struct mcp_call *call, const char *capability);
+bool mcp_offers(const struct mcp_call *call, const char *capability);
+
+/* The eras. `version` is the MCP-Protocol-Version header, trimmed, or NULL. */
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version);
+/* Answers one request of a session; `stream` NULL: with one JSON object. */
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream);
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document);
+void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
+void legacy_delete(struct exchange *exchange);
+struct hub_listener;
+/* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
+int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
+/* Sends the session's client what its listener hears, until it leaves or the server stops; ends with hub_leave. */
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream);
+void legacy_get(struct exchange *exchange, const char *version);
+/* Finds the session that the request names; false: the reply says why not. */
+bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);
+void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
+/* Is params._meta a whole modern envelope? ERR_INVALID says what is missing. */
+int modern_envelope(struct json_object *params, struct err *err);

@@ -1,0 +1,246 @@
+/*
+ * mcp_get.c - GET of the legacy era: the session's own stream, and taking up a stream that broke.
+ *
+ * The session's stream carries what belongs to no request. With Last-Event-ID the stream of a request is taken up: what it sent
+ * after that event comes from the store, and as long as its handler is at work in this process, what follows, too. A stream whose
+ * handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
+ */
+#include "cgi/http/access.h"
+#include "cgi/http/hub.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "lib/store/store_event.h"
+#include "lib/store/store_subscription.h"
+#include "mcp_stream.h"
+
+static void refuse_listener(struct exchange *exchange, const struct err *err)
+{
+	int status = err->code == ERR_CONFLICT ? 409 : err->code == ERR_BUSY ? 429 : 503;
+
+	if (status != 409)
+		reply_header(exchange->reply, "Retry-After", "10");
+	mcp_reply_error(exchange->reply, status, NULL, RPC_INVALID_REQUEST, err->text);
+}
+
+/* The notification of a topic. */
+static char *notification(const char *message)
+{
+	static const struct {
+		enum hub_topic topic;
+		const char *method;
+	} methods[] = {
+		{HUB_TOOLS_CHANGED, "notifications/tools/list_changed"},
+		{HUB_PROMPTS_CHANGED, "notifications/prompts/list_changed"},
+		{HUB_RESOURCES_CHANGED, "notifications/resources/list_changed"},
+	};
+	const char *uri;
+	enum hub_topic topic = hub_topic_of(message, &uri);
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (methods[i].topic == topic)
+			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
+	}
+	auto_json struct json_object *updated = json_object_new_object();
+	struct json_object *params = json_object_new_object();
+	struct buf text;
+
+	json_add_string(updated, "jsonrpc", "2.0");
+	json_add_string(updated, "method", "notifications/resources/updated");
+	json_add_string(params, "uri", uri);
+	json_add(updated, "params", params);
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, updated);
+	return buf_steal(&text, NULL);
+}
+
+/* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
+static char *legacy_notification(const struct session *session, const char *message)
+{
+	if (message[0] == '{') /* made for this session (hub_tell), and observed there */
+		return xstrdup(message);
+	char *text = notification(message);
+
+	mcp_observe_unasked(session->protocol, text);
+	return text;
+}
+
+_Static_assert(HUB_FOLLOWED_MAX >= STORE_SUBSCRIPTIONS_MAX, "what a session may subscribe to must fit its listener");
+
+struct following {
+	struct hub *hub;
+	const char *session;
+};
+
+static int follow(void *arg, const char *uri)
+{
+	const struct following *following = arg;
+
+	hub_follow_uri(following->hub, following->session, uri, true);
+	return 0;
+}
+
+int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err)
+{
+	struct server *server = exchange->server;
+	struct following following = {server->hub, listener->session};
+
+	listener->owner = exchange->token.owner;
+	listener->exclusive = true;
+	listener->topics = HUB_TOOLS_CHANGED | HUB_PROMPTS_CHANGED;
+	if (access_allows(access_scopes(&exchange->token), STORE_SCOPE_FILES))
+		listener->topics |= HUB_RESOURCES_CHANGED | HUB_RESOURCE_UPDATED;
+	int result = hub_listen(server->hub, listener, err);
+
+	if (result < 0)
+		return result;
+	/* After hub_listen: whoever subscribes meanwhile finds the listener. */
+	result = store_subscription_list(server->store, listener->session, follow, &following, err);
+	if (result < 0)
+		hub_leave(server->hub, listener);
+	return result;
+}
+
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
+{
+	struct hub *hub = exchange->server->hub;
+	int64_t looked_us = clock_monotonic_us();
+	enum hub_wait what;
+
+	do {
+		auto_free char *message = NULL, *text = NULL;
+
+		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
+		text = message ? legacy_notification(session, message) : NULL;
+		if (!http_still_allowed(exchange, &looked_us))
+			break;
+		if (text)
+			stream_event(stream, NULL, NULL, text);
+		stream_keep_alive(stream);
+	} while (what != HUB_GONE && !stream->gone);
+	hub_leave(hub, listener);
+}
+
+static void own_stream(struct exchange *exchange, const struct session *session, struct stream *stream)
+{
+	struct hub_listener listener = {.session = session->id};
+	struct err err = ERR_INIT;
+
+	if (legacy_listen(exchange, &listener, &err) < 0) {
+		refuse_listener(exchange, &err);
+		return;
+	}
+	stream_open(stream);
+	legacy_follow(exchange, session, &listener, stream);
+}
+
+struct replay {
+	struct stream *stream;
+	int64_t next; /* the first number that was not sent yet */
+	bool known, over;
+	char *request_id; /* JSON */
+};
+
+static int send_event(void *arg, const struct store_event *event)
+{
+	struct replay *replay = arg;
+	char id[MCP_EVENT_ID_MAX];
+
+	replay->known = true;
+	if (event->number == 0 && !replay->request_id)
+		replay->request_id = xstrdup(event->message);
+	replay->over = event->last;
+	if (event->number < replay->next)
+		return 0;
+	replay->next = event->number + 1;
+	mcp_event_id(event->stream, event->number, id);
+	if (event->number > 0 && event->length > 0)
+		stream_event(replay->stream, id, NULL, event->message);
+	return replay->stream->gone;
+}
+
+/* The answer that the lost handler can't give any more. */
+static void send_interrupted(struct replay *replay, const struct session *session)
+{
+	auto_free char *text = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
+					 "was started again while this ran; what ran is recorded as interrupted\"}}",
+					 replay->request_id, RPC_INTERNAL);
+
+	mcp_observe_unasked(session->protocol, text);
+	stream_event(replay->stream, NULL, NULL, text);
+}
+
+static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id, struct replay *replay)
+{
+	struct hub *hub = exchange->server->hub;
+	struct hub_listener listener = {.owner = exchange->token.owner, .session = session->id, .stream = stream_id};
+	enum hub_wait what = HUB_MESSAGE;
+	struct err err = ERR_INIT;
+
+	if (hub_listen(hub, &listener, &err) < 0) {
+		refuse_listener(exchange, &err);
+		return;
+	}
+	while (what != HUB_GONE && !replay->over && !replay->stream->gone) {
+		/* In this order: a handler that ends in between has stored its answer before. */
+		bool live = hub_stream_live(hub, stream_id);
+		auto_free char *message = NULL;
+		const struct store_event_filter filter = {session->id, stream_id, replay->known ? replay->next : 0};
+
+		if (store_event_list(exchange->server->store, &filter, send_event, replay, &err) < 0) {
+			log_event(LOG_ERROR, "events not read", "error", err.text, NULL);
+			break;
+		}
+		if (!replay->known) {
+			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+					"Bad Request: Last-Event-ID: no such event in this session");
+			break;
+		}
+		stream_open(replay->stream);
+		if (!live && !replay->over) {
+			send_interrupted(replay, session);
+			break;
+		}
+		if (replay->over)
+			break;
+		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(replay->stream), &message);
+		stream_keep_alive(replay->stream);
+	}
+	hub_leave(hub, &listener);
+}
+
+void legacy_get(struct exchange *exchange, const char *version)
+{
+	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
+	const char *last = request_param(exchange->request, "HTTP_LAST_EVENT_ID");
+	char stream_id[ID_SIZE];
+	struct session session;
+	struct stream stream;
+	int64_t number = 0;
+
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), last ? "(stream again)" : "(stream)");
+	stream_init(&stream, exchange->request, exchange->reply);
+	if (!exchange->request->send) {
+		reply_header(exchange->reply, "Allow", "POST, DELETE");
+		reply_refuse(exchange->reply, 405, "no streams where each request is a process of its own");
+		return;
+	}
+	if (accept && *accept && !stream_possible(&stream)) {
+		mcp_reply_error(exchange->reply, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must list text/event-stream");
+		return;
+	}
+	if (!legacy_session(exchange, NULL, version, &session))
+		return;
+	reply_header(exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	if (!last || !*last) {
+		own_stream(exchange, &session, &stream);
+		return;
+	}
+	if (!mcp_event_id_parse(last, stream_id, &number)) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Bad Request: Last-Event-ID: not an id of this server");
+		return;
+	}
+	struct replay replay = {.stream = &stream, .next = number + 1};
+
+	take_up(exchange, &session, stream_id, &replay);
+	free(replay.request_id);
+}

@@ -1,0 +1,369 @@
+/*
+ * mcp_legacy.c - revisions 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25 over Streamable HTTP.
+ *
+ * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none is 400, an
+ * unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200, because clients take any
+ * 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests before notifications/initialized are
+ * served: several clients race.
+ */
+#include <strings.h>
+
+#include "cgi/conformance.h"
+#include "cgi/http/hub.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "mcp.h"
+#include "mcp_stream.h"
+#include "mcp_tasks.h"
+#include "prompts.h"
+#include "resources.h"
+
+#define SESSION_HEADER_MAX 128
+
+/* Oldest first; the last one is offered to whoever asks for something else. */
+static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
+#define BATCH_VERSION "2025-03-26" /* the only revision with batches */
+
+static bool supported(const char *version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		if (streq(version, versions[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What we may ask this client for. */
+static unsigned offers_of(struct json_object *params)
+{
+	static const struct {
+		const char *name;
+		unsigned offer;
+	} table[] = {{"sampling", STORE_SAMPLING}, {"elicitation", STORE_ELICITATION}, {"roots", STORE_ROOTS}};
+	struct json_object *capabilities = json_get(params, "capabilities", json_type_object);
+	unsigned offers = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (json_get(capabilities, table[i].name, json_type_object))
+			offers |= table[i].offer;
+	}
+	return offers;
+}
+
+static int initialize(struct mcp_call *call)
+{
+	struct json_object *params = call->message->params;
+	struct json_object *client = json_get(params, "clientInfo", json_type_object);
+	const char *requested = json_get_string(params, "protocolVersion");
+	struct session session;
+	struct err err = ERR_INIT;
+
+	if (!requested)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: protocolVersion: must be a string");
+	const char *version = supported(requested) ? requested : versions[ARRAY_SIZE(versions) - 1];
+	const struct session_client opening = {
+		.protocol = version,
+		.name = json_get_string(client, "name"),
+		.version = json_get_string(client, "version"),
+		.offers = offers_of(params),
+	};
+
+	if (sessions_add(call->exchange->server->sessions, &call->exchange->token, &opening, &session, &err) < 0) {
+		log_event(LOG_ERROR, "session not opened", "error", err.text, NULL);
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
+	}
+	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	call->protocol = version;
+	call->result = json_object_new_object();
+	json_add_string(call->result, "protocolVersion", version);
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, version));
+	json_add(call->result, "serverInfo", mcp_server_info());
+	json_add_string(call->result, "instructions", mcp_instructions);
+	return 0;
+}
+
+static int ping(struct mcp_call *call)
+{
+	call->result = json_object_new_object();
+	return 0;
+}
+
+static int set_level(struct mcp_call *call)
+{
+	int level = mcp_log_level(json_get_string(call->message->params, "level"));
+	struct err err = ERR_INIT;
+
+	if (!stream_offered(call->exchange->request))
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
+	if (level < 0)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: level: must be one of debug … emergency");
+	if (sessions_set_log_level(call->exchange->server->sessions, call->session->id, level, &err) < 0)
+		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
+	call->result = json_object_new_object();
+	return 0;
+}
+
+static const struct mcp_method methods[] = {
+	{.name = "ping", .handle = ping},
+	{.name = "tools/list", .handle = mcp_tools_list},
+	{.name = "tools/call", .handle = mcp_tools_call},
+	{.name = "resources/list", .handle = mcp_resources_list},
+	{.name = "resources/templates/list", .handle = mcp_resources_templates},
+	{.name = "resources/read", .handle = mcp_resources_read},
+	{.name = "resources/subscribe", .handle = mcp_resources_subscribe},
+	{.name = "resources/unsubscribe", .handle = mcp_resources_unsubscribe},
+	{.name = "prompts/list", .handle = mcp_prompts_list},
+	{.name = "prompts/get", .handle = mcp_prompts_get},
+	{.name = "completion/complete", .handle = mcp_completion},
+	{.name = "logging/setLevel", .handle = set_level},
+	{.name = "tasks/get", .handle = mcp_tasks_get},
+	{.name = "tasks/result", .handle = mcp_tasks_result},
+	{.name = "tasks/list", .handle = mcp_tasks_list},
+	{.name = "tasks/cancel", .handle = mcp_tasks_cancel},
+	{0},
+};
+
+static void handle(struct mcp_call *call)
+{
+	const struct mcp_method *method = mcp_method_find(methods, call->message->method);
+
+	if (streq(call->message->method, "initialize"))
+		mcp_fail(call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
+	else if (!method)
+		mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	else
+		method->handle(call);
+}
+
+/* A JSON-RPC id as text: how requests are told apart within a session. */
+static char *id_text(struct json_object *id)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, id);
+	return buf_steal(&text, NULL);
+}
+
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream)
+{
+	struct hub *hub = exchange->server->hub;
+	auto_free char *id = id_text(message->id);
+	struct hub_flight flight = {.session = session->id, .id = id, .stream = "", .wake_fd = -1};
+	struct mcp_call call = {.exchange = exchange,
+				.message = message,
+				.session = session,
+				.protocol = session->protocol,
+				.hangup_fd = -1,
+				.stream = stream};
+	struct err err = ERR_INIT;
+
+	/* Only these take long enough to be cancelled. */
+	if (streq(message->method, "tools/call") || streq(message->method, "tasks/result")) {
+		if (hub_flight_begin(hub, &flight, &err) < 0) {
+			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
+			return;
+		}
+		call.flight = &flight;
+	}
+	handle(&call);
+	mcp_finish(&call, 200);
+	if (call.flight)
+		hub_flight_end(hub, &flight);
+}
+
+/* A notification or a response; nothing comes of one that nobody waits for. */
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document)
+{
+	struct hub *hub = exchange->server->hub;
+	struct json_object *request;
+
+	mcp_observe_received(session->protocol, document);
+	if (message->kind == RPC_RESPONSE) {
+		auto_free char *id = id_text(message->id), *text = id_text(document);
+
+		hub_answer(hub, session->id, id, text);
+	} else if (streq(message->method, "notifications/cancelled") &&
+		   json_object_object_get_ex(message->params, "requestId", &request)) {
+		auto_free char *id = id_text(request);
+
+		hub_cancel(hub, session->id, id);
+	}
+}
+
+bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+{
+	char buffer[SESSION_HEADER_MAX];
+	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
+	const char *session_id = request_header(exchange->request, "HTTP_MCP_SESSION_ID", buffer, sizeof(buffer));
+	struct err err = ERR_INIT;
+
+	if (!raw || !*raw) {
+		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
+				"Bad Request: Mcp-Session-Id header is missing: send initialize first");
+		return false;
+	}
+	if (!session_id || sessions_find(exchange->server->sessions, session_id, exchange->token.owner, ret, &err) < 0) {
+		if (session_id && err.code != ERR_NOT_FOUND) {
+			log_event(LOG_ERROR, "session not read", "error", err.text, NULL);
+			mcp_reply_error(exchange->reply, 503, id, RPC_INTERNAL, "Internal error: the session cannot be read: try again");
+			return false;
+		}
+		mcp_reply_error(exchange->reply, 404, id, RPC_SESSION_NOT_FOUND, "Session not found: send initialize again");
+		return false;
+	}
+	if (version && !supported(version)) {
+		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
+				"Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: 2024-11-05, 2025-03-26, "
+				"2025-06-18, 2025-11-25 and " MCP_MODERN_VERSION ")");
+		return false;
+	}
+	return true;
+}
+
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version)
+{
+	struct session session;
+	struct stream stream;
+
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize")) {
+		struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = -1};
+
+		initialize(&call);
+		mcp_reply(exchange->reply, 200, mcp_answer(&call));
+		return;
+	}
+	if (!legacy_session(exchange, message->id, version, &session))
+		return;
+	if (message->kind != RPC_REQUEST) {
+		legacy_note(exchange, message, &session, document);
+		mcp_accepted(exchange->reply);
+		return;
+	}
+	stream_init(&stream, exchange->request, exchange->reply);
+	legacy_request(exchange, message, &session, stream_possible(&stream) ? &stream : NULL);
+}
+
+/* One message of a batch. The call of a tool can be cancelled by another request, also while it waits for its turn. */
+struct member {
+	struct rpc_message message;
+	struct json_object *refused; /* its answer, if it could not be taken */
+	struct hub_flight flight;
+	char *id; /* flight.id; NULL: it is no such call */
+};
+
+static void member_refuse(struct member *member, int code, const char *text)
+{
+	member->refused = rpc_error(member->message.id, code, text, NULL);
+	mcp_observe(NULL, member->refused);
+}
+
+static void member_begin(struct member *ret, struct json_object *value, struct hub *hub, const struct session *session)
+{
+	struct err err = ERR_INIT;
+
+	if (rpc_parse(value, &ret->message, &err) < 0) {
+		member_refuse(ret, RPC_INVALID_REQUEST, err.text);
+		return;
+	}
+	if (ret->message.kind != RPC_REQUEST || !streq(ret->message.method, "tools/call"))
+		return;
+	ret->id = id_text(ret->message.id);
+	ret->flight = (struct hub_flight){.session = session->id, .id = ret->id, .stream = "", .wake_fd = -1};
+	if (hub_flight_begin(hub, &ret->flight, &err) == 0)
+		return;
+	free(steal(&ret->id));
+	member_refuse(ret, RPC_INTERNAL, err.text);
+}
+
+/* The answer to a request; NULL: it was cancelled. */
+static struct json_object *member_answer(struct member *member, struct exchange *exchange, const struct session *session)
+{
+	struct mcp_call call = {.exchange = exchange,
+				.message = &member->message,
+				.session = session,
+				.protocol = session->protocol,
+				.flight = member->id ? &member->flight : NULL,
+				.hangup_fd = -1};
+
+	handle(&call);
+	struct json_object *answer = mcp_answer(&call);
+
+	if (!call.silent)
+		return answer;
+	json_object_put(answer);
+	return NULL;
+}
+
+static void member_end(struct member *member, struct hub *hub)
+{
+	if (member->id)
+		hub_flight_end(hub, &member->flight);
+	free(member->id);
+}
+
+/* In their order; the answers. */
+static struct json_object *work_off(struct exchange *exchange, struct json_object *batch, const struct session *session)
+{
+	size_t count = json_object_array_length(batch);
+	auto_free struct member *members = xcalloc(count, sizeof(*members));
+	struct json_object *answers = json_object_new_array();
+	struct hub *hub = exchange->server->hub;
+
+	for (size_t i = 0; i < count; i++)
+		member_begin(&members[i], json_object_array_get_idx(batch, i), hub, session);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *answer = members[i].refused;
+
+		if (!answer && members[i].message.kind == RPC_REQUEST)
+			answer = member_answer(&members[i], exchange, session);
+		else if (!answer)
+			legacy_note(exchange, &members[i].message, session, json_object_array_get_idx(batch, i));
+		if (answer)
+			json_object_array_add(answers, answer);
+	}
+	for (size_t i = 0; i < count; i++)
+		member_end(&members[i], hub);
+	return answers;
+}
+
+void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version)
+{
+	auto_json struct json_object *answers = NULL;
+	struct session session;
+
+	if (!legacy_session(exchange, NULL, version, &session))
+		return;
+	if (!streq(session.protocol, BATCH_VERSION)) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+				"Invalid Request: only revision " BATCH_VERSION " has batches");
+		return;
+	}
+	if (json_object_array_length(batch) > MCP_BATCH_MAX) {
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: more than 100 messages in a batch");
+		return;
+	}
+	answers = work_off(exchange, batch, &session);
+	if (json_object_array_length(answers) == 0)
+		mcp_accepted(exchange->reply);
+	else
+		mcp_reply(exchange->reply, 200, steal(&answers));
+}
+
+void legacy_delete(struct exchange *exchange)
+{
+	struct session session;
+	struct err err = ERR_INIT;
+	auto_json struct json_object *body = json_object_new_object();
+
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(end of session)");
+	if (!legacy_session(exchange, NULL, NULL, &session))
+		return;
+	if (sessions_end(exchange->server->sessions, session.id, exchange->token.owner, &err) < 0) {
+		log_event(LOG_ERROR, "session not ended", "error", err.text, NULL);
+		mcp_reply_error(exchange->reply, 503, NULL, RPC_INTERNAL, "Internal error: the session cannot be ended: try again");
+		return;
+	}
+	hub_cut(exchange->server->hub, session.id);
+	reply_json(exchange->reply, 200, body);
+}

@@ -1,0 +1,61 @@
+/* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
+#include "cgi/tool/tools.h"
+#include "cgi/tool/tools_cache.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "mcp_tasks.h"
+
+int mcp_tools_list(struct mcp_call *call)
+{
+	struct json_object *cursor;
+
+	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
+	call->result = json_object_new_object();
+	json_add(call->result, "tools", tools_cache_list(call));
+	return 0;
+}
+
+int mcp_tools_call(struct mcp_call *call)
+{
+	struct json_object *params = call->message->params, *arguments = NULL;
+	const char *name = json_get_string(params, "name");
+	struct reply *reply = call->exchange->reply;
+	struct tool_call tool_call = {
+		.mcp = call,
+		.server = call->exchange->server,
+		.token = &call->exchange->token,
+		.session_id = call->session ? call->session->id : NULL,
+		.protocol = call->protocol,
+		.hangup_fd = call->hangup_fd,
+	};
+	struct err err = ERR_INIT;
+
+	if (!name)
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");
+	if (params && json_object_object_get_ex(params, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
+	const struct tool *tool = tool_find(call->exchange->server->config, name);
+
+	if (!tool)
+		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown tool", name);
+	snprintf(reply->tool, sizeof(reply->tool), "%s", tool->name);
+	if (mcp_task_offer(call, tool) < 0)
+		return -1;
+	if (tool->serve)
+		return tool->serve(call, arguments);
+	if (tool_run(tool, &tool_call, arguments, &call->result, &err) == 0) {
+		if (tool_call.task_needed && call->modern && call->exchange->server->tasks)
+			return mcp_require_tasks(call);
+		snprintf(reply->outcome, sizeof(reply->outcome), "%s", tool_call.outcome);
+		return 0;
+	}
+	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err.code)->name);
+	if (err.code == ERR_CANCELLED) {
+		call->silent = !call->modern;
+		reply->gone = call->modern;
+		return mcp_fail(call, RPC_INTERNAL, "cancelled");
+	}
+	log_event(LOG_ERROR, "tool failed", "tool", tool->name, "error", err.text, NULL);
+	return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
+}

@@ -1,0 +1,56 @@
+/*
+ * tasks.h - calls that go on after their request was answered (mcp_tasks.c shows them to clients, lib/store/store_task.h keeps them).
+ *
+ * A task at work has a thread that waits for its run, or is its body; the row is there before the client is told of the task, and its end
+ * is written before anybody hears of it. Cancelling ends the row first and the run after that. What a body asks the client for (the
+ * conformance fixtures do) is known to this process only: a task that waits for an answer when the process ends has failed.
+ * Only a server that stays has tasks: as a plain CGI program there are none (server->tasks is NULL). Thread-safe.
+ */
+#pragma once
+
+#include "cgi/server.h"
+#include "lib/base/json.h"
+#include "lib/store/store_task.h"
+
+#define TASKS_AT_WORK_MAX 256    /* threads: one more is refused in words */
+#define TASKS_POLL_MS     1000   /* how often clients are told to ask */
+#define TASKS_RETRY_US    500000 /* between two attempts to write a task's end, while the disk is full */
+
+struct tasks *tasks_new(struct server *server);
+/* When the engine has drained: waits for the threads. NULL is fine. */
+void tasks_free(struct tasks *tasks);
+
+struct task_at_work;
+/* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the task's. */
+typedef int (*task_body)(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err);
+/* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes until now. False: nobody
+ * listens there, so that what was printed shall be told later. On the task's thread. */
+typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text);
+/* What becomes a task: a run, or a body. */
+struct task_start {
+	const struct store_token *token;
+	const char *session_id; /* NULL: none */
+	const char *tool;
+	int64_t ttl_ms;            /* as asked for; <= 0: the default */
+	struct job_engine *engine; /* NULL: the body */
+	const struct job_request *request;
+	task_body body;
+	const char *argument;       /* copied */
+	task_tell tell;             /* NULL: nobody is told */
+	const char *progress_token; /* JSON, copied; NULL: the end alone is told */
+};
+/* Keeps the task, then submits the run: one that is refused (ERR_BUSY, in words; what job_submit says) leaves nothing. */
+int tasks_start(struct tasks *tasks, const struct task_start *start, struct store_task *ret, struct err *err);
+/* Is its thread still at work? (A cancelled one is until its run has ended.) */
+bool tasks_at_work(struct tasks *tasks, const char *id);
+/* ERR_NOT_FOUND; ERR_CONFLICT: it has ended. *ret: as it is now. */
+int tasks_cancel(struct tasks *tasks, const char *id, const char *owner, struct store_task *ret, struct err *err);
+/* What the task asks its client for: {"key":{"method","params"}}, the caller's; NULL: nothing. */
+struct json_object *tasks_questions(struct tasks *tasks, const char *id);
+/* Answers by key; what nobody asked is ignored. The owner was checked. */
+void tasks_answer(struct tasks *tasks, const char *id, struct json_object *responses);
+
+/* For a body. False, or ERR_CANCELLED: the task was cancelled, or the server stops. */
+bool task_sleep(struct task_at_work *work, int64_t us);
+/* Puts the questions (taken over) and waits until all of them are answered; *ret: {"key":answer}, the caller's. */
+int task_ask(struct task_at_work *work, struct json_object *questions, struct json_object **ret, struct err *err);

@@ -1,0 +1,83 @@
+/* interpreters.c - see interpreters.h. */
+#include "interpreters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/util.h"
+
+void interpreters_init(struct interpreters *interpreters)
+{
+	*interpreters = (struct interpreters){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void interpreters_clear(struct interpreters *interpreters)
+{
+	free(interpreters->items);
+	pthread_mutex_destroy(&interpreters->lock);
+}
+
+/* The client's, or the number of items. */
+static size_t place_of(const struct interpreters *interpreters, const char *owner, const char *client)
+{
+	size_t i = 0;
+
+	while (i < interpreters->count && !(streq(interpreters->items[i].owner, owner) && streq(interpreters->items[i].client, client)))
+		i++;
+	return i;
+}
+
+static void remove_at(struct interpreters *interpreters, size_t i)
+{
+	interpreters->count--;
+	memmove(&interpreters->items[i], &interpreters->items[i + 1], (interpreters->count - i) * sizeof(*interpreters->items));
+}
+
+static void add(struct interpreters *interpreters, const struct interpreter *interpreter)
+{
+	interpreters->items = xrealloc(interpreters->items, interpreters->count + 1, sizeof(*interpreters->items));
+	interpreters->items[interpreters->count++] = *interpreter;
+}
+
+/* Room for one more of this owner. */
+static void make_room(struct interpreters *interpreters, const char *owner)
+{
+	size_t own = 0, first = 0;
+
+	for (size_t i = interpreters->count; i-- > 0;)
+		if (streq(interpreters->items[i].owner, owner)) {
+			own++;
+			first = i;
+		}
+	if (own >= INTERPRETERS_PER_OWNER)
+		remove_at(interpreters, first);
+}
+
+void interpreters_put(struct interpreters *interpreters, const struct interpreter *interpreter)
+{
+	pthread_mutex_lock(&interpreters->lock);
+	size_t i = place_of(interpreters, interpreter->owner, interpreter->client);
+
+	if (i < interpreters->count)
+		remove_at(interpreters, i);
+	make_room(interpreters, interpreter->owner);
+	add(interpreters, interpreter);
+	pthread_mutex_unlock(&interpreters->lock);
+}
+
+int interpreters_find(struct interpreters *interpreters, const char *owner, const char *client, bool take, struct interpreter *ret,
+		      struct err *err)
+{
+	pthread_mutex_lock(&interpreters->lock);
+	size_t i = place_of(interpreters, owner, client);
+	bool found = i < interpreters->count;
+
+	if (found) {
+		*ret = interpreters->items[i];
+		remove_at(interpreters, i);
+	}
+	if (found && !take)
+		add(interpreters, ret);
+	pthread_mutex_unlock(&interpreters->lock);
+	return found ? 0 : err_set(err, ERR_NOT_FOUND, "the sandbox is not initialized: call initialize_sandbox first");
+}

@@ -1,0 +1,64 @@
+/* tool_reset_session.c - reset_session: ends the live interpreters that run_code with session true keeps. */
+#include "lib/base/util.h"
+#include "tools.h"
+
+struct reset_arguments {
+	const char *conversation, *language;
+};
+
+static const struct bind table[] = {
+	{.name = "conversationId",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct reset_arguments, conversation),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = STORE_CONVERSATION_MAX,
+	 .description = "The conversation whose sessions are ended."},
+	{.name = "language",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct reset_arguments, language),
+	 .min = 1,
+	 .description = "Only the session of this language. Default: all."},
+	{0},
+};
+
+static int reset(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+{
+	const struct reset_arguments *arguments = bound;
+	const struct job_request who = {
+		TOOL_CALLER(call),
+		.conversation = arguments->conversation,
+		.language = arguments->language,
+	};
+	struct job_engine *engine;
+	size_t ended = 0;
+	int result = server_engine(call->server, &engine, err);
+
+	if (result == 0)
+		result = job_reset(engine, &who, &ended, err);
+	if (result < 0)
+		return result;
+	auto_free char *text = ended ? xasprintf("Ended: %zu. The next call with session true begins a fresh one; files are kept.", ended)
+				     : xstrdup("There was no session to end.");
+
+	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
+	tool_add_text(ret->content, text, strlen(text));
+	json_add_int(ret->structured, "ended", (int64_t)ended);
+	return 0;
+}
+
+const struct tool tool_reset_session = {
+	.name = "reset_session",
+	.title = "End a session",
+	.scope = STORE_SCOPE_RUN,
+	.description = "Ends the live interpreters of a conversation that run_code keeps for session true: their variables and processes "
+		       "are gone, "
+		       "the conversation's files stay. A run that is under way is waited for.",
+	.arguments = table,
+	.arguments_size = sizeof(struct reset_arguments),
+	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"ended\"],\"properties\":{"
+			 "\"ended\":{\"type\":\"integer\",\"description\":\"How many were ended\"}}}",
+	.destructive = true,
+	.idempotent = true,
+	.call = reset,
+};

@@ -1,0 +1,113 @@
+/* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the system that it replaces.
+ */
+#include "cgi/http/files.h"
+#include "lib/base/text.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "tools.h"
+
+#define URL_MAX (16 * 1024)
+
+struct upload_arguments {
+	const char *conversation, *filename, *key;
+	struct bind_text content;
+};
+
+static const struct bind table[] = {
+	{.name = "conversationId",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct upload_arguments, conversation),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = STORE_CONVERSATION_MAX,
+	 .description = "Names the conversation that the file belongs to. Use the same value in every call of one conversation."},
+	{.name = "filename",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct upload_arguments, filename),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .description = "Name of the file in /data: one path segment without '/', UTF-8, at most 255 bytes."},
+	{.name = "content",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct upload_arguments, content),
+	 .flags = BIND_REQUIRED,
+	 .description = "The content in base64 (RFC 4648, with padding)."},
+	TOOL_KEY_MEMBER(struct upload_arguments, key),
+	{0},
+};
+
+static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes, const char *hash)
+{
+	struct json_object *object = json_object_new_object(), *file = json_object_new_object();
+	const struct store_file named = {.name = arguments->filename, .name_length = strlen(arguments->filename)};
+	auto_buf struct buf url = {0};
+	char message[512];
+
+	buf_init(&url, URL_MAX);
+	files_url(server->config, arguments->conversation, hash, &named, &url);
+	snprintf(message, sizeof(message), "File '%s' uploaded successfully (%zu bytes)", arguments->filename, bytes);
+	json_add_bool(object, "success", true);
+	json_add_string(object, "message", message);
+	json_add_string(file, "name", arguments->filename);
+	json_add_string(file, "url", url.data);
+	json_add(object, "file", file);
+	return object;
+}
+
+static int upload(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
+{
+	const struct upload_arguments *arguments = bound;
+	char key_hash[SHA256_HEX_SIZE];
+	const struct job_request who = {
+		TOOL_CALLER(call),
+		.conversation = arguments->conversation,
+		.key = arguments->key,
+		.key_hash = key_hash,
+	};
+	char hash[SHA256_HEX_SIZE];
+	struct store_file stored;
+	struct job_engine *engine;
+	struct err own = ERR_INIT;
+	auto_buf struct buf content = {0}, text = {0};
+
+	tool_hash(call, bound, key_hash);
+	buf_init(&content, arguments->content.length);
+	buf_init(&text, HTTP_REPLY_MAX);
+	if (base64_decode(arguments->content.data, arguments->content.length, &content, &own) < 0)
+		return err_member(err, "content", "%s", own.text);
+	const struct job_file file = {.name = arguments->filename, .data = content.data, .length = content.length};
+	int result = server_engine(call->server, &engine, err);
+
+	if (result == 0)
+		result = job_upload(engine, &who, &file, &stored, hash, err);
+	if (result < 0)
+		return result;
+	*ret = (struct tool_result){
+		.content = json_object_new_array(),
+		.structured = result_object(call->server, arguments, content.length, hash),
+	};
+	json_print(&text, ret->structured);
+	tool_add_text(ret->content, text.data, text.length);
+	snprintf(call->outcome, sizeof(call->outcome), "OK");
+	return 0;
+}
+
+const struct tool tool_upload_file = {
+	.name = "upload_file",
+	.title = "Upload a file",
+	.scope = STORE_SCOPE_FILES,
+	.description =
+		"Puts a file into a conversation, where programs run by run_code find it in their working directory /data under its name. "
+		"A file of the same name is replaced. The content is base64; for small texts the files argument of run_code is simpler. "
+		"Returns the file's download URL.",
+	.arguments = table,
+	.arguments_size = sizeof(struct upload_arguments),
+	.output_schema =
+		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\",\"file\"],\"properties\":{"
+		"\"success\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
+		"\"file\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\",\"url\"],\"properties\":{"
+		"\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"}}}}}",
+	.destructive = true, /* replaces a file of that name */
+	.idempotent = true,
+	.call = upload,
+};

@@ -1,0 +1,79 @@
+/* tools_cache.c - see tools_cache.h. */
+#include "tools_cache.h"
+
+#include "cgi/http/access.h"
+#include "cgi/mcp/mcp_tasks.h"
+#include "lib/base/util.h"
+
+#define SETS (2 * STORE_SCOPE_ADMIN) /* sets of scopes that make a difference: none of the descriptions depends on "network" */
+
+struct entry {
+	char *text; /* NULL: not made yet */
+	size_t length;
+	uint64_t generation;
+};
+
+struct tools_cache {
+	pthread_mutex_t lock;
+	struct entry entries[2 * SETS];
+};
+
+struct tools_cache *tools_cache_new(void)
+{
+	struct tools_cache *cache = xcalloc(1, sizeof(*cache));
+
+	pthread_mutex_init(&cache->lock, NULL);
+	return cache;
+}
+
+void tools_cache_free(struct tools_cache *cache)
+{
+	for (size_t i = 0; cache && i < 2 * SETS; i++)
+		free(cache->entries[i].text);
+	if (cache)
+		pthread_mutex_destroy(&cache->lock);
+	free(cache);
+}
+
+static struct json_object *find(struct tools_cache *cache, unsigned which, uint64_t generation)
+{
+	const struct entry *entry = &cache->entries[which];
+	struct json_object *found = NULL;
+
+	pthread_mutex_lock(&cache->lock);
+	if (entry->text && entry->generation == generation)
+		found = json_new_printed(entry->text, entry->length);
+	pthread_mutex_unlock(&cache->lock);
+	return found;
+}
+
+struct json_object *tools_cache_list(struct mcp_call *call)
+{
+	struct server *server = call->exchange->server;
+	struct tools_cache *cache = server->tools;
+	unsigned scopes = access_scopes(&call->exchange->token) % SETS;
+	unsigned which = mcp_task_support_shown(call) ? scopes + SETS : scopes;
+	struct job_engine *engine;
+	/* Before the description is made: one that is newer than its number is only made again. */
+	uint64_t generation = server_engine(server, &engine, NULL) < 0 ? 0 : job_engine_generation(engine);
+	struct json_object *found = generation ? find(cache, which, generation) : NULL;
+
+	if (found)
+		return found;
+	auto_json struct json_object *tools = tools_describe(server, scopes);
+	auto_buf struct buf text = {0};
+
+	mcp_task_support(call, tools);
+	buf_init(&text, SIZE_MAX);
+	json_print(&text, tools);
+	found = json_new_printed(text.data, text.length);
+	pthread_mutex_lock(&cache->lock);
+	struct entry *entry = &cache->entries[which];
+
+	free(entry->text);
+	entry->length = text.length;
+	entry->generation = generation;
+	entry->text = buf_steal(&text, NULL);
+	pthread_mutex_unlock(&cache->lock);
+	return found;
+}

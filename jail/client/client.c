@@ -1,0 +1,306 @@
+/*
+ * client.c - the client's side of the jailer: connecting, and verbs that become packets. Events: client_events.c.
+ *
+ * Everything is one list of jails and one queue of packets. A verb is queued and sent at once as far as the socket takes it; what
+ * does not fit waits for the caller's poll loop (jail_client_poll_events asks for POLLOUT then).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client_internal.h"
+#include "lib/base/util.h"
+
+#define JAILER_FD 3 /* where a private jailer finds its client */
+
+extern char **environ;
+
+static struct jail_client *client_new(int socket, pid_t jailer)
+{
+	struct jail_client *client = xcalloc(1, sizeof(*client));
+
+	client->socket = socket;
+	client->jailer = jailer;
+	wire_queue_init(&client->queue);
+	return client;
+}
+
+int jail_client_connect(const char *socket_path, struct jail_client **ret, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return err_set(err, ERR_INVALID, "the path of the jailer's socket is longer than %zu bytes: %s",
+			       sizeof(address.sun_path) - 1, socket_path);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_errno(err, "making a socket for the jailer");
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		int code = errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN ? ERR_UNAVAILABLE : ERR_SYSTEM;
+
+		return err_set(err, code, "no jailer answers at %s (%s): start sallyport-jailer, or leave jailer.socket empty", socket_path,
+			       strerror(errno));
+	}
+	*ret = client_new(steal_fd(&fd), 0);
+	return 0;
+}
+
+int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err)
+{
+	int pair[2];
+	char fd_text[16];
+
+	snprintf(fd_text, sizeof(fd_text), "%d", JAILER_FD);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return err_errno(err, "making a socket for the jailer");
+	auto_close int ours = pair[0];
+	auto_close int theirs = pair[1];
+	const char *argv[] = {jailer_program, "--fd", fd_text, config_path ? "--config" : NULL, config_path, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, theirs, JAILER_FD);
+	/* A process group of its own: Ctrl-C on our terminal is ours to turn into jail_cancel. */
+	posix_spawnattr_t attributes;
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+	pid_t pid;
+	/* posix_spawn's argv is not const for historical reasons; it does not write. */
+	char **argv_plain;
+	__builtin_memcpy(&argv_plain, &(const char *const *){argv}, sizeof(argv_plain));
+	int result = posix_spawn(&pid, jailer_program, &actions, &attributes, argv_plain, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	if (result) {
+		errno = result;
+		return err_errno(err, "starting the jailer %s", jailer_program);
+	}
+	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(err, "preparing the jailer's socket");
+	*ret = client_new(steal_fd(&ours), pid);
+	return 0;
+}
+
+void jail_client_free(struct jail_client *client)
+{
+	if (!client)
+		return;
+	while (client->jails) {
+		struct jail *jail = client->jails;
+
+		client->jails = jail->next;
+		free(jail);
+	}
+	wire_queue_clear(&client->queue);
+	close(client->socket);
+	/* A private jailer ends when its connection does. */
+	while (client->jailer > 0 && waitpid(client->jailer, NULL, 0) < 0 && errno == EINTR)
+		;
+	json_put_pointer(&client->document);
+	free(client);
+}
+
+int jail_client_fd(const struct jail_client *client)
+{
+	return client->socket;
+}
+
+short jail_client_poll_events(const struct jail_client *client)
+{
+	return (short)(POLLIN | (client->queue.first ? POLLOUT : 0));
+}
+
+/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every jail. */
+int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err)
+{
+	int result = wire_queue_add(&client->queue, head, parts, err);
+
+	if (!result)
+		wire_queue_flush(&client->queue, client->socket, NULL);
+	return result;
+}
+
+struct jail *client_find(struct jail_client *client, int64_t number)
+{
+	struct jail *jail = client->jails;
+
+	while (jail && jail->number != number)
+		jail = jail->next;
+	return jail;
+}
+
+int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
+	      struct err *err)
+{
+	if (client->lost)
+		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
+	struct jail *jail = xcalloc(1, sizeof(*jail));
+
+	*jail = (struct jail){.next = client->jails, .client = client, .number = client->next_number, .events = *events, .arg = arg};
+	client->next_number = client->next_number == INT32_MAX ? 0 : client->next_number + 1;
+	struct json_object *head = wire_head_jail("verb", "open", jail->number);
+	json_add_string(head, "runner", spec->runner);
+	if (spec->label)
+		json_add_string(head, "label", spec->label);
+	json_add_bool(head, "network", spec->network);
+	json_add_bool(head, "live", spec->live);
+	json_add_bool(head, "fingerprint", spec->fingerprint);
+	json_add(head, "limits", bind_print(jail_limits_table, &spec->limits));
+	int result = client_send(client, head, NULL, err);
+	if (result) {
+		free(jail);
+		return result;
+	}
+	client->jails = jail;
+	*ret = jail;
+	return 0;
+}
+
+static int dup_fd(int fd, int *ret, struct err *err)
+{
+	*ret = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return *ret < 0 ? err_errno(err, "duplicating a descriptor for the jailer") : 0;
+}
+
+static int fill_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	struct json_object *head = wire_head_jail("verb", "fill", jail->number), *list = json_object_new_array();
+	const char *names[JAIL_BATCH_FILES];
+	int fds[JAIL_BATCH_FILES];
+
+	json_add(head, "files", list);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *file = json_object_new_object();
+
+		json_add_int(file, "mode", files[i].mode);
+		json_add_int(file, "mtime_us", files[i].mtime_us);
+		json_object_array_add(list, file);
+		names[i] = files[i].name;
+		if (dup_fd(files[i].fd, &fds[i], err)) {
+			while (i > 0)
+				close(fds[--i]);
+			json_object_put(head);
+			return -ERR_SYSTEM;
+		}
+	}
+	return client_send(jail->client, head, &(struct wire_parts){names, count, fds, count}, err);
+}
+
+static int remove_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	struct json_object *head = wire_head_jail("verb", "remove", jail->number);
+	const char *names[JAIL_BATCH_FILES];
+
+	json_add_int(head, "names", (int64_t)count);
+	for (size_t i = 0; i < count; i++)
+		names[i] = files[i].name;
+	return client_send(jail->client, head, &(struct wire_parts){.strings = names, .n_strings = count}, err);
+}
+
+static int in_batches(int (*send)(struct jail *jail, const struct jail_file *files, size_t count, struct err *err), struct jail *jail,
+		      const struct jail_file *files, size_t count, struct err *err)
+{
+	size_t begin = 0, bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (strlen(files[i].name) > JAIL_NAME_MAX)
+			return err_set(err, ERR_INVALID, "the name of a file is longer than %d bytes", JAIL_NAME_MAX);
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(files[i].name) + 1;
+
+		if (i - begin == JAIL_BATCH_FILES || bytes + length > WIRE_NAMES_MAX) {
+			int result = send(jail, files + begin, i - begin, err);
+
+			if (result)
+				return result;
+			begin = i;
+			bytes = 0;
+		}
+		bytes += length;
+	}
+	return begin < count ? send(jail, files + begin, count - begin, err) : 0;
+}
+
+int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return in_batches(fill_batch, jail, files, count, err);
+}
+
+int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return in_batches(remove_batch, jail, files, count, err);
+}
+
+static size_t count_strings(const char *const *strings, size_t *bytes)
+{
+	size_t n = 0;
+
+	for (; strings && strings[n]; n++)
+		*bytes += strlen(strings[n]) + 1;
+	return n;
+}
+
+int jail_run(struct jail *jail, const struct jail_program *program, struct err *err)
+{
+	size_t bytes = 0, n_args = count_strings(program->args, &bytes), n_env = count_strings(program->env, &bytes);
+	const int given[] = {program->code_fd, program->stdin_fd, program->stdout_fd, program->stderr_fd};
+	int fds[ARRAY_SIZE(given)];
+	size_t n_fds = 0;
+
+	if (bytes > JAIL_ARGUMENTS_MAX)
+		return err_set(err, ERR_LIMIT, "arguments and environment are longer than %d bytes together", JAIL_ARGUMENTS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+		if (given[i] >= 0 && dup_fd(given[i], &fds[n_fds++], err)) {
+			while (--n_fds > 0)
+				close(fds[n_fds - 1]);
+			return -ERR_SYSTEM;
+		}
+	struct json_object *head = wire_head_jail("verb", "run", jail->number);
+	json_add_int(head, "args", (int64_t)n_args);
+	json_add_int(head, "env", (int64_t)n_env);
+	if (program->entry)
+		json_add_string(head, "entry", program->entry);
+	json_add_bool(head, "stdin", program->stdin_fd >= 0);
+	json_add_bool(head, "stdout", program->stdout_fd >= 0);
+	json_add_bool(head, "stderr", program->stderr_fd >= 0);
+	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));
+	for (size_t i = 0; i < n_args; i++)
+		strings[i] = program->args[i];
+	for (size_t i = 0; i < n_env; i++)
+		strings[n_args + i] = program->env[i];
+	int result = client_send(jail->client, head, &(struct wire_parts){strings, n_args + n_env, fds, n_fds}, err);
+	if (!result)
+		jail->runs++;
+	return result;
+}
+
+void jail_cancel(struct jail *jail)
+{
+	client_send(jail->client, wire_head_jail("verb", "cancel", jail->number), NULL, NULL);
+}
+
+int jail_collect(struct jail *jail, struct err *err)
+{
+	int result = client_send(jail->client, wire_head_jail("verb", "collect", jail->number), NULL, err);
+
+	if (!result)
+		jail->collects++;
+	return result;
+}
+
+void jail_close(struct jail *jail)
+{
+	if (!jail)
+		return;
+	struct jail **link = &jail->client->jails;
+	while (*link != jail)
+		link = &(*link)->next;
+	*link = jail->next;
+	client_send(jail->client, wire_head_jail("verb", "close", jail->number), NULL, NULL);
+	free(jail);
+}

@@ -1,0 +1,258 @@
+/*
+ * client_events.c - events of the jailer become callbacks; waiting and asking. See client.c.
+ *
+ * Events name their jail by number; an event of a jail that was closed meanwhile is dropped with its descriptors. A jail is freed only by
+ * jail_close, which may be called inside its own callbacks: dispatch looks it up again by number and never touches it after one.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "client_internal.h"
+#include "lib/base/util.h"
+
+#define DOCUMENT_MAX (4 * 1024 * 1024)
+
+static void event_done(struct jail *jail, const struct wire_event *event)
+{
+	struct jail_result result = {.exit_code = -1};
+	struct err err = ERR_INIT;
+
+	if (jail_result_parse(event->result, &result, &err)) {
+		result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
+		snprintf(result.message, sizeof(result.message), "The jailer's answer cannot be read: %.200s.", err.text);
+	}
+	if (jail->runs)
+		jail->runs--;
+	if (jail->events.done)
+		jail->events.done(jail->arg, &result);
+	jail_result_clear(&result);
+}
+
+/* Descriptors stand in the message in the order of the files that carry one. */
+static void event_files(struct jail_client *client, int64_t number, const struct wire_event *event, struct wire_message *message)
+{
+	const struct wire_change *files = event->files.items;
+	size_t next_fd = 0;
+
+	for (size_t i = 0; i < event->files.count; i++) {
+		struct jail *jail = client_find(client, number); /* a callback may have closed it */
+		struct jail_change change = {
+			.name = message->strings[i],
+			.mode = (uint32_t)files[i].mode,
+			.mtime_us = files[i].mtime_us,
+			.size = files[i].size,
+			.fd = -1,
+			.reason = files[i].reason,
+		};
+
+		while (!streq(wire_change_kinds[change.kind], files[i].kind))
+			change.kind++;
+		if (!jail || !jail->events.file)
+			return;
+		if (change.kind <= JAIL_FILE_CHANGED && next_fd < message->n_fds)
+			change.fd = wire_take_fd(message, next_fd++);
+		jail->events.file(jail->arg, &change);
+	}
+}
+
+static void fail_jail(struct jail *jail, const struct err *why)
+{
+	jail->failed = true;
+	jail->runs = jail->collects = 0;
+	if (jail->events.failed)
+		jail->events.failed(jail->arg, why);
+}
+
+static void event_failed(struct jail *jail, const struct wire_event *event)
+{
+	struct err why = ERR_INIT;
+
+	err_set(&why, wire_err_code(event->code), "%s", event->text ? event->text : "the jailer does not say why");
+	if (event->member)
+		snprintf(why.member, sizeof(why.member), "%s", event->member);
+	fail_jail(jail, &why);
+}
+
+static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (client->pinged_us) {
+		client->pinged_us = 0;
+		return 0;
+	}
+	if (message->n_fds != 1 || !client->document_wanted)
+		return err_set(err, ERR_INTERNAL, "the jailer sent a document that nobody asked for");
+	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err))
+		return err_wrap(err, "reading the jailer's answer");
+	client->document_wanted = false;
+	return json_parse(text, length, &client->document, err);
+}
+
+static int handle(struct jail_client *client, struct wire_message *message, struct err *err)
+{
+	struct wire_event event;
+
+	if (wire_event_parse(message, &event, err))
+		return err_wrap(err, "the jailer's answer");
+	struct jail *jail = client_find(client, event.jail);
+	int result = 0;
+
+	if (streq(event.event, "document"))
+		result = take_document(client, message, err);
+	else if (streq(event.event, "error"))
+		result = err_set(err, wire_err_code(event.code), "the jailer refuses the connection: %s", event.text ? event.text : "");
+	else if (!jail || jail->failed)
+		; /* closed meanwhile */
+	else if (streq(event.event, "output") && jail->events.output)
+		jail->events.output(jail->arg, event.stdout_bytes, event.stderr_bytes);
+	else if (streq(event.event, "done"))
+		event_done(jail, &event);
+	else if (streq(event.event, "files"))
+		event_files(client, event.jail, &event, message);
+	else if (streq(event.event, "collected")) {
+		if (jail->collects)
+			jail->collects--;
+		if (jail->events.collected)
+			jail->events.collected(jail->arg);
+	} else if (streq(event.event, "failed"))
+		event_failed(jail, &event);
+	wire_event_clear(&event);
+	return result;
+}
+
+/* The connection is of no use any more: every jail hears of it once, as header jail.h promises. */
+static void lose(struct jail_client *client, const struct err *why)
+{
+	client->lost = true;
+	for (struct jail *jail = client->jails; jail;) {
+		if (jail->failed) {
+			jail = jail->next;
+			continue;
+		}
+		if (jail->runs && jail->events.done) {
+			struct jail_result result = {.verdict = JAIL_XX, .exit_code = -1};
+
+			snprintf(result.message, sizeof(result.message), "The jailer ended while the program was running.");
+			jail->failed = true;
+			jail->runs = jail->collects = 0;
+			jail->events.done(jail->arg, &result);
+		} else {
+			fail_jail(jail, why);
+		}
+		jail = client->jails; /* the callback may have closed any of them */
+	}
+}
+
+void jail_client_hold(struct jail_client *client)
+{
+	client->held = true;
+}
+
+int jail_client_dispatch(struct jail_client *client, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int result = client->lost ? err_set(&why, ERR_UNAVAILABLE, "the connection to the jailer is lost") : 0;
+
+	if (!result) {
+		result = wire_queue_flush(&client->queue, client->socket, &why);
+		result = result == -ERR_BUSY ? 0 : result;
+	}
+	/* Read also when sending failed: the last answers may still be there. */
+	client->held = false;
+	while (!client->held) {
+		auto_message struct wire_message message = {.bytes = NULL};
+		int got = client->lost ? -ERR_BUSY : wire_receive(client->socket, &message, &why);
+
+		if (got == -ERR_BUSY)
+			break;
+		if (!got)
+			got = handle(client, &message, &why);
+		if (got) {
+			result = got;
+			break;
+		}
+	}
+	if (!result)
+		return 0;
+	if (result == -ERR_UNAVAILABLE && client->jailer > 0)
+		err_set(&why, ERR_UNAVAILABLE, "the private jailer has ended: it says why on standard error");
+	if (why.code != ERR_DENIED)
+		why.code = ERR_UNAVAILABLE;
+	lose(client, &why);
+	if (err)
+		*err = why;
+	return -(int)why.code;
+}
+
+static int wait_event(struct jail_client *client, int timeout_ms, struct err *err)
+{
+	struct pollfd poller = {.fd = client->socket, .events = jail_client_poll_events(client)};
+
+	if (poll(&poller, 1, timeout_ms) < 0 && errno != EINTR)
+		return err_errno(err, "waiting for the jailer");
+	return jail_client_dispatch(client, err);
+}
+
+/* A jailer that hangs takes connections, too: the kernel does that for it. */
+static int ask(struct jail_client *client, const char *verb, int seconds, struct json_object **ret, struct err *err)
+{
+	int64_t until_us = clock_monotonic_us() + seconds * 1000000LL, left_us;
+
+	if (client->lost)
+		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
+	client->document_wanted = true;
+	int result = client_send(client, wire_head("verb", verb), NULL, err);
+	while (!result && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
+		result = wait_event(client, (int)(left_us / 1000) + 1, err);
+	if (!result && client->document_wanted) {
+		jail_client_kill(client);
+		result = err_set(err, ERR_UNAVAILABLE, "the jailer does not answer (%s) within %d s: look at its log, or restart it", verb,
+				 seconds);
+	}
+	if (!result)
+		*ret = steal(&client->document);
+	return result;
+}
+
+int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err)
+{
+	return ask(client, "info", JAIL_ANSWER_SECONDS, ret, err);
+}
+
+int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err)
+{
+	return ask(client, "runners", JAIL_RUNNERS_SECONDS, ret, err);
+}
+
+int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *err)
+{
+	int64_t number = jail->number;
+	int result = 0;
+
+	while (!result && (jail = client_find(client, number)) && (jail->runs || jail->collects))
+		result = wait_event(client, -1, err);
+	return result;
+}
+
+int jail_client_ping(struct jail_client *client, struct err *err)
+{
+	if (client->pinged_us || client->lost)
+		return 0;
+	client->pinged_us = clock_monotonic_us();
+	return client_send(client, wire_head("verb", "info"), NULL, err);
+}
+
+int64_t jail_client_pinged_us(const struct jail_client *client)
+{
+	return client->pinged_us;
+}
+
+void jail_client_kill(struct jail_client *client)
+{
+	if (client->jailer > 0)
+		kill(client->jailer, SIGKILL);
+}

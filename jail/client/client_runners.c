@@ -1,0 +1,59 @@
+/* client_runners.c - which of the runners that the jailer told of is meant: by name or alias, or by a file's extension. */
+#include <string.h>
+
+#include "client_runners.h"
+#include "lib/base/util.h"
+
+static bool is_named(struct json_object *runner, const char *name)
+{
+	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
+	const char *own = json_get_string(runner, "name");
+
+	if (own && streq(own, name))
+		return true;
+	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++) {
+		const char *alias = json_object_get_string(json_object_array_get_idx(aliases, i));
+
+		if (alias && streq(alias, name))
+			return true;
+	}
+	return false;
+}
+
+struct json_object *jail_runner_named(struct json_object *runners, const char *name)
+{
+	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (is_named(runner, name))
+			return runner;
+	}
+	return NULL;
+}
+
+/* `wanted` is without its dot; runner files may write it or not. */
+static bool has_extension(struct json_object *runner, const char *wanted)
+{
+	struct json_object *list = json_get(runner, "extensions", json_type_array);
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		const char *item = json_object_get_string(json_object_array_get_idx(list, i));
+
+		if (item && streq(item[0] == '.' ? item + 1 : item, wanted))
+			return true;
+	}
+	return false;
+}
+
+struct json_object *jail_runner_for_file(struct json_object *runners, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+
+	for (size_t i = 0; runners && dot && dot > base && i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (has_extension(runner, dot + 1))
+			return runner;
+	}
+	return NULL;
+}

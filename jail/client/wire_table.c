@@ -1,0 +1,208 @@
+/*
+ * wire_table.c - what the messages of the jailer's protocol hold: one bind table a message, and which verb takes what.
+ *
+ * A message is taken whole or not at all: the verb or event names its table, the table says which members there are and how large they
+ * may be, and from them follows how many strings and descriptors must have come beside it. Nothing of it is acted on before all of that
+ * is right, so that the peer's mistakes, or its malice, end here.
+ */
+#include "wire.h"
+
+#include "lib/base/util.h"
+
+#define JAIL_NUMBER_MAX INT32_MAX
+#define LIMIT_MAX       ((int64_t)1 << 50) /* sizes and times beyond it are nonsense and would overflow sums */
+
+static const struct bind file_table[] = {
+	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_file, mode), .flags = BIND_REQUIRED, .max = 0777},
+	{.name = "mtime_us",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_file, mtime_us),
+	 .flags = BIND_REQUIRED,
+	 .min = -LIMIT_MAX * 8,
+	 .max = LIMIT_MAX * 8},
+	{0},
+};
+
+#define LIMIT(member)                                                                                                                      \
+	{                                                                                                                                  \
+		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX                        \
+	}
+const struct bind jail_limits_table[] = {
+	LIMIT(wall_us),
+	LIMIT(cpu_us),
+	{.name = "cpu_percent", .type = BIND_INT, .offset = offsetof(struct jail_limits, cpu_percent), .min = -1, .max = 1000000},
+	LIMIT(memory_bytes),
+	LIMIT(pids),
+	LIMIT(data_bytes),
+	LIMIT(data_inodes),
+	LIMIT(tmp_bytes),
+	LIMIT(output_bytes),
+	LIMIT(compile_wall_us),
+	LIMIT(compile_memory_bytes),
+	{0},
+};
+
+#define MEMBER(key, kind, field, least, most)                                                                                              \
+	{                                                                                                                                  \
+		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED, .min = least,           \
+		.max = most                                                                                                                \
+	}
+#define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb, 1, 16)
+#define JAIL MEMBER("jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
+
+static const struct bind plain_table[] = {HEAD, {0}};
+static const struct bind jail_table[] = {HEAD, JAIL, {0}};
+static const struct bind open_table[] = {
+	HEAD,
+	JAIL,
+	MEMBER("runner", BIND_STRING, runner, 1, 64),
+	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 64},
+	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
+	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
+	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
+	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = jail_limits_table},
+	{0},
+};
+static const struct bind fill_table[] = {
+	HEAD,
+	JAIL,
+	{.name = "files",
+	 .type = BIND_OBJECTS,
+	 .offset = offsetof(struct wire_request, files),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = JAIL_BATCH_FILES,
+	 .table = file_table,
+	 .size = sizeof(struct wire_file)},
+	{0},
+};
+static const struct bind remove_table[] = {HEAD, JAIL, MEMBER("names", BIND_INT, names, 1, JAIL_BATCH_FILES), {0}};
+static const struct bind run_table[] = {
+	HEAD,
+	JAIL,
+	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
+	MEMBER("env", BIND_INT, env, 0, JAIL_ARGUMENTS_MAX),
+	{.name = "entry", .type = BIND_STRING, .offset = offsetof(struct wire_request, entry), .min = 1, .max = JAIL_NAME_MAX},
+	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
+	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
+	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
+	{0},
+};
+
+static const struct {
+	const char *verb;
+	const struct bind *table;
+} verbs[] = {
+	{"open", open_table},    {"fill", fill_table},   {"remove", remove_table}, {"run", run_table},       {"cancel", jail_table},
+	{"collect", jail_table}, {"close", jail_table}, {"info", plain_table},    {"runners", plain_table},
+};
+
+static const struct bind *verb_table(const char *verb)
+{
+	for (size_t i = 0; verb && i < ARRAY_SIZE(verbs); i++)
+		if (streq(verbs[i].verb, verb))
+			return verbs[i].table;
+	return NULL;
+}
+
+int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err)
+{
+	const struct bind *table = verb_table(json_get_string(message->head, "verb"));
+	struct wire_request request = {.jail = -1};
+
+	if (!table)
+		return err_member(err, "verb", "must be open, fill, remove, run, cancel, collect, close, info or runners");
+	int result = bind_parse(table, message->head, &request, err);
+	if (result)
+		return result;
+	size_t strings = request.files.count + (size_t)request.names + (size_t)request.args + (size_t)request.env;
+	size_t fds = request.files.count;
+	if (table == run_table)
+		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;
+	if (message->n_strings != strings || message->n_fds != fds)
+		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu", request.verb,
+				 message->n_strings, message->n_fds, strings, fds);
+	if (result)
+		wire_request_clear(&request);
+	else
+		*ret = request;
+	return result;
+}
+
+void wire_request_clear(struct wire_request *request)
+{
+	free(request->files.items);
+	request->files = (struct bind_objects){.items = NULL};
+}
+
+const char *const wire_change_kinds[] = {"created", "changed", "deleted", "not_kept", NULL};
+
+static const struct bind change_table[] = {
+	{.name = "kind",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct wire_change, kind),
+	 .flags = BIND_REQUIRED,
+	 .choices = wire_change_kinds},
+	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_change, mode), .max = 07777},
+	{.name = "mtime_us", .type = BIND_INT, .offset = offsetof(struct wire_change, mtime_us), .min = INT64_MIN, .max = INT64_MAX},
+	{.name = "size", .type = BIND_INT, .offset = offsetof(struct wire_change, size), .max = INT64_MAX},
+	{.name = "reason", .type = BIND_STRING, .offset = offsetof(struct wire_change, reason), .max = 128},
+	{0},
+};
+
+#define EVENT(key, kind, field, most)                                                                                                      \
+	{                                                                                                                                  \
+		.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most                                       \
+	}
+static const struct bind event_table[] = {
+	{.name = "v",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_event, version),
+	 .flags = BIND_REQUIRED,
+	 .min = WIRE_VERSION,
+	 .max = WIRE_VERSION},
+	{.name = "event", .type = BIND_STRING, .offset = offsetof(struct wire_event, event), .flags = BIND_REQUIRED, .min = 1, .max = 16},
+	EVENT("jail", BIND_INT, jail, JAIL_NUMBER_MAX),
+	EVENT("stdout_bytes", BIND_INT, stdout_bytes, INT64_MAX),
+	EVENT("stderr_bytes", BIND_INT, stderr_bytes, INT64_MAX),
+	EVENT("result", BIND_ANY, result, 0),
+	{.name = "files",
+	 .type = BIND_OBJECTS,
+	 .offset = offsetof(struct wire_event, files),
+	 .max = JAIL_BATCH_FILES,
+	 .table = change_table,
+	 .size = sizeof(struct wire_change)},
+	EVENT("code", BIND_STRING, code, 32),
+	EVENT("text", BIND_STRING, text, 2048),
+	EVENT("member", BIND_STRING, member, 256),
+	{0},
+};
+
+int wire_event_parse(const struct wire_message *message, struct wire_event *ret, struct err *err)
+{
+	struct wire_event event = {.jail = -1};
+	int result = bind_parse(event_table, message->head, &event, err);
+
+	if (result)
+		return result;
+	if (message->n_strings != event.files.count) {
+		wire_event_clear(&event);
+		return err_set(err, ERR_INVALID, "%s: the number of names does not fit", event.event);
+	}
+	*ret = event;
+	return 0;
+}
+
+void wire_event_clear(struct wire_event *event)
+{
+	free(event->files.items);
+	event->files = (struct bind_objects){.items = NULL};
+}
+
+enum err_code wire_err_code(const char *name)
+{
+	for (int code = ERR_INVALID; name && code < ERR_CODES; code++)
+		if (streq(err_info((enum err_code)code)->name, name))
+			return (enum err_code)code;
+	return ERR_INTERNAL;
+}

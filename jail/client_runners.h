@@ -1,8 +1,0 @@
-/* client_runners.h - which of the runners that jail_client_runners told of is meant. */
-#pragma once
-
-#include "../lib/json.h"
-
-/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no list. */
-struct json_object *jail_runner_named(struct json_object *runners, const char *name);
-struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);

@@ -1,0 +1,488 @@
+/*
+ * init.c - the life of a jail's process 1: see init.h.
+ *
+ * It blocks in two places only: for the next order, and in poll while a payload runs, until a child ended or a refused call waits for its
+ * answer (init_deny.c). It is single-threaded and trusts its orders
+ * (they come from the jailer, which is the same program); it trusts nothing that a guest made: the source goes to a name below
+ * /code that is opened without following links.
+ *
+ * The payload is made with vfork: no copy of the page tables, and a failure to start comes back as a value in shared memory.
+ */
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fence.h"
+#include "jail/client/wire_fd.h"
+#include "jail/sys.h"
+#include "lib/base/util.h"
+
+#define SIGNALS   65
+#define OOM_FIRST "1000" /* the guest goes first when memory is out */
+
+struct order {
+	struct init_order head;
+	const char **strings; /* ended by NULL */
+	size_t n_strings;
+	int fds[INIT_FDS_MAX];
+	size_t n_fds;
+	char *buffer;
+	size_t length; /* of what came */
+};
+
+static void report(struct init_report *what)
+{
+	ssize_t n;
+
+	/* Blocking: if the jailer does not read, there is nothing better to do. */
+	do
+		n = send(INIT_CONTROL_FD, what, sizeof(*what), MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		_exit(1);
+}
+
+static void report_failure(const char *step, int error)
+{
+	struct init_report failed = {.kind = INIT_FAILED, .error = error};
+
+	snprintf(failed.step, sizeof(failed.step), "%s", step);
+	report(&failed);
+}
+
+static void report_denied(int number)
+{
+	report(&(struct init_report){.kind = INIT_DENIED, .index = (uint32_t)number});
+}
+
+/* The next order; the end of the connection is the end of init, and with it of everything in the namespace. */
+static void receive(struct order *order)
+{
+	size_t size = sizeof(order->head) + INIT_TAIL_MAX;
+	struct wire_fds fds = {.fds = order->fds, .room = INIT_FDS_MAX};
+	ssize_t n = wire_fd_receive(INIT_CONTROL_FD, order->buffer, size, 0, &fds);
+
+	if (n < (ssize_t)sizeof(order->head))
+		_exit(0);
+	order->n_fds = fds.count;
+	order->length = (size_t)n;
+	memcpy(&order->head, order->buffer, sizeof(order->head));
+	size_t count = 0;
+	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)
+		count++;
+	order->strings = xcalloc(count + 2, sizeof(*order->strings));
+	order->n_strings = 0;
+	for (const char *p = order->buffer + sizeof(order->head); p < order->buffer + n; p += strlen(p) + 1)
+		order->strings[order->n_strings++] = p;
+}
+
+static void close_fds(struct order *order)
+{
+	for (size_t i = 0; i < order->n_fds; i++)
+		close(order->fds[i]);
+	order->n_fds = 0;
+}
+
+static void forget(struct order *order)
+{
+	close_fds(order);
+	explicit_bzero(order->buffer, sizeof(order->head) + INIT_TAIL_MAX);
+	free(order->strings);
+}
+
+static int put_or_remove(const struct order *order, int root, uint32_t i)
+{
+	const char *name = order->strings[i];
+
+	if (order->head.verb == INIT_REMOVE)
+		return init_remove_file(root, name);
+	return init_put_file(root, name, order->head.files[i].mode, order->head.files[i].mtime_us, order->fds[i]);
+}
+
+static void fill(const struct order *order)
+{
+	auto_close int root = open("/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct init_report answer = {.kind = INIT_FILLED};
+
+	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++)
+		if (root < 0 || put_or_remove(order, root, i))
+			answer = (struct init_report){.kind = INIT_FILL_FAILED, .error = errno, .index = i};
+	report(&answer);
+}
+
+/* Programs can do without, so whatever goes wrong is no failure; what is there already is somebody's. */
+static void put_cache(const struct order *order)
+{
+	auto_close int root = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (root >= 0 && order->n_fds == 1 && fstatat(root, order->strings[0], &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
+}
+
+/* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself runs in somebody's
+ * sandbox), the calls that would be reported say ENOSYS. */
+static int load_filter(const struct sock_fprog *filter, int to_init)
+{
+	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, filter);
+
+	if (listener >= 0)
+		return wire_fd_send(to_init, "l", 1, &listener, 1);
+	return errno == EBUSY ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) : -1;
+}
+
+/* What a payload is started with. */
+struct start {
+	const struct order *order;
+	const struct sock_fprog *filter;
+	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
+	int to_init;               /* takes the listener */
+	int door;                  /* to what can be frozen, or -1 */
+	int fence;                 /* or -1 */
+};
+
+/* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
+static const char *become_payload(const struct start *start)
+{
+	const struct order *order = start->order;
+	char **argv, **envp;
+	sigset_t none;
+
+	/* Strings of the order; exec wants them without const and does not write. */
+	memcpy(&argv, &(const char **){order->strings + 1}, sizeof(argv));
+	memcpy(&envp, &(const char **){order->strings + 1 + order->head.n_args + 1}, sizeof(envp));
+	sigemptyset(&none);
+	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
+		return "session";
+	if (start->door >= 0 && write(start->door, "0", 1) != 1)
+		return "enter the cgroup to freeze";
+	unsigned kept = start->fds[INIT_TALK_FD] < 0 ? INIT_TALK_FD : INIT_TALK_FD + 1;
+	for (unsigned fd = 0; fd < kept; fd++)
+		if (dup2(start->fds[fd], (int)fd) < 0) /* inherited by the program, and nothing else is */
+			return "standard descriptors";
+	if (close_range(kept, ~0U, CLOSE_RANGE_CLOEXEC))
+		return "standard descriptors";
+	if (chdir("/data"))
+		return "working directory";
+	if (start->fence >= 0 && fence_enter(start->fence))
+		return "Landlock";
+	if (load_filter(start->filter, start->to_init))
+		return "seccomp filter";
+	/* After the listener was sent: the kernel lets an id have no more descriptors on their way than the sender may have open, and
+	 * another program of this id may have sent as many as it could with its own limit. */
+	if (init_apply_limits(&order->head.limits))
+		return "resource limits";
+	execve(argv[0], argv, envp);
+	return INIT_STEP_EXEC;
+}
+
+/* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in KiB. */
+static long clear_namespace(void)
+{
+	struct rusage usage = {.ru_maxrss = 0};
+	long peak = 0;
+
+	do {
+		kill(-1, SIGKILL);
+		peak = MAX(peak, usage.ru_maxrss);
+	} while (wait4(-1, NULL, __WALL, &usage) > 0 || errno == EINTR);
+	return peak;
+}
+
+static int write_source(struct order *order)
+{
+	if (!order->head.has_code)
+		return 0;
+	auto_close int root = open("/code", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
+}
+
+/* A file is copied: the guest could write to the caller's, or move its position. A pipe is handed on. */
+static int input_for_guest(int from)
+{
+	struct stat st;
+	off_t offset = lseek(from, 0, SEEK_CUR);
+
+	if (fstat(from, &st) || !S_ISREG(st.st_mode))
+		return fcntl(from, F_DUPFD_CLOEXEC, 3);
+	auto_close int copy = memfd_create("stdin", MFD_CLOEXEC);
+	if (copy < 0 || init_copy(copy, from, offset) || lseek(copy, 0, SEEK_SET) < 0)
+		return -1;
+	return steal_fd(&copy);
+}
+
+/* argv and envp stand in one array of strings: a NULL goes between them, and one behind. Returns what stands behind that, for a driver. */
+static const char *separate(struct order *order)
+{
+	size_t begin = 1 + order->head.n_args, end = begin + order->head.n_env;
+	const char *more = order->n_strings > end ? order->strings[end] : order->buffer + order->length;
+
+	memmove(order->strings + begin + 1, order->strings + begin, order->head.n_env * sizeof(*order->strings));
+	order->strings[begin] = order->strings[end + 1] = NULL;
+	return more;
+}
+
+static int64_t microseconds(struct timeval time)
+{
+	return time.tv_sec * 1000000 + time.tv_usec;
+}
+
+/* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may clobber is few. */
+static pid_t start_payload(const struct start *start, const char **ret_failed)
+{
+	const char *volatile failed = NULL; /* written by the child, in the memory that it shares with us until it execs */
+	volatile int error = 0;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		failed = become_payload(start);
+		error = errno;
+		_exit(127);
+	}
+	if (pid > 0 && !error)
+		return pid;
+	*ret_failed = pid < 0 ? "fork" : failed;
+	errno = pid < 0 ? errno : error;
+	return -1;
+}
+
+/* Waits for the end of the program, or for what its driver says. Orphans are reaped on the way, refused calls answered. The peak is
+ * taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
+static void wait_for(struct init_program *program, struct init_report *ended)
+{
+	struct pollfd wait[] = {
+		{.fd = INIT_CHILD_FD, .events = POLLIN},
+		{.fd = program->listener, .events = POLLIN},
+		{.fd = program->talk, .events = POLLIN},
+	};
+	struct init_denied denied = {.seen = {0}};
+	struct rusage usage = {.ru_maxrss = 0};
+	struct signalfd_siginfo signal;
+	int64_t peak = 0;
+
+	for (bool over = false; !over;) {
+		pid_t got = wait4(-1, &ended->status, __WALL | WNOHANG, &usage);
+
+		if (got > 0) {
+			peak = MAX(peak, usage.ru_maxrss);
+			over = got == program->pid;
+			continue;
+		}
+		if (got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) {
+			if (errno != EINTR)
+				_exit(1);
+			continue; /* what poll found the last time is done: asking for a refused call that is not there would block */
+		}
+		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
+			_exit(1);
+		if (wait[1].revents & POLLIN)
+			init_deny(program->listener, &denied, report_denied);
+		if (wait[1].revents & ~POLLIN)
+			wait[1].fd = -1; /* nobody is left who could call */
+		if (wait[2].revents && init_driver_answer(program, &ended->status)) {
+			ended->ended_us = clock_monotonic_us();
+			ended->peak_bytes = peak * 1024;
+			return;
+		}
+		wait[2].fd = program->talk;
+	}
+	ended->gone = program->input >= 0;
+	ended->ended_us = clock_monotonic_us();
+	ended->peak_bytes = peak * 1024;
+}
+
+/* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what it does not
+ * handle. */
+static const char *watch_children(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return "block signals";
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) == INIT_CHILD_FD ? NULL : "watch children";
+}
+
+static void account(struct init_report *ended, const struct rusage *before)
+{
+	struct rusage after, self;
+
+	getrusage(RUSAGE_CHILDREN, &after);
+	getrusage(RUSAGE_SELF, &self);
+	ended->user_us = microseconds(after.ru_utime) - microseconds(before->ru_utime);
+	ended->system_us = microseconds(after.ru_stime) - microseconds(before->ru_stime);
+	ended->switches_voluntary = after.ru_nvcsw - before->ru_nvcsw;
+	ended->switches_forced = after.ru_nivcsw - before->ru_nivcsw;
+	ended->self_us = microseconds(self.ru_utime) + microseconds(self.ru_stime);
+}
+
+/* 0, or -1 with the step that failed and errno. */
+static int start_program(const struct order *order, const struct sock_fprog *filter, int fence, struct init_program *ret,
+			 const char **ret_failed)
+{
+	const struct init_order *head = &order->head;
+	size_t next = head->has_code;
+	int pair[2], talk[2] = {-1, -1}, listener = -1;
+	struct wire_fds taken = {.fds = &listener, .room = 1};
+	char mark;
+
+	*ret_failed = "standard input";
+	auto_close int input = head->driven      ? memfd_create("stdin", MFD_CLOEXEC)
+			       : head->has_stdin ? input_for_guest(order->fds[next])
+						 : open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (input < 0)
+		return -1;
+	next += head->has_stdin;
+	*ret_failed = "socket for the listener";
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	auto_close int from_payload = pair[0];
+	auto_close int to_init = pair[1];
+	*ret_failed = "socket for the driver";
+	if (head->driven && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk))
+		return -1;
+	auto_close int to_driver = talk[0];
+	auto_close int drivers = talk[1];
+	const struct start start = {
+		.order = order,
+		.filter = filter,
+		.fds = {input, order->fds[next], order->fds[next + 1], drivers},
+		.to_init = to_init,
+		.door = head->live ? order->fds[next + 2] : -1,
+		.fence = fence,
+	};
+	*ret_failed = "OOM score";
+	/* The score is inherited by the program; ours goes back. */
+	pid_t pid = write(INIT_OOM_FD, OOM_FIRST, strlen(OOM_FIRST)) < 0 ? -1 : start_payload(&start, ret_failed);
+	int error = errno;
+	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
+	if (write(INIT_OOM_FD, "0", 1) < 0)
+		_exit(1);
+	*ret = (struct init_program){.pid = pid, .listener = listener, .talk = -1, .input = -1};
+	if (pid > 0 && head->driven) {
+		ret->talk = steal_fd(&to_driver);
+		ret->input = steal_fd(&input);
+	}
+	errno = error;
+	return pid < 0 ? -1 : 0;
+}
+
+/* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside. */
+static void run(struct order *order, const struct sock_fprog *filter, int fence)
+{
+	static struct init_program driver = {.pid = -1, .listener = -1, .talk = -1, .input = -1};
+	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? &driver : &alone;
+	struct init_report ended = {.kind = INIT_ENDED};
+	const char *failed = "write the source";
+	struct rusage before;
+
+	if (write_source(order)) {
+		report_failure(failed, errno);
+		return;
+	}
+	const char *more = separate(order);
+	getrusage(RUSAGE_CHILDREN, &before);
+	ended.started_us = clock_monotonic_us();
+	int result = program->pid < 0 ? start_program(order, filter, fence, program, &failed) : 0;
+	if (!result && order->head.driven) {
+		failed = "standard input";
+		result = init_drive(program, more, (size_t)(order->buffer + order->length - more),
+				    order->head.has_stdin ? order->fds[order->head.has_code] : -1);
+	}
+	if (result) {
+		int error = errno;
+
+		clear_namespace();
+		init_program_close(program);
+		report_failure(failed, error);
+		return;
+	}
+	/* Ours must go, else the pipes never end. */
+	close_fds(order);
+	wait_for(program, &ended);
+	if (!order->head.live || ended.gone)
+		ended.peak_bytes = MAX(ended.peak_bytes, clear_namespace() * INT64_C(1024));
+	if (!order->head.driven || ended.gone)
+		init_program_close(program);
+	account(&ended, &before);
+	report(&ended);
+}
+
+/* What a guest could learn from /proc/1/cmdline, and dispositions that an exec would hand on. The kernel's own struct, because libc
+ * does not let its two signals be touched. */
+static void forget_jailer(const struct init_setup *setup)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} standard = {.handler = NULL};
+
+	for (int number = 1; number < SIGNALS; number++)
+		syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
+	explicit_bzero(setup->command_line, setup->command_line_size);
+	prctl(PR_SET_NAME, "init", 0, 0, 0);
+}
+
+static const char *make_live_fence(const struct init_setup *setup, int *fence)
+{
+	if (*fence >= 0)
+		close(steal_fd(fence));
+	return init_make_fence(setup, true, fence);
+}
+
+_Noreturn void init_main(const struct init_setup *setup)
+{
+	struct init_report ready = {.kind = INIT_READY};
+	struct order order = {.buffer = NULL};
+	int fence = -1;
+	bool live = false;
+
+	forget_jailer(setup);
+	const char *failed = init_setup_jail(setup);
+	if (!failed)
+		failed = watch_children();
+	if (!failed)
+		failed = init_make_fence(setup, false, &fence);
+	if (failed) {
+		struct init_report broken = {.kind = INIT_FAILED, .error = errno};
+
+		snprintf(broken.step, sizeof(broken.step), "%s", failed);
+		/* The descriptor may not have moved yet. */
+		if (send(setup->control, &broken, sizeof(broken), MSG_NOSIGNAL) < 0)
+			send(INIT_CONTROL_FD, &broken, sizeof(broken), MSG_NOSIGNAL);
+		_exit(1);
+	}
+	report(&ready);
+	order.buffer = xmalloc(sizeof(order.head) + INIT_TAIL_MAX);
+	for (;;) {
+		receive(&order);
+		if (order.head.verb == INIT_FILL || order.head.verb == INIT_REMOVE)
+			fill(&order);
+		else if (order.head.verb == INIT_CACHE)
+			put_cache(&order);
+		else if (order.head.live && !live && (failed = make_live_fence(setup, &fence)))
+			report_failure(failed, errno);
+		else if (order.head.verb == INIT_RUN) {
+			live = order.head.live;
+			run(&order, &setup->filters[order.head.family], fence);
+		}
+		forget(&order);
+	}
+}

@@ -1,0 +1,140 @@
+/*
+ * init.h - process 1 of a jail: sets the jail up, fills /data, runs programs, and lets nothing survive them.
+ *
+ * The jailer clones it into all the namespaces; it is a copy of the jailer, never of a program on disk, and makes itself undumpable
+ * before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket pair; both ends are this
+ * program, so they are plain structs.
+ *
+ * A live jail (jail_spec.live) has many runs. What they leave is not killed but stays, in a cgroup of its own that the jailer freezes
+ * between runs; process 1 is not in it and fills /data meanwhile. Where the runner has a driver, the first run starts it and each run
+ * is an order to it (init_live.c).
+ *
+ * A run: write the source to /code, vfork a payload, wait, and when the payload has ended kill every other process of the namespace
+ * and reap until none is left: only then the report goes out. What a limit ends is ended from outside by killing this process, with
+ * which the kernel takes the whole namespace down.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "jail/cgroup.h"
+#include "jail/client/jail.h"
+#include "jail/root_mount.h"
+#include "lib/base/err.h"
+#include "seccomp.h"
+
+#define INIT_ID        1000 /* the guest's uid and gid as it sees them */
+#define INIT_STEP_SIZE 32
+#define INIT_FDS_MAX   JAIL_BATCH_FILES
+#define INIT_TAIL_MAX  (JAIL_WIRE_MAX * 2) /* strings of one order: what came over the wire and what the runner adds */
+
+/* Everything that init needs to know when it is made; it has a copy. */
+struct init_setup {
+	int control;                   /* its end of the socket pair */
+	int data_mount, code_mount;    /* detached tmpfs mounts */
+	int group_doors[CGROUP_TREES]; /* cgroup_doors */
+	size_t n_group_doors;
+	int64_t tmp_bytes;
+	const struct root_mount *root;
+	int fence_abi;
+	bool network;     /* the hosts of network.allow in /etc/hosts */
+	bool keep_groups; /* the kernel forbids setgroups (single-id) */
+	const struct sock_fprog *filters; /* by enum seccomp_family */
+	char *command_line; /* the jailer's, to be wiped */
+	size_t command_line_size;
+};
+
+enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
+/* Of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump), it is started as the host's
+ * root for every crash whatever the limit, but for exactly this one (core(5), do_coredump of the kernel); no core file fits it. */
+#define INIT_CORE_BYTES 1
+struct init_limits {
+	int64_t file_bytes;
+	bool shared_id;                          /* the guest has the id of who started the jailer */
+	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
+};
+struct init_order {
+	enum init_verb verb;
+	/* INIT_FILL: strings are the names, descriptors the contents; INIT_REMOVE: names only. Both are answered with INIT_FILLED. */
+	uint32_t n_files;
+	struct {
+		uint32_t mode;
+		int64_t mtime_us;
+	} files[JAIL_BATCH_FILES];
+	/* INIT_CACHE: one file, as of INIT_FILL, below /tmp; no report */
+	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env variables; descriptors
+	 * are [code] [stdin] stdout stderr */
+	uint32_t n_args, n_env;
+	bool has_code, has_stdin;
+	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
+	bool live;
+	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them is for the driver.
+	 */
+	bool driven;
+	enum seccomp_family family; /* of the program */
+	struct init_limits limits;
+};
+
+enum init_kind {
+	INIT_READY,
+	INIT_FILLED,      /* a batch is in place */
+	INIT_FILL_FAILED, /* file `index`, `error` */
+	INIT_ENDED,       /* the payload ended and nothing is left of it */
+	INIT_DENIED,      /* the program called `index`, which is refused: once for each number */
+	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
+};
+#define INIT_STEP_EXEC "start the program" /* the last step; ENOENT means that it was not there */
+struct init_report {
+	enum init_kind kind;
+	int status; /* as of waitpid(2) */
+	bool gone;  /* the driver ended, and with it everything: nothing can run any more */
+	int error;
+	char step[INIT_STEP_SIZE];
+	uint32_t index;
+	int64_t started_us, ended_us; /* monotonic */
+	int64_t switches_voluntary, switches_forced;
+	int64_t user_us, system_us; /* of the program's processes, as far as they were reaped */
+	int64_t peak_bytes;         /* of the largest of its processes; for where no cgroup tells */
+	int64_t self_us;            /* CPU time of init itself, since it was made */
+};
+
+/* The cloned child's life; does not return. */
+_Noreturn void init_main(const struct init_setup *setup);
+
+/* init_limits.c, in the child: -1 and errno. */
+int init_apply_limits(const struct init_limits *limits);
+/* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
+int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
+int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
+/* All of a file from an offset; its own position stays where it is. */
+int init_copy(int to, int from, off_t offset);
+/* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time is told before that,
+ * because the program may end us with what it does next. */
+#define INIT_CALLS_MAX 512
+struct init_denied {
+	uint64_t seen[INIT_CALLS_MAX / 64];
+};
+void init_deny(int listener, struct init_denied *denied, void (*tell)(int number));
+/* A program that was started; descriptors -1: none. */
+struct init_program {
+	pid_t pid;
+	int listener; /* refused calls */
+	int talk;     /* to the driver */
+	int input;    /* the driver's standard input */
+};
+#define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
+void init_program_close(struct init_program *program);
+#define INIT_TALK_FD 3 /* the driver's end */
+/* init_live.c: gives the driver its input (-1: none) and an order; a driver that does not take it is killed. -1 and errno: the input cannot
+ * be given. */
+int init_drive(const struct init_program *driver, const char *order, size_t length, int input);
+/* Its answer. True: the run has ended, with *ret_status as of waitpid(2). False: not yet, or it said something else and is killed. */
+bool init_driver_answer(struct init_program *driver, int *ret_status);
+/* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
+const char *init_setup_jail(const struct init_setup *setup);
+/* Descriptors of init that stay open. */
+enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
+/* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
+const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd);

@@ -1,0 +1,55 @@
+/* init_limits.c - the resource limits of a program, set in the child before it is one: what no cgroup has. See init.h. */
+#include <sys/resource.h>
+
+#include "init.h"
+#include "lib/base/util.h"
+
+#define OPEN_FILES   1024
+/* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send any more when it is
+ * beyond his own limit of open files. Where it is the id of who started the jailer: less than the usual soft limit (1024), by more than
+ * a message holds (253), so that whoever has that one can always send. */
+#define OPEN_FILES_SHARED 512
+#define STACK_BYTES  (64 << 20)
+#define LOCKED_BYTES (64 << 10)
+
+static int limit(int resource, rlim_t soft, rlim_t hard)
+{
+	struct rlimit current, wanted;
+
+	if (getrlimit(resource, &current))
+		return -1;
+	/* Never above what the host allows us. */
+	wanted.rlim_max = MIN(hard, current.rlim_max);
+	wanted.rlim_cur = MIN(soft, wanted.rlim_max);
+	return setrlimit(resource, &wanted);
+}
+
+int init_apply_limits(const struct init_limits *limits)
+{
+	const struct {
+		int resource;
+		int64_t value;
+	} plain[] = {
+		{RLIMIT_CORE, INIT_CORE_BYTES},
+		{RLIMIT_NOFILE, limits->shared_id ? OPEN_FILES_SHARED : OPEN_FILES},
+		{RLIMIT_MEMLOCK, LOCKED_BYTES},
+		{RLIMIT_FSIZE, limits->file_bytes},
+		{RLIMIT_RTPRIO, 0},
+		{RLIMIT_NICE, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (limit(plain[i].resource, (rlim_t)plain[i].value, (rlim_t)plain[i].value))
+			return -1;
+	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
+		return -1;
+	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible limit. */
+	if (limits->memory_bytes && limit(RLIMIT_DATA, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
+		return -1;
+	if (limits->pids && limit(RLIMIT_NPROC, (rlim_t)limits->pids, (rlim_t)limits->pids))
+		return -1;
+	/* The soft limit raises SIGXCPU, the hard one kills. */
+	if (limits->cpu_seconds && limit(RLIMIT_CPU, (rlim_t)limits->cpu_seconds, (rlim_t)limits->cpu_seconds + 1))
+		return -1;
+	return 0;
+}

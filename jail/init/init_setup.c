@@ -1,0 +1,261 @@
+/*
+ * init_setup.c - from a fresh clone to a jail: a flat list of steps in the order that the kernel demands.
+ *
+ * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and with
+ * all capabilities over that namespace. What forces the order:
+ *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the door
+ *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is not mapped
+ *   cgroup namespace after that, so that its root is our group
+ *   the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
+ *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
+ *   capabilities     after the last mount, before anything of the guest's runs
+ *   dumpable, death signal   after the ids, whose change resets both
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fence.h"
+#include "init.h"
+#include "jail/root_mount.h"
+#include "jail/sys.h"
+#include "lib/base/util.h"
+
+#define HOST_NAME  "jail"
+#define TMP_INODES 16384
+#define HIGH_FD    64
+
+static int enter_cgroup(const struct init_setup *setup)
+{
+	for (size_t i = 0; i < setup->n_group_doors; i++)
+		if (write(setup->group_doors[i], "0", 1) != 1)
+			return -1;
+	return 0;
+}
+
+static int wait_for_maps(const struct init_setup *setup)
+{
+	struct init_order go;
+
+	/* The jailer closes its end when it cannot go on. */
+	ssize_t n = recv(setup->control, &go, sizeof(go), 0);
+	if (n > 0)
+		return 0;
+	errno = n == 0 ? ECANCELED : errno;
+	return -1;
+}
+
+/* So that a guest that eats all the memory is killed rather than its init; raised for payloads only, see run in init.c. Opened while
+ * /proc/self is still ours: after the ids have changed it belongs to the host's root. */
+static int oom_score = -1;
+
+static int open_oom_score(const struct init_setup *setup)
+{
+	(void)setup;
+	oom_score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	return oom_score < 0 ? -1 : 0;
+}
+
+static int become_guest(const struct init_setup *setup)
+{
+	if (!setup->keep_groups && setgroups(0, NULL))
+		return -1;
+	return setresgid(INIT_ID, INIT_ID, INIT_ID) || setresuid(INIT_ID, INIT_ID, INIT_ID) ? -1 : 0;
+}
+
+static int die_with_jailer(const struct init_setup *setup)
+{
+	char byte;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -1;
+	/* Had it died before, its end of the socket would be closed. */
+	if (recv(setup->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+		return 0;
+	errno = ECANCELED;
+	return -1;
+}
+
+static int unshare_cgroup(const struct init_setup *setup)
+{
+	(void)setup;
+	return unshare(CLONE_NEWCGROUP);
+}
+
+static int host_name(const struct init_setup *setup)
+{
+	(void)setup;
+	return sethostname(HOST_NAME, strlen(HOST_NAME)) || setdomainname("", 0) ? -1 : 0;
+}
+
+/* To their fixed numbers, by way of high ones so that none is overwritten while it is still needed; everything else is closed. */
+static int keep_descriptors(const struct init_setup *setup)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/dev/null", setup->root->path);
+	int null = open(path, O_RDWR | O_CLOEXEC);
+	const int sources[] = {null, null, null, setup->control, oom_score, setup->data_mount, setup->code_mount};
+	int high[ARRAY_SIZE(sources)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		high[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, HIGH_FD);
+		if (high[i] < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		if (dup3(high[i], (int)i, i < INIT_CONTROL_FD ? 0 : O_CLOEXEC) < 0)
+			return -1;
+	return close_range(ARRAY_SIZE(sources), ~0U, 0);
+}
+
+static int bind_root(const struct init_setup *setup)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	if (mount(setup->root->path, setup->root->path, NULL, MS_BIND | MS_REC, NULL))
+		return -1;
+	return chdir(setup->root->path);
+}
+
+static int mount_tmp(const struct init_setup *setup)
+{
+	char options[96];
+
+	snprintf(options, sizeof(options), "size=%lld,nr_inodes=%d,mode=1777", (long long)setup->tmp_bytes, TMP_INODES);
+	if (mount("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV, options))
+		return -1;
+	return mount("tmpfs", "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+}
+
+static int attach_data(const struct init_setup *setup)
+{
+	(void)setup;
+	return move_mount(INIT_FIRST_FREE_FD, "", AT_FDCWD, "data", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static int attach_code(const struct init_setup *setup)
+{
+	(void)setup;
+	return move_mount(INIT_FIRST_FREE_FD + 1, "", AT_FDCWD, "code", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+/* Over the root mount's: a jail without network does not know the names. */
+static int bind_hosts(const struct init_setup *setup)
+{
+	if (!setup->network)
+		return 0;
+	if (mount(ROOT_MOUNT_HOSTS, "etc/hosts", NULL, MS_BIND, NULL))
+		return -1;
+	return mount(NULL, "etc/hosts", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+/* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be is covered; a file
+ * that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
+static int mount_proc(const struct init_setup *setup)
+{
+	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list"};
+
+	(void)setup;
+	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(covered); i++)
+		if (mount("dev/null", covered[i], NULL, MS_BIND, NULL) && errno != ENOENT)
+			return -1;
+	return 0;
+}
+
+static int enter_root(const struct init_setup *setup)
+{
+	(void)setup;
+	if (sys_pivot_root(".", "."))
+		return -1;
+	return umount2(".", MNT_DETACH) || chdir("/") ? -1 : 0;
+}
+
+static int loopback(const struct init_setup *setup)
+{
+	struct ifreq request = {.ifr_name = "lo"};
+	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)setup;
+	request.ifr_flags = IFF_UP | IFF_RUNNING;
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -1 : 0;
+}
+
+static int drop_capabilities(const struct init_setup *setup)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{.effective = 0}};
+
+	(void)setup;
+	/* EINVAL: beyond the last capability of this kernel. */
+	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		;
+	if (errno != EINVAL || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+		return -1;
+	if (syscall(SYS_capset, &header, none))
+		return -1;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int close_rest(const struct init_setup *setup)
+{
+	(void)setup;
+	return close_range(INIT_FIRST_FREE_FD, ~0U, 0);
+}
+
+/* What is shown is what the root mount bound, not what is found: what should not be there is behind the fence. */
+const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd)
+{
+	static const char *const writable[] = {"/tmp", "/data", "/code", "/dev", NULL};
+	const char *const *readable;
+	int abi = live ? MIN(setup->fence_abi, FENCE_ABI_UNSCOPED) : setup->fence_abi;
+
+	__builtin_memcpy(&readable, &setup->root->shown, sizeof(readable));
+	return fence_make(abi, readable, writable, ret_fd) ? "Landlock's rules" : NULL;
+}
+
+const char *init_setup_jail(const struct init_setup *setup)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const struct init_setup *setup);
+	} steps[] = {
+		{"enter the cgroup", enter_cgroup},
+		{"wait for the id maps", wait_for_maps},
+		{"open the OOM score", open_oom_score},
+		{"set ids", become_guest},
+		{"death signal", die_with_jailer},
+		{"cgroup namespace", unshare_cgroup},
+		{"host name", host_name},
+		{"keep descriptors", keep_descriptors},
+		{"bind the root", bind_root},
+		{"mount /tmp", mount_tmp},
+		{"attach /data", attach_data},
+		{"attach /code", attach_code},
+		{"bind /etc/hosts", bind_hosts},
+		{"mount /proc", mount_proc},
+		{"pivot_root", enter_root},
+		{"loopback", loopback},
+		{"drop capabilities", drop_capabilities},
+		{"close descriptors", close_rest},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (steps[i].run(setup))
+			return steps[i].name;
+	return NULL;
+}

@@ -1,0 +1,412 @@
+/*
+ * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_connection.c, relay_dial.c.
+ *
+ * The relay closes everything of a jail when its leash closes, and ends itself when the jailer's socket does. It answers nothing: what the
+ * jailer wants to know stands in the run's page. Connections are freed between events only.
+ */
+#include "relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "relay_internal.h"
+
+#define RESTART_MS 1000 /* between two relays, so that one that cannot live costs little */
+#define ACCEPT_MAX 64   /* of one listener at a time */
+
+const char *relay_reason_text(unsigned reason)
+{
+	static const char *const texts[RELAY_REASONS] = {
+		[RELAY_NOT_ALLOWED] = "not in network.allow",    [RELAY_PRIVATE] = "not a public address",
+		[RELAY_OWN] = "an address of this host",         [RELAY_UNKNOWN] = "the name does not resolve",
+		[RELAY_UNREACHABLE] = "nobody answers there",    [RELAY_PROXY] = "the operator's proxy did not connect",
+		[RELAY_BYTES] = "the limit of bytes is used up", [RELAY_MALFORMED] = "not a request that the proxy serves",
+		[RELAY_ANOTHER] = "another host was named inside the connection (TLS server name or HTTP Host)",
+		[RELAY_NAMELESS] = "TLS without a server name",
+		[RELAY_UNREADABLE] = "TLS or HTTP that names no host which the relay can read",
+	};
+
+	return reason < RELAY_REASONS ? texts[reason] : "refused";
+}
+
+void relay_deny(struct relay_connection *c, enum relay_reason reason)
+{
+	struct relay_page *page = c->jail->page;
+	uint32_t n = page ? atomic_load(&page->n_denied) : RELAY_DENIED_MAX + 1;
+
+	if (n > RELAY_DENIED_MAX)
+		return;
+	for (uint32_t i = 0; i < n && i < RELAY_DENIED_MAX; i++)
+		if (page->denied[i].reason == reason && page->denied[i].port == c->port && streq(page->denied[i].host, c->host))
+			return;
+	if (n < RELAY_DENIED_MAX) {
+		page->denied[n].port = c->port;
+		page->denied[n].reason = (uint16_t)reason;
+		memcpy(page->denied[n].host, c->host, HOST_SIZE);
+	}
+	atomic_store(&page->n_denied, n + 1);
+}
+
+void relay_deadline(struct relay_connection *c, int64_t us_from_now)
+{
+	struct relay *relay = c->jail->relay;
+
+	c->deadline_us = us_from_now == INT64_MAX ? INT64_MAX : clock_monotonic_us() + us_from_now;
+	relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
+}
+
+/* --- jails ------------------------------------------------------------------------------------------------------------------------- */
+static void watch_listeners(struct relay_jail *jail);
+
+static void drop_page(struct relay_jail *jail)
+{
+	if (jail->page)
+		munmap(jail->page, sizeof(*jail->page));
+	jail->page = NULL;
+}
+
+/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last one's is dead. */
+static void end_run(struct relay_jail *jail)
+{
+	for (struct relay_connection *c = jail->connections; c; c = c->next)
+		relay_connection_close(c);
+	drop_page(jail);
+	watch_listeners(jail);
+}
+
+static void begin_run(struct relay_jail *jail, int fd)
+{
+	drop_page(jail);
+	/* The jailer sealed its size: it stays as large as it is. */
+	void *page = mmap(NULL, sizeof(*jail->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED)
+		jail->page = page;
+	watch_listeners(jail);
+}
+
+static void listener_ready(struct loop_watch *watch, uint32_t events);
+
+static void watch_listener(struct relay_listener *listener)
+{
+	struct relay_jail *jail = listener->jail;
+
+	if (jail->paused || jail->relay->starved || !jail->page)
+		loop_remove(jail->relay->loop, &listener->watch);
+	else if (listener->watch.fd < 0)
+		loop_add(jail->relay->loop, &listener->watch, listener->fd, EPOLLIN, listener_ready);
+}
+
+static void watch_listeners(struct relay_jail *jail)
+{
+	for (size_t i = 0; i < jail->n_listeners; i++)
+		watch_listener(jail->listeners[i]);
+}
+
+static void add_listeners(struct relay_jail *jail, const struct relay_order *order, struct wire_fds *fds)
+{
+	for (size_t i = 0; i < fds->count && i < order->n; i++) {
+		struct relay_listener *listener = xcalloc(1, sizeof(*listener));
+
+		*listener = (struct relay_listener){LOOP_WATCH_INIT, jail, steal_fd(&fds->fds[i]), order->rule[i]};
+		jail->listeners = xrealloc(jail->listeners, jail->n_listeners + 1, sizeof(*jail->listeners));
+		jail->listeners[jail->n_listeners++] = listener;
+		watch_listener(listener);
+	}
+}
+
+static void close_all(struct wire_fds *fds)
+{
+	for (size_t i = 0; i < fds->count; i++)
+		if (fds->fds[i] >= 0)
+			close(fds->fds[i]);
+}
+
+/* All that the jailer has said so far. */
+static void read_leash(struct relay_jail *jail)
+{
+	struct relay_order order;
+	int room[WIRE_FD_LIMIT];
+
+	while (!jail->gone) {
+		struct wire_fds fds = {.fds = room, .room = WIRE_FD_LIMIT};
+		ssize_t n = wire_fd_receive(jail->leash_fd, &order, sizeof(order), MSG_DONTWAIT, &fds);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		jail->gone = n != (ssize_t)sizeof(order);
+		jail->relay->untidy |= jail->gone;
+		if (!jail->gone && order.verb == RELAY_LISTEN)
+			add_listeners(jail, &order, &fds);
+		else if (!jail->gone && order.verb == RELAY_RUN && fds.count == 1)
+			begin_run(jail, fds.fds[0]);
+		else if (!jail->gone && order.verb == RELAY_END)
+			end_run(jail);
+		close_all(&fds);
+	}
+}
+
+static void leash_ready(struct loop_watch *watch, uint32_t events)
+{
+	(void)events;
+	read_leash(loop_owner(watch, struct relay_jail, leash));
+}
+
+/* The jailer speaks before it starts a program: what the program does is about what was said last. */
+static void listener_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay_listener *listener = loop_owner(watch, struct relay_listener, watch);
+	struct relay_jail *jail = listener->jail;
+
+	(void)events;
+	read_leash(jail);
+	for (int i = 0; i < ACCEPT_MAX && !jail->gone && jail->page && !jail->paused; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+			jail->relay->starved = true;
+		if (fd < 0)
+			break;
+		relay_connection_new(jail, fd, listener->rule);
+		jail->paused = jail->n_connections >= jail->relay->egress->config->network.connections;
+	}
+	watch_listeners(jail);
+}
+
+static void jail_free(struct relay_jail *jail)
+{
+	end_run(jail);
+	for (struct relay_connection *c = jail->connections, *next; c; c = next) {
+		next = c->next;
+		relay_connection_free(c);
+	}
+	for (size_t i = 0; i < jail->n_listeners; i++) {
+		loop_remove(jail->relay->loop, &jail->listeners[i]->watch);
+		close(jail->listeners[i]->fd);
+		free(jail->listeners[i]);
+	}
+	free(jail->listeners);
+	loop_remove(jail->relay->loop, &jail->leash);
+	close(jail->leash_fd);
+	free(jail);
+}
+
+static void control_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay *relay = loop_owner(watch, struct relay, control);
+	struct relay_order order;
+	int fd = -1;
+	struct wire_fds fds = {.fds = &fd, .room = 1};
+	ssize_t n = wire_fd_receive(watch->fd, &order, sizeof(order), MSG_DONTWAIT, &fds);
+
+	(void)events;
+	if (n < 0 && errno == EAGAIN)
+		return;
+	relay->stop = n != (ssize_t)sizeof(order);
+	if (relay->stop || fd < 0)
+		return;
+	struct relay_jail *jail = xcalloc(1, sizeof(*jail));
+	*jail = (struct relay_jail){.next = relay->jails, .relay = relay, .leash = LOOP_WATCH_INIT, .leash_fd = fd};
+	relay->jails = jail;
+	jail->gone = loop_add(relay->loop, &jail->leash, fd, EPOLLIN, leash_ready) != 0;
+	relay->untidy |= jail->gone;
+}
+
+/* --- between events ---------------------------------------------------------------------------------------------------------------- */
+static bool free_closed(struct relay_jail *jail)
+{
+	bool freed = false;
+
+	for (struct relay_connection **link = &jail->connections, *c; (c = *link);) {
+		if (!c->closed) {
+			link = &c->next;
+			continue;
+		}
+		*link = c->next;
+		relay_connection_free(c);
+		jail->n_connections--;
+		freed = true;
+	}
+	jail->paused = jail->n_connections >= jail->relay->egress->config->network.connections;
+	return freed;
+}
+
+static void tidy(struct relay *relay)
+{
+	for (struct relay_jail **link = &relay->jails, *jail; (jail = *link);) {
+		if (free_closed(jail) || jail->gone)
+			relay->starved = false;
+		if (jail->gone) {
+			*link = jail->next;
+			jail_free(jail);
+		} else {
+			link = &jail->next;
+		}
+	}
+	for (struct relay_jail *jail = relay->jails; jail; jail = jail->next)
+		watch_listeners(jail);
+	relay->untidy = false;
+}
+
+static void end_late(struct relay *relay, int64_t now)
+{
+	relay->next_deadline_us = INT64_MAX;
+	for (struct relay_jail *jail = relay->jails; jail; jail = jail->next)
+		for (struct relay_connection *c = jail->connections; c; c = c->next) {
+			if (!c->closed && now >= c->deadline_us)
+				relay_connection_late(c);
+			if (!c->closed)
+				relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
+		}
+}
+
+static void tick(struct relay *relay)
+{
+	int64_t now = clock_monotonic_us();
+
+	if (now >= relay->next_deadline_us)
+		end_late(relay, now);
+	if (relay->untidy)
+		tidy(relay);
+	if (relay->waiting)
+		relay_resolvers_feed(relay);
+}
+
+/* --- processes ---------------------------------------------------------------------------------------------------------------------- */
+static void relay_main(const struct egress *egress, int control)
+{
+	struct relay relay = {
+		.loop = loop_open(), .egress = egress, .control = LOOP_WATCH_INIT, .control_fd = control, .next_deadline_us = INT64_MAX};
+
+	prctl(PR_SET_NAME, "jailer-relay", 0, 0, 0);
+	if (relay.loop < 0 || loop_add(relay.loop, &relay.control, control, EPOLLIN, control_ready) || relay_resolvers_start(&relay) ||
+	    seccomp_relay(false)) {
+		log_event(LOG_ERROR, "the relay cannot start", "why", strerror(errno), NULL);
+		return;
+	}
+	for (; !relay.stop; tick(&relay))
+		if (loop_once(relay.loop, relay.next_deadline_us) < 0)
+			return;
+}
+
+/* Until the relay has died (true) or the jailer has. */
+static bool watch_relay(int keeper, pid_t pid)
+{
+	auto_close int pidfd = pidfd_open(pid, 0);
+	struct pollfd wait[] = {{.fd = keeper}, {.fd = pidfd, .events = POLLIN}};
+
+	while (poll(wait, ARRAY_SIZE(wait), -1) < 0 && errno == EINTR)
+		;
+	if (wait[0].revents)
+		kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return !wait[0].revents;
+}
+
+static pid_t fork_relay(const struct egress *egress, int keeper, int control)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	close(keeper);
+	relay_main(egress, control);
+	_exit(1);
+}
+
+static void keeper_main(const struct egress *egress, int keeper, int first)
+{
+	int control = first;
+
+	while (control >= 0) {
+		pid_t pid = fork_relay(egress, keeper, control);
+		struct pollfd wait = {.fd = keeper};
+		int pair[2];
+
+		close(control);
+		if (pid < 0 || !watch_relay(keeper, pid))
+			return;
+		log_event(LOG_ERROR, "the relay died: starting another", NULL);
+		if (poll(&wait, 1, RESTART_MS) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+			return;
+		control = pair[1];
+		if (wire_fd_send(keeper, "r", 1, &pair[0], 1))
+			return;
+		close(pair[0]);
+	}
+}
+
+/* Of the ids that the instance has, the last but one; a user has no other than its own here. */
+static int drop(const struct identity *identity)
+{
+	uid_t uid = identity->host_uid + identity->ids - 2;
+	gid_t gid = identity->host_gid + identity->ids - 2;
+	const struct rlimit none = {0, 0};
+
+	if (identity->mode == IDENTITY_ROOT && (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none))
+		return -1;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* the change of ids cleared it */
+}
+
+int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay, struct err *err)
+{
+	int keeper[2] = {-1, -1}, relay[2] = {-1, -1};
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keeper))
+		return err_errno(err, "making a socket for the relay");
+	auto_close int ours = keeper[0];
+	auto_close int theirs = keeper[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, relay))
+		return err_errno(err, "making a socket for the relay");
+	auto_close int our_relay = relay[0];
+	auto_close int first = relay[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_errno(err, "starting the relay");
+	if (pid == 0) {
+		/* Nothing of the jailer's may be held open here. Standard error stays for the log. */
+		int low = MIN(theirs, first), high = MAX(theirs, first);
+
+		if ((low > 3 && close_range(3, (unsigned)low - 1, 0)) ||
+		    (high > low + 1 && close_range((unsigned)low + 1, (unsigned)high - 1, 0)) || close_range((unsigned)high + 1, ~0U, 0))
+			_exit(1);
+		prctl(PR_SET_NAME, "relay-keeper", 0, 0, 0);
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGPIPE, SIG_IGN);
+		if (drop(identity) == 0)
+			keeper_main(egress, theirs, first);
+		_exit(1);
+	}
+	*ret_keeper = steal_fd(&ours);
+	*ret_relay = steal_fd(&our_relay);
+	return 0;
+}
+
+int relay_receive(int keeper)
+{
+	char mark;
+	int fd = -1;
+	struct wire_fds fds = {.fds = &fd, .room = 1};
+	ssize_t n = wire_fd_receive(keeper, &mark, 1, MSG_DONTWAIT, &fds);
+
+	if (n == 1 && fd >= 0)
+		return fd;
+	errno = n < 0 ? errno : EPIPE;
+	return -1;
+}

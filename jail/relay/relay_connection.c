@@ -1,0 +1,443 @@
+/*
+ * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions. See relay_internal.h.
+ *
+ * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h), and those behind a ClientHello until the
+ * server has said whether it wants another one: the name in that could be another. Bytes are read at one end only when
+ * nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow reader slows the sender down by its own
+ * socket. The end of one direction is passed on as such (half-close).
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "relay_internal.h"
+
+#define ANSWER_MAX  1024
+#define FORBIDDEN   "403 Forbidden"
+#define BAD_REQUEST "400 Bad Request"
+#define BAD_GATEWAY "502 Bad Gateway"
+
+static void guest_ready(struct loop_watch *watch, uint32_t events);
+static void remote_ready(struct loop_watch *watch, uint32_t events);
+static void head_ready(struct loop_watch *watch, uint32_t events);
+static void answer_ready(struct loop_watch *watch, uint32_t events);
+
+void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted, void (*ready)(struct loop_watch *, uint32_t))
+{
+	int loop = c->jail->relay->loop;
+
+	if (wanted && side->watch.fd >= 0 && side->watch.ready == ready) {
+		loop_change(loop, &side->watch, wanted);
+		return;
+	}
+	loop_remove(loop, &side->watch);
+	if (wanted && side->fd >= 0 && loop_add(loop, &side->watch, side->fd, wanted, ready))
+		relay_connection_close(c);
+}
+
+void relay_send(struct relay_side *side, const char *data, size_t length)
+{
+	if (!length)
+		return;
+	side->pending = xrealloc(side->pending, side->n_pending + length, 1);
+	memcpy(side->pending + side->n_pending, data, length);
+	side->n_pending += length;
+}
+
+int relay_flush(struct relay_side *side)
+{
+	while (side->sent < side->n_pending) {
+		ssize_t n = send(side->fd, side->pending + side->sent, side->n_pending - side->sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN)
+			return 1;
+		if (n < 0)
+			return -1;
+		side->sent += (size_t)n;
+	}
+	free(side->pending);
+	side->pending = NULL;
+	side->n_pending = side->sent = 0;
+	return 0;
+}
+
+/* --- birth and death ---------------------------------------------------------------------------------------------------------------- */
+struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule)
+{
+	const struct egress *egress = jail->relay->egress;
+	struct relay_connection *c = xcalloc(1, sizeof(*c));
+	const int bytes = RELAY_SOCKET_BYTES;
+
+	*c = (struct relay_connection){
+		.next = jail->connections,
+		.jail = jail,
+		.guest = {.fd = fd, .watch = LOOP_WATCH_INIT},
+		.remote = {.fd = -1, .watch = LOOP_WATCH_INIT},
+		.resolver = -1,
+		.deadline_us = INT64_MAX,
+	};
+	jail->connections = c;
+	jail->n_connections++;
+	buf_init(&c->head, RELAY_HEAD_MAX);
+	buf_init(&c->forward, 2 * RELAY_HEAD_MAX);
+	buf_init(&c->reply, RELAY_REPLY_MAX);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (rule < egress->n_rules) {
+		c->tunnel = true;
+		c->rule = &egress->rules[rule];
+		c->port = c->rule->host.port;
+		memcpy(c->host, c->rule->host.host, HOST_SIZE);
+		relay_dial_begin(c);
+	} else {
+		relay_deadline(c, RELAY_HEAD_US);
+		relay_watch(c, &c->guest, EPOLLIN, head_ready);
+	}
+	return c;
+}
+
+static void close_side(struct relay_connection *c, struct relay_side *side)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+	loop_remove(c->jail->relay->loop, &side->watch);
+	if (side->fd < 0)
+		return;
+	/* Closed at once, or cut off in the middle: the peer must not take it for the end. */
+	if (!side->ended || !side->shut)
+		setsockopt(side->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(steal_fd(&side->fd));
+}
+
+void relay_connection_close(struct relay_connection *c)
+{
+	if (c->closed)
+		return;
+	c->closed = true;
+	c->deadline_us = INT64_MAX;
+	c->jail->relay->untidy = true;
+	relay_resolvers_forget(c);
+	close_side(c, &c->guest);
+	close_side(c, &c->remote);
+}
+
+void relay_connection_free(struct relay_connection *c)
+{
+	relay_connection_close(c);
+	buf_clear(&c->head);
+	buf_clear(&c->forward);
+	buf_clear(&c->reply);
+	free(c->guest.pending);
+	free(c->remote.pending);
+	free(c);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------------------------------- */
+static const char *status_of(enum relay_reason reason)
+{
+	switch (reason) {
+	case RELAY_MALFORMED:
+		return BAD_REQUEST;
+	case RELAY_UNKNOWN:
+	case RELAY_UNREACHABLE:
+	case RELAY_PROXY:
+		return BAD_GATEWAY;
+	default:
+		return FORBIDDEN;
+	}
+}
+
+void relay_refuse(struct relay_connection *c, enum relay_reason reason)
+{
+	auto_buf struct buf answer = {0};
+
+	relay_deny(c, reason);
+	if (c->tunnel || c->state == RELAY_OPEN) {
+		relay_connection_close(c);
+		return;
+	}
+	auto_free char *text = xasprintf("sallyport: %s:%u: %s\n", c->host, c->port, relay_reason_text(reason));
+	buf_init(&answer, ANSWER_MAX);
+	buf_printf(&answer, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+		   status_of(reason), strlen(text), text);
+	relay_send(&c->guest, answer.data, answer.length);
+	loop_remove(c->jail->relay->loop, &c->remote.watch);
+	if (c->remote.fd >= 0)
+		close(steal_fd(&c->remote.fd));
+	c->state = RELAY_ANSWERING;
+	relay_deadline(c, RELAY_ANSWER_US);
+	relay_watch(c, &c->guest, EPOLLOUT, answer_ready);
+}
+
+/* What the guest still sends is read and forgotten until it closes: closing with unread bytes would take the answer back. */
+static void answer_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+	char data[4096];
+	int left = relay_flush(&c->guest);
+
+	(void)events;
+	if (left > 0)
+		return;
+	if (!left && !c->guest.shut) {
+		c->guest.shut = true;
+		left = shutdown(c->guest.fd, SHUT_WR);
+	}
+	ssize_t n = left ? 0 : recv(c->guest.fd, data, sizeof(data), 0);
+	if (n == 0 || (n < 0 && errno != EAGAIN)) {
+		c->guest.ended = true;
+		relay_connection_close(c);
+		return;
+	}
+	relay_watch(c, &c->guest, EPOLLIN, answer_ready);
+}
+
+void relay_connection_late(struct relay_connection *c)
+{
+	relay_deadline(c, INT64_MAX);
+	if (c->state == RELAY_DIALLING)
+		relay_dial_late(c);
+	else if (c->state == RELAY_READING)
+		relay_refuse(c, RELAY_MALFORMED);
+	else if (c->state == RELAY_GREETING)
+		relay_refuse(c, RELAY_PROXY);
+	else if (c->state == RELAY_OPEN)
+		relay_refuse(c, RELAY_UNREADABLE);
+	else
+		relay_connection_close(c);
+}
+
+/* --- the proxy's request ------------------------------------------------------------------------------------------------------------ */
+static void asked(struct relay_connection *c, const struct relay_request *request, size_t head)
+{
+	memcpy(c->host, request->host, HOST_SIZE);
+	c->port = request->port;
+	c->connect = request->connect;
+	c->rule = egress_match(c->jail->relay->egress, c->host, request->kind, c->port);
+	/* What came behind the head goes on as it is. */
+	buf_add(&c->forward, c->head.data + head, c->head.length - head);
+	if (c->rule)
+		relay_dial_begin(c);
+	else
+		relay_refuse(c, RELAY_NOT_ALLOWED);
+}
+
+static void head_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+	struct relay_request request;
+	char data[RELAY_HEAD_MAX];
+	ssize_t n = recv(c->guest.fd, data, sizeof(data) - c->head.length, 0);
+
+	(void)events;
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		relay_connection_close(c);
+		return;
+	}
+	buf_add(&c->head, data, (size_t)n);
+	size_t head = relay_http_head(c->head.data, c->head.length);
+	if (head && relay_http_parse(c->head.data, head, &request, &c->forward) == 0)
+		asked(c, &request, head);
+	else if (head || c->head.length >= RELAY_HEAD_MAX)
+		relay_refuse(c, RELAY_MALFORMED);
+}
+
+/* --- the tunnel ---------------------------------------------------------------------------------------------------------------------- */
+static void update(struct relay_connection *c);
+
+static bool within_limit(struct relay_connection *c, bool from_guest, size_t n)
+{
+	struct relay_page *page = c->jail->page;
+	int64_t most = c->jail->relay->egress->config->network.mb << 20;
+
+	if (!page)
+		return false;
+	int64_t in = atomic_fetch_add(&page->bytes_in, from_guest ? 0 : (int64_t)n);
+	int64_t out = atomic_fetch_add(&page->bytes_out, from_guest ? (int64_t)n : 0);
+	return most == 0 || in + out + (int64_t)n <= most;
+}
+
+/* What the guest sends is kept until it is known whom it means, and goes on as far as relay_inside allows. */
+static void look_once(struct relay_connection *c)
+{
+	static const enum relay_reason reasons[] = {
+		[RELAY_INSIDE_ANOTHER] = RELAY_ANOTHER,
+		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
+		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
+	};
+	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again, c->word, c->second};
+	auto_buf struct buf forward = {0};
+	size_t used = 0;
+
+	buf_init(&forward, 2 * RELAY_INSIDE_MAX);
+	enum relay_inside inside = relay_inside(&rule, c->head.data, c->head.length, &forward, &used);
+	if (inside > RELAY_INSIDE_WORD) {
+		relay_refuse(c, reasons[inside]);
+		return;
+	}
+	relay_send(&c->remote, forward.data + c->passed, forward.length - c->passed);
+	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
+	c->looking = inside != RELAY_INSIDE_FINE;
+	c->word = inside == RELAY_INSIDE_WORD;
+	c->waiting = inside == RELAY_INSIDE_HELLO;
+	if (used > 0) {
+		c->again = inside == RELAY_INSIDE_REQUEST;
+		relay_deadline(c, INT64_MAX); /* the next one has its own */
+		c->head.length -= used;
+		memmove(c->head.data, c->head.data + used, c->head.length);
+	}
+}
+
+static void look_inside(struct relay_connection *c, const char *data, size_t length)
+{
+	size_t before = SIZE_MAX;
+
+	buf_add(&c->head, data, length);
+	while (!c->closed && c->looking && !c->waiting && c->head.length > 0 && c->head.length < before) {
+		before = c->head.length;
+		look_once(c);
+	}
+	if (c->closed)
+		return;
+	if (!c->looking)
+		buf_clear(&c->head);
+	if (c->head.length == c->passed)
+		relay_deadline(c, INT64_MAX);
+	else if (c->deadline_us == INT64_MAX)
+		relay_deadline(c, RELAY_HEAD_US);
+	if (relay_flush(&c->remote) < 0)
+		relay_connection_close(c);
+}
+
+static void look_at_reply(struct relay_connection *c, const char *data, size_t length)
+{
+	buf_add(&c->reply, data, MIN(length, RELAY_REPLY_MAX - c->reply.length));
+	enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
+	if (reply == RELAY_REPLY_MORE)
+		return;
+	c->waiting = false;
+	c->second = reply == RELAY_REPLY_AGAIN;
+	c->looking = c->second;
+	if (!c->looking)
+		relay_send(&c->remote, c->head.data, c->head.length);
+	look_inside(c, "", 0);
+}
+
+/* One read, and as much writing as goes. */
+static void pump(struct relay_connection *c, struct relay_side *from, struct relay_side *to)
+{
+	static char chunk[RELAY_CHUNK];
+	bool look = c->looking && from == &c->guest;
+	ssize_t n = recv(from->fd, chunk, look ? RELAY_INSIDE_MAX - c->head.length : sizeof(chunk), 0);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n < 0) {
+		relay_connection_close(c);
+	} else if (n == 0 && look && c->head.length > c->passed) {
+		relay_refuse(c, RELAY_UNREADABLE); /* some servers take the end for the end of the head */
+	} else if (n == 0) {
+		from->ended = true;
+	} else if (!within_limit(c, from == &c->guest, (size_t)n)) {
+		relay_refuse(c, RELAY_BYTES);
+	} else if (look) {
+		look_inside(c, chunk, (size_t)n);
+	} else {
+		if (c->waiting)
+			look_at_reply(c, chunk, (size_t)n);
+		if (c->closed)
+			return;
+		ssize_t sent = send(to->fd, chunk, (size_t)n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno != EAGAIN)
+			relay_connection_close(c);
+		else if (sent < n)
+			relay_send(to, chunk + MAX(sent, 0), (size_t)(n - MAX(sent, 0)));
+	}
+}
+
+static void side_ready(struct relay_connection *c, struct relay_side *side, struct relay_side *other, uint32_t events)
+{
+	if (events & (EPOLLOUT | EPOLLERR) && relay_flush(side) < 0)
+		relay_connection_close(c);
+	if (!c->closed && side->watch.events & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		pump(c, side, other);
+	if (!c->closed)
+		update(c);
+}
+
+static void guest_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+
+	side_ready(c, &c->guest, &c->remote, events);
+}
+
+static void remote_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct relay_connection *c = loop_owner(watch, struct relay_connection, remote.watch);
+
+	side_ready(c, &c->remote, &c->guest, events);
+}
+
+static void pass_end_on(struct relay_side *from, struct relay_side *to)
+{
+	if (from->ended && !to->n_pending && !to->shut) {
+		to->shut = true;
+		shutdown(to->fd, SHUT_WR);
+	}
+}
+
+/* Waits at both ends for what can be done next. */
+static void update(struct relay_connection *c)
+{
+	struct relay_side *guest = &c->guest, *remote = &c->remote;
+
+	pass_end_on(guest, remote);
+	pass_end_on(remote, guest);
+	if (guest->shut && remote->shut) {
+		relay_connection_close(c);
+		return;
+	}
+	bool full = c->looking && c->head.length == RELAY_INSIDE_MAX;
+	uint32_t from_guest = !guest->ended && !remote->n_pending && !full ? EPOLLIN : 0;
+	uint32_t from_remote = !remote->ended && !guest->n_pending ? EPOLLIN : 0;
+	relay_watch(c, guest, from_guest | (guest->n_pending ? EPOLLOUT : 0), guest_ready);
+	if (!c->closed)
+		relay_watch(c, remote, from_remote | (remote->n_pending ? EPOLLOUT : 0), remote_ready);
+}
+
+void relay_connection_open(struct relay_connection *c)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+	c->state = RELAY_OPEN;
+	relay_deadline(c, INT64_MAX);
+	if (c->jail->page)
+		atomic_fetch_add(&c->jail->page->connections, 1);
+	if (c->connect)
+		relay_send(&c->guest, established, strlen(established));
+	/* In a tunnel. An entry that is an address has no name to compare with. */
+	c->looking = (c->tunnel || c->connect) && !c->rule->host.address;
+	buf_clear(&c->head);
+	buf_init(&c->head, RELAY_INSIDE_MAX);
+	if (c->forward.length && !within_limit(c, true, c->forward.length)) {
+		relay_refuse(c, RELAY_BYTES);
+		return;
+	}
+	if (c->looking && c->forward.length)
+		look_inside(c, c->forward.data, c->forward.length);
+	else
+		relay_send(&c->remote, c->forward.data, c->forward.length);
+	if (c->closed)
+		return;
+	buf_clear(&c->forward);
+	if (relay_flush(&c->guest) < 0 || relay_flush(&c->remote) < 0)
+		relay_connection_close(c);
+	else
+		update(c);
+}

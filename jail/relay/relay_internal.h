@@ -1,0 +1,153 @@
+/*
+ * relay_internal.h - what relay.c (processes, jails), relay_connection.c (one connection), relay_dial.c (its way out) and
+ * relay_resolve.c (names) share.
+ *
+ * A connection goes through the states in this order; every failure on the way ends in closing (a tunnel: the guest sees a reset) or in
+ * ANSWERING (the proxy says why).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "jail/loop.h"
+#include "relay.h"
+#include "relay_hello.h"
+#include "relay_http.h"
+#include "relay_inside.h"
+
+#define RELAY_RESOLVERS        4
+#define RELAY_LOOKUPS_PER_JAIL 2 /* so that one jail's slow names do not stop the others */
+#define RELAY_ADDRESSES_MAX    8
+#define RELAY_CHUNK            65536          /* read at once */
+#define RELAY_SOCKET_BYTES     (128 * 1024)   /* the kernel's buffers, each way and side: bounds a connection's memory */
+#define RELAY_DIAL_US          (10 * 1000000) /* for one address */
+#define RELAY_HEAD_US          (30 * 1000000) /* until a guest has said what it wants or means, or the proxy what it thinks */
+#define RELAY_ANSWER_US        (2 * 1000000)  /* until a guest has read a refusal */
+
+enum relay_state {
+	RELAY_READING,   /* the head of a proxy request */
+	RELAY_RESOLVING, /* waits for a resolver, or for its answer */
+	RELAY_DIALLING,
+	RELAY_GREETING, /* asked the operator's proxy for a tunnel */
+	RELAY_OPEN,
+	RELAY_ANSWERING, /* a refusal is on its way to the guest */
+};
+
+/* One end of a connection. What could not be written waits in `pending`, and until it is gone nothing is read at the other end. */
+struct relay_side {
+	int fd; /* -1: none */
+	struct loop_watch watch;
+	char *pending;
+	size_t n_pending, sent;
+	bool ended; /* nothing more will be read here */
+	bool shut;  /* the other side's end was passed on */
+};
+
+struct relay_jail;
+struct relay_connection {
+	struct relay_connection *next;
+	struct relay_jail *jail;
+	enum relay_state state;
+	const struct egress_rule *rule; /* NULL: the proxy was not asked yet */
+	struct relay_side guest, remote;
+	char host[HOST_SIZE];
+	uint16_t port;
+	bool tunnel, connect; /* how it was asked for: by a listener of its own, by CONNECT; else absolute-form */
+	struct buf head;      /* READING: from the guest; GREETING: from the proxy; OPEN and looking: from the guest */
+	bool looking;         /* the guest has not said yet whom it means (relay_inside.h) */
+	size_t passed;        /* … of what is kept this much went on already */
+	bool again;           /* … and it has sent a request */
+	bool word;            /* … and it is in the middle of one */
+	bool waiting;         /* … and it has sent a ClientHello: what comes behind it stays in `head` until the server has answered */
+	bool second;          /* … and the server has asked for another one */
+	struct buf reply;     /* waiting: from the remote */
+	struct buf forward;   /* for the remote, as soon as there is one */
+	bool to_proxy;        /* what is resolved and dialled is the operator's proxy */
+	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
+	size_t n_addresses, next_address;
+	struct sockaddr_storage checked; /* the target's address that a proxy is told */
+	enum relay_reason last;          /* what the addresses before failed for */
+	int resolver;                    /* that works for it, -1 */
+	int64_t deadline_us;             /* INT64_MAX: none */
+	bool closed;                     /* freed by relay_tick */
+};
+
+struct relay_listener {
+	struct loop_watch watch;
+	struct relay_jail *jail;
+	int fd;
+	uint16_t rule;
+};
+
+struct relay;
+struct relay_jail {
+	struct relay_jail *next;
+	struct relay *relay;
+	struct loop_watch leash;
+	int leash_fd;
+	struct relay_listener **listeners;
+	size_t n_listeners;
+	struct relay_connection *connections;
+	int64_t n_connections;
+	unsigned lookups;
+	bool paused; /* as many connections as it may have: its listeners are not watched */
+	bool gone;
+	struct relay_page *page; /* NULL: no run is under way */
+};
+
+struct relay_resolver {
+	struct relay *relay;
+	struct loop_watch watch;
+	int fd;
+	struct relay_connection *connection; /* NULL: idle, or whoever asked is gone */
+	bool busy;
+};
+
+struct relay {
+	int loop;
+	const struct egress *egress;
+	struct loop_watch control;
+	int control_fd;
+	struct relay_jail *jails;
+	struct relay_resolver resolvers[RELAY_RESOLVERS];
+	bool waiting;             /* perhaps a resolver has something to do */
+	bool untidy;              /* perhaps something is to be freed */
+	int64_t next_deadline_us; /* no connection's is earlier */
+	bool starved;             /* out of descriptors or memory: nothing is accepted until something was closed */
+	bool stop;
+};
+
+/* --- relay.c */
+void relay_deny(struct relay_connection *c, enum relay_reason reason); /* tells it in the page */
+void relay_deadline(struct relay_connection *c, int64_t us_from_now);  /* INT64_MAX: none */
+/* --- relay_connection.c */
+struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule);
+void relay_connection_close(struct relay_connection *c); /* at once; freed later */
+void relay_connection_free(struct relay_connection *c);
+void relay_connection_late(struct relay_connection *c);                  /* its deadline is over */
+void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* tells page and guest, ends it */
+void relay_connection_open(struct relay_connection *c);                  /* the way out stands */
+/* Changes what is waited for; wanted 0: nothing, not even a hang-up. */
+void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted, void (*ready)(struct loop_watch *, uint32_t));
+/* Queues bytes for a side. */
+void relay_send(struct relay_side *side, const char *data, size_t length);
+/* Writes what is pending: 0 all gone, 1 the rest waits, -1 the peer is gone. */
+int relay_flush(struct relay_side *side);
+/* --- relay_dial.c */
+void relay_dial_begin(struct relay_connection *c); /* rule, host and port are set */
+void relay_dial_resolved(struct relay_connection *c, const struct sockaddr_storage *addresses, size_t n);
+void relay_dial_late(struct relay_connection *c);
+/* --- relay_resolve.c */
+struct relay_question {
+	char name[HOST_SIZE + 1]; /* perhaps with a dot at the end */
+	uint16_t port;
+};
+struct relay_answer {
+	uint32_t n;
+	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
+};
+int relay_resolvers_start(struct relay *relay); /* forks them: before the relay's own filter */
+void relay_resolvers_feed(struct relay *relay); /* gives work to idle ones */
+void relay_resolvers_forget(struct relay_connection *c);
+/* --- seccomp_relay.c: from here on this process can do what its part needs and nothing more. 0 or -1. */
+int seccomp_relay(bool resolver);

@@ -1,0 +1,215 @@
+/*
+ * versions.c - see versions.h.
+ *
+ * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one ended: the version that
+ * a run waits for (runner->awaited), else the next command on the way through all runners. Its end is told by the cell, in the middle of an
+ * event; the next one, and the runs that waited, begin in the tick after it. Whatever goes wrong is logged and leaves the runner without
+ * what was asked for: runs wait for an answer, not for a good one.
+ */
+#include "versions.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "limits.h"
+
+#define OUTPUT_MAX    (256 * 1024)
+#define LIBRARIES_MAX 512
+#define WALL_US       20000000
+
+void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config, bool all)
+{
+	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .output = -1, .all = all};
+}
+
+/* First number in the text, "v22.1.0" -> 22; -1 if there is none. */
+static int64_t first_number(const char *text)
+{
+	text += strcspn(text, "0123456789");
+	return *text ? strtoll(text, NULL, 10) : -1;
+}
+
+static void take_version(struct runner *runner, char *text)
+{
+	auto_buf struct buf safe;
+
+	text[strcspn(text, "\r\n")] = '\0';
+	buf_init(&safe, sizeof(runner->fingerprint) - 1);
+	utf8_printable(&safe, text, MIN(strlen(text), sizeof(runner->fingerprint) / 4 - 1));
+	snprintf(runner->fingerprint, sizeof(runner->fingerprint), "%s", safe.data);
+	if (runner->version_least && first_number(runner->fingerprint) < runner->version_least) {
+		log_event(LOG_WARN, "runner too old", "runner", runner->name, "version", runner->fingerprint, NULL);
+		runner->interpreter = NULL;
+	}
+}
+
+static void take_libraries(struct runner *runner, char *text)
+{
+	struct json_object *array = json_object_new_array();
+	size_t n = 0;
+	char *state;
+
+	for (char *line = strtok_r(text, "\n", &state); line && n < LIBRARIES_MAX; line = strtok_r(NULL, "\n", &state)) {
+		char *blank = strchr(line, ' ');
+
+		if (!blank || !utf8_valid(line, strlen(line)))
+			continue;
+		*blank++ = '\0';
+		struct json_object *library = json_object_new_object();
+		json_add_string(library, "name", line);
+		json_add_string(library, "version", blank);
+		json_object_array_add(array, library);
+		n++;
+	}
+	json_put_pointer(&runner->found_libraries);
+	runner->found_libraries = array;
+}
+
+/* The first line is its name, the rest the file. A wrong name is found when it is put into a jail, by who puts it. */
+static void take_cache(struct runner *runner, char *text, size_t length)
+{
+	char *end = memchr(text, '\n', length);
+
+	if (!end || end == text || runner->cache_fd >= 0)
+		return;
+	*end++ = '\0';
+	runner->cache_fd = memfd_with("cache", end, length - (size_t)(end - text));
+	if (runner->cache_fd >= 0)
+		runner->cache_name = xstrdup(text);
+}
+
+/* The command is through, whatever came of it. */
+static void finish(struct versions *versions)
+{
+	if (versions->command == VERSIONS_VERSION) {
+		versions->told = versions->told || versions->runner->awaited;
+		versions->runner->awaited = false;
+	}
+	if (versions->output >= 0)
+		close(steal_fd(&versions->output));
+	if (versions->cell)
+		cell_destroy(steal(&versions->cell));
+}
+
+static void on_done(void *arg, const struct jail_result *result)
+{
+	struct versions *versions = arg;
+	struct runner *runner = versions->runner;
+	auto_free char *text = NULL;
+	size_t length;
+
+	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
+	if (result->verdict != JAIL_OK && versions->command == VERSIONS_CACHE && result->verdict == JAIL_RE) {
+		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL); /* the library is not installed */
+	} else if (result->verdict != JAIL_OK) {
+		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message, NULL);
+		if (result->verdict != JAIL_XX && versions->command == VERSIONS_VERSION)
+			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
+	} else if (lseek(versions->output, 0, SEEK_SET) == 0 && !read_fd(versions->output, OUTPUT_MAX, &text, &length, NULL)) {
+		if (versions->command == VERSIONS_LIBRARIES)
+			take_libraries(runner, text);
+		else if (versions->command == VERSIONS_CACHE)
+			take_cache(runner, text, length);
+		else
+			take_version(runner, text);
+	}
+	finish(versions);
+}
+
+static void on_failed(void *arg, const struct err *why)
+{
+	struct versions *versions = arg;
+
+	log_event(LOG_WARN, "runner cannot be asked for its version", "runner", versions->runner->name, "why", why->text, NULL);
+	finish(versions);
+}
+
+static const struct bind_strings *command_of(const struct runner *runner, size_t command)
+{
+	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
+
+	return commands[command];
+}
+
+static int begin(struct versions *versions, struct err *err)
+{
+	static const struct cell_events events = {.done = on_done, .failed = on_failed};
+	struct jail_limits asked = {.output_bytes = OUTPUT_MAX, .wall_us = WALL_US, .cpu_percent = -1}, limits;
+	int result;
+
+	asked.wall_us = MIN(asked.wall_us, versions->config->limits.wall_seconds_max * 1000000);
+	result = limits_resolve(&versions->config->limits, &asked, &limits, err);
+	if (!result)
+		result = cell_open(
+			versions->cells,
+			&(struct cell_request){.runner = versions->runner,
+					       .limits = &limits,
+					       .label = "versions",
+					       .extra = true,
+					       .events = &events,
+					       .arg = versions},
+			&versions->cell, err);
+	if (result)
+		return result;
+	versions->output = memfd_create("versions", MFD_CLOEXEC);
+	struct cell_program program = {
+		.command = command_of(versions->runner, versions->command),
+		.code_fd = -1,
+		.stdin_fd = -1,
+		.stdout_fd = fcntl(versions->output, F_DUPFD_CLOEXEC, 3),
+		.stderr_fd = -1,
+	};
+	return cell_run(versions->cell, &program, err);
+}
+
+/* What is run next: a version that somebody waits for, else what comes next. */
+static bool choose(struct versions *versions)
+{
+	struct runners *runners = versions->runners;
+
+	versions->command = VERSIONS_VERSION;
+	for (size_t i = 0; i < runners->count; i++) {
+		versions->runner = &runners->items[i];
+		if (versions->runner->awaited)
+			return true;
+	}
+	while (versions->all && versions->next < runners->count) {
+		versions->runner = &runners->items[versions->next];
+		versions->command = versions->next_step;
+		if (++versions->next_step == VERSIONS_COMMANDS) {
+			versions->next_step = 0;
+			versions->next++;
+		}
+		bool known = versions->command == VERSIONS_VERSION && versions->runner->asked;
+
+		if (versions->runner->interpreter && command_of(versions->runner, versions->command)->count && !known)
+			return true;
+	}
+	versions->done = true;
+	return false;
+}
+
+void versions_tick(struct versions *versions)
+{
+	struct err err = ERR_INIT;
+
+	while (!versions->cell && choose(versions))
+		if (begin(versions, &err))
+			on_failed(versions, &err);
+	if (versions->told) {
+		versions->told = false;
+		cells_advance(versions->cells);
+	}
+}
+
+void versions_clear(struct versions *versions)
+{
+	if (versions->cell)
+		cell_destroy(steal(&versions->cell));
+	if (versions->output >= 0)
+		close(steal_fd(&versions->output));
+}

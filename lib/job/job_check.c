@@ -1,0 +1,360 @@
+/*
+ * job_check.c - is a request one that can run? Turns it into a job, or says which member is wrong; touches nothing outside.
+ *
+ * The server's caps are checked here and again by the jailer (which refuses, never clamps): here the error names the request's
+ * member and the range, there it protects the host from a gateway that was taken over.
+ */
+#include "job_internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jail/client/client_runners.h"
+#include "lib/base/utf8.h"
+
+#define MB (1024 * 1024)
+#define SECOND_US 1000000
+#define MEMBER_SIZE 64
+
+/* UTF-8 without control characters (C0, DEL, C1): what people, file systems and logs can live with. */
+static int check_name(const char *name, size_t max, const char *member, struct err *err)
+{
+	size_t length = name ? strlen(name) : 0;
+
+	if (length == 0)
+		return err_member(err, member, "must not be empty");
+	if (length > max)
+		return err_member(err, member, "must have at most %zu bytes, not %zu", max, length);
+	if (!utf8_valid(name, length))
+		return err_member(err, member, "must be UTF-8");
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)name[i];
+
+		if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)name[i + 1] < 0xa0))
+			return err_member(err, member, "must not contain control characters (byte %zu)", i + 1);
+	}
+	return 0;
+}
+
+int job_file_name_check(const char *name, const char *member, struct err *err)
+{
+	int result = check_name(name, JOB_FILE_NAME_MAX, member, err);
+
+	if (result < 0)
+		return result;
+	if (strchr(name, '/'))
+		return err_member(err, member, "must be a file name without \"/\"");
+	if (streq(name, ".") || streq(name, ".."))
+		return err_member(err, member, "must not be \"%s\"", name);
+	return 0;
+}
+
+int job_file_path_check(const char *path, const char *member, struct err *err)
+{
+	if (strlen(path) > JAIL_NAME_MAX)
+		return err_member(err, member, "must have at most %d bytes, not %zu", JAIL_NAME_MAX, strlen(path));
+	for (const char *segment = path, *end; segment; segment = *end ? end + 1 : NULL) {
+		end = strchrnul(segment, '/');
+		auto_free char *name = xstrndup(segment, (size_t)(end - segment));
+		int result = job_file_name_check(name, member, err);
+
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+int job_conversation_check(const char *name, const char *member, struct err *err)
+{
+	return check_name(name, STORE_CONVERSATION_MAX, member, err);
+}
+
+static bool environment_name(const char *name)
+{
+	if (!(*name == '_' || (*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z')))
+		return false;
+	return strspn(name, "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == strlen(name);
+}
+
+static int check_map(const struct bind_map *map, const char *member, struct err *err)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		if (!environment_name(map->keys[i])) {
+			auto_buf struct buf shown = {0};
+
+			buf_init(&shown, MEMBER_SIZE);
+			utf8_printable(&shown, map->keys[i], strnlen(map->keys[i], MEMBER_SIZE / 4));
+			return err_member(err, member, "\"%s\" is no name of a variable (letters, digits and _, not a digit first)",
+					  shown.data);
+		}
+	}
+	return 0;
+}
+
+static bool map_has(const struct bind_map *map, const char *name)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (streq(map->keys[i], name))
+			return true;
+	return false;
+}
+
+/* Arguments and environment together, as execve counts them. */
+static int check_size(const struct job_request *request, size_t more, struct err *err)
+{
+	size_t size = more;
+
+	for (size_t i = 0; i < request->args.count; i++)
+		size += strlen(request->args.items[i]) + 1;
+	for (size_t i = 0; i < request->environment.count; i++)
+		size += strlen(request->environment.keys[i]) + strlen(request->environment.values[i]) + 2;
+	for (size_t i = 0; i < request->secrets.count; i++)
+		size += strlen(request->secrets.keys[i]) + strlen(request->secrets.values[i]) + 2;
+	if (size > JAIL_ARGUMENTS_MAX)
+		return err_member(err, "environment", "args, environment and secrets must have at most %d bytes together, not %zu",
+				  JAIL_ARGUMENTS_MAX, size);
+	return 0;
+}
+
+static void add_variable(struct job *job, size_t *count, struct json_object *record, const char *name, const char *value, bool secret)
+{
+	job->env[(*count)++] = xasprintf("%s=%s", name, value);
+	json_add_string(record, name, secret ? NULL : value);
+}
+
+static int take_environment(struct job *job, const struct job_request *request, struct err *err)
+{
+	const struct bind_map *environment = &request->environment, *secrets = &request->secrets;
+	auto_json struct json_object *record = NULL;
+	auto_free char *url = NULL;
+	size_t count = 0;
+	int result;
+
+	if ((result = check_map(environment, "environment", err)) < 0 || (result = check_map(secrets, "secrets", err)) < 0)
+		return result;
+	for (size_t i = 0; i < secrets->count; i++)
+		if (map_has(environment, secrets->keys[i]))
+			return err_member(err, "secrets", "\"%s\" stands in environment too: one of the two", secrets->keys[i]);
+	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
+	    !map_has(secrets, "FILE_BASE_URL"))
+		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->result.conversation_hash);
+	if ((result = check_size(request, url ? strlen(url) + sizeof("FILE_BASE_URL=") : 0, err)) < 0)
+		return result;
+
+	job->env = xcalloc(environment->count + secrets->count + 2, sizeof(*job->env));
+	record = json_object_new_object();
+	for (size_t i = 0; i < environment->count; i++)
+		add_variable(job, &count, record, environment->keys[i], environment->values[i], false);
+	for (size_t i = 0; i < secrets->count; i++)
+		add_variable(job, &count, record, secrets->keys[i], secrets->values[i], true);
+	if (url)
+		add_variable(job, &count, record, "FILE_BASE_URL", url, false);
+	job->record.env_json = json_text(record);
+	return 0;
+}
+
+void job_wipe_env(struct job *job)
+{
+	for (char **variable = job->env; variable && *variable; variable++) {
+		explicit_bzero(*variable, strlen(*variable));
+		free(*variable);
+	}
+	free(job->env);
+	job->env = NULL;
+}
+
+static void take_arguments(struct job *job, const struct job_request *request)
+{
+	auto_json struct json_object *record = json_object_new_array();
+
+	job->args = xcalloc(request->args.count + 1, sizeof(*job->args));
+	for (size_t i = 0; i < request->args.count; i++) {
+		job->args[i] = xstrdup(request->args.items[i]);
+		json_object_array_add(record, json_object_new_string(request->args.items[i]));
+	}
+	job->record.args_json = json_text(record);
+}
+
+/* The same file, or one would have to be a folder for the other. */
+static bool same_place(const char *a, const char *b)
+{
+	size_t length = MIN(strlen(a), strlen(b));
+
+	return strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/') && (b[length] == '\0' || b[length] == '/');
+}
+
+static int take_files(struct job *job, const struct job_request *request, struct err *err)
+{
+	int64_t bytes = 0, now = clock_now_us();
+
+	if (request->n_files > 0 && !request->conversation)
+		return err_member(err, "files", "need a conversation to be put into");
+	if (request->n_files > JOB_FILES_MAX)
+		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX, request->n_files);
+	for (size_t i = 0; i < request->n_files; i++) {
+		char member[MEMBER_SIZE];
+		int result;
+
+		if (job->upload)
+			snprintf(member, sizeof(member), "filename");
+		else
+			snprintf(member, sizeof(member), "files[%zu].filename", i);
+		result = (request->paths ? job_file_path_check : job_file_name_check)(request->files[i].name, member, err);
+		if (result < 0)
+			return result;
+		for (size_t j = 0; j < i; j++)
+			if (same_place(request->files[i].name, request->files[j].name))
+				return err_member(err, member, "the same name as files[%zu]%s", j,
+						  request->paths ? ", or one is a folder of the other" : "");
+		bytes += (int64_t)request->files[i].length;
+	}
+	if (bytes > job->limits.data_bytes)
+		return err_set(err, ERR_LIMIT, "files: %lld bytes do not fit into /data, which holds %lld", (long long)bytes,
+			       (long long)job->limits.data_bytes);
+	job->files = xcalloc(request->n_files + 1, sizeof(*job->files));
+	job->n_files = request->n_files;
+	for (size_t i = 0; i < request->n_files; i++) {
+		struct job_input *input = &job->files[i];
+
+		input->name = xstrdup(request->files[i].name);
+		input->file = (struct store_file){.name = input->name, .name_length = strlen(input->name), .mode = 0644, .mtime_us = now};
+	}
+	return 0;
+}
+
+static int runner_unknown(struct json_object *runners, const char *language, struct err *err)
+{
+	auto_buf struct buf known = {0}, shown = {0};
+
+	buf_init(&known, ERR_TEXT_SIZE);
+	for (size_t i = 0; i < json_object_array_length(runners); i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", json_get_string(json_object_array_get_idx(runners, i), "name"));
+	buf_init(&shown, MEMBER_SIZE);
+	utf8_printable(&shown, language, strnlen(language, MEMBER_SIZE / 4));
+	return err_member(err, "language", "\"%s\" is unknown; there are %s", shown.data, known.data);
+}
+
+static int runner_find(struct json_object *runners, const char *language, struct json_object **ret, struct err *err)
+{
+	struct json_object *runner = jail_runner_named(runners, language);
+
+	if (!runners)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the jailer has not answered since this server was started, so nothing can run: try again in a few seconds; "
+			       "the operator's log says why");
+	if (!runner)
+		return runner_unknown(runners, language, err);
+	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
+		const char *install = json_get_string(runner, "install");
+
+		return err_set(err, ERR_UNAVAILABLE, "language: %s is not installed on this server (%s)", language,
+			       install ? install : "no package is known");
+	}
+	*ret = runner;
+	return 0;
+}
+
+static int in_range(int64_t value, int64_t max, const char *member, struct err *err)
+{
+	if (value < 0 || value > max)
+		return err_member(err, member, "must be between 1 and %lld, not %lld", (long long)max, (long long)value);
+	return 0;
+}
+
+/* What the caller did not say comes from the configuration; the CPU time is the wall time. */
+static int take_limits(struct job *job, const struct job_request *request, struct err *err)
+{
+	const struct config_limits *limits = &job->engine->config->limits;
+	auto_json struct json_object *record = NULL;
+	int64_t wall_us, memory;
+	int result;
+
+	if ((result = in_range(request->timeout_seconds, limits->wall_seconds_max, "timeout_seconds", err)) < 0 ||
+	    (result = in_range(request->memory_mb, limits->memory_mb_max, "memory_mb", err)) < 0)
+		return result;
+	wall_us = (request->timeout_seconds ? request->timeout_seconds : limits->wall_seconds) * SECOND_US;
+	memory = (request->memory_mb ? request->memory_mb : limits->memory_mb) * MB;
+	job->limits = (struct jail_limits){
+		.wall_us = wall_us,
+		.cpu_us = wall_us,
+		.cpu_percent = limits->cpu_percent,
+		.memory_bytes = memory,
+		.pids = limits->pids,
+		.data_bytes = limits->data_mb * MB,
+		.data_inodes = limits->data_inodes,
+		.tmp_bytes = limits->tmp_mb * MB,
+		.output_bytes = limits->output_mb * MB,
+		.compile_wall_us = limits->compile_seconds * SECOND_US,
+		.compile_memory_bytes = limits->compile_memory_mb * MB,
+	};
+	record = bind_print(jail_limits_table, &job->limits);
+	job->record.limits_json = json_text(record);
+	return 0;
+}
+
+static void take_identity(struct job *job, const struct job_request *request)
+{
+	struct store_execution *record = &job->record;
+
+	snprintf(record->task_id, sizeof(record->task_id), "%s", request->task ? request->task : "");
+	if (request->id)
+		memcpy(record->id, request->id, sizeof(record->id));
+	else
+		id_new(record->id);
+	snprintf(job->result.id, sizeof(job->result.id), "%s", record->id);
+	snprintf(record->owner, sizeof(record->owner), "%s", request->owner);
+	snprintf(record->token_id, sizeof(record->token_id), "%s", request->token_id ? request->token_id : "");
+	snprintf(record->session_id, sizeof(record->session_id), "%s", request->session_id ? request->session_id : "");
+	snprintf(record->conversation, sizeof(record->conversation), "%s", request->conversation ? request->conversation : "");
+	record->created_us = clock_now_us();
+	record->exit_code = -1;
+	snprintf(job->result.conversation, sizeof(job->result.conversation), "%s", record->conversation);
+	if (request->conversation)
+		store_conversation_hash(job->engine->store, request->owner, request->conversation, job->result.conversation_hash);
+}
+
+int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err)
+{
+	struct json_object *runner;
+	int result;
+
+	if (request->conversation && (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
+		return result;
+	take_identity(job, request);
+	if (request->key) {
+		job->key = xstrdup(request->key);
+		snprintf(job->key_hash, sizeof(job->key_hash), "%s", request->key_hash);
+	}
+	if (job->reset) {
+		if (request->language && (result = runner_find(runners, request->language, &runner, err)) < 0)
+			return result;
+		snprintf(job->record.language, sizeof(job->record.language), "%s",
+			 request->language ? json_get_string(runner, "name") : "");
+		return 0;
+	}
+	if (job->upload) {
+		job->limits.data_bytes = job->engine->config->limits.data_mb * MB;
+		return take_files(job, request, err);
+	}
+	if (request->live && !request->conversation)
+		return err_member(err, "session", "needs a conversation");
+	if (request->network && job->engine->config->network.allow.count == 0)
+		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
+	job->record.network = request->network;
+	if ((result = runner_find(runners, request->language, &runner, err)) < 0)
+		return result;
+	snprintf(job->record.language, sizeof(job->record.language), "%s", json_get_string(runner, "name"));
+	job->live = request->live;
+	job->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
+	job->asked_time = request->timeout_seconds != 0;
+	job->asked_memory = request->memory_mb != 0;
+	if (!request->code.data)
+		return err_member(err, "code", "is missing");
+	if ((result = take_limits(job, request, err)) < 0 || (result = take_files(job, request, err)) < 0 ||
+	    (result = take_environment(job, request, err)) < 0)
+		return result;
+	take_arguments(job, request);
+	job->record.entry = request->entry ? xstrdup(request->entry) : NULL;
+	return 0;
+}

@@ -1,0 +1,421 @@
+/*
+ * job_replay.c - a recorded execution once more, on its stored inputs; nothing is recorded.
+ *
+ * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment, standard input,
+ * code, and the files that /data was filled with, from the blob folder. Two things differ on purpose: there is no CPU share (a
+ * busy machine must not turn a verdict into a time-out), and secrets are missing, because they were never stored.
+ * It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and has no client that may vanish.
+ */
+#include "job_internal.h"
+#include "job_known.h"
+#include "lib/store/store_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HASH_CHUNK 65536
+
+struct replay {
+	struct store *store;
+	struct job_replay made; /* of the run that is under way */
+	struct jail *jail;
+	bool done;
+	struct err error; /* the first that went wrong */
+	struct job_input *inputs;
+	size_t n_inputs;
+	char **args, **env;
+	int code_fd, stdin_fd;
+	struct jail_limits limits;
+	bool live, last;        /* last: of the runs of its sandbox that are wanted */
+	struct job_known known; /* live: what /data holds by the record … */
+	struct job_gone gone;   /* … and what of it the run must not find */
+};
+
+static void strings_free(char **strings)
+{
+	for (char **string = strings; string && *string; string++)
+		free(*string);
+	free(strings);
+}
+
+/* What belongs to one run. */
+static void run_clear(struct replay *replay)
+{
+	job_inputs_free(replay->inputs, replay->n_inputs);
+	job_gone_clear(&replay->gone);
+	strings_free(replay->args);
+	strings_free(replay->env);
+	close_pointer(&replay->code_fd);
+	close_pointer(&replay->stdin_fd);
+	replay->inputs = NULL;
+	replay->n_inputs = 0;
+	replay->args = replay->env = NULL;
+	replay->code_fd = replay->stdin_fd = -1;
+	replay->done = false;
+}
+
+static void replay_end(struct replay *replay)
+{
+	jail_close(replay->jail);
+	run_clear(replay);
+	job_known_clear(&replay->known);
+}
+
+/* --- from the row ------------------------------------------------------------------------------------------------------- */
+
+static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret, struct err *err)
+{
+	if (!text)
+		return err_set(err, ERR_CORRUPT, "the row has no %s", what);
+	if (json_parse(text, strlen(text), ret, err) < 0)
+		return err_set(err, ERR_CORRUPT, "the row's %s is no JSON", what);
+	if (!json_object_is_type(*ret, type)) {
+		json_put_pointer(ret);
+		return err_set(err, ERR_CORRUPT, "the row's %s has the wrong type", what);
+	}
+	return 0;
+}
+
+static int load_arguments(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *array = NULL;
+	int result = parse_stored("arguments", text ? text : "[]", json_type_array, &array, err);
+	size_t count;
+
+	if (result < 0)
+		return result;
+	count = json_object_array_length(array);
+	replay->args = xcalloc(count + 1, sizeof(*replay->args));
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *item = json_object_array_get_idx(array, i);
+
+		if (!json_object_is_type(item, json_type_string))
+			return err_set(err, ERR_CORRUPT, "the row's arguments must be texts");
+		replay->args[i] = xstrdup(json_object_get_string(item));
+	}
+	return 0;
+}
+
+static int load_environment(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *object = NULL;
+	int result = parse_stored("environment", text ? text : "{}", json_type_object, &object, err);
+	size_t count = 0;
+
+	if (result < 0)
+		return result;
+	replay->env = xcalloc((size_t)json_object_object_length(object) + 1, sizeof(*replay->env));
+	json_object_object_foreach(object, name, value)
+	{
+		if (value) /* null: a secret */
+			replay->env[count++] = xasprintf("%s=%s", name, json_object_get_string(value));
+	}
+	return 0;
+}
+
+static int load_limits(struct replay *replay, const char *text, struct err *err)
+{
+	auto_json struct json_object *object = NULL;
+	int result = parse_stored("limits", text, json_type_object, &object, err);
+
+	if (result == 0 && bind_parse(jail_limits_table, object, &replay->limits, err) < 0)
+		result = err_wrap(err, "the row's limits");
+	replay->limits.cpu_percent = -1;
+	return result;
+}
+
+static int load_text(struct replay *replay, const struct store_text *text, int *ret_fd, struct err *err)
+{
+	if (*text->blob)
+		return store_blob_open(replay->store, text->blob, ret_fd, NULL, err);
+	*ret_fd = memfd_with("text", text->data ? text->data : "", text->data ? text->length : 0);
+	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
+}
+
+static int add_input(void *arg, const struct store_execution_file *found)
+{
+	struct replay *replay = arg;
+
+	if (!job_known_has(&replay->known, &found->file))
+		job_inputs_add(&replay->inputs, &replay->n_inputs, &found->file);
+	return 0;
+}
+
+static int load(struct replay *replay, const struct store_execution *execution, struct err *err)
+{
+	int result;
+
+	if ((result = load_arguments(replay, execution->args_json, err)) < 0 ||
+	    (result = load_environment(replay, execution->env_json, err)) < 0 ||
+	    (result = load_limits(replay, execution->limits_json, err)) < 0 ||
+	    (result = load_text(replay, &execution->code, &replay->code_fd, err)) < 0)
+		return result;
+	if ((execution->stdin_text.data || *execution->stdin_text.blob) &&
+	    (result = load_text(replay, &execution->stdin_text, &replay->stdin_fd, err)) < 0)
+		return result;
+	job_known_begin(&replay->known);
+	result = store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
+	if (result == 0)
+		job_known_gone(&replay->known, &replay->gone);
+	return result;
+}
+
+/* --- what the jail tells ------------------------------------------------------------------------------------------------ */
+
+static void on_done(void *arg, const struct jail_result *result)
+{
+	struct replay *replay = arg;
+
+	replay->made.jail = *result;
+	jail_result_share(&replay->made.jail);
+	replay->done = true;
+}
+
+static int hash_fd(int fd, char ret[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
+{
+	auto_free char *chunk = xmalloc(HASH_CHUNK);
+	struct sha256 *digest = sha256_new();
+	off_t at = 0;
+
+	for (;;) {
+		ssize_t got = pread(fd, chunk, HASH_CHUNK, at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			sha256_finish(digest, NULL);
+			return err_errno(err, "reading a file that the program made");
+		}
+		if (got == 0)
+			break;
+		sha256_add(digest, chunk, (size_t)got);
+		at += got;
+	}
+	sha256_finish(digest, ret);
+	*ret_size = at;
+	return 0;
+}
+
+static void on_file(void *arg, const struct jail_change *change)
+{
+	struct replay *replay = arg;
+	struct job_replay *result = &replay->made;
+	struct job_change *copy;
+
+	result->changes = xrealloc(result->changes, result->n_changes + 1, sizeof(*result->changes));
+	copy = &result->changes[result->n_changes++];
+	*copy = (struct job_change){.kind = change->kind};
+	snprintf(copy->reason, sizeof(copy->reason), "%s", change->reason ? change->reason : "");
+	copy->file = (struct store_file){.name = xstrdup(change->name), .name_length = strlen(change->name), .mode = change->mode,
+					 .mtime_us = change->mtime_us, .size = change->size};
+	if (change->fd < 0)
+		return;
+	if (hash_fd(change->fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0)
+		job_media_type(copy->file.name, change->fd, copy->file.media_type);
+	close_pointer(&change->fd);
+}
+
+static void on_failed(void *arg, const struct err *err)
+{
+	struct replay *replay = arg;
+
+	if (replay->error.code == ERR_NONE)
+		replay->error = *err;
+}
+
+static const struct jail_events events = {.done = on_done, .file = on_file, .failed = on_failed};
+
+/* --- the run ------------------------------------------------------------------------------------------------------------ */
+
+static int fill_batch(struct replay *replay, const struct job_input *inputs, size_t count, struct err *err)
+{
+	struct jail_file files[JAIL_BATCH_FILES];
+	int fds[JAIL_BATCH_FILES];
+	size_t opened = 0;
+	int result = 0;
+
+	for (; opened < count; opened++) {
+		const struct store_file *file = &inputs[opened].file;
+
+		result = store_blob_open(replay->store, file->blob, &fds[opened], NULL, err);
+		if (result < 0) {
+			result = err_wrap(err, "the file \"%s\"", file->name);
+			break;
+		}
+		files[opened] = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = fds[opened]};
+	}
+	if (result == 0)
+		result = jail_fill(replay->jail, files, count, err);
+	for (size_t i = 0; i < opened; i++)
+		close_pointer(&fds[i]);
+	return result;
+}
+
+static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct err *err)
+{
+	struct jail_spec spec = {.runner = execution->language,
+				 .limits = replay->limits,
+				 .network = execution->network,
+				 .label = execution->id,
+				 .live = replay->live};
+	struct jail_program program = {
+		.code_fd = replay->code_fd,
+		.entry = execution->entry,
+		.args = (const char *const *)replay->args,
+		.env = (const char *const *)replay->env,
+		.stdin_fd = replay->stdin_fd,
+		.stdout_fd = replay->made.stdout_fd,
+		.stderr_fd = replay->made.stderr_fd,
+	};
+	int result = replay->jail ? 0 : jail_open(client, &spec, &events, replay, &replay->jail, err);
+
+	if (result == 0)
+		result = jail_remove(replay->jail, replay->gone.files, replay->gone.count, err);
+	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
+		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
+	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 || (result = jail_collect(replay->jail, err)) < 0 ||
+	    (result = jail_client_wait(client, replay->jail, err)) < 0)
+		return result;
+	if (replay->error.code != ERR_NONE) {
+		if (err)
+			*err = replay->error;
+		return -(int)replay->error.code;
+	}
+	return replay->done ? 0 : err_set(err, ERR_INTERNAL, "the jail ended without a result");
+}
+
+/* One run in the jail that is open, or the one to open. */
+static int replay_one(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct job_replay *ret,
+		      struct err *err)
+{
+	struct job_replay *made = &replay->made;
+	int result = 0;
+
+	*made = (struct job_replay){.stdout_fd = memfd_create("stdout", MFD_CLOEXEC), .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
+	if (made->stdout_fd < 0 || made->stderr_fd < 0)
+		result = err_errno(err, "cannot make an anonymous file");
+	if (result == 0)
+		result = load(replay, execution, err);
+	if (result == 0)
+		result = run(replay, client, execution, err);
+	if (result < 0) {
+		job_replay_clear(made);
+		return result;
+	}
+	lseek(made->stdout_fd, 0, SEEK_SET);
+	lseek(made->stderr_fd, 0, SEEK_SET);
+	*ret = *made;
+	return 0;
+}
+
+int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
+	       struct job_replay *ret, struct err *err)
+{
+	struct replay replay = {.store = store, .code_fd = -1, .stdin_fd = -1};
+	int result = replay_one(&replay, client, execution, ret, err);
+
+	(void)config;
+	replay_end(&replay);
+	return result;
+}
+
+/* --- a live sandbox's runs ------------------------------------------------------------------------------------------------ */
+
+struct runs {
+	char (*ids)[ID_SIZE];
+	size_t count;
+};
+
+static void runs_clear(struct runs *runs)
+{
+	free(runs->ids);
+}
+
+static int add_run(void *arg, const char *id)
+{
+	struct runs *runs = arg;
+
+	runs->ids = xrealloc(runs->ids, runs->count + 1, sizeof(*runs->ids));
+	snprintf(runs->ids[runs->count++], ID_SIZE, "%s", id);
+	return 0;
+}
+
+/* /data after a run as it was then: by that it is known what the next one was given. */
+static int note_change(void *arg, const struct store_execution_file *found)
+{
+	struct job_known *known = arg;
+
+	if (streq(found->change, "deleted"))
+		job_known_remove(known, found->file.name);
+	else if (!streq(found->change, "lost"))
+		job_known_put(known, &found->file);
+	return 0;
+}
+
+/* One of them. Returns 1 where the sandbox ended with it. */
+static int replay_in_turn(struct replay *replay, const struct job_replay_where *where, const char *id, job_replay_each *each, void *arg,
+			  struct err *err)
+{
+	struct store_execution execution;
+	struct job_replay made;
+	int result = store_execution_find(where->store, id, &execution, err);
+
+	if (result < 0)
+		return result;
+	if (!replay->last && streq(execution.verdict, "CX")) { /* it never began, else nothing would have come after it */
+		store_execution_clear(&execution);
+		return 0;
+	}
+	result = replay_one(replay, where->client, &execution, &made, err);
+	if (result == 0) {
+		bool ended = made.jail.ended;
+
+		job_known_forget(&replay->known, &replay->gone);
+		for (size_t i = 0; i < replay->n_inputs; i++)
+			job_known_put(&replay->known, &replay->inputs[i].file);
+		result = each(arg, &execution, &made, err);
+		if (result == 0)
+			result = store_execution_files(where->store, id, STORE_AFTER, note_change, &replay->known, err);
+		if (result == 0 && ended)
+			result = 1;
+	}
+	run_clear(replay);
+	store_execution_clear(&execution);
+	return result;
+}
+
+int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution, job_replay_each *each, void *arg,
+		    struct err *err)
+{
+	struct replay replay = {.store = where->store, .code_fd = -1, .stdin_fd = -1, .live = true};
+	__attribute__((cleanup(runs_clear))) struct runs runs = {0};
+	struct job_replay made;
+	int result;
+
+	if (!*execution->sandbox_id) {
+		result = job_replay(where->config, where->store, where->client, execution, &made, err);
+		return result < 0 ? result : each(arg, execution, &made, err);
+	}
+	result = store_sandbox_runs(where->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs, err);
+	for (size_t i = 0; result == 0 && i < runs.count; i++) {
+		replay.last = i + 1 == runs.count;
+		result = replay_in_turn(&replay, where, runs.ids[i], each, arg, err);
+	}
+	replay_end(&replay);
+	return MIN(result, 0);
+}
+
+void job_replay_clear(struct job_replay *replay)
+{
+	jail_result_clear(&replay->jail);
+	close_pointer(&replay->stdout_fd);
+	close_pointer(&replay->stderr_fd);
+	for (size_t i = 0; i < replay->n_changes; i++)
+		free((char *)(uintptr_t)replay->changes[i].file.name);
+	free(replay->changes);
+	*replay = (struct job_replay){.stdout_fd = -1, .stderr_fd = -1};
+}

@@ -1,0 +1,313 @@
+/*
+ * store.c - opening and closing the record; theory of operation in store.h.
+ *
+ * The data folder:
+ *
+ *     sallyport.db (-wal, -shm)   0600   the database
+ *     secret.key                  0600   32 random bytes: download addresses and sealed values hang on them
+ *     gateway.lock                0600   flock: the one gateway of this database; holds its pid for people
+ *     instances/ID.lock           0700   flock: this instance lives
+ *     running/ID.out, ID.err      0700   output of what runs now
+ *     blobs/ab/cdef…              0750   contents, files 0640: nginx sends them
+ *
+ * The folder itself is 0750 and belongs to the gateway's account. For nginx under another account, make the folder's group one
+ * that it is in, and set its setgid bit (chmod 2750): blobs then inherit the group, and nginx gets at them and at nothing else.
+ * A CLI run by root gives what it makes to the folder's owner, so that it never locks the gateway out of its own data.
+ *
+ * The order of opening: folder, the gateway's lock, key, database, writer's thread, instance, and at last the marking of what dead
+ * instances left. Each step undoes nothing that another process may hold.
+ */
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "store_txn.h"
+
+#define DATABASE     "sallyport.db"
+#define SECRET       "secret.key"
+#define GATEWAY_LOCK "gateway.lock"
+
+int store_give(const struct store *store, int fd)
+{
+	if (geteuid() != 0 || store->uid == 0)
+		return 0;
+	return fchown(fd, store->uid, store->gid);
+}
+
+static int open_dir(struct store *store, const char *data_dir, struct err *err)
+{
+	struct stat st;
+
+	if (store->mode == STORE_SERVE && mkdir(data_dir, 0750) < 0 && errno != EEXIST)
+		return err_errno(err, "making the data folder %s", data_dir);
+	store->dir_fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir_fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "there is no data folder %s: the gateway makes it when it starts", data_dir);
+	if (store->dir_fd < 0 || fstat(store->dir_fd, &st) < 0)
+		return err_errno(err, "opening the data folder %s", data_dir);
+	store->path = realpath(data_dir, NULL);
+	if (store->path == NULL)
+		return err_errno(err, "finding the data folder %s", data_dir);
+	store->uid = st.st_uid;
+	store->gid = st.st_gid;
+	return 0;
+}
+
+static int lock_gateway(struct store *store, struct err *err)
+{
+	char pid[24] = "";
+
+	store->lock_fd = openat(store->dir_fd, GATEWAY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (store->lock_fd < 0)
+		return err_errno(err, "making %s/%s (the account of the gateway must own the folder)", store->path, GATEWAY_LOCK);
+	if (flock(store->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return err_errno(err, "locking %s/%s", store->path, GATEWAY_LOCK);
+		if (pread(store->lock_fd, pid, sizeof(pid) - 1, 0) < 0)
+			pid[0] = '\0';
+		return err_set(err, ERR_CONFLICT, "another gateway (process %s) serves %s: stop it, or give this one a data_dir of its own",
+			       pid[0] != '\0' ? pid : "unknown", store->path);
+	}
+	int length = snprintf(pid, sizeof(pid), "%d", (int)getpid());
+
+	/* The pid is for the text above; a disk without room for it will be noticed soon enough. */
+	if (store_give(store, store->lock_fd) < 0 || ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, pid, (size_t)length, 0) < 0)
+		return 0;
+	return 0;
+}
+
+/* Written whole beside its place and linked there: nobody ever sees half a key, and the first of two writers wins. */
+static int make_key(struct store *store, struct err *err)
+{
+	uint8_t key[SHA256_SIZE];
+	char path[64];
+	auto_close int fd = openat(store->dir_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_errno(err, "making %s/%s", store->path, SECRET);
+	random_bytes(key, sizeof(key));
+	if (store_give(store, fd) < 0 || write_all(fd, key, sizeof(key)) < 0 || fsync(fd) < 0)
+		return err_errno(err, "writing %s/%s", store->path, SECRET);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, path, store->dir_fd, SECRET, AT_SYMLINK_FOLLOW) < 0 && errno != EEXIST)
+		return err_errno(err, "writing %s/%s", store->path, SECRET);
+	if (fsync(store->dir_fd) < 0)
+		return err_errno(err, "syncing %s", store->path);
+	return 0;
+}
+
+static int load_key(struct store *store, struct err *err)
+{
+	static const char env_purpose[] = "environment";
+	bool database = faccessat(store->dir_fd, DATABASE, F_OK, 0) == 0;
+	auto_free char *key = NULL;
+	size_t length;
+
+	if (faccessat(store->dir_fd, SECRET, F_OK, 0) < 0 && errno == ENOENT) {
+		if (database)
+			return err_set(err, ERR_CORRUPT, "%s/%s is missing, and %s needs it: restore it from the backup", store->path,
+				       SECRET, DATABASE);
+		if (store->mode == STORE_SERVE && make_key(store, err) != 0)
+			return -(int)err->code;
+	}
+	if (read_file_at(store->dir_fd, SECRET, SHA256_SIZE, &key, &length, err) != 0)
+		return err_wrap(err, "%s/%s", store->path, SECRET);
+	if (length != SHA256_SIZE)
+		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup", store->path, SECRET,
+			       SHA256_SIZE, length);
+	memcpy(store->secret, key, SHA256_SIZE);
+	explicit_bzero(key, length);
+	hmac_sha256(store->secret, SHA256_SIZE, env_purpose, sizeof(env_purpose) - 1, store->env_key);
+	return 0;
+}
+
+static char *database_path(const struct store *store)
+{
+	return xasprintf("%s/%s", store->path, DATABASE);
+}
+
+/* The file is made here and not by SQLite, which would leave its mode to the umask. */
+static int make_database(struct store *store, struct err *err)
+{
+	auto_close int fd = openat(store->dir_fd, DATABASE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || store_give(store, fd) < 0)
+		return err_errno(err, "opening %s/%s", store->path, DATABASE);
+	return 0;
+}
+
+static int open_writer(struct store *store, struct err *err)
+{
+	auto_free char *path = database_path(store);
+	bool fresh;
+	int failed;
+
+	if (store->mode == STORE_SERVE && make_database(store, err) != 0)
+		return -(int)err->code;
+	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &fresh, err);
+	if (failed != 0)
+		return failed;
+	if (fresh && store->mode != STORE_SERVE)
+		return err_set(err, ERR_NOT_FOUND, "%s is empty: the gateway fills it when it starts", path);
+	failed = store_conn_prepare(store->writer, fresh, err);
+	if (failed == 0)
+		failed = store_conn_check(store->writer, STORE_CONN_WRITER, err);
+	return failed != 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+static struct store *store_new(enum store_mode mode)
+{
+	struct store *store = xcalloc(1, sizeof(*store));
+
+	store->mode = mode;
+	store->dir_fd = store->blobs_fd = store->running_fd = store->instances_fd = store->lock_fd = store->instance_fd = -1;
+	store->queue_end = &store->queue;
+	pthread_mutex_init(&store->readers_lock, NULL);
+	pthread_mutex_init(&store->queue_lock, NULL);
+	pthread_cond_init(&store->queue_more, NULL);
+	return store;
+}
+
+static int open_steps(struct store *store, const char *data_dir, struct err *err)
+{
+	int failed = open_dir(store, data_dir, err);
+
+	if (failed == 0 && store->mode == STORE_SERVE)
+		failed = lock_gateway(store, err);
+	if (failed == 0 && store->mode != STORE_SERVE && faccessat(store->dir_fd, DATABASE, F_OK, 0) < 0)
+		failed = err_set(err, ERR_NOT_FOUND, "there is no database in %s: the gateway makes it when it starts", store->path);
+	if (failed == 0)
+		failed = load_key(store, err);
+	if (failed == 0)
+		failed = store_folder_open(store, "blobs", 0750, &store->blobs_fd, err);
+	if (failed == 0)
+		failed = store_folder_open(store, "running", 0700, &store->running_fd, err);
+	if (failed == 0 && store->mode != STORE_READ) {
+		failed = store_folder_open(store, "instances", 0700, &store->instances_fd, err);
+		if (failed == 0)
+			failed = open_writer(store, err);
+		if (failed == 0)
+			failed = store_writer_start(store, err);
+		if (failed == 0)
+			failed = store_instance_begin(store, err);
+		if (failed == 0)
+			failed = store_reap(store, err);
+	}
+	return failed;
+}
+
+int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	struct err ignored = ERR_INIT;
+	struct store *store = store_new(mode);
+
+	err = err != NULL ? err : &ignored;
+	int failed = open_steps(store, data_dir, err);
+
+	/* One reader is opened at once: what is wrong with it is known now and not at the first request. */
+	if (failed == 0)
+		failed = store_reader_take(store, &reader, err);
+	if (failed == 0)
+		failed = store_conn_check(reader.conn, STORE_CONN_READER, err);
+	if (failed != 0) {
+		store_reader_return(&reader);
+		store_close(store);
+		return err_wrap(err, "opening the record");
+	}
+	*ret = store;
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	if (store == NULL)
+		return;
+	const int fds[] = {store->blobs_fd, store->running_fd, store->instances_fd, store->instance_fd, store->dir_fd, store->lock_fd};
+
+	if (store->writer_started) {
+		store_instance_end(store);
+		store_writer_stop(store);
+	}
+	while (store->readers != NULL) {
+		struct store_conn *conn = store->readers;
+
+		store->readers = conn->next;
+		store_conn_close(conn);
+	}
+	/* The writer last: the last connection to go folds the log into the database, which a reader cannot. */
+	store_conn_close(store->writer);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close_pointer(&fds[i]);
+	explicit_bzero(store->secret, sizeof(store->secret));
+	explicit_bzero(store->env_key, sizeof(store->env_key));
+	pthread_mutex_destroy(&store->readers_lock);
+	pthread_mutex_destroy(&store->queue_lock);
+	pthread_cond_destroy(&store->queue_more);
+	free(store->path);
+	free(store);
+}
+
+int store_reader_take(struct store *store, struct store_reader *ret, struct err *err)
+{
+	struct store_conn *conn;
+	bool fresh;
+
+	pthread_mutex_lock(&store->readers_lock);
+	conn = store->readers;
+	if (conn != NULL) {
+		store->readers = conn->next;
+		store->n_readers--;
+	}
+	pthread_mutex_unlock(&store->readers_lock);
+	if (conn == NULL) {
+		auto_free char *path = database_path(store);
+		int failed = store_conn_open(path, STORE_CONN_READER, &conn, &fresh, err);
+
+		if (failed != 0)
+			return failed;
+	}
+	*ret = (struct store_reader){store, conn};
+	return 0;
+}
+
+void store_reader_return(struct store_reader *reader)
+{
+	struct store_conn *conn = reader->conn;
+	struct store *store = reader->store;
+
+	if (conn == NULL)
+		return;
+	pthread_mutex_lock(&store->readers_lock);
+	if (store->n_readers < STORE_READERS_IDLE) {
+		conn->next = store->readers;
+		store->readers = conn;
+		store->n_readers++;
+		conn = NULL;
+	}
+	pthread_mutex_unlock(&store->readers_lock);
+	store_conn_close(conn);
+	reader->conn = NULL;
+}
+
+int store_range(const char *prefix, struct store_range *ret, struct err *err)
+{
+	size_t length = strlen(prefix);
+
+	if (length == 0 || length >= ID_SIZE)
+		return err_set(err, ERR_INVALID, "an id or the beginning of one was expected");
+	snprintf(ret->from, sizeof(ret->from), "%s", prefix);
+	snprintf(ret->to, sizeof(ret->to), "%sg", prefix); /* behind every digit of an id */
+	return 0;
+}
+
+void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us)
+{
+	atomic_store(&store->owner_bytes, owner_bytes);
+	atomic_store(&store->conversation_ttl_us, conversation_ttl_us);
+}

@@ -1,0 +1,180 @@
+/*
+ * store_expire.c - see store_expire.h: idle conversations, ended and idle sessions, sent events, keys, tasks, blobs that nothing refers to.
+ *
+ * What may go is listed by a reader, and asked for again in the transaction that removes it, in small transactions: the
+ * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a file without a row,
+ * which the next sweep takes.
+ */
+#include "store_expire.h"
+
+#include "lib/base/util.h"
+#include "store_event.h"
+#include "store_txn.h"
+
+#define ID_TEXT_SIZE SHA256_HEX_SIZE /* the longest key that is listed here */
+#define REMOVALS     200             /* in one transaction */
+
+/* Keys that a statement listed; or owners. */
+struct keys {
+	char (*items)[ID_TEXT_SIZE];
+	size_t count, room;
+};
+
+static void keys_clear(struct keys *keys)
+{
+	free(keys->items);
+}
+#define auto_keys __attribute__((cleanup(keys_clear)))
+
+static char *keys_add(struct keys *keys)
+{
+	if (keys->count == keys->room) {
+		keys->room = 2 * keys->room + 16;
+		keys->items = xrealloc(keys->items, keys->room, sizeof(*keys->items));
+	}
+	return keys->items[keys->count++];
+}
+
+static int list(struct store *store, enum store_sql which, int64_t limit_us, struct keys *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, which);
+
+	query_bind_int(&q, ":limit", limit_us);
+	while ((found = query_next(&q, err)) > 0)
+		query_copy(&q, 0, keys_add(ret), ID_TEXT_SIZE);
+	return found;
+}
+
+struct removal {
+	enum store_sql which;
+	const struct keys *keys;
+	size_t first;
+	int64_t limit_us;
+	struct keys *owners; /* of what went, where the statement returns them */
+};
+
+_Static_assert(STORE_OWNER_MAX < ID_TEXT_SIZE, "an owner fits a key");
+
+static void add_owner(struct keys *owners, const char *owner)
+{
+	for (size_t i = 0; i < owners->count; i++) {
+		if (streq(owners->items[i], owner))
+			return;
+	}
+	snprintf(keys_add(owners), ID_TEXT_SIZE, "%s", owner);
+}
+
+static int remove_one(struct store_txn *txn, const struct removal *removal, const char *key, struct err *err)
+{
+	uint64_t row;
+	int found;
+	auto_query struct query q = query_begin(txn->conn, removal->which);
+
+	if (removal->which == SQL_BLOB_DELETE)
+		query_bind_text(&q, ":sha256", key);
+	else if (parse_u64(key, 1, INT64_MAX, &row) == 0) {
+		query_bind_int(&q, ":id", (int64_t)row);
+		query_bind_int(&q, ":limit", removal->limit_us);
+	}
+	while ((found = query_next(&q, err)) > 0)
+		add_owner(removal->owners, query_text(&q, 0));
+	return found;
+}
+
+static int removal_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct removal *removal = arg;
+	int failed = 0;
+
+	for (size_t i = removal->first; failed == 0 && i < MIN(removal->keys->count, removal->first + REMOVALS); i++)
+		failed = remove_one(txn, removal, removal->keys->items[i], err);
+	return failed;
+}
+
+/* `durable` where files are removed because of it. */
+static int remove_each(struct store *store, enum store_sql listing, struct removal removal, bool durable, struct err *err)
+{
+	auto_keys struct keys keys = {0};
+	int failed = list(store, listing, removal.limit_us, &keys, err);
+
+	removal.keys = &keys;
+	for (; failed == 0 && removal.first < keys.count; removal.first += REMOVALS)
+		failed = store_commit(store, removal_work, &removal, durable, err);
+	return failed;
+}
+
+static int session_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *limit_us = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_EXPIRE);
+
+	query_bind_int(&q, ":limit", *limit_us);
+	return query_run(&q, NULL, err);
+}
+
+static int event_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *limit_us = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_EVENT_EXPIRE);
+
+	query_bind_int(&q, ":limit", *limit_us);
+	return query_run(&q, NULL, err);
+}
+
+static int request_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *now_us = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_EXPIRE);
+
+	query_bind_int(&q, ":now", *now_us);
+	return query_run(&q, NULL, err);
+}
+
+static int task_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *now_us = arg;
+
+	return store_txn_task_expire(txn, *now_us, err);
+}
+
+/* Rows first. */
+static int expire_rows(struct store *store, int64_t now_us, struct keys *owners, struct err *err)
+{
+	int64_t ttl = atomic_load(&store->conversation_ttl_us), event_limit = now_us - STORE_EVENT_TTL_US;
+	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
+	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN;
+	const struct removal conversations = {.which = SQL_CONVERSATION_EXPIRE, .limit_us = idle_limit, .owners = owners};
+	int failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
+
+	if (failed == 0)
+		failed = store_commit(store, session_work, &idle_limit, false, err);
+	if (failed == 0)
+		failed = store_commit(store, event_work, &event_limit, false, err);
+	if (failed == 0)
+		failed = store_commit(store, request_work, &now_us, false, err);
+	return failed != 0 ? failed : store_commit(store, task_work, &now_us, false, err);
+}
+
+int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg, struct err *err)
+{
+	const int64_t blob_limit = now_us - STORE_BLOB_GRACE_US;
+	const struct removal blobs = {.which = SQL_BLOB_DELETE, .limit_us = blob_limit};
+	auto_keys struct keys owners = {0};
+	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only") : store_reap(store, err);
+
+	if (failed == 0)
+		failed = expire_rows(store, now_us, &owners, err);
+	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
+	if (failed == 0)
+		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);
+	if (failed == 0)
+		failed = store_blob_sweep(store, blob_limit, err);
+	for (size_t i = 0; lost && i < owners.count; i++)
+		lost(arg, owners.items[i]);
+	return failed != 0 ? err_wrap(err, "removing what has expired") : 0;
+}

@@ -1,0 +1,246 @@
+/*
+ * store_file.c - conversations and their files.
+ *
+ * A conversation is found by owner and name, or by its hash, which is a HMAC over both and therefore known before the row exists and
+ * unguessable to everybody else. It is made by the first write to it. Its files are rows that name blobs; what a guest sees in /data
+ * and what a download serves is this table and nothing else.
+ *
+ * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in conversation.bytes
+ * (schema.sql), so two uploads at once cannot pass it together.
+ */
+#include "store_txn.h"
+
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+
+#define MEGABYTE  (1024 * 1024)
+#define HEAD_SIZE 16 /* bytes that store_media_type wants to see */
+
+void store_conversation_hash(struct store *store, const char *owner, const char *name, char ret[SHA256_HEX_SIZE])
+{
+	auto_free char *text = xasprintf("%s%c%s", owner, '\0', name);
+	uint8_t hash[SHA256_SIZE];
+
+	hmac_sha256(store->secret, sizeof(store->secret), text, strlen(owner) + 1 + strlen(name), hash);
+	hex_encode(hash, sizeof(hash), ret);
+}
+
+void store_sign(struct store *store, const void *data, size_t length, char ret[SHA256_HEX_SIZE])
+{
+	static const char purpose[] = "sallyport: texts that clients keep";
+	uint8_t key[SHA256_SIZE], hash[SHA256_SIZE];
+
+	hmac_sha256(store->secret, sizeof(store->secret), purpose, sizeof(purpose) - 1, key);
+	hmac_sha256(key, sizeof(key), data, length, hash);
+	explicit_bzero(key, sizeof(key));
+	hex_encode(hash, sizeof(hash), ret);
+}
+
+static void read_conversation(struct query *query, struct store_conversation *ret)
+{
+	*ret = (struct store_conversation){.row = query_int(query, 0),
+					   .created_us = query_int(query, 4),
+					   .seen_us = query_int(query, 5),
+					   .bytes = query_int(query, 6)};
+	query_copy(query, 1, ret->owner, sizeof(ret->owner));
+	query_copy(query, 2, ret->name, sizeof(ret->name));
+	query_copy(query, 3, ret->hash, sizeof(ret->hash));
+}
+
+/* The one row of a bound query. */
+static int one_conversation(struct query *query, struct store_conversation *ret, struct err *err)
+{
+	int found = query_next(query, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no such conversation");
+	if (found < 0)
+		return found;
+	read_conversation(query, ret);
+	return 0;
+}
+
+int store_conversation_find(struct store *store, const char *owner, const char *name, struct store_conversation *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_FIND);
+
+	query_bind_text(&q, ":owner", owner);
+	query_bind_text(&q, ":name", name);
+	return one_conversation(&q, ret, err);
+}
+
+int store_conversation_by_hash(struct store *store, const char *hash, struct store_conversation *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_BY_HASH);
+
+	query_bind_text(&q, ":hash", hash);
+	return one_conversation(&q, ret, err);
+}
+
+int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret, struct err *err)
+{
+	char hash[SHA256_HEX_SIZE];
+
+	if (strlen(owner) > STORE_OWNER_MAX || strlen(name) > STORE_CONVERSATION_MAX || owner[0] == '\0' || name[0] == '\0')
+		return err_set(err, ERR_INVALID, "owner and name of a conversation have 1 to %d and 1 to %d bytes", STORE_OWNER_MAX,
+			       STORE_CONVERSATION_MAX);
+	store_conversation_hash(txn->store, owner, name, hash);
+	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_TOUCH);
+
+	query_bind_text(&q, ":owner", owner);
+	query_bind_text(&q, ":name", name);
+	query_bind_text(&q, ":hash", hash);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	int failed = one_conversation(&q, ret, err);
+
+	return failed != 0 ? failed : query_run(&q, NULL, err);
+}
+
+void store_file_read(struct query *query, struct store_file *ret)
+{
+	*ret = (struct store_file){.mode = (uint32_t)query_int(query, 3), .size = query_int(query, 4), .mtime_us = query_int(query, 5)};
+	ret->name = query_bytes(query, 0, &ret->name_length);
+	query_copy(query, 1, ret->blob, sizeof(ret->blob));
+	query_copy(query, 2, ret->media_type, sizeof(ret->media_type));
+}
+
+int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file), void *arg,
+		    struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	struct store_file file;
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_FILE_LIST);
+
+	query_bind_int(&q, ":conversation", conversation);
+	while ((found = query_next(&q, err)) > 0) {
+		store_file_read(&q, &file);
+		if (each(arg, &file) != 0)
+			return 0;
+	}
+	return found;
+}
+
+int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_FILE_FIND);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", name, length);
+	int found = query_next(&q, err);
+
+	if (found <= 0)
+		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such file");
+	store_file_read(&q, ret);
+	ret->name = name;
+	ret->name_length = length;
+	return 0;
+}
+
+int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
+{
+	int64_t cap = atomic_load(&txn->store->owner_bytes);
+	auto_query struct query q = query_begin(txn->conn, SQL_OWNER_BYTES);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", file->name, file->name_length);
+	int found = query_next(&q, err);
+
+	if (found <= 0)
+		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such conversation");
+	int64_t used = query_int(&q, 1), replaced = query_int(&q, 2);
+
+	/* What grows nothing is always allowed: an operator may have lowered the cap below what is there. */
+	if (cap <= 0 || file->size <= replaced || used - replaced + file->size <= cap)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a program remove files from "
+		       "/data, or raise retention.owner_mb",
+		       query_text(&q, 0), (double)used / MEGABYTE, (double)cap / MEGABYTE, (double)(file->size - replaced) / MEGABYTE);
+}
+
+/* A media type for whoever did not ask for it: by the first bytes of the blob. */
+static int media_type(struct store *store, const struct store_file *file, char ret[STORE_MEDIA_TYPE_SIZE], struct err *err)
+{
+	unsigned char head[HEAD_SIZE];
+	auto_close int fd = -1;
+	int failed = store_blob_open(store, file->blob, &fd, NULL, err);
+
+	if (failed != 0)
+		return failed;
+	ssize_t got = pread(fd, head, sizeof(head), 0);
+
+	if (got < 0)
+		return err_errno(err, "reading blob %s", file->blob);
+	store_media_type(file->name, file->name_length, head, (size_t)got, ret);
+	return 0;
+}
+
+int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
+{
+	char type[STORE_MEDIA_TYPE_SIZE];
+	int failed = store_txn_cap_check(txn, conversation, file, err);
+
+	if (failed == 0)
+		failed = store_txn_blob(txn, file->blob, file->size, err);
+	if (failed == 0 && file->media_type[0] == '\0')
+		failed = media_type(txn->store, file, type, err);
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(txn->conn, SQL_FILE_PUT);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", file->name, file->name_length);
+	query_bind_text(&q, ":blob", file->blob);
+	query_bind_text(&q, ":media_type", file->media_type[0] != '\0' ? file->media_type : type);
+	query_bind_int(&q, ":mode", file->mode);
+	query_bind_int(&q, ":size", file->size);
+	query_bind_int(&q, ":mtime", file->mtime_us);
+	return query_run(&q, NULL, err);
+}
+
+int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
+{
+	auto_free char *from = xasprintf("%s/", name), *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
+	auto_query struct query q = query_begin(txn->conn, SQL_FILE_BELOW);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_text(&q, ":from", from);
+	query_bind_text(&q, ":to", to);
+	int found = query_next(&q, err);
+
+	return found <= 0 ? found
+			  : err_set(err, ERR_CONFLICT, "\"%s\" is a folder of this conversation and has files: choose another name", name);
+}
+
+int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_FILE_DELETE);
+	int64_t changes = 0;
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", name, length);
+	int failed = query_run(&q, &changes, err);
+
+	return failed != 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such file");
+}

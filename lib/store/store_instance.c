@@ -1,0 +1,255 @@
+/*
+ * store_instance.c - who writes here, and what becomes of the runs of those that are gone.
+ *
+ * An instance holds a lock on instances/ID.lock from before its row is written until its end; the kernel frees it whatever that end
+ * is. So "its lock is free" means "it is gone", without asking for pids, and a live instance of another process is never touched.
+ * The lock file is removed by its owner at an orderly end, else by the one who found it free (who holds it meanwhile, so two never
+ * reap the same instance).
+ *
+ * What a dead instance left running becomes `interrupted`, with the output that had arrived in running/ID.out and ID.err. Its tasks end
+ * after that, in the transaction that ends the instance.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "store_txn.h"
+
+#define BOOT_ID           "/proc/sys/kernel/random/boot_id"
+#define LOCK_NAME_SIZE    (ID_SIZE + 5)
+#define RUNNING_ORPHAN_US (24 * 3600 * 1000000ll) /* partial output without a row: of a run that was never begun */
+
+static const char *const kinds[] = {[STORE_SERVE] = "gateway", [STORE_WRITE] = "cli"};
+
+static void lock_name(const char *id, char ret[LOCK_NAME_SIZE])
+{
+	snprintf(ret, LOCK_NAME_SIZE, "%s.lock", id);
+}
+
+static int begin_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct store *store = arg;
+	auto_free char *boot = NULL;
+	size_t length;
+
+	if (read_file_at(AT_FDCWD, BOOT_ID, 64, &boot, &length, NULL) != 0)
+		boot = xstrdup(""); /* for people only */
+	boot[strcspn(boot, "\n")] = '\0';
+	auto_query struct query q = query_begin(txn->conn, SQL_INSTANCE_ADD);
+
+	query_bind_text(&q, ":id", store->instance);
+	query_bind_text(&q, ":kind", kinds[store->mode]);
+	query_bind_int(&q, ":pid", getpid());
+	query_bind_text(&q, ":boot_id", boot);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_instance_begin(struct store *store, struct err *err)
+{
+	char id[ID_SIZE], name[LOCK_NAME_SIZE];
+
+	id_new(id);
+	lock_name(id, name);
+	store->instance_fd = openat(store->instances_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (store->instance_fd < 0 || store_give(store, store->instance_fd) < 0 || flock(store->instance_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_errno(err, "making %s/instances/%s", store->path, name);
+	memcpy(store->instance, id, sizeof(id));
+	int failed = store_commit(store, begin_work, store, false, err);
+
+	if (failed != 0) {
+		unlinkat(store->instances_fd, name, 0);
+		store->instance[0] = '\0';
+	}
+	return failed;
+}
+
+/* The row of an instance is kept only if something names it. `arg` is its id. */
+static int end_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	static const enum store_sql steps[] = {SQL_INSTANCE_REMOVE, SQL_INSTANCE_END};
+	int failed = store_txn_task_abandon(txn, arg, err);
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++) {
+		auto_query struct query q = query_begin(txn->conn, steps[i]);
+
+		query_bind_text(&q, ":id", arg);
+		if (steps[i] == SQL_INSTANCE_END)
+			query_bind_int(&q, ":now", store_txn_now(txn));
+		failed = query_run(&q, NULL, err);
+	}
+	return failed;
+}
+
+void store_instance_end(struct store *store)
+{
+	char name[LOCK_NAME_SIZE];
+	struct err err = ERR_INIT;
+
+	if (store->instance[0] == '\0')
+		return;
+	lock_name(store->instance, name);
+	if (store_commit(store, end_work, store->instance, false, &err) == 0)
+		unlinkat(store->instances_fd, name, 0);
+	else /* the next start will find the lock free and do it */
+		log_event(LOG_WARN, "instance not ended", "why", err.text, NULL);
+}
+
+/* One run that a dead instance left. */
+struct interrupted {
+	char id[ID_SIZE];
+	const char *instance, *kind;
+	struct store_text out, err;
+};
+
+static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct interrupted *run = arg;
+	char message[96];
+	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_INTERRUPT);
+	int failed = 0;
+
+	if (run->out.blob[0] != '\0')
+		failed = store_txn_blob(txn, run->out.blob, (int64_t)run->out.length, err);
+	if (failed == 0 && run->err.blob[0] != '\0')
+		failed = store_txn_blob(txn, run->err.blob, (int64_t)run->err.length, err);
+	if (failed != 0)
+		return failed;
+	snprintf(message, sizeof(message), "the %s ended before this run did", streq(run->kind, "cli") ? "command" : "gateway");
+	query_bind_text(&q, ":id", run->id);
+	query_bind_text(&q, ":instance", run->instance);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	query_bind_text(&q, ":message", message);
+	store_bind_text(&q, ":stdout", &run->out);
+	store_bind_text(&q, ":stderr", &run->err);
+	return query_run(&q, NULL, err);
+}
+
+static int take_partial(struct store *store, const char *id, const char *suffix, struct store_text *ret, struct err *err)
+{
+	char name[ID_SIZE + 4];
+
+	snprintf(name, sizeof(name), "%s.%s", id, suffix);
+	auto_close int fd = openat(store->running_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* it had not come that far */
+	if (fd < 0)
+		return err_errno(err, "opening %s/running/%s", store->path, name);
+	return store_text_keep(store, fd, ret, err);
+}
+
+static int interrupt(struct store *store, const char *id, const char *instance, const char *kind, struct err *err)
+{
+	struct interrupted run = {.instance = instance, .kind = kind};
+
+	memcpy(run.id, id, sizeof(run.id));
+	int failed = take_partial(store, id, "out", &run.out, err);
+
+	if (failed == 0)
+		failed = take_partial(store, id, "err", &run.err, err);
+	if (failed == 0)
+		failed = store_commit(store, interrupt_work, &run, true, err);
+	free(run.out.data);
+	free(run.err.data);
+	if (failed == 0) {
+		store_running_remove(store, id);
+		log_event(LOG_WARN, "run interrupted", "id", id, "instance", instance, NULL);
+	}
+	return failed;
+}
+
+static int reap_instance(struct store *store, const char *instance, const char *kind, struct err *err)
+{
+	char name[LOCK_NAME_SIZE], id[ID_SIZE];
+	auto_reader struct store_reader reader = {0};
+	int failed, found;
+
+	lock_name(instance, name);
+	auto_close int lock = openat(store->instances_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (lock < 0 && errno != ENOENT)
+		return err_errno(err, "opening %s/instances/%s", store->path, name);
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0 : err_errno(err, "locking %s/instances/%s", store->path, name);
+	failed = store_reader_take(store, &reader, err);
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_RUNNING);
+
+	query_bind_text(&q, ":id", instance);
+	while (failed == 0 && (found = query_next(&q, err)) != 0) {
+		if (found < 0)
+			return found;
+		query_copy(&q, 0, id, sizeof(id));
+		failed = interrupt(store, id, instance, kind, err);
+	}
+	if (failed == 0)
+		failed = store_commit(store, end_work, (void *)(uintptr_t)instance, false, err);
+	if (failed == 0)
+		unlinkat(store->instances_fd, name, 0);
+	return failed;
+}
+
+/* Partial output of a run that is recorded (the process was killed between commit and removal) or was never begun. */
+static int sweep_running(struct store *store, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+	int fd = openat(store->running_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	struct stat st;
+
+	if (dir == NULL) {
+		close_pointer(&fd);
+		return err_errno(err, "reading %s/running", store->path);
+	}
+	while (failed == 0 && (entry = readdir(dir)) != NULL) {
+		char id[ID_SIZE];
+
+		snprintf(id, sizeof(id), "%.*s", ID_SIZE - 1, entry->d_name);
+		if (!id_valid(id))
+			continue;
+		auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_STATE);
+
+		query_bind_text(&q, ":id", id);
+		int found = query_next(&q, err);
+
+		if (found < 0)
+			failed = found;
+		else if (found > 0 ? !streq(query_text(&q, 0), "running")
+				   : fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+					     clock_now_us() - st.st_mtim.tv_sec * 1000000ll > RUNNING_ORPHAN_US)
+			unlinkat(fd, entry->d_name, 0);
+	}
+	closedir(dir);
+	return failed;
+}
+
+int store_reap(struct store *store, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_LIST);
+
+	query_bind_text(&q, ":self", store->instance);
+	while (failed == 0 && (found = query_next(&q, err)) != 0) {
+		if (found < 0)
+			return found;
+		char id[ID_SIZE], kind[16];
+
+		query_copy(&q, 0, id, sizeof(id));
+		query_copy(&q, 1, kind, sizeof(kind));
+		failed = reap_instance(store, id, kind, err);
+	}
+	return failed != 0 ? failed : sweep_running(store, err);
+}

@@ -1,0 +1,325 @@
+/*
+ * store_query.c - see store_query.h.
+ *
+ * What makes a connection ours: foreign keys on; double-quoted strings, extension loading and functions from the schema off;
+ * SQLite's own defences on (nobody writes the schema or shadow tables by SQL); a busy timeout, since a CLI may write beside the
+ * gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because what they run is chosen by
+ * clients' requests.
+ *
+ * Texts for people are made here out of SQLite's result codes, once: a full disk, a read-only one, a file that is no database.
+ */
+#include "store_query.h"
+
+#include <sqlite3.h>
+
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "store_schema.h"
+
+enum access { READ, WRITE };
+static const struct {
+	const char *name, *text;
+	enum access access;
+} statements[SQL_STATEMENTS] = {
+#define STORE_SQL_ROW(name, access, text) [SQL_##name] = {#name, text, access},
+	STORE_STATEMENTS(STORE_SQL_ROW)
+#undef STORE_SQL_ROW
+};
+
+int store_conn_error(struct store_conn *conn, int result, struct err *err)
+{
+	const char *said = conn->db != NULL ? sqlite3_errmsg(conn->db) : sqlite3_errstr(result);
+
+	switch (result & 0xff) {
+	case SQLITE_FULL:
+		return err_set(err, ERR_SYSTEM, "the database cannot be written: no space left on its disk; make room there");
+	case SQLITE_READONLY:
+		return err_set(err, ERR_SYSTEM, "the database cannot be written: file or disk is read-only, or belongs to another user");
+	case SQLITE_CANTOPEN:
+		return err_set(err, ERR_SYSTEM, "the database cannot be opened (%s): who runs this must own its folder", said);
+	case SQLITE_IOERR:
+		return err_set(err, ERR_SYSTEM, "the database's disk fails (%s, code %d)", said, sqlite3_extended_errcode(conn->db));
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return err_set(err, ERR_BUSY, "the database is locked: another process has been writing for %d s", STORE_BUSY_MS / 1000);
+	case SQLITE_NOTADB:
+		return err_set(err, ERR_INVALID, "this file is not a database of Sallyport");
+	case SQLITE_CORRUPT:
+		return err_set(err, ERR_CORRUPT, "the database is damaged (%s): restore it from a backup", said);
+	case SQLITE_CONSTRAINT:
+		return err_set(err, ERR_CONFLICT, "the database refuses it: %s", said);
+	default:
+		return err_set(err, ERR_INTERNAL, "SQLite: %s (code %d)", said, result);
+	}
+}
+
+/* What a reader may do: select, read columns, call functions. */
+static int authorize_reader(void *arg, int action, const char *a, const char *b, const char *database, const char *trigger)
+{
+	(void)arg, (void)a, (void)b, (void)database, (void)trigger;
+	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ? SQLITE_OK : SQLITE_DENY;
+}
+
+static int configure(struct store_conn *conn, enum store_conn_kind kind, struct err *err)
+{
+	static const struct {
+		int option, value;
+	} options[] = {
+		{SQLITE_DBCONFIG_DQS_DML, 0},        {SQLITE_DBCONFIG_DQS_DDL, 0},
+		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+	};
+	int result = sqlite3_busy_timeout(conn->db, STORE_BUSY_MS);
+
+	for (size_t i = 0; result == SQLITE_OK && i < ARRAY_SIZE(options); i++)
+		result = sqlite3_db_config(conn->db, options[i].option, options[i].value, NULL);
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(conn->db, "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864", NULL, NULL, NULL);
+	if (result == SQLITE_OK && kind == STORE_CONN_READER)
+		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
+}
+
+static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *err)
+{
+	auto_query struct query q = query_begin(conn, SQL_IDENTITY);
+	int found = query_next(&q, err);
+
+	if (found < 0)
+		return found;
+	int64_t application = query_int(&q, 0), version = query_int(&q, 1), objects = query_int(&q, 2);
+
+	*ret_fresh = application == 0 && version == 0 && objects == 0;
+	if (*ret_fresh)
+		return 0;
+	if (application != STORE_APPLICATION_ID)
+		return err_set(err, ERR_INVALID, "this file is a database of another program (application id %#llx): it is left alone",
+			       (unsigned long long)application);
+	if (version > STORE_VERSION)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the database is of version %lld, this program knows versions up to %d: install the newer release",
+			       (long long)version, STORE_VERSION);
+	if (version < 1)
+		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup", (long long)version);
+	return 0;
+}
+
+int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh, struct err *err)
+{
+	int flags = SQLITE_OPEN_NOMUTEX | (kind == STORE_CONN_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+	struct store_conn *conn = xcalloc(1, sizeof(*conn));
+	int result = sqlite3_open_v2(path, &conn->db, flags, NULL);
+	int failed = result == SQLITE_OK ? configure(conn, kind, err) : store_conn_error(conn, result, err);
+
+	if (failed == 0)
+		failed = check_identity(conn, ret_fresh, err);
+	if (failed == 0 && kind == STORE_CONN_READER)
+		sqlite3_set_authorizer(conn->db, authorize_reader, NULL);
+	if (failed != 0) {
+		store_conn_close(conn);
+		return err_wrap(err, "%s", path);
+	}
+	*ret = conn;
+	return 0;
+}
+
+void store_conn_close(struct store_conn *conn)
+{
+	if (conn == NULL)
+		return;
+	for (size_t i = 0; i < SQL_STATEMENTS; i++)
+		sqlite3_finalize(conn->statements[i]);
+	sqlite3_close(conn->db);
+	free(conn);
+}
+
+int store_conn_prepare(struct store_conn *conn, bool fresh, struct err *err)
+{
+	int result = sqlite3_exec(conn->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+
+	if (result == SQLITE_OK && fresh) {
+		result = sqlite3_exec(conn->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+		if (result == SQLITE_OK)
+			result = sqlite3_exec(conn->db, store_schema, NULL, NULL, NULL);
+		if (result == SQLITE_OK)
+			result = sqlite3_exec(conn->db, "COMMIT", NULL, NULL, NULL);
+	}
+	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
+}
+
+static int prepare(struct store_conn *conn, enum store_sql which)
+{
+	if (conn->statements[which] != NULL)
+		return SQLITE_OK;
+	return sqlite3_prepare_v3(conn->db, statements[which].text, -1, SQLITE_PREPARE_PERSISTENT, &conn->statements[which], NULL);
+}
+
+int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct err *err)
+{
+	for (enum store_sql which = 0; which < SQL_STATEMENTS; which++) {
+		/* The identity was asked before the authorizer came, which does not let pragmas through. */
+		if (kind == STORE_CONN_READER && (statements[which].access == WRITE || which == SQL_IDENTITY))
+			continue;
+		int result = prepare(conn, which);
+
+		if (result != SQLITE_OK) {
+			store_conn_error(conn, result, err);
+			return err_wrap(err, "statement %s", statements[which].name);
+		}
+	}
+	return 0;
+}
+
+bool store_conn_idle(struct store_conn *conn)
+{
+	return sqlite3_get_autocommit(conn->db) != 0;
+}
+
+struct query query_begin(struct store_conn *conn, enum store_sql which)
+{
+	struct query query = {.conn = conn, .which = which};
+
+	query.result = prepare(conn, which);
+	if (query.result != SQLITE_OK)
+		return query;
+	if (sqlite3_stmt_busy(conn->statements[which]))
+		query.result = SQLITE_MISUSE;
+	else
+		query.statement = conn->statements[which];
+	return query;
+}
+
+void query_end(struct query *query)
+{
+	if (query->statement == NULL)
+		return;
+	sqlite3_reset(query->statement);
+	sqlite3_clear_bindings(query->statement);
+	query->statement = NULL;
+}
+
+/* Place of the parameter, 0 if there is nothing to bind any more. */
+static int parameter(struct query *query, const char *name)
+{
+	if (query->result != SQLITE_OK || query->wrong != NULL)
+		return 0;
+	int place = sqlite3_bind_parameter_index(query->statement, name);
+
+	if (place == 0)
+		query->wrong = name;
+	else
+		query->bound++;
+	return place;
+}
+
+void query_bind_int(struct query *query, const char *name, int64_t value)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_int64(query->statement, place, value);
+}
+
+void query_bind_null(struct query *query, const char *name)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_null(query->statement, place);
+}
+
+void query_bind_text(struct query *query, const char *name, const char *text)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_text(query->statement, place, text, -1, SQLITE_STATIC);
+}
+
+void query_bind_some(struct query *query, const char *name, const char *text)
+{
+	query_bind_text(query, name, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+void query_bind_blob(struct query *query, const char *name, const void *data, size_t length)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_blob64(query->statement, place, data, length, SQLITE_STATIC);
+}
+
+void query_bind_bytes(struct query *query, const char *name, const void *data, size_t length)
+{
+	if (data != NULL && (memchr(data, '\0', length) != NULL || !utf8_valid(data, length))) {
+		query_bind_blob(query, name, data, length);
+		return;
+	}
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_text64(query->statement, place, data, length, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int query_next(struct query *query, struct err *err)
+{
+	const char *name = statements[query->which].name;
+
+	if (query->wrong != NULL)
+		return err_set(err, ERR_INTERNAL, "statement %s has no parameter %s", name, query->wrong);
+	if (query->result != SQLITE_OK) {
+		store_conn_error(query->conn, query->result, err);
+		return err_wrap(err, "statement %s", name);
+	}
+	if (query->bound != sqlite3_bind_parameter_count(query->statement))
+		return err_set(err, ERR_INTERNAL, "statement %s: %d of %d parameters are bound", name, query->bound,
+			       sqlite3_bind_parameter_count(query->statement));
+	int result = sqlite3_step(query->statement);
+
+	if (result == SQLITE_ROW)
+		return 1;
+	return result == SQLITE_DONE ? 0 : store_conn_error(query->conn, result, err);
+}
+
+int query_run(struct query *query, int64_t *ret_changes, struct err *err)
+{
+	int found;
+
+	do
+		found = query_next(query, err);
+	while (found > 0);
+	if (found == 0 && ret_changes != NULL)
+		*ret_changes = sqlite3_changes64(query->conn->db);
+	return found;
+}
+
+int64_t query_int(struct query *query, int column)
+{
+	return sqlite3_column_int64(query->statement, column);
+}
+
+bool query_is_null(struct query *query, int column)
+{
+	return sqlite3_column_type(query->statement, column) == SQLITE_NULL;
+}
+
+const char *query_text(struct query *query, int column)
+{
+	const unsigned char *text = sqlite3_column_text(query->statement, column);
+
+	return text != NULL ? (const char *)text : "";
+}
+
+const void *query_bytes(struct query *query, int column, size_t *ret_length)
+{
+	/* As text even where it is a BLOB: the bytes are the same in a UTF-8 database, and a NUL stands behind them. */
+	const void *bytes = sqlite3_column_text(query->statement, column);
+
+	*ret_length = (size_t)sqlite3_column_bytes(query->statement, column);
+	return bytes;
+}
+
+void query_copy(struct query *query, int column, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s", query_text(query, column));
+}

@@ -1,0 +1,40 @@
+/* store_request.c - see store_request.h. */
+#include "store_request.h"
+
+#include "lib/base/util.h"
+#include "store_txn.h"
+
+int store_txn_request_find(struct store_txn *txn, const struct store_request *request, char ret_execution[ID_SIZE], struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_FIND);
+
+	query_bind_text(&q, ":owner", request->owner);
+	query_bind_text(&q, ":key", request->key);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	int found = query_next(&q, err);
+
+	if (found <= 0)
+		return found;
+	if (!streq(query_text(&q, 0), request->hash))
+		return err_set(err, ERR_CONFLICT,
+			       "idempotencyKey: was used for a call with other arguments; choose a new key for a new call");
+	if (streq(query_text(&q, 2), "running"))
+		return err_set(err, ERR_BUSY, "idempotencyKey: the first call with it is still running; try again in a moment");
+	query_copy(&q, 1, ret_execution, ID_SIZE);
+	return 1;
+}
+
+int store_txn_request_put(struct store_txn *txn, const struct store_request *request, struct err *err)
+{
+	int64_t now = store_txn_now(txn);
+	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_PUT);
+
+	if (strlen(request->key) > STORE_REQUEST_KEY_MAX)
+		return err_member(err, "idempotencyKey", "at most %d bytes were expected", STORE_REQUEST_KEY_MAX);
+	query_bind_text(&q, ":owner", request->owner);
+	query_bind_text(&q, ":key", request->key);
+	query_bind_text(&q, ":hash", request->hash);
+	query_bind_text(&q, ":execution", request->execution);
+	query_bind_int(&q, ":expires", now + STORE_REQUEST_TTL_US);
+	return query_run(&q, NULL, err);
+}

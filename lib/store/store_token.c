@@ -1,0 +1,390 @@
+/*
+ * store_token.c - bearer tokens and the sessions of the legacy protocol.
+ *
+ * A token's text is made here, handed out once and forgotten: the row has its SHA-256. A hash without salt or stretching is enough
+ * because the secret is 192 random bits; whoever reads the database cannot find the text, and looking a token up is one index
+ * access. Revoking is a time in the row, so that it works at once and for every process.
+ *
+ * "Last used" is kept to the minute, by an operation that nobody waits for: a request must not cost a commit of its own.
+ */
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+#include "store_txn.h"
+
+#define SECRET_SIZE 24 /* bytes of a token's secret, written as hex */
+
+static bool owner_valid(const char *owner)
+{
+	size_t length = strlen(owner);
+
+	return length > 0 && length <= STORE_OWNER_MAX && owner[0] != '-' &&
+	       strspn(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
+}
+
+static void read_token(struct query *query, struct store_token *ret)
+{
+	*ret = (struct store_token){.created_us = query_int(query, 3), .used_us = query_int(query, 4), .revoked_us = query_int(query, 5)};
+	query_copy(query, 0, ret->id, sizeof(ret->id));
+	query_copy(query, 1, ret->owner, sizeof(ret->owner));
+	query_copy(query, 2, ret->name, sizeof(ret->name));
+	store_scopes_parse(query_text(query, 6), &ret->scopes, NULL); /* a scope of a newer release: none of ours */
+}
+
+struct token_work {
+	struct store_token *token;
+	const char *hash;
+};
+
+static int add_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct token_work *work = arg;
+	char scopes[STORE_SCOPES_TEXT];
+	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_ADD);
+
+	work->token->created_us = store_txn_now(txn);
+	query_bind_text(&q, ":id", work->token->id);
+	query_bind_text(&q, ":owner", work->token->owner);
+	query_bind_text(&q, ":name", work->token->name);
+	store_scopes_print(work->token->scopes, scopes);
+	query_bind_text(&q, ":scopes", scopes);
+	query_bind_text(&q, ":hash", work->hash);
+	query_bind_int(&q, ":now", work->token->created_us);
+	return query_run(&q, NULL, err);
+}
+
+int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT], struct err *err)
+{
+	uint8_t secret[SECRET_SIZE];
+	char hex[2 * SECRET_SIZE + 1], text[STORE_TOKEN_TEXT], hash[SHA256_HEX_SIZE];
+
+	if (!owner_valid(token->owner))
+		return err_member(err, "owner", "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'", STORE_OWNER_MAX);
+	if (token->scopes == 0)
+		token->scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;
+	id_new(token->id);
+	random_bytes(secret, sizeof(secret));
+	hex_encode(secret, sizeof(secret), hex);
+	snprintf(text, sizeof(text), "sp_%s_%s", token->owner, hex);
+	sha256_hex(text, strlen(text), hash);
+	int failed = store_commit(store, add_work, &(struct token_work){token, hash}, true, err);
+
+	if (failed == 0)
+		memcpy(ret_text, text, sizeof(text));
+	return failed;
+}
+
+int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT], struct store_token *ret,
+		    struct err *err)
+{
+	struct store_token token = {0};
+
+	/* What does not fit must not be cut into something that does. */
+	if (strlen(owner) > STORE_OWNER_MAX)
+		owner = "";
+	if (strlen(name) >= sizeof(token.name))
+		return err_member(err, "name", "at most %zu bytes were expected", sizeof(token.name) - 1);
+	snprintf(token.owner, sizeof(token.owner), "%s", owner);
+	snprintf(token.name, sizeof(token.name), "%s", name);
+	int failed = store_token_add_scoped(store, &token, ret_text, err);
+
+	if (failed == 0 && ret != NULL)
+		*ret = token;
+	return failed;
+}
+
+static const struct {
+	const char *name;
+	unsigned scope;
+} scope_names[] = {{"run", STORE_SCOPE_RUN}, {"files", STORE_SCOPE_FILES}, {"network", STORE_SCOPE_NETWORK}, {"admin", STORE_SCOPE_ADMIN}};
+
+int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
+{
+	unsigned scopes = 0;
+
+	for (const char *p = text; *(p += strspn(p, ", ")) != '\0';) {
+		size_t length = strcspn(p, ", "), i = 0;
+
+		while (i < ARRAY_SIZE(scope_names) &&
+		       (strlen(scope_names[i].name) != length || strncmp(scope_names[i].name, p, length) != 0))
+			i++;
+		if (i == ARRAY_SIZE(scope_names))
+			return err_set(err, ERR_INVALID, "scope '%.*s': there are run, files, network and admin",
+				       (int)MIN(length, (size_t)40), p);
+		scopes |= scope_names[i].scope;
+		p += length;
+	}
+	if (scopes == 0)
+		return err_set(err, ERR_INVALID, "no scope is named: there are run, files, network and admin");
+	*ret = scopes;
+	return 0;
+}
+
+void store_scopes_print(unsigned scopes, char ret[STORE_SCOPES_TEXT])
+{
+	size_t length = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(scope_names); i++)
+		if (scopes & scope_names[i].scope)
+			length += (size_t)snprintf(ret + length, STORE_SCOPES_TEXT - length, "%s%s", length > 0 ? " " : "",
+						   scope_names[i].name);
+}
+
+/* An update of "last used" that nobody waits for. */
+struct seen {
+	enum store_sql statement;
+	char id[ID_SIZE];
+};
+
+static int seen_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct seen *seen = arg;
+	auto_query struct query q = query_begin(txn->conn, seen->statement);
+
+	query_bind_text(&q, ":id", seen->id);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+static void seen_done(void *arg, int result, const struct err *err)
+{
+	(void)result, (void)err; /* a disk that is full is told to those who need it */
+	free(arg);
+}
+
+static void note_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us)
+{
+	if (store->mode == STORE_READ || clock_now_us() - last_us < STORE_SEEN_US)
+		return;
+	struct seen *seen = xcalloc(1, sizeof(*seen));
+
+	seen->statement = statement;
+	snprintf(seen->id, sizeof(seen->id), "%s", id);
+	store_commit_async(store, seen_work, seen, false, seen_done);
+}
+
+/* The index finds the row by the hash of what was presented: its timing tells nothing of the secret. The comparison in constant time
+ * is for whoever replaces the lookup. */
+int store_token_check(struct store *store, const char *text, struct store_token *ret, struct err *err)
+{
+	char hash[SHA256_HEX_SIZE];
+	struct store_token token;
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed != 0)
+		return failed;
+	sha256_hex(text, strlen(text), hash);
+	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_CHECK);
+
+	query_bind_text(&q, ":hash", hash);
+	int found = query_next(&q, err);
+
+	if (found < 0)
+		return found;
+	bool known = found > 0 && equal_constant_time(query_text(&q, 7), hash, SHA256_HEX_SIZE);
+
+	if (known)
+		read_token(&q, &token);
+	if (!known || token.revoked_us != 0)
+		return err_set(err, ERR_DENIED, "the token is unknown or was revoked");
+	note_seen(store, SQL_TOKEN_USED, token.id, token.used_us);
+	*ret = token;
+	return 0;
+}
+
+int store_token_list(struct store *store, int (*each)(void *arg, const struct store_token *token), void *arg, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	struct store_token token;
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_LIST);
+
+	while ((found = query_next(&q, err)) > 0) {
+		read_token(&q, &token);
+		if (each(arg, &token) != 0)
+			return 0;
+	}
+	return found;
+}
+
+/* Reads the one token of that id or prefix. */
+static int find_token(struct store_conn *conn, const struct store_range *range, struct store_token *ret, struct err *err)
+{
+	struct store_token token;
+	auto_query struct query q = query_begin(conn, SQL_TOKEN_FIND);
+
+	query_bind_text(&q, ":from", range->from);
+	query_bind_text(&q, ":to", range->to);
+	int found = query_next(&q, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no token '%s'", range->from);
+	if (found > 0) {
+		read_token(&q, &token);
+		found = query_next(&q, err);
+	}
+	if (found > 0)
+		return err_set(err, ERR_CONFLICT, "several tokens begin with '%s': give more of the id", range->from);
+	if (found == 0)
+		*ret = token;
+	return found;
+}
+
+struct revoke {
+	struct store_range range;
+	struct store_token token;
+};
+
+static int revoke_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct revoke *revoke = arg;
+	int failed = find_token(txn->conn, &revoke->range, &revoke->token, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_REVOKE);
+	int64_t changes, now = store_txn_now(txn);
+
+	query_bind_text(&q, ":id", revoke->token.id);
+	query_bind_int(&q, ":now", now);
+	failed = query_run(&q, &changes, err);
+	if (failed == 0 && changes > 0)
+		revoke->token.revoked_us = now; /* else it keeps the time of the first revocation */
+	return failed;
+}
+
+int store_token_revoke(struct store *store, const char *id, struct store_token *ret, struct err *err)
+{
+	struct revoke revoke;
+	int failed = store_range(id, &revoke.range, err);
+
+	if (failed == 0)
+		failed = store_commit(store, revoke_work, &revoke, true, err);
+	if (failed == 0 && ret != NULL)
+		*ret = revoke.token;
+	return failed;
+}
+
+static int make_room(struct store_txn *txn, struct store_session *session, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_MAKE_ROOM);
+
+	query_bind_text(&q, ":owner", session->owner);
+	query_bind_int(&q, ":most", STORE_SESSIONS_MAX);
+	int found = query_next(&q, err);
+
+	if (found > 0)
+		query_copy(&q, 0, session->removed, sizeof(session->removed));
+	return MIN(found, 0);
+}
+
+static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct store_session *session = arg;
+	int failed = make_room(txn, session, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_ADD);
+
+	session->created_us = session->seen_us = store_txn_now(txn);
+	session->log_level = -1;
+	query_bind_text(&q, ":id", session->id);
+	query_bind_some(&q, ":token", session->token_id);
+	query_bind_text(&q, ":owner", session->owner);
+	query_bind_text(&q, ":protocol", session->protocol);
+	query_bind_text(&q, ":client_name", session->client_name);
+	query_bind_text(&q, ":client_version", session->client_version);
+	query_bind_int(&q, ":client_offers", session->client_offers);
+	query_bind_int(&q, ":now", session->created_us);
+	return query_run(&q, NULL, err);
+}
+
+/* Not synced to disk at once: a client whose session is lost with the machine gets 404 and begins another, as the protocol says. */
+int store_session_add(struct store *store, struct store_session *session, struct err *err)
+{
+	struct store_session made = *session;
+
+	id_new(made.id);
+	made.ended_us = 0;
+	int failed = store_commit(store, session_add_work, &made, false, err);
+
+	if (failed == 0)
+		*session = made;
+	return failed;
+}
+
+int store_session_find(struct store *store, const char *id, const char *owner, struct store_session *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err);
+
+	if (failed != 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_SESSION_FIND);
+
+	query_bind_text(&q, ":id", id);
+	query_bind_text(&q, ":owner", owner);
+	int found = query_next(&q, err);
+
+	if (found <= 0)
+		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
+	*ret = (struct store_session){.created_us = query_int(&q, 6), .seen_us = query_int(&q, 7), .ended_us = query_int(&q, 8),
+				       .client_offers = (unsigned)query_int(&q, 9), .log_level = (int)query_int(&q, 10)};
+	query_copy(&q, 0, ret->id, sizeof(ret->id));
+	query_copy(&q, 1, ret->token_id, sizeof(ret->token_id));
+	query_copy(&q, 2, ret->owner, sizeof(ret->owner));
+	query_copy(&q, 3, ret->protocol, sizeof(ret->protocol));
+	query_copy(&q, 4, ret->client_name, sizeof(ret->client_name));
+	query_copy(&q, 5, ret->client_version, sizeof(ret->client_version));
+	note_seen(store, SQL_SESSION_SEEN, ret->id, ret->seen_us);
+	return 0;
+}
+
+struct session_level {
+	const char *id;
+	int level;
+};
+
+static int session_level_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct session_level *session = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_LOG_LEVEL);
+
+	query_bind_text(&q, ":id", session->id);
+	query_bind_int(&q, ":level", session->level);
+	return query_run(&q, NULL, err);
+}
+
+/* Not synced at once, like the session. */
+int store_session_log_level(struct store *store, const char *id, int level, struct err *err)
+{
+	return store_commit(store, session_level_work, &(struct session_level){id, level}, false, err);
+}
+
+struct session_end {
+	const char *id, *owner;
+};
+
+static int session_end_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct session_end *end = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_END);
+	int64_t changes = 0;
+
+	query_bind_text(&q, ":id", end->id);
+	query_bind_text(&q, ":owner", end->owner);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	int failed = query_run(&q, &changes, err);
+
+	return failed != 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such session");
+}
+
+int store_session_end(struct store *store, const char *id, const char *owner, struct err *err)
+{
+	return store_commit(store, session_end_work, &(struct session_end){id, owner}, true, err);
+}

@@ -1,0 +1,235 @@
+/*
+ * store_writer.c - the writing thread: everything that changes the database goes through here.
+ *
+ * Callers queue operations. The thread takes what has queued up, opens one transaction for all of it, runs each operation under a
+ * savepoint of its own, commits, and only then tells the callers, in their order. While it waits for the disk, the next group queues
+ * up: with many writers an fsync is shared by all of them, with one it costs no extra hop of time.
+ *
+ * How an operation can end:
+ *   - its work fails: its savepoint is rolled back, the others go on;
+ *   - SQLite gives the whole transaction up (disk full, I/O error) in one operation: all that ran so far in this group fail with that
+ *     error, the rest gets a transaction of its own;
+ *   - the commit fails: all of the group fail. Nobody is told "done" before the commit came back.
+ *
+ * A group with a durable operation is committed with synchronous = FULL (the log is synced, and with it every earlier commit),
+ * others with NORMAL: a crash of the machine may lose those, a crash of the process cannot.
+ */
+#include <errno.h>
+
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "store_txn.h"
+
+#define STACK_SIZE (1024 * 1024)
+
+int64_t store_txn_now(struct store_txn *txn)
+{
+	txn->store->last_us = MAX(clock_now_us(), txn->store->last_us + 1);
+	return txn->store->last_us;
+}
+
+static int run(struct store_conn *conn, enum store_sql which, struct err *err)
+{
+	auto_query struct query q = query_begin(conn, which);
+
+	return query_run(&q, NULL, err);
+}
+
+static int begin(struct store *store, bool durable, struct err *err)
+{
+	if (durable != store->synchronous) {
+		int failed = run(store->writer, durable ? SQL_SYNC_FULL : SQL_SYNC_NORMAL, err);
+
+		if (failed != 0)
+			return failed;
+		store->synchronous = durable;
+	}
+	return run(store->writer, SQL_BEGIN_WRITE, err);
+}
+
+static void run_op(struct store *store, struct store_op *op)
+{
+	struct store_txn txn = {store, store->writer};
+
+	op->result = run(store->writer, SQL_SAVEPOINT, &op->err);
+	if (op->result != 0)
+		return;
+	op->result = op->work(&txn, op->arg, &op->err);
+	if (op->result != 0 && !store_conn_idle(store->writer)) {
+		struct err ignored = ERR_INIT;
+
+		run(store->writer, SQL_ROLLBACK_TO, &ignored);
+	}
+	if (!store_conn_idle(store->writer)) {
+		struct err release = ERR_INIT;
+		int failed = run(store->writer, SQL_RELEASE, &release);
+
+		if (failed != 0 && op->result == 0) {
+			op->result = failed;
+			op->err = release;
+		}
+	}
+}
+
+/* Nothing from `first` up to `end` came to be. */
+static void fail_all(struct store_op *first, const struct store_op *end, int result, const struct err *err)
+{
+	for (struct store_op *op = first; op != end; op = op->next) {
+		if (op->result != 0)
+			continue; /* has an error of its own */
+		op->result = result;
+		op->err = *err;
+	}
+}
+
+/* Works on the beginning of the list; returns what is left of it. */
+static struct store_op *run_group(struct store *store, struct store_op *first)
+{
+	struct store_op *op, *end = first;
+	struct err err = ERR_INIT;
+	bool durable = false;
+
+	for (int n = 0; end != NULL && n < STORE_BATCH_MAX; n++, end = end->next)
+		durable = durable || end->durable;
+	int failed = begin(store, durable, &err);
+
+	if (failed != 0) {
+		fail_all(first, end, failed, &err);
+		return end;
+	}
+	for (op = first; op != end; op = op->next) {
+		run_op(store, op);
+		if (store_conn_idle(store->writer)) {
+			if (op->result == 0)
+				op->result = err_set(&op->err, ERR_INTERNAL, "the transaction ended early");
+			fail_all(first, op, op->result, &op->err);
+			return op->next;
+		}
+	}
+	failed = run(store->writer, SQL_COMMIT, &err);
+	if (failed != 0) {
+		struct err ignored = ERR_INIT;
+
+		if (!store_conn_idle(store->writer))
+			run(store->writer, SQL_ROLLBACK, &ignored);
+		log_event(LOG_ERROR, "commit failed", "why", err.text, NULL);
+		fail_all(first, end, failed, &err);
+	}
+	return end;
+}
+
+static void tell(struct store *store, struct store_op *first, const struct store_op *end)
+{
+	struct store_op *next;
+
+	for (struct store_op *op = first; op != end; op = next) {
+		next = op->next; /* the operation is its owner's again in a moment */
+		if (op->done != NULL) {
+			op->done(op->arg, op->result, &op->err);
+			free(op);
+			continue;
+		}
+		pthread_mutex_lock(&store->queue_lock);
+		op->over = true;
+		pthread_cond_signal(&op->wake);
+		pthread_mutex_unlock(&store->queue_lock);
+	}
+}
+
+static void *writer(void *arg)
+{
+	struct store *store = arg;
+
+	for (;;) {
+		pthread_mutex_lock(&store->queue_lock);
+		while (store->queue == NULL && !store->stopping)
+			pthread_cond_wait(&store->queue_more, &store->queue_lock);
+		struct store_op *list = store->queue;
+
+		store->queue = NULL;
+		store->queue_end = &store->queue;
+		pthread_mutex_unlock(&store->queue_lock);
+		if (list == NULL)
+			return NULL; /* told to stop, and all is done */
+		while (list != NULL) {
+			struct store_op *rest = run_group(store, list);
+
+			tell(store, list, rest);
+			list = rest;
+		}
+	}
+}
+
+int store_writer_start(struct store *store, struct err *err)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	int result = pthread_create(&store->thread, &attr, writer, store);
+
+	pthread_attr_destroy(&attr);
+	errno = result;
+	if (result != 0)
+		return err_errno(err, "starting the writing thread");
+	store->writer_started = true;
+	return 0;
+}
+
+void store_writer_stop(struct store *store)
+{
+	pthread_mutex_lock(&store->queue_lock);
+	store->stopping = true;
+	pthread_cond_signal(&store->queue_more);
+	pthread_mutex_unlock(&store->queue_lock);
+	pthread_join(store->thread, NULL);
+	store->writer_started = false;
+}
+
+static void enqueue(struct store *store, struct store_op *op)
+{
+	*store->queue_end = op;
+	store->queue_end = &op->next;
+	pthread_cond_signal(&store->queue_more);
+}
+
+int store_commit(struct store *store, store_work work, void *arg, bool durable, struct err *err)
+{
+	struct store_op op = {.work = work, .arg = arg, .durable = durable, .err = ERR_INIT};
+
+	if (!store->writer_started)
+		return err_set(err, ERR_DENIED, "the record is open for reading only");
+	if (pthread_equal(pthread_self(), store->thread))
+		return err_set(err, ERR_INTERNAL, "store_commit on the writing thread would wait for itself");
+	pthread_cond_init(&op.wake, NULL);
+	pthread_mutex_lock(&store->queue_lock);
+	enqueue(store, &op);
+	while (!op.over)
+		pthread_cond_wait(&op.wake, &store->queue_lock);
+	pthread_mutex_unlock(&store->queue_lock);
+	pthread_cond_destroy(&op.wake);
+	if (op.result != 0 && err != NULL)
+		*err = op.err;
+	return op.result;
+}
+
+void store_commit_async(struct store *store, store_work work, void *arg, bool durable,
+			void (*done)(void *arg, int result, const struct err *err))
+{
+	if (!store->writer_started) {
+		struct err err = ERR_INIT;
+		int result = err_set(&err, ERR_DENIED, "the record is open for reading only");
+
+		done(arg, result, &err);
+		return;
+	}
+	struct store_op *op = xcalloc(1, sizeof(*op));
+
+	op->work = work;
+	op->arg = arg;
+	op->durable = durable;
+	op->done = done;
+	pthread_mutex_lock(&store->queue_lock);
+	enqueue(store, op);
+	pthread_mutex_unlock(&store->queue_lock);
+}
