@@ -81,7 +81,8 @@ static int write_reply(struct reply *reply, struct err *err)
 
 int cgi_serve(struct server *server, struct err *err)
 {
-	const struct request request = {.params = (const char *const *)environ, .read_body = read_body, .hangup_fd = -1};
+	const struct request request = {
+		.params = (const char *const *)environ, .read_body = read_body, .hangup_fd = -1};
 	auto_reply struct reply reply;
 
 	reply_init(&reply);

@@ -1,8 +1,8 @@
 /*
  * cgi.h - one request as a plain CGI program (RFC 3875): variables in the environment, body on standard input.
  *
- * For servers without FastCGI, and for tests. A request is a process, so calls in one conversation are put in order only as far as the
- * database does it, and a client that leaves does not cancel.
+ * For servers without FastCGI, and for tests. A request is a process, so calls in one conversation are put in order
+ * only as far as the database does it, and a client that leaves does not cancel.
  */
 #pragma once
 

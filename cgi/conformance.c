@@ -4,7 +4,8 @@
 #include "lib/base/util.h"
 
 /* A red dot: 1 × 1 pixel. */
-const char conformance_png[] = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const char conformance_png[] =
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
 #define TEMPLATE      "test://template/{id}/data"
 #define TEMPLATE_HEAD "test://template/"
@@ -21,7 +22,8 @@ static const struct {
 	{"test://static-text", "Static text", "A text that stays the same", "text/plain",
 	 "This is the content of the static text resource.", NULL},
 	{"test://static-binary", "Static binary", "An image that stays the same", "image/png", NULL, conformance_png},
-	{"test://watched-resource", "Watched", "A resource to subscribe to", "text/plain", "Nothing has changed.", NULL},
+	{"test://watched-resource", "Watched", "A resource to subscribe to", "text/plain", "Nothing has changed.",
+	 NULL},
 };
 
 static int list(struct mcp_call *call, const char *position, struct json_object *ret, struct buf *next, struct err *err)
@@ -83,7 +85,8 @@ static int read_resource(struct mcp_call *call, const char *uri, struct json_obj
 		if (!streq(resources[i].uri, uri))
 			continue;
 		json_add_string(content, "mimeType", resources[i].media_type);
-		json_add_string(content, resources[i].text ? "text" : "blob", resources[i].text ? resources[i].text : resources[i].blob);
+		json_add_string(content, resources[i].text ? "text" : "blob",
+				resources[i].text ? resources[i].text : resources[i].blob);
 		return 0;
 	}
 	return err_set(err, ERR_NOT_FOUND, "no such resource");
@@ -92,7 +95,9 @@ static int read_resource(struct mcp_call *call, const char *uri, struct json_obj
 static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 {
 	(void)call;
-	return streq(uri, "test://watched-resource") ? 0 : err_set(err, ERR_INVALID, "uri: only test://watched-resource changes");
+	return streq(uri, "test://watched-resource")
+		       ? 0
+		       : err_set(err, ERR_INVALID, "uri: only test://watched-resource changes");
 }
 
 const struct resource_provider conformance_resources = {

@@ -1,9 +1,10 @@
 /*
- * conformance.h - the fixtures of the official conformance suite: tools, resources and prompts that mean nothing and are never there in a
- * normal start.
+ * conformance.h - the fixtures of the official conformance suite: tools, resources and prompts that mean nothing and
+ * are never there in a normal start.
  *
- * They are switched on by gateway.profile "conformance", which the configuration accepts only with a public_base_url on loopback; then no
- * token is asked for either, and requests from elsewhere than loopback are refused. Names, schemas and texts are the suite's.
+ * They are switched on by gateway.profile "conformance", which the configuration accepts only with a public_base_url on
+ * loopback; then no token is asked for either, and requests from elsewhere than loopback are refused. Names, schemas
+ * and texts are the suite's.
  */
 #pragma once
 

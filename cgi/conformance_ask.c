@@ -5,9 +5,9 @@
 
 /* {"type":"object","properties":…,"required":[…]}, as text. */
 #define FORM(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"
-#define TITLED(prefix)                                                                                                                     \
-	"{\"const\":\"" prefix "1\",\"title\":\"First\"},{\"const\":\"" prefix "2\",\"title\":\"Second\"},{\"const\":\"" prefix            \
-	"3\",\"title\":\"Third\"}"
+#define TITLED(prefix)                                                                                                 \
+	"{\"const\":\"" prefix "1\",\"title\":\"First\"},{\"const\":\"" prefix                                         \
+	"2\",\"title\":\"Second\"},{\"const\":\"" prefix "3\",\"title\":\"Third\"}"
 
 static struct json_object *parse(const char *text)
 {
@@ -18,7 +18,8 @@ static struct json_object *parse(const char *text)
 }
 
 /* Asks, and answers with `prefix` and what came back. */
-static int ask(struct mcp_call *call, unsigned offer, const char *method, struct json_object *params, const char *prefix)
+static int ask(struct mcp_call *call, unsigned offer, const char *method, struct json_object *params,
+	       const char *prefix)
 {
 	auto_json struct json_object *answer = NULL;
 	auto_buf struct buf text = {0};
@@ -42,7 +43,8 @@ static int ask(struct mcp_call *call, unsigned offer, const char *method, struct
 
 int conformance_sampling(struct mcp_call *call, struct json_object *arguments)
 {
-	struct json_object *params = parse("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\"}}],\"maxTokens\":100}");
+	struct json_object *params =
+		parse("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\"}}],\"maxTokens\":100}");
 	struct json_object *message = json_object_array_get_idx(json_get(params, "messages", json_type_array), 0);
 	const char *prompt = json_get_string(arguments, "prompt");
 
@@ -73,7 +75,8 @@ int conformance_defaults(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
 	return elicit(call, "Please review the defaults",
-		      FORM("\"name\":{\"type\":\"string\",\"default\":\"John Doe\"},\"age\":{\"type\":\"integer\",\"default\":30},"
+		      FORM("\"name\":{\"type\":\"string\",\"default\":\"John "
+			   "Doe\"},\"age\":{\"type\":\"integer\",\"default\":30},"
 			   "\"score\":{\"type\":\"number\",\"default\":95.5},\"status\":{\"type\":\"string\","
 			   "\"enum\":[\"active\",\"inactive\",\"pending\"],\"default\":\"active\"},"
 			   "\"verified\":{\"type\":\"boolean\",\"default\":true}",

@@ -1,8 +1,9 @@
 /*
- * conformance_input.c - fixtures whose result asks the client for input (modern era, multi-round-trip requests); see conformance.h.
+ * conformance_input.c - fixtures whose result asks the client for input (modern era, multi-round-trip requests); see
+ * conformance.h.
  *
- * Nothing is kept between the rounds: how far a call has come stands in requestState, which is signed for owner and tool and expires. A
- * state that is not ours is an error, a missing or malformed answer makes the tool ask again.
+ * Nothing is kept between the rounds: how far a call has come stands in requestState, which is signed for owner and
+ * tool and expires. A state that is not ours is an error, a missing or malformed answer makes the tool ask again.
  */
 #include "signed.h"
 #include "conformance.h"
@@ -11,10 +12,11 @@
 #define STATE_MAX        1024
 #define STATE_SECONDS    600
 #define REQUESTS_MAX     4
-#define ELICITATION(message)                                                                                                               \
-	"{\"message\":\"" message "\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"          \
+#define ELICITATION(message)                                                                                           \
+	"{\"message\":\"" message                                                                                      \
+	"\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"                 \
 	"\"required\":[\"name\"]}}"
-#define SAMPLING(text)                                                                                                                     \
+#define SAMPLING(text)                                                                                                 \
 	"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text "\"}}],\"maxTokens\":100}"
 
 /* What a client can be asked, by the key of the request. */

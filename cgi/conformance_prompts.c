@@ -14,14 +14,16 @@ static int simple(struct mcp_call *call, struct json_object *arguments, struct j
 static int with_arguments(struct mcp_call *call, struct json_object *arguments, struct json_object *messages)
 {
 	const char *arg1 = json_get_string(arguments, "arg1"), *arg2 = json_get_string(arguments, "arg2");
-	auto_free char *text = xasprintf("Prompt with arguments: arg1='%s', arg2='%s'", arg1 ? arg1 : "", arg2 ? arg2 : "");
+	auto_free char *text =
+		xasprintf("Prompt with arguments: arg1='%s', arg2='%s'", arg1 ? arg1 : "", arg2 ? arg2 : "");
 
 	(void)call;
 	prompt_add_text(messages, text);
 	return 0;
 }
 
-static int complete_argument(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values, struct err *err)
+static int complete_argument(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values,
+			     struct err *err)
 {
 	static const char *const known[] = {"test1", "test2", "other"};
 
@@ -83,18 +85,19 @@ static const struct prompt_argument resource_argument[] = {
 	{0},
 };
 
-#define FIXTURE(name_, title_, description_, ...)                                                                                          \
-	{                                                                                                                                  \
-		.name = name_, .title = title_, .description = description_, .enabled = conformance_on, __VA_ARGS__                        \
+#define FIXTURE(name_, title_, description_, ...)                                                                      \
+	{                                                                                                              \
+		.name = name_, .title = title_, .description = description_, .enabled = conformance_on, __VA_ARGS__    \
 	}
 
 const struct prompt conformance_prompts[] = {
 	FIXTURE("test_simple_prompt", "Simple", "A prompt without arguments", .get = simple),
-	FIXTURE("test_prompt_with_arguments", "Arguments", "A prompt with two arguments", .arguments = two_arguments, .get = with_arguments,
-		.complete = complete_argument),
-	FIXTURE("test_prompt_with_embedded_resource", "Resource", "A prompt with a resource in it", .arguments = resource_argument,
-		.get = with_resource),
+	FIXTURE("test_prompt_with_arguments", "Arguments", "A prompt with two arguments", .arguments = two_arguments,
+		.get = with_arguments, .complete = complete_argument),
+	FIXTURE("test_prompt_with_embedded_resource", "Resource", "A prompt with a resource in it",
+		.arguments = resource_argument, .get = with_resource),
 	FIXTURE("test_prompt_with_image", "Image", "A prompt with an image in it", .get = with_image),
-	FIXTURE("test_input_required_result_prompt", "Input", "A prompt that asks back", .get = conformance_prompt_input),
+	FIXTURE("test_input_required_result_prompt", "Input", "A prompt that asks back",
+		.get = conformance_prompt_input),
 	{0},
 };

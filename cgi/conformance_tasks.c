@@ -1,7 +1,8 @@
 /*
  * conformance_tasks.c - fixtures that go on as tasks, on threads of their own; see conformance.h and tasks.h.
  *
- * The suite drives them in the modern era; slow_compute is a task for clients of revision 2025-11-25 that ask for one, too.
+ * The suite drives them in the modern era; slow_compute is a task for clients of revision 2025-11-25 that ask for one,
+ * too.
  */
 #include <poll.h>
 
@@ -23,12 +24,14 @@ static struct json_object *result(const char *text, bool is_error)
 
 static int begin(struct mcp_call *call, task_body body, const char *argument)
 {
-	struct task_start start = {.tool = json_get_string(call->message->params, "name"), .body = body, .argument = argument};
+	struct task_start start = {
+		.tool = json_get_string(call->message->params, "name"), .body = body, .argument = argument};
 	struct err err = ERR_INIT;
 
 	if (!call->task.possible)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: only as a task");
-	return mcp_task_start(call, &start, &err) < 0 ? mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text) : 0;
+	return mcp_task_start(call, &start, &err) < 0 ? mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text)
+						      : 0;
 }
 
 int conformance_greet(struct mcp_call *call, struct json_object *arguments)
@@ -100,7 +103,8 @@ int conformance_protocol_error(struct mcp_call *call, struct json_object *argume
 /* One question to the user. */
 static void add_question(struct json_object *questions, const char *key, const char *message)
 {
-	static const char schema[] = "{\"type\":\"object\",\"properties\":{\"confirm\":{\"type\":\"boolean\"}},\"required\":[\"confirm\"]}";
+	static const char schema[] =
+		"{\"type\":\"object\",\"properties\":{\"confirm\":{\"type\":\"boolean\"}},\"required\":[\"confirm\"]}";
 	struct json_object *question = json_object_new_object(), *params = json_object_new_object(), *form = NULL;
 
 	json_parse(schema, sizeof(schema) - 1, &form, NULL);
@@ -111,7 +115,8 @@ static void add_question(struct json_object *questions, const char *key, const c
 	json_add(questions, key, question);
 }
 
-static int give_answers(struct task_at_work *work, struct json_object *questions, struct json_object **ret, struct err *err)
+static int give_answers(struct task_at_work *work, struct json_object *questions, struct json_object **ret,
+			struct err *err)
 {
 	auto_json struct json_object *answers = NULL;
 	auto_buf struct buf text = {0};

@@ -1,8 +1,9 @@
 /*
  * conformance_tools.c - the fixtures' tools; see conformance.h.
  *
- * They answer by themselves (struct tool, serve): the suite asks for results that no tool of ours gives, each of which shows a part of the
- * protocol - a kind of content, a message before the answer, a connection that ends too early, a list that changed.
+ * They answer by themselves (struct tool, serve): the suite asks for results that no tool of ours gives, each of which
+ * shows a part of the protocol - a kind of content, a message before the answer, a connection that ends too early, a
+ * list that changed.
  */
 #include <poll.h>
 
@@ -92,19 +93,23 @@ static int audio(struct mcp_call *call, struct json_object *arguments)
 static int embedded(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
-	return give(call, resource_block("test://embedded-resource", "text/plain", "This is an embedded resource content."), NULL, NULL);
+	return give(call,
+		    resource_block("test://embedded-resource", "text/plain", "This is an embedded resource content."),
+		    NULL, NULL);
 }
 
 static int mixed(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
 	return give(call, text_block("Multiple content types test:"), data_block("image", conformance_png, "image/png"),
-		    resource_block("test://mixed-content-resource", "application/json", "{\"test\":\"data\",\"value\":123}"));
+		    resource_block("test://mixed-content-resource", "application/json",
+				   "{\"test\":\"data\",\"value\":123}"));
 }
 
 static int logging(struct mcp_call *call, struct json_object *arguments)
 {
-	static const char *const texts[] = {"Tool execution started", "Tool processing data", "Tool execution completed"};
+	static const char *const texts[] = {"Tool execution started", "Tool processing data",
+					    "Tool execution completed"};
 
 	(void)arguments;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -156,7 +161,8 @@ static int any_text(struct mcp_call *call, struct json_object *arguments)
 static int missing_capability(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
-	return call->modern && mcp_require(call, "sampling") < 0 ? -1 : conformance_text(call, "The client can sample.");
+	return call->modern && mcp_require(call, "sampling") < 0 ? -1
+								 : conformance_text(call, "The client can sample.");
 }
 
 static int log_once(struct mcp_call *call, struct json_object *arguments)
@@ -181,26 +187,33 @@ static int change_prompts(struct mcp_call *call, struct json_object *arguments)
 }
 
 #define ANY "{\"type\":\"object\"}"
-#define DIALECT                                                                                                                            \
-	"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"$defs\":{\"address\":{\"$anchor\":"           \
-	"\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},"           \
-	"\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},\"contactMethod\":{\"type\":"           \
-	"\"string\",\"enum\":[\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},\"allOf\":["          \
-	"{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{\"contactMethod\":{\"const\":"       \
-	"\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"           \
+#define DIALECT                                                                                                        \
+	"{\"$schema\":\"https://json-schema.org/draft/2020-12/"                                                        \
+	"schema\",\"type\":\"object\",\"$defs\":{\"address\":{\"$anchor\":"                                            \
+	"\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{\"type\":\"string\"},\"city\":{\"type\":"      \
+	"\"string\"}}}},"                                                                                              \
+	"\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/"                              \
+	"address\"},\"contactMethod\":{\"type\":"                                                                      \
+	"\"string\",\"enum\":[\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}}," \
+	"\"allOf\":["                                                                                                  \
+	"{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{"                \
+	"\"contactMethod\":{\"const\":"                                                                                \
+	"\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":["   \
+	"\"email\"]},"                                                                                                 \
 	"\"additionalProperties\":false}"
 
 static const struct tool_header region[] = {{"Region", "region"}, {0}};
 
-#define FIXTURE(name_, description_, serve_)                                                                                              \
-	{                                                                                                                                  \
-		.name = name_, .title = name_, .description = "Conformance fixture: " description_, .input_schema = ANY, .serve = serve_   \
+#define FIXTURE(name_, description_, serve_)                                                                           \
+	{                                                                                                              \
+		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
+		.input_schema = ANY, .serve = serve_                                                                   \
 	}
 
-#define TASK(name_, description_, task_, serve_)                                                                                          \
-	{                                                                                                                                  \
-		.name = name_, .title = name_, .description = "Conformance fixture: " description_, .input_schema = ANY, .serve = serve_,  \
-		.task = task_                                                                                                              \
+#define TASK(name_, description_, task_, serve_)                                                                       \
+	{                                                                                                              \
+		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
+		.input_schema = ANY, .serve = serve_, .task = task_                                                    \
 	}
 
 const struct tool conformance_tools[] = {

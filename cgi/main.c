@@ -4,14 +4,17 @@
  * Four ways to be started, the first three told apart without options:
  *   - by a supervisor: listens on the unix socket gateway.socket and speaks FastCGI (nginx's fastcgi_pass);
  *   - with a listening socket as descriptor 0 (spawn-fcgi, socket activation): the same on that socket;
- *   - by a web server as a CGI program (REQUEST_METHOD or GATEWAY_INTERFACE in the environment): serves one request and ends.
+ *   - by a web server as a CGI program (REQUEST_METHOD or GATEWAY_INTERFACE in the environment): serves one request and
+ * ends.
  *
  *   - with --stdio, by a desktop client: serves it over standard input and output (stdio.c).
  *
- * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or mcp_modern.c -> tools.c ->
- * one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges: its data folder, and the jailer's socket.
+ * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or
+ * mcp_modern.c -> tools.c -> one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges:
+ * its data folder, and the jailer's socket.
  *
- * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/base/err.c), 2 for a wrong command line.
+ * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/base/err.c), 2 for a
+ * wrong command line.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -31,7 +34,8 @@
 static const char usage[] =
 	"usage: sallyport-gateway [--config PATH] [--stdio]\n"
 	"\n"
-	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that is a listening\n"
+	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that "
+	"is a listening\n"
 	"socket; one request as a CGI program if the environment says so.\n"
 	"\n"
 	"  --config PATH  the configuration file (else SALLYPORT_CONFIG)\n"
@@ -115,7 +119,8 @@ int main(int argc, char **argv)
 
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
-	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
+	signal(SIGXFSZ,
+	       SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
 	if (code >= 0)
 		return code;
 	log_open("gateway", LOG_INFO);

@@ -1,9 +1,9 @@
 /*
  * serve.c - see serve.h.
  *
- * The first thread takes no requests: it waits for SIGTERM or SIGINT and wakes once an hour to remove what is past its time. An
- * orderly stop: no new requests, no new runs, the ones under way drain for JOB_DRAIN_SECONDS (then their runs end as cancelled and
- * are recorded so), the answers go out, the store is closed.
+ * The first thread takes no requests: it waits for SIGTERM or SIGINT and wakes once an hour to remove what is past its
+ * time. An orderly stop: no new requests, no new runs, the ones under way drain for JOB_DRAIN_SECONDS (then their runs
+ * end as cancelled and are recorded so), the answers go out, the store is closed.
  */
 #include "serve.h"
 
@@ -42,12 +42,14 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	if (lstat(path, &status) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, "gateway.socket %s", path);
 	if (!S_ISSOCK(status.st_mode))
-		return err_set(err, ERR_CONFLICT, "gateway.socket %s: there is something that is not a socket: remove it", path);
+		return err_set(err, ERR_CONFLICT,
+			       "gateway.socket %s: there is something that is not a socket: remove it", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_errno(err, "socket");
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-		return err_set(err, ERR_CONFLICT, "gateway.socket %s: another program listens there: stop it first", path);
+		return err_set(err, ERR_CONFLICT, "gateway.socket %s: another program listens there: stop it first",
+			       path);
 	if (errno != ECONNREFUSED)
 		return err_errno(err, "gateway.socket %s", path);
 	if (unlink(path) < 0 && errno != ENOENT)
@@ -65,7 +67,8 @@ int serve_listen(const char *path, int *ret_fd, struct err *err)
 		result = remove_stale(path, &address, err);
 	if (result < 0)
 		return result;
-	/* Blocking, as libfcgi wants it. Who may connect is decided by the folder's permissions; requests carry tokens anyway. */
+	/* Blocking, as libfcgi wants it. Who may connect is decided by the folder's permissions; requests carry tokens
+	 * anyway. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_errno(err, "socket");
@@ -107,8 +110,8 @@ static void stop(struct server *server, struct fcgi_pool *pool)
 	fcgi_pool_stop_accepting(pool);
 	server_stop(server);
 	hub_stop(server->hub); /* idle streams end */
-	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the engine's drain ends as
-	 * cancelled, and its requests with it. */
+	/* Nobody may be inside the engine when it goes; waiting for a job is not inside. What runs longer than the
+	 * engine's drain ends as cancelled, and its requests with it. */
 	if (fcgi_pool_finish(pool, SUBMIT_SECONDS) == 0) {
 		server_close(server);
 		return;
@@ -117,7 +120,8 @@ static void stop(struct server *server, struct fcgi_pool *pool)
 	server->engine = NULL;
 	if (fcgi_pool_finish(pool, LEAVE_SECONDS) == 0)
 		server_close(server);
-	else /* a thread that writes to a client that does not read: the process ends, everything acknowledged is durable */
+	else /* a thread that writes to a client that does not read: the process ends, everything acknowledged is
+		durable */
 		log_event(LOG_WARN, "requests left at the end", NULL);
 }
 
@@ -130,8 +134,9 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigset_t signals;
 
 	if (!inherited && (!config->gateway.socket || !config->gateway.socket[0]))
-		return err_set(err, ERR_INVALID,
-			       "gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
+		return err_set(
+			err, ERR_INVALID,
+			"gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
 	if (server_check_url(config, err) < 0)
 		return -ERR_INVALID;
 	sigemptyset(&signals);
@@ -147,7 +152,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	if (result == 0 && !inherited)
 		result = serve_listen(config->gateway.socket, &own_fd, err);
 	if (result == 0)
-		result = fcgi_pool_start(&server, inherited ? STDIN_FILENO : own_fd, (int)config->gateway.threads, &pool, err);
+		result = fcgi_pool_start(&server, inherited ? STDIN_FILENO : own_fd, (int)config->gateway.threads,
+					 &pool, err);
 	if (result < 0) {
 		server_close(&server);
 		return result;

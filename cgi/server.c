@@ -20,7 +20,8 @@ static int open_to_all(struct server *server, struct err *err)
 
 	if (!conformance_on(server->config))
 		return 0;
-	int result = store_token_add(server->store, "conformance", "profile conformance", text, &server->open_token, err);
+	int result =
+		store_token_add(server->store, "conformance", "profile conformance", text, &server->open_token, err);
 
 	explicit_bzero(text, sizeof(text));
 	return result;
@@ -29,7 +30,8 @@ static int open_to_all(struct server *server, struct err *err)
 int server_check_url(const struct config *config, struct err *err)
 {
 	if (!config->public_base_url[0])
-		return err_member(err, "public_base_url", "must be set in the configuration: download URLs begin with it");
+		return err_member(err, "public_base_url",
+				  "must be set in the configuration: download URLs begin with it");
 	return 0;
 }
 
@@ -54,7 +56,8 @@ int server_open(struct server *server, const struct config *config, enum store_m
 
 	if (result < 0)
 		return err_wrap(err, "opening the database");
-	store_set_retention(server->store, config->retention.owner_mb << 20, config->retention.conversation_days * DAY_US);
+	store_set_retention(server->store, config->retention.owner_mb << 20,
+			    config->retention.conversation_days * DAY_US);
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new();
 	server->limiter = limiter_new();

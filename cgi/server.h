@@ -1,8 +1,8 @@
 /*
  * server.h - what every request of this process shares: configuration, store, job engine, known sessions.
  *
- * Who stays (the gateway, stdio) sets all of it up before the first request. As a plain CGI program only what the request needs is set
- * up: server_engine starts the engine when the first tool asks for it. Thread-safe.
+ * Who stays (the gateway, stdio) sets all of it up before the first request. As a plain CGI program only what the
+ * request needs is set up: server_engine starts the engine when the first tool asks for it. Thread-safe.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ struct server {
 int server_check_url(const struct config *config, struct err *err);
 /* Opens the store, and what one request needs. */
 int server_open(struct server *server, const struct config *config, enum store_mode mode, struct err *err);
-/* What a process has besides that serves more than one request: tasks, news of other processes, the engine from the beginning; and what is
- * past its time goes. */
+/* What a process has besides that serves more than one request: tasks, news of other processes, the engine from the
+ * beginning; and what is past its time goes. */
 int server_stay(struct server *server, struct err *err);
 /* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */
 int server_engine(struct server *server, struct job_engine **ret, struct err *err);

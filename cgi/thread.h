@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Runs, uploads and JSON at its depth limit touch 20 KiB of it (smaps of a gateway under the end-to-end tests). Sanitizers need more. */
+/* Runs, uploads and JSON at its depth limit touch 20 KiB of it (smaps of a gateway under the end-to-end tests).
+ * Sanitizers need more. */
 #ifdef __SANITIZE_ADDRESS__
 #define THREAD_STACK_SIZE (2 * 1024 * 1024)
 #else

@@ -1,11 +1,12 @@
 /*
  * cli.h - what every subcommand of `sallyport` stands on.
  *
- * One file per subcommand (cmd_NAME.c) exports one const struct cli_command; cli/commands.c lists them. A command's options are a
- * table: parser, usage text, --help and the bash completion come from it. The parser fills a struct of the command's own, whose
- * first member is struct cli_common; groups of options that several commands share (cli_common_options, cli_filter_options) are
- * tables of their own that are filled in at an offset. Strings point into argv. A value that does not fit is an error that names
- * the option and what was expected; it ends the program with CLI_USAGE before the handler runs.
+ * One file per subcommand (cmd_NAME.c) exports one const struct cli_command; cli/commands.c lists them. A command's
+ * options are a table: parser, usage text, --help and the bash completion come from it. The parser fills a struct of
+ * the command's own, whose first member is struct cli_common; groups of options that several commands share
+ * (cli_common_options, cli_filter_options) are tables of their own that are filled in at an offset. Strings point into
+ * argv. A value that does not fit is an error that names the option and what was expected; it ends the program with
+ * CLI_USAGE before the handler runs.
  *
  *     struct hello {
  *             struct cli_common common;      // always first
@@ -13,16 +14,16 @@
  *             int64_t times;
  *     };
  *     static const struct cli_option hello_options[] = {
- *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, .value = "N",
- *              .help = "how often"},
- *             {0},
+ *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, .value =
+ * "N", .help = "how often"}, {0},
  *     };
- *     static const struct cli_group hello_groups[] = {{hello_options, 0}, {cli_filter_options, offsetof(struct hello, filter)}, {0}};
- *     const struct cli_command cmd_hello = {.name = "hello", .groups = hello_groups, .size = sizeof(struct hello), .run = hello_run, …};
+ *     static const struct cli_group hello_groups[] = {{hello_options, 0}, {cli_filter_options, offsetof(struct hello,
+ * filter)}, {0}}; const struct cli_command cmd_hello = {.name = "hello", .groups = hello_groups, .size = sizeof(struct
+ * hello), .run = hello_run, …};
  *
- * The handler returns an exit code >= 0, or a negative err code with `err` set: main prints "sallyport: TEXT" on stderr and ends
- * with err_info(code)->exit. Results go to stdout and nothing else does. Whatever came from a guest or a client passes
- * cli_print_safe or cli_table before it reaches a terminal, so that it cannot send escape sequences.
+ * The handler returns an exit code >= 0, or a negative err code with `err` set: main prints "sallyport: TEXT" on stderr
+ * and ends with err_info(code)->exit. Results go to stdout and nothing else does. Whatever came from a guest or a
+ * client passes cli_print_safe or cli_table before it reaches a terminal, so that it cannot send escape sequences.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ enum cli_exit {
 	CLI_OK = 0,
 	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
-	CLI_FAILED = 3,    /* no such id; further errors have the codes of err_info (lib/base/err.c), sallyport(1) lists them */
+	CLI_FAILED =
+		3, /* no such id; further errors have the codes of err_info (lib/base/err.c), sallyport(1) lists them */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */
@@ -51,7 +53,7 @@ enum cli_exit {
 	CLI_RUN_CANCELLED = 130,
 };
 
-/* --- options ------------------------------------------------------------------------------------------------------------------ */
+/* -------- options ------------------------------------------------------------------------------------- */
 enum cli_option_type {
 	CLI_FLAG = 1, /* bool */
 	CLI_STRING,   /* const char *, not empty */
@@ -102,7 +104,8 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[]; /* ended by NULL */
 const struct cli_command *cli_command_find(const char *name); /* NULL: no such command */
 
-/* Fills `ret_options` (zeroed, command->size bytes). ERR_INVALID names the option. cli_options_clear gives repeatable ones back. */
+/* Fills `ret_options` (zeroed, command->size bytes). ERR_INVALID names the option. cli_options_clear gives repeatable
+ * ones back. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *ret_options, struct err *err);
 void cli_options_clear(const struct cli_command *command, void *options);
 /* Usage, options and help of one command; the list of all commands. */
@@ -115,10 +118,11 @@ int cli_complain(const struct err *err);
 
 /* "0.25" -> 250000; at most six decimals, no sign. */
 int cli_parse_seconds(const char *text, int64_t min_us, int64_t max_us, int64_t *ret_us, struct err *err);
-/* "15m" "2h" "3d" "1w" "90s" before now; "2026-11-21", "2026-11-21T08:11[:09[.5]]" (a blank for the T will do), local time or with Z. */
+/* "15m" "2h" "3d" "1w" "90s" before now; "2026-11-21", "2026-11-21T08:11[:09[.5]]" (a blank for the T will do), local
+ * time or with Z. */
 int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err *err);
 
-/* --- which executions: shared by log and replay ------------------------------------------------------------------------------ */
+/* -------- which executions: shared by log and replay -------------------------------------------------- */
 struct cli_filter {
 	const char *verdict, *language, *owner, *token, *conversation, *task, *text;
 	int64_t since_us, until_us; /* 0: open */
@@ -128,9 +132,10 @@ bool cli_filter_empty(const struct cli_filter *filter);
 /* Everything else of *ret is zero; strings are the filter's. */
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret);
 
-/* --- what commands open ------------------------------------------------------------------------------------------------------- */
+/* -------- what commands open -------------------------------------------------------------------------- */
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
-int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret, struct err *err);
+int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
+		   struct err *err);
 /* The jailer of config.jailer.socket if one is named, else a private one for the life of the client. */
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err);
 
@@ -144,7 +149,7 @@ const char *cli_task_text(const struct store_execution *e); /* the state of its 
 /* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
 struct json_object *cli_execution_json(const struct store_execution *execution);
 
-/* --- output ------------------------------------------------------------------------------------------------------------------- */
+/* -------- output -------------------------------------------------------------------------------------- */
 enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
 /* Colours: `out` is a terminal, NO_COLOR is unset or empty, TERM is not "dumb". */
 bool cli_colours(FILE *out);

@@ -14,7 +14,8 @@ struct doctor_command {
 
 static const char *const state_texts[] = {[DOCTOR_OK] = "ok", [DOCTOR_WEAKER] = "weaker", [DOCTOR_MISSING] = "missing"};
 
-void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy, const char *format, ...)
+void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy,
+		const char *format, ...)
 {
 	va_list args;
 	char found[512];
@@ -85,7 +86,8 @@ static void print_json(const struct doctor *doctor)
 
 static void print_table(const struct doctor *doctor)
 {
-	static const enum cli_colour colours[] = {[DOCTOR_OK] = CLI_GREEN, [DOCTOR_WEAKER] = CLI_YELLOW, [DOCTOR_MISSING] = CLI_RED};
+	static const enum cli_colour colours[] = {
+		[DOCTOR_OK] = CLI_GREEN, [DOCTOR_WEAKER] = CLI_YELLOW, [DOCTOR_MISSING] = CLI_RED};
 	size_t counts[3] = {0};
 
 	for (size_t i = 0; i < doctor->count; i++) {
@@ -128,8 +130,10 @@ static int doctor_run(void *options, struct err *err)
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
 	.summary = "Checks kernel and host for what jails need",
-	.help = "Each check is tried, by the user who runs doctor; run it as the user who runs the jailer. ok: as it should be;\n"
-		"weaker: programs run with less isolation, or a part of Sallyport is not usable; missing: it stops programs from\n"
+	.help = "Each check is tried, by the user who runs doctor; run it as the user who runs the jailer. ok: as it "
+		"should be;\n"
+		"weaker: programs run with less isolation, or a part of Sallyport is not usable; missing: it stops "
+		"programs from\n"
 		"being run.\n\n"
 		"Example:\n"
 		"  sallyport doctor --json | jq '.checks[] | select(.state != \"ok\")'\n\n"

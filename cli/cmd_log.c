@@ -1,10 +1,11 @@
 /*
  * cmd_log.c - `sallyport log`: what ran, newest first, or as it finishes.
  *
- * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since it last looked,
- * at most four times a second, so that a busy server does not keep it busy. It asks once a second without a change, too: what a writer
- * commits can be seen a while after its last write, which is all that is told. Rows of one microsecond are asked for again and told
- * apart by their ids. It ends with Ctrl-C, or when its reader is gone.
+ * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since
+ * it last looked, at most four times a second, so that a busy server does not keep it busy. It asks once a second
+ * without a change, too: what a writer commits can be seen a while after its last write, which is all that is told.
+ * Rows of one microsecond are asked for again and told apart by their ids. It ends with Ctrl-C, or when its reader is
+ * gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,9 +49,10 @@ static const struct cli_group log_groups[] = {
 	{cli_filter_options, offsetof(struct log_command, filter)}, {log_options, 0}, {0}};
 
 static const struct cli_column columns[] = {
-	{"TIME", false, 19, 0},	  {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},	 {"CONVERSATION", false, 12, 20},
-	{"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},	{"TASK", false, 4, 9},	 {"WALL", true, 7, 0},	 {"CPU", true, 7, 0},
-	{"MEMORY", true, 9, 0},	  {"CODE", false, 4, 120}};
+	{"TIME", false, 19, 0},          {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},
+	{"CONVERSATION", false, 12, 20}, {"LANGUAGE", false, 8, 12}, {"VERDICT", false, 7, 11},
+	{"TASK", false, 4, 9},           {"WALL", true, 7, 0},       {"CPU", true, 7, 0},
+	{"MEMORY", true, 9, 0},          {"CODE", false, 4, 120}};
 
 /* A row that was shown, or that was there before we came. */
 struct known {
@@ -60,7 +62,8 @@ struct known {
 
 struct view {
 	struct cli_table *table; /* NULL: JSON lines */
-	/* --follow: what was recorded up to here has been dealt with, except that rows of exactly this time may still come */
+	/* --follow: what was recorded up to here has been dealt with, except that rows of exactly this time may still
+	 * come */
 	int64_t position_us;
 	struct known *known; /* recorded at position_us or later */
 	size_t n_known, known_size;
@@ -258,7 +261,8 @@ static int screen_show(struct view *view, const struct log_command *log, struct 
 	return result;
 }
 
-static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config, struct err *err)
+static int follow(struct view *view, const struct log_command *log, struct store *store, const struct config *config,
+		  struct err *err)
 {
 	auto_close int watch = inotify_init1(IN_CLOEXEC);
 	int result;
@@ -293,7 +297,8 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 	if (result)
 		return result;
 	if (log->follow) {
-		/* what is there already is known; what is recorded from now on, even before the first screen, is told once */
+		/* what is there already is known; what is recorded from now on, even before the first screen, is told
+		 * once */
 		view->position_us = clock_now_us() - FOLLOW_OVERLAP_US;
 		result = recorded_since(view, store, &log->filter, known_add, err);
 		if (!result)

@@ -1,10 +1,11 @@
 /*
- * cmd_replay.c - `sallyport replay`: runs recorded executions again on their stored inputs and says what comes out differently.
+ * cmd_replay.c - `sallyport replay`: runs recorded executions again on their stored inputs and says what comes out
+ * differently.
  *
- * The database is only read. Which executions: by id, or by the filters of `log`, or all. With -j N so many threads work on the list,
- * each with a connection to the jailer (or a private jailer) of its own; the main thread prints the reports in the list's
- * order as they become complete. A report is complete in memory before it is printed, so the threads share nothing but the index
- * of the next execution and the finished reports.
+ * The database is only read. Which executions: by id, or by the filters of `log`, or all. With -j N so many threads
+ * work on the list, each with a connection to the jailer (or a private jailer) of its own; the main thread prints the
+ * reports in the list's order as they become complete. A report is complete in memory before it is printed, so the
+ * threads share nothing but the index of the next execution and the finished reports.
  *
  * A lost jailer costs the run under way (REPLAY_FAILED); the thread connects again for the next one.
  */
@@ -63,7 +64,7 @@ struct work {
 	bool *ready;
 };
 
-/* --- which -------------------------------------------------------------------------------------------------------------- */
+/* -------- which --------------------------------------------------------------------------------------- */
 
 static void add_id(struct work *work, const char *id)
 {
@@ -83,7 +84,8 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	struct store_filter filter;
 
 	if ((options->common.n_args > 0) + options->all + filtered == 0)
-		return err_set(err, ERR_INVALID, "which executions? Give ids, filters, or --all (see sallyport replay --help)");
+		return err_set(err, ERR_INVALID,
+			       "which executions? Give ids, filters, or --all (see sallyport replay --help)");
 	if (options->common.n_args > 0 && (options->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
 	for (size_t i = 0; i < options->common.n_args; i++) {
@@ -101,7 +103,7 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	return store_execution_list(work->store, &filter, add_listed, work, err);
 }
 
-/* --- one of them -------------------------------------------------------------------------------------------------------- */
+/* -------- one of them --------------------------------------------------------------------------------- */
 
 struct comparison {
 	struct store *store;
@@ -121,7 +123,8 @@ static int compare_run(void *arg, const struct store_execution *execution, struc
 	comparison->done = streq(execution->id, report->id);
 	comparison->reached = execution->sandbox_seq;
 	if (why && !comparison->done) {
-		report->reason = xasprintf("run %lld of its sandbox cannot be repeated: %s", (long long)execution->sandbox_seq, why);
+		report->reason = xasprintf("run %lld of its sandbox cannot be repeated: %s",
+					   (long long)execution->sandbox_seq, why);
 		result = err_set(err, ERR_CANCELLED, "not comparable");
 	} else if (now->jail.verdict == JAIL_XX) {
 		result = err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
@@ -135,8 +138,8 @@ static int compare_run(void *arg, const struct store_execution *execution, struc
 	return result;
 }
 
-static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution, struct replay_report *report,
-		      struct err *err)
+static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution,
+		      struct replay_report *report, struct err *err)
 {
 	struct comparison comparison = {.store = work->store, .report = report};
 	int result = 0;
@@ -202,7 +205,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------------- */
+/* -------- all of them --------------------------------------------------------------------------------- */
 
 static void print_report(const struct replay_options *options, struct replay_report *report)
 {
@@ -242,8 +245,8 @@ static void print_summary(const struct replay_options *options, const size_t cou
 	auto_json struct json_object *object = NULL;
 
 	if (!options->common.json) {
-		printf("%zu identical, %zu differ, %zu not comparable", counts[REPLAY_IDENTICAL], counts[REPLAY_DIFFERENT],
-		       counts[REPLAY_INCOMPARABLE]);
+		printf("%zu identical, %zu differ, %zu not comparable", counts[REPLAY_IDENTICAL],
+		       counts[REPLAY_DIFFERENT], counts[REPLAY_INCOMPARABLE]);
 		if (counts[REPLAY_FAILED] > 0)
 			printf(", %zu failed", counts[REPLAY_FAILED]);
 		putchar('\n');
@@ -310,7 +313,8 @@ const struct cli_command cmd_replay = {
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"
 		"  sallyport replay --language python --since 2d --quiet\n\n"
-		"Exit codes: 0 identical; 1 something differs; 2 the command line is wrong; 3 the sandbox or the store failed.\n",
+		"Exit codes: 0 identical; 1 something differs; 2 the command line is wrong; 3 the sandbox or the store "
+		"failed.\n",
 	.groups = replay_groups,
 	.size = sizeof(struct replay_options),
 	.max_args = SIZE_MAX,

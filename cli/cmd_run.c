@@ -1,10 +1,12 @@
 /*
  * cmd_run.c - `sallyport run`: one program in a jail, from the shell.
  *
- * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this command, does the
- * work. The exit code is the program's own as far as the shell's conventions allow (sallyport(1)); whoever needs the truth reads
- * --json or --meta. Everything that can be wrong with the command line is found before the jailer is started; an error after the
- * options were understood ends with 125, as with timeout(1) and env(1), so that it can be told from the program's own 1 or 2.
+ * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this
+ * command, does the work. The exit code is the program's own as far as the shell's conventions allow (sallyport(1));
+ * whoever needs the truth reads
+ * --json or --meta. Everything that can be wrong with the command line is found before the jailer is started; an error
+ * after the options were understood ends with 125, as with timeout(1) and env(1), so that it can be told from the
+ * program's own 1 or 2.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +78,15 @@ static const struct cli_option run_options[] = {
 	 .offset = FIELD(output_dir),
 	 .value = "DIR",
 	 .help = "write the files that the program made or changed in /data there"},
-	{.name = "stdin", .type = CLI_FLAG, .offset = FIELD(forward_stdin), .help = "pass our standard input on to the program"},
-	{.name = "meta", .type = CLI_STRING, .offset = FIELD(meta), .value = "FILE", .help = "write the result with isolate's keys"},
+	{.name = "stdin",
+	 .type = CLI_FLAG,
+	 .offset = FIELD(forward_stdin),
+	 .help = "pass our standard input on to the program"},
+	{.name = "meta",
+	 .type = CLI_STRING,
+	 .offset = FIELD(meta),
+	 .value = "FILE",
+	 .help = "write the result with isolate's keys"},
 	{0},
 };
 static const struct cli_group run_groups[] = {{run_options, 0}, {0}};
@@ -86,7 +95,8 @@ static const struct cli_group run_groups[] = {{run_options, 0}, {0}};
 static int code_open(const char *path, int *ret, struct err *err)
 {
 	bool standard_input = streq(path, "-");
-	auto_close int fd = standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_close int fd =
+		standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	auto_free char *code = NULL;
 	size_t length;
 	int result;
@@ -124,7 +134,8 @@ static int env_build(const struct bind_strings *options, char **env, struct err 
 		const char *value = item[name_length] ? NULL : getenv(item);
 
 		if (!env_name_valid(item, name_length))
-			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, no digit first", item);
+			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, no digit first",
+				       item);
 		if (!item[name_length] && !value)
 			continue; /* as docker and podman do: not set here, not set there */
 		env[n] = value ? xasprintf("%s=%s", item, value) : xstrdup(item);
@@ -232,7 +243,9 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 		return result;
 	struct run_request request = {
 		.spec = {.runner = json_get_string(runner, "name"),
-			 .limits = {.wall_us = run->timeout_us, .cpu_us = run->timeout_us, .memory_bytes = run->memory_mb * MIB},
+			 .limits = {.wall_us = run->timeout_us,
+				    .cpu_us = run->timeout_us,
+				    .memory_bytes = run->memory_mb * MIB},
 			 .network = run->network,
 			 .label = "run"},
 		.program = {.code_fd = p->code_fd, .args = run->common.rest, .env = (const char *const *)p->env},
@@ -255,8 +268,9 @@ static bool share_net(void)
 static int run_run(void *options, struct err *err)
 {
 	struct run *run = options;
-	auto_prepared struct prepared p = {
-		.code_fd = -1, .meta_fd = -1, .outcome = {.stdout_fd = -1, .stderr_fd = -1, .files = {.output_dir = -1}}};
+	auto_prepared struct prepared p = {.code_fd = -1,
+					   .meta_fd = -1,
+					   .outcome = {.stdout_fd = -1, .stderr_fd = -1, .files = {.output_dir = -1}}};
 	run->network = run->network || share_net();
 	int result = prepare(run, &p, err);
 
@@ -284,12 +298,14 @@ const struct cli_command cmd_run = {
 	.name = "run",
 	.summary = "Runs one program in a jail",
 	.arguments = "FILE|-",
-	.help = "FILE is the program, - reads it from standard input; what stands behind -- are its arguments. Files that it\n"
+	.help = "FILE is the program, - reads it from standard input; what stands behind -- are its arguments. Files "
+		"that it\n"
 		"makes in /data are lost unless --output-dir says where they go. Nothing is recorded.\n\n"
 		"Examples:\n"
 		"  echo 'print(6 * 7)' | sallyport run -l python -\n"
 		"  sallyport run --timeout 2.5 --file data.csv --output-dir out plot.py -- --title Rain\n\n"
-		"Exit codes: the program's own; 128+N when signal N ended it; 124 out of time; 137 out of memory or too much output;\n"
+		"Exit codes: the program's own; 128+N when signal N ended it; 124 out of time; 137 out of memory or "
+		"too much output;\n"
 		"125 refused, or the sandbox failed; 130 Ctrl-C; 2 wrong options. --meta and --json tell them apart.\n",
 	.groups = run_groups,
 	.size = sizeof(struct run),

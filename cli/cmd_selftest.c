@@ -1,10 +1,11 @@
 /*
- * cmd_selftest.c - `sallyport selftest`: the escape probes of our own tests, on the operator's machine, in the jails of his configuration.
+ * cmd_selftest.c - `sallyport selftest`: the escape probes of our own tests, on the operator's machine, in the jails of
+ * his configuration.
  *
- * selftest.h says what a probe is and when it has held. All of them are tried twice, in fresh jails and in live sandboxes, where the jailer
- * can keep some: what is promised for the one is promised for the other. The program that they are in is not one for a person to call,
- * hence in libexec (or in tests/ of the build folder) instead of bin; it is never run outside of a jail. Meanwhile we listen on an abstract
- * socket, which no guest may reach.
+ * selftest.h says what a probe is and when it has held. All of them are tried twice, in fresh jails and in live
+ * sandboxes, where the jailer can keep some: what is promised for the one is promised for the other. The program that
+ * they are in is not one for a person to call, hence in libexec (or in tests/ of the build folder) instead of bin; it
+ * is never run outside of a jail. Meanwhile we listen on an abstract socket, which no guest may reach.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -27,7 +28,10 @@ static const struct cli_option selftest_options[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct selftest, live),
 	 .help = "only in live sandboxes, as calls with a session have"},
-	{.name = "no-live", .type = CLI_FLAG, .offset = offsetof(struct selftest, no_live), .help = "only in fresh jails: half the time"},
+	{.name = "no-live",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct selftest, no_live),
+	 .help = "only in fresh jails: half the time"},
 	{0},
 };
 static const struct cli_group selftest_groups[] = {{selftest_options, 0}, {0}};
@@ -59,7 +63,8 @@ static char *probes_folder(struct err *err)
 		if (access(program, R_OK) == 0)
 			return xasprintf("%s/%s", dir, places[i]);
 	}
-	err_set(err, ERR_UNAVAILABLE, "the probes are not there: make install puts them into %s/%s, make all builds them", dir, places[0]);
+	err_set(err, ERR_UNAVAILABLE,
+		"the probes are not there: make install puts them into %s/%s, make all builds them", dir, places[0]);
 	return NULL;
 }
 
@@ -75,7 +80,8 @@ static void listen_abstract(int *ret_fd)
 	*ret_fd = fd;
 }
 
-static void add_result(struct json_object *list, const struct probe_entry *probe, bool live, const struct probe_outcome *outcome)
+static void add_result(struct json_object *list, const struct probe_entry *probe, bool live,
+		       const struct probe_outcome *outcome)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -93,8 +99,8 @@ static void print_line(const struct probe_entry *probe, const struct probe_outco
 {
 	enum cli_colour colour = results[outcome->result].colour;
 
-	printf("%s%-6s%s %-4s  %s\n", cli_colour_on(stdout, colour), results[outcome->result].text, cli_colour_off(stdout), probe->name,
-	       probe->what);
+	printf("%s%-6s%s %-4s  %s\n", cli_colour_on(stdout, colour), results[outcome->result].text,
+	       cli_colour_off(stdout), probe->name, probe->what);
 	if (outcome->result != PROBE_BROKEN)
 		return;
 	printf("       ");
@@ -183,9 +189,11 @@ static int run_both(const struct selftest *command, bool live, struct probe_plac
 	return run_all(place, list, tally, err);
 }
 
-static int run_list(const struct selftest *command, struct probe_place *place, const struct probe_list *list, struct err *err)
+static int run_list(const struct selftest *command, struct probe_place *place, const struct probe_list *list,
+		    struct err *err)
 {
-	static const char none[] = "this jailer keeps no live sandboxes, because it cannot freeze them (sallyport doctor)";
+	static const char none[] =
+		"this jailer keeps no live sandboxes, because it cannot freeze them (sallyport doctor)";
 	auto_json struct json_object *info = NULL, *object = NULL;
 	struct tally tally = {.json = NULL};
 	int result = jail_client_info(place->client, &info, err);
@@ -255,16 +263,22 @@ static int selftest_run(void *options, struct err *err)
 const struct cli_command cmd_selftest = {
 	.name = "selftest",
 	.summary = "Tries to break out of a jail in every way that we know",
-	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the configured jailer, and\n"
-		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are those of\n"
-		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; \"absent\": not tried,\n"
+	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the "
+		"configured jailer, and\n"
+		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are "
+		"those of\n"
+		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; "
+		"\"absent\": not tried,\n"
 		"because its runner is not installed.\n\n"
-		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed when it is\n"
-		"closed; those that look for what others left have a live one beside them and one that has ended. --no-live leaves\n"
+		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed "
+		"when it is\n"
+		"closed; those that look for what others left have a live one beside them and one that has ended. "
+		"--no-live leaves\n"
 		"that out, and so does a jailer that keeps none; --live leaves the fresh jails out.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
-		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 wrong usage;\n"
+		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 "
+		"wrong usage;\n"
 		"others: no jail could be had.\n",
 	.arguments = "[NAME…]",
 	.max_args = SIZE_MAX,

@@ -1,9 +1,9 @@
 /*
  * cmd_show.c - `sallyport show ID`: everything about one execution.
  *
- * --code, --stdout, --stderr give the exact bytes of one part when they go to a pipe or a file. On a terminal everything is made
- * printable line by line, because the bytes were chosen by whoever wrote the program. The readable form cuts long texts and says how
- * to get the rest.
+ * --code, --stdout, --stderr give the exact bytes of one part when they go to a pipe or a file. On a terminal
+ * everything is made printable line by line, because the bytes were chosen by whoever wrote the program. The readable
+ * form cuts long texts and says how to get the rest.
  */
 #include <string.h>
 #include <unistd.h>
@@ -19,10 +19,19 @@ struct show {
 };
 
 static const struct cli_option show_options[] = {
-	{.name = "code", .type = CLI_FLAG, .offset = offsetof(struct show, code), .help = "only the program, as it was"},
-	{.name = "stdout", .type = CLI_FLAG, .offset = offsetof(struct show, out), .help = "only its standard output, byte by byte"},
+	{.name = "code",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct show, code),
+	 .help = "only the program, as it was"},
+	{.name = "stdout",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct show, out),
+	 .help = "only its standard output, byte by byte"},
 	{.name = "stderr", .type = CLI_FLAG, .offset = offsetof(struct show, error), .help = "only its standard error"},
-	{.name = "files", .type = CLI_FLAG, .offset = offsetof(struct show, files), .help = "only the files before and after"},
+	{.name = "files",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct show, files),
+	 .help = "only the files before and after"},
 	{0},
 };
 static const struct cli_group show_groups[] = {{show_options, 0}, {0}};
@@ -67,8 +76,8 @@ static void heading(const char *title)
 	printf("\n%s%s%s\n", cli_colour_on(stdout, CLI_BOLD), title, cli_colour_off(stdout));
 }
 
-static int section(struct store *store, const struct store_text *text, const char *title, const char *option, bool cut_by_limit,
-		   struct err *err)
+static int section(struct store *store, const struct store_text *text, const char *title, const char *option,
+		   bool cut_by_limit, struct err *err)
 {
 	auto_free char *data = NULL;
 	size_t length = 0;
@@ -84,7 +93,8 @@ static int section(struct store *store, const struct store_text *text, const cha
 	if (data[MIN(length, (size_t)SHOWN_MAX) - 1] != '\n')
 		putchar('\n');
 	if (length > SHOWN_MAX)
-		printf("… %zu bytes in all%s%s%s\n", length, *option ? ": sallyport show --" : "", option, *option ? " prints them" : "");
+		printf("… %zu bytes in all%s%s%s\n", length, *option ? ": sallyport show --" : "", option,
+		       *option ? " prints them" : "");
 	if (cut_by_limit)
 		puts("… cut at the limit of the record");
 	return 0;
@@ -126,7 +136,8 @@ static void show_outcome(const struct store_execution *e)
 {
 	char setup[CLI_TEXT_SIZE];
 
-	printf("%-14s%s%s%s  ", "verdict", cli_colour_on(stdout, cli_verdict_colour(e->verdict)), e->verdict, cli_colour_off(stdout));
+	printf("%-14s%s%s%s  ", "verdict", cli_colour_on(stdout, cli_verdict_colour(e->verdict)), e->verdict,
+	       cli_colour_off(stdout));
 	cli_print_safe(stdout, e->message, strlen(e->message));
 	putchar('\n');
 	if (e->exit_code >= 0)
@@ -213,8 +224,11 @@ static int files_list(struct store *store, const char *id, struct files *files, 
 
 static int show_files(struct store *store, const char *id, bool titled, struct err *err)
 {
-	static const struct cli_column columns[] = {
-		{"CHANGE", false, 7, 0}, {"MODE", false, 4, 0}, {"SIZE", true, 8, 0}, {"SHA-256", false, 7, 64}, {"NAME", false, 4, 0}};
+	static const struct cli_column columns[] = {{"CHANGE", false, 7, 0},
+						    {"MODE", false, 4, 0},
+						    {"SIZE", true, 8, 0},
+						    {"SHA-256", false, 7, 64},
+						    {"NAME", false, 4, 0}};
 	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
 	struct files files = {.table = table};
 	int result = files_list(store, id, &files, err);
@@ -228,7 +242,8 @@ static int show_files(struct store *store, const char *id, bool titled, struct e
 	return 0;
 }
 
-static int add_text(struct store *store, struct json_object *object, const char *key, const struct store_text *text, struct err *err)
+static int add_text(struct store *store, struct json_object *object, const char *key, const struct store_text *text,
+		    struct err *err)
 {
 	auto_free char *data = NULL;
 	size_t length = 0;
@@ -320,7 +335,8 @@ const struct cli_command cmd_show = {
 	.name = "show",
 	.summary = "Shows everything about one execution",
 	.arguments = "ID",
-	.help = "ID may be the beginning of an id, as long as only one has it. What goes to a terminal is made printable; into a pipe or\n"
+	.help = "ID may be the beginning of an id, as long as only one has it. What goes to a terminal is made "
+		"printable; into a pipe or\n"
 		"file go the exact bytes.\n\n"
 		"Examples:\n"
 		"  sallyport show 019a5c3e-71f2-7\n"

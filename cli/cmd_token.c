@@ -1,9 +1,10 @@
 /*
  * cmd_token.c - `sallyport token add|list|revoke`: who may call the gateway.
  *
- * Only hashes are stored, so a token is shown once, when it is made. Everything works beside a running gateway: a new token is valid and
- * a revoked one refused from the next request on. The first token is usually made before the first start of the gateway: then `add` makes
- * the database too, but not for somebody else, since files that belong to root would keep the gateway out.
+ * Only hashes are stored, so a token is shown once, when it is made. Everything works beside a running gateway: a new
+ * token is valid and a revoked one refused from the next request on. The first token is usually made before the first
+ * start of the gateway: then `add` makes the database too, but not for somebody else, since files that belong to root
+ * would keep the gateway out.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -24,12 +25,17 @@ static const struct cli_option token_options[] = {
 	 .offset = offsetof(struct token, owner),
 	 .value = "OWNER",
 	 .help = "add: whose it is: letters a-z, digits and -; tokens of one owner share its conversations"},
-	{.name = "name", .type = CLI_STRING, .offset = offsetof(struct token, name), .value = "NAME", .help = "add: what you call it"},
+	{.name = "name",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, name),
+	 .value = "NAME",
+	 .help = "add: what you call it"},
 	{.name = "scope",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct token, scope),
 	 .value = "SCOPES",
-	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); default run,files"},
+	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); "
+		 "default run,files"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -67,9 +73,11 @@ static int name_check(const char *name, struct err *err)
 	buf_init(&printable, 8 * sizeof(((struct store_token *)NULL)->name));
 	utf8_printable(&printable, name, length);
 	if (length >= sizeof(((struct store_token *)NULL)->name))
-		return err_set(err, ERR_INVALID, "--name: at most %zu bytes", sizeof(((struct store_token *)NULL)->name) - 1);
+		return err_set(err, ERR_INVALID, "--name: at most %zu bytes",
+			       sizeof(((struct store_token *)NULL)->name) - 1);
 	if (printable.length != length || memcmp(printable.data, name, length) != 0)
-		return err_set(err, ERR_INVALID, "--name '%s': must be UTF-8 without control characters", printable.data);
+		return err_set(err, ERR_INVALID, "--name '%s': must be UTF-8 without control characters",
+			       printable.data);
 	return 0;
 }
 
@@ -85,7 +93,8 @@ static int open_or_make(const struct cli_common *common, struct config *config, 
 	if (result)
 		return result;
 	if (!stat(config->data_dir, &status) && status.st_uid != geteuid())
-		return err_set(err, ERR_DENIED, "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
+		return err_set(err, ERR_DENIED,
+			       "%s belongs to user %u: make its first token as that user (sudo -u '#%u' …)",
 			       config->data_dir, status.st_uid, status.st_uid);
 	return store_open(config->data_dir, STORE_SERVE, ret, err);
 }
@@ -101,7 +110,8 @@ static int token_add(const struct token *options, struct err *err)
 	if (!options->owner)
 		return err_set(err, ERR_INVALID, "token add wants --owner OWNER");
 	if (options->common.n_args > 1)
-		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help", options->common.args[1]);
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help",
+			       options->common.args[1]);
 	if (options->name)
 		result = name_check(options->name, err);
 	if (!result && options->scope)
@@ -109,7 +119,8 @@ static int token_add(const struct token *options, struct err *err)
 	if (!result)
 		result = open_or_make(&options->common, &config, &store, err);
 	/* An owner that is too long stays so: it is refused, not cut. */
-	snprintf(token.owner, sizeof(token.owner), "%s", strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
+	snprintf(token.owner, sizeof(token.owner), "%s",
+		 strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
 	snprintf(token.name, sizeof(token.name), "%s", options->name ? options->name : "");
 	if (!result)
 		result = store_token_add_scoped(store, &token, text, err);
@@ -165,9 +176,9 @@ static int list_each(void *arg, const struct store_token *token)
 
 static int token_list(const struct token *options, struct err *err)
 {
-	static const struct cli_column columns[] = {{"ID", false, 36, 0},      {"OWNER", false, 5, 0}, {"SCOPES", false, 9, 0},
-						    {"CREATED", false, 19, 0}, {"USED", false, 19, 0}, {"STATE", false, 7, 0},
-						    {"NAME", false, 4, 0}};
+	static const struct cli_column columns[] = {
+		{"ID", false, 36, 0},   {"OWNER", false, 5, 0}, {"SCOPES", false, 9, 0}, {"CREATED", false, 19, 0},
+		{"USED", false, 19, 0}, {"STATE", false, 7, 0}, {"NAME", false, 4, 0}};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
@@ -175,7 +186,8 @@ static int token_list(const struct token *options, struct err *err)
 	int result;
 
 	if (options->common.n_args > 1)
-		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help", options->common.args[1]);
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help",
+			       options->common.args[1]);
 	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
 	if (!result)
 		result = store_token_list(store, list_each, &listing, err);
@@ -228,7 +240,8 @@ const struct cli_command cmd_token = {
 	.name = "token",
 	.summary = "Adds, lists and revokes the tokens of clients",
 	.arguments = "add|list|revoke [ID]",
-	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and works at once.\n\n"
+	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and "
+		"works at once.\n\n"
 		"Examples:\n"
 		"  sallyport token add --owner alice --name laptop\n"
 		"  sallyport token add --owner alice --name uploads --scope files\n"

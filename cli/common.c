@@ -1,8 +1,10 @@
 /*
- * common.c - what several commands share: the filter options, opening configuration, store and jailer, the JSON of an execution.
+ * common.c - what several commands share: the filter options, opening configuration, store and jailer, the JSON of an
+ * execution.
  *
- * Filters are a table of options that each command appends to its own. Opening goes in one order for everybody: configuration, store,
- * jailer; what fails names the member or the file. The JSON of an execution is one shape for `log --json` and `show --json`.
+ * Filters are a table of options that each command appends to its own. Opening goes in one order for everybody:
+ * configuration, store, jailer; what fails names the member or the file. The JSON of an execution is one shape for `log
+ * --json` and `show --json`.
  */
 #include <string.h>
 #include <unistd.h>
@@ -14,31 +16,53 @@ static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE",
 
 #define FIELD(member) offsetof(struct cli_filter, member)
 const struct cli_option cli_filter_options[] = {
-	{.name = "verdict", .type = CLI_STRING, .offset = FIELD(verdict), .value = "V", .help = "only this verdict", .choices = verdicts},
-	{.name = "language", .letter = 'l', .type = CLI_STRING, .offset = FIELD(language), .value = "NAME", .help = "only this language"},
+	{.name = "verdict",
+	 .type = CLI_STRING,
+	 .offset = FIELD(verdict),
+	 .value = "V",
+	 .help = "only this verdict",
+	 .choices = verdicts},
+	{.name = "language",
+	 .letter = 'l',
+	 .type = CLI_STRING,
+	 .offset = FIELD(language),
+	 .value = "NAME",
+	 .help = "only this language"},
 	{.name = "owner", .type = CLI_STRING, .offset = FIELD(owner), .value = "OWNER", .help = "only this owner's"},
-	{.name = "token", .type = CLI_STRING, .offset = FIELD(token), .value = "ID", .help = "only what the token with this id ran"},
+	{.name = "token",
+	 .type = CLI_STRING,
+	 .offset = FIELD(token),
+	 .value = "ID",
+	 .help = "only what the token with this id ran"},
 	{.name = "conversation",
 	 .letter = 'c',
 	 .type = CLI_STRING,
 	 .offset = FIELD(conversation),
 	 .value = "NAME",
 	 .help = "only this conversation"},
-	{.name = "task", .type = CLI_STRING, .offset = FIELD(task), .value = "ID", .help = "only the run of this task (or: id begins so)"},
+	{.name = "task",
+	 .type = CLI_STRING,
+	 .offset = FIELD(task),
+	 .value = "ID",
+	 .help = "only the run of this task (or: id begins so)"},
 	{.name = "since",
 	 .type = CLI_TIME,
 	 .offset = FIELD(since_us),
 	 .value = "TIME",
 	 .help = "from then on: 15m, 2h, 3d (ago), 2026-11-21, 2026-11-21T08:11"},
 	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME", .help = "up to then"},
-	{.name = "text", .type = CLI_STRING, .offset = FIELD(text), .value = "TEXT", .help = "only where the code contains TEXT"},
+	{.name = "text",
+	 .type = CLI_STRING,
+	 .offset = FIELD(text),
+	 .value = "TEXT",
+	 .help = "only where the code contains TEXT"},
 	{0},
 };
 
 bool cli_filter_empty(const struct cli_filter *filter)
 {
-	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation && !filter->task &&
-	       !filter->text && !filter->since_us && !filter->until_us;
+	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation &&
+	       !filter->task && !filter->text && !filter->since_us && !filter->until_us;
 }
 
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
@@ -66,7 +90,8 @@ void cli_jailer_pointer(struct jail_client **client)
 	jail_client_free(*client);
 }
 
-int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret, struct err *err)
+int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
+		   struct err *err)
 {
 	struct config config = {0};
 	int result;
@@ -75,7 +100,8 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 	if (result)
 		return result;
 	if (!*config.data_dir)
-		result = err_set(err, ERR_INVALID, "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+		result = err_set(err, ERR_INVALID,
+				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
 	else
 		result = store_open(config.data_dir, mode, ret, err);
 	if (result) {
@@ -102,13 +128,15 @@ int cli_open_jailer(const struct config *config, struct jail_client **ret, struc
 		program = xasprintf("%s/sallyport-jailer", directory);
 	}
 	if (access(program, X_OK))
-		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program", program);
+		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program",
+			       program);
 	result = jail_client_spawn(program, config->path, &client, err);
 	if (result)
 		return result;
 	/* it answers when it has found all that it needs; else it has said on standard error why not */
 	if (jail_client_info(client, &info, err))
-		return err_set(err, ERR_UNAVAILABLE, "the private jailer could not start: sallyport doctor says what is missing");
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the private jailer could not start: sallyport doctor says what is missing");
 	*ret = steal(&client);
 	return 0;
 }

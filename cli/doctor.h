@@ -1,7 +1,8 @@
 /*
  * doctor.h - the findings of `sallyport doctor`: each one looked at by doing it, not by guessing from version numbers.
  *
- * OK: as it should be. WEAKER: runs are possible, with less isolation, comfort or one part missing. MISSING: it stops a run.
+ * OK: as it should be. WEAKER: runs are possible, with less isolation, comfort or one part missing. MISSING: it stops a
+ * run.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct doctor {
 };
 
 /* `remedy` is kept only if the state is not DOCTOR_OK. */
-void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy,
+		const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* First line of the file without its newline; NULL if it cannot be read. The caller's. */
 char *doctor_read_line(const char *path);
 

@@ -1,8 +1,10 @@
 /*
- * doctor_cgroups.c - can we limit memory, processes and CPU time? Tried by making a group of our own and taking it away again.
+ * doctor_cgroups.c - can we limit memory, processes and CPU time? Tried by making a group of our own and taking it away
+ * again.
  *
- * Version 1 has a tree per controller, version 2 one tree in which controllers are handed down. A user without privileges can use only
- * what was delegated: the group this process is in, if it may write there (systemd: Delegate=yes).
+ * Version 1 has a tree per controller, version 2 one tree in which controllers are handed down. A user without
+ * privileges can use only what was delegated: the group this process is in, if it may write there (systemd:
+ * Delegate=yes).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +46,8 @@ static void mount_find(const char *controller, char *ret, size_t size)
 		return;
 	rest = mounts;
 	for (char *line; (line = strsep(&rest, "\n"));) {
-		char *device = strsep(&line, " "), *path = strsep(&line, " "), *type = strsep(&line, " "), *options = strsep(&line, " ");
+		char *device = strsep(&line, " "), *path = strsep(&line, " "), *type = strsep(&line, " "),
+		     *options = strsep(&line, " ");
 
 		if (!device || !options)
 			continue;
@@ -69,7 +72,8 @@ static void own_find(const char *controller, char *ret, size_t size)
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		char *number = strsep(&line, ":"), *controllers = strsep(&line, ":");
 
-		if (number && line && controllers && (controller ? word_in(controllers, controller, ",") : streq(number, "0")))
+		if (number && line && controllers &&
+		    (controller ? word_in(controllers, controller, ",") : streq(number, "0")))
 			snprintf(ret, size, "%s", line);
 	}
 }
@@ -155,8 +159,11 @@ static void check_swap(struct doctor *doctor)
 	none = !second || !second[1];
 	counted = (*v1.mount && !access(limit1, F_OK)) || (*v2.mount && !access(limit2, F_OK));
 	doctor_add(doctor, "swap", none || counted ? DOCTOR_OK : DOCTOR_WEAKER,
-		   "swapoff -a, or boot with swapaccount=1: a jail's memory limit does not count what is swapped out", "%s",
-		   none ? "none in use" : counted ? "in use, and limited by cgroups" : "in use, and not limited by cgroups");
+		   "swapoff -a, or boot with swapaccount=1: a jail's memory limit does not count what is swapped out",
+		   "%s",
+		   none      ? "none in use"
+		   : counted ? "in use, and limited by cgroups"
+			     : "in use, and not limited by cgroups");
 }
 
 void doctor_cgroups(struct doctor *doctor)
@@ -167,15 +174,18 @@ void doctor_cgroups(struct doctor *doctor)
 	int error = *v2.mount ? version2_check(&v2, lacking, sizeof(lacking)) : ENODEV;
 
 	if (!error) {
-		doctor_add(doctor, "cgroup", DOCTOR_OK, NULL, "version 2: memory, pids and cpu in %s%s", v2.mount, v2.own);
+		doctor_add(doctor, "cgroup", DOCTOR_OK, NULL, "version 2: memory, pids and cpu in %s%s", v2.mount,
+			   v2.own);
 	} else if (!version1_check(lacking1, sizeof(lacking1))) {
 		doctor_add(doctor, "cgroup", DOCTOR_OK, NULL, "version 1: memory, pids and cpu");
 	} else if (*v2.mount && !*lacking) {
 		doctor_add(doctor, "cgroup", without,
-			   "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else jailer.weaker_limits",
+			   "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else "
+			   "jailer.weaker_limits",
 			   "version 2, not delegated: %s%s: %s", v2.mount, v2.own, strerror(error));
 	} else {
-		doctor_add(doctor, "cgroup", without, "start the jailer as root, or have them delegated; else jailer.weaker_limits",
+		doctor_add(doctor, "cgroup", without,
+			   "start the jailer as root, or have them delegated; else jailer.weaker_limits",
 			   "not usable for us: %s", *lacking1 ? lacking1 : lacking);
 	}
 	check_swap(doctor);

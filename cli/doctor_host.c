@@ -1,8 +1,8 @@
 /*
  * doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the data folder, the database.
  *
- * These are files to read, but for two: nginx is asked for its version, and the jailer (a private one where none is configured) what it
- * made of this host. It is asked last because it is the judge over all that was found before.
+ * These are files to read, but for two: nginx is asked for its version, and the jailer (a private one where none is
+ * configured) what it made of this host. It is asked last because it is the judge over all that was found before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,9 @@ static void check_ids(struct doctor *doctor)
 		return;
 	}
 	doctor_add(doctor, "guest ids", tools && ranges ? DOCTOR_OK : DOCTOR_WEAKER,
-		   tools ? "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER" : "apt-get install uidmap", "%s",
+		   tools ? "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER"
+			 : "apt-get install uidmap",
+		   "%s",
 		   !tools    ? "no newuidmap: guests run under your own id"
 		   : !ranges ? "no range in /etc/subuid and /etc/subgid: guests run under your own id"
 			     : "newuidmap and a range in /etc/subuid and /etc/subgid");
@@ -67,18 +69,21 @@ static void check_sysctls(struct doctor *doctor)
 	auto_free char *tiocsti = doctor_read_line("/proc/sys/dev/tty/legacy_tiocsti");
 	auto_free char *yama = doctor_read_line("/proc/sys/kernel/yama/ptrace_scope");
 
-	/* The jail's limit of one byte keeps the kernel from starting it (jail/init/init.h); only root can raise a hard limit to that. */
+	/* The jail's limit of one byte keeps the kernel from starting it (jail/init/init.h); only root can raise a hard
+	 * limit to that. */
 	bool starts = core && *core == '|';
 	struct rlimit limit = {0, 0};
 
 	getrlimit(RLIMIT_CORE, &limit);
 	doctor_add(doctor, "core_pattern", starts && geteuid() != 0 && limit.rlim_max == 0 ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "raise this user's hard limit of core files (ulimit -Hc, LimitCORE=) to 1: with 0 a guest that crashes starts this "
+		   "raise this user's hard limit of core files (ulimit -Hc, LimitCORE=) to 1: with 0 a guest that "
+		   "crashes starts this "
 		   "program on the host, as root",
 		   "%s%s", core ? core : "not there", starts ? " (not for guests)" : "");
 	doctor_add(doctor, "legacy_tiocsti", tiocsti && streq(tiocsti, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
-		   tiocsti ? "sysctl dev.tty.legacy_tiocsti=0" : "Linux 6.2 or later, and sysctl dev.tty.legacy_tiocsti=0", "%s",
-		   tiocsti ? tiocsti : "no switch: typing into a terminal by ioctl is allowed");
+		   tiocsti ? "sysctl dev.tty.legacy_tiocsti=0"
+			   : "Linux 6.2 or later, and sysctl dev.tty.legacy_tiocsti=0",
+		   "%s", tiocsti ? tiocsti : "no switch: typing into a terminal by ioctl is allowed");
 	doctor_add(doctor, "yama", yama && !streq(yama, "0") ? DOCTOR_OK : DOCTOR_WEAKER,
 		   yama ? "sysctl kernel.yama.ptrace_scope=1: processes of one user can otherwise trace each other"
 			: "a kernel with Yama: processes of one user can otherwise trace each other",
@@ -120,21 +125,24 @@ static void check_nginx(struct doctor *doctor)
 	auto_free char *in_sbin = on_path ? NULL : program_says((char *const[]){path, option, NULL});
 	const char *version = on_path ? on_path : in_sbin;
 
-	doctor_add(doctor, "nginx", version ? DOCTOR_OK : DOCTOR_WEAKER, "apt-get install nginx-light (the gateway needs it, run does not)",
-		   "%s", version ? version : "not there");
+	doctor_add(doctor, "nginx", version ? DOCTOR_OK : DOCTOR_WEAKER,
+		   "apt-get install nginx-light (the gateway needs it, run does not)", "%s",
+		   version ? version : "not there");
 }
 
 /* What it forbids is missing in the lines above; this one says who is to be asked. */
 static void check_container(struct doctor *doctor)
 {
-	auto_free char *systemd = doctor_read_line("/run/systemd/container"); /* nspawn, lxc and others that follow systemd's custom */
+	auto_free char *systemd =
+		doctor_read_line("/run/systemd/container"); /* nspawn, lxc and others that follow systemd's custom */
 	const char *name = systemd                               ? systemd
 			   : !access("/.dockerenv", F_OK)        ? "docker"
 			   : !access("/run/.containerenv", F_OK) ? "podman"
 								 : NULL;
 
 	doctor_add(doctor, "container", DOCTOR_OK, NULL, "%s%s", name ? name : "not in one that says so",
-		   name ? ": jails are nested in it, and its seccomp, AppArmor and cgroup decide what is missing above" : "");
+		   name ? ": jails are nested in it, and its seccomp, AppArmor and cgroup decide what is missing above"
+			: "");
 }
 
 static void check_live(struct doctor *doctor, struct json_object *info)
@@ -142,9 +150,10 @@ static void check_live(struct doctor *doctor, struct json_object *info)
 	struct json_object *live = json_get(info, "live", json_type_boolean);
 	bool works = live && json_object_get_boolean(live);
 
-	doctor_add(doctor, "live sandboxes", works ? DOCTOR_OK : DOCTOR_WEAKER,
-		   "mount cgroup2 (beside version 1 it needs no controllers) and start the jailer as root, or delegate it", "%s",
-		   works ? "can be frozen between calls" : "cannot be frozen between calls, so they are refused");
+	doctor_add(
+		doctor, "live sandboxes", works ? DOCTOR_OK : DOCTOR_WEAKER,
+		"mount cgroup2 (beside version 1 it needs no controllers) and start the jailer as root, or delegate it",
+		"%s", works ? "can be frozen between calls" : "cannot be frozen between calls, so they are refused");
 }
 
 /* The jailer is asked last: it is the judge over everything above. */
@@ -155,14 +164,16 @@ static void check_jailer(struct doctor *doctor)
 	struct err err = ERR_INIT;
 
 	if (cli_open_jailer(doctor->config, &client, &err) || jail_client_info(client, &info, &err)) {
-		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above", "%s", err.text);
+		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
+			   "%s", err.text);
 		return;
 	}
 	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
 	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
 
-	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK, "start it as root, or with a range of ids and a delegated cgroup",
-		   "%s, %s, cgroup %s", *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
+	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
+		   *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
 		   cgroup ? cgroup : "?");
 	check_live(doctor, info);
 	doctor_runners(doctor, client);
@@ -177,25 +188,28 @@ static void check_data(struct doctor *doctor)
 	int result;
 
 	if (!*path) {
-		doctor_add(doctor, "data folder", DOCTOR_OK, NULL, "none is configured: run works, nothing is recorded");
+		doctor_add(doctor, "data folder", DOCTOR_OK, NULL,
+			   "none is configured: run works, nothing is recorded");
 		return;
 	}
 	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) || statvfs(path, &space)) {
-		doctor_add(doctor, "data folder", DOCTOR_WEAKER, "make it, owned by the gateway's user, or run doctor as that user",
-			   "%s: %s", path, strerror(errno));
+		doctor_add(doctor, "data folder", DOCTOR_WEAKER,
+			   "make it, owned by the gateway's user, or run doctor as that user", "%s: %s", path,
+			   strerror(errno));
 		return;
 	}
 	int64_t free_bytes = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
 	char text[CLI_TEXT_SIZE];
 
 	cli_text_bytes(free_bytes, text);
-	doctor_add(doctor, "data folder", free_bytes < FREE_MIN ? DOCTOR_WEAKER : DOCTOR_OK, "make room: the record needs it",
-		   "%s: %s free", path, text);
+	doctor_add(doctor, "data folder", free_bytes < FREE_MIN ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "make room: the record needs it", "%s: %s free", path, text);
 	result = store_open(path, STORE_READ, &store, &err);
 	if (result == -ERR_NOT_FOUND)
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "none yet: the gateway's first start makes it");
 	else if (result)
-		doctor_add(doctor, "database", DOCTOR_WEAKER, "see what it says; a backup or the newer release helps", "%s", err.text);
+		doctor_add(doctor, "database", DOCTOR_WEAKER, "see what it says; a backup or the newer release helps",
+			   "%s", err.text);
 	else
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, its version is known");
 }

@@ -31,7 +31,8 @@ static void check_version(struct doctor *doctor)
 		major = minor = 0;
 	bool enough = major > KERNEL_MAJOR || (major == KERNEL_MAJOR && minor >= KERNEL_MINOR);
 
-	doctor_add(doctor, "kernel", enough ? DOCTOR_OK : DOCTOR_MISSING, NEWER_KERNEL, "%s %s", name.release, name.machine);
+	doctor_add(doctor, "kernel", enough ? DOCTOR_OK : DOCTOR_MISSING, NEWER_KERNEL, "%s %s", name.release,
+		   name.machine);
 }
 
 static void check_seccomp(struct doctor *doctor)
@@ -68,10 +69,12 @@ static void check_landlock(struct doctor *doctor)
 	if (version >= LANDLOCK_LEAST)
 		doctor_add(doctor, "landlock", DOCTOR_OK, NULL, "ABI %ld", version);
 	else if (version > 0)
-		doctor_add(doctor, "landlock", DOCTOR_WEAKER, "install a kernel of at least 5.19", "ABI %ld, too old to be used", version);
+		doctor_add(doctor, "landlock", DOCTOR_WEAKER, "install a kernel of at least 5.19",
+			   "ABI %ld, too old to be used", version);
 	else
-		doctor_add(doctor, "landlock", DOCTOR_WEAKER, "boot with landlock among the LSMs (lsm=landlock,…): a second fence",
-			   "not there: %s", strerror(errno));
+		doctor_add(doctor, "landlock", DOCTOR_WEAKER,
+			   "boot with landlock among the LSMs (lsm=landlock,…): a second fence", "not there: %s",
+			   strerror(errno));
 }
 
 static void check_calls(struct doctor *doctor)

@@ -1,9 +1,10 @@
 /*
  * doctor_namespaces.c - can a user namespace be made here, and everything else inside of it?
  *
- * Each question is tried in a child of its own, which is what a jailer would do: a user namespace first, with our own id mapped to
- * root, then the other namespace, then a mount in it. That finds what no switch tells: AppArmor lets the namespace be made and takes
- * its capabilities away; a container masks parts of /proc, and then no new /proc may be mounted.
+ * Each question is tried in a child of its own, which is what a jailer would do: a user namespace first, with our own
+ * id mapped to root, then the other namespace, then a mount in it. That finds what no switch tells: AppArmor lets the
+ * namespace be made and takes its capabilities away; a container masks parts of /proc, and then no new /proc may be
+ * mounted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,8 @@ static int mount_tmpfs(void)
 	return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") ? errno : 0;
 }
 
-/* What /data and /tmp of a jail are limited with: bytes and files of a tmpfs, which need no quotas of the host's disk. */
+/* What /data and /tmp of a jail are limited with: bytes and files of a tmpfs, which need no quotas of the host's disk.
+ */
 static int mount_bounded(void)
 {
 	static const char block[2 * BOUNDED_BYTES];
@@ -74,7 +76,8 @@ static int mount_bounded(void)
 	int error = 0;
 
 	snprintf(options, sizeof(options), "size=%d,nr_inodes=%d", BOUNDED_BYTES, BOUNDED_FILES);
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options))
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options))
 		return errno;
 	auto_close int file = open("/tmp/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (file < 0 || write(file, block, sizeof(block)) != BOUNDED_BYTES)
@@ -130,8 +133,10 @@ static const char *user_remedy(void)
 	if (most && streq(most, "0"))
 		return "sysctl user.max_user_namespaces=65536";
 	if (apparmor && streq(apparmor, "1"))
-		return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for sallyport-jailer";
-	return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is missing";
+		return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for "
+		       "sallyport-jailer";
+	return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is "
+	       "missing";
 }
 
 static void check_apparmor(struct doctor *doctor)
@@ -139,8 +144,8 @@ static void check_apparmor(struct doctor *doctor)
 	auto_free char *value = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 	bool restricted = value && streq(value, "1") && geteuid() != 0;
 
-	doctor_add(doctor, "AppArmor", restricted ? DOCTOR_WEAKER : DOCTOR_OK, "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-		   "%s",
+	doctor_add(doctor, "AppArmor", restricted ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "sysctl kernel.apparmor_restrict_unprivileged_userns=0", "%s",
 		   !value       ? "has no switch for user namespaces here"
 		   : restricted ? "restricts user namespaces"
 				: "allows them");
@@ -158,14 +163,16 @@ void doctor_namespaces(struct doctor *doctor)
 		{"user namespace", 0, NULL, DOCTOR_MISSING, NULL},
 		{"nested namespace", 0, nested, DOCTOR_MISSING, NULL},
 		{"mount namespace", CLONE_NEWNS, mount_tmpfs, DOCTOR_MISSING, NULL},
-		{"quotas", CLONE_NEWNS, mount_bounded, DOCTOR_MISSING, "use a kernel whose tmpfs keeps to size= and nr_inodes="},
+		{"quotas", CLONE_NEWNS, mount_bounded, DOCTOR_MISSING,
+		 "use a kernel whose tmpfs keeps to size= and nr_inodes="},
 		{"pid namespace", CLONE_NEWNS | CLONE_NEWPID, mount_proc, DOCTOR_MISSING,
 		 "in a container: its /proc must not be masked (docker: --security-opt systempaths=unconfined)"},
 		{"net namespace", CLONE_NEWNET, NULL, DOCTOR_MISSING, NULL},
 		{"ipc namespace", CLONE_NEWIPC, NULL, DOCTOR_MISSING, NULL},
 		{"uts namespace", CLONE_NEWUTS, NULL, DOCTOR_MISSING, NULL},
 		{"cgroup namespace", CLONE_NEWCGROUP, NULL, DOCTOR_MISSING, NULL},
-		{"time namespace", CLONE_NEWTIME, NULL, DOCTOR_WEAKER, "install a kernel of at least 5.6 with CONFIG_TIME_NS"},
+		{"time namespace", CLONE_NEWTIME, NULL, DOCTOR_WEAKER,
+		 "install a kernel of at least 5.6 with CONFIG_TIME_NS"},
 	};
 
 	fflush(NULL); /* children must not print what waits in our buffers */
@@ -173,7 +180,8 @@ void doctor_namespaces(struct doctor *doctor)
 		int error = try_inside(checks[i].flags, checks[i].then);
 
 		doctor_add(doctor, checks[i].name, error ? checks[i].without : DOCTOR_OK,
-			   checks[i].remedy ? checks[i].remedy : user_remedy(), "%s", !error ? "works" : strerror(error));
+			   checks[i].remedy ? checks[i].remedy : user_remedy(), "%s",
+			   !error ? "works" : strerror(error));
 	}
 	check_apparmor(doctor);
 }

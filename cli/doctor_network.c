@@ -45,7 +45,8 @@ void doctor_network(struct doctor *doctor)
 	}
 	if (wrong.length)
 		doctor_add(doctor, "network", DOCTOR_WEAKER,
-			   "correct network.allow; \" private\" behind an entry allows addresses that are not public", "%s", wrong.data);
+			   "correct network.allow; \" private\" behind an entry allows addresses that are not public",
+			   "%s", wrong.data);
 	else
 		doctor_add(doctor, "network", DOCTOR_OK, NULL, "%zu entries in network.allow%s", allow->count,
 			   doctor->config->network.proxy[0] ? ", through a proxy" : "");

@@ -1,9 +1,9 @@
 /*
  * doctor_runners.c - can every language be run here, and by which interpreter?
  *
- * A jailer that serves finds versions by itself. A private one does not, it lives for one program; so doctor runs the version commands of
- * the runner files in jails of it, through the bash runner, which proves at once that jails work: names and paths are those that a program
- * would see.
+ * A jailer that serves finds versions by itself. A private one does not, it lives for one program; so doctor runs the
+ * version commands of the runner files in jails of it, through the bash runner, which proves at once that jails work:
+ * names and paths are those that a program would see.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -91,8 +91,8 @@ static char *version_ask(struct doctor *doctor, struct jail_client *client, cons
 		free(interpreters);
 		interpreters = longer;
 	}
-	if (!run_in_jail(client, args, (const char *const[]){interpreters, NULL}, output_fd) || lseek(output_fd, 0, SEEK_SET) ||
-	    read_fd(output_fd, VERSION_OUTPUT_MAX, &output, &length, NULL))
+	if (!run_in_jail(client, args, (const char *const[]){interpreters, NULL}, output_fd) ||
+	    lseek(output_fd, 0, SEEK_SET) || read_fd(output_fd, VERSION_OUTPUT_MAX, &output, &length, NULL))
 		return NULL;
 	output[strcspn(output, "\n")] = '\0';
 	return steal(&output);
@@ -106,15 +106,15 @@ static bool check_runner(struct doctor *doctor, struct jail_client *client, stru
 	auto_free char *asked = NULL;
 
 	if (!name || !available || !json_object_get_boolean(available)) {
-		doctor_add(doctor, "runner", DOCTOR_WEAKER, json_get_string(runner, "install"), "%s: its interpreter is missing",
-			   name ? name : "?");
+		doctor_add(doctor, "runner", DOCTOR_WEAKER, json_get_string(runner, "install"),
+			   "%s: its interpreter is missing", name ? name : "?");
 		return false;
 	}
 	if (!version || !*version)
 		version = asked = version_ask(doctor, client, name);
 	if (!version) {
-		doctor_add(doctor, "runner", DOCTOR_WEAKER, json_get_string(runner, "install"), "%s: its version command fails in a jail",
-			   name);
+		doctor_add(doctor, "runner", DOCTOR_WEAKER, json_get_string(runner, "install"),
+			   "%s: its version command fails in a jail", name);
 		return false;
 	}
 	doctor_add(doctor, "runner", DOCTOR_OK, NULL, "%s: %s", name, version);
@@ -134,5 +134,6 @@ void doctor_runners(struct doctor *doctor, struct jail_client *client)
 	for (size_t i = 0; i < json_object_array_length(runners); i++)
 		usable += check_runner(doctor, client, json_object_array_get_idx(runners, i));
 	if (!usable)
-		doctor_add(doctor, "runners", DOCTOR_MISSING, "install one of the interpreters above", "no program can be run");
+		doctor_add(doctor, "runners", DOCTOR_MISSING, "install one of the interpreters above",
+			   "no program can be run");
 }

@@ -1,15 +1,15 @@
 /*
  * options.c - command lines by table: parsing, usage, running one command.
  *
- * A command's options stand in groups; the common group (--config, --json, --help) belongs to every command without being listed.
- * Each table line says where in the command's struct the value goes, so the parser is one switch over the type. Long options take
- * their value as --name V or --name=V, letters as -x V or -xV; nothing may be abbreviated, since a script that relies on an
- * abbreviation breaks when an option is added. Options may stand among the positional arguments; "--" ends them, and what stands
- * behind it is the command's `rest` (the arguments of a program that is to be run), not more positional arguments. A lone "-" is
- * positional: standard input.
+ * A command's options stand in groups; the common group (--config, --json, --help) belongs to every command without
+ * being listed. Each table line says where in the command's struct the value goes, so the parser is one switch over the
+ * type. Long options take their value as --name V or --name=V, letters as -x V or -xV; nothing may be abbreviated,
+ * since a script that relies on an abbreviation breaks when an option is added. Options may stand among the positional
+ * arguments; "--" ends them, and what stands behind it is the command's `rest` (the arguments of a program that is to
+ * be run), not more positional arguments. A lone "-" is positional: standard input.
  *
- * Positional arguments are gathered at the front of argv, in order, so that nothing is allocated but the arrays of repeatable
- * options, which hold at most as many values as there are arguments.
+ * Positional arguments are gathered at the front of argv, in order, so that nothing is allocated but the arrays of
+ * repeatable options, which hold at most as many values as there are arguments.
  */
 #include "cli.h"
 
@@ -24,7 +24,11 @@ const struct cli_option cli_common_options[] = {
 	 .value = "FILE",
 	 .help = "configuration, see sallyport.conf(5); else SALLYPORT_CONFIG, else built-in defaults"},
 	{.name = "json", .type = CLI_FLAG, .offset = offsetof(struct cli_common, json), .help = "print JSON"},
-	{.name = "help", .letter = 'h', .type = CLI_FLAG, .offset = offsetof(struct cli_common, help), .help = "print this"},
+	{.name = "help",
+	 .letter = 'h',
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct cli_common, help),
+	 .help = "print this"},
 	{0},
 };
 
@@ -46,14 +50,15 @@ static bool group_at(const struct cli_command *command, size_t n, struct cli_gro
 	return false;
 }
 
-static const struct cli_option *option_find(const struct cli_command *command, const char *name, size_t length, char letter,
-					    size_t *ret_offset)
+static const struct cli_option *option_find(const struct cli_command *command, const char *name, size_t length,
+					    char letter, size_t *ret_offset)
 {
 	struct cli_group group;
 
 	for (size_t n = 0; group_at(command, n, &group); n++) {
 		for (const struct cli_option *option = group.options; option->name; option++) {
-			if (letter ? option->letter != letter : strlen(option->name) != length || memcmp(option->name, name, length) != 0)
+			if (letter ? option->letter != letter
+				   : strlen(option->name) != length || memcmp(option->name, name, length) != 0)
 				continue;
 			*ret_offset = group.offset + option->offset;
 			return option;
@@ -91,8 +96,8 @@ static int int_set(const struct cli_option *option, const char *text, int64_t *r
 	uint64_t number;
 
 	if (parse_u64(text, (uint64_t)option->min, (uint64_t)option->max, &number))
-		return err_set(err, ERR_INVALID, "--%s: '%s' is not a whole number from %lld to %lld", option->name, text,
-			       (long long)option->min, (long long)option->max);
+		return err_set(err, ERR_INVALID, "--%s: '%s' is not a whole number from %lld to %lld", option->name,
+			       text, (long long)option->min, (long long)option->max);
 	*ret = (int64_t)number;
 	return 0;
 }
@@ -117,7 +122,9 @@ static int value_set(const struct cli_option *option, const char *text, void *fi
 	case CLI_INT:
 		return int_set(option, text, field, err);
 	case CLI_SECONDS:
-		return cli_parse_seconds(text, option->min, option->max, field, err) ? err_wrap(err, "--%s", option->name) : 0;
+		return cli_parse_seconds(text, option->min, option->max, field, err)
+			       ? err_wrap(err, "--%s", option->name)
+			       : 0;
 	case CLI_TIME:
 		return cli_parse_time(text, clock_now_us(), field, err) ? err_wrap(err, "--%s", option->name) : 0;
 	}
@@ -125,7 +132,8 @@ static int value_set(const struct cli_option *option, const char *text, void *fi
 }
 
 /* One option at argv[*i]; moves *i onto its value if that is a word of its own. */
-static int option_parse(const struct cli_command *command, int argc, char **argv, int *i, void *options, struct err *err)
+static int option_parse(const struct cli_command *command, int argc, char **argv, int *i, void *options,
+			struct err *err)
 {
 	const char *word = argv[*i];
 	bool is_long = word[1] == '-';
@@ -156,10 +164,11 @@ static int count_check(const struct cli_command *command, const struct cli_commo
 	if (common->help)
 		return 0;
 	if (common->n_args < command->min_args)
-		return err_set(err, ERR_INVALID, "%s wants %s: see sallyport %s --help", command->name, command->arguments, command->name);
+		return err_set(err, ERR_INVALID, "%s wants %s: see sallyport %s --help", command->name,
+			       command->arguments, command->name);
 	if (common->n_args > command->max_args)
-		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport %s --help", common->args[command->max_args],
-			       command->name);
+		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport %s --help",
+			       common->args[command->max_args], command->name);
 	if (common->rest && !command->takes_rest)
 		return err_set(err, ERR_INVALID, "%s takes nothing behind '--'", command->name);
 	return 0;
@@ -194,7 +203,8 @@ void cli_options_clear(const struct cli_command *command, void *options)
 	for (size_t n = 0; group_at(command, n, &group); n++) {
 		for (const struct cli_option *option = group.options; option->name; option++) {
 			if (option->type == CLI_STRINGS) {
-				struct bind_strings *strings = (void *)((char *)options + group.offset + option->offset);
+				struct bind_strings *strings =
+					(void *)((char *)options + group.offset + option->offset);
 
 				free(strings->items);
 				*strings = (struct bind_strings){0};
@@ -211,7 +221,8 @@ static void usage_option(const struct cli_option *option, FILE *out)
 
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name, option->value ? " " : "",
+		 option->value ? option->value : "");
 	if (strlen(left) > OPTION_WIDTH)
 		fprintf(out, "  %s\n  %*s", left, OPTION_WIDTH, "");
 	else
@@ -227,8 +238,9 @@ void cli_usage(const struct cli_command *command, FILE *out)
 	struct cli_group group;
 	size_t n = 1;
 
-	fprintf(out, "Usage: sallyport %s [OPTION]…%s%s%s\n\n%s.\n\nOptions:\n", command->name, command->arguments ? " " : "",
-		command->arguments ? command->arguments : "", command->takes_rest ? " [-- ARGUMENT…]" : "", command->summary);
+	fprintf(out, "Usage: sallyport %s [OPTION]…%s%s%s\n\n%s.\n\nOptions:\n", command->name,
+		command->arguments ? " " : "", command->arguments ? command->arguments : "",
+		command->takes_rest ? " [-- ARGUMENT…]" : "", command->summary);
 	for (; group_at(command, n, &group); n++) {
 		for (const struct cli_option *option = group.options; option->name; option++)
 			usage_option(option, out);

@@ -1,11 +1,11 @@
 /*
  * output.c - what reaches the terminal: colours, safe text, JSON, tables, the progress bar.
  *
- * Colours are written only to a terminal, and not when NO_COLOR is set (no-color.org). Everything that a guest or a client may have
- * written goes through utf8_printable first, so that neither an escape sequence nor a bidi override gets out. A table holds its
- * cells until it is printed, because columns are as wide as their widest cell; printed again it goes on with the same widths, so
- * that `log --follow` can add rows below. Width is counted in characters, not bytes; combining and wide ones are rare enough in code
- * to let a row be off by a column.
+ * Colours are written only to a terminal, and not when NO_COLOR is set (no-color.org). Everything that a guest or a
+ * client may have written goes through utf8_printable first, so that neither an escape sequence nor a bidi override
+ * gets out. A table holds its cells until it is printed, because columns are as wide as their widest cell; printed
+ * again it goes on with the same widths, so that `log --follow` can add rows below. Width is counted in characters, not
+ * bytes; combining and wide ones are rare enough in code to let a row be off by a column.
  */
 #include "cli.h"
 
@@ -31,7 +31,7 @@ bool cli_colours(FILE *out)
 const char *cli_colour_on(FILE *out, enum cli_colour colour)
 {
 	static const char *const sequences[] = {
-		[CLI_PLAIN] = "",	      [CLI_BOLD] = "\033[1m",	 [CLI_DIM] = "\033[2m",	   [CLI_RED] = "\033[31m",
+		[CLI_PLAIN] = "",         [CLI_BOLD] = "\033[1m",    [CLI_DIM] = "\033[2m",   [CLI_RED] = "\033[31m",
 		[CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m",
 	};
 
@@ -144,7 +144,8 @@ void cli_table_cell(struct cli_table *table, const char *text, enum cli_colour c
 	utf8_printable(&safe, text, MIN(length, (size_t)CELL_MAX));
 	table->colours[table->n_cells] = colour;
 	if (column->max && text_width(safe.data) > column->max)
-		table->cells[table->n_cells++] = xasprintf("%.*s…", (int)text_prefix(safe.data, column->max - 1), safe.data);
+		table->cells[table->n_cells++] =
+			xasprintf("%.*s…", (int)text_prefix(safe.data, column->max - 1), safe.data);
 	else
 		table->cells[table->n_cells++] = xstrdup(safe.data);
 }
@@ -166,7 +167,8 @@ static int terminal_width(FILE *out)
 static void table_measure(struct cli_table *table)
 {
 	for (size_t i = 0; i < table->n_columns; i++)
-		table->widths[i] = MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
+		table->widths[i] =
+			MAX(table->widths[i], MAX(table->columns[i].min, text_width(table->columns[i].title)));
 	for (size_t i = table->printed * table->n_columns; i < table->n_cells; i++) {
 		int *width = &table->widths[i % table->n_columns];
 
@@ -174,7 +176,8 @@ static void table_measure(struct cli_table *table)
 	}
 }
 
-static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text, enum cli_colour colour)
+static void cell_print(const struct cli_table *table, FILE *out, size_t column, const char *text,
+		       enum cli_colour colour)
 {
 	bool last = column + 1 == table->n_columns, cut = false;
 	int padding = table->widths[column] - text_width(text);
@@ -186,8 +189,9 @@ static void cell_print(const struct cli_table *table, FILE *out, size_t column, 
 		cut = text_width(text) > terminal - used;
 	if (table->columns[column].right)
 		fprintf(out, "%*s", padding, "");
-	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour), cut ? (int)text_prefix(text, terminal - used - 1) : (int)strlen(text), text,
-		cut ? "…" : "", colour == CLI_PLAIN ? "" : cli_colour_off(out));
+	fprintf(out, "%s%.*s%s%s", cli_colour_on(out, colour),
+		cut ? (int)text_prefix(text, terminal - used - 1) : (int)strlen(text), text, cut ? "…" : "",
+		colour == CLI_PLAIN ? "" : cli_colour_off(out));
 	if (!last)
 		fprintf(out, "%*s", table->columns[column].right ? 2 : padding + 2, "");
 	else
@@ -223,12 +227,14 @@ void cli_progress_step(struct cli_progress *progress, int64_t done)
 	int cells = (int)(PROGRESS_CELLS * done / MAX(progress->total, 1));
 
 	progress->done = done;
-	if (!progress->enabled || elapsed < PROGRESS_FROM_US || (progress->shown && now - progress->drawn_us < PROGRESS_EVERY_US))
+	if (!progress->enabled || elapsed < PROGRESS_FROM_US ||
+	    (progress->shown && now - progress->drawn_us < PROGRESS_EVERY_US))
 		return;
 	fprintf(stderr, "\r\033[K%s [%.*s%*s] %lld of %lld", progress->label, cells, "##############################",
 		PROGRESS_CELLS - cells, "", (long long)done, (long long)progress->total);
 	if (done > 0)
-		fprintf(stderr, ", %lld s left", (long long)((progress->total - done) * (elapsed / 1000) / done / 1000));
+		fprintf(stderr, ", %lld s left",
+			(long long)((progress->total - done) * (elapsed / 1000) / done / 1000));
 	fflush(stderr);
 	progress->drawn_us = now;
 	progress->shown = true;

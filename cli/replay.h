@@ -1,4 +1,5 @@
-/* replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c and replay_compare.c. */
+/* replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c and
+ * replay_compare.c. */
 #pragma once
 
 #include <stdio.h>
@@ -32,8 +33,8 @@ void replay_report_clear(struct replay_report *report);
 /* Why it makes no sense to run this one again; NULL: it does. The caller's. */
 char *replay_incomparable(const struct store_execution *execution);
 /* Fills differences and outcome. An error is the store's. */
-int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now, struct replay_report *report,
-		   struct err *err);
+int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now,
+		   struct replay_report *report, struct err *err);
 /* What is said of run `seq` of a live sandbox, of which a later one is reported on; takes the differences over. */
 void replay_report_earlier(struct replay_report *report, struct replay_report *earlier, int64_t seq);
 /* The sandbox ended with run `seq`, and so the run that is reported on was not reached. */

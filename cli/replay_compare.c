@@ -1,10 +1,10 @@
 /*
  * replay_compare.c - the recorded outcome beside the new one.
  *
- * Compared are verdict, exit code, signal, both streams byte by byte, and the files that the run made, changed or removed (name, kind,
- * content by its SHA-256). A run that was ended from outside, for its time, memory or output, stops at another instruction each
- * time: of such a run the verdict and the common beginning of the streams are compared, its files are not. Times, memory and file
- * dates differ from run to run and say nothing.
+ * Compared are verdict, exit code, signal, both streams byte by byte, and the files that the run made, changed or
+ * removed (name, kind, content by its SHA-256). A run that was ended from outside, for its time, memory or output,
+ * stops at another instruction each time: of such a run the verdict and the common beginning of the streams are
+ * compared, its files are not. Times, memory and file dates differ from run to run and say nothing.
  */
 #include "replay.h"
 
@@ -84,7 +84,7 @@ char *replay_incomparable(const struct store_execution *execution)
 	return secrets.length > 0 ? xasprintf("it was given secrets, which are never stored: %s", secrets.data) : NULL;
 }
 
-/* --- streams ------------------------------------------------------------------------------------------------------------ */
+/* -------- streams ------------------------------------------------------------------------------------- */
 
 struct line {
 	const char *start;
@@ -140,7 +140,8 @@ struct stream {
 	bool prefix_only;
 };
 
-static int compare_stream(struct store *store, const struct stream *stream, struct replay_report *report, struct err *err)
+static int compare_stream(struct store *store, const struct stream *stream, struct replay_report *report,
+			  struct err *err)
 {
 	auto_free char *then = NULL, *now = NULL;
 	size_t then_length = 0, now_length = 0, at, lines = 1;
@@ -157,7 +158,7 @@ static int compare_stream(struct store *store, const struct stream *stream, stru
 	return 0;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------------------- */
+/* -------- files --------------------------------------------------------------------------------------- */
 
 struct files {
 	struct replay_report *report;
@@ -199,11 +200,13 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 		       file_text(job_change_text(now->kind), &now->file));
 		return 0;
 	}
-	differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then), xstrdup("untouched"));
+	differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then),
+	       xstrdup("untouched"));
 	return 0;
 }
 
-static int compare_files(struct store *store, const char *id, const struct job_replay *now, struct replay_report *report, struct err *err)
+static int compare_files(struct store *store, const char *id, const struct job_replay *now,
+			 struct replay_report *report, struct err *err)
 {
 	auto_free bool *seen = xcalloc(now->n_changes + 1, sizeof(*seen));
 	struct files files = {report, now, seen};
@@ -221,7 +224,7 @@ static int compare_files(struct store *store, const char *id, const struct job_r
 	return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+/* -------- all of it ----------------------------------------------------------------------------------- */
 
 static void compare_number(struct replay_report *report, const char *what, int recorded, int now, int none)
 {
@@ -231,8 +234,8 @@ static void compare_number(struct replay_report *report, const char *what, int r
 	       now == none ? xstrdup("none") : xasprintf("%d", now));
 }
 
-int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now, struct replay_report *report,
-		   struct err *err)
+int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now,
+		   struct replay_report *report, struct err *err)
 {
 	const char *verdict = jail_verdict_text(now->jail.verdict);
 	const bool loose = ended_from_outside(execution->verdict);
@@ -248,7 +251,8 @@ int replay_compare(struct store *store, const struct store_execution *execution,
 		compare_number(report, "exit code", execution->exit_code, now->jail.exit_code, -1);
 		compare_number(report, "signal", execution->signal, now->jail.signal, 0);
 	}
-	if ((result = compare_stream(store, &out, report, err)) < 0 || (result = compare_stream(store, &error, report, err)) < 0)
+	if ((result = compare_stream(store, &out, report, err)) < 0 ||
+	    (result = compare_stream(store, &error, report, err)) < 0)
 		return result;
 	return loose ? 0 : compare_files(store, execution->id, now, report, err);
 }
@@ -258,8 +262,8 @@ void replay_report_earlier(struct replay_report *report, struct replay_report *e
 	for (size_t i = 0; i < earlier->n_differences; i++) {
 		struct replay_difference *difference = &earlier->differences[i];
 
-		differ(report, xasprintf("run %lld of its sandbox: %s", (long long)seq, difference->what), difference->line,
-		       steal(&difference->recorded), steal(&difference->now));
+		differ(report, xasprintf("run %lld of its sandbox: %s", (long long)seq, difference->what),
+		       difference->line, steal(&difference->recorded), steal(&difference->now));
 	}
 	replay_report_clear(earlier);
 }
@@ -270,7 +274,7 @@ void replay_report_unreached(struct replay_report *report, int64_t seq)
 	       xasprintf("it ended with run %lld", (long long)seq));
 }
 
-/* --- the report --------------------------------------------------------------------------------------------------------- */
+/* -------- the report ---------------------------------------------------------------------------------- */
 
 static const char *const outcome_texts[] = {"identical", "different", "not comparable", "failed"};
 

@@ -1,7 +1,9 @@
 /*
- * run.h - the parts of `sallyport run`: choosing the runner, files in and out, the session with the jailer, the reports.
+ * run.h - the parts of `sallyport run`: choosing the runner, files in and out, the session with the jailer, the
+ * reports.
  *
- * cmd_run.c fills struct run_request, run_session runs it and fills struct run_outcome, run_report.c writes what came of it.
+ * cmd_run.c fills struct run_request, run_session runs it and fills struct run_outcome, run_report.c writes what came
+ * of it.
  */
 #pragma once
 
@@ -11,10 +13,10 @@
 #define RUN_FILES_MAX 1024 /* --file options, and files that are written back */
 
 /* --- run_runner.c */
-/* The runner's object in `runners` (borrowed): by name or alias if `language` is given, else by the file's extension, else by its first
- * line (#!). ERR_INVALID lists what there is, ERR_UNAVAILABLE says what to install. */
-int run_runner_choose(struct json_object *runners, const char *language, const char *path, int code_fd, struct json_object **ret,
-		      struct err *err);
+/* The runner's object in `runners` (borrowed): by name or alias if `language` is given, else by the file's extension,
+ * else by its first line (#!). ERR_INVALID lists what there is, ERR_UNAVAILABLE says what to install. */
+int run_runner_choose(struct json_object *runners, const char *language, const char *path, int code_fd,
+		      struct json_object **ret, struct err *err);
 
 /* --- run_files.c */
 struct run_file { /* what the run made of /data */
@@ -33,8 +35,8 @@ struct run_files {
 void run_files_clear(struct run_files *files);
 /* "PATH[:NAME]" for --file, opened: *ret_fd is the caller's, the name is ret->name's (heap). */
 int run_input_open(const char *argument, struct jail_file *ret, struct err *err);
-/* Notes one change, and writes the file below output_dir: no symlink is followed, an existing file is replaced, names that are not UTF-8
- * or hold control characters are left out with a reason. Closes change->fd. */
+/* Notes one change, and writes the file below output_dir: no symlink is followed, an existing file is replaced, names
+ * that are not UTF-8 or hold control characters are left out with a reason. Closes change->fd. */
 void run_files_add(struct run_files *files, const struct jail_change *change);
 
 /* --- run_session.c */
@@ -55,9 +57,10 @@ struct run_outcome {
 	int stdout_fd, stderr_fd;  /* memfds with the whole output */
 	int cancelled_by;          /* signal, 0: none */
 };
-/* 0 when the jailer answered (look at finished and failure), else an error of ours. SIGINT, SIGTERM and SIGHUP cancel the run once, and
- * kill this program the second time. */
-int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome, struct err *err);
+/* 0 when the jailer answered (look at finished and failure), else an error of ours. SIGINT, SIGTERM and SIGHUP cancel
+ * the run once, and kill this program the second time. */
+int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome,
+		struct err *err);
 
 /* --- run_report.c */
 int run_exit_code(const struct run_outcome *outcome);

@@ -1,9 +1,9 @@
 /*
  * run_files.c - files into a run and back: --file and --output-dir.
  *
- * Names that come back were chosen by the program that ran, so they are walked segment by segment from a directory descriptor, never
- * through a symlink, and each file is made new (O_EXCL after unlink): what stands there as a link, fifo or hard link is replaced, not
- * written through.
+ * Names that come back were chosen by the program that ran, so they are walked segment by segment from a directory
+ * descriptor, never through a symlink, and each file is made new (O_EXCL after unlink): what stands there as a link,
+ * fifo or hard link is replaced, not written through.
  */
 #include "run.h"
 

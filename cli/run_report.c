@@ -1,10 +1,10 @@
 /*
  * run_report.c - what came of a run: exit code, isolate's meta file, one JSON object, remarks for a person.
  *
- * The four say the same with different precision. An exit code is one byte that the program shares with us. isolate's file knows the
- * statuses RE, SG, TO and XX, so memory and output limits, which end a program by SIGKILL, are told as SG with that signal and
- * `killed`, as isolate does it. The object has everything. Remarks go to standard error and leave out what the program's own output
- * shows anyway.
+ * The four say the same with different precision. An exit code is one byte that the program shares with us. isolate's
+ * file knows the statuses RE, SG, TO and XX, so memory and output limits, which end a program by SIGKILL, are told as
+ * SG with that signal and `killed`, as isolate does it. The object has everything. Remarks go to standard error and
+ * leave out what the program's own output shows anyway.
  */
 #include "run.h"
 
@@ -89,7 +89,8 @@ static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 	const struct jail_result *result = &outcome->result;
 	/* after a compile error there was no run: its step is what the file is about */
 	const struct jail_usage *usage = result->verdict == JAIL_CE ? &result->compile : &result->run;
-	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL || result->verdict == JAIL_CX;
+	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL ||
+		      result->verdict == JAIL_CX;
 	const char *status = isolate_status(result->verdict);
 	int signal = result->signal ? result->signal : result->verdict == JAIL_ML || result->verdict == JAIL_OL ? 9 : 0;
 
@@ -99,7 +100,8 @@ static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 	buf_printf(meta, "max-rss:%lld\n", (long long)(resident / 1024));
 	if (outcome->grouped) /* else the peak is that of the largest process, and isolate has neither key */
 		buf_printf(meta, "cg-enabled:1\ncg-mem:%lld\n", (long long)(usage->memory_peak_bytes / 1024));
-	buf_printf(meta, "csw-voluntary:%lld\ncsw-forced:%lld\n", (long long)usage->switches_voluntary, (long long)usage->switches_forced);
+	buf_printf(meta, "csw-voluntary:%lld\ncsw-forced:%lld\n", (long long)usage->switches_voluntary,
+		   (long long)usage->switches_forced);
 	if (result->oom_killed)
 		buf_puts(meta, "cg-oom-killed:1\n");
 	if (killed)
@@ -110,7 +112,8 @@ static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 		buf_printf(meta, "exitcode:%d\n", result->exit_code);
 	if (status)
 		meta_status(meta, status, result, signal);
-	buf_printf(meta, "sallyport-verdict:%s\nsallyport-message:%s\n", jail_verdict_text(result->verdict), result->message);
+	buf_printf(meta, "sallyport-verdict:%s\nsallyport-message:%s\n", jail_verdict_text(result->verdict),
+		   result->message);
 }
 
 int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err)
@@ -213,8 +216,9 @@ static void remark_network(const struct jail_result *result)
 	for (size_t i = 0; denied && i < json_object_array_length(denied); i++) {
 		struct json_object *one = json_object_array_get_idx(denied, i);
 		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
-		auto_free char *text = xasprintf("network: %s:%d: %s", host ? host : "",
-						 json_object_get_int(json_get(one, "port", json_type_int)), reason ? reason : "");
+		auto_free char *text =
+			xasprintf("network: %s:%d: %s", host ? host : "",
+				  json_object_get_int(json_get(one, "port", json_type_int)), reason ? reason : "");
 
 		remark(text);
 	}
@@ -240,8 +244,9 @@ void run_remarks(const struct run_outcome *outcome, bool interactive)
 	for (size_t i = 0; i < outcome->files.count; i++) {
 		const struct run_file *file = &outcome->files.items[i];
 		bool lost = outcome->files.output_dir >= 0 && !file->written && file->kind != JAIL_FILE_DELETED;
-		auto_free char *text = xasprintf("%s: %s%s%s", lost ? "not written" : jail_change_text(file->kind), file->name,
-						 file->reason ? ": " : "", file->reason ? file->reason : "");
+		auto_free char *text =
+			xasprintf("%s: %s%s%s", lost ? "not written" : jail_change_text(file->kind), file->name,
+				  file->reason ? ": " : "", file->reason ? file->reason : "");
 
 		if (interactive || lost)
 			remark(text);

@@ -48,8 +48,8 @@ static void list_names(struct json_object *runners, char *text, size_t size)
 	}
 }
 
-int run_runner_choose(struct json_object *runners, const char *language, const char *path, int code_fd, struct json_object **ret,
-		      struct err *err)
+int run_runner_choose(struct json_object *runners, const char *language, const char *path, int code_fd,
+		      struct json_object **ret, struct err *err)
 {
 	struct json_object *runner = NULL, *available;
 	char names[256];
@@ -64,14 +64,15 @@ int run_runner_choose(struct json_object *runners, const char *language, const c
 		if (!runner)
 			runner = find_by_first_line(runners, code_fd);
 		if (!runner)
-			return err_set(err, ERR_INVALID, "the language of '%s' is not clear: name it with --language (%s)", path, names);
+			return err_set(err, ERR_INVALID,
+				       "the language of '%s' is not clear: name it with --language (%s)", path, names);
 	}
 	available = json_get(runner, "available", json_type_boolean);
 	if (available && !json_object_get_boolean(available)) {
 		const char *install = json_get_string(runner, "install");
 
-		return err_set(err, ERR_UNAVAILABLE, "the interpreter of %s is missing: %s", json_get_string(runner, "name"),
-			       install ? install : "install it");
+		return err_set(err, ERR_UNAVAILABLE, "the interpreter of %s is missing: %s",
+			       json_get_string(runner, "name"), install ? install : "install it");
 	}
 	*ret = runner;
 	return 0;

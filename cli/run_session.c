@@ -1,13 +1,14 @@
 /*
  * run_session.c - one run from beginning to end, with its streams.
  *
- * The jailer must never wait for a reader, so the program's output goes into two anonymous files, and we copy what has arrived to our
- * own stdout and stderr whenever the jailer says that there is more, and once more at the end. A slow reader of ours so delays only us.
- * Our standard input is not handed over as it is: a terminal or a file of the host has no business inside a jail. It is pumped through a
- * pipe instead, in one poll loop with the connection to the jailer.
+ * The jailer must never wait for a reader, so the program's output goes into two anonymous files, and we copy what has
+ * arrived to our own stdout and stderr whenever the jailer says that there is more, and once more at the end. A slow
+ * reader of ours so delays only us. Our standard input is not handed over as it is: a terminal or a file of the host
+ * has no business inside a jail. It is pumped through a pipe instead, in one poll loop with the connection to the
+ * jailer.
  *
- * The first SIGINT, SIGTERM or SIGHUP cancels the run, which then ends in good order with verdict CX. The handler resets itself, so the
- * second one ends this program, and the guest with it, because its connection is gone.
+ * The first SIGINT, SIGTERM or SIGHUP cancels the run, which then ends in good order with verdict CX. The handler
+ * resets itself, so the second one ends this program, and the guest with it, because its connection is gone.
  */
 #include "run.h"
 
@@ -71,7 +72,8 @@ static void stream_copy(struct session *session, int n, int from, int to)
 	char chunk[16 * 1024];
 	ssize_t got;
 
-	while (session->live && !session->write_errno && (got = pread(from, chunk, sizeof(chunk), session->copied[n])) > 0) {
+	while (session->live && !session->write_errno &&
+	       (got = pread(from, chunk, sizeof(chunk), session->copied[n])) > 0) {
 		if (write_all(to, chunk, (size_t)got)) {
 			session->write_errno = errno;
 			jail_cancel(session->jail);
@@ -148,7 +150,8 @@ static void feed_step(struct session *session, short input, short output)
 		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 			feed_close(session);
 	} else if (output & POLLOUT) {
-		n = write(session->feed, session->chunk + session->chunk_sent, session->chunk_length - session->chunk_sent);
+		n = write(session->feed, session->chunk + session->chunk_sent,
+			  session->chunk_length - session->chunk_sent);
 		if (n > 0)
 			session->chunk_sent += (size_t)n;
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -204,12 +207,14 @@ static int feed_open(struct session *session, int *ret, struct err *err)
 	return 0;
 }
 
-static int steps_queue(struct session *session, const struct run_request *request, const struct jail_program *program, struct err *err)
+static int steps_queue(struct session *session, const struct run_request *request, const struct jail_program *program,
+		       struct err *err)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < request->n_inputs && !result; i += JAIL_BATCH_FILES)
-		result = jail_fill(session->jail, request->inputs + i, MIN(request->n_inputs - i, (size_t)JAIL_BATCH_FILES), err);
+		result = jail_fill(session->jail, request->inputs + i,
+				   MIN(request->n_inputs - i, (size_t)JAIL_BATCH_FILES), err);
 	if (!result)
 		result = jail_run(session->jail, program, err);
 	if (!result)
@@ -217,7 +222,8 @@ static int steps_queue(struct session *session, const struct run_request *reques
 	return result;
 }
 
-int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome, struct err *err)
+int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome,
+		struct err *err)
 {
 	static const struct jail_events events = {
 		.output = on_output, .done = on_done, .file = on_file, .collected = on_collected, .failed = on_failed};

@@ -1,5 +1,6 @@
 /*
- * selftest.h - one escape probe in a jail: what it promises, how it is run, whether it held. For `sallyport selftest` and for our tests.
+ * selftest.h - one escape probe in a jail: what it promises, how it is run, whether it held. For `sallyport selftest`
+ * and for our tests.
  *
  * A probe is a verb of the program of tests/probe, or a script in a language of its own; the list says for each of them
  *
@@ -7,24 +8,24 @@
  *
  * (the program's --list; the first line of a script). Terms are words NAME=VALUE, all of them optional:
  *
- *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal" ("TO:cpu", "SG:6")
- *     also=ML               another verdict that is as good
- *     live=SG               the verdict in a live sandbox, where it is another one
- *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
- *     single=weaker         the host cannot hold it with a single id; it is not tried then
+ *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal"
+ * ("TO:cpu", "SG:6") also=ML               another verdict that is as good live=SG               the verdict in a live
+ * sandbox, where it is another one else=OK               the verdict where no cgroup counts; "weaker": the host cannot
+ * hold it then, it is not tried single=weaker         the host cannot hold it with a single id; it is not tried then
  *     runner=python         for scripts
  *     wall_ms= cpu_ms= compile_ms= memory_mb= pids= data_kb= tmp_kb= output_kb= cpu_percent=       limits
  *     cpu_below_ms=         CPU time that it must not have used
- *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must be named as not kept
- *     after=plant           what it leaves behind must not be seen by others: see below
- *     heavy=1               it takes long: not tried where times are stretched (patience), as in an emulated machine
- *     twice=differs         what it prints is another thing each time
+ *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must
+ * be named as not kept after=plant           what it leaves behind must not be seen by others: see below heavy=1 it
+ * takes long: not tried where times are stretched (patience), as in an emulated machine twice=differs         what it
+ * prints is another thing each time
  *
- * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second argument, "plant", says
- * "planted" and stays; the second runs beside it, the third when it has ended.
+ * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second
+ * argument, "plant", says "planted" and stays; the second runs beside it, the third when it has ended.
  *
- * It has held when the verdict is the promised one, nothing of its output says BROKEN, "held" is the last line where it ended with OK,
- * and every file that came out begins with "own" or zeros, is a regular file of somebody who is not root, and has no setuid bit.
+ * It has held when the verdict is the promised one, nothing of its output says BROKEN, "held" is the last line where it
+ * ended with OK, and every file that came out begins with "own" or zeros, is a regular file of somebody who is not
+ * root, and has no setuid bit.
  *
  * Ownership: texts of a probe are the list's; `said` of an outcome is the caller's (probe_outcome_clear).
  */
@@ -58,7 +59,12 @@ struct probe_list {
 	size_t chosen; /* the first so many are to be run: all, unless the caller says otherwise */
 };
 
-enum probe_result { PROBE_HELD, PROBE_BROKEN, PROBE_WEAKER, PROBE_ABSENT }; /* ABSENT: its runner is not installed, or it is too heavy */
+enum probe_result {
+	PROBE_HELD,
+	PROBE_BROKEN,
+	PROBE_WEAKER,
+	PROBE_ABSENT
+}; /* ABSENT: its runner is not installed, or it is too heavy */
 struct probe_outcome {
 	enum probe_result result;
 	char message[JAIL_MESSAGE_TEXT]; /* one sentence: what was expected and what came; "" held */
@@ -72,7 +78,8 @@ struct probe_place {
 	bool counted;   /* a cgroup counts */
 	bool single;    /* the jailer has a single id */
 	int patience;   /* factor of the times, for slow machines */
-	bool live;      /* the caller's to set: in live sandboxes, where runs are frozen when they have ended, and drivers stay */
+	bool live; /* the caller's to set: in live sandboxes, where runs are frozen when they have ended, and drivers
+		      stay */
 	struct json_object *runners;
 };
 
@@ -87,5 +94,6 @@ void probe_list_clear(struct probe_list *list);
 int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err);
 
 /* An error: no jail could be had. */
-int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, struct err *err);
+int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+	      struct err *err);
 void probe_outcome_clear(struct probe_outcome *outcome);

@@ -1,9 +1,10 @@
 /*
  * selftest_list.c - the lists of probes and their terms, see selftest.h.
  *
- * Nobody keeps a list: the program tells what verbs it has (it is run in a jail for that, too), each script its own line. Every line is
- * name, what it tries, terms; a term is a word NAME=VALUE, looked up here, and one that is not known is an error, so that a promise
- * that is written wrongly is not one that is never held. The result is in the order of the names.
+ * Nobody keeps a list: the program tells what verbs it has (it is run in a jail for that, too), each script its own
+ * line. Every line is name, what it tries, terms; a term is a word NAME=VALUE, looked up here, and one that is not
+ * known is an error, so that a promise that is written wrongly is not one that is never held. The result is in the
+ * order of the names.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -112,7 +113,8 @@ int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
 		if (value)
 			*value++ = '\0';
 		if (!value || parse_word(word, value, &terms))
-			return err_set(err, ERR_INVALID, "probe %s: there is no term %s with value %s", name, word, value ? value : "");
+			return err_set(err, ERR_INVALID, "probe %s: there is no term %s with value %s", name, word,
+				       value ? value : "");
 	}
 	if (terms.weaker_ends == JAIL_VERDICTS)
 		terms.weaker_ends = terms.ends;

@@ -1,9 +1,10 @@
 /*
  * selftest_probe.c - runs one probe and judges it, see selftest.h.
  *
- * The probes are one static program, which is put into /data of a fresh jail for each of them and started by the bash runner: the jailer
- * needs to know nothing of it, and what is tried is exactly what a guest could try. Scripts are run by their own runner. A judge sees
- * the result, the output and the files that came out; he says the first thing that is not as promised.
+ * The probes are one static program, which is put into /data of a fresh jail for each of them and started by the bash
+ * runner: the jailer needs to know nothing of it, and what is tried is exactly what a guest could try. Scripts are run
+ * by their own runner. A judge sees the result, the output and the files that came out; he says the first thing that is
+ * not as promised.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -35,7 +36,7 @@ struct attempt {
 	char foul[JAIL_NAME_MAX * 3 + 64]; /* what is wrong with a file that came out; "": nothing */
 };
 
-/* --- events ----------------------------------------------------------------------------------------------------------------------- */
+/* -------- events -------------------------------------------------------------------------------------- */
 static void on_output(void *arg, int64_t out, int64_t error)
 {
 	((struct attempt *)arg)->wrote = out + error > 0;
@@ -100,7 +101,7 @@ static void on_file(void *arg, const struct jail_change *change)
 		snprintf(attempt->foul, sizeof(attempt->foul), "the file %s %s", change->name, wrong);
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- running ------------------------------------------------------------------------------------- */
 static void attempt_clear(struct attempt *attempt)
 {
 	jail_close(attempt->jail);
@@ -119,7 +120,8 @@ static int code_of(const struct probe_entry *probe, int *ret_fd, struct err *err
 	/* One of the probes looks at the environment: without what bash adds to it. */
 	static const char verb[] = "exec env -u PWD -u OLDPWD -u SHLVL /data/" PROGRAM_NAME " \"$@\"\n";
 
-	*ret_fd = probe->script ? open(probe->script, O_RDONLY | O_CLOEXEC) : memfd_with("selftest", verb, sizeof(verb) - 1);
+	*ret_fd = probe->script ? open(probe->script, O_RDONLY | O_CLOEXEC)
+				: memfd_with("selftest", verb, sizeof(verb) - 1);
 	return *ret_fd < 0 ? err_errno(err, "%s", probe->script ? probe->script : "memfd_create") : 0;
 }
 
@@ -133,10 +135,11 @@ static struct jail_limits limits_of(const struct probe_place *place, const struc
 }
 
 /* Everything is queued: fill, run, collect. */
-static int attempt_start(const struct probe_place *place, const struct probe_entry *probe, const char *more, struct attempt *ret,
-			 struct err *err)
+static int attempt_start(const struct probe_place *place, const struct probe_entry *probe, const char *more,
+			 struct attempt *ret, struct err *err)
 {
-	static const struct jail_events events = {.output = on_output, .done = on_done, .file = on_file, .failed = on_failed};
+	static const struct jail_events events = {
+		.output = on_output, .done = on_done, .file = on_file, .failed = on_failed};
 	const struct jail_spec spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
 				       .label = "selftest",
 				       .live = place->live,
@@ -145,7 +148,8 @@ static int attempt_start(const struct probe_place *place, const struct probe_ent
 	const char *const args[] = {probe->name, more, NULL};
 	auto_close int code_fd = -1;
 
-	*ret = (struct attempt){.out_fd = memfd_create("out", MFD_CLOEXEC), .error_fd = memfd_create("error", MFD_CLOEXEC)};
+	*ret = (struct attempt){.out_fd = memfd_create("out", MFD_CLOEXEC),
+				.error_fd = memfd_create("error", MFD_CLOEXEC)};
 	buf_init(&ret->kept, NAMES_MAX);
 	buf_init(&ret->left, NAMES_MAX);
 	if (ret->out_fd < 0 || ret->error_fd < 0)
@@ -191,7 +195,8 @@ static int text_of(const struct attempt *attempt, char **ret, struct err *err)
 static int wait_for_output(const struct probe_place *place, struct attempt *attempt, struct err *err)
 {
 	while (!attempt->wrote && !attempt->over) {
-		struct pollfd poller = {.fd = jail_client_fd(place->client), .events = jail_client_poll_events(place->client)};
+		struct pollfd poller = {.fd = jail_client_fd(place->client),
+					.events = jail_client_poll_events(place->client)};
 
 		if (poll(&poller, 1, -1) < 0)
 			return err_errno(err, "poll");
@@ -202,7 +207,7 @@ static int wait_for_output(const struct probe_place *place, struct attempt *atte
 	return 0;
 }
 
-/* --- judging ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- judging ------------------------------------------------------------------------------------- */
 static bool ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), n = strlen(end);
@@ -236,7 +241,8 @@ static void complain(struct probe_outcome *outcome, const char *format, ...)
 
 static void judge_files(const struct probe_terms *terms, struct attempt *attempt, struct probe_outcome *ret)
 {
-	const char *kept = attempt->kept.length ? attempt->kept.data : "", *left = attempt->left.length ? attempt->left.data : "";
+	const char *kept = attempt->kept.length ? attempt->kept.data : "",
+		   *left = attempt->left.length ? attempt->left.data : "";
 
 	if (attempt->foul[0])
 		complain(ret, "%s", attempt->foul);
@@ -246,7 +252,8 @@ static void judge_files(const struct probe_terms *terms, struct attempt *attempt
 		complain(ret, "left out \"%.80s\" instead of \"%.80s\"", left, terms->left);
 }
 
-static enum jail_verdict expected(const struct probe_place *place, const struct probe_terms *terms, enum jail_verdict came)
+static enum jail_verdict expected(const struct probe_place *place, const struct probe_terms *terms,
+				  enum jail_verdict came)
 {
 	if (!place->counted)
 		return terms->weaker_ends;
@@ -255,8 +262,8 @@ static enum jail_verdict expected(const struct probe_place *place, const struct 
 	return came == terms->also ? terms->also : terms->ends;
 }
 
-static void judge(const struct probe_place *place, const struct probe_terms *terms, struct attempt *attempt, const char *said,
-		  struct probe_outcome *ret)
+static void judge(const struct probe_place *place, const struct probe_terms *terms, struct attempt *attempt,
+		  const char *said, struct probe_outcome *ret)
 {
 	const struct jail_result *result = &attempt->result;
 	enum jail_verdict ends = expected(place, terms, result->verdict);
@@ -265,8 +272,8 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 	if (strstr(said, "BROKEN"))
 		complain(ret, "something worked that must not");
 	if (result->verdict != ends || (ends == terms->ends && !detail_fits(terms, result)))
-		complain(ret, "%s instead of %s%s%s: %.160s", jail_verdict_text(result->verdict), jail_verdict_text(ends),
-			 terms->detail[0] ? ":" : "", terms->detail, result->message);
+		complain(ret, "%s instead of %s%s%s: %.160s", jail_verdict_text(result->verdict),
+			 jail_verdict_text(ends), terms->detail[0] ? ":" : "", terms->detail, result->message);
 	if (ends == JAIL_OK && !ends_with(said, HELD))
 		complain(ret, "it did not come to its end");
 	/* On a slow machine starting a program takes longer than that. */
@@ -276,8 +283,8 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 }
 
 /* One run; *ret_said is what it printed. */
-static int run_once(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, char **ret_said,
-		    struct err *err)
+static int run_once(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+		    char **ret_said, struct err *err)
 {
 	auto_attempt struct attempt attempt = {.out_fd = -1, .error_fd = -1};
 	int result = attempt_start(place, probe, NULL, &attempt, err);
@@ -292,8 +299,8 @@ static int run_once(const struct probe_place *place, const struct probe_entry *p
 }
 
 /* The first one stays while the second looks; see selftest.h. */
-static int run_planted(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, char **ret_said,
-		       struct err *err)
+static int run_planted(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+		       char **ret_said, struct err *err)
 {
 	auto_attempt struct attempt plant = {.out_fd = -1, .error_fd = -1};
 	auto_free char *planted = NULL;
@@ -332,7 +339,8 @@ static bool installed(const struct probe_place *place, const char *runner)
 	return false;
 }
 
-int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret, struct err *err)
+int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+	      struct err *err)
 {
 	const struct probe_terms *terms = &probe->terms;
 	struct probe_outcome outcome = {.result = PROBE_HELD};

@@ -45,8 +45,8 @@ int cli_parse_seconds(const char *text, int64_t min_us, int64_t max_us, int64_t 
 	int64_t us = 0;
 
 	if (seconds_scan(text, &us, &end) || *end || us < min_us || us > max_us)
-		return err_set(err, ERR_INVALID, "'%s' is not a number of seconds from %g to %g, such as 2.5", text, (double)min_us / 1e6,
-			       (double)max_us / 1e6);
+		return err_set(err, ERR_INVALID, "'%s' is not a number of seconds from %g to %g, such as 2.5", text,
+			       (double)min_us / 1e6, (double)max_us / 1e6);
 	*ret_us = us;
 	return 0;
 }
@@ -88,7 +88,8 @@ static int ago_parse(const char *text, int64_t now_us, int64_t *ret_us)
 
 static int calendar_parse(const char *text, int64_t *ret_us)
 {
-	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
+					      "%Y-%m-%d %H:%M", "%Y-%m-%d"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		struct tm parts = {.tm_isdst = -1}, check;
@@ -121,7 +122,8 @@ static int calendar_parse(const char *text, int64_t *ret_us)
 int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err *err)
 {
 	if (ago_parse(text, now_us, ret_us) && calendar_parse(text, ret_us))
-		return err_set(err, ERR_INVALID, "'%s' is not a time: write 15m, 2h or 3d (ago), 2026-11-21 or 2026-11-21T08:11", text);
+		return err_set(err, ERR_INVALID,
+			       "'%s' is not a time: write 15m, 2h or 3d (ago), 2026-11-21 or 2026-11-21T08:11", text);
 	return 0;
 }
 

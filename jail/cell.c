@@ -1,8 +1,9 @@
 /*
  * cell.c - the life of a jail after it was opened: reports of its init, its death, taking it down. See cell.h.
  *
- * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still stands on it. It is marked
- * as dying and killed, and cells_reap, called by the main loop between events, frees it once its init is dead.
+ * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still stands on
+ * it. It is marked as dying and killed, and cells_reap, called by the main loop between events, frees it once its init
+ * is dead.
  */
 #include <errno.h>
 #include <signal.h>
@@ -50,7 +51,7 @@ static void cell_free(struct cell *cell)
 	free(cell);
 }
 
-/* --- orders and reports ------------------------------------------------------------------------------------------------------------- */
+/* -------- orders and reports -------------------------------------------------------------------------- */
 void cell_fail(struct cell *cell, const struct err *why)
 {
 	struct cell_events events = cell->events;
@@ -69,7 +70,8 @@ static void fill_failed(struct cell *cell, const struct init_report *report)
 	if (errno == ENOSPC || errno == EDQUOT)
 		err_set(&why, ERR_LIMIT, "the files do not fit into /data: at most %lld MiB and %lld files",
 			(long long)(cell->limits.data_bytes >> 20), (long long)cell->limits.data_inodes);
-	else if (errno == ENOTDIR || errno == EISDIR || errno == ENOTEMPTY || errno == EACCES || errno == ELOOP || errno == ENAMETOOLONG)
+	else if (errno == ENOTDIR || errno == EISDIR || errno == ENOTEMPTY || errno == EACCES || errno == ELOOP ||
+		 errno == ENAMETOOLONG)
 		err_set(&why, ERR_INVALID, "file %u cannot be put there: %s", report->index, strerror(errno));
 	else
 		err_errno(&why, "filling /data");
@@ -119,7 +121,8 @@ static void read_reports(struct cell *cell)
 	struct wire_fds none = {.room = 0};
 
 	while (!cell->dying && cell->control.fd >= 0 &&
-	       wire_fd_receive(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT, &none) == (ssize_t)sizeof(report))
+	       wire_fd_receive(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT, &none) ==
+		       (ssize_t)sizeof(report))
 		handle_report(cell, &report);
 }
 
@@ -158,7 +161,8 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 	bool running = cell->state == CELL_RUNNING;
 	cell->state = CELL_DEAD;
 	if (cell->parked) {
-		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken_step, "why", strerror(cell->broken_errno), NULL);
+		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken_step, "why",
+			  strerror(cell->broken_errno), NULL);
 		cell->cells->parking_failed = true;
 		cell_destroy(cell);
 		return;
@@ -211,7 +215,7 @@ size_t cell_held_fds(const struct cell *cell)
 	return cell->n_fds;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- all of them --------------------------------------------------------------------------------- */
 void cells_reap(struct cells *cells)
 {
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
@@ -257,7 +261,8 @@ void cells_tick(struct cells *cells)
 
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
-		/* It may have said in time that it is ready, or at its end: others, here or elsewhere, had their turn since. */
+		/* It may have said in time that it is ready, or at its end: others, here or elsewhere, had their turn
+		 * since. */
 		if (!cell->dying && overdue(cell, now)) {
 			read_reports(cell);
 			cell_advance(cell);

@@ -1,9 +1,10 @@
 /*
- * cell.h - one jail as the jailer sees it: a process 1 (init.h), a cgroup, two file systems, and at most one run at a time.
+ * cell.h - one jail as the jailer sees it: a process 1 (init.h), a cgroup, two file systems, and at most one run at a
+ * time.
  *
- * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is told through struct cell_events. A cell
- * whose init is dead still has its /data and can be collected. A cell is destroyed at once from its owner's view; it stays in the list
- * of the dying until the kernel has taken down everything in it.
+ * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is told through struct
+ * cell_events. A cell whose init is dead still has its /data and can be collected. A cell is destroyed at once from its
+ * owner's view; it stays in the list of the dying until the kernel has taken down everything in it.
  *
  *     BUILDING -> READY <-> RUNNING -> DEAD        (set-up failure: BUILDING -> DEAD with `broken`)
  *
@@ -44,7 +45,7 @@ struct cells {
 	struct net *net; /* the jailer's; NULL: no network */
 	struct sock_fprog filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
 	const struct root_mount *root; /* the usual one */
-	int fence_abi;                    /* Landlock: asked once, so that a call that fails later is not taken for "none" */
+	int fence_abi;      /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
 	struct cell *first;  /* all of them, the dying too */
@@ -75,19 +76,21 @@ struct cell_program {
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 };
 
-void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup);
+void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,
+		struct cgroup *cgroup);
 void cells_clear(struct cells *cells); /* kills and waits */
 /* The next moment at which cells_tick has something to do. */
 int64_t cells_deadline(const struct cells *cells);
 void cells_tick(struct cells *cells);
-/* Unless it is made already. It costs some 4 ms: a service does it for all families at start, a private jailer for the one that it is there
- * for, and for the others in idle moments. */
+/* Unless it is made already. It costs some 4 ms: a service does it for all families at start, a private jailer for the
+ * one that it is there for, and for the others in idle moments. */
 int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err);
 /* For idle moments: makes one jail ahead, or first a filter that its programs may need. */
 void cells_prepare(struct cells *cells);
 void cells_advance(struct cells *cells); /* what the runs of some waited for is there */
 bool cells_prepared(const struct cells *cells); /* enough are there */
-/* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for a clone. */
+/* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for
+ * a clone. */
 int64_t cells_awaited(const struct cells *cells);
 void cells_reap(struct cells *cells);           /* frees what is destroyed and dead; only between events */
 
@@ -105,7 +108,8 @@ struct cell_request {
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
 int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
-int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err); /* the files that its strings name */
+int cell_remove(struct cell *cell, const struct wire_message *message,
+		struct err *err); /* the files that its strings name */
 int cell_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */

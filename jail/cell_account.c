@@ -1,14 +1,17 @@
 /*
- * cell_account.c - what one phase of a run used, by difference: the counters of the jail's cgroup, and what init saw when it reaped.
+ * cell_account.c - what one phase of a run used, by difference: the counters of the jail's cgroup, and what init saw
+ * when it reaped.
  */
 #include "cell_internal.h"
 #include "lib/base/util.h"
 
-/* By difference to the end of the last phase, without what init itself used. The sum comes from the cgroup, which misses nobody; how it
- * is split comes from what was reaped, because v1 splits by ticks of 10 ms. */
-static void account_cpu(struct cell *cell, struct jail_usage *usage, const struct cgroup_usage *now, const struct init_report *report)
+/* By difference to the end of the last phase, without what init itself used. The sum comes from the cgroup, which
+ * misses nobody; how it is split comes from what was reaped, because v1 splits by ticks of 10 ms. */
+static void account_cpu(struct cell *cell, struct jail_usage *usage, const struct cgroup_usage *now,
+			const struct init_report *report)
 {
-	int64_t user = now->cpu_user_us - cell->base.cpu_user_us, system = now->cpu_system_us - cell->base.cpu_system_us;
+	int64_t user = now->cpu_user_us - cell->base.cpu_user_us,
+		system = now->cpu_system_us - cell->base.cpu_system_us;
 	int64_t sum = user + system;
 
 	if (report) {

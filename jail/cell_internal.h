@@ -1,4 +1,5 @@
-/* cell_internal.h - what cell.c (life and queue of a jail), cell_run.c (one run) and verdict.c (what to say of it) share. */
+/* cell_internal.h - what cell.c (life and queue of a jail), cell_run.c (one run) and verdict.c (what to say of it)
+ * share. */
 #pragma once
 
 #include "cell.h"
@@ -35,7 +36,8 @@ struct cell_live {
 	struct init_report report;
 	struct loop_watch frozen;
 };
-#define CELL_LIVE_INIT ((struct cell_live){.door = -1, .events = -1, .pipes = {{-1, -1}, {-1, -1}}, .frozen = LOOP_WATCH_INIT})
+#define CELL_LIVE_INIT                                                                                                 \
+	((struct cell_live){.door = -1, .events = -1, .pipes = {{-1, -1}, {-1, -1}}, .frozen = LOOP_WATCH_INIT})
 
 struct cell_run {
 	struct cell_step *step; /* what was asked, while it runs */
@@ -95,11 +97,13 @@ void cell_control_ready(struct loop_watch *watch, uint32_t events);
 void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);
 
 /* cell_steps.c */
-void cell_advance(struct cell *cell); /* works off the queue as far as it goes; its owner may destroy the cell meanwhile */
+void cell_advance(
+	struct cell *cell); /* works off the queue as far as it goes; its owner may destroy the cell meanwhile */
 void cell_step_free(struct cell_step *step);
 void cell_forget_trees(struct cell *cell);
 /* Sends an order; ERR_BUSY: the socket is full, try again when it is writable. */
-int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds, size_t n_fds);
+int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
+	       size_t n_fds);
 
 /* cell_run.c */
 int run_limits(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */

@@ -1,16 +1,17 @@
 /*
- * cell_live.c - a jail that stays between runs: frozen whenever no run is under way. See cell.h, and cgroup_freezer.c for how.
+ * cell_live.c - a jail that stays between runs: frozen whenever no run is under way. See cell.h, and cgroup_freezer.c
+ * for how.
  *
- * A phase of a run (compile, run) begins with thawing and ends with freezing; only when the kernel says that everything stands still is
- * the output drained, the account made, the files looked at, and the result told. Two pipes last as long as the jail: they are the
- * interpreter's, and those of whatever runs left behind. What such processes write while a later run is under way is in that run's output;
- * while nothing runs nobody writes.
+ * A phase of a run (compile, run) begins with thawing and ends with freezing; only when the kernel says that everything
+ * stands still is the output drained, the account made, the files looked at, and the result told. Two pipes last as
+ * long as the jail: they are the interpreter's, and those of whatever runs left behind. What such processes write while
+ * a later run is under way is in that run's output; while nothing runs nobody writes.
  *
- * What ends the jail: a limit, a cancelled run, the driver's end, and a freeze that does not happen. It is killed then, and the result
- * told when it is dead (`ended`). Its files can still be collected.
+ * What ends the jail: a limit, a cancelled run, the driver's end, and a freeze that does not happen. It is killed then,
+ * and the result told when it is dead (`ended`). Its files can still be collected.
  *
- * A run begins one tick of the kernel's coarse clock after the freeze: so a file that is written again has another change time, and
- * what changed can be seen (data.c).
+ * A run begins one tick of the kernel's coarse clock after the freeze: so a file that is written again has another
+ * change time, and what changed can be seen (data.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,8 @@ int live_open(struct cell *cell, struct err *err)
 
 void live_clear(struct cell_live *live)
 {
-	int *const fds[] = {&live->door, &live->events, &live->pipes[0][0], &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
+	int *const fds[] = {&live->door,        &live->events,      &live->pipes[0][0],
+			    &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (*fds[i] >= 0)
@@ -74,7 +76,9 @@ int live_output(struct cell *cell, int ret_write[2])
 		cell->run.output.pipe[i] = fcntl(cell->live.pipes[i][0], F_DUPFD_CLOEXEC, 3);
 		ret_write[i] = fcntl(cell->live.pipes[i][1], F_DUPFD_CLOEXEC, 3);
 	}
-	return ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0 ? 0 : -1;
+	return ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0
+		       ? 0
+		       : -1;
 }
 
 /* Everything stands still, or is dead. */
@@ -132,8 +136,8 @@ bool live_must_end(const struct cell *cell)
 	const struct jail_result *result = &cell->run.result;
 	enum jail_verdict verdict = result->verdict;
 
-	return cell->live.report.gone || result->oom_killed || verdict == JAIL_TO || verdict == JAIL_ML || verdict == JAIL_OL ||
-	       verdict == JAIL_CX || verdict == JAIL_XX;
+	return cell->live.report.gone || result->oom_killed || verdict == JAIL_TO || verdict == JAIL_ML ||
+	       verdict == JAIL_OL || verdict == JAIL_CX || verdict == JAIL_XX;
 }
 
 /* Of the clock that stamps files: 1 to 10 ms. */
@@ -151,7 +155,8 @@ int64_t live_deadline(const struct cell *cell)
 
 	if (live->freezing)
 		return MIN(live->look_us, live->deadline_us);
-	if (live->frozen_us && cell->state == CELL_READY && !cell->fills && cell->first && cell->first->kind == STEP_RUN)
+	if (live->frozen_us && cell->state == CELL_READY && !cell->fills && cell->first &&
+	    cell->first->kind == STEP_RUN)
 		return live->frozen_us + tick_us();
 	return INT64_MAX;
 }

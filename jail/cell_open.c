@@ -1,11 +1,13 @@
 /*
  * cell_open.c - a new jail: slot, group, file systems, clone. See cell.h.
  *
- * Opening clones init and goes on at once: the maps are written and the group attached while init waits, then it sets itself up
- * while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not needed.
+ * Opening clones init and goes on at once: the maps are written and the group attached while init waits, then it sets
+ * itself up while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not
+ * needed.
  *
- * A few jails are made ahead, set up as far as they can be without knowing the program, and given to whoever opens one: set-up costs a
- * millisecond and, on an idle machine, ten more for the kernel to move init into its cgroup. Made ahead or not, they are the same.
+ * A few jails are made ahead, set up as far as they can be without knowing the program, and given to whoever opens one:
+ * set-up costs a millisecond and, on an idle machine, ten more for the kernel to move init into its cgroup. Made ahead
+ * or not, they are the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,10 +30,14 @@
 #define CODE_BYTES     (INT64_C(1) << 30) /* what is built; the memory limit counts it too */
 #define NAMESPACES     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
-void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity, struct cgroup *cgroup)
+void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,
+		struct cgroup *cgroup)
 {
-	*cells = (struct cells){
-		.loop = loop, .config = config, .identity = identity, .cgroup = cgroup, .cores = sysconf(_SC_NPROCESSORS_ONLN)};
+	*cells = (struct cells){.loop = loop,
+				.config = config,
+				.identity = identity,
+				.cgroup = cgroup,
+				.cores = sysconf(_SC_NPROCESSORS_ONLN)};
 	cells->n_slots = (size_t)config->jailer.jails * SLOTS_PER_JAIL;
 	/* Ids 0 and the last two are the jailer's, the relay's and the porter's. */
 	if (identity->mode != IDENTITY_SINGLE)
@@ -71,12 +77,15 @@ static int cannot_clone(struct err *err)
 {
 	if (errno == EAGAIN)
 		return err_set(err, ERR_BUSY,
-			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, pids.max of its "
+			       "no more processes can be made: the jailer has reached its limit (systemd's TasksMax, "
+			       "pids.max of its "
 			       "cgroup, ulimit -u, kernel.pid_max). Raise it, or lower jailer.jails");
 	if (errno == ENOSPC || errno == EUSERS)
-		return err_set(err, ERR_BUSY,
-			       "no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, "
-			       "user.max_pid_namespaces, max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower jailer.jails");
+		return err_set(
+			err, ERR_BUSY,
+			"no more namespaces can be made: raise user.max_user_namespaces and, where they are lower, "
+			"user.max_pid_namespaces, max_mnt_, max_net_, max_ipc_ and max_uts_namespaces, or lower "
+			"jailer.jails");
 	return err_errno(err, "making the jail's namespaces");
 }
 
@@ -115,7 +124,8 @@ static int clone_init(struct cell *cell, struct err *err)
 	auto_close int data_mount = -1;
 	auto_close int code_mount = -1;
 
-	const struct data_size data = {cell->limits.data_bytes, cell->limits.data_inodes}, code = {CODE_BYTES, CODE_INODES};
+	const struct data_size data = {cell->limits.data_bytes, cell->limits.data_inodes},
+			       code = {CODE_BYTES, CODE_INODES};
 	if (data_make(&data, slot_id(cell), &data_mount, &cell->data_root, err) ||
 	    data_make(&code, slot_id(cell), &code_mount, &cell->code_root, err))
 		return -ERR_SYSTEM;
@@ -139,7 +149,8 @@ static int clone_init(struct cell *cell, struct err *err)
 	int result = cgroup_doors(cell->group, setup.group_doors, &setup.n_group_doors, err);
 	if (result)
 		return result;
-	struct clone_args args = {.flags = NAMESPACES | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
+	struct clone_args args = {
+		.flags = NAMESPACES | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
 	pid_t pid = sys_clone3(&args);
 	if (pid == 0) {
 		close(ours);
@@ -171,8 +182,8 @@ static int clone_init(struct cell *cell, struct err *err)
 }
 
 /* A jail that belongs to nobody yet. */
-static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root, bool network, struct cell **ret,
-		 struct err *err)
+static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root, bool network,
+		 struct cell **ret, struct err *err)
 {
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
@@ -210,7 +221,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	return result;
 }
 
-/* --- jails made ahead --------------------------------------------------------------------------------------------------------------- */
+/* -------- jails made ahead ---------------------------------------------------------------------------- */
 static size_t count_parked(const struct cells *cells)
 {
 	size_t n = 0;
@@ -269,7 +280,8 @@ void cells_prepare(struct cells *cells)
 	}
 }
 
-/* What the runner's programs are loaded with: its init has a copy from when it was made. (One made ahead has them all.) */
+/* What the runner's programs are loaded with: its init has a copy from when it was made. (One made ahead has them all.)
+ */
 static int make_filters(struct cells *cells, const struct runner *runner, struct err *err)
 {
 	int result = cells_make_filter(cells, runner->family, err);
@@ -277,19 +289,21 @@ static int make_filters(struct cells *cells, const struct runner *runner, struct
 	return result || !runner->compile.count ? result : cells_make_filter(cells, runner->family_compile, err);
 }
 
-/* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as it is. */
+/* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as
+ * it is. */
 static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits)
 {
 	struct cell *cell = cells->first;
 
-	while (cell && (!cell->parked || cell->dying || cell->state == CELL_DEAD || cell->limits.tmp_bytes != limits->tmp_bytes))
+	while (cell && (!cell->parked || cell->dying || cell->state == CELL_DEAD ||
+			cell->limits.tmp_bytes != limits->tmp_bytes))
 		cell = cell->next;
 	if (!cell)
 		return NULL;
 	const struct jail_limits made = cell->limits;
 	cell->limits = *limits;
-	cell->limited_for_run =
-		made.memory_bytes == limits->memory_bytes && made.pids == limits->pids && made.cpu_percent == limits->cpu_percent;
+	cell->limited_for_run = made.memory_bytes == limits->memory_bytes && made.pids == limits->pids &&
+				made.cpu_percent == limits->cpu_percent;
 	const struct data_size size = {limits->data_bytes, limits->data_inodes};
 	bool resize = made.data_bytes != size.bytes || made.data_inodes != size.inodes;
 	if (run_limits(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size))) {
@@ -303,10 +317,12 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
 	if (!request->extra && cells->count >= (size_t)cells->config->jailer.jails)
-		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later", (long long)cells->config->jailer.jails);
+		return err_set(err, ERR_BUSY, "all %lld jails are in use: try again later",
+			       (long long)cells->config->jailer.jails);
 	const char *why = request->live ? cgroup_cannot_freeze(cells->cgroup) : NULL;
 	if (why)
-		return err_set(err, ERR_UNAVAILABLE, "live sandboxes are not available on this server, because %s", why);
+		return err_set(err, ERR_UNAVAILABLE, "live sandboxes are not available on this server, because %s",
+			       why);
 	/* Those that were made ahead have the usual root and no network. */
 	bool own = request->runner->root.path[0];
 	const struct root_mount *root = own ? &request->runner->root : cells->root;

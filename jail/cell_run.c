@@ -1,12 +1,14 @@
 /*
  * cell_run.c - one run of a program: compile step, run step, deadlines, output, end.
  *
- * A phase is one order to init. It ends in one of three ways: init reports that the program ended (and that nothing is left of it);
- * init reports that it could not start it; or init dies, because we killed it for a limit or the kernel did for lack of memory. In
- * each case the pipes are drained and the accounts are read, and either the next phase begins or the owner gets the result.
+ * A phase is one order to init. It ends in one of three ways: init reports that the program ended (and that nothing is
+ * left of it); init reports that it could not start it; or init dies, because we killed it for a limit or the kernel
+ * did for lack of memory. In each case the pipes are drained and the accounts are read, and either the next phase
+ * begins or the owner gets the result.
  *
- * The CPU deadline is computed: with r left of the budget and n cores to burn it on, nothing can happen before r/n from now. Each
- * look at the counter sets the next one, so a program that sleeps costs nothing and one that spins is met within CPU_STEP_US.
+ * The CPU deadline is computed: with r left of the budget and n cores to burn it on, nothing can happen before r/n from
+ * now. Each look at the counter sets the next one, so a program that sleeps costs nothing and one that spins is met
+ * within CPU_STEP_US.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,13 @@
 #define FILE_SLACK      4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
 
 static const char *const base_env[] = {
-	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=user", "LOGNAME=user", NULL,
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"HOME=/tmp",
+	"TMPDIR=/tmp",
+	"LANG=C.UTF-8",
+	"USER=user",
+	"LOGNAME=user",
+	NULL,
 };
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
@@ -77,7 +85,7 @@ static void stderr_ready(struct loop_watch *watch, uint32_t events)
 	pipe_ready(loop_owner(watch, struct cell, run.pipes[1]), 1);
 }
 
-/* --- a phase begins --------------------------------------------------------------------------------------------------------------- */
+/* -------- a phase begins ------------------------------------------------------------------------------ */
 int run_limits(struct cell *cell, enum cell_phase phase)
 {
 	const struct jail_limits *limits = &cell->limits;
@@ -117,9 +125,11 @@ static void add_text(struct buf *tail, const char *text)
 }
 
 /* `entry`: a file of /data that takes the source's place, or NULL. */
-static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command, const char *entry)
+static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command,
+			    const char *entry)
 {
-	auto_free char *source = xasprintf("/code/%s", runner->source), *place = xasprintf("/data/%s", entry ? entry : "");
+	auto_free char *source = xasprintf("/code/%s", runner->source),
+		       *place = xasprintf("/data/%s", entry ? entry : "");
 
 	for (size_t i = 0; i < command->count; i++) {
 		auto_free char *text = runner_expand(runner, command->items[i]);
@@ -233,7 +243,8 @@ static int phase_output(struct cell *cell, int ret_write[2])
 
 		output_init(&run->output, cell->limits.output_bytes, out, error);
 	} else {
-		output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]), steal_fd(&run->step->fds[3]));
+		output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]),
+			    steal_fd(&run->step->fds[3]));
 	}
 	bool lasting = cell->live.on && run->phase == PHASE_RUN;
 	if (lasting ? live_output(cell, ret_write) : output_pipes(&run->output, ret_write, &err))
@@ -316,7 +327,7 @@ void run_begin(struct cell *cell, struct cell_step *step)
 	begin_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);
 }
 
-/* --- a phase ends ------------------------------------------------------------------------------------------------------------------ */
+/* -------- a phase ends -------------------------------------------------------------------------------- */
 static void close_pipes(struct cell *cell)
 {
 	struct cell_run *run = &cell->run;
@@ -369,7 +380,8 @@ static void show_compile_output(struct cell *cell)
 	struct cell_run *run = &cell->run;
 	struct output kept = run->output;
 
-	output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]), steal_fd(&run->step->fds[3]));
+	output_init(&run->output, cell->limits.output_bytes, steal_fd(&run->step->fds[2]),
+		    steal_fd(&run->step->fds[3]));
 	output_copy(&kept, &run->output);
 	output_clear(&kept);
 }
@@ -414,7 +426,8 @@ void run_settled(struct cell *cell, const struct init_report *report)
 
 void run_ended(struct cell *cell, const struct init_report *report)
 {
-	const bool late = report->ended_us - report->started_us >= cell->run.wall_limit_us; /* whether we came to stop it or not */
+	const bool late = report->ended_us - report->started_us >=
+			  cell->run.wall_limit_us; /* whether we came to stop it or not */
 
 	if (late && cell->run.stop == STOP_NONE)
 		cell->run.stop = STOP_WALL;
@@ -451,7 +464,7 @@ void run_failed(struct cell *cell, const char *step, int error)
 	deliver(cell);
 }
 
-/* --- limits ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- limits -------------------------------------------------------------------------------------- */
 void run_stop(struct cell *cell, enum cell_stop why)
 {
 	if (cell->run.stop == STOP_NONE)

@@ -1,8 +1,9 @@
 /*
  * cell_steps.c - the queue of a jail: fill, run and collect in the order that they were asked for. See cell.h.
  *
- * Orders go to init as early as they can. Only fills and the first look at /data need a round trip: a run after a fill waits until
- * init says that the files are in place, because what was there before the program is what changes are measured against.
+ * Orders go to init as early as they can. Only fills and the first look at /data need a round trip: a run after a fill
+ * waits until init says that the files are in place, because what was there before the program is what changes are
+ * measured against.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +34,8 @@ void cell_step_free(struct cell_step *step)
 	free(step);
 }
 
-int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds, size_t n_fds)
+int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
+	       size_t n_fds)
 {
 	auto_free char *packet = xmalloc(sizeof(*order) + tail_length);
 
@@ -112,7 +114,8 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 {
 	/* What failed once is not tried again in a live jail. */
 	bool ended = cell->live.on && !step->cancelled;
-	struct jail_result result = {.verdict = JAIL_CX, .exit_code = -1, .ended = ended || (cell->live.on && cell->state == CELL_DEAD)};
+	struct jail_result result = {
+		.verdict = JAIL_CX, .exit_code = -1, .ended = ended || (cell->live.on && cell->state == CELL_DEAD)};
 	struct cell_events events = cell->events;
 	void *arg = cell->arg;
 
@@ -120,7 +123,8 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 	if (step->cancelled)
 		snprintf(result.message, sizeof(result.message), "The run was cancelled before it began.");
 	else
-		verdict_sandbox(&result, cell->broken_step[0] ? cell->broken_step : "the jail has ended", cell->broken_errno);
+		verdict_sandbox(&result, cell->broken_step[0] ? cell->broken_step : "the jail has ended",
+				cell->broken_errno);
 	cell_step_free(step);
 	if (ended)
 		cell_kill(cell);
@@ -138,7 +142,8 @@ static bool advance_run(struct cell *cell)
 		return true;
 	}
 	/* Without files there is nothing to look at: the order may wait in the socket until init is ready for it. */
-	if (cell->has_files ? cell->state != CELL_READY || cell->fills : cell->state != CELL_BUILDING && cell->state != CELL_READY)
+	if (cell->has_files ? cell->state != CELL_READY || cell->fills
+			    : cell->state != CELL_BUILDING && cell->state != CELL_READY)
 		return false;
 	if (!live_may_run(cell))
 		return false; /* live_tick comes back to it */
@@ -148,8 +153,8 @@ static bool advance_run(struct cell *cell)
 		struct err why = ERR_INIT;
 
 		/* It told its version since the jail was opened. */
-		err_set(&why, ERR_UNAVAILABLE, "%s is too old on this server (%s): %s", cell->runner->name, cell->runner->fingerprint,
-			cell->runner->install);
+		err_set(&why, ERR_UNAVAILABLE, "%s is too old on this server (%s): %s", cell->runner->name,
+			cell->runner->fingerprint, cell->runner->install);
 		cell_fail(cell, &why);
 		return false;
 	}

@@ -1,9 +1,9 @@
 /*
- * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, claiming a directory for the instance, making and
- * removing groups. See cgroup.h.
+ * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, claiming a directory for the
+ * instance, making and removing groups. See cgroup.h.
  *
- * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last process down)
- * waits in `busy` and is tried again whenever the jailer is idle, and after some more at the latest.
+ * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last
+ * process down) waits in `busy` and is tried again whenever the jailer is idle, and after some more at the latest.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -147,8 +147,9 @@ int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
 	return fd;
 }
 
-/* Removes what a dead instance left. Its guests die with it; a group whose last process is still being taken down stays for the next
- * start. Nobody is killed here: whoever is alive in there may have its locks in another directory than we. */
+/* Removes what a dead instance left. Its guests die with it; a group whose last process is still being taken down stays
+ * for the next start. Nobody is killed here: whoever is alive in there may have its locks in another directory than we.
+ */
 static void remove_tree(int parent, const char *name)
 {
 	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -185,7 +186,8 @@ static void clear_abandoned(int parent, const struct identity *identity)
 		closedir(list);
 }
 
-int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err)
+int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity,
+		 struct err *err)
 {
 	auto_close int parent = cgroup_make_dir(place, config->jailer.cgroup, geteuid(), getegid());
 
@@ -232,13 +234,15 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 	}
 	if (config->jailer.weaker_limits) {
 		snprintf(cgroup->cannot_freeze, sizeof(cgroup->cannot_freeze),
-			 "there is no cgroup: start the jailer as root, or delegate one to its user (systemd: Delegate=yes)");
+			 "there is no cgroup: start the jailer as root, or delegate one to its user (systemd: "
+			 "Delegate=yes)");
 		*ret = cgroup;
 		return 0;
 	}
 	free(cgroup);
 	return err_set(err, ERR_UNAVAILABLE,
-		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, or delegate a cgroup "
+		       "no cgroup to limit memory, processes and CPU time (v2: %s; v1: %s): start the jailer as root, "
+		       "or delegate a cgroup "
 		       "to this "
 		       "user (systemd: Delegate=yes), or accept weaker limits with jailer.weaker_limits",
 		       why[0].text, why[1].text);
@@ -272,7 +276,8 @@ static int group_remove(struct cgroup_group *group)
 	return result;
 }
 
-/* 0, or -1 with errno: EEXIST when the name is somebody's. A group has counted for whom it was made: another one never enters it. */
+/* 0, or -1 with errno: EEXIST when the name is somebody's. A group has counted for whom it was made: another one never
+ * enters it. */
 static int make_group(struct cgroup_group *group)
 {
 	for (size_t i = 0; i < group->cgroup->n_trees; i++) {

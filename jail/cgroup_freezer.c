@@ -1,18 +1,21 @@
 /*
  * cgroup_freezer.c - freezing what a live jail has running, between its runs. See cgroup.h.
  *
- * It is always the freezer of a v2 hierarchy. That of v1 was rejected: what it has frozen cannot be killed before it is thawed, so the
- * processes of a jailer that was killed itself would stay for ever, frozen, with nobody left to thaw them. v2 kills what is frozen. Its
- * freezer belongs to no controller, so it is there also where all controllers are in v1 hierarchies, as long as the v2 one is mounted
- * beside them (systemd's "hybrid" layout):
+ * It is always the freezer of a v2 hierarchy. That of v1 was rejected: what it has frozen cannot be killed before it is
+ * thawed, so the processes of a jailer that was killed itself would stay for ever, frozen, with nobody left to thaw
+ * them. v2 kills what is frozen. Its freezer belongs to no controller, so it is there also where all controllers are in
+ * v1 hierarchies, as long as the v2 one is mounted beside them (systemd's "hybrid" layout):
  *
- *     v2 alone      <group>/runs             process 1 stays in <group>; nothing is switched on for its children, so both may have some
- *     v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1 stays in <instance>, with the jailer
+ *     v2 alone      <group>/runs             process 1 stays in <group>; nothing is switched on for its children, so
+ * both may have some v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1
+ * stays in <instance>, with the jailer
  *
- * The last part is what runs in there is told as its place (/proc/self/cgroup): a number would say how many jails there were.
+ * The last part is what runs in there is told as its place (/proc/self/cgroup): a number would say how many jails there
+ * were.
  *
- * Who moves a process must be allowed to write to what both places have in common: so beside v1 the jailer moves itself into its
- * instance's directory at the start, as on v2. It stays in there until it ends; the next start removes the directory.
+ * Who moves a process must be allowed to write to what both places have in common: so beside v1 the jailer moves itself
+ * into its instance's directory at the start, as on v2. It stays in there until it ends; the next start removes the
+ * directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +40,8 @@ static int claim(struct cgroup *cgroup, const struct config *config, const struc
 	auto_free char *path = xasprintf("%s/%s", mount, own);
 	auto_close int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place < 0 || faccessat(place, ".", W_OK, AT_EACCESS) || faccessat(place, "cgroup.procs", W_OK, AT_EACCESS))
-		return err_set(err, ERR_UNAVAILABLE, "the v2 cgroup %s is not the jailer's: start it as root, or delegate it", path);
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the v2 cgroup %s is not the jailer's: start it as root, or delegate it", path);
 	size_t trees = cgroup->n_trees;
 	int result = cgroup_claim(cgroup, place, config, identity, err);
 	if (result)
@@ -83,7 +87,8 @@ static int name_freezer(struct cgroup_group *group)
 
 	if (group->cgroup->freezer >= 0 && getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		return -1;
-	snprintf(group->freezer_name, sizeof(group->freezer_name), number ? CGROUP_FREEZER "-%016" PRIx64 : CGROUP_FREEZER, number);
+	snprintf(group->freezer_name, sizeof(group->freezer_name),
+		 number ? CGROUP_FREEZER "-%016" PRIx64 : CGROUP_FREEZER, number);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * cgroup_internal.h - what cgroup.c shares with the two kinds of hierarchy, cgroup_v1.c and cgroup_v2.c.
  *
- * A tree is one mounted hierarchy: v1 has one for each controller (or pair of them), v2 has one for all. A group has one directory in
- * every tree, under the same name.
+ * A tree is one mounted hierarchy: v1 has one for each controller (or pair of them), v2 has one for all. A group has
+ * one directory in every tree, under the same name.
  */
 #pragma once
 
@@ -17,7 +17,8 @@ enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT,
 struct cgroup_kind {
 	const char *name;
 	/* Finds the mounts and makes the instance's directories: fills cgroup->trees, cgroup->of. */
-	int (*open)(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err);
+	int (*open)(struct cgroup *cgroup, const struct config *config, const struct identity *identity,
+		    struct err *err);
 	int (*limit)(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err);
 	bool (*reset_peak)(struct cgroup_group *group); /* of memory; false: the kernel cannot */
 	int (*read)(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err);
@@ -41,11 +42,12 @@ struct cgroup_group {
 struct cgroup {
 	const struct cgroup_kind *kind; /* NULL: none */
 	int trees[CGROUP_TREES + 1];    /* the instance's directory in each; one more while the freezer is claimed */
-	int parents[CGROUP_TREES + 1];  /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
+	int parents[CGROUP_TREES +
+		    1]; /* and what it is in: removing it works where that is ours, too (a delegated cgroup) */
 	char instance[16];
 	size_t n_trees;
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
-	int freezer;                   /* the instance's directory in a v2 hierarchy beside v1 ones; -1: none, or v2 alone */
+	int freezer; /* the instance's directory in a v2 hierarchy beside v1 ones; -1: none, or v2 alone */
 	char cannot_freeze[256];       /* why; "" */
 	unsigned next_group;
 	struct cgroup_group *ready, *busy;
@@ -68,8 +70,11 @@ int64_t cgroup_number(int dir, const char *file);
 int64_t cgroup_keyed(const char *text, const char *key);
 /* Makes directory `name` in `parent` if it is not there, opens it, gives it and its files to the ids; -1 with errno. */
 int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid);
-/* Adds a tree: directory <place>/<name>/<instance> for the jailer, in a mounted hierarchy, after clearing what dead instances left. */
-int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err);
-/* Own path in the hierarchy that has the controller ("" = v2), and where a mount of it is; both from /proc/self. -1: none. */
+/* Adds a tree: directory <place>/<name>/<instance> for the jailer, in a mounted hierarchy, after clearing what dead
+ * instances left. */
+int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity,
+		 struct err *err);
+/* Own path in the hierarchy that has the controller ("" = v2), and where a mount of it is; both from /proc/self. -1:
+ * none. */
 int cgroup_find_mount(const char *controller, char *ret_mount, size_t size);
 int cgroup_own_path(const char *controller, char *ret_path, size_t size);

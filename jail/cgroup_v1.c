@@ -1,4 +1,5 @@
-/* cgroup_v1.c - memory, pids, cpu and cpuacct as hierarchies of their own (or together, as they are mounted). See cgroup_internal.h. */
+/* cgroup_v1.c - memory, pids, cpu and cpuacct as hierarchies of their own (or together, as they are mounted). See
+ * cgroup_internal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +9,8 @@
 #include "lib/base/util.h"
 
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
-#define TCP_BUFFERS_MAX INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */
+#define TCP_BUFFERS_MAX                                                                                                \
+	INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */
 
 static const char *const controllers[] = {"memory", "pids", "cpu", "cpuacct"};
 
@@ -17,8 +19,8 @@ static int dir_of(const struct cgroup_group *group, enum cgroup_controller contr
 	return group->dirs[group->cgroup->of[controller]];
 }
 
-/* Where to make our directory: root takes the top of the hierarchy (limits of whoever started it, a shell's session say, are not the
- * guests'); a user takes its own cgroup, if that was delegated. */
+/* Where to make our directory: root takes the top of the hierarchy (limits of whoever started it, a shell's session
+ * say, are not the guests'); a user takes its own cgroup, if that was delegated. */
 static int open_place(const char *controller, const struct identity *identity, int *ret, struct err *err)
 {
 	char mount[512], own[512] = "";
@@ -68,12 +70,14 @@ static int v1_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 		if (cgroup_write_number(memory, "memory.memsw.limit_in_bytes", limits->memory_bytes) ||
 		    cgroup_write_number(memory, "memory.limit_in_bytes", limits->memory_bytes))
 			return err_errno(err, "limiting memory");
-	} else if (cgroup_write_number(memory, "memory.memsw.limit_in_bytes", limits->memory_bytes) && errno != ENOENT) {
+	} else if (cgroup_write_number(memory, "memory.memsw.limit_in_bytes", limits->memory_bytes) &&
+		   errno != ENOENT) {
 		return err_errno(err, "limiting swap");
 	}
 	if (cgroup_write_number(memory, "memory.swappiness", 0) && errno != ENOENT)
 		return err_errno(err, "turning swap off");
-	if (cgroup_write_number(memory, "memory.kmem.tcp.limit_in_bytes", MIN(limits->memory_bytes, TCP_BUFFERS_MAX)) && errno != ENOENT)
+	if (cgroup_write_number(memory, "memory.kmem.tcp.limit_in_bytes", MIN(limits->memory_bytes, TCP_BUFFERS_MAX)) &&
+	    errno != ENOENT)
 		return err_errno(err, "limiting the buffers of sockets");
 	if (cgroup_write_number(dir_of(group, CGROUP_PIDS), "pids.max", limits->pids))
 		return err_errno(err, "limiting processes");
@@ -102,7 +106,8 @@ static int v1_lift_cpu(struct cgroup_group *group)
 
 static int v1_read(struct cgroup_group *group, struct cgroup_usage *ret, struct err *err)
 {
-	int acct = dir_of(group, CGROUP_CPUACCT), pids = dir_of(group, CGROUP_PIDS), memory = dir_of(group, CGROUP_MEMORY);
+	int acct = dir_of(group, CGROUP_CPUACCT), pids = dir_of(group, CGROUP_PIDS),
+	    memory = dir_of(group, CGROUP_MEMORY);
 	char text[CGROUP_VALUE];
 	int64_t user = cgroup_number(acct, "cpuacct.usage_user"), sum = cgroup_number(acct, "cpuacct.usage");
 	int64_t peak = cgroup_number(memory, "memory.max_usage_in_bytes"), most = cgroup_number(pids, "pids.peak");

@@ -1,17 +1,20 @@
 /*
  * cgroup_v2.c - the unified hierarchy. See cgroup_internal.h.
  *
- * Two rules of v2 shape this file. A cgroup with processes of its own cannot have children with controllers (the root is exempt), and
- * who moves a process needs write access to the common ancestor of both places. So the instance's directory gets a child "jailer", into
- * which the jailer moves itself before it drops its privileges; groups are its brothers. (It cannot leave that child, so an instance that
- * ended leaves two empty directories, which systemd or the next start removes.)
+ * Two rules of v2 shape this file. A cgroup with processes of its own cannot have children with controllers (the root
+ * is exempt), and who moves a process needs write access to the common ancestor of both places. So the instance's
+ * directory gets a child "jailer", into which the jailer moves itself before it drops its privileges; groups are its
+ * brothers. (It cannot leave that child, so an instance that ended leaves two empty directories, which systemd or the
+ * next start removes.)
  *
  * The place, above the instances, is the first of these that will do:
  *   1. the cgroup that the jailer was started in, if nobody else is in there: a unit of its own, systemd's Delegate=yes
- *   2. as a user: what that one is in, if it was given to the user: then it holds cgroups, not processes (a login session)
- *   3. as a user: the cgroup that it was started in, if it was given to the user: who else is in there moves to a leaf (a scope with
- *      Delegate=yes, in which a shell starts us); next time, that leaf makes it case 2
- *   4. as root: the top of what is mounted; in a container that is the container's own cgroup, and who is in there moves to a leaf
+ *   2. as a user: what that one is in, if it was given to the user: then it holds cgroups, not processes (a login
+ * session)
+ *   3. as a user: the cgroup that it was started in, if it was given to the user: who else is in there moves to a leaf
+ * (a scope with Delegate=yes, in which a shell starts us); next time, that leaf makes it case 2
+ *   4. as root: the top of what is mounted; in a container that is the container's own cgroup, and who is in there
+ * moves to a leaf
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +69,8 @@ static bool alone(int dir)
 	return cgroup_text(dir, "cgroup.procs", text) == 0 && streq(text, own);
 }
 
-/* Moves all processes of a cgroup to a leaf of it. Those that the kernel keeps (its own threads in the true root, processes of a foreign
- * pid namespace, listed as 0) stay, and make enable fail where they matter. */
+/* Moves all processes of a cgroup to a leaf of it. Those that the kernel keeps (its own threads in the true root,
+ * processes of a foreign pid namespace, listed as 0) stay, and make enable fail where they matter. */
 static int make_empty(int dir, const char *path, struct err *err)
 {
 	auto_close int leaf = cgroup_make_dir(dir, OTHERS_LEAF, geteuid(), getegid());
@@ -90,8 +93,10 @@ static int make_empty(int dir, const char *path, struct err *err)
 	return err_set(err, ERR_BUSY, "processes keep appearing in %s", path);
 }
 
-/* Moves the jailer below the place, where it claims its instance, and only then switches controllers on from the top down. */
-static int settle(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity, struct err *err)
+/* Moves the jailer below the place, where it claims its instance, and only then switches controllers on from the top
+ * down. */
+static int settle(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity,
+		  struct err *err)
 {
 	int result = cgroup_claim(cgroup, place, config, identity, err);
 
@@ -136,11 +141,13 @@ static int find_place(const char *mount, const struct identity *identity, int *r
 		if (!result)
 			*ret = steal_fd(&dir);
 	} else if (user) {
-		result = err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to this user in %s", path);
+		result = err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to this user in %s",
+				 path);
 	} else if (top < 0 || !given(top)) {
 		result = err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
 	} else {
-		if (faccessat(top, "cgroup.type", F_OK, 0) == 0) /* only the true root has none, and may keep its processes */
+		if (faccessat(top, "cgroup.type", F_OK, 0) ==
+		    0) /* only the true root has none, and may keep its processes */
 			result = make_empty(top, mount, err);
 		if (!result)
 			*ret = steal_fd(&top);
@@ -167,7 +174,8 @@ static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 	if (limits->cpu_percent < 0)
 		snprintf(share, sizeof(share), "max %d", PERIOD_US);
 	else
-		snprintf(share, sizeof(share), "%lld %d", (long long)limits->cpu_percent * (PERIOD_US / 100), PERIOD_US);
+		snprintf(share, sizeof(share), "%lld %d", (long long)limits->cpu_percent * (PERIOD_US / 100),
+			 PERIOD_US);
 	if (cgroup_write_number(dir, "memory.max", limits->memory_bytes))
 		return err_errno(err, "limiting memory");
 	if (cgroup_write_number(dir, "memory.swap.max", 0) && errno != ENOENT)

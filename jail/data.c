@@ -1,10 +1,10 @@
 /*
  * data.c - see data.h.
  *
- * Three parts: making the file system (fsopen, never attached to a place of the jailer's own), walking it into a sorted list, and
- * comparing two such lists. A walk opens each directory by its whole path beneath the root, so a path that was swapped for a link
- * meanwhile is refused by the kernel; nothing of the guest is alive then anyway. What cannot be kept stays in the list, with the
- * reason: a person must hear of it.
+ * Three parts: making the file system (fsopen, never attached to a place of the jailer's own), walking it into a sorted
+ * list, and comparing two such lists. A walk opens each directory by its whole path beneath the root, so a path that
+ * was swapped for a link meanwhile is refused by the kernel; nothing of the guest is alive then anyway. What cannot be
+ * kept stays in the list, with the reason: a person must hear of it.
  */
 #include "data.h"
 
@@ -36,8 +36,9 @@ int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *re
 {
 	auto_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 
-	if (fs < 0 || set(fs, "size", size->bytes, "d") || set(fs, "nr_inodes", size->inodes, "d") || set(fs, "mode", 0755, "o") ||
-	    set(fs, "uid", owner, "d") || set(fs, "gid", owner, "d") || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+	if (fs < 0 || set(fs, "size", size->bytes, "d") || set(fs, "nr_inodes", size->inodes, "d") ||
+	    set(fs, "mode", 0755, "o") || set(fs, "uid", owner, "d") || set(fs, "gid", owner, "d") ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return err_errno(err, "making a file system for the jail");
 	auto_close int mount = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	auto_close int root = mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -200,8 +201,8 @@ void data_clear(struct data_tree *tree)
 /* The change time says it all, but the kernel's clock for it may tick only every 4 ms: hence the rest. */
 static bool same(const struct data_entry *a, const struct data_entry *b)
 {
-	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us && a->size == b->size &&
-	       a->mode == b->mode;
+	return a->inode == b->inode && a->changed_ns == b->changed_ns && a->mtime_us == b->mtime_us &&
+	       a->size == b->size && a->mode == b->mode;
 }
 
 size_t data_compare(const struct data_tree *before, const struct data_tree *after, struct data_change **ret)

@@ -1,9 +1,9 @@
 /*
  * data.h - a jail's /data: a tmpfs of its own, made and read by the jailer through descriptors.
  *
- * No path of a guest is ever followed: everything is opened beneath the directory's descriptor without links of any kind and
- * on the same file system. Reading happens when nothing of the guest is alive. Number and bytes are bounded by the tmpfs' own limits,
- * depth and length of names here.
+ * No path of a guest is ever followed: everything is opened beneath the directory's descriptor without links of any
+ * kind and on the same file system. Reading happens when nothing of the guest is alive. Number and bytes are bounded by
+ * the tmpfs' own limits, depth and length of names here.
  */
 #pragma once
 
@@ -20,7 +20,8 @@
 struct data_size {
 	int64_t bytes, inodes;
 };
-/* A new tmpfs that belongs to uid `owner` and its gid, not attached anywhere: *ret_mount for move_mount, *ret_root to read it by. */
+/* A new tmpfs that belongs to uid `owner` and its gid, not attached anywhere: *ret_mount for move_mount, *ret_root to
+ * read it by. */
 int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *ret_root, struct err *err);
 /* Other limits for one that is not used yet; -1 and errno. */
 int data_resize(int root, const struct data_size *size);

@@ -1,13 +1,14 @@
 /*
  * identity.c - see identity.h. Runs before the jailer drops what it was started with.
  *
- * Claiming comes first, and decides by what the process is: root takes a slice of a range that nobody else uses; a user with lines in
- * /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range; any other user has its own id only.
- * The lock is what makes a slice one's own: it is held as long as the process lives, by a descriptor that no child keeps, so a jailer that
- * was killed frees its slice at once, and whoever finds the lock free may clear what was left.
+ * Claiming comes first, and decides by what the process is: root takes a slice of a range that nobody else uses; a user
+ * with lines in /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range; any
+ * other user has its own id only. The lock is what makes a slice one's own: it is held as long as the process lives, by
+ * a descriptor that no child keeps, so a jailer that was killed frees its slice at once, and whoever finds the lock
+ * free may clear what was left.
  *
- * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the jailer is about to give
- * up: the porter does it (porter.c), with the function here.
+ * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the
+ * jailer is about to give up: the porter does it (porter.c), with the function here.
  */
 #include "identity.h"
 
@@ -59,7 +60,8 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 	if (fd < 0 || fstat(fd, &st))
 		return err_errno(err, "opening the directory of locks %s", path);
 	if (st.st_uid != uid || (st.st_mode & 022))
-		return err_set(err, ERR_DENIED, "%s belongs to somebody else or others may write to it: remove it", path);
+		return err_set(err, ERR_DENIED, "%s belongs to somebody else or others may write to it: remove it",
+			       path);
 	*ret = steal_fd(&fd);
 	return 0;
 }
@@ -95,7 +97,8 @@ static int claim_instance(struct identity *identity, int instances, struct err *
 			sign_lock(identity);
 			return 0;
 		}
-	return err_set(err, ERR_LIMIT, "all %d instances of the jailer are in use: stop one, or give it more ids (jailer.id_count)",
+	return err_set(err, ERR_LIMIT,
+		       "all %d instances of the jailer are in use: stop one, or give it more ids (jailer.id_count)",
 		       instances);
 }
 
@@ -122,7 +125,8 @@ static int find_sub_range(const char *path, const char *user, uid_t uid, uint64_
 			continue;
 		*first++ = '\0';
 		*count++ = '\0';
-		if ((streq(line, number) || (user && streq(line, user))) && parse_u64(first, 1, UINT32_MAX, &from) == 0 &&
+		if ((streq(line, number) || (user && streq(line, user))) &&
+		    parse_u64(first, 1, UINT32_MAX, &from) == 0 &&
 		    parse_u64(count, IDENTITY_SUB_SLICE, UINT32_MAX, &n) == 0) {
 			*ret_first = from;
 			*ret_count = n;
@@ -182,7 +186,8 @@ int identity_claim(const struct config *config, struct identity *ret, struct err
 		identity.mode = IDENTITY_ROOT;
 		identity.ids = (unsigned)MIN(count, IDENTITY_SLICE);
 		if (identity.ids < 3)
-			result = err_set(err, ERR_INVALID, "jailer.id_count must be 3 or more, better 65536 for each jailer");
+			result = err_set(err, ERR_INVALID,
+					 "jailer.id_count must be 3 or more, better 65536 for each jailer");
 		else
 			result = claim_instance(&identity, (int)(count / identity.ids), err);
 		identity.host_uid = base + (uint32_t)identity.instance * identity.ids;
@@ -241,7 +246,8 @@ static int run_helper(const char *name, pid_t pid, uid_t own, uid_t sub, struct 
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status)
-		return err_set(err, ERR_UNAVAILABLE, "%s refuses the range %u:%s: check /etc/subuid and /etc/subgid", name, sub, text[3]);
+		return err_set(err, ERR_UNAVAILABLE, "%s refuses the range %u:%s: check /etc/subuid and /etc/subgid",
+			       name, sub, text[3]);
 	return 0;
 }
 
@@ -268,7 +274,8 @@ int identity_become(const struct identity *identity, struct err *err)
 {
 	int death_signal = 0;
 
-	/* A supervisor that started us with a death signal (setpriv --pdeathsig) means it: the change of ids would clear it. */
+	/* A supervisor that started us with a death signal (setpriv --pdeathsig) means it: the change of ids would
+	 * clear it. */
 	prctl(PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
 	if (identity->mode != IDENTITY_SINGLE && setgroups(0, NULL))
 		return err_errno(err, "dropping the supplementary groups");
@@ -276,7 +283,8 @@ int identity_become(const struct identity *identity, struct err *err)
 		return err_errno(err, "becoming the 0 of the jailer's user namespace");
 	if (prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0))
 		return err_errno(err, "keeping the death signal");
-	/* The change of ids made us undumpable, and then /proc/PID/uid_map of our children belongs to the host's root. */
+	/* The change of ids made us undumpable, and then /proc/PID/uid_map of our children belongs to the host's root.
+	 */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		return err_errno(err, "keeping /proc usable");
 	return 0;

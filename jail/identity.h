@@ -1,8 +1,9 @@
 /*
  * identity.h - whose ids the jailer and its guests have, and which instance of the jailer this is.
  *
- * An instance is a number K, held by an flock on a file K.lock; it stands for a slice of host ids and a directory of cgroups. The
- * jailer puts itself into an outer user namespace in which it is 0; a guest in slot S is id S of that namespace (single-id: 0).
+ * An instance is a number K, held by an flock on a file K.lock; it stands for a slice of host ids and a directory of
+ * cgroups. The jailer puts itself into an outer user namespace in which it is 0; a guest in slot S is id S of that
+ * namespace (single-id: 0).
  *
  *   started by root    outer 0..65535 = host ids base + K * 65536 …          lock in /run/sallyport
  *   by a user          outer 0 = the user, 1..255 = a slice of its range in /etc/subuid (newuidmap, newgidmap)
@@ -45,10 +46,12 @@ const char *identity_mode_text(enum identity_mode mode);
 /* Decides the mode and takes the first free instance. The lock lasts as long as the process. */
 int identity_claim(const struct config *config, struct identity *ret, struct err *err);
 void identity_clear(struct identity *identity); /* an orderly end */
-/* Is the instance of that number held by nobody? If so, *ret_lock holds it until closed: what it left may be removed. */
+/* Is the instance of that number held by nobody? If so, *ret_lock holds it until closed: what it left may be removed.
+ */
 bool identity_abandoned(const struct identity *identity, int instance, int *ret_lock);
 
-/* From the outside, by a process that is still what it was when the jailer started: writes the maps of `pid`'s new user namespace. */
+/* From the outside, by a process that is still what it was when the jailer started: writes the maps of `pid`'s new user
+ * namespace. */
 int identity_write_maps(const struct identity *identity, pid_t pid, struct err *err);
 /* Inside the new user namespace, maps written: become its 0, without supplementary groups. */
 int identity_become(const struct identity *identity, struct err *err);

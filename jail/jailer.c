@@ -4,17 +4,17 @@
  *   sallyport-jailer --config PATH     a service on config.jailer.socket
  *   sallyport-jailer --fd 3            private: one client, on an inherited socket
  *
- * Started as root it becomes nobody: it claims a slice of host ids and a directory of cgroups, builds the jails' root as long as it may
- * read everything, and then enters a user namespace of its own, in which it is 0 and on the host an id that owns nothing.
- * Started by a user it does the same with what the user has. After that there is one code path.
+ * Started as root it becomes nobody: it claims a slice of host ids and a directory of cgroups, builds the jails' root
+ * as long as it may read everything, and then enters a user namespace of its own, in which it is 0 and on the host an
+ * id that owns nothing. Started by a user it does the same with what the user has. After that there is one code path.
  *
  *     porter (outside: writes the maps, sees who connects) ---+
  *                                                              | connections
  *     clients ===== SOCK_SEQPACKET ===== jailer (epoll) =======+====== init of each jail ===== program
  *
- * Single-threaded: one event, then the ticks (deadlines, answers, reaping, groups made ahead). Everything that a guest can make big
- * has a bound. SIGTERM and SIGINT end it: the guests die, the cgroups are removed. SIGKILL ends it too: the guests die by their death
- * signal, and the next start removes the cgroups.
+ * Single-threaded: one event, then the ticks (deadlines, answers, reaping, groups made ahead). Everything that a guest
+ * can make big has a bound. SIGTERM and SIGINT end it: the guests die, the cgroups are removed. SIGKILL ends it too:
+ * the guests die by their death signal, and the next start removes the cgroups.
  *
  * Exit status: 0 ended when told to, 1 could not start or go on (the reason is on standard error), 2 wrong options.
  */
@@ -70,13 +70,13 @@ struct jailer {
 	bool stop;
 };
 
-static const char usage[] =
-	"usage: sallyport-jailer [--config PATH] [--fd N]\n"
-	"Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for one client on socket N.\n"
-	"  --config PATH   configuration file (else SALLYPORT_CONFIG, else defaults)\n"
-	"  --fd N          private mode\n"
-	"  --version, --help\n"
-	"Exit status: 0 ended when told to, 1 could not start, 2 wrong options.\n";
+static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N]\n"
+			    "Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for "
+			    "one client on socket N.\n"
+			    "  --config PATH   configuration file (else SALLYPORT_CONFIG, else defaults)\n"
+			    "  --fd N          private mode\n"
+			    "  --version, --help\n"
+			    "Exit status: 0 ended when told to, 1 could not start, 2 wrong options.\n";
 
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct options *ret)
@@ -118,7 +118,8 @@ static void raise_soft(int resource)
 	}
 }
 
-/* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what that means. */
+/* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what
+ * that means. */
 static int raise_limits(struct err *err)
 {
 	struct rlimit limit;
@@ -131,7 +132,8 @@ static int raise_limits(struct err *err)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_LEAST)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "%llu open files are too few for a jailer: raise the limit to %d or more (ulimit -Hn, LimitNOFILE=)",
+			       "%llu open files are too few for a jailer: raise the limit to %d or more (ulimit -Hn, "
+			       "LimitNOFILE=)",
 			       (unsigned long long)limit.rlim_cur, OPEN_FILES_LEAST);
 	return 0;
 }
@@ -175,8 +177,8 @@ static int prepare(struct jailer *jailer, const struct options *options, struct 
 		result = cgroup_open(&jailer->config, &jailer->identity, &jailer->cgroup, err);
 	/* The standard error of a private one is that of its command: whose remains it met there is nobody's news. */
 	if (!result && jailer->identity.found_dead)
-		log_event(options->client_fd < 0 ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed", "cgroup",
-			  cgroup_kind(jailer->cgroup), NULL);
+		log_event(options->client_fd < 0 ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed",
+			  "cgroup", cgroup_kind(jailer->cgroup), NULL);
 	return result;
 }
 
@@ -209,8 +211,8 @@ static int build_roots(struct jailer *jailer, struct err *err)
 	return result ? result : root_mount_finish(err);
 }
 
-/* Out of the host: root builds the root mounts first, while it may still read everything (a checkout below a closed home); a user can mount
- * only inside its user namespace. From the second unshare on every mount is locked. */
+/* Out of the host: root builds the root mounts first, while it may still read everything (a checkout below a closed
+ * home); a user can mount only inside its user namespace. From the second unshare on every mount is locked. */
 static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 {
 	bool root = jailer->identity.mode == IDENTITY_ROOT;
@@ -222,7 +224,8 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 		result = build_roots(jailer, err);
 	if (!result && unshare(OUTER_NAMESPACES))
 		result = err_set(err, ERR_UNAVAILABLE,
-				 "this host does not let us make user namespaces (%s): see user.max_user_namespaces, and AppArmor's "
+				 "this host does not let us make user namespaces (%s): see user.max_user_namespaces, "
+				 "and AppArmor's "
 				 "kernel.apparmor_restrict_unprivileged_userns",
 				 strerror(errno));
 	if (!result)
@@ -320,7 +323,8 @@ static int start_loop(struct jailer *jailer, const struct options *options, stru
 	return 0;
 }
 
-/* Groups and jails are made ahead when nobody waits. `idle`: the last wait ended without an event. Returns until when to wait at most. */
+/* Groups and jails are made ahead when nobody waits. `idle`: the last wait ended without an event. Returns until when
+ * to wait at most. */
 static int64_t prepare_ahead(struct jailer *jailer, bool idle)
 {
 	if (cgroup_prepared(jailer->cgroup) && cells_prepared(&jailer->cells))
@@ -365,7 +369,8 @@ static void clear_prepared(struct jailer *jailer)
 	free(jailer->modules_dir);
 }
 
-/* First of all nobody new comes in: a client that is not served any more could keep a jail, for whose end we wait, open. */
+/* First of all nobody new comes in: a client that is not served any more could keep a jail, for whose end we wait,
+ * open. */
 static void clear(struct jailer *jailer)
 {
 	if (!jailer->server.private) {
@@ -380,7 +385,8 @@ static void clear(struct jailer *jailer)
 
 int main(int argc, char **argv)
 {
-	struct jailer jailer = {.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = ROOT_MOUNT_PATH}};
+	struct jailer jailer = {
+		.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = ROOT_MOUNT_PATH}};
 	struct options options;
 	struct err err = ERR_INIT;
 	int status = parse_options(argc, argv, &options);
@@ -391,7 +397,8 @@ int main(int argc, char **argv)
 		return status;
 	log_open("jailer", options.client_fd < 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
-	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of. Guests get the default back (init.c) */
+	signal(SIGXFSZ,
+	       SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of. Guests get the default back (init.c) */
 	int result = raise_limits(&err);
 	if (!result)
 		result = prepare(&jailer, &options, &err);
@@ -410,7 +417,8 @@ int main(int argc, char **argv)
 		clear_prepared(&jailer);
 		return 1;
 	}
-	log_event(LOG_INFO, "started", "mode", identity_mode_text(jailer.identity.mode), "cgroup", cgroup_kind(jailer.cgroup), NULL);
+	log_event(LOG_INFO, "started", "mode", identity_mode_text(jailer.identity.mode), "cgroup",
+		  cgroup_kind(jailer.cgroup), NULL);
 	serve(&jailer);
 	log_event(LOG_INFO, "stopping", NULL);
 	clear(&jailer);

@@ -12,9 +12,9 @@ struct bound {
 	int64_t standard, most; /* default and cap */
 };
 
-#define BOUND(field, standard_value, most_value)                                                                                           \
-	{                                                                                                                                  \
-#field, offsetof(struct jail_limits, field), standard_value, most_value                                                    \
+#define BOUND(field, standard_value, most_value)                                                                       \
+	{                                                                                                              \
+#field, offsetof(struct jail_limits, field), standard_value, most_value                                \
 	}
 #define BOUNDS 11
 
@@ -39,7 +39,8 @@ static void bounds_of(const struct config_limits *config, struct bound ret[BOUND
 	__builtin_memcpy(ret, bounds, sizeof(bounds));
 }
 
-int limits_resolve(const struct config_limits *config, const struct jail_limits *asked, struct jail_limits *ret, struct err *err)
+int limits_resolve(const struct config_limits *config, const struct jail_limits *asked, struct jail_limits *ret,
+		   struct err *err)
 {
 	struct bound bounds[BOUNDS];
 	struct jail_limits limits = *asked;
@@ -51,8 +52,8 @@ int limits_resolve(const struct config_limits *config, const struct jail_limits 
 		if (*value == 0)
 			*value = bounds[i].standard;
 		if (*value > bounds[i].most)
-			return err_set(err, ERR_LIMIT, "limits.%s: %lld is more than this server allows, %lld", bounds[i].name,
-				       (long long)*value, (long long)bounds[i].most);
+			return err_set(err, ERR_LIMIT, "limits.%s: %lld is more than this server allows, %lld",
+				       bounds[i].name, (long long)*value, (long long)bounds[i].most);
 	}
 	if (limits.cpu_us == 0)
 		limits.cpu_us = limits.wall_us;

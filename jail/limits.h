@@ -6,6 +6,7 @@
 #include "lib/base/err.h"
 
 /* 0 becomes the default. ERR_LIMIT names the limit and its cap. */
-int limits_resolve(const struct config_limits *config, const struct jail_limits *asked, struct jail_limits *ret, struct err *err);
+int limits_resolve(const struct config_limits *config, const struct jail_limits *asked, struct jail_limits *ret,
+		   struct err *err);
 /* {"wall_us":{"default":…,"max":…},…} */
 struct json_object *limits_print(const struct config_limits *config);

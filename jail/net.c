@@ -1,12 +1,14 @@
 /*
  * net.c - see net.h.
  *
- * The jailer goes into a jail's network namespace for a moment: it has all capabilities over it (it owns the namespace's user
- * namespace), so low ports can be bound, and the guest's init, which waits for its id maps meanwhile, needs to know nothing. The listeners
- * are handed to the relay at once. They are what ties the namespace to the outside; nothing else does. The jailer keeps the namespace's
- * counters open: what a program sends to an address that nothing listens on has no route, and the kernel counts that.
+ * The jailer goes into a jail's network namespace for a moment: it has all capabilities over it (it owns the
+ * namespace's user namespace), so low ports can be bound, and the guest's init, which waits for its id maps meanwhile,
+ * needs to know nothing. The listeners are handed to the relay at once. They are what ties the namespace to the
+ * outside; nothing else does. The jailer keeps the namespace's counters open: what a program sends to an address that
+ * nothing listens on has no route, and the kernel counts that.
  *
- * Nobody waits for the relay: orders go into a leash's socket, which holds them until the relay reads, and a full one is an error.
+ * Nobody waits for the relay: orders go into a leash's socket, which holds them until the relay reads, and a full one
+ * is an error.
  */
 #include "net.h"
 
@@ -29,7 +31,8 @@
 #define LOOPBACK     1    /* its interface index, in every network namespace */
 #define COUNTERS_MAX 4096 /* read of a file of counters: what is wanted stands at its beginning */
 
-/* One line of names and one of values; a name and a value in each line. The second is not there where the kernel has no IPv6. */
+/* One line of names and one of values; a name and a value in each line. The second is not there where the kernel has no
+ * IPv6. */
 static const char *const counter_files[] = {"/proc/thread-self/net/snmp", "/proc/thread-self/net/snmp6"};
 #define N_COUNTERS ARRAY_SIZE(counter_files)
 
@@ -101,8 +104,9 @@ void net_clear(struct net *net)
 	egress_clear(&net->egress);
 }
 
-/* --- in the jail's namespace -------------------------------------------------------------------------------------------------------- */
-/* Addresses that entries name themselves are put on the loopback, alone: no route to their neighbours comes with them. */
+/* -------- in the jail's namespace --------------------------------------------------------------------- */
+/* Addresses that entries name themselves are put on the loopback, alone: no route to their neighbours comes with them.
+ */
 static int add_v4(const struct egress_rule *rule, unsigned number)
 {
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -159,7 +163,8 @@ static int add_address(const struct egress_rule *rule, unsigned number)
 	return rule->at.ss_family == AF_INET ? add_v4(rule, number) : add_v6(rule);
 }
 
-/* Listeners for all entries and, as the last, the proxy: fds has room for one more than there are entries. Its count, or -1. */
+/* Listeners for all entries and, as the last, the proxy: fds has room for one more than there are entries. Its count,
+ * or -1. */
 static int make_listeners(const struct egress *egress, int *fds, uint16_t *rules)
 {
 	struct sockaddr_storage proxy;
@@ -253,7 +258,8 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 		return err_set(err, ERR_BUSY, "network: the relay is busy: try later");
 	}
 	struct net_jail *jail = xcalloc(1, sizeof(*jail));
-	*jail = (struct net_jail){.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
+	*jail = (struct net_jail){
+		.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
 	int result = hand_over(net, pidfd, jail->leash_fd, jail->counters, err);
 	if (result) {
 		net_detach(jail);
@@ -335,7 +341,8 @@ int net_begin(struct net_jail *jail, struct err *err)
 
 	drop_page(jail);
 	/* Sealed, so that the relay cannot take the page away under us. */
-	if (fd < 0 || ftruncate(fd, sizeof(*jail->page)) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (fd < 0 || ftruncate(fd, sizeof(*jail->page)) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return err_errno(err, "making the run's network page");
 	void *page = mmap(NULL, sizeof(*jail->page), PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)

@@ -1,5 +1,6 @@
 /*
- * net.h - the jailer's side of jails with network: starts the relay, makes the listeners in a jail's namespace, reads the run's page.
+ * net.h - the jailer's side of jails with network: starts the relay, makes the listeners in a jail's namespace, reads
+ * the run's page.
  *
  *     net_init, net_start        before the jailer leaves the host's namespaces
  *     net_watch                  when there is a loop
@@ -8,8 +9,8 @@
  *     net_end                    nothing runs any more: all connections are closed
  *     net_detach                 everything of the jail is closed
  *
- * When the relay dies, its jails are told through `lost` (their runs end as XX: the program cannot go on as it was promised), new ones
- * are refused until the keeper has started another relay, and the jailer goes on.
+ * When the relay dies, its jails are told through `lost` (their runs end as XX: the program cannot go on as it was
+ * promised), new ones are refused until the keeper has started another relay, and the jailer goes on.
  */
 #pragma once
 
@@ -41,8 +42,9 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 /* Whom to tell when the relay is gone; once. */
 void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
 int net_begin(struct net_jail *jail, struct err *err);
-/* {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had begun.
- * unrouted: connections and packets to addresses that nothing of the jail's has; the kernel counts them, and does not say which. */
+/* {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; the caller's. NULL: no run had
+ * begun. unrouted: connections and packets to addresses that nothing of the jail's has; the kernel counts them, and
+ * does not say which. */
 struct json_object *net_report(struct net_jail *jail);
-void net_end(struct net_jail *jail);    /* every connection is closed; what outlives its runs is for a live jail to say */
+void net_end(struct net_jail *jail); /* every connection is closed; what outlives its runs is for a live jail to say */
 void net_detach(struct net_jail *jail); /* NULL is fine */

@@ -1,8 +1,8 @@
 /*
  * output.h - a program's two streams: from pipes into the client's descriptors, at most so many bytes over both.
  *
- * The pipes never hold a run up: what is beyond the limit is thrown away, and the end of a run is the end of the program, not of the
- * pipes (a child that holds them is killed, what is in them is drained).
+ * The pipes never hold a run up: what is beyond the limit is thrown away, and the end of a run is the end of the
+ * program, not of the pipes (a child that holds them is killed, what is in them is drained).
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
  * porter.c - see porter.h.
  *
- * Forked before the jailer gives anything up, it waits for one word ("m": the user namespace is made), writes the maps, and answers with
- * an err. In private mode that is all. As a service it drops to an id of its own and does one thing at a time: accept, look at who it is,
- * hand over or refuse. While the jailer is too busy to take another one, those who knock wait in the listen queue.
+ * Forked before the jailer gives anything up, it waits for one word ("m": the user namespace is made), writes the maps,
+ * and answers with an err. In private mode that is all. As a service it drops to an id of its own and does one thing at
+ * a time: accept, look at who it is, hand over or refuse. While the jailer is too busy to take another one, those who
+ * knock wait in the listen queue.
  */
 #include "porter.h"
 
@@ -25,7 +26,9 @@
 
 #define BACKLOG      128
 #define GONE_SECONDS 1
-#define REFUSAL "{\"v\":1,\"event\":\"error\",\"code\":\"denied\",\"text\":\"this user may not connect: add it to jailer.allowed_users\"}"
+#define REFUSAL                                                                                                        \
+	"{\"v\":1,\"event\":\"error\",\"code\":\"denied\",\"text\":\"this user may not connect: add it to "            \
+	"jailer.allowed_users\"}"
 
 int porter_users(const struct config *config, struct porter_spec *spec, struct err *err)
 {
@@ -40,7 +43,8 @@ int porter_users(const struct config *config, struct porter_spec *spec, struct e
 		if (user)
 			number = user->pw_uid;
 		else if (parse_u64(names->items[i], 0, UINT32_MAX - 1, &number))
-			return err_member(err, "jailer.allowed_users", "there is no user %s on this host", names->items[i]);
+			return err_member(err, "jailer.allowed_users", "there is no user %s on this host",
+					  names->items[i]);
 		spec->users[spec->n_users++] = (uid_t)number;
 	}
 	return 0;
@@ -65,7 +69,8 @@ int porter_listen(const char *path, int *ret_fd, struct err *err)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ERR_INVALID, "jailer.socket is longer than %zu bytes: %s", sizeof(address.sun_path) - 1, path);
+		return err_set(err, ERR_INVALID, "jailer.socket is longer than %zu bytes: %s",
+			       sizeof(address.sun_path) - 1, path);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (somebody_listens(&address))
 		return err_set(err, ERR_CONFLICT, "another jailer listens at %s", path);
@@ -105,8 +110,8 @@ int porter_receive(int socket)
 	return -1;
 }
 
-/* The jailer's end is full while it is busy: then those who knock wait. False: it is gone. Too many descriptors on their way (ETOOMANYREFS)
- * cost who comes in now its connection, nobody else's. */
+/* The jailer's end is full while it is busy: then those who knock wait. False: it is gone. Too many descriptors on
+ * their way (ETOOMANYREFS) cost who comes in now its connection, nobody else's. */
 static bool hand_over(int socket, int client)
 {
 	struct pollfd wait = {.fd = socket, .events = POLLOUT};
@@ -196,7 +201,8 @@ int porter_start(const struct porter_spec *spec, int *ret_socket, struct err *er
 		return err_errno(err, "starting the porter");
 	if (pid == 0) {
 		close(ours);
-		/* Nothing of the jailer's may be held open here: its lock, its client. Standard error stays for the log. */
+		/* Nothing of the jailer's may be held open here: its lock, its client. Standard error stays for the
+		 * log. */
 		for (int fd = 3; fd < 1024; fd++)
 			if (fd != theirs && fd != spec->listen_fd)
 				close(fd);
@@ -212,7 +218,8 @@ int porter_maps(int socket, struct err *err)
 {
 	struct err answer = ERR_INIT;
 
-	if (send(socket, "m", 1, MSG_NOSIGNAL) != 1 || recv(socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
+	if (send(socket, "m", 1, MSG_NOSIGNAL) != 1 ||
+	    recv(socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
 		return err_set(err, ERR_INTERNAL, "the porter is gone");
 	if (answer.code) {
 		if (err)

@@ -1,12 +1,14 @@
 /*
- * root_mount.c - see root_mount.h. The mount plan is data: what is bound, copied, linked and made; the code only walks the lists.
+ * root_mount.c - see root_mount.h. The mount plan is data: what is bound, copied, linked and made; the code only walks
+ * the lists.
  *
- * A root is a tmpfs of ours with the system's directories bound into it, whether they are the host's or those of a rootfs: nothing is
- * ever written to, mounted on or looked up through links in a directory that somebody else prepared (runc's CVE-2026-41579: an image
- * whose /dev was a link).
+ * A root is a tmpfs of ours with the system's directories bound into it, whether they are the host's or those of a
+ * rootfs: nothing is ever written to, mounted on or looked up through links in a directory that somebody else prepared
+ * (runc's CVE-2026-41579: an image whose /dev was a link).
  *
- * Built on /sys, because nothing that is bound lies below it and it is there on every host. /etc is copied (a hundred small
- * files) instead of bound: each mount costs every jail, and the host's /etc has too much that is nobody's business.
+ * Built on /sys, because nothing that is bound lies below it and it is there on every host. /etc is copied (a hundred
+ * small files) instead of bound: each mount costs every jail, and the host's /etc has too much that is nobody's
+ * business.
  */
 #include "root_mount.h"
 
@@ -25,11 +27,24 @@
 #define COPY_DEPTH     4
 #define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* The nodes are the host's: a device can be written to all the same, its times, which everybody may set who may write, cannot. */
+/* The nodes are the host's: a device can be written to all the same, its times, which everybody may set who may write,
+ * cannot. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
-static const char *const directories[] = {"etc",  "dev", "dev/shm", "proc", "tmp",           "data",                  "code",
-					  "var",  "run", "home",    "opt",  "opt/sallyport", "opt/sallyport/modules", NULL};
+static const char *const directories[] = {"etc",
+					  "dev",
+					  "dev/shm",
+					  "proc",
+					  "tmp",
+					  "data",
+					  "code",
+					  "var",
+					  "run",
+					  "home",
+					  "opt",
+					  "opt/sallyport",
+					  "opt/sallyport/modules",
+					  NULL};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
 /* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
 static const char *const system_directories[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", NULL};
@@ -53,8 +68,8 @@ static const struct {
 	{"etc/hostname", "jail\n"},
 	{"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"},
 };
-/* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that says whose host
- * this is. */
+/* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that
+ * says whose host this is. */
 static const char *const copied[] = {"alternatives",
 				     "ca-certificates.conf",
 				     "debian_version",
@@ -78,7 +93,8 @@ static const char *const copied[] = {"alternatives",
 				     "terminfo",
 				     "timezone",
 				     NULL};
-/* Of a rootfs, what is not bound: what is made here, what is nobody's business, and where there is nothing for programs. */
+/* Of a rootfs, what is not bound: what is made here, what is nobody's business, and where there is nothing for
+ * programs. */
 static const char *const not_bound[] = {"boot", "code", "data", "dev",  "etc", "home", "lost+found", "media",
 					"mnt",  "proc", "root", "run", "sys", "tmp",  "var",        NULL};
 /* debootstrap copies these from the host that it runs on. */
@@ -263,7 +279,8 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 	/* Where Node and bun look, from /code and /data. */
 	if (symlinkat(ROOT_MOUNT_MODULES "/node_modules", root, "node_modules"))
 		return failed(err, "linking", "node_modules");
-	if (plan->modules_dir[0] && bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err))
+	if (plan->modules_dir[0] &&
+	    bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err))
 		return -ERR_SYSTEM;
 	show(of, &ROOT_MOUNT_MODULES[1]);
 	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, of, err);

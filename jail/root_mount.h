@@ -1,11 +1,11 @@
 /*
  * root_mount.h - the roots that jails see, mounted once in the jailer's own minimal mount namespace.
  *
- * A root is a small tmpfs with read-only binds of the system's directories, five device nodes, a made-up /etc and empty mount points.
- * There is one with the host's /usr for every runner that asks for nothing else, and one of its own for each runner that names a
- * rootfs or directories of its own. A jail takes its root by one recursive bind (17 us instead of 160 for a dozen binds). The jailer
- * itself pivots into a root that holds nothing but these and /proc: no other host path can be reached from it, or from a jail, by any
- * mistake later on.
+ * A root is a small tmpfs with read-only binds of the system's directories, five device nodes, a made-up /etc and empty
+ * mount points. There is one with the host's /usr for every runner that asks for nothing else, and one of its own for
+ * each runner that names a rootfs or directories of its own. A jail takes its root by one recursive bind (17 us instead
+ * of 160 for a dozen binds). The jailer itself pivots into a root that holds nothing but these and /proc: no other host
+ * path can be reached from it, or from a jail, by any mistake later on.
  *
  *     root_mount_begin, root_mount_add for each root, root_mount_finish
  *
@@ -18,20 +18,22 @@
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 
-#define ROOT_MOUNT_PATH    "/t" /* of the root with the host's /usr; that of the runner in place K is ROOT_MOUNT_PATH and K */
+#define ROOT_MOUNT_PATH                                                                                                \
+	"/t" /* of the root with the host's /usr; that of the runner in place K is ROOT_MOUNT_PATH and K */
 #define ROOT_MOUNT_MODULES "/opt/sallyport/modules"
 #define ROOT_MOUNT_HOSTS   "/hosts" /* beside it: the /etc/hosts of jails with network */
 
 #define ROOT_MOUNT_PATH_SIZE 24
 struct root_mount {
 	char path[ROOT_MOUNT_PATH_SIZE]; /* where the jailer finds it; "" = not made */
-	char **shown;                  /* what of it guests may read, ended by NULL: the second fence is made of it (fence.h) */
+	char **shown; /* what of it guests may read, ended by NULL: the second fence is made of it (fence.h) */
 	size_t n_shown;
 };
 struct root_plan {
 	const char *rootfs;               /* directory whose system it shows; NULL: the host's */
 	const char *modules_dir;          /* bound at ROOT_MOUNT_MODULES ("" = none); not with a rootfs */
-	const struct bind_strings *binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
+	const struct bind_strings
+		*binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
 };
 
 /* `hosts`: the text of ROOT_MOUNT_HOSTS. */

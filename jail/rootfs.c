@@ -21,9 +21,11 @@ static const char *const secret[] = {"/boot",   "/dev",         "/etc",     "/pr
 				     "/sys",    "/var/backups", "/var/log", "/var/mail",  "/var/spool", "/lost+found",
 				     "/var/run"};
 /* Places of many, of which only a part can be meant. */
-static const char *const whole[] = {"/home", "/media", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/var/lib", "/var/tmp", "/var/cache"};
+static const char *const whole[] = {"/home", "/media", "/mnt",     "/opt",     "/srv",
+				    "/tmp",  "/usr",   "/var/lib", "/var/tmp", "/var/cache"};
 /* What makes a directory somebody's home, or a place of keys. */
-static const char *const keys[] = {".ssh", ".gnupg", ".aws", ".azure", ".docker", ".kube", ".netrc", ".pgpass", ".git-credentials"};
+static const char *const keys[] = {".ssh",  ".gnupg", ".aws",    ".azure",          ".docker",
+				   ".kube", ".netrc", ".pgpass", ".git-credentials"};
 /* What a jail has there itself. */
 static const char *const taken[] = {"/bin",    "/code", "/data", "/lib", "/lib32",        "/lib64",
 				    "/libx32", "/sbin", "/tmp",  "/usr", "/opt/sallyport"};
@@ -41,16 +43,21 @@ static int check_place(const char *member, const char *path, const char *state_d
 {
 	for (size_t i = 0; i < ARRAY_SIZE(secret); i++)
 		if (same_or_below(path, secret[i]) || same_or_below(secret[i], path))
-			return err_member(err, member, "%s is not for guests: it is, holds or lies below %s. Name a directory of its own",
-					  path, secret[i]);
+			return err_member(
+				err, member,
+				"%s is not for guests: it is, holds or lies below %s. Name a directory of its own",
+				path, secret[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
 		if (streq(path, whole[i]))
-			return err_member(err, member, "%s is a place of many: name the directory in it that is meant", path);
+			return err_member(err, member, "%s is a place of many: name the directory in it that is meant",
+					  path);
 	auto_free char *state = state_dir[0] ? realpath(state_dir, NULL) : NULL;
 	if (state && (same_or_below(path, state) || same_or_below(state, path)))
-		return err_member(err, member, "%s is, holds or lies below data_dir, %s: name a directory elsewhere", path, state);
+		return err_member(err, member, "%s is, holds or lies below data_dir, %s: name a directory elsewhere",
+				  path, state);
 	if (strstr(path, "/."))
-		return err_member(err, member, "%s: a folder whose name begins with a dot is not for guests: name another", path);
+		return err_member(err, member,
+				  "%s: a folder whose name begins with a dot is not for guests: name another", path);
 	return 0;
 }
 
@@ -64,13 +71,18 @@ static int check_homes(const char *member, const char *path, struct err *err)
 		struct stat st;
 
 		if (lstat(key, &st) == 0)
-			return err_member(err, member, "%s is not for guests: it has a %s. Name a directory in it", path, keys[i]);
+			return err_member(err, member, "%s is not for guests: it has a %s. Name a directory in it",
+					  path, keys[i]);
 	}
 	setpwent();
 	for (struct passwd *user; !held && (user = getpwent());)
-		held = user->pw_uid >= ACCOUNTS_FIRST && user->pw_uid < ACCOUNTS_END && same_or_below(user->pw_dir, path);
+		held = user->pw_uid >= ACCOUNTS_FIRST && user->pw_uid < ACCOUNTS_END &&
+		       same_or_below(user->pw_dir, path);
 	endpwent();
-	return held ? err_member(err, member, "%s is not for guests: it is, or holds, the home of an account. Name a directory in it", path)
+	return held ? err_member(
+			      err, member,
+			      "%s is not for guests: it is, or holds, the home of an account. Name a directory in it",
+			      path)
 		    : 0;
 }
 
@@ -87,8 +99,9 @@ static int check_owners(const char *member, const char *path, struct err *err)
 			return err_member(err, member, "%s cannot be looked at: %s", part, strerror(errno));
 		bool shared = (st.st_mode & 0022) && !(end != part + strlen(path) && (st.st_mode & S_ISVTX));
 		if (shared || (st.st_uid != 0 && st.st_uid != geteuid()))
-			return err_member(err, member, "%s can be changed by others than root and this user: chown and chmod go-w it",
-					  part);
+			return err_member(
+				err, member,
+				"%s can be changed by others than root and this user: chown and chmod go-w it", part);
 	}
 	return 0;
 }
@@ -134,7 +147,8 @@ int rootfs_check(const char *member, const char *path, const char *state_dir, st
 
 		if (lstat(part, &st) || !S_ISDIR(st.st_mode))
 			result = err_member(err, member,
-					    "%s has no directory /%s, so it is not a whole root file system: make one with debootstrap, or "
+					    "%s has no directory /%s, so it is not a whole root file system: make one "
+					    "with debootstrap, or "
 					    "unpack all layers of an image",
 					    path, parts[i]);
 	}

@@ -1,10 +1,11 @@
 /*
  * runner.c - see runner.h.
  *
- * Runner files are written by the operator, but a wrong one must not stop being noticed: members are bound strictly, names and aliases
- * must be unique, and any fault is an error that names the file. Whether a runner is available is decided once, at start, while the
- * host's files can still be seen: by the first of its interpreters that is there and may be executed by anybody. What it is called and
- * what it has installed is asked later, from the inside of a jail (versions.c).
+ * Runner files are written by the operator, but a wrong one must not stop being noticed: members are bound strictly,
+ * names and aliases must be unique, and any fault is an error that names the file. Whether a runner is available is
+ * decided once, at start, while the host's files can still be seen: by the first of its interpreters that is there and
+ * may be executed by anybody. What it is called and what it has installed is asked later, from the inside of a jail
+ * (versions.c).
  */
 #include "runner.h"
 
@@ -18,20 +19,21 @@
 #include "rootfs.h"
 
 #define INTERPRETER "{interpreter}"
-#define LIST(field, least)                                                                                                                 \
-	{                                                                                                                                  \
-		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field), .flags = (least) ? BIND_REQUIRED : 0,      \
-		.min = least, .max = 64                                                                                                    \
+#define LIST(field, least)                                                                                             \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field),                        \
+		.flags = (least) ? BIND_REQUIRED : 0, .min = least, .max = 64                                          \
 	}
-#define TEXT(field, longest)                                                                                                               \
-	{                                                                                                                                  \
-		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, .min = 1,           \
-		.max = longest                                                                                                             \
+#define TEXT(field, longest)                                                                                           \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .flags = BIND_REQUIRED, \
+		.min = 1, .max = longest                                                                               \
 	}
 
-#define FAMILY(field)                                                                                                                      \
-	{                                                                                                                                  \
-		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field), .choices = seccomp_families                 \
+#define FAMILY(field)                                                                                                  \
+	{                                                                                                              \
+		.name = #field, .type = BIND_STRING, .offset = offsetof(struct runner, field),                         \
+		.choices = seccomp_families                                                                            \
 	}
 
 static const struct bind table[] = {
@@ -97,7 +99,8 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
 	for (size_t i = 0; i < runner->interpreters.count; i++)
 		if (runner->interpreters.items[i][0] != '/')
-			return err_member(err, "interpreters", "must be absolute paths, not %s", runner->interpreters.items[i]);
+			return err_member(err, "interpreters", "must be absolute paths, not %s",
+					  runner->interpreters.items[i]);
 	int result = check_families(runner, err);
 	if (!result)
 		result = check_directories(runner, host->state_dir, err);
@@ -138,7 +141,8 @@ static void clear(struct runner *runner)
 	close_pointer(&runner->cache_fd);
 }
 
-static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret, struct err *err)
+static int load_file(int directory, const char *name, const struct runners_host *host, struct runner *ret,
+		     struct err *err)
 {
 	auto_free char *text = NULL;
 	struct runner runner = {.driver_fd = -1, .cache_fd = -1};
@@ -267,7 +271,8 @@ struct json_object *runners_print(const struct runners *runners)
 		json_add_bool(object, "available", runner->interpreter != NULL);
 		json_add_string(object, "install", runner->install);
 		json_add_string(object, "version", runner->fingerprint);
-		json_add(object, "libraries", runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
+		json_add(object, "libraries",
+			 runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
 		json_add_bool(object, "compiled", runner->compile.count > 0);
 		json_add_bool(object, "live", runner->live.count > 0);
 		json_object_array_add(array, object);

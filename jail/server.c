@@ -32,7 +32,8 @@ void server_jail_remove(struct server_jail *jail)
 	free(jail);
 }
 
-static struct json_object *print_change(const struct data_change *change, enum jail_change_kind kind, const char *reason)
+static struct json_object *print_change(const struct data_change *change, enum jail_change_kind kind,
+					const char *reason)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -84,7 +85,7 @@ static void send_batch(struct server_jail *jail)
 	cell_collected(jail->cell);
 }
 
-/* --- connections ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- connections --------------------------------------------------------------------------------- */
 static bool blocked(const struct server_client *client)
 {
 	size_t held = 0;
@@ -143,13 +144,15 @@ static bool drop_silent(struct server *server)
 
 void server_add(struct server *server, int fd)
 {
-	static const struct err full = {.code = ERR_BUSY, .text = "this jailer has too many connections: close some, or try again later"};
+	static const struct err full = {.code = ERR_BUSY,
+					.text = "this jailer has too many connections: close some, or try again later"};
 	struct server_client *client = xcalloc(1, sizeof(*client));
 
 	client->server = server;
 	client->watch = LOOP_WATCH_INIT;
 	wire_queue_init(&client->queue);
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) || loop_add(server->cells->loop, &client->watch, fd, EPOLLIN, client_ready)) {
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) ||
+	    loop_add(server->cells->loop, &client->watch, fd, EPOLLIN, client_ready)) {
 		log_event(LOG_WARN, "connection refused", "why", strerror(errno), NULL);
 		close(fd);
 		free(client);

@@ -1,9 +1,10 @@
 /*
  * server.h - the jailer's clients: connections, verbs, answers, back-pressure.
  *
- * A client that sends rubbish loses its connection, one that does not read its answers is not read from either, one that goes takes its
- * jails with it. Nothing that a client does reaches another client's jails: they are found by connection and number. When there are too
- * many, who has never said anything goes first: connections alone cannot keep anybody out.
+ * A client that sends rubbish loses its connection, one that does not read its answers is not read from either, one
+ * that goes takes its jails with it. Nothing that a client does reaches another client's jails: they are found by
+ * connection and number. When there are too many, who has never said anything goes first: connections alone cannot keep
+ * anybody out.
  */
 #pragma once
 

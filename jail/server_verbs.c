@@ -1,8 +1,10 @@
 /*
- * server_verbs.c - what a client can ask for: one verb, one function, found by name in a table; and what its jails tell.
+ * server_verbs.c - what a client can ask for: one verb, one function, found by name in a table; and what its jails
+ * tell.
  *
- * Everything that comes over the wire is checked here before a cell sees it: that the runner and the limits are allowed, that names are
- * relative, and that descriptors are of a kind that can neither block the jailer nor give the guest more than their bytes.
+ * Everything that comes over the wire is checked here before a cell sees it: that the runner and the limits are
+ * allowed, that names are relative, and that descriptors are of a kind that can neither block the jailer nor give the
+ * guest more than their bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,9 +69,10 @@ static void on_collect(void *arg, const struct data_change *changes, size_t coun
 	jail->collecting = true;
 }
 
-static const struct cell_events events = {.output = on_output, .done = on_done, .failed = on_failed, .collect = on_collect};
+static const struct cell_events events = {
+	.output = on_output, .done = on_done, .failed = on_failed, .collect = on_collect};
 
-/* --- verbs -------------------------------------------------------------------------------------------------------------------- */
+/* -------- verbs --------------------------------------------------------------------------------------- */
 static struct server_jail *find(struct server_client *client, int64_t number)
 {
 	struct server_jail *jail = client->jails;
@@ -79,8 +82,8 @@ static struct server_jail *find(struct server_client *client, int64_t number)
 	return jail;
 }
 
-static int do_open(struct server_client *client, struct server_jail *jail, const struct wire_request *request, struct wire_message *message,
-		   struct err *err)
+static int do_open(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		   struct wire_message *message, struct err *err)
 {
 	struct server *server = client->server;
 	struct runner *runner = runners_find(server->runners, request->runner);
@@ -92,7 +95,8 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 	if (!runner)
 		return err_member(err, "runner", "there is no runner %s", request->runner);
 	if (!runner->interpreter)
-		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name, runner->install);
+		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name,
+			       runner->install);
 	if (request->network && !net_allowed(server->cells->net))
 		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
@@ -126,16 +130,19 @@ static int check_name(const char *name, struct err *err)
 		size_t n = strcspn(p, "/");
 
 		if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
-			return err_set(err, ERR_INVALID, "a file's name must be a relative path without empty, \".\" and \"..\" parts");
+			return err_set(err, ERR_INVALID,
+				       "a file's name must be a relative path without empty, \".\" and \"..\" parts");
 		p += n;
 		if (*p == '\0')
-			return p - name > JAIL_NAME_MAX ? err_set(err, ERR_INVALID, "a file's name is longer than %d bytes", JAIL_NAME_MAX)
-							: 0;
+			return p - name > JAIL_NAME_MAX
+				       ? err_set(err, ERR_INVALID, "a file's name is longer than %d bytes",
+						 JAIL_NAME_MAX)
+				       : 0;
 	}
 }
 
-static int do_fill(struct server_client *client, struct server_jail *jail, const struct wire_request *request, struct wire_message *message,
-		   struct err *err)
+static int do_fill(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		   struct wire_message *message, struct err *err)
 {
 	(void)client;
 	for (size_t i = 0; i < request->files.count; i++) {
@@ -169,8 +176,8 @@ static bool is_null_device(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
-/* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a file only as
- * a copy. Output is written by us: nothing that can block. */
+/* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a
+ * file only as a copy. Output is written by us: nothing that can block. */
 static int check_stream(int fd, bool input, struct err *err)
 {
 	struct stat st;
@@ -183,7 +190,8 @@ static int check_stream(int fd, bool input, struct err *err)
 	/* Else the sandbox would fail later, at the first byte. */
 	if (flags & O_PATH || (flags & O_ACCMODE) == (input ? O_WRONLY : O_RDONLY))
 		return err_set(err, ERR_INVALID,
-			       input ? "standard input must be open for reading" : "standard output and error must be open for writing");
+			       input ? "standard input must be open for reading"
+				     : "standard output and error must be open for writing");
 	if (S_ISREG(st.st_mode) || is_null_device(&st) || (input && S_ISFIFO(st.st_mode)))
 		return 0;
 	if (input)
@@ -191,8 +199,8 @@ static int check_stream(int fd, bool input, struct err *err)
 	return err_set(err, ERR_INVALID, "standard output and error must be files, not pipes, terminals or sockets");
 }
 
-static int do_run(struct server_client *client, struct server_jail *jail, const struct wire_request *request, struct wire_message *message,
-		  struct err *err)
+static int do_run(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		  struct wire_message *message, struct err *err)
 {
 	struct cell_program program = {
 		.args = message->strings,
@@ -219,9 +227,11 @@ static int do_run(struct server_client *client, struct server_jail *jail, const 
 		result = check_stream(program.stdout_fd, false, err);
 	if (!result)
 		result = check_stream(program.stderr_fd, false, err);
-	if (!result && program.stdin_fd >= 0 && cell_driven(jail->cell) && fstat(program.stdin_fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		result =
-			err_set(err, ERR_INVALID, "standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
+	if (!result && program.stdin_fd >= 0 && cell_driven(jail->cell) && fstat(program.stdin_fd, &st) == 0 &&
+	    S_ISFIFO(st.st_mode))
+		result = err_set(
+			err, ERR_INVALID,
+			"standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
 	if (!result)
 		return cell_run(jail->cell, &program, err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd};
@@ -272,11 +282,12 @@ int server_send_document(struct server_client *client, struct json_object *docum
 	int fd = memfd_with("document", text.data, text.length);
 	if (fd < 0)
 		return err_errno(err, "making a document");
-	return wire_queue_add(&client->queue, wire_head("event", "document"), &(struct wire_parts){.fds = &fd, .n_fds = 1}, err);
+	return wire_queue_add(&client->queue, wire_head("event", "document"),
+			      &(struct wire_parts){.fds = &fd, .n_fds = 1}, err);
 }
 
-static int do_info(struct server_client *client, struct server_jail *jail, const struct wire_request *request, struct wire_message *message,
-		   struct err *err)
+static int do_info(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		   struct wire_message *message, struct err *err)
 {
 	struct server *server = client->server;
 	struct json_object *info = json_object_new_object();
@@ -317,8 +328,8 @@ static int do_runners(struct server_client *client, struct server_jail *jail, co
 
 static const struct {
 	const char *verb;
-	int (*run)(struct server_client *client, struct server_jail *jail, const struct wire_request *request, struct wire_message *message,
-		   struct err *err);
+	int (*run)(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
+		   struct wire_message *message, struct err *err);
 	bool needs_jail;
 } verbs[] = {
 	{"open", do_open, false},  {"fill", do_fill, true},     {"remove", do_remove, true},

@@ -1,9 +1,9 @@
 /*
  * verdict.c - what became of a run, and the one sentence that says so.
  *
- * Order of the tests: what the client asked for (cancel), what the kernel's counter says (memory), what we ended it for (output, time),
- * what the program did itself. The kernel's OOM counter comes before the time limits because a program whose helper was killed
- * often just waits for it.
+ * Order of the tests: what the client asked for (cancel), what the kernel's counter says (memory), what we ended it for
+ * (output, time), what the program did itself. The kernel's OOM counter comes before the time limits because a program
+ * whose helper was killed often just waits for it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +41,8 @@ static void decide_program(struct jail_result *result, const char *what, int sta
 {
 	if (WIFSIGNALED(status)) {
 		result->signal = WTERMSIG(status);
-		say(result, JAIL_SG, "", "The %s was ended by signal %d (%s).", what, result->signal, strsignal(result->signal));
+		say(result, JAIL_SG, "", "The %s was ended by signal %d (%s).", what, result->signal,
+		    strsignal(result->signal));
 		return;
 	}
 	result->exit_code = WEXITSTATUS(status);
@@ -61,16 +62,19 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 	if (stop == STOP_CANCEL || stop == STOP_CLOSE)
 		say(result, JAIL_CX, "", "The run was cancelled.");
 	else if (result->oom_killed)
-		say(result, JAIL_ML, "memory", "The %s needed more memory than its limit of %lld MiB.", what, (long long)(memory / MEBI));
+		say(result, JAIL_ML, "memory", "The %s needed more memory than its limit of %lld MiB.", what,
+		    (long long)(memory / MEBI));
 	else if (stop == STOP_OUTPUT)
-		say(result, JAIL_OL, "output", "The %s wrote more than its limit of %lld KiB of output and was stopped.", what,
+		say(result, JAIL_OL, "output",
+		    "The %s wrote more than its limit of %lld KiB of output and was stopped.", what,
 		    (long long)(cell->limits.output_bytes / 1024));
 	else if (stop == STOP_WALL) {
 		seconds(limit, sizeof(limit), cell->run.wall_limit_us);
 		say(result, JAIL_TO, "wall", "The %s was stopped after %s, its time limit.", what, limit);
 	} else if (stop == STOP_CPU || (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
 		seconds(limit, sizeof(limit), cell->run.cpu_limit_us);
-		say(result, JAIL_TO, "cpu", "The %s was stopped when it had used %s of CPU time, its limit.", what, limit);
+		say(result, JAIL_TO, "cpu", "The %s was stopped when it had used %s of CPU time, its limit.", what,
+		    limit);
 	} else if (status)
 		decide_program(result, what, *status);
 	else
@@ -116,8 +120,8 @@ void verdict_mention(struct jail_result *result)
 		size_t length = strlen(result->message);
 
 		snprintf(result->message + length, sizeof(result->message) - length, "%s%s%s",
-			 i ? ", " : " The jail refused it: ", json_get_string(json_object_array_get_idx(result->denied, i), "name"),
-			 i + 1 == n ? "." : "");
+			 i ? ", " : " The jail refused it: ",
+			 json_get_string(json_object_array_get_idx(result->denied, i), "name"), i + 1 == n ? "." : "");
 	}
 }
 
@@ -125,8 +129,11 @@ void verdict_sandbox(struct jail_result *result, const char *step, int error)
 {
 	bool missing = error == ENOENT && streq(step, INIT_STEP_EXEC);
 
-	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.%s", step, error ? ": " : "", error ? strerror(error) : "",
-	    missing ? " The interpreter, or the loader that it needs, is not in the jail's root: install it and restart the jailer." : "");
+	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.%s", step, error ? ": " : "",
+	    error ? strerror(error) : "",
+	    missing ? " The interpreter, or the loader that it needs, is not in the jail's root: install it and "
+		      "restart the jailer."
+		    : "");
 	snprintf(result->step, sizeof(result->step), "%s", step);
 	result->step_errno = error;
 }

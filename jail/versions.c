@@ -1,10 +1,11 @@
 /*
  * versions.c - see versions.h.
  *
- * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one ended: the version that
- * a run waits for (runner->awaited), else the next command on the way through all runners. Its end is told by the cell, in the middle of an
- * event; the next one, and the runs that waited, begin in the tick after it. Whatever goes wrong is logged and leaves the runner without
- * what was asked for: runs wait for an answer, not for a good one.
+ * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one
+ * ended: the version that a run waits for (runner->awaited), else the next command on the way through all runners. Its
+ * end is told by the cell, in the middle of an event; the next one, and the runs that waited, begin in the tick after
+ * it. Whatever goes wrong is logged and leaves the runner without what was asked for: runs wait for an answer, not for
+ * a good one.
  */
 #include "versions.h"
 
@@ -21,7 +22,8 @@
 #define LIBRARIES_MAX 512
 #define WALL_US       20000000
 
-void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config, bool all)
+void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config,
+		   bool all)
 {
 	*versions = (struct versions){.cells = cells, .runners = runners, .config = config, .output = -1, .all = all};
 }
@@ -53,7 +55,8 @@ static void take_libraries(struct runner *runner, char *text)
 	size_t n = 0;
 	char *state;
 
-	for (char *line = strtok_r(text, "\n", &state); line && n < LIBRARIES_MAX; line = strtok_r(NULL, "\n", &state)) {
+	for (char *line = strtok_r(text, "\n", &state); line && n < LIBRARIES_MAX;
+	     line = strtok_r(NULL, "\n", &state)) {
 		char *blank = strchr(line, ' ');
 
 		if (!blank || !utf8_valid(line, strlen(line)))
@@ -104,12 +107,15 @@ static void on_done(void *arg, const struct jail_result *result)
 
 	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
 	if (result->verdict != JAIL_OK && versions->command == VERSIONS_CACHE && result->verdict == JAIL_RE) {
-		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name, NULL); /* the library is not installed */
+		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name,
+			  NULL); /* the library is not installed */
 	} else if (result->verdict != JAIL_OK) {
-		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message, NULL);
+		log_event(LOG_WARN, "runner does not tell its version", "runner", runner->name, "why", result->message,
+			  NULL);
 		if (result->verdict != JAIL_XX && versions->command == VERSIONS_VERSION)
 			snprintf(runner->fingerprint, sizeof(runner->fingerprint), "unknown");
-	} else if (lseek(versions->output, 0, SEEK_SET) == 0 && !read_fd(versions->output, OUTPUT_MAX, &text, &length, NULL)) {
+	} else if (lseek(versions->output, 0, SEEK_SET) == 0 &&
+		   !read_fd(versions->output, OUTPUT_MAX, &text, &length, NULL)) {
 		if (versions->command == VERSIONS_LIBRARIES)
 			take_libraries(runner, text);
 		else if (versions->command == VERSIONS_CACHE)
@@ -124,7 +130,8 @@ static void on_failed(void *arg, const struct err *why)
 {
 	struct versions *versions = arg;
 
-	log_event(LOG_WARN, "runner cannot be asked for its version", "runner", versions->runner->name, "why", why->text, NULL);
+	log_event(LOG_WARN, "runner cannot be asked for its version", "runner", versions->runner->name, "why",
+		  why->text, NULL);
 	finish(versions);
 }
 

@@ -1,10 +1,10 @@
 /*
- * versions.h - finds versions and libraries of the runners, and makes their cache files, by running their commands in jails, one after
- * the other, in the background.
+ * versions.h - finds versions and libraries of the runners, and makes their cache files, by running their commands in
+ * jails, one after the other, in the background.
  *
- * In service mode it begins when the jailer has started; clients that ask for the runners are answered when it is done. A private jailer
- * asks only for versions, when the first run comes that wants its fingerprint (runner->awaited): it may live for one program. Who waits is
- * served first in both modes.
+ * In service mode it begins when the jailer has started; clients that ask for the runners are answered when it is done.
+ * A private jailer asks only for versions, when the first run comes that wants its fingerprint (runner->awaited): it
+ * may live for one program. Who waits is served first in both modes.
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct versions {
 	bool told; /* a version that runs wait for is there */
 };
 
-void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config, bool all);
+void versions_init(struct versions *versions, struct cells *cells, struct runners *runners, const struct config *config,
+		   bool all);
 void versions_tick(struct versions *versions); /* between events: begins the next command */
 void versions_clear(struct versions *versions);

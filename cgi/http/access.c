@@ -143,8 +143,9 @@ bool access_scope(struct exchange *exchange, const struct rpc_message *message)
 	store_scopes_print(scope, name);
 	snprintf(text, sizeof(text), "Forbidden: this token lacks the scope \"%s\"", name);
 	reply_header(exchange->reply, "WWW-Authenticate",
-		     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", error_description=\"%s is needed\", scope=\"%s\"", name,
-		     name);
+		     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", error_description=\"%s is needed\", "
+		     "scope=\"%s\"",
+		     name, name);
 	mcp_reply_error(exchange->reply, 403, message->id, RPC_INVALID_REQUEST, text);
 	return false;
 }
@@ -165,7 +166,8 @@ bool access_enter(struct exchange *exchange, const struct rpc_message *message)
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
-	snprintf(text, sizeof(text), "Too many calls: %lld of this token are under way already; wait for one of them", (long long)most);
+	snprintf(text, sizeof(text), "Too many calls: %lld of this token are under way already; wait for one of them",
+		 (long long)most);
 	refuse(exchange, message->id, CALL_RETRY_SECONDS, text);
 	return false;
 }

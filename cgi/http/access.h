@@ -1,8 +1,9 @@
 /*
  * access.h - what a token may do, and how often: scopes, requests a minute, calls at once.
  *
- * A token without the scope gets 403 and a challenge that names it; one that asks too often, or has too many tool calls under way, gets 429
- * and Retry-After. All of it is decided before an era looks at the message. Without authentication everything is allowed.
+ * A token without the scope gets 403 and a challenge that names it; one that asks too often, or has too many tool calls
+ * under way, gets 429 and Retry-After. All of it is decided before an era looks at the message. Without authentication
+ * everything is allowed.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ unsigned access_scopes(const struct store_token *token);
 bool access_allows(unsigned scopes, unsigned scope);
 /* May the token do this? false: the reply is 403. `message` may be a notification or response: those are free. */
 bool access_scope(struct exchange *exchange, const struct rpc_message *message);
-/* Takes a place among limits.in_flight for a call of a tool; false: the reply is 429. Every true is followed by one access_leave. */
+/* Takes a place among limits.in_flight for a call of a tool; false: the reply is 429. Every true is followed by one
+ * access_leave. */
 bool access_enter(struct exchange *exchange, const struct rpc_message *message);
 void access_leave(struct exchange *exchange, const struct rpc_message *message);

@@ -1,15 +1,17 @@
 /*
  * fcgi.c - see fcgi.h; the only file that knows libfcgi.
  *
- * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART). A signal that arrives just
- * before accept is lost, so the stopper repeats it until nobody waits any more. shutdown(2) on the socket would need no repeating, but
- * would end the socket for a supervisor that holds it too.
+ * Stopping: a thread blocked in accept(2) is woken by a signal whose handler does nothing (no SA_RESTART). A signal
+ * that arrives just before accept is lost, so the stopper repeats it until nobody waits any more. shutdown(2) on the
+ * socket would need no repeating, but would end the socket for a supervisor that holds it too.
  *
- * Accepting is ours, not libfcgi's: it would read a head for ever, and any amount of it, so that a few connections which say nothing kept
- * everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c); libfcgi gets a connection whose head is
- * there, as one that was kept from a request before, which is its own way of not accepting.
+ * Accepting is ours, not libfcgi's: it would read a head for ever, and any amount of it, so that a few connections
+ * which say nothing kept everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c);
+ * libfcgi gets a connection whose head is there, as one that was kept from a request before, which is its own way of
+ * not accepting.
  *
- * Connections are not kept, whatever the web server asks for (keep_conn): a kept one would bind a thread to one worker of nginx.
+ * Connections are not kept, whatever the web server asks for (keep_conn): a kept one would bind a thread to one worker
+ * of nginx.
  */
 #include "fcgi.h"
 
@@ -134,9 +136,10 @@ static int send_parts(int fd, struct iovec *parts, size_t count)
 }
 
 /*
- * A reply that fits one record, past libfcgi: the record, the end of the stream and the end of the request in one write, then the
- * connection is closed. libfcgi copies it in pieces of 8 KiB, and before it closes waits for the web server to hang up: a third thread
- * switch and three system calls, needed only where the request was not read to its end (the kernel then takes the answer back).
+ * A reply that fits one record, past libfcgi: the record, the end of the stream and the end of the request in one
+ * write, then the connection is closed. libfcgi copies it in pieces of 8 KiB, and before it closes waits for the web
+ * server to hang up: a third thread switch and three system calls, needed only where the request was not read to its
+ * end (the kernel then takes the answer back).
  */
 static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct reply *reply)
 {
@@ -148,8 +151,10 @@ static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct 
 		 .request = {.header = header_of(fcgi, FCGI_END_REQUEST, sizeof(end.request.body)),
 			     .body = {.protocolStatus = FCGI_REQUEST_COMPLETE}}};
 	FCGI_Header begin = header_of(fcgi, FCGI_STDOUT, head->length + body_length);
-	struct iovec parts[] = {
-		{&begin, sizeof(begin)}, {head->data, head->length}, {reply->body.data, body_length}, {&end, sizeof(end)}};
+	struct iovec parts[] = {{&begin, sizeof(begin)},
+				{head->data, head->length},
+				{reply->body.data, body_length},
+				{&end, sizeof(end)}};
 
 	if (send_parts(fcgi->ipcFd, parts, ARRAY_SIZE(parts)) < 0)
 		give_up(fcgi);
@@ -167,7 +172,8 @@ static void send_file(FCGX_Stream *out, int fd, int64_t length)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Too short: the web server sees fewer bytes than Content-Length and tells the client that it failed. */
+		/* Too short: the web server sees fewer bytes than Content-Length and tells the client that it failed.
+		 */
 		if (n <= 0 || FCGX_PutStr(chunk, (int)n, out) < 0)
 			return;
 		offset += n;

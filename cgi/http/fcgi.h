@@ -1,15 +1,17 @@
 /*
  * fcgi.h - requests over FastCGI: a pool of threads on one listening socket.
  *
- * Each thread accepts, serves one request and accepts again. There are always `spare` threads waiting in accept (so that a long
- * run never keeps a ping waiting), at most FCGI_THREADS_MAX in all; a thread that finds FCGI_SPARE_FACTOR times as many others waiting
- * ends: if it were as many, clients that are about as many as the spare threads would make and end threads all the time.
+ * Each thread accepts, serves one request and accepts again. There are always `spare` threads waiting in accept (so
+ * that a long run never keeps a ping waiting), at most FCGI_THREADS_MAX in all; a thread that finds FCGI_SPARE_FACTOR
+ * times as many others waiting ends: if it were as many, clients that are about as many as the spare threads would make
+ * and end threads all the time.
  */
 #pragma once
 
 #include "cgi/server.h"
 
-/* libfcgi looks at a new connection with select(2), whose sets end at descriptor 1023: this many threads stay well below. */
+/* libfcgi looks at a new connection with select(2), whose sets end at descriptor 1023: this many threads stay well
+ * below. */
 #define FCGI_THREADS_MAX 256
 
 #define FCGI_SPARE_FACTOR 2
@@ -19,5 +21,6 @@ struct fcgi_pool;
 int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi_pool **ret, struct err *err);
 /* No new requests from now on; returns when no thread is in accept any more. */
 void fcgi_pool_stop_accepting(struct fcgi_pool *pool);
-/* Waits for the requests that are under way, at most this long; returns how many are left. Frees the pool if none is. */
+/* Waits for the requests that are under way, at most this long; returns how many are left. Frees the pool if none is.
+ */
 int fcgi_pool_finish(struct fcgi_pool *pool, int seconds);

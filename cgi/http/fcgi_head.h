@@ -1,5 +1,6 @@
 /*
- * fcgi_head.h - is the head of a FastCGI request whole? Asked before libfcgi reads it, which waits for ever and takes any amount.
+ * fcgi_head.h - is the head of a FastCGI request whole? Asked before libfcgi reads it, which waits for ever and takes
+ * any amount.
  *
  * Facts: FastCGI specification 3.3 (records), 6.2 (the parameters end with an empty record of theirs).
  */
@@ -11,5 +12,6 @@
 #define FCGI_HEAD_BYTES   (64 * 1024) /* nginx sends at most large_client_header_buffers and its own parameters */
 #define FCGI_HEAD_SECONDS 2           /* it writes them at once, when it has the whole request */
 
-/* Waits until all parameters stand in the socket, without taking them out. False: they do not come in time, are too many, or no FastCGI. */
+/* Waits until all parameters stand in the socket, without taking them out. False: they do not come in time, are too
+ * many, or no FastCGI. */
 bool fcgi_head_wait(int fd);

@@ -24,7 +24,8 @@ void files_percent_encode(const char *text, size_t length, const char *keep, str
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(keep, c))) {
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    (c && strchr(keep, c))) {
 			buf_putc(out, (char)c);
 		} else {
 			buf_putc(out, '%');
@@ -34,7 +35,8 @@ void files_percent_encode(const char *text, size_t length, const char *keep, str
 	}
 }
 
-void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file, struct buf *out)
+void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file,
+	       struct buf *out)
 {
 	const char *name = file->name;
 	size_t length = file->name_length;
@@ -65,8 +67,8 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 	}
 	utf8_safe(&safe, base, base_length);
 	files_percent_encode(safe.data, safe.length, "-._~", &extended);
-	reply_header(reply, "Content-Disposition", "%s; filename=\"%s\"; filename*=UTF-8''%s", shown ? "inline" : "attachment", ascii.data,
-		     extended.data);
+	reply_header(reply, "Content-Disposition", "%s; filename=\"%s\"; filename*=UTF-8''%s",
+		     shown ? "inline" : "attachment", ascii.data, extended.data);
 }
 
 /* Every segment must be a name: no empty ones, no "." and "..". */
@@ -81,7 +83,8 @@ static bool name_ok(const char *name, size_t length)
 			continue;
 		size_t segment = i - begin;
 
-		if (segment == 0 || (segment == 1 && name[begin] == '.') || (segment == 2 && memcmp(name + begin, "..", 2) == 0))
+		if (segment == 0 || (segment == 1 && name[begin] == '.') ||
+		    (segment == 2 && memcmp(name + begin, "..", 2) == 0))
 			return false;
 		begin = i + 1;
 	}
@@ -111,7 +114,8 @@ static void set_headers(struct reply *reply, const struct store_file *file, cons
 {
 	bool image = files_is_image(file->media_type), plain = streq(file->media_type, "text/plain");
 
-	reply_header(reply, "Content-Type", "%s%s", file->media_type, str_starts(file->media_type, "text/") ? "; charset=utf-8" : "");
+	reply_header(reply, "Content-Type", "%s%s", file->media_type,
+		     str_starts(file->media_type, "text/") ? "; charset=utf-8" : "");
 	disposition(reply, name->data, name->length, image || plain);
 	reply_header(reply, "X-Content-Type-Options", "nosniff");
 	reply_header(reply, "Content-Security-Policy", "sandbox; default-src 'none'");
@@ -130,9 +134,11 @@ void files_handle(struct exchange *exchange, const char *method, const char *res
 	buf_init(&name, HTTP_PATH_MAX);
 	int result = find(exchange, rest, &name, &file, &err);
 
-	/* Opened here even if the web server sends it: a blob that is lost is an error of ours and not a bare 404 of nginx. */
+	/* Opened here even if the web server sends it: a blob that is lost is an error of ours and not a bare 404 of
+	 * nginx. */
 	if (result == 0)
-		result = store_blob_open(exchange->server->store, file.blob, &reply->file_fd, &reply->file_length, &err);
+		result =
+			store_blob_open(exchange->server->store, file.blob, &reply->file_fd, &reply->file_length, &err);
 	else if (err.code == ERR_NOT_FOUND) {
 		reply_refuse(reply, 404, NOT_FOUND);
 		return;

@@ -1,18 +1,20 @@
 /*
  * files.h - GET /files/{hash}/{path}: download of a conversation's file.
  *
- * The hash (HMAC over owner and conversation, 64 hexadecimal digits) is the capability: whoever has the URL may read, nobody can make
- * one up. Bytes are sent by the web server where gateway.accel_prefix names its internal location of the blob folder, else by us.
- * What a guest wrote must not act in the name of this site: nosniff, a sandboxing Content-Security-Policy, and attachment unless it is
- * one of the four image types or plain text.
+ * The hash (HMAC over owner and conversation, 64 hexadecimal digits) is the capability: whoever has the URL may read,
+ * nobody can make one up. Bytes are sent by the web server where gateway.accel_prefix names its internal location of
+ * the blob folder, else by us. What a guest wrote must not act in the name of this site: nosniff, a sandboxing
+ * Content-Security-Policy, and attachment unless it is one of the four image types or plain text.
  */
 #pragma once
 
 #include "exchange.h"
 
 void files_handle(struct exchange *exchange, const char *method, const char *rest);
-/* Appends the download URL of a file; its name may be any bytes. Without a public_base_url (stdio) its resource's URI. */
-void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file, struct buf *out);
+/* Appends the download URL of a file; its name may be any bytes. Without a public_base_url (stdio) its resource's URI.
+ */
+void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file,
+	       struct buf *out);
 /* RFC 3986: letters, digits and the bytes of `keep` stay, everything else becomes %XX. */
 void files_percent_encode(const char *text, size_t length, const char *keep, struct buf *out);
 /* One of the types that are shown in place and handed to models: PNG, JPEG, GIF, WebP. */

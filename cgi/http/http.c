@@ -1,15 +1,16 @@
 /*
  * http.c - HTTP rules; see http.h.
  *
- * Who sends what: nginx (or another web server) has parsed the request; we get CGI variables. The path is taken from REQUEST_URI,
- * as the client sent it, because SCRIPT_NAME and PATH_INFO are decoded and normalised already: "%2f" and ".." must be seen here. A
- * plain CGI program may be mounted below a name (SCRIPT_NAME) that is then cut off.
+ * Who sends what: nginx (or another web server) has parsed the request; we get CGI variables. The path is taken from
+ * REQUEST_URI, as the client sent it, because SCRIPT_NAME and PATH_INFO are decoded and normalised already: "%2f" and
+ * ".." must be seen here. A plain CGI program may be mounted below a name (SCRIPT_NAME) that is then cut off.
  *
- * Host and Origin: a web page must not reach a server on somebody's loopback interface or in his network by DNS rebinding, so the
- * Host must be public_base_url's, loopback, or one of gateway.allowed_hosts; an Origin, if there is one, likewise. Programs that are no
- * browsers send no Origin.
+ * Host and Origin: a web page must not reach a server on somebody's loopback interface or in his network by DNS
+ * rebinding, so the Host must be public_base_url's, loopback, or one of gateway.allowed_hosts; an Origin, if there is
+ * one, likewise. Programs that are no browsers send no Origin.
  *
- * The routes are one table. /mcp needs a token; /files/ does not: the 64 hexadecimal digits in the path are the capability.
+ * The routes are one table. /mcp needs a token; /files/ does not: the 64 hexadecimal digits in the path are the
+ * capability.
  */
 #include "http.h"
 
@@ -90,7 +91,8 @@ static bool is_loopback(const char *host)
 			continue;
 		if (host[length] == '\0')
 			return true;
-		if (host[length] == ':' && host[length + 1] && strspn(host + length + 1, "0123456789") == strlen(host + length + 1))
+		if (host[length] == ':' && host[length + 1] &&
+		    strspn(host + length + 1, "0123456789") == strlen(host + length + 1))
 			return true;
 	}
 	return false;
@@ -113,7 +115,8 @@ bool http_host_allowed(const struct config *config, const char *host)
 
 	if (!host || is_loopback(host))
 		return true;
-	if (end > begin && strlen(host) == end - begin && strncasecmp(host, config->public_base_url + begin, end - begin) == 0)
+	if (end > begin && strlen(host) == end - begin &&
+	    strncasecmp(host, config->public_base_url + begin, end - begin) == 0)
 		return true;
 	for (size_t i = 0; i < config->gateway.allowed_hosts.count; i++) {
 		if (strcasecmp(host, config->gateway.allowed_hosts.items[i]) == 0)
@@ -157,7 +160,8 @@ int http_path(const struct request *request, char ret[HTTP_PATH_MAX], struct err
 	const char *info = request_param(request, "PATH_INFO");
 
 	if (!uri)
-		return err_set(err, ERR_INVALID, "the web server does not pass REQUEST_URI: add it to its FastCGI or CGI variables");
+		return err_set(err, ERR_INVALID,
+			       "the web server does not pass REQUEST_URI: add it to its FastCGI or CGI variables");
 	if (uri[0] != '/') { /* absolute form: http://host/path */
 		size_t host = 0;
 
@@ -169,8 +173,10 @@ int http_path(const struct request *request, char ret[HTTP_PATH_MAX], struct err
 		return err_set(err, ERR_INVALID, "the path is longer than %d bytes", HTTP_PATH_MAX - 1);
 	memcpy(ret, uri, length);
 	ret[length] = '\0';
-	/* Mounted below a script's name: with PATH_INFO set, SCRIPT_NAME is the script and not, as with nginx, the whole path. */
-	if (!find_route(ret) && info && info[0] && cut > 0 && cut < length && str_starts(ret, script) && ret[cut] == '/')
+	/* Mounted below a script's name: with PATH_INFO set, SCRIPT_NAME is the script and not, as with nginx, the
+	 * whole path. */
+	if (!find_route(ret) && info && info[0] && cut > 0 && cut < length && str_starts(ret, script) &&
+	    ret[cut] == '/')
 		memmove(ret, ret + cut, length - cut + 1);
 	return 0;
 }
@@ -190,7 +196,8 @@ int http_decode(const char *text, struct buf *ret, struct err *err)
 	return 0;
 }
 
-/* What stands behind "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something else. */
+/* What stands behind "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something
+ * else. */
 static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
 {
 	static const char scheme[] = "Bearer ";
@@ -254,9 +261,9 @@ static int check_token(struct exchange *exchange)
 	if (fault == 0)
 		reply_header(exchange->reply, "WWW-Authenticate", "Bearer realm=\"sallyport\"");
 	else
-		reply_header(
-			exchange->reply, "WWW-Authenticate",
-			"Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, revoked or malformed token\"");
+		reply_header(exchange->reply, "WWW-Authenticate",
+			     "Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, "
+			     "revoked or malformed token\"");
 	reply_json(exchange->reply, 401, body);
 	return -ERR_DENIED;
 }
@@ -303,23 +310,28 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 		return;
 	}
 	/* A header that does not fit the buffer must not pass for an absent one. */
-	const char *host_raw = request_param(exchange->request, "HTTP_HOST"), *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
+	const char *host_raw = request_param(exchange->request, "HTTP_HOST"),
+		   *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
 	const char *host_value = request_header(exchange->request, "HTTP_HOST", host, sizeof(host));
 	const char *origin_value = request_header(exchange->request, "HTTP_ORIGIN", origin, sizeof(origin));
 
 	if ((host_raw && !host_value) || !http_host_allowed(exchange->server->config, host_value)) {
-		reply_refuse(reply, 403, "this Host is not served here: public_base_url or gateway.allowed_hosts must name it");
+		reply_refuse(reply, 403,
+			     "this Host is not served here: public_base_url or gateway.allowed_hosts must name it");
 		return;
 	}
 	if ((origin_raw && !origin_value) || !http_origin_allowed(exchange->server->config, origin_value)) {
-		reply_refuse(reply, 403, "requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
+		reply_refuse(
+			reply, 403,
+			"requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
 		return;
 	}
 	if (origin_value)
 		cors_headers(reply, origin_value);
 	if (streq(method, "OPTIONS") && cors_preflight(exchange, route->allow))
 		return;
-	if (route->token && (conformance_on(exchange->server->config) ? check_open(exchange) : check_token(exchange)) < 0)
+	if (route->token &&
+	    (conformance_on(exchange->server->config) ? check_open(exchange) : check_token(exchange)) < 0)
 		return;
 	if (route->token && !access_rate(exchange))
 		return;
@@ -345,15 +357,17 @@ static void health_get(struct exchange *exchange, const char *method, const char
 	buf_puts(&exchange->reply->body, "ok\n");
 }
 
-static void write_log(const struct request *request, const struct reply *reply, const char *method, const char *route, int64_t started_us)
+static void write_log(const struct request *request, const struct reply *reply, const char *method, const char *route,
+		      int64_t started_us)
 {
 	char status[16], duration[32], id[72];
 	const char *request_id = request_header(request, "HTTP_X_REQUEST_ID", id, sizeof(id));
 
 	snprintf(status, sizeof(status), "%d", reply->gone ? 499 : reply->status);
 	snprintf(duration, sizeof(duration), "%lld", (long long)(clock_monotonic_us() - started_us));
-	log_event(LOG_INFO, "request", "method", method, "route", route, "status", status, "us", duration, "owner", reply->owner, "rpc",
-		  reply->method, "tool", reply->tool, "outcome", reply->outcome, "request_id", request_id ? request_id : "", NULL);
+	log_event(LOG_INFO, "request", "method", method, "route", route, "status", status, "us", duration, "owner",
+		  reply->owner, "rpc", reply->method, "tool", reply->tool, "outcome", reply->outcome, "request_id",
+		  request_id ? request_id : "", NULL);
 }
 
 void http_handle(struct server *server, const struct request *request, struct reply *reply)

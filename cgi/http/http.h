@@ -1,9 +1,9 @@
 /*
  * http.h - HTTP rules: from the web server's variables (CGI/1.1, FastCGI) to a reply.
  *
- * fcgi.c and cgi.c make a struct request and send a struct reply; everything between is here and does not know which of them it
- * was. The order of the checks is that of MCP's transport chapter: path (404), Host and Origin (403), token (401), method (405), media
- * type (415), size (413), then the body. A refusal never reads the body.
+ * fcgi.c and cgi.c make a struct request and send a struct reply; everything between is here and does not know which of
+ * them it was. The order of the checks is that of MCP's transport chapter: path (404), Host and Origin (403), token
+ * (401), method (405), media type (415), size (413), then the body. A refusal never reads the body.
  */
 #pragma once
 
@@ -21,9 +21,11 @@ struct request {
 	const char *const *params; /* "NAME=value" as CGI names them, ended by NULL */
 	/* Appends the body, at most the buffer's max; 0 or negative. */
 	int (*read_body)(void *arg, struct buf *body, struct err *err);
-	/* Sends bytes of the reply at once, the head first (streams); 0, or negative: the client is gone. NULL: this server cannot. */
+	/* Sends bytes of the reply at once, the head first (streams); 0, or negative: the client is gone. NULL: this
+	 * server cannot. */
 	int (*send)(void *arg, const void *data, size_t length);
-	/* Where messages are no part of a stream of bytes (stdio): sends one, JSON text, at once; then `send` is NULL. */
+	/* Where messages are no part of a stream of bytes (stdio): sends one, JSON text, at once; then `send` is NULL.
+	 */
 	int (*message)(void *arg, const char *text);
 	/* Ends a reply that was sent so, while the request goes on. May be NULL. */
 	void (*end)(void *arg);
@@ -65,13 +67,14 @@ const char *request_param(const struct request *request, const char *name);
 /* The same without blanks and tabs around it, in the caller's buffer; NULL if absent or longer than the buffer. */
 const char *request_header(const struct request *request, const char *name, char *buffer, size_t size);
 
-/* For streams: is the token, which was good when they began, still so? Looks every HTTP_TOKEN_AGAIN_US; *looked_us (monotonic): when it was
- * looked at last. That the store cannot be read is no reason to end one. */
+/* For streams: is the token, which was good when they began, still so? Looks every HTTP_TOKEN_AGAIN_US; *looked_us
+ * (monotonic): when it was looked at last. That the store cannot be read is no reason to end one. */
 struct exchange;
 #define HTTP_TOKEN_AGAIN_US (10 * 1000000LL)
 bool http_still_allowed(const struct exchange *exchange, int64_t *looked_us);
 
-/* May a request that names this Host, or comes from a page of this Origin, be served? NULL: no such header, which no browser does. */
+/* May a request that names this Host, or comes from a page of this Origin, be served? NULL: no such header, which no
+ * browser does. */
 bool http_host_allowed(const struct config *config, const char *host);
 bool http_origin_allowed(const struct config *config, const char *origin);
 /* The path of the request, still encoded, without query and without the name of a CGI script in front; ERR_INVALID. */

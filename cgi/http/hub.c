@@ -1,9 +1,9 @@
 /*
  * hub.c - see hub.h.
  *
- * One lock, two lists. Each waiting thread has an eventfd, so that it can wait for its client's leaving at the same time; whoever has
- * something for it queues it under the lock and writes the eventfd. Lists are walked from end to end: they hold at most as many entries
- * as there are threads (FCGI_THREADS_MAX).
+ * One lock, two lists. Each waiting thread has an eventfd, so that it can wait for its client's leaving at the same
+ * time; whoever has something for it queues it under the lock and writes the eventfd. Lists are walked from end to end:
+ * they hold at most as many entries as there are threads (FCGI_THREADS_MAX).
  */
 #include "hub.h"
 
@@ -68,7 +68,7 @@ void hub_stop(struct hub *hub)
 	pthread_mutex_unlock(&hub->lock);
 }
 
-/* --- listeners -------------------------------------------------------------------------------------------------------------- */
+/* -------- listeners ----------------------------------------------------------------------------------- */
 
 /* Under the lock. */
 static int check_listener(const struct hub *hub, const struct hub_listener *listener, struct err *err)
@@ -84,9 +84,11 @@ static int check_listener(const struct hub *hub, const struct hub_listener *list
 			return err_set(err, ERR_CONFLICT, "this session has such a stream already");
 	}
 	if (own >= HUB_LISTENERS_OWNER_MAX)
-		return err_set(err, ERR_BUSY, "%d streams of yours are open already: close one", HUB_LISTENERS_OWNER_MAX);
+		return err_set(err, ERR_BUSY, "%d streams of yours are open already: close one",
+			       HUB_LISTENERS_OWNER_MAX);
 	if (all >= HUB_LISTENERS_MAX)
-		return err_set(err, ERR_BUSY, "%d streams are open on this server already: try again later", HUB_LISTENERS_MAX);
+		return err_set(err, ERR_BUSY, "%d streams are open on this server already: try again later",
+			       HUB_LISTENERS_MAX);
 	return 0;
 }
 
@@ -173,7 +175,8 @@ static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, 
 	return hub->stopping || listener->overflow ? HUB_GONE : HUB_TIME;
 }
 
-enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message)
+enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
+		       char **ret_message)
 {
 	struct pollfd fds[2] = {{.fd = listener->wake_fd, .events = POLLIN}, {.fd = hangup_fd, .events = POLLRDHUP}};
 	eventfd_t ignored;
@@ -316,7 +319,7 @@ void hub_follow_wake(struct hub *hub, const char *stream)
 	pthread_mutex_unlock(&hub->lock);
 }
 
-/* --- flights ---------------------------------------------------------------------------------------------------------------- */
+/* -------- flights ------------------------------------------------------------------------------------- */
 
 int hub_flight_begin(struct hub *hub, struct hub_flight *flight, struct err *err)
 {
@@ -430,7 +433,8 @@ bool hub_answer(struct hub *hub, const char *session, const char *id, const char
 
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_flight *flight = hub->flights; flight && !found; flight = flight->next) {
-		found = flight->question && !flight->answer && streq(flight->session, session) && streq(flight->question, id);
+		found = flight->question && !flight->answer && streq(flight->session, session) &&
+			streq(flight->question, id);
 		if (found) {
 			flight->answer = xstrdup(text);
 			wake(flight->wake_fd);

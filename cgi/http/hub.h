@@ -1,10 +1,11 @@
 /*
  * hub.h - where threads of this process find each other: who listens, which requests are under way.
  *
- * A listener is a thread that holds a stream open and sleeps until there is something for it. A flight is a legacy request that is
- * being answered: another request of its session may cancel it, or bring the answer to a question that its handler asked the client. Both
- * live on their thread's stack between _begin and _end; the hub only points at them. What is told to a listener is a text, queued up to
- * HUB_QUEUE_MAX: a client that does not take more is cut off. Thread-safe.
+ * A listener is a thread that holds a stream open and sleeps until there is something for it. A flight is a legacy
+ * request that is being answered: another request of its session may cancel it, or bring the answer to a question that
+ * its handler asked the client. Both live on their thread's stack between _begin and _end; the hub only points at them.
+ * What is told to a listener is a text, queued up to HUB_QUEUE_MAX: a client that does not take more is cut off.
+ * Thread-safe.
  */
 #pragma once
 
@@ -39,7 +40,8 @@ struct hub_listener {
 	const char *stream;  /* follows this stream (hub_follow_wake); NULL: none */
 	bool exclusive;      /* refused while another exclusive one of its session listens */
 	unsigned topics;
-	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL; an exclusive one has hub_follow_uri besides */
+	const char *const *uris; /* HUB_RESOURCE_UPDATED, HUB_TASK_CHANGED: ended by NULL; an exclusive one has
+				    hub_follow_uri besides */
 	/* the hub's */
 	char *followed[HUB_FOLLOWED_MAX];
 	struct hub_listener *next;
@@ -53,12 +55,14 @@ int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err);
 void hub_leave(struct hub *hub, struct hub_listener *listener);
 
 enum hub_wait { HUB_MESSAGE, HUB_TIME, HUB_GONE };
-/* Sleeps until there is a message (the caller's to free; NULL when it was only woken), the time is up, or the client left, was cut off, or
- * the server stops: then what was told before still comes. */
-enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms, char **ret_message);
+/* Sleeps until there is a message (the caller's to free; NULL when it was only woken), the time is up, or the client
+ * left, was cut off, or the server stops: then what was told before still comes. */
+enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
+		       char **ret_message);
 
-/* A topic to all listeners of the owner (NULL: of everybody) that want it: {"jsonrpc","method","params"} is made by the listener. The
- * text that they get is "TOPIC URI", see hub_topic_of. One that is in a listener's queue already is not put there again. */
+/* A topic to all listeners of the owner (NULL: of everybody) that want it: {"jsonrpc","method","params"} is made by the
+ * listener. The text that they get is "TOPIC URI", see hub_topic_of. One that is in a listener's queue already is not
+ * put there again. */
 void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri);
 enum hub_topic hub_topic_of(const char *message, const char **ret_uri);
 /* The exclusive listener of a session, if there is one, follows this resource from now on, or no longer. */
@@ -90,7 +94,8 @@ bool hub_cancel(struct hub *hub, const char *session, const char *id);
 bool hub_cancelled(struct hub *hub, struct hub_flight *flight);
 /* Is the request whose event stream this is still being answered here? */
 bool hub_stream_live(struct hub *hub, const char *stream);
-/* Waits for the answer to the question `id`, which was sent before; the JSON text of the response, the caller's. ERR_CANCELLED. */
+/* Waits for the answer to the question `id`, which was sent before; the JSON text of the response, the caller's.
+ * ERR_CANCELLED. */
 void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id);
 int hub_question_wait(struct hub *hub, struct hub_flight *flight, int timeout_ms, char **ret, struct err *err);
 /* A response that a client sent; false: nobody asked. */

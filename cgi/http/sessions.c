@@ -82,8 +82,8 @@ static void from_store(const struct store_session *stored, struct session *ret)
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
 }
 
-int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client, struct session *ret,
-		 struct err *err)
+int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client,
+		 struct session *ret, struct err *err)
 {
 	struct store_session stored = {0};
 
@@ -147,6 +147,7 @@ int sessions_end(struct sessions *sessions, const char *id, const char *owner, s
 {
 	int result = store_session_end(sessions->store, id, owner, err);
 
-	forget(sessions, id, owner); /* after the store: a call that looks it up meanwhile must not put it back as live */
+	forget(sessions, id,
+	       owner); /* after the store: a call that looks it up meanwhile must not put it back as live */
 	return result;
 }

@@ -1,9 +1,9 @@
 /*
  * sessions.h - legacy sessions that were seen lately, so that a call costs no look-up and no write.
  *
- * The truth is the store's session table; this is a bounded cache in front of it (SESSIONS_CACHED slots, the newest one of a slot
- * wins). An entry is asked for again after SESSIONS_FRESH_US, which also moves the session's "seen" time in the store, so
- * that sessions in use never expire. Thread-safe.
+ * The truth is the store's session table; this is a bounded cache in front of it (SESSIONS_CACHED slots, the newest one
+ * of a slot wins). An entry is asked for again after SESSIONS_FRESH_US, which also moves the session's "seen" time in
+ * the store, so that sessions in use never expire. Thread-safe.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct session_client {
 	unsigned offers;
 };
 /* Makes a session durable and fills in *ret. */
-int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client, struct session *ret,
-		 struct err *err);
+int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client,
+		 struct session *ret, struct err *err);
 /* ERR_NOT_FOUND: unknown, ended, or another owner's. */
 int sessions_find(struct sessions *sessions, const char *id, const char *owner, struct session *ret, struct err *err);
 int sessions_set_log_level(struct sessions *sessions, const char *id, int level, struct err *err);

@@ -1,8 +1,9 @@
 /*
  * sse.c - see sse.h.
  *
- * A message is accepted (202) before it is worked off, in the thread that took it; its answer, and progress before it, is handed to the
- * thread that holds the session's stream. There is nothing to take up again here: that belongs to the later transport.
+ * A message is accepted (202) before it is worked off, in the thread that took it; its answer, and progress before it,
+ * is handed to the thread that holds the session's stream. There is nothing to take up again here: that belongs to the
+ * later transport.
  */
 #include "sse.h"
 
@@ -19,7 +20,8 @@ static bool switched_on(struct exchange *exchange)
 {
 	if (exchange->server->config->gateway.http_sse && exchange->request->send)
 		return true;
-	reply_refuse(exchange->reply, 404, "nothing here: the endpoint is /mcp (gateway.http_sse turns the old transport on)");
+	reply_refuse(exchange->reply, 404,
+		     "nothing here: the endpoint is /mcp (gateway.http_sse turns the old transport on)");
 	return false;
 }
 
@@ -121,7 +123,8 @@ static int relay(void *arg, const char *data)
 	return -1;
 }
 
-static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const struct session *session)
+static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+		 const struct session *session)
 {
 	struct target target = {exchange->server->hub, session->id};
 	auto_reply struct reply answer;
@@ -158,7 +161,8 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 	if (!query_session(exchange->request, id) ||
 	    sessions_find(exchange->server->sessions, id, exchange->token.owner, &session, &err) < 0 ||
 	    !streq(session.protocol, SSE_VERSION)) {
-		mcp_reply_error(exchange->reply, 404, NULL, RPC_SESSION_NOT_FOUND, "Session not found: open /sse again");
+		mcp_reply_error(exchange->reply, 404, NULL, RPC_SESSION_NOT_FOUND,
+				"Session not found: open /sse again");
 		return;
 	}
 	if (!mcp_read_document(exchange, &document))
@@ -167,7 +171,8 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", message.method ? message.method : "(response)");
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
+		 message.method ? message.method : "(response)");
 	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
 		return;
 	accept_message(exchange);

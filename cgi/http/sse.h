@@ -1,7 +1,9 @@
 /*
- * sse.h - the transport of revision 2024-11-05, for clients that know no other: GET /sse is the session, POST /messages speaks to it.
+ * sse.h - the transport of revision 2024-11-05, for clients that know no other: GET /sse is the session, POST /messages
+ * speaks to it.
  *
- * Only where gateway.http_sse is true; elsewhere both are 404. The session lives as long as its stream, and answers arrive on it.
+ * Only where gateway.http_sse is true; elsewhere both are 404. The session lives as long as its stream, and answers
+ * arrive on it.
  */
 #pragma once
 

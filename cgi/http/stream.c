@@ -26,13 +26,14 @@ bool stream_possible(const struct stream *stream)
 
 	if (stream->request->message)
 		return true;
-	return stream->request->send &&
-	       (!accept || !*accept || strstr(accept, "*/*") || strcasestr(accept, "text/event-stream") || strcasestr(accept, "text/*"));
+	return stream->request->send && (!accept || !*accept || strstr(accept, "*/*") ||
+					 strcasestr(accept, "text/event-stream") || strcasestr(accept, "text/*"));
 }
 
 static void send_bytes(struct stream *stream, const struct buf *bytes)
 {
-	if (!stream->gone && stream->request->send && stream->request->send(stream->request->arg, bytes->data, bytes->length) < 0)
+	if (!stream->gone && stream->request->send &&
+	    stream->request->send(stream->request->arg, bytes->data, bytes->length) < 0)
 		stream->gone = true;
 	stream->sent_us = clock_monotonic_us();
 }
@@ -64,7 +65,8 @@ static void send_text(struct stream *stream, const char *text)
 	send_bytes(stream, &bytes);
 }
 
-/* nginx passes a head on only together with something: the padding of its FastCGI record looks to it like the beginning of a body. */
+/* nginx passes a head on only together with something: the padding of its FastCGI record looks to it like the beginning
+ * of a body. */
 void stream_open(struct stream *stream)
 {
 	if (stream->open)

@@ -1,13 +1,13 @@
 /*
  * stream.h - server-sent events: a reply that is sent piece by piece.
  *
- * A stream is opened late, when there is something to send: until then the request can still be answered with one JSON object. Once open
- * the status is fixed. Each piece leaves at once (X-Accel-Buffering: no). A client that left, or that takes nothing for
- * STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream decides what to make of it. Over
- * stdio (request->message) an event is its data, and there is nothing else.
+ * A stream is opened late, when there is something to send: until then the request can still be answered with one JSON
+ * object. Once open the status is fixed. Each piece leaves at once (X-Accel-Buffering: no). A client that left, or that
+ * takes nothing for STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream
+ * decides what to make of it. Over stdio (request->message) an event is its data, and there is nothing else.
  *
- * A relay is a stream that another thread holds (the session's own one of the old transport): events are handed to it, and its head and its
- * signs of life are that thread's business.
+ * A relay is a stream that another thread holds (the session's own one of the old transport): events are handed to it,
+ * and its head and its signs of life are that thread's business.
  */
 #pragma once
 
@@ -22,7 +22,8 @@ struct stream {
 	struct reply *reply;
 	bool open, gone;
 	int64_t sent_us; /* monotonic: when something was sent last; before it is open: when the request came */
-	int (*relay)(void *arg, const char *data); /* NULL: the reply is the stream; negative: nobody holds it any more */
+	int (*relay)(void *arg,
+		     const char *data); /* NULL: the reply is the stream; negative: nobody holds it any more */
 	void *arg;
 };
 

@@ -1,9 +1,10 @@
 /*
  * mcp.c - the router of eras; see mcp.h.
  *
- * The order of the checks is the protocol's: media type (415), size (413), JSON (400, -32700), batches, the JSON-RPC envelope (400,
- * -32600), then the era. A request is modern when its params._meta names a protocol version, or when it has none but its header
- * claims a modern one (then it is malformed). `initialize` with an incomplete envelope stays legacy, as the SDKs have it.
+ * The order of the checks is the protocol's: media type (415), size (413), JSON (400, -32700), batches, the JSON-RPC
+ * envelope (400, -32600), then the era. A request is modern when its params._meta names a protocol version, or when it
+ * has none but its header claims a modern one (then it is malformed). `initialize` with an incomplete envelope stays
+ * legacy, as the SDKs have it.
  */
 #include "mcp.h"
 
@@ -19,11 +20,13 @@
 
 #define VERSION_HEADER_MAX 64
 
-const char mcp_instructions[] =
-	"Sallyport runs code in an isolated sandbox and keeps the files of a conversation between calls. Choose one conversationId "
-	"for a conversation and use it in every call. Put input in place with upload_file (or the files argument), run programs with "
-	"run_code: they work in /data, and what they write there stays for the next call and can be downloaded from the URLs in the "
-	"result. list_runners tells which languages and libraries there are.";
+const char mcp_instructions[] = "Sallyport runs code in an isolated sandbox and keeps the files of a conversation "
+				"between calls. Choose one conversationId "
+				"for a conversation and use it in every call. Put input in place with upload_file (or "
+				"the files argument), run programs with "
+				"run_code: they work in /data, and what they write there stays for the next call and "
+				"can be downloaded from the URLs in the "
+				"result. list_runners tells which languages and libraries there are.";
 
 struct json_object *mcp_server_info(void)
 {
@@ -35,12 +38,14 @@ struct json_object *mcp_server_info(void)
 	return info;
 }
 
-/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of tools and prompts
- * that change are only the fixtures', and so are messages in the modern era, where they are deprecated. */
+/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of
+ * tools and prompts that change are only the fixtures', and so are messages in the modern era, where they are
+ * deprecated. */
 struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol)
 {
 	struct json_object *capabilities = json_object_new_object();
-	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(), *prompts = json_object_new_object();
+	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(),
+			   *prompts = json_object_new_object();
 
 	json_add(capabilities, "tools", tools);
 	json_add(capabilities, "resources", resources);
@@ -103,7 +108,8 @@ void (*mcp_observer)(const struct mcp_seen *seen);
 void mcp_observe(const struct mcp_call *call, struct json_object *message)
 {
 	if (mcp_observer)
-		mcp_observer(&(struct mcp_seen){.message = message, .call = call, .protocol = call ? call->protocol : NULL});
+		mcp_observer(
+			&(struct mcp_seen){.message = message, .call = call, .protocol = call ? call->protocol : NULL});
 }
 
 void mcp_observe_unasked(const char *protocol, const char *text)
@@ -177,12 +183,14 @@ static bool claims_modern(const char *version)
 	return version && strcmp(version, MCP_MODERN_VERSION) >= 0;
 }
 
-static void route_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version)
+static void route_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+			  const char *version)
 {
 	bool envelope = meta_has(message->params, MCP_META_VERSION);
 	struct err err = ERR_INIT;
 
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", message->method ? message->method : "(response)");
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
+		 message->method ? message->method : "(response)");
 	if (message->kind == RPC_RESPONSE) {
 		legacy_message(exchange, message, document, version);
 		return;
@@ -199,8 +207,9 @@ static void route_message(struct exchange *exchange, const struct rpc_message *m
 	}
 	if (streq(message->method, "initialize") && modern_envelope(message->params, &err) < 0) {
 		if (!envelope && claims_modern(version))
-			mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
-					"Header mismatch: initialize belongs to the revisions before " MCP_MODERN_VERSION);
+			mcp_reply_error(
+				exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
+				"Header mismatch: initialize belongs to the revisions before " MCP_MODERN_VERSION);
 		else
 			legacy_message(exchange, message, document, NULL);
 		return;
@@ -220,7 +229,8 @@ static void route_batch(struct exchange *exchange, struct json_object *batch, co
 
 		struct rpc_message message;
 
-		if (rpc_parse(json_object_array_get_idx(batch, i), &message, NULL) == 0 && !access_scope(exchange, &message))
+		if (rpc_parse(json_object_array_get_idx(batch, i), &message, NULL) == 0 &&
+		    !access_scope(exchange, &message))
 			return;
 		if (meta_has(params, MCP_META_VERSION)) {
 			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
@@ -291,7 +301,8 @@ bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
 
 	buf_init(&body, (size_t)exchange->server->config->limits.body_mb << 20);
 	if (!is_json(request_param(exchange->request, "CONTENT_TYPE"))) {
-		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json");
+		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST,
+				"Unsupported Media Type: Content-Type must be application/json");
 		return false;
 	}
 	if (!accepts(request_param(exchange->request, "HTTP_ACCEPT"))) {

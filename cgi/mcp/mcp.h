@@ -1,9 +1,9 @@
 /*
  * mcp.h - the Model Context Protocol: one endpoint, both eras, decided per request.
  *
- * mcp.c looks at a POST's envelope and hands each message to the era it belongs to: mcp_legacy.c (2024-11-05 to 2025-11-25: initialize,
- * sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Both have a table of methods;
- * mcp_tools.c holds what they share. Nothing is remembered about a connection.
+ * mcp.c looks at a POST's envelope and hands each message to the era it belongs to: mcp_legacy.c (2024-11-05 to
+ * 2025-11-25: initialize, sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Both
+ * have a table of methods; mcp_tools.c holds what they share. Nothing is remembered about a connection.
  */
 #pragma once
 
@@ -70,7 +70,8 @@ struct json_object *mcp_answer(struct mcp_call *call);
  * NULL in the programs that are installed; the tests link a gateway with a recorder (tests/exchanges). */
 struct mcp_seen {
 	struct json_object *message;
-	const struct mcp_call *call; /* the request that it answers or belongs to; NULL: to none, or it was refused before */
+	const struct mcp_call
+		*call; /* the request that it answers or belongs to; NULL: to none, or it was refused before */
 	const char *protocol;        /* of a message without a call: the revision that is spoken; NULL: not known */
 	bool received;
 };
@@ -105,17 +106,21 @@ int mcp_require(struct mcp_call *call, const char *capability);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
 
 /* The eras. `version` is the MCP-Protocol-Version header, trimmed, or NULL. */
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version);
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+		    const char *version);
 /* Answers one request of a session; `stream` NULL: with one JSON object. */
-void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream);
-void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document);
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+		    struct stream *stream);
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+		 struct json_object *document);
 void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
 void legacy_delete(struct exchange *exchange);
 struct hub_listener;
 /* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
 int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
 /* Sends the session's client what its listener hears, until it leaves or the server stops; ends with hub_leave. */
-void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream);
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
+		   struct stream *stream);
 void legacy_get(struct exchange *exchange, const char *version);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);

@@ -1,9 +1,9 @@
 /*
  * mcp_get.c - GET of the legacy era: the session's own stream, and taking up a stream that broke.
  *
- * The session's stream carries what belongs to no request. With Last-Event-ID the stream of a request is taken up: what it sent
- * after that event comes from the store, and as long as its handler is at work in this process, what follows, too. A stream whose
- * handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
+ * The session's stream carries what belongs to no request. With Last-Event-ID the stream of a request is taken up: what
+ * it sent after that event comes from the store, and as long as its handler is at work in this process, what follows,
+ * too. A stream whose handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
  */
 #include "cgi/http/access.h"
 #include "cgi/http/hub.h"
@@ -100,7 +100,8 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 	return result;
 }
 
-void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener, struct stream *stream)
+void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
+		   struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
 	int64_t looked_us = clock_monotonic_us();
@@ -161,15 +162,17 @@ static int send_event(void *arg, const struct store_event *event)
 /* The answer that the lost handler can't give any more. */
 static void send_interrupted(struct replay *replay, const struct session *session)
 {
-	auto_free char *text = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
-					 "was started again while this ran; what ran is recorded as interrupted\"}}",
-					 replay->request_id, RPC_INTERNAL);
+	auto_free char *text = xasprintf(
+		"{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
+		"was started again while this ran; what ran is recorded as interrupted\"}}",
+		replay->request_id, RPC_INTERNAL);
 
 	mcp_observe_unasked(session->protocol, text);
 	stream_event(replay->stream, NULL, NULL, text);
 }
 
-static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id, struct replay *replay)
+static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id,
+		    struct replay *replay)
 {
 	struct hub *hub = exchange->server->hub;
 	struct hub_listener listener = {.owner = exchange->token.owner, .session = session->id, .stream = stream_id};
@@ -202,7 +205,8 @@ static void take_up(struct exchange *exchange, const struct session *session, co
 		}
 		if (replay->over)
 			break;
-		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(replay->stream), &message);
+		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(replay->stream),
+				&message);
 		stream_keep_alive(replay->stream);
 	}
 	hub_leave(hub, &listener);
@@ -225,7 +229,8 @@ void legacy_get(struct exchange *exchange, const char *version)
 		return;
 	}
 	if (accept && *accept && !stream_possible(&stream)) {
-		mcp_reply_error(exchange->reply, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must list text/event-stream");
+		mcp_reply_error(exchange->reply, 406, NULL, RPC_INVALID_REQUEST,
+				"Not Acceptable: Accept must list text/event-stream");
 		return;
 	}
 	if (!legacy_session(exchange, NULL, version, &session))
@@ -236,7 +241,8 @@ void legacy_get(struct exchange *exchange, const char *version)
 		return;
 	}
 	if (!mcp_event_id_parse(last, stream_id, &number)) {
-		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Bad Request: Last-Event-ID: not an id of this server");
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+				"Bad Request: Last-Event-ID: not an id of this server");
 		return;
 	}
 	struct replay replay = {.stream = &stream, .next = number + 1};

@@ -1,10 +1,10 @@
 /*
  * mcp_legacy.c - revisions 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25 over Streamable HTTP.
  *
- * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none is 400, an
- * unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200, because clients take any
- * 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests before notifications/initialized are
- * served: several clients race.
+ * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none
+ * is 400, an unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200,
+ * because clients take any 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests
+ * before notifications/initialized are served: several clients race.
  */
 #include <strings.h>
 
@@ -94,7 +94,8 @@ static int set_level(struct mcp_call *call)
 	struct err err = ERR_INIT;
 
 	if (!stream_offered(call->exchange->request))
-		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)",
+				     call->message->method);
 	if (level < 0)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: level: must be one of debug … emergency");
 	if (sessions_set_log_level(call->exchange->server->sessions, call->session->id, level, &err) < 0)
@@ -145,7 +146,8 @@ static char *id_text(struct json_object *id)
 	return buf_steal(&text, NULL);
 }
 
-void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct stream *stream)
+void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+		    struct stream *stream)
 {
 	struct hub *hub = exchange->server->hub;
 	auto_free char *id = id_text(message->id);
@@ -173,7 +175,8 @@ void legacy_request(struct exchange *exchange, const struct rpc_message *message
 }
 
 /* A notification or a response; nothing comes of one that nobody waits for. */
-void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session, struct json_object *document)
+void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+		 struct json_object *document)
 {
 	struct hub *hub = exchange->server->hub;
 	struct json_object *request;
@@ -203,25 +206,30 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 				"Bad Request: Mcp-Session-Id header is missing: send initialize first");
 		return false;
 	}
-	if (!session_id || sessions_find(exchange->server->sessions, session_id, exchange->token.owner, ret, &err) < 0) {
+	if (!session_id ||
+	    sessions_find(exchange->server->sessions, session_id, exchange->token.owner, ret, &err) < 0) {
 		if (session_id && err.code != ERR_NOT_FOUND) {
 			log_event(LOG_ERROR, "session not read", "error", err.text, NULL);
-			mcp_reply_error(exchange->reply, 503, id, RPC_INTERNAL, "Internal error: the session cannot be read: try again");
+			mcp_reply_error(exchange->reply, 503, id, RPC_INTERNAL,
+					"Internal error: the session cannot be read: try again");
 			return false;
 		}
-		mcp_reply_error(exchange->reply, 404, id, RPC_SESSION_NOT_FOUND, "Session not found: send initialize again");
+		mcp_reply_error(exchange->reply, 404, id, RPC_SESSION_NOT_FOUND,
+				"Session not found: send initialize again");
 		return false;
 	}
 	if (version && !supported(version)) {
 		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
-				"Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: 2024-11-05, 2025-03-26, "
+				"Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: "
+				"2024-11-05, 2025-03-26, "
 				"2025-06-18, 2025-11-25 and " MCP_MODERN_VERSION ")");
 		return false;
 	}
 	return true;
 }
 
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document, const char *version)
+void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+		    const char *version)
 {
 	struct session session;
 	struct stream stream;
@@ -277,7 +285,8 @@ static void member_begin(struct member *ret, struct json_object *value, struct h
 }
 
 /* The answer to a request; NULL: it was cancelled. */
-static struct json_object *member_answer(struct member *member, struct exchange *exchange, const struct session *session)
+static struct json_object *member_answer(struct member *member, struct exchange *exchange,
+					 const struct session *session)
 {
 	struct mcp_call call = {.exchange = exchange,
 				.message = &member->message,
@@ -340,7 +349,8 @@ void legacy_batch(struct exchange *exchange, struct json_object *batch, const ch
 		return;
 	}
 	if (json_object_array_length(batch) > MCP_BATCH_MAX) {
-		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: more than 100 messages in a batch");
+		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
+				"Invalid Request: more than 100 messages in a batch");
 		return;
 	}
 	answers = work_off(exchange, batch, &session);
@@ -361,7 +371,8 @@ void legacy_delete(struct exchange *exchange)
 		return;
 	if (sessions_end(exchange->server->sessions, session.id, exchange->token.owner, &err) < 0) {
 		log_event(LOG_ERROR, "session not ended", "error", err.text, NULL);
-		mcp_reply_error(exchange->reply, 503, NULL, RPC_INTERNAL, "Internal error: the session cannot be ended: try again");
+		mcp_reply_error(exchange->reply, 503, NULL, RPC_INTERNAL,
+				"Internal error: the session cannot be ended: try again");
 		return;
 	}
 	hub_cut(exchange->server->hub, session.id);

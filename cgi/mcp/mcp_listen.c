@@ -1,9 +1,9 @@
 /*
  * mcp_listen.c - subscriptions/listen of the modern era: a stream of notifications about what the client named.
  *
- * First what of it is honoured, then the notifications, each marked with the id of the request. Nothing that is not advertised is honoured,
- * and where nothing is left the answer follows at once. A client leaves by closing the connection (over stdio: by
- * notifications/cancelled); we end with the answer.
+ * First what of it is honoured, then the notifications, each marked with the id of the request. Nothing that is not
+ * advertised is honoured, and where nothing is left the answer follows at once. A client leaves by closing the
+ * connection (over stdio: by notifications/cancelled); we end with the answer.
  */
 #include <poll.h>
 
@@ -15,7 +15,8 @@
 #include "mcp_tasks.h"
 
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-#define URIS_MAX          48 /* resources and tasks that one stream may follow, more are not honoured: fewer than HUB_QUEUE_MAX */
+#define URIS_MAX                                                                                                       \
+	48 /* resources and tasks that one stream may follow, more are not honoured: fewer than HUB_QUEUE_MAX */
 
 static const struct {
 	const char *name, *method;
@@ -52,7 +53,8 @@ static bool offered(const struct mcp_call *call, enum hub_topic topic)
 }
 
 /* The resources among those asked for that can be followed. */
-static struct json_object *honoured_uris(struct mcp_call *call, struct json_object *asked, const char *ret[URIS_MAX + 1])
+static struct json_object *honoured_uris(struct mcp_call *call, struct json_object *asked,
+					 const char *ret[URIS_MAX + 1])
 {
 	struct json_object *uris = json_object_new_array();
 	size_t count = 0;
@@ -72,7 +74,8 @@ static struct json_object *honoured_uris(struct mcp_call *call, struct json_obje
 }
 
 /* The owner's tasks among those asked for, their ids behind the resources. */
-static struct json_object *honoured_tasks(struct mcp_call *call, struct json_object *asked, const char *ret[URIS_MAX + 1])
+static struct json_object *honoured_tasks(struct mcp_call *call, struct json_object *asked,
+					  const char *ret[URIS_MAX + 1])
 {
 	struct json_object *ids = json_object_new_array();
 	size_t count = 0;
@@ -109,11 +112,13 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 				  const char *uris[URIS_MAX + 1])
 {
 	struct json_object *honoured = json_object_new_object();
-	struct json_object *followed = honoured_uris(call, json_get(asked, "resourceSubscriptions", json_type_array), uris);
+	struct json_object *followed =
+		honoured_uris(call, json_get(asked, "resourceSubscriptions", json_type_array), uris);
 	struct json_object *tasks = honoured_tasks(call, json_get(asked, "taskIds", json_type_array), uris);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) || !offered(call, kinds[i].topic))
+		if (!json_object_get_boolean(json_get(asked, kinds[i].name, json_type_boolean)) ||
+		    !offered(call, kinds[i].topic))
 			continue;
 		listener->topics |= kinds[i].topic;
 		json_add_bool(honoured, kinds[i].name, true);

@@ -1,5 +1,6 @@
 /*
- * mcp_modern.c - revision 2026-07-28: every request carries its version and the client's capabilities, nothing is remembered.
+ * mcp_modern.c - revision 2026-07-28: every request carries its version and the client's capabilities, nothing is
+ * remembered.
  *
  * The checks are a ladder, the first that fails answers; clients and the conformance suite probe every boundary:
  *   a. params._meta is whole                      400 -32602
@@ -45,7 +46,10 @@ static const struct mcp_method methods[] = {
 	{.name = "tools/list", .handle = mcp_tools_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
 	{.name = "tools/call", .handle = mcp_tools_call},
 	{.name = "resources/list", .handle = mcp_resources_list, .cache = MCP_CACHE_PRIVATE},
-	{.name = "resources/templates/list", .handle = mcp_resources_templates, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
+	{.name = "resources/templates/list",
+	 .handle = mcp_resources_templates,
+	 .cache = MCP_CACHE_PRIVATE,
+	 .ttl_ms = LIST_MS},
 	{.name = "resources/read", .handle = mcp_resources_read, .cache = MCP_CACHE_PRIVATE},
 	{.name = "prompts/list", .handle = mcp_prompts_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
 	{.name = "prompts/get", .handle = mcp_prompts_get},
@@ -79,7 +83,8 @@ int modern_envelope(struct json_object *params, struct err *err)
 		return 0;
 	if (mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) >= 0)
 		return 0;
-	return err_set(err, ERR_INVALID, "Invalid params: _meta: " MCP_META_LOG_LEVEL " must be one of debug … emergency");
+	return err_set(err, ERR_INVALID,
+		       "Invalid params: _meta: " MCP_META_LOG_LEVEL " must be one of debug … emergency");
 }
 
 /* "=?base64?…?=" is decoded, anything else is literal; ERR_INVALID for bad base64. */
@@ -138,7 +143,8 @@ static char *header_text(struct json_object *arguments, const char *name)
 }
 
 /* Mcp-Param-NAME equals the argument that the tool's schema marks with x-mcp-header. */
-static bool header_matches(const struct request *request, const struct tool_header *header, struct json_object *arguments, struct err *err)
+static bool header_matches(const struct request *request, const struct tool_header *header,
+			   struct json_object *arguments, struct err *err)
 {
 	auto_free char *expected = header_text(arguments, header->argument), *buffer = xmalloc(HEADER_MAX);
 	auto_free char *name = xasprintf("HTTP_MCP_PARAM_%s", header->name);
@@ -152,14 +158,15 @@ static bool header_matches(const struct request *request, const struct tool_head
 	if (!expected)
 		return true;
 	if (!value)
-		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s is missing (it must equal arguments.%s)", header->name,
-			header->argument);
+		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s is missing (it must equal arguments.%s)",
+			header->name, header->argument);
 	else if (decode_header(value, &decoded, err) < 0)
 		err_wrap(err, "Header mismatch: Mcp-Param-%s", header->name);
 	else if (streq(decoded.data, expected))
 		return true;
 	else
-		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s differs from arguments.%s", header->name, header->argument);
+		err_set(err, ERR_INVALID, "Header mismatch: Mcp-Param-%s differs from arguments.%s", header->name,
+			header->argument);
 	return false;
 }
 
@@ -203,7 +210,8 @@ static bool ladder(struct exchange *exchange, const struct rpc_message *message,
 
 	if (!value || !streq(value, message->method)) {
 		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH,
-				value ? "Header mismatch: Mcp-Method differs from the method" : "Header mismatch: Mcp-Method is missing");
+				value ? "Header mismatch: Mcp-Method differs from the method"
+				      : "Header mismatch: Mcp-Method is missing");
 		return false;
 	}
 	if (!name_matches(exchange, message, &err)) {

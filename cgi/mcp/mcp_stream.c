@@ -1,9 +1,9 @@
 /*
  * mcp_stream.c - see mcp_stream.h.
  *
- * The order for one event of a legacy stream: store it, wake whoever follows the stream elsewhere (a GET that took it up), send it.
- * Sending may fail at any time, which changes nothing for the other two. Errors are sent without an id: a client that saw an id and then an
- * error would come back for a result that does not exist.
+ * The order for one event of a legacy stream: store it, wake whoever follows the stream elsewhere (a GET that took it
+ * up), send it. Sending may fail at any time, which changes nothing for the other two. Errors are sent without an id: a
+ * client that saw an id and then an error would come back for a result that does not exist.
  */
 #include "mcp_stream.h"
 
@@ -16,7 +16,8 @@
 #define PRIMED_FROM    "2025-11-25" /* older clients choke on an event without data */
 #define RESUMABLE_FROM "2025-03-26"
 
-const char *const mcp_log_levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", NULL};
+const char *const mcp_log_levels[] = {"debug",    "info",  "notice",    "warning", "error",
+				      "critical", "alert", "emergency", NULL};
 
 int mcp_log_level(const char *name)
 {
@@ -52,7 +53,8 @@ bool mcp_event_id_parse(const char *text, char ret_stream[ID_SIZE], int64_t *ret
 static void keep(struct mcp_call *call, const char *message, bool last)
 {
 	struct server *server = call->exchange->server;
-	struct store_event event = {.number = call->stream_number, .last = last, .message = message, .length = strlen(message)};
+	struct store_event event = {
+		.number = call->stream_number, .last = last, .message = message, .length = strlen(message)};
 	struct err err = ERR_INIT;
 
 	memcpy(event.stream, call->stream_id, ID_SIZE);
@@ -199,7 +201,8 @@ static int wait_answer(struct mcp_call *call, char **ret, struct err *err)
 	return err_set(err, ERR_UNAVAILABLE, "the client did not answer within %d s", MCP_ASK_SECONDS);
 }
 
-int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret, struct err *err)
+int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,
+	    struct err *err)
 {
 	static _Atomic unsigned long counter;
 	auto_free char *id = xasprintf("s-%lu", ++counter), *quoted = xasprintf("\"%s\"", id), *text = NULL;

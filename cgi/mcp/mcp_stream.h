@@ -1,9 +1,10 @@
 /*
  * mcp_stream.h - what is sent before the answer: notifications, questions to the client, signs of life.
  *
- * A call is answered with one JSON object unless something is sent before it, or it takes so long that a keep-alive is due: then the
- * reply becomes an event stream. In the legacy era every event is stored before it is sent (store_event.h), so that a client that lost
- * the connection can ask for what it missed; the handler goes on without it. In the modern era a client that leaves has cancelled.
+ * A call is answered with one JSON object unless something is sent before it, or it takes so long that a keep-alive is
+ * due: then the reply becomes an event stream. In the legacy era every event is stored before it is sent
+ * (store_event.h), so that a client that lost the connection can ask for what it missed; the handler goes on without
+ * it. In the modern era a client that leaves has cancelled.
  */
 #pragma once
 
@@ -23,12 +24,14 @@ struct json_object *mcp_progress_token(const struct mcp_call *call);
 bool mcp_wants_progress(const struct mcp_call *call);
 /* `total` < 0: unknown; `text` NULL: none. Dropped unless progress is greater than before. */
 void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const char *text);
-/* notifications/message, where the client asked for this level: by logging/setLevel; the fixtures log everything until then, and to those
- * of the modern era that ask for it in the request. Harmless where nothing can be sent. */
+/* notifications/message, where the client asked for this level: by logging/setLevel; the fixtures log everything until
+ * then, and to those of the modern era that ask for it in the request. Harmless where nothing can be sent. */
 void mcp_log(struct mcp_call *call, const char *level, const char *text);
 void mcp_keep_alive(struct mcp_call *call);
-/* A request to the client of a legacy session; *ret is its result, the caller's. ERR_UNAVAILABLE: it cannot be asked; ERR_CANCELLED. */
-int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret, struct err *err);
+/* A request to the client of a legacy session; *ret is its result, the caller's. ERR_UNAVAILABLE: it cannot be asked;
+ * ERR_CANCELLED. */
+int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,
+	    struct err *err);
 /* The answer, as stream or as JSON object with this status. */
 void mcp_finish(struct mcp_call *call, int status);
 /* "STREAM_NUMBER" in both directions; false: not one of ours. */

@@ -1,9 +1,9 @@
 /*
  * mcp_tasks.c - see mcp_tasks.h.
  *
- * Where the two forms differ although they share a name: a result that says isError makes the task `failed` in the legacy form and
- * `completed` in the modern one, whose `failed` is a JSON-RPC error alone; cancelling a task that has ended is an error in the legacy form
- * and changes nothing in the modern one; times to live are `ttl` or `ttlMs`.
+ * Where the two forms differ although they share a name: a result that says isError makes the task `failed` in the
+ * legacy form and `completed` in the modern one, whose `failed` is a JSON-RPC error alone; cancelling a task that has
+ * ended is an error in the legacy form and changes nothing in the modern one; times to live are `ttl` or `ttlMs`.
  */
 #include "mcp_tasks.h"
 
@@ -11,7 +11,7 @@
 #include "lib/base/util.h"
 #include "mcp_stream.h"
 
-/* --- who may have tasks ----------------------------------------------------------------------------------------------------- */
+/* -------- who may have tasks -------------------------------------------------------------------------- */
 
 static bool legacy_tasks(const struct server *server, const char *protocol)
 {
@@ -50,7 +50,8 @@ void mcp_task_support(struct mcp_call *call, struct json_object *tools)
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i), *execution = json_object_new_object();
 
-		json_add_string(execution, "taskSupport", texts[tool_find(server->config, json_get_string(tool, "name"))->task]);
+		json_add_string(execution, "taskSupport",
+				texts[tool_find(server->config, json_get_string(tool, "name"))->task]);
 		json_add(tool, "execution", execution);
 	}
 }
@@ -58,7 +59,8 @@ void mcp_task_support(struct mcp_call *call, struct json_object *tools)
 static bool offers_tasks(const struct mcp_call *call)
 {
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
-	struct json_object *extensions = json_get(json_get(meta, MCP_META_CAPABILITIES, json_type_object), "extensions", json_type_object);
+	struct json_object *extensions =
+		json_get(json_get(meta, MCP_META_CAPABILITIES, json_type_object), "extensions", json_type_object);
 
 	return json_get(extensions, MCP_TASKS_EXTENSION, json_type_object);
 }
@@ -78,7 +80,8 @@ int mcp_require_tasks(struct mcp_call *call)
 	call->data = json_object_new_object();
 	json_add(call->data, "requiredCapabilities", required);
 	call->status = 400;
-	return mcp_fail(call, RPC_MISSING_CAPABILITY, "Missing required client capability: the extension " MCP_TASKS_EXTENSION);
+	return mcp_fail(call, RPC_MISSING_CAPABILITY,
+			"Missing required client capability: the extension " MCP_TASKS_EXTENSION);
 }
 
 /* params.task, where it counts. */
@@ -98,7 +101,8 @@ static int read_hint(struct mcp_call *call, const struct tool *tool)
 	if (json_object_object_get_ex(hint, "ttl", &ttl) && ttl) {
 		call->task.ttl_ms = json_object_is_type(ttl, json_type_int) ? json_object_get_int64(ttl) : 0;
 		if (call->task.ttl_ms <= 0)
-			return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: task.ttl: must be a number of milliseconds");
+			return mcp_fail(call, RPC_INVALID_PARAMS,
+					"Invalid params: task.ttl: must be a number of milliseconds");
 	}
 	call->task.possible = call->task.asked = true;
 	return 0;
@@ -116,7 +120,7 @@ int mcp_task_offer(struct mcp_call *call, const struct tool *tool)
 	return 0;
 }
 
-/* --- the shapes --------------------------------------------------------------------------------------------------------------- */
+/* -------- the shapes ---------------------------------------------------------------------------------- */
 
 static const char *status_of(const struct mcp_call *call, const struct store_task *task, bool asks)
 {
@@ -165,7 +169,8 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	if (task->result)
 		return json_parse(task->result, strlen(task->result), ret, err);
 	if (!tool || !tool->result)
-		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off, its results are in the record", task->tool);
+		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off, its results are in the record",
+			       task->tool);
 	int failed = server_engine(server, &engine, err);
 
 	if (failed == 0)
@@ -191,7 +196,8 @@ static struct json_object *error_object(const char *text)
 }
 
 /* What the modern form has besides the task itself. */
-static void add_details(struct mcp_call *call, const struct store_task *task, struct json_object *questions, struct json_object *ret)
+static void add_details(struct mcp_call *call, const struct store_task *task, struct json_object *questions,
+			struct json_object *ret)
 {
 	struct json_object *result;
 	struct err err = ERR_INIT;
@@ -219,7 +225,8 @@ struct json_object *mcp_task_describe(struct mcp_call *call, const char *id)
 
 	if (store_task_find(server->store, id, call->exchange->token.owner, &task, NULL) < 0)
 		return NULL;
-	auto_json struct json_object *questions = task.state == STORE_TASK_WORKING ? tasks_questions(server->tasks, id) : NULL;
+	auto_json struct json_object *questions =
+		task.state == STORE_TASK_WORKING ? tasks_questions(server->tasks, id) : NULL;
 	struct json_object *object = json_object_new_object();
 
 	mcp_task_print(call, &task, questions != NULL, object);
@@ -260,7 +267,7 @@ int mcp_task_start(struct mcp_call *call, struct task_start *start, struct err *
 	return 0;
 }
 
-/* --- the methods -------------------------------------------------------------------------------------------------------------- */
+/* -------- the methods --------------------------------------------------------------------------------- */
 
 /* The checks that all of them begin with; *ret_id: params.taskId. */
 int mcp_task_check(struct mcp_call *call, const char **ret_id)
@@ -283,7 +290,8 @@ int mcp_task_check(struct mcp_call *call, const char **ret_id)
 int mcp_task_fail(struct mcp_call *call, const char *id, const struct err *err)
 {
 	if (err->code == ERR_NOT_FOUND)
-		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: no such task (it may have expired)", id);
+		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: no such task (it may have expired)",
+				     id);
 	log_event(LOG_ERROR, "task failed", "error", err->text, NULL);
 	return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err->text);
 }
@@ -311,7 +319,8 @@ int mcp_tasks_cancel(struct mcp_call *call)
 
 	if (result < 0 && err.code == ERR_CONFLICT) {
 		if (!call->modern)
-			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: the task has ended already", id);
+			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: the task has ended already",
+					     id);
 	} else if (result < 0) {
 		return mcp_task_fail(call, id, &err);
 	}

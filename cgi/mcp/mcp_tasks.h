@@ -1,10 +1,11 @@
 /*
  * mcp_tasks.h - tasks as clients see them, in both forms.
  *
- * Revision 2025-11-25: the client asks for a task (params.task of tools/call), polls tasks/get and fetches the result with tasks/result,
- * which waits for it; tasks/list and tasks/cancel. Revision 2026-07-28, extension io.modelcontextprotocol/tasks: the client says in each
- * request that it knows tasks, the server decides whether a call becomes one, and tasks/get brings the result, too. Older revisions have
- * none. The form is chosen by the era of the request alone: one client names the extension in the other era as well.
+ * Revision 2025-11-25: the client asks for a task (params.task of tools/call), polls tasks/get and fetches the result
+ * with tasks/result, which waits for it; tasks/list and tasks/cancel. Revision 2026-07-28, extension
+ * io.modelcontextprotocol/tasks: the client says in each request that it knows tasks, the server decides whether a call
+ * becomes one, and tasks/get brings the result, too. Older revisions have none. The form is chosen by the era of the
+ * request alone: one client names the extension in the other era as well.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ int mcp_task_offer(struct mcp_call *call, const struct tool *tool);
 int mcp_task_start(struct mcp_call *call, struct task_start *start, struct err *err);
 /* Modern: fails with 400 -32021 unless the request declares the extension. */
 int mcp_require_tasks(struct mcp_call *call);
-/* For a listener of the modern era: the task as tasks/get gives it, the caller's; NULL: it is not the owner's (any more). */
+/* For a listener of the modern era: the task as tasks/get gives it, the caller's; NULL: it is not the owner's (any
+ * more). */
 struct json_object *mcp_task_describe(struct mcp_call *call, const char *id);
 
 int mcp_tasks_get(struct mcp_call *call);
@@ -47,4 +49,5 @@ int mcp_task_check(struct mcp_call *call, const char **ret_id);
 /* The store's failure as the JSON-RPC error: unknown, expired and another owner's are the same. */
 int mcp_task_fail(struct mcp_call *call, const char *id, const struct err *err);
 /* A task_tell (tasks.h). */
-bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text);
+bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress,
+		   const char *text);

@@ -1,5 +1,6 @@
 /*
- * mcp_tasks_legacy.c - what only revision 2025-11-25 has of tasks: tasks/result, tasks/list, and news without being asked; see mcp_tasks.h.
+ * mcp_tasks_legacy.c - what only revision 2025-11-25 has of tasks: tasks/result, tasks/list, and news without being
+ * asked; see mcp_tasks.h.
  */
 #include "mcp_tasks.h"
 
@@ -24,7 +25,8 @@ static void add_related(struct json_object *result, const char *id)
 }
 
 /* To the client of a legacy session, on the stream that belongs to no request: it may have none open. */
-bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text)
+bool mcp_task_tell(struct server *server, const struct store_task *task, const char *token, int64_t progress,
+		   const char *text)
 {
 	auto_json struct json_object *message = json_object_new_object();
 	struct json_object *params = json_object_new_object(), *value = NULL;
@@ -51,9 +53,10 @@ bool mcp_task_tell(struct server *server, const struct store_task *task, const c
 	return told;
 }
 
-/* --- tasks/result --------------------------------------------------------------------------------------------------------------- */
+/* -------- tasks/result -------------------------------------------------------------------------------- */
 
-/* Sleeps until the task may have changed. ERR_CANCELLED: nobody waits for the answer any more; ERR_UNAVAILABLE: the server stops. */
+/* Sleeps until the task may have changed. ERR_CANCELLED: nobody waits for the answer any more; ERR_UNAVAILABLE: the
+ * server stops. */
 static int wait_change(struct mcp_call *call, struct hub_listener *listener, struct err *err)
 {
 	struct hub *hub = call->exchange->server->hub;
@@ -120,7 +123,7 @@ int mcp_tasks_result(struct mcp_call *call)
 	return 0;
 }
 
-/* --- tasks/list ----------------------------------------------------------------------------------------------------------------- */
+/* -------- tasks/list ---------------------------------------------------------------------------------- */
 
 struct listing {
 	struct mcp_call *call;
@@ -161,7 +164,8 @@ static int read_cursor(struct mcp_call *call, struct buf *before)
 		return 0;
 	}
 	if (cursor && strlen(cursor) <= CURSOR_MAX &&
-	    signed_read(call->exchange->server->store, CURSOR_OF, call->exchange->token.owner, cursor, before, NULL) == 0)
+	    signed_read(call->exchange->server->store, CURSOR_OF, call->exchange->token.owner, cursor, before, NULL) ==
+		    0)
 		return 0;
 	return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: not one of this list");
 }
@@ -180,5 +184,7 @@ int mcp_tasks_list(struct mcp_call *call)
 	call->result = json_object_new_object();
 	listing.tasks = json_object_new_array();
 	json_add(call->result, "tasks", listing.tasks);
-	return store_task_list(call->exchange->server->store, &page, list_one, &listing, &err) < 0 ? mcp_task_fail(call, "", &err) : 0;
+	return store_task_list(call->exchange->server->store, &page, list_one, &listing, &err) < 0
+		       ? mcp_task_fail(call, "", &err)
+		       : 0;
 }

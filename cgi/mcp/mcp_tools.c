@@ -33,7 +33,8 @@ int mcp_tools_call(struct mcp_call *call)
 
 	if (!name)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");
-	if (params && json_object_object_get_ex(params, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
+	if (params && json_object_object_get_ex(params, "arguments", &arguments) &&
+	    !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
 	const struct tool *tool = tool_find(call->exchange->server->config, name);
 

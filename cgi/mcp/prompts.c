@@ -72,11 +72,13 @@ static int check_arguments(struct mcp_call *call, const struct prompt *prompt, s
 	json_object_object_foreach(arguments, name, value)
 	{
 		if (!json_object_is_type(value, json_type_string))
-			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be strings", name);
+			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be strings",
+					     name);
 	}
 	for (const struct prompt_argument *argument = prompt->arguments; argument && argument->name; argument++) {
 		if (argument->required && !json_get(arguments, argument->name, json_type_string))
-			return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments.%s: is missing", argument->name);
+			return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments.%s: is missing",
+					argument->name);
 	}
 	return 0;
 }
@@ -88,8 +90,10 @@ int mcp_prompts_get(struct mcp_call *call)
 	const char *name = json_get_string(call->message->params, "name");
 
 	if (!name)
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a prompt");
-	if (json_object_object_get_ex(call->message->params, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
+		return mcp_fail(call, RPC_INVALID_PARAMS,
+				"Invalid params: name: must be a string, the name of a prompt");
+	if (json_object_object_get_ex(call->message->params, "arguments", &arguments) &&
+	    !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
 	const struct prompt *prompt = find(call->exchange->server->config, name);
 
@@ -107,17 +111,20 @@ int mcp_prompts_get(struct mcp_call *call)
 }
 
 /* The values that whoever `ref` names suggests; negative: the call has failed. */
-static int suggest(struct mcp_call *call, struct json_object *ref, const struct mcp_completion *ask, struct json_object *values)
+static int suggest(struct mcp_call *call, struct json_object *ref, const struct mcp_completion *ask,
+		   struct json_object *values)
 {
 	const struct config *config = call->exchange->server->config;
-	const char *type = json_get_string(ref, "type"), *name = json_get_string(ref, "name"), *uri = json_get_string(ref, "uri");
+	const char *type = json_get_string(ref, "type"), *name = json_get_string(ref, "name"),
+		   *uri = json_get_string(ref, "uri");
 	struct err err = ERR_INIT;
 	int result = 0;
 
 	if (type && streq(type, "ref/prompt") && name) {
 		const struct prompt *prompt = find(config, name);
 
-		/* Nothing for a prompt that is not there: snippets come and go while somebody types, and the official suite asks so. */
+		/* Nothing for a prompt that is not there: snippets come and go while somebody types, and the official
+		 * suite asks so. */
 		result = prompt && prompt->complete ? prompt->complete(call, ask, values, &err) : 0;
 	} else if (type && streq(type, "ref/resource") && uri) {
 		const struct resource_provider *provider = resource_provider_find(config, uri);
@@ -146,7 +153,8 @@ int mcp_completion(struct mcp_call *call)
 	};
 
 	if (!ask.argument || !ask.value)
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: argument: must have the strings name and value");
+		return mcp_fail(call, RPC_INVALID_PARAMS,
+				"Invalid params: argument: must have the strings name and value");
 	if (suggest(call, json_get(params, "ref", json_type_object), &ask, values) < 0)
 		return -1;
 	struct json_object *completion = json_object_new_object();

@@ -1,8 +1,8 @@
 /*
  * prompts.h - prompts as data, and completion/complete.
  *
- * One file per prompt (or group of prompts) exports const structs, prompts.c lists them. Arguments are checked before `get` is called: all
- * that are required are there, every value is a string; an unknown name is -32602.
+ * One file per prompt (or group of prompts) exports const structs, prompts.c lists them. Arguments are checked before
+ * `get` is called: all that are required are there, every value is a string; an unknown name is -32602.
  */
 #pragma once
 
@@ -16,11 +16,12 @@ struct prompt {
 	const char *name, *title, *description;
 	const struct prompt_argument *arguments;      /* ended by {0}; NULL: none */
 	bool (*enabled)(const struct config *config); /* NULL: always */
-	/* Appends messages {role, content}. `arguments` is an object, never NULL. A prompt may set call->result itself instead, or
-	 * mcp_fail. */
+	/* Appends messages {role, content}. `arguments` is an object, never NULL. A prompt may set call->result itself
+	 * instead, or mcp_fail. */
 	int (*get)(struct mcp_call *call, struct json_object *arguments, struct json_object *messages);
 	/* Appends strings that the argument may have and that begin with ask->value; NULL: nothing to suggest. */
-	int (*complete)(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values, struct err *err);
+	int (*complete)(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values,
+			struct err *err);
 };
 
 #define COMPLETION_VALUES_MAX 100 /* the protocol's maximum in one answer */

@@ -1,4 +1,5 @@
-/* resource_news.c - see resource_news.h. Whatever changed, the list shows it: size and time of a file stand there too. */
+/* resource_news.c - see resource_news.h. Whatever changed, the list shows it: size and time of a file stand there too.
+ */
 #include "resource_news.h"
 
 #include <pthread.h>

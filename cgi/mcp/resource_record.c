@@ -1,11 +1,12 @@
 /*
  * resource_record.c - see resource_record.h.
  *
- * A URI is taken apart once, into a struct target; from there everything is asked of the store with the caller's owner, so what belongs to
- * somebody else is not found rather than refused. A listing is two lists, one behind the other: files, then outputs. Its position is
- * "f", the conversation and the file's name (percent-encoded, a slash between), or "x" and an execution's id: keys and not numbers, so that
- * runs which end between two pages shift nothing. Bytes are read with pread from a blob, or copied out of the row, never more than
- * RESOURCE_READ_MAX: a larger one must be read in parts, and the refusal names the URI of the first part.
+ * A URI is taken apart once, into a struct target; from there everything is asked of the store with the caller's owner,
+ * so what belongs to somebody else is not found rather than refused. A listing is two lists, one behind the other:
+ * files, then outputs. Its position is "f", the conversation and the file's name (percent-encoded, a slash between), or
+ * "x" and an execution's id: keys and not numbers, so that runs which end between two pages shift nothing. Bytes are
+ * read with pread from a blob, or copied out of the row, never more than RESOURCE_READ_MAX: a larger one must be read
+ * in parts, and the refusal names the URI of the first part.
  */
 #include "resource_record.h"
 
@@ -54,7 +55,7 @@ void resource_output_uri(struct buf *out, const char *execution_id, bool is_stde
 	buf_printf(out, EXECUTION "%s/%s", execution_id, is_stderr ? "stderr" : "stdout");
 }
 
-/* --- a URI, taken apart ----------------------------------------------------------------------------------------------------- */
+/* -------- a URI, taken apart -------------------------------------------------------------------------- */
 
 static int unknown(struct err *err)
 {
@@ -132,7 +133,7 @@ static int take_uri(const char *uri, struct target *ret, struct err *err)
 	return unknown(err);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* -------- reading ------------------------------------------------------------------------------------- */
 
 /* Where the bytes are: a blob, or memory. */
 struct source {
@@ -149,7 +150,8 @@ static void source_clear(struct source *source)
 }
 #define auto_source __attribute__((cleanup(source_clear)))
 
-static int open_file(struct store *store, const char *owner, const struct target *target, struct source *ret, struct err *err)
+static int open_file(struct store *store, const char *owner, const struct target *target, struct source *ret,
+		     struct err *err)
 {
 	struct store_conversation conversation;
 	struct store_file file;
@@ -164,9 +166,10 @@ static int open_file(struct store *store, const char *owner, const struct target
 	return result;
 }
 
-/* The file of a run under way is opened before the row is read: where the row says `running` after that, it is the one, or, if it was not
- * there, nothing has been printed. */
-static int open_output(struct store *store, const char *owner, const struct target *target, struct source *ret, struct err *err)
+/* The file of a run under way is opened before the row is read: where the row says `running` after that, it is the one,
+ * or, if it was not there, nothing has been printed. */
+static int open_output(struct store *store, const char *owner, const struct target *target, struct source *ret,
+		       struct err *err)
 {
 	struct store_execution execution;
 	auto_close int running_fd = -1;
@@ -196,14 +199,17 @@ static int open_output(struct store *store, const char *owner, const struct targ
 }
 
 /* What part is meant: sets offset and length within the source. */
-static int choose(const struct source *source, const char *uri, const struct target *target, int64_t *ret_length, struct err *err)
+static int choose(const struct source *source, const char *uri, const struct target *target, int64_t *ret_length,
+		  struct err *err)
 {
 	int64_t rest = source->size - target->offset;
 
 	if (rest < 0)
-		return err_set(err, ERR_INVALID, "uri: offset is beyond the end, which is at byte %lld", (long long)source->size);
+		return err_set(err, ERR_INVALID, "uri: offset is beyond the end, which is at byte %lld",
+			       (long long)source->size);
 	if (!target->ranged && rest > RESOURCE_READ_MAX)
-		return err_set(err, ERR_INVALID, "uri: %lld bytes are more than one read gives; begin with the part %.200s?length=%d",
+		return err_set(err, ERR_INVALID,
+			       "uri: %lld bytes are more than one read gives; begin with the part %.200s?length=%d",
 			       (long long)rest, uri, RESOURCE_READ_MAX);
 	if (target->length > RESOURCE_READ_MAX)
 		return err_set(err, ERR_INVALID, "uri: length: at most %d bytes in one read", RESOURCE_READ_MAX);
@@ -222,7 +228,8 @@ static int load(const struct source *source, int64_t offset, int64_t length, cha
 		ssize_t got = pread(source->fd, ret + at, (size_t)(length - at), offset + at);
 
 		if (got <= 0)
-			return got < 0 ? err_errno(err, "reading a blob") : err_set(err, ERR_CORRUPT, "a blob is shorter than it was");
+			return got < 0 ? err_errno(err, "reading a blob")
+				       : err_set(err, ERR_CORRUPT, "a blob is shorter than it was");
 		at += got;
 	}
 	return 0;
@@ -255,7 +262,8 @@ static void add_range(struct json_object *content, const char *uri, int64_t offs
 	json_add_int(meta, "sallyport/length", length);
 	json_add_int(meta, "sallyport/size", size);
 	if (offset + length < size) {
-		auto_free char *next = xasprintf("%.*s?offset=%lld", (int)strcspn(uri, "?"), uri, (long long)(offset + length));
+		auto_free char *next =
+			xasprintf("%.*s?offset=%lld", (int)strcspn(uri, "?"), uri, (long long)(offset + length));
 
 		json_add_string(meta, "sallyport/next", next);
 	}
@@ -293,7 +301,7 @@ static int read_uri(struct mcp_call *call, const char *uri, struct json_object *
 	return 0;
 }
 
-/* --- listing ---------------------------------------------------------------------------------------------------------------- */
+/* -------- listing ------------------------------------------------------------------------------------- */
 
 struct listing {
 	struct json_object *resources;
@@ -339,7 +347,8 @@ static void add_stream(struct listing *listing, const struct store_owner_output 
 {
 	auto_buf struct buf uri = {0};
 	auto_free char *name = xasprintf("%s of run %s", is_stderr ? "stderr" : "stdout", output->id);
-	auto_free char *description = xasprintf("What a %s program printed; it ended with %s", output->language, output->verdict);
+	auto_free char *description =
+		xasprintf("What a %s program printed; it ended with %s", output->language, output->verdict);
 
 	if (bytes == 0)
 		return;
@@ -364,12 +373,17 @@ static int add_output(void *arg, const struct store_owner_output *output)
 	return 0;
 }
 
-static int list(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next, struct err *err)
+static int list(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next,
+		struct err *err)
 {
 	struct store *store = call->exchange->server->store;
 	auto_target struct target target = {0};
 	struct listing listing = {.resources = resources, .next = next};
-	struct store_page page = {.owner = call->exchange->token.owner, .limit = FILES_PAGE, .conversation = "", .name = "", .before = "g"};
+	struct store_page page = {.owner = call->exchange->token.owner,
+				  .limit = FILES_PAGE,
+				  .conversation = "",
+				  .name = "",
+				  .before = "g"};
 	int result = 0;
 
 	buf_init(&target.name, JAIL_NAME_MAX);
@@ -395,7 +409,8 @@ static int list(struct mcp_call *call, const char *position, struct json_object 
 	return result;
 }
 
-static void add_template(struct json_object *templates, const char *uri, const char *name, const char *title, const char *description)
+static void add_template(struct json_object *templates, const char *uri, const char *name, const char *title,
+			 const char *description)
 {
 	struct json_object *item = json_object_new_object();
 
@@ -409,17 +424,20 @@ static void add_template(struct json_object *templates, const char *uri, const c
 static void list_templates(struct mcp_call *call, struct json_object *templates)
 {
 	(void)call;
-	add_template(templates, CONVERSATION "{conversation}/{+path}{?offset,length}", "conversation-file", "File of a conversation",
-		     "A file that was uploaded or that a program left in /data. offset and length (bytes) read a part of it.");
+	add_template(templates, CONVERSATION "{conversation}/{+path}{?offset,length}", "conversation-file",
+		     "File of a conversation",
+		     "A file that was uploaded or that a program left in /data. offset and length (bytes) read a part "
+		     "of it.");
 	add_template(templates, EXECUTION "{id}/{stream}{?offset,length}", "execution-output", "Output of a program",
-		     "Everything that a program printed to stdout or stderr (stream), where the answer to run_code shows the beginning; "
+		     "Everything that a program printed to stdout or stderr (stream), where the answer to run_code "
+		     "shows the beginning; "
 		     "id is the execution_id. offset and length (bytes) read a part of it.");
 }
 
-/* --- following -------------------------------------------------------------------------------------------------------------- */
+/* -------- following ----------------------------------------------------------------------------------- */
 
-/* A file need not be there yet, it may be what is waited for. Changes are told under the URI that lists and links have, so another spelling
- * of it is refused: its follower would wait in vain. */
+/* A file need not be there yet, it may be what is waited for. Changes are told under the URI that lists and links have,
+ * so another spelling of it is refused: its follower would wait in vain. */
 static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 {
 	auto_target struct target target = {0};
@@ -437,11 +455,12 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 	else
 		resource_file_uri(&spelling, target.conversation, target.name.data, target.name.length);
 	if (!streq(spelling.data, uri))
-		return err_set(err, ERR_INVALID, "uri: changes are told under %.200s: subscribe to that", spelling.data);
+		return err_set(err, ERR_INVALID, "uri: changes are told under %.200s: subscribe to that",
+			       spelling.data);
 	return 0;
 }
 
-/* --- completion ------------------------------------------------------------------------------------------------------------- */
+/* -------- completion ---------------------------------------------------------------------------------- */
 
 static int add_value(void *arg, const char *value)
 {
@@ -449,13 +468,15 @@ static int add_value(void *arg, const char *value)
 	return 0;
 }
 
-static int complete(struct mcp_call *call, const char *uri_template, const struct mcp_completion *ask, struct json_object *values,
-		    struct err *err)
+static int complete(struct mcp_call *call, const char *uri_template, const struct mcp_completion *ask,
+		    struct json_object *values, struct err *err)
 {
 	struct store *store = call->exchange->server->store;
 	const char *conversation = json_get_string(ask->context, "conversation");
-	const struct store_page page = {
-		.owner = call->exchange->token.owner, .limit = VALUES_MAX, .prefix = ask->value, .conversation = conversation};
+	const struct store_page page = {.owner = call->exchange->token.owner,
+					.limit = VALUES_MAX,
+					.prefix = ask->value,
+					.conversation = conversation};
 
 	if (streq(ask->argument, "conversation"))
 		return store_complete_conversation(store, &page, add_value, values, err);

@@ -5,8 +5,9 @@
  *     sallyport://execution/ID/stdout, …/stderr     everything that was recorded, where an answer shows the beginning
  *     …?offset=BYTES&length=BYTES                   a part of it (both are optional)
  *
- * Text comes as text, bytes that are no UTF-8 as base64. A part that would end inside a character ends before it; what came is in
- * the content's _meta (sallyport/offset, sallyport/length, sallyport/size, and sallyport/next, the URI of the next part).
+ * Text comes as text, bytes that are no UTF-8 as base64. A part that would end inside a character ends before it; what
+ * came is in the content's _meta (sallyport/offset, sallyport/length, sallyport/size, and sallyport/next, the URI of
+ * the next part).
  */
 #pragma once
 

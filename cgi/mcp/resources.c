@@ -33,7 +33,8 @@ static int fail(struct mcp_call *call, const char *uri, const struct err *err)
 	if (err->code == ERR_NOT_FOUND) {
 		call->data = json_object_new_object();
 		json_add_string(call->data, "uri", uri);
-		return mcp_fail_name(call, call->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND, "Resource not found", uri);
+		return mcp_fail_name(call, call->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+				     "Resource not found", uri);
 	}
 	if (err->code == ERR_INVALID || err->code == ERR_LIMIT)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: %s", err->text);
@@ -163,12 +164,16 @@ int mcp_resources_subscribe(struct mcp_call *call)
 	if (!provider)
 		return -1;
 	if (!stream_offered(call->exchange->request))
-		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)", call->message->method);
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)",
+				     call->message->method);
 	if (!provider->subscribe)
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: uri: this resource does not tell when it changes");
-	if (provider->subscribe(call, uri, &err) < 0 || store_subscription_add(server->store, call->session->id, uri, &err) < 0)
+		return mcp_fail(call, RPC_INVALID_PARAMS,
+				"Invalid params: uri: this resource does not tell when it changes");
+	if (provider->subscribe(call, uri, &err) < 0 ||
+	    store_subscription_add(server->store, call->session->id, uri, &err) < 0)
 		return fail(call, uri, &err);
-	hub_follow_uri(server->hub, call->session->id, uri, true); /* behind the store: a stream that is opened meanwhile reads it there */
+	hub_follow_uri(server->hub, call->session->id, uri,
+		       true); /* behind the store: a stream that is opened meanwhile reads it there */
 	call->result = json_object_new_object();
 	return 0;
 }

@@ -1,13 +1,13 @@
 /*
  * resources.h - what clients read by URI: providers as data; resources.c dispatches resources/… to them.
  *
- * One file per provider exports one const struct resource_provider, resources.c lists them. A provider answers for the URIs that begin with
- * its scheme, and checks on every call that the caller (call->exchange->token.owner) may see them. Providers are listed one after the
- * other; the cursor that clients get is made and checked by resources.c (an altered one is -32602), providers see only their own position
- * in it.
+ * One file per provider exports one const struct resource_provider, resources.c lists them. A provider answers for the
+ * URIs that begin with its scheme, and checks on every call that the caller (call->exchange->token.owner) may see them.
+ * Providers are listed one after the other; the cursor that clients get is made and checked by resources.c (an altered
+ * one is -32602), providers see only their own position in it.
  *
- * Every function returns 0 or a negative code with *err set; ERR_NOT_FOUND becomes -32002 (legacy) or -32602 (modern) with data.uri,
- * ERR_INVALID -32602.
+ * Every function returns 0 or a negative code with *err set; ERR_NOT_FOUND becomes -32002 (legacy) or -32602 (modern)
+ * with data.uri, ERR_INVALID -32602.
  */
 #pragma once
 
@@ -16,19 +16,20 @@
 struct resource_provider {
 	const char *scheme;                           /* "conv://" */
 	bool (*enabled)(const struct config *config); /* NULL: always */
-	/* Appends Resource objects from `position` on (NULL: from the beginning). What the next page begins with goes into `next`, which
-	 * stays empty at the end. */
-	int (*list)(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next, struct err *err);
+	/* Appends Resource objects from `position` on (NULL: from the beginning). What the next page begins with goes
+	 * into `next`, which stays empty at the end. */
+	int (*list)(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next,
+		    struct err *err);
 	/* Appends ResourceTemplate objects; NULL: none. */
 	void (*templates)(struct mcp_call *call, struct json_object *templates);
 	/* Appends at least one content object {uri, mimeType, text or blob}. */
 	int (*read)(struct mcp_call *call, const char *uri, struct json_object *contents, struct err *err);
 	/* May the caller be told when this one changes? NULL: there is nothing to tell. */
 	int (*subscribe)(struct mcp_call *call, const char *uri, struct err *err);
-	/* Appends strings: values that the template's variable `argument` may have and that begin with `value`. `context` holds
-	 * the variables known so far (NULL: none). NULL: nothing to suggest. */
-	int (*complete)(struct mcp_call *call, const char *uri_template, const struct mcp_completion *ask, struct json_object *values,
-			struct err *err);
+	/* Appends strings: values that the template's variable `argument` may have and that begin with `value`.
+	 * `context` holds the variables known so far (NULL: none). NULL: nothing to suggest. */
+	int (*complete)(struct mcp_call *call, const char *uri_template, const struct mcp_completion *ask,
+			struct json_object *values, struct err *err);
 };
 
 #define RESOURCE_CURSOR_MAX (16 * 1024) /* bytes of a cursor: file names are up to JAIL_NAME_MAX, percent-encoded */

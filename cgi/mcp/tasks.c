@@ -1,10 +1,11 @@
 /*
  * tasks.c - see tasks.h.
  *
- * One list under one lock: the tasks at work, with what their bodies ask and were answered. Everything else is read from the store. A
- * thread is detached and counts itself off the list when its task's end is written; nobody holds the lock while the store writes. Whoever
- * waits for a change of a task listens at the hub (HUB_TASK_CHANGED) and looks at the store again: the row is always written before the hub
- * is told. When the server closes, runs have been drained by the engine, bodies are told to stop, and the last thread is waited for.
+ * One list under one lock: the tasks at work, with what their bodies ask and were answered. Everything else is read
+ * from the store. A thread is detached and counts itself off the list when its task's end is written; nobody holds the
+ * lock while the store writes. Whoever waits for a change of a task listens at the hub (HUB_TASK_CHANGED) and looks at
+ * the store again: the row is always written before the hub is told. When the server closes, runs have been drained by
+ * the engine, bodies are told to stop, and the last thread is waited for.
  */
 #include "tasks.h"
 
@@ -82,7 +83,7 @@ static struct task_at_work *find(struct tasks *tasks, const char *id)
 	return work;
 }
 
-/* --- one task's thread ------------------------------------------------------------------------------------------------------ */
+/* -------- one task's thread --------------------------------------------------------------------------- */
 
 /* Waits for the run; its client hears meanwhile what it prints, if it listens. */
 static int wait_run(struct task_at_work *work, const struct job_result **ret, struct err *err)
@@ -96,7 +97,8 @@ static int wait_run(struct task_at_work *work, const struct job_result **ret, st
 
 		buf_reset(&text);
 		tool_new_output(work->job, after, &text);
-		if (text.length > 0 && work->tell(work->tasks->server, &work->task, work->progress_token, after[0] + after[1], text.data))
+		if (text.length > 0 &&
+		    work->tell(work->tasks->server, &work->task, work->progress_token, after[0] + after[1], text.data))
 			memcpy(offset, after, sizeof(offset));
 	}
 	return job_wait(work->job, -1, ret, err);
@@ -161,8 +163,8 @@ static void leave(struct task_at_work *work)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
-/* A disk that is full now may have room later. Until then the task is at work: with a row that says `working` for ever, its client would
- * wait for ever, too. False: whoever comes after this process must end it, or a cancel has. */
+/* A disk that is full now may have room later. Until then the task is at work: with a row that says `working` for ever,
+ * its client would wait for ever, too. False: whoever comes after this process must end it, or a cancel has. */
 static bool record(struct task_at_work *work, const struct store_task *end)
 {
 	for (bool told = false;; told = true) {
@@ -173,7 +175,8 @@ static bool record(struct task_at_work *work, const struct store_task *end)
 		if (err.code == ERR_CONFLICT)
 			return false;
 		if (!told)
-			log_event(LOG_ERROR, "the end of a task is not recorded yet", "id", end->id, "error", err.text, NULL);
+			log_event(LOG_ERROR, "the end of a task is not recorded yet", "id", end->id, "error", err.text,
+				  NULL);
 		if (!task_sleep(work, TASKS_RETRY_US))
 			return false;
 	}
@@ -198,7 +201,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* --- beginning and ending ----------------------------------------------------------------------------------------------------- */
+/* -------- beginning and ending ------------------------------------------------------------------------ */
 
 static int reserve(struct tasks *tasks, struct err *err)
 {
@@ -208,7 +211,8 @@ static int reserve(struct tasks *tasks, struct err *err)
 	if (tasks->stopping)
 		result = err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
 	else if (tasks->count >= TASKS_AT_WORK_MAX)
-		result = err_set(err, ERR_BUSY, "%d tasks are at work on this server already: try again later", TASKS_AT_WORK_MAX);
+		result = err_set(err, ERR_BUSY, "%d tasks are at work on this server already: try again later",
+				 TASKS_AT_WORK_MAX);
 	else
 		tasks->count++;
 	pthread_mutex_unlock(&tasks->lock);
@@ -329,7 +333,7 @@ int tasks_cancel(struct tasks *tasks, const char *id, const char *owner, struct 
 	return 0;
 }
 
-/* --- questions and bodies ------------------------------------------------------------------------------------------------------ */
+/* -------- questions and bodies ------------------------------------------------------------------------ */
 
 /* A copy: json-c counts references without atomics. */
 static struct json_object *copy_of(struct json_object *object)
@@ -365,7 +369,8 @@ void tasks_answer(struct tasks *tasks, const char *id, struct json_object *respo
 		task = work->task;
 		json_object_object_foreach(responses, key, value)
 		{
-			if (!json_get(work->questions, key, json_type_object) || !json_object_is_type(value, json_type_object))
+			if (!json_get(work->questions, key, json_type_object) ||
+			    !json_object_is_type(value, json_type_object))
 				continue;
 			json_add(work->answers, key, copy_of(value));
 			json_object_object_del(work->questions, key);
@@ -386,7 +391,8 @@ bool task_sleep(struct task_at_work *work, int64_t us)
 
 	until = (struct timespec){.tv_sec = at / 1000000, .tv_nsec = at % 1000000 * 1000};
 	pthread_mutex_lock(&tasks->lock);
-	while (!work->cancelled && !tasks->stopping && pthread_cond_timedwait(&tasks->changed, &tasks->lock, &until) != ETIMEDOUT)
+	while (!work->cancelled && !tasks->stopping &&
+	       pthread_cond_timedwait(&tasks->changed, &tasks->lock, &until) != ETIMEDOUT)
 		;
 	bool whole = !work->cancelled && !tasks->stopping;
 

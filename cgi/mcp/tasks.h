@@ -1,10 +1,12 @@
 /*
- * tasks.h - calls that go on after their request was answered (mcp_tasks.c shows them to clients, lib/store/store_task.h keeps them).
+ * tasks.h - calls that go on after their request was answered (mcp_tasks.c shows them to clients,
+ * lib/store/store_task.h keeps them).
  *
- * A task at work has a thread that waits for its run, or is its body; the row is there before the client is told of the task, and its end
- * is written before anybody hears of it. Cancelling ends the row first and the run after that. What a body asks the client for (the
- * conformance fixtures do) is known to this process only: a task that waits for an answer when the process ends has failed.
- * Only a server that stays has tasks: as a plain CGI program there are none (server->tasks is NULL). Thread-safe.
+ * A task at work has a thread that waits for its run, or is its body; the row is there before the client is told of the
+ * task, and its end is written before anybody hears of it. Cancelling ends the row first and the run after that. What a
+ * body asks the client for (the conformance fixtures do) is known to this process only: a task that waits for an answer
+ * when the process ends has failed. Only a server that stays has tasks: as a plain CGI program there are none
+ * (server->tasks is NULL). Thread-safe.
  */
 #pragma once
 
@@ -21,11 +23,13 @@ struct tasks *tasks_new(struct server *server);
 void tasks_free(struct tasks *tasks);
 
 struct task_at_work;
-/* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the task's. */
+/* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the
+ * task's. */
 typedef int (*task_body)(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err);
-/* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes until now. False: nobody
- * listens there, so that what was printed shall be told later. On the task's thread. */
-typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress, const char *text);
+/* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes
+ * until now. False: nobody listens there, so that what was printed shall be told later. On the task's thread. */
+typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress,
+			  const char *text);
 /* What becomes a task: a run, or a body. */
 struct task_start {
 	const struct store_token *token;
@@ -39,7 +43,8 @@ struct task_start {
 	task_tell tell;             /* NULL: nobody is told */
 	const char *progress_token; /* JSON, copied; NULL: the end alone is told */
 };
-/* Keeps the task, then submits the run: one that is refused (ERR_BUSY, in words; what job_submit says) leaves nothing. */
+/* Keeps the task, then submits the run: one that is refused (ERR_BUSY, in words; what job_submit says) leaves nothing.
+ */
 int tasks_start(struct tasks *tasks, const struct task_start *start, struct store_task *ret, struct err *err);
 /* Is its thread still at work? (A cancelled one is until its run has ended.) */
 bool tasks_at_work(struct tasks *tasks, const char *id);

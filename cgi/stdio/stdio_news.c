@@ -57,8 +57,8 @@ static int listen_and_follow(struct stdio_news *news, const char *session_id, st
 	return err_set(err, ERR_SYSTEM, "cannot start a thread");
 }
 
-int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text), void *arg,
-		     struct stdio_news **ret, struct err *err)
+int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text),
+		     void *arg, struct stdio_news **ret, struct err *err)
 {
 	static const char *const none[] = {NULL};
 	struct stdio_news *news = xcalloc(1, sizeof(*news));

@@ -1,8 +1,9 @@
 /*
  * stdio_news.h - over stdio: the session that `initialize` opened, and what it is told without asking.
  *
- * Over HTTP that comes on the session's own stream, which the client opens by GET; here it is there from the moment the session is, and
- * what its thread has to say goes out between the answers. The session ends with it: its client has no other way to it.
+ * Over HTTP that comes on the session's own stream, which the client opens by GET; here it is there from the moment the
+ * session is, and what its thread has to say goes out between the answers. The session ends with it: its client has no
+ * other way to it.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 
 struct stdio_news;
 /* `message` sends one JSON text (struct request). The session belongs to STDIO_OWNER. */
-int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text), void *arg,
-		     struct stdio_news **ret, struct err *err);
+int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text),
+		     void *arg, struct stdio_news **ret, struct err *err);
 /* Nothing more is said when it returns; NULL is fine. */
 void stdio_news_stop(struct stdio_news *news);
 /* The same where the hub has stopped: everything is said first that was to be. */

@@ -1,6 +1,6 @@
 /*
- * stdio_params.h - over stdio: a message's variables as a web server sets them for a POST (struct request), headers of the modern era
- * included, which repeat the body.
+ * stdio_params.h - over stdio: a message's variables as a web server sets them for a POST (struct request), headers of
+ * the modern era included, which repeat the body.
  */
 #pragma once
 

@@ -31,8 +31,9 @@ int stdio_prepare(struct config *config, struct err *err)
 	else if (home && home[0] == '/')
 		path = xasprintf("%s/.local/share/sallyport", home);
 	else
-		return err_set(err, ERR_INVALID,
-			       "neither XDG_DATA_HOME nor HOME names a folder for the record: set one of them, or data_dir");
+		return err_set(
+			err, ERR_INVALID,
+			"neither XDG_DATA_HOME nor HOME names a folder for the record: set one of them, or data_dir");
 	int result = make_folders(path, err);
 
 	if (result < 0)

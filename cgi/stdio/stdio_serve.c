@@ -1,18 +1,19 @@
 /*
  * stdio_serve.c - see stdio_serve.h.
  *
- * A line becomes a request as the web server would have handed it on, with the headers that a client over HTTP sends, and goes the
- * same way (mcp.c); the reply's body is the answer's line. So both eras, all checks and all tools are those of HTTP. What HTTP carries
- * outside the message is kept here: the session that `initialize` opened belongs to the process (stdio_news.c), and modern headers
- * repeat the body by construction. The first thread reads lines and answers what opens the session and what is no request; every other
- * request, or batch, gets a thread, so that a long run holds up nothing. A request's client "leaves" when notifications/cancelled names
- * its id: its hangup descriptor is one end of a socket pair whose other end is then shut down.
+ * A line becomes a request as the web server would have handed it on, with the headers that a client over HTTP sends,
+ * and goes the same way (mcp.c); the reply's body is the answer's line. So both eras, all checks and all tools are
+ * those of HTTP. What HTTP carries outside the message is kept here: the session that `initialize` opened belongs to
+ * the process (stdio_news.c), and modern headers repeat the body by construction. The first thread reads lines and
+ * answers what opens the session and what is no request; every other request, or batch, gets a thread, so that a long
+ * run holds up nothing. A request's client "leaves" when notifications/cancelled names its id: its hangup descriptor is
+ * one end of a socket pair whose other end is then shut down.
  *
- * The end of standard input ends us when everything is answered that has an answer of its own: then the server stops, and with it the
- * subscriptions.
+ * The end of standard input ends us when everything is answered that has an answer of its own: then the server stops,
+ * and with it the subscriptions.
  *
- * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it, as a CLI does; they
- * tell each other what they record (job_news.h).
+ * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it,
+ * as a CLI does; they tell each other what they record (job_news.h).
  */
 #include "stdio_serve.h"
 
@@ -67,17 +68,20 @@ static void on_signal(int number)
 	stopping = 1;
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* -------- answers ------------------------------------------------------------------------------------- */
 
-/* Does a signal ask to stop? The first thread, which takes it, may be the one that waits for the client, or for who does. */
+/* Does a signal ask to stop? The first thread, which takes it, may be the one that waits for the client, or for who
+ * does. */
 static bool asked_to_stop(void)
 {
 	sigset_t pending;
 
-	return stopping || (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT)));
+	return stopping ||
+	       (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT)));
 }
 
-/* A pipe that has room takes PIPE_BUF bytes without waiting: a client that does not read holds nobody who is asked to stop. */
+/* A pipe that has room takes PIPE_BUF bytes without waiting: a client that does not read holds nobody who is asked to
+ * stop. */
 static bool write_out(const char *data, size_t length)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -115,7 +119,7 @@ static void send_error(struct stdio *stdio, struct json_object *id, int code, co
 	send_line(stdio, line.data, line.length);
 }
 
-/* --- one message as a request ----------------------------------------------------------------------------------------------- */
+/* -------- one message as a request -------------------------------------------------------------------- */
 
 /* What a struct request is about here. */
 struct incoming {
@@ -181,20 +185,22 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 		.arg = &incoming,
 		.hangup_fd = hangup_fd,
 	};
-	struct exchange exchange = {.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STDIO_OWNER}};
+	struct exchange exchange = {
+		.server = &stdio->server, .request = &request, .reply = &reply, .token = {.owner = STDIO_OWNER}};
 
 	reply_init(&reply);
 	mcp_handle(&exchange, "POST", "");
 	if (reply.body.overflow)
 		send_error(stdio, NULL, RPC_INTERNAL, "Internal error: the answer is larger than the server can send");
-	else if (reply.body.length > 0 && !reply.gone && !notification) /* what HTTP says to a bad one has no place here */
+	else if (reply.body.length > 0 && !reply.gone &&
+		 !notification) /* what HTTP says to a bad one has no place here */
 		send_line(stdio, reply.body.data, reply.body.length);
 	if (opens) /* nothing is told before this answer, and the next line comes after */
 		keep_session(stdio, &reply);
 	stdio_params_clear(params);
 }
 
-/* --- requests side by side -------------------------------------------------------------------------------------------------- */
+/* -------- requests side by side ----------------------------------------------------------------------- */
 
 static void task_free(struct task *task)
 {
@@ -241,8 +247,10 @@ static void start_task(struct stdio *stdio, struct json_object *document, struct
 	struct task *task = xcalloc(1, sizeof(*task));
 	pthread_t thread;
 
-	*task = (struct task){.stdio = stdio, .line = *line, .document = document, .listening = listening, .ends = {-1, -1}};
-	task->id = json_object_is_type(document, json_type_array) ? xstrdup("") : id_text(json_object_object_get(document, "id"));
+	*task = (struct task){
+		.stdio = stdio, .line = *line, .document = document, .listening = listening, .ends = {-1, -1}};
+	task->id = json_object_is_type(document, json_type_array) ? xstrdup("")
+								  : id_text(json_object_object_get(document, "id"));
 	*line = (struct buf){0};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, task->ends) < 0)
 		log_event(LOG_WARN, "a request cannot be cancelled", "error", strerror(errno), NULL);
@@ -276,7 +284,7 @@ static size_t tasks_left(struct stdio *stdio, bool listening)
 	return left;
 }
 
-/* --- lines ---------------------------------------------------------------------------------------------------------------- */
+/* -------- lines --------------------------------------------------------------------------------------- */
 
 static void take_line(struct stdio *stdio, struct buf *line)
 {
@@ -302,13 +310,15 @@ static void take_line(struct stdio *stdio, struct buf *line)
 			cancel(stdio, text);
 		}
 	}
-	bool batch = json_object_is_type(document, json_type_array), listening = method && streq(method, "subscriptions/listen");
+	bool batch = json_object_is_type(document, json_type_array),
+	     listening = method && streq(method, "subscriptions/listen");
 
 	if (batch || (method && !streq(method, "initialize") && json_object_object_get_ex(document, "id", &id))) {
 		if (tasks_left(stdio, listening) < (listening ? STDIO_LISTENING_MAX : STDIO_REQUESTS_MAX))
 			start_task(stdio, steal(&document), line, listening);
 		else
-			send_error(stdio, id, RPC_INTERNAL, "Too many requests at once: wait for the answer to one of them");
+			send_error(stdio, id, RPC_INTERNAL,
+				   "Too many requests at once: wait for the answer to one of them");
 	} else {
 		answer(stdio, document, line, -1, method && streq(method, "initialize"));
 	}
@@ -325,7 +335,8 @@ static void take_lines(struct stdio *stdio, struct buf *line, const char *data, 
 
 		buf_add(line, data, part);
 		if (end && line->overflow)
-			send_error(stdio, NULL, RPC_INVALID_REQUEST, "Request too large: a line has at most limits.body_mb");
+			send_error(stdio, NULL, RPC_INVALID_REQUEST,
+				   "Request too large: a line has at most limits.body_mb");
 		else if (end)
 			take_line(stdio, line);
 		if (end) {
@@ -338,7 +349,8 @@ static void take_lines(struct stdio *stdio, struct buf *line, const char *data, 
 	}
 }
 
-/* Waits for the next of `fds` until it is time to remove what is past its time. False: nothing came, or a signal did. */
+/* Waits for the next of `fds` until it is time to remove what is past its time. False: nothing came, or a signal did.
+ */
 static bool wait_input(struct stdio *stdio, struct pollfd fds[2], const sigset_t *waiting, int64_t *expire_us)
 {
 	const int64_t left_us = MAX(*expire_us - clock_monotonic_us(), 0);
@@ -448,7 +460,8 @@ int stdio_serve(const struct config *config, struct err *err)
 		result = server_stay(&stdio->server, err);
 	if (result == 0) {
 		serve(stdio, &waiting);
-		/* What does not end in time goes with the process: its jailer ends it, the next start marks it interrupted. */
+		/* What does not end in time goes with the process: its jailer ends it, the next start marks it
+		 * interrupted. */
 		if (!finish(stdio, &waiting))
 			return 0;
 		stdio_news_finish(stdio->news);

@@ -1,8 +1,10 @@
 /*
- * stdio_serve.h - the gateway over standard input and output: one JSON-RPC message a line, for desktop clients that start their server.
+ * stdio_serve.h - the gateway over standard input and output: one JSON-RPC message a line, for desktop clients that
+ * start their server.
  *
- * Whoever started us is the one owner, "local"; there are no tokens. Requests are answered side by side, at most STDIO_REQUESTS_MAX
- * at once. The end of standard input ends us when everything that was asked is answered, SIGTERM at once: what still runs is cancelled.
+ * Whoever started us is the one owner, "local"; there are no tokens. Requests are answered side by side, at most
+ * STDIO_REQUESTS_MAX at once. The end of standard input ends us when everything that was asked is answered, SIGTERM at
+ * once: what still runs is cancelled.
  */
 #pragma once
 
@@ -12,6 +14,7 @@
 #define STDIO_LISTENING_MAX 32 /* subscriptions/listen, besides */
 #define STDIO_OWNER        "local"
 
-/* Fills in what a configuration for desktop use may leave out: data_dir is $XDG_DATA_HOME/sallyport, made if need be. */
+/* Fills in what a configuration for desktop use may leave out: data_dir is $XDG_DATA_HOME/sallyport, made if need be.
+ */
 int stdio_prepare(struct config *config, struct err *err);
 int stdio_serve(const struct config *config, struct err *err);

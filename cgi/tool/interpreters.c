@@ -22,7 +22,8 @@ static size_t place_of(const struct interpreters *interpreters, const char *owne
 {
 	size_t i = 0;
 
-	while (i < interpreters->count && !(streq(interpreters->items[i].owner, owner) && streq(interpreters->items[i].client, client)))
+	while (i < interpreters->count &&
+	       !(streq(interpreters->items[i].owner, owner) && streq(interpreters->items[i].client, client)))
 		i++;
 	return i;
 }
@@ -30,7 +31,8 @@ static size_t place_of(const struct interpreters *interpreters, const char *owne
 static void remove_at(struct interpreters *interpreters, size_t i)
 {
 	interpreters->count--;
-	memmove(&interpreters->items[i], &interpreters->items[i + 1], (interpreters->count - i) * sizeof(*interpreters->items));
+	memmove(&interpreters->items[i], &interpreters->items[i + 1],
+		(interpreters->count - i) * sizeof(*interpreters->items));
 }
 
 static void add(struct interpreters *interpreters, const struct interpreter *interpreter)
@@ -65,8 +67,8 @@ void interpreters_put(struct interpreters *interpreters, const struct interprete
 	pthread_mutex_unlock(&interpreters->lock);
 }
 
-int interpreters_find(struct interpreters *interpreters, const char *owner, const char *client, bool take, struct interpreter *ret,
-		      struct err *err)
+int interpreters_find(struct interpreters *interpreters, const char *owner, const char *client, bool take,
+		      struct interpreter *ret, struct err *err)
 {
 	pthread_mutex_lock(&interpreters->lock);
 	size_t i = place_of(interpreters, owner, client);

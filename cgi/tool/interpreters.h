@@ -1,10 +1,11 @@
 /*
- * interpreters.h - which sandbox of the tool set "interpreter" a client has: initialize_sandbox, execute_code and stop_sandbox name none.
+ * interpreters.h - which sandbox of the tool set "interpreter" a client has: initialize_sandbox, execute_code and
+ * stop_sandbox name none.
  *
- * A client is its legacy session, or (revisions without sessions) its token; it has one sandbox at a time. The sandbox is a conversation
- * that initialize_sandbox names, in which execute_code runs live; what is kept here is that name and the language, in memory only. A
- * client that initialises more than INTERPRETERS_PER_OWNER at once (each in a session of its own) loses the one that it used least lately.
- * Thread-safe.
+ * A client is its legacy session, or (revisions without sessions) its token; it has one sandbox at a time. The sandbox
+ * is a conversation that initialize_sandbox names, in which execute_code runs live; what is kept here is that name and
+ * the language, in memory only. A client that initialises more than INTERPRETERS_PER_OWNER at once (each in a session
+ * of its own) loses the one that it used least lately. Thread-safe.
  */
 #pragma once
 
@@ -29,5 +30,5 @@ void interpreters_clear(struct interpreters *interpreters);
 /* Replaces what the client had. */
 void interpreters_put(struct interpreters *interpreters, const struct interpreter *interpreter);
 /* ERR_NOT_FOUND: the client has none. `take`: it has none from now on. */
-int interpreters_find(struct interpreters *interpreters, const char *owner, const char *client, bool take, struct interpreter *ret,
-		      struct err *err);
+int interpreters_find(struct interpreters *interpreters, const char *owner, const char *client, bool take,
+		      struct interpreter *ret, struct err *err);

@@ -10,31 +10,41 @@
 static const struct prompt_argument arguments[] = {
 	{.name = "task", .description = "What is to be found out or made", .required = true},
 	{.name = "language", .description = "Programming language to use; without it the model chooses"},
-	{.name = "conversationId", .description = "Conversation whose files are at hand; without it a new one is begun"},
+	{.name = "conversationId",
+	 .description = "Conversation whose files are at hand; without it a new one is begun"},
 	{.name = "file", .description = "File of that conversation to start from"},
 	{0},
 };
 
 static const char how[] =
 	"\nHow to work:\n"
-	"1. Use one conversationId in all calls; files of a conversation stay from call to call, variables do not unless session is "
+	"1. Use one conversationId in all calls; files of a conversation stay from call to call, variables do not "
+	"unless session is "
 	"true in each of them.\n"
 	"2. Look before you compute: first print the beginning, the columns or the size of each input file.\n"
-	"3. Write whole programs that print what you need to see. Keep the output short: print summaries, not tables of thousands of rows. "
+	"3. Write whole programs that print what you need to see. Keep the output short: print summaries, not tables "
+	"of thousands of rows. "
 	"Where an answer says that output was cut, read the named resource in parts.\n"
-	"4. Write results and charts to files in the working directory (/data) and show them to the user by the URLs in the answer; never "
+	"4. Write results and charts to files in the working directory (/data) and show them to the user by the URLs "
+	"in the answer; never "
 	"invent an address.\n"
-	"5. When a run fails, read the verdict and stderr, change the program, run it again. Do not repeat a failing program unchanged. TO "
-	"means too slow, ML too much memory: work on less data or in pieces, or ask for more by timeout_seconds and memory_mb.\n"
-	"6. There is no network unless it is asked for and allowed, and nothing can be installed: list_runners tells what there is.\n"
+	"5. When a run fails, read the verdict and stderr, change the program, run it again. Do not repeat a failing "
+	"program unchanged. TO "
+	"means too slow, ML too much memory: work on less data or in pieces, or ask for more by timeout_seconds and "
+	"memory_mb.\n"
+	"6. There is no network unless it is asked for and allowed, and nothing can be installed: list_runners tells "
+	"what there is.\n"
 	"7. Passwords and keys belong into secrets, never into code or environment.\n"
-	"8. Give calls that act an idempotencyKey; if an answer is lost, repeat the call with the same key instead of acting twice.\n"
-	"9. Check the result: recompute one number another way before you report it. Say what you ran and what it printed; do not state "
+	"8. Give calls that act an idempotencyKey; if an answer is lost, repeat the call with the same key instead of "
+	"acting twice.\n"
+	"9. Check the result: recompute one number another way before you report it. Say what you ran and what it "
+	"printed; do not state "
 	"results that no program gave.\n";
 
 static int get(struct mcp_call *call, struct json_object *given, struct json_object *messages)
 {
-	const char *language = json_get_string(given, "language"), *conversation = json_get_string(given, "conversationId");
+	const char *language = json_get_string(given, "language"),
+		   *conversation = json_get_string(given, "conversationId");
 	const char *file = json_get_string(given, "file"), *task = json_get_string(given, "task");
 	auto_buf struct buf text = {0};
 
@@ -50,7 +60,8 @@ static int get(struct mcp_call *call, struct json_object *given, struct json_obj
 		buf_printf(&text, "\nStart from the file %s in the working directory.\n", file);
 	buf_puts(&text, how);
 	if (text.overflow)
-		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: too long, at most %d bytes", PROMPT_MAX);
+		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: too long, at most %d bytes",
+				PROMPT_MAX);
 	prompt_add_text(messages, text.data);
 	return 0;
 }
@@ -84,7 +95,8 @@ static void complete_language(struct server *server, const char *prefix, struct 
 	}
 }
 
-static int complete(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values, struct err *err)
+static int complete(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values,
+		    struct err *err)
 {
 	struct server *server = call->exchange->server;
 	const char *conversation = json_get_string(ask->context, "conversationId");
@@ -106,7 +118,8 @@ const struct prompt prompt_code[] = {
 	{
 		.name = "solve_with_code",
 		.title = "Solve a task with code",
-		.description = "Has a task solved by running programs in the sandbox, and says how to use the tools well",
+		.description =
+			"Has a task solved by running programs in the sandbox, and says how to use the tools well",
 		.arguments = arguments,
 		.get = get,
 		.complete = complete,

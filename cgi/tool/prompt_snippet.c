@@ -28,7 +28,8 @@ static int get(struct mcp_call *call, struct json_object *given, struct json_obj
 				name ? err.text : "snippet_name: must not contain a NUL");
 	buf_init(&text, PROMPT_MAX);
 	buf_printf(&text,
-		   "Run the snippet %s with the tool execute_code, argument snippet_name, and tell me what it printed. If it fails, say "
+		   "Run the snippet %s with the tool execute_code, argument snippet_name, and tell me what it printed. "
+		   "If it fails, say "
 		   "why; do "
 		   "not rewrite it unless I ask for it.\n",
 		   snippet.file);
@@ -42,7 +43,8 @@ static int add_value(void *arg, const char *value)
 	return 0;
 }
 
-static int complete(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values, struct err *err)
+static int complete(struct mcp_call *call, const struct mcp_completion *ask, struct json_object *values,
+		    struct err *err)
 {
 	if (!streq(ask->argument, "snippet_name"))
 		return 0;

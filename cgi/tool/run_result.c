@@ -1,11 +1,11 @@
 /*
  * run_result.c - see run_result.h.
  *
- * Two views of the same struct job_result: the text block (what a model reads first: stdout as it came, stderr under a mark, the verdict's
- * sentence when it is not OK, one line a file) and structuredContent (everything, for programs). What a program printed can imitate
- * the marks in the text; it can't imitate structuredContent, so nothing that matters is in the text alone. Bytes of a guest enter JSON
- * through utf8_safe, names enter the text through utf8_printable, URLs through percent-encoding. Images are read from the blob store, never
- * from a place that a guest can write.
+ * Two views of the same struct job_result: the text block (what a model reads first: stdout as it came, stderr under a
+ * mark, the verdict's sentence when it is not OK, one line a file) and structuredContent (everything, for programs).
+ * What a program printed can imitate the marks in the text; it can't imitate structuredContent, so nothing that matters
+ * is in the text alone. Bytes of a guest enter JSON through utf8_safe, names enter the text through utf8_printable,
+ * URLs through percent-encoding. Images are read from the blob store, never from a place that a guest can write.
  */
 #include "run_result.h"
 
@@ -43,7 +43,8 @@ static struct json_object *safe_string(const char *data, size_t length)
 	return json_object_new_string_len(safe.data, (int)safe.length);
 }
 
-static struct json_object *describe_file(struct server *server, const struct job_result *result, const struct store_file *file)
+static struct json_object *describe_file(struct server *server, const struct job_result *result,
+					 const struct store_file *file)
 {
 	struct json_object *object = json_object_new_object();
 	auto_buf struct buf url = {0};
@@ -108,8 +109,10 @@ static struct json_object *structured(struct server *server, const struct job_re
 	json_add_string(object, "language", jail->runner);
 	json_add(object, "exit_code", jail->exit_code >= 0 ? json_object_new_int(jail->exit_code) : NULL);
 	json_add(object, "signal", jail->signal > 0 ? json_object_new_int(jail->signal) : NULL);
-	json_add_bytes(object, "stdout", result->stdout_text.data ? result->stdout_text.data : "", result->stdout_text.length);
-	json_add_bytes(object, "stderr", result->stderr_text.data ? result->stderr_text.data : "", result->stderr_text.length);
+	json_add_bytes(object, "stdout", result->stdout_text.data ? result->stdout_text.data : "",
+		       result->stdout_text.length);
+	json_add_bytes(object, "stderr", result->stderr_text.data ? result->stderr_text.data : "",
+		       result->stderr_text.length);
 	json_add_bool(object, "stdout_truncated", result->stdout_more || jail->stdout_truncated);
 	json_add_bool(object, "stderr_truncated", result->stderr_more || jail->stderr_truncated);
 	json_add_bool(object, "oom_killed", jail->oom_killed);
@@ -160,7 +163,9 @@ static void add_stream(struct buf *text, const struct job_result *result, bool i
 	buf_add(text, stream->data, stream->length);
 	if (is_stderr ? result->stderr_more : result->stdout_more) {
 		end_line(text);
-		buf_printf(text, "[cut here: only the first %zu bytes are shown; all that was recorded is the resource ", stream->length);
+		buf_printf(text,
+			   "[cut here: only the first %zu bytes are shown; all that was recorded is the resource ",
+			   stream->length);
 		resource_output_uri(text, result->id, is_stderr);
 		buf_puts(text, "]\n");
 	} else if (is_stderr ? result->jail.stderr_truncated : result->jail.stdout_truncated) {
@@ -169,7 +174,8 @@ static void add_stream(struct buf *text, const struct job_result *result, bool i
 	}
 }
 
-static void add_change(struct server *server, const struct job_result *result, const struct job_change *change, struct buf *text)
+static void add_change(struct server *server, const struct job_result *result, const struct job_change *change,
+		       struct buf *text)
 {
 	const struct store_file *file = &change->file;
 
@@ -185,7 +191,8 @@ static void add_change(struct server *server, const struct job_result *result, c
 }
 
 /* The text block of the system whose run_code this one replaces: {"success","output","files":[{"name","url"}]}. */
-static void add_text_json(struct server *server, const struct job_result *result, const struct buf *output, struct json_object *content)
+static void add_text_json(struct server *server, const struct job_result *result, const struct buf *output,
+			  struct json_object *content)
 {
 	auto_json struct json_object *object = json_object_new_object();
 	struct json_object *files = json_object_new_array();
@@ -220,8 +227,8 @@ static void add_network(struct buf *text, const struct jail_result *jail)
 		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
 
 		end_line(text);
-		buf_printf(text, "[network] %s:%d: %s\n", host ? host : "", json_object_get_int(json_get(one, "port", json_type_int)),
-			   reason ? reason : "");
+		buf_printf(text, "[network] %s:%d: %s\n", host ? host : "",
+			   json_object_get_int(json_get(one, "port", json_type_int)), reason ? reason : "");
 	}
 	int64_t unrouted = json_object_get_int64(json_get(jail->network, "unrouted", json_type_int));
 	if (unrouted > 0) {
@@ -278,7 +285,8 @@ static bool add_image(struct store *store, const struct store_file *file, struct
 	size_t length;
 
 	buf_init(&text, 2 * RUN_IMAGE_MAX);
-	if (store_blob_open(store, file->blob, &fd, &size, &err) < 0 || read_fd(fd, RUN_IMAGE_MAX, &data, &length, &err) < 0) {
+	if (store_blob_open(store, file->blob, &fd, &size, &err) < 0 ||
+	    read_fd(fd, RUN_IMAGE_MAX, &data, &length, &err) < 0) {
 		log_event(LOG_ERROR, "image cannot be read", "blob", file->blob, "error", err.text, NULL);
 		return false;
 	}
@@ -335,8 +343,8 @@ static void add_isolator(const struct job_result *result, struct json_object *co
 
 	buf_init(&text, TEXT_MAX);
 	if (result->jail.verdict != JAIL_OK)
-		buf_printf(&text, "Execution Failed (%s): %s\n\n", result->jail.verdict == JAIL_TO ? "timeout" : "error",
-			   result->jail.message);
+		buf_printf(&text, "Execution Failed (%s): %s\n\n",
+			   result->jail.verdict == JAIL_TO ? "timeout" : "error", result->jail.message);
 	buf_puts(&text, "--- stdout ---\n");
 	add_stream(&text, result, false);
 	end_line(&text);
@@ -388,14 +396,15 @@ static void log_end(const struct tool_call *call, const struct job_result *resul
 {
 	const enum jail_verdict verdict = result->jail.verdict;
 	const char *level = verdict == JAIL_OK ? "info" : verdict == JAIL_XX ? "error" : "warning";
-	auto_free char *text = xasprintf("run %s: %s, %s", result->id, jail_verdict_text(verdict), result->jail.message);
+	auto_free char *text =
+		xasprintf("run %s: %s, %s", result->id, jail_verdict_text(verdict), result->jail.message);
 
 	if (call->mcp)
 		mcp_log(call->mcp, level, text);
 }
 
-int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make, struct tool_result *ret,
-		  struct err *err)
+int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make,
+		  struct tool_result *ret, struct err *err)
 {
 	const struct job_result *made;
 	struct job_engine *engine;

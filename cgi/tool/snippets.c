@@ -61,8 +61,9 @@ static bool is_snippet(int folder, const char *name)
 {
 	struct stat st;
 
-	return name_valid(name) && base_length(name) < strlen(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && st.st_size <= SNIPPET_BYTES_MAX;
+	return name_valid(name) && base_length(name) < strlen(name) &&
+	       fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size <= SNIPPET_BYTES_MAX;
 }
 
 static int names_read(const struct config *config, struct names *ret, struct err *err)
@@ -70,7 +71,8 @@ static int names_read(const struct config *config, struct names *ret, struct err
 	const char *path = config->tools.snippets_dir;
 
 	if (!path || !*path)
-		return err_set(err, ERR_NOT_FOUND, "there are no snippets on this server (tools.snippets_dir is not set)");
+		return err_set(err, ERR_NOT_FOUND,
+			       "there are no snippets on this server (tools.snippets_dir is not set)");
 	ret->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ret->folder < 0)
 		return err_errno(err, "the folder of the snippets cannot be read");
@@ -104,8 +106,8 @@ static int unknown(const struct names *names, struct err *err)
 	buf_init(&known, ERR_TEXT_SIZE);
 	for (size_t i = 0; i < MIN(names->count, (size_t)NAMES_SHOWN); i++)
 		buf_printf(&known, "%s%.*s", i ? ", " : "", (int)base_length(names->items[i]), names->items[i]);
-	return err_set(err, ERR_NOT_FOUND, "snippet_name: there is no such snippet; there are: %s%s", known.length ? known.data : "none",
-		       names->count > NAMES_SHOWN ? " and more" : "");
+	return err_set(err, ERR_NOT_FOUND, "snippet_name: there is no such snippet; there are: %s%s",
+		       known.length ? known.data : "none", names->count > NAMES_SHOWN ? " and more" : "");
 }
 
 /* The file that `name` means. */
@@ -123,7 +125,8 @@ static int find(const struct names *names, const char *name, const char **ret, s
 		if (!base_is(file, name))
 			continue;
 		if (found)
-			return err_set(err, ERR_CONFLICT, "snippet_name: there are %s and %s: name one with its extension", found, file);
+			return err_set(err, ERR_CONFLICT,
+				       "snippet_name: there are %s and %s: name one with its extension", found, file);
 		found = file;
 	}
 	if (!found)
@@ -164,7 +167,8 @@ void snippet_clear(struct snippet *snippet)
 	*snippet = (struct snippet){0};
 }
 
-int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg, struct err *err)
+int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg,
+		 struct err *err)
 {
 	auto_names struct names names = {.folder = -1};
 	char before[SNIPPET_NAME_MAX + 1] = "";

@@ -1,7 +1,8 @@
 /*
  * snippets.h - the programs that execute_code runs by name: files NAME.EXTENSION in the folder tools.snippets_dir.
  *
- * The folder is the operator's; it is read anew at each call, so a snippet is added by putting a file there. A name is letters, digits,
+ * The folder is the operator's; it is read anew at each call, so a snippet is added by putting a file there. A name is
+ * letters, digits,
  * "_",
  * "-" and "."; what is no regular file (a link, too), has another name, or is too large does not exist.
  */
@@ -24,5 +25,7 @@ struct snippet {
 int snippet_read(const struct config *config, const char *name, struct snippet *ret, struct err *err);
 void snippet_clear(struct snippet *snippet);
 #define auto_snippet __attribute__((cleanup(snippet_clear)))
-/* Names without the extension that begin with `prefix`, sorted, each once. `each` stops the listing by a negative code. */
-int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg, struct err *err);
+/* Names without the extension that begin with `prefix`, sorted, each once. `each` stops the listing by a negative code.
+ */
+int snippet_list(const struct config *config, const char *prefix, int (*each)(void *arg, const char *name), void *arg,
+		 struct err *err);

@@ -1,10 +1,10 @@
 /*
  * tool_execute_code.c - execute_code, which two of the systems that Sallyport replaces have under this name.
  *
- * Of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox that begins empty. Its text block is
- * that system's; the structured result is run_code's. Each call is a conversation of its own, so what it makes can be downloaded and its
- * record replayed like any other. Files beside the program may have paths; then the program is run from its own place in /data, where
- * relative imports find them.
+ * Of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox that begins empty.
+ * Its text block is that system's; the structured result is run_code's. Each call is a conversation of its own, so what
+ * it makes can be downloaded and its record replayed like any other. Files beside the program may have paths; then the
+ * program is run from its own place in /data, where relative imports find them.
  *
  * Of the set "interpreter": code in the sandbox that initialize_sandbox began (tool_interpreter.c).
  *
@@ -28,10 +28,10 @@ struct execute_arguments {
 	struct bind_objects additional_files;
 };
 
-#define TEXT(member_, type_, min_, max_, text_)                                                                                            \
-	{                                                                                                                                  \
-		.name = #member_, .type = type_, .offset = offsetof(struct execute_arguments, member_), .min = min_, .max = max_,          \
-		.description = text_                                                                                                       \
+#define TEXT(member_, type_, min_, max_, text_)                                                                        \
+	{                                                                                                              \
+		.name = #member_, .type = type_, .offset = offsetof(struct execute_arguments, member_), .min = min_,   \
+		.max = max_, .description = text_                                                                      \
 	}
 
 static const struct bind file_table[] = {
@@ -49,20 +49,23 @@ static const struct bind file_table[] = {
 	 .description = "The content as UTF-8 text."},
 	{0},
 };
-#define ISOLATOR_MEMBERS                                                                                                                   \
-	TEXT(entrypoint_code, BIND_TEXT, 1, 0, "Source text of a whole program, with language."),                                          \
-		TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX, "File name for the program. Default: main and the extension."),   \
-		{.name = "additional_files",                                                                                               \
-		 .type = BIND_OBJECTS,                                                                                                     \
-		 .offset = offsetof(struct execute_arguments, additional_files),                                                           \
-		 .max = JOB_FILES_MAX - 1,                                                                                                 \
-		 .table = file_table,                                                                                                      \
-		 .size = sizeof(struct execute_file),                                                                                      \
-		 .description = "Files that the program imports or reads."},                                                               \
-		TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX, "A program that is kept on the server, in place of entrypoint_code.")
+#define ISOLATOR_MEMBERS                                                                                               \
+	TEXT(entrypoint_code, BIND_TEXT, 1, 0, "Source text of a whole program, with language."),                      \
+		TEXT(entrypoint_filename, BIND_STRING, 1, JAIL_NAME_MAX,                                               \
+		     "File name for the program. Default: main and the extension."),                                   \
+		{.name = "additional_files",                                                                           \
+		 .type = BIND_OBJECTS,                                                                                 \
+		 .offset = offsetof(struct execute_arguments, additional_files),                                       \
+		 .max = JOB_FILES_MAX - 1,                                                                             \
+		 .table = file_table,                                                                                  \
+		 .size = sizeof(struct execute_file),                                                                  \
+		 .description = "Files that the program imports or reads."},                                           \
+		TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX,                                                   \
+		     "A program that is kept on the server, in place of entrypoint_code.")
 
 static const struct bind isolator_table[] = {
-	TEXT(language, BIND_STRING, 1, 0, "Programming language of entrypoint_code. A snippet's language comes from its extension."),
+	TEXT(language, BIND_STRING, 1, 0,
+	     "Programming language of entrypoint_code. A snippet's language comes from its extension."),
 	ISOLATOR_MEMBERS,
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
 	{0},
@@ -79,7 +82,8 @@ static const struct bind live_table[] = {
 	{0},
 };
 static const struct bind both_table[] = {
-	TEXT(code, BIND_TEXT, 1, 0, "Code to execute in the sandbox of initialize_sandbox; excludes the members below but language."),
+	TEXT(code, BIND_TEXT, 1, 0,
+	     "Code to execute in the sandbox of initialize_sandbox; excludes the members below but language."),
 	TEXT(language, BIND_STRING, 1, 0, "Programming language. Default: the sandbox's, or by a snippet's extension."),
 	ISOLATOR_MEMBERS,
 	TOOL_KEY_MEMBER(struct execute_arguments, key),
@@ -102,8 +106,8 @@ static void program_clear(struct program *program)
 	snippet_clear(&program->snippet);
 }
 
-static int take_snippet(const struct config *config, const struct execute_arguments *arguments, struct json_object *runners,
-			struct program *ret, struct err *err)
+static int take_snippet(const struct config *config, const struct execute_arguments *arguments,
+			struct json_object *runners, struct program *ret, struct err *err)
 {
 	struct json_object *runner;
 	int result;
@@ -121,8 +125,8 @@ static int take_snippet(const struct config *config, const struct execute_argume
 		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	runner = jail_runner_for_file(runners, ret->snippet.file);
 	if (!runner)
-		return err_member(err, "snippet_name", "no language has the extension %s of %s: name the language", ret->snippet.extension,
-				  ret->snippet.file);
+		return err_member(err, "snippet_name", "no language has the extension %s of %s: name the language",
+				  ret->snippet.extension, ret->snippet.file);
 	ret->language = json_get_string(runner, "name");
 	return 0;
 }
@@ -130,7 +134,8 @@ static int take_snippet(const struct config *config, const struct execute_argume
 static int take_code(const struct execute_arguments *arguments, struct program *ret, struct err *err)
 {
 	if (!arguments->entrypoint_code.data && !arguments->language)
-		return err_member(err, "snippet_name", "is missing, or language and entrypoint_code: one of the two says what to run");
+		return err_member(err, "snippet_name",
+				  "is missing, or language and entrypoint_code: one of the two says what to run");
 	if (!arguments->entrypoint_code.data)
 		return err_member(err, "entrypoint_code", "is missing");
 	if (!arguments->language)
@@ -142,7 +147,8 @@ static int take_code(const struct execute_arguments *arguments, struct program *
 }
 
 /* The program itself needs no file of its own unless it has a name or others beside it. */
-static int take_files(const struct execute_arguments *arguments, struct json_object *runners, struct program *ret, struct err *err)
+static int take_files(const struct execute_arguments *arguments, struct json_object *runners, struct program *ret,
+		      struct err *err)
 {
 	const struct execute_file *given = arguments->additional_files.items;
 	struct json_object *runner = jail_runner_named(runners, ret->language);
@@ -161,15 +167,16 @@ static int take_files(const struct execute_arguments *arguments, struct json_obj
 	for (size_t i = 0; i < arguments->additional_files.count; i++) {
 		if (streq(given[i].filename, ret->filename))
 			return err_member(err, "additional_files", "%s is the program's own name", ret->filename);
-		ret->files[ret->n_files++] = (struct job_file){given[i].filename, given[i].content.data, given[i].content.length};
+		ret->files[ret->n_files++] =
+			(struct job_file){given[i].filename, given[i].content.data, given[i].content.length};
 	}
 	ret->files[ret->n_files++] = (struct job_file){ret->filename, ret->code.data, ret->code.length};
 	return 0;
 }
 
 /* A sandbox of its own. */
-static int run_alone(struct tool_call *call, const struct execute_arguments *arguments, const char *hash, struct tool_result *ret,
-		     struct err *err)
+static int run_alone(struct tool_call *call, const struct execute_arguments *arguments, const char *hash,
+		     struct tool_result *ret, struct err *err)
 {
 	__attribute__((cleanup(program_clear))) struct program program = {0};
 	auto_json struct json_object *runners = tool_runners(call->server);
@@ -208,22 +215,24 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	const struct interpreter_call what = {
 		.code = arguments->code, .language = arguments->language, .key = arguments->key, .key_hash = hash};
 
-	return arguments->code.data ? interpreter_execute(call, &what, ret, err) : run_alone(call, arguments, hash, ret, err);
+	return arguments->code.data ? interpreter_execute(call, &what, ret, err)
+				    : run_alone(call, arguments, hash, ret, err);
 }
 
 static int run_both(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct execute_arguments *arguments = bound;
 
-	if (arguments->code.data && (arguments->entrypoint_code.data || arguments->snippet_name || arguments->entrypoint_filename ||
-				     arguments->additional_files.count > 0))
-		return err_member(
-			err, "code",
-			"runs in the sandbox of initialize_sandbox and excludes entrypoint_code, entrypoint_filename, additional_files and "
-			"snippet_name");
+	if (arguments->code.data && (arguments->entrypoint_code.data || arguments->snippet_name ||
+				     arguments->entrypoint_filename || arguments->additional_files.count > 0))
+		return err_member(err, "code",
+				  "runs in the sandbox of initialize_sandbox and excludes entrypoint_code, "
+				  "entrypoint_filename, additional_files and "
+				  "snippet_name");
 	if (!arguments->code.data && !arguments->entrypoint_code.data && !arguments->snippet_name)
 		return err_member(err, "code",
-				  "is missing, or language and entrypoint_code, or snippet_name: one of the three says what to run");
+				  "is missing, or language and entrypoint_code, or snippet_name: one of the three says "
+				  "what to run");
 	return run(call, bound, ret, err);
 }
 
@@ -242,14 +251,17 @@ static bool both(const struct config *config)
 	return config_has_set(config, "isolator") && config_has_set(config, "interpreter");
 }
 
-#define ALONE                                                                                                                              \
-	"language and entrypoint_code, with additional_files that it imports or reads, or snippet_name for a program that is kept on the " \
-	"server: it is executed in an isolated sandbox that begins empty, and nothing stays for the next call; files that it leaves in "   \
-	"its "                                                                                                                             \
+#define ALONE                                                                                                          \
+	"language and entrypoint_code, with additional_files that it imports or reads, or snippet_name for a program " \
+	"that is kept on the "                                                                                         \
+	"server: it is executed in an isolated sandbox that begins empty, and nothing stays for the next call; files " \
+	"that it leaves in "                                                                                           \
+	"its "                                                                                                         \
 	"working directory come back with download URLs. "
-#define LIVE                                                                                                                               \
-	"code: it is executed in the sandbox that initialize_sandbox began, where files, processes and (in Python and JavaScript) "        \
-	"variables "                                                                                                                       \
+#define LIVE                                                                                                           \
+	"code: it is executed in the sandbox that initialize_sandbox began, where files, processes and (in Python "    \
+	"and JavaScript) "                                                                                             \
+	"variables "                                                                                                   \
 	"of earlier calls still are. "
 #define ALWAYS "Only what is printed is seen. There is no network."
 
@@ -259,22 +271,23 @@ static void make_result(const struct tool_call *call, const struct job_result *f
 	(*finished->sandbox_id ? run_result_make : run_result_make_isolator)(call, finished, ret);
 }
 
-#define EXECUTE_CODE(symbol_, enabled_, table_, call_, description_)                                                                       \
-	const struct tool symbol_ = {                                                                                                      \
-		.name = "execute_code",                                                                                                    \
-		.title = "Execute code",                                                                                                   \
-		.enabled = enabled_,                                                                                                       \
-		.scope = STORE_SCOPE_RUN,                                                                                                  \
-		.description = description_,                                                                                               \
-		.arguments = table_,                                                                                                       \
-		.arguments_size = sizeof(struct execute_arguments),                                                                        \
-		.output_schema = RUN_RESULT_SCHEMA,                                                                                        \
-		.destructive = true,                                                                                                       \
-		.call = call_,                                                                                                             \
-		.task = TOOL_TASK_OPTIONAL,                                                                                                \
-		.result = make_result,                                                                                                     \
+#define EXECUTE_CODE(symbol_, enabled_, table_, call_, description_)                                                   \
+	const struct tool symbol_ = {                                                                                  \
+		.name = "execute_code",                                                                                \
+		.title = "Execute code",                                                                               \
+		.enabled = enabled_,                                                                                   \
+		.scope = STORE_SCOPE_RUN,                                                                              \
+		.description = description_,                                                                           \
+		.arguments = table_,                                                                                   \
+		.arguments_size = sizeof(struct execute_arguments),                                                    \
+		.output_schema = RUN_RESULT_SCHEMA,                                                                    \
+		.destructive = true,                                                                                   \
+		.call = call_,                                                                                         \
+		.task = TOOL_TASK_OPTIONAL,                                                                            \
+		.result = make_result,                                                                                 \
 	}
 
 EXECUTE_CODE(tool_execute_code, only_isolator, isolator_table, run, "Executes a program. Give " ALONE ALWAYS);
 EXECUTE_CODE(tool_execute_code_live, only_interpreter, live_table, run, "Executes code. Give " LIVE ALWAYS);
-EXECUTE_CODE(tool_execute_code_both, both, both_table, run_both, "Executes code. Give either " LIVE "Or give " ALONE ALWAYS);
+EXECUTE_CODE(tool_execute_code_both, both, both_table, run_both,
+	     "Executes code. Give either " LIVE "Or give " ALONE ALWAYS);

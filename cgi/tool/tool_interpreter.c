@@ -1,10 +1,11 @@
 /*
- * tool_interpreter.c - initialize_sandbox and stop_sandbox, and what execute_code does between them: the set "interpreter".
+ * tool_interpreter.c - initialize_sandbox and stop_sandbox, and what execute_code does between them: the set
+ * "interpreter".
  *
- * The system that it replaces keeps one container between calls. Here it is a conversation with a name of its own whose runs are live
- * (lib/job/job_sandbox.h): the interpreter keeps its variables, and what programs leave in /data is recorded and downloadable as ever. Images
- * are names of languages here: "python:3.12-slim" and "node:22" say what they hold, and one that is a plain system gets Python,
- * which that system installed into it.
+ * The system that it replaces keeps one container between calls. Here it is a conversation with a name of its own whose
+ * runs are live (lib/job/job_sandbox.h): the interpreter keeps its variables, and what programs leave in /data is
+ * recorded and downloadable as ever. Images are names of languages here: "python:3.12-slim" and "node:22" say what they
+ * hold, and one that is a plain system gets Python, which that system installed into it.
  */
 #include "tool_interpreter.h"
 
@@ -27,8 +28,8 @@ static const char *client_of(const struct tool_call *call)
 	return call->session_id && *call->session_id ? call->session_id : call->token->id;
 }
 
-/* Takes the client's sandbox from it and ends its live runs. Where they cannot be ended now it stays the client's, who can try again: else
- * it would go on with nobody left to stop it. */
+/* Takes the client's sandbox from it and ends its live runs. Where they cannot be ended now it stays the client's, who
+ * can try again: else it would go on with nobody left to stop it. */
 static int end_sandbox(struct tool_call *call, struct interpreter *ret, struct err *err)
 {
 	struct interpreters *interpreters = &call->server->interpreters;
@@ -50,7 +51,7 @@ static int end_sandbox(struct tool_call *call, struct interpreter *ret, struct e
 	return result;
 }
 
-/* --- initialize_sandbox ----------------------------------------------------------------------------------------------------- */
+/* -------- initialize_sandbox -------------------------------------------------------------------------- */
 
 struct initialize_arguments {
 	const char *image;
@@ -61,7 +62,8 @@ static const struct bind initialize_table[] = {
 	 .offset = offsetof(struct initialize_arguments, image),
 	 .min = 1,
 	 .max = IMAGE_MAX,
-	 .description = "What the sandbox is for: a language (python, node, …) or an image that is named after one (python:3.12). Default: "
+	 .description = "What the sandbox is for: a language (python, node, …) or an image that is named after one "
+			"(python:3.12). Default: "
 			"alpine:latest, which has Python."},
 	{0},
 };
@@ -88,7 +90,8 @@ static int language_of(struct json_object *runners, const char *image, char ret[
 			snprintf(name, sizeof(name), LANGUAGE_OF_SYSTEMS);
 	runner = jail_runner_named(runners, name);
 	if (!runner)
-		return err_member(err, "image", "no language of this server has this name; list_runners tells which there are");
+		return err_member(err, "image",
+				  "no language of this server has this name; list_runners tells which there are");
 	language = json_get_string(runner, "name");
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
 		return err_set(err, ERR_UNAVAILABLE, "image: %s is not installed on this server", language);
@@ -105,9 +108,11 @@ static void answer(struct tool_result *ret, const struct interpreter *interprete
 	json_add_string(ret->structured, "conversationId", interpreter->conversation);
 }
 
-#define ANSWER_SCHEMA                                                                                                                      \
-	"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"message\",\"language\",\"conversationId\"],\"properties\":{"  \
-	"\"message\":{\"type\":\"string\"},\"language\":{\"type\":\"string\"},\"conversationId\":{\"type\":\"string\","                    \
+#define ANSWER_SCHEMA                                                                                                  \
+	"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"message\",\"language\","                  \
+	"\"conversationId\"],\"properties\":{"                                                                         \
+	"\"message\":{\"type\":\"string\"},\"language\":{\"type\":\"string\"},\"conversationId\":{\"type\":"           \
+	"\"string\","                                                                                                  \
 	"\"description\":\"Under this name its files are kept\"}}}"
 
 static int initialize(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
@@ -142,9 +147,11 @@ const struct tool tool_initialize_sandbox = {
 	.title = "Begin a sandbox",
 	.enabled = enabled,
 	.scope = STORE_SCOPE_RUN,
-	.description = "Begins a sandbox that lives between calls of execute_code: files, processes and (in Python and JavaScript) the "
+	.description = "Begins a sandbox that lives between calls of execute_code: files, processes and (in Python and "
+		       "JavaScript) the "
 		       "interpreter's "
-		       "variables stay until stop_sandbox, or until it is not used for a while. One that was begun before is ended.",
+		       "variables stay until stop_sandbox, or until it is not used for a while. One that was begun "
+		       "before is ended.",
 	.arguments = initialize_table,
 	.arguments_size = sizeof(struct initialize_arguments),
 	.output_schema = ANSWER_SCHEMA,
@@ -152,7 +159,7 @@ const struct tool tool_initialize_sandbox = {
 	.call = initialize,
 };
 
-/* --- stop_sandbox ----------------------------------------------------------------------------------------------------------- */
+/* -------- stop_sandbox -------------------------------------------------------------------------------- */
 
 struct stop_arguments {
 	char unused;
@@ -176,8 +183,8 @@ const struct tool tool_stop_sandbox = {
 	.title = "End a sandbox",
 	.enabled = enabled,
 	.scope = STORE_SCOPE_RUN,
-	.description =
-		"Ends the sandbox that initialize_sandbox began: variables and processes are gone. Download URLs of its files stay valid.",
+	.description = "Ends the sandbox that initialize_sandbox began: variables and processes are gone. Download "
+		       "URLs of its files stay valid.",
 	.arguments = stop_table,
 	.arguments_size = sizeof(struct stop_arguments),
 	.output_schema = ANSWER_SCHEMA,
@@ -185,12 +192,14 @@ const struct tool tool_stop_sandbox = {
 	.call = stop,
 };
 
-/* --- execute_code ----------------------------------------------------------------------------------------------------------- */
+/* -------- execute_code -------------------------------------------------------------------------------- */
 
-int interpreter_execute(struct tool_call *call, const struct interpreter_call *what, struct tool_result *ret, struct err *err)
+int interpreter_execute(struct tool_call *call, const struct interpreter_call *what, struct tool_result *ret,
+			struct err *err)
 {
 	struct interpreter interpreter;
-	int result = interpreters_find(&call->server->interpreters, call->token->owner, client_of(call), false, &interpreter, err);
+	int result = interpreters_find(&call->server->interpreters, call->token->owner, client_of(call), false,
+				       &interpreter, err);
 
 	if (result < 0)
 		return result;

@@ -9,4 +9,5 @@ struct interpreter_call {
 	const char *key, *key_hash;
 };
 /* Runs the code in the client's sandbox; ERR_NOT_FOUND where it has none. */
-int interpreter_execute(struct tool_call *call, const struct interpreter_call *what, struct tool_result *ret, struct err *err);
+int interpreter_execute(struct tool_call *call, const struct interpreter_call *what, struct tool_result *ret,
+			struct err *err);

@@ -14,7 +14,8 @@ static void copy_strings(struct json_object *to, const char *key, struct json_ob
 	struct json_object *list = json_object_new_array(), *source = json_get(from, key, json_type_array);
 
 	for (size_t i = 0; source && i < json_object_array_length(source); i++)
-		json_object_array_add(list, json_object_new_string(json_object_get_string(json_object_array_get_idx(source, i))));
+		json_object_array_add(
+			list, json_object_new_string(json_object_get_string(json_object_array_get_idx(source, i))));
 	json_add(to, key, list);
 }
 
@@ -38,7 +39,8 @@ static struct json_object *describe(struct json_object *runner)
 		json_add_string(object, "install", install);
 	for (size_t i = 0; known && i < json_object_array_length(known); i++) {
 		struct json_object *library = json_object_array_get_idx(known, i), *copy = json_object_new_object();
-		const char *name = json_get_string(library, "name"), *library_version = json_get_string(library, "version");
+		const char *name = json_get_string(library, "name"),
+			   *library_version = json_get_string(library, "version");
 
 		json_add_string(copy, "name", name ? name : "");
 		if (library_version)
@@ -77,9 +79,11 @@ static void print_runner(struct buf *text, struct json_object *runner)
 		buf_printf(text, ": %s", version);
 	for (size_t i = 0; libraries && i < json_object_array_length(libraries); i++) {
 		struct json_object *library = json_object_array_get_idx(libraries, i);
-		const char *name = json_get_string(library, "name"), *library_version = json_get_string(library, "version");
+		const char *name = json_get_string(library, "name"),
+			   *library_version = json_get_string(library, "version");
 
-		buf_printf(text, "%s%s %s", i ? ", " : "; libraries: ", name ? name : "", library_version ? library_version : "");
+		buf_printf(text, "%s%s %s", i ? ", " : "; libraries: ", name ? name : "",
+			   library_version ? library_version : "");
 	}
 	buf_putc(text, '\n');
 }
@@ -99,7 +103,8 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		return result;
 	runners = job_engine_runners(engine);
 	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE, "the sandbox service is away at the moment: try again in a few seconds");
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the sandbox service is away at the moment: try again in a few seconds");
 	languages = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
@@ -107,7 +112,9 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		json_object_array_add(languages, describe(runner));
 		print_runner(&text, runner);
 	}
-	buf_printf(&text, "Limits of a run: %lld s (at most %lld), %lld MiB memory (at most %lld), %lld MiB of files, %lld processes.\n",
+	buf_printf(&text,
+		   "Limits of a run: %lld s (at most %lld), %lld MiB memory (at most %lld), %lld MiB of files, %lld "
+		   "processes.\n",
 		   (long long)limits->wall_seconds, (long long)limits->wall_seconds_max, (long long)limits->memory_mb,
 		   (long long)limits->memory_mb_max, (long long)limits->data_mb, (long long)limits->pids);
 	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
@@ -124,23 +131,30 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 const struct tool tool_list_runners = {
 	.name = "list_runners",
 	.title = "List languages",
-	.description = "Lists the programming languages that run_code takes, with their versions, aliases and installed libraries, and the "
+	.description = "Lists the programming languages that run_code takes, with their versions, aliases and "
+		       "installed libraries, and the "
 		       "limits of a run.",
 	.arguments = table,
 	.arguments_size = sizeof(struct no_arguments),
 	.output_schema =
-		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],\"properties\":{"
+		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],"
+		"\"properties\":{"
 		"\"languages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
-		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"live\",\"libraries\"],\"properties\":{"
+		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"live\","
+		"\"libraries\"],\"properties\":{"
 		"\"language\":{\"type\":\"string\"},\"aliases\":" STRINGS ",\"extensions\":" STRINGS
 		",\"available\":{\"type\":\"boolean\"},"
 		"\"live\":{\"type\":\"boolean\",\"description\":\"A session keeps its variables\"},"
-		"\"compiled\":{\"type\":\"boolean\"},\"version\":{\"type\":\"string\"},\"install\":{\"type\":\"string\"},"
-		"\"libraries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\"],"
+		"\"compiled\":{\"type\":\"boolean\"},\"version\":{\"type\":\"string\"},\"install\":{\"type\":"
+		"\"string\"},"
+		"\"libraries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
+		"\"required\":[\"name\"],"
 		"\"properties\":{\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"}}}}}}},"
 		"\"limits\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-		"\"timeout_seconds_default\":" INTEGER ",\"timeout_seconds_max\":" INTEGER ",\"memory_mb_default\":" INTEGER ","
-		"\"memory_mb_max\":" INTEGER ",\"processes\":" INTEGER ",\"data_mb\":" INTEGER ",\"output_mb\":" INTEGER "}}}}",
+		"\"timeout_seconds_default\":" INTEGER ",\"timeout_seconds_max\":" INTEGER
+		",\"memory_mb_default\":" INTEGER ","
+		"\"memory_mb_max\":" INTEGER ",\"processes\":" INTEGER ",\"data_mb\":" INTEGER ",\"output_mb\":" INTEGER
+		"}}}}",
 	.read_only = true,
 	.idempotent = true,
 	.call = list,

@@ -38,8 +38,10 @@ static int reset(struct tool_call *call, const void *bound, struct tool_result *
 		result = job_reset(engine, &who, &ended, err);
 	if (result < 0)
 		return result;
-	auto_free char *text = ended ? xasprintf("Ended: %zu. The next call with session true begins a fresh one; files are kept.", ended)
-				     : xstrdup("There was no session to end.");
+	auto_free char *text =
+		ended ? xasprintf("Ended: %zu. The next call with session true begins a fresh one; files are kept.",
+				  ended)
+		      : xstrdup("There was no session to end.");
 
 	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
 	tool_add_text(ret->content, text, strlen(text));
@@ -51,7 +53,8 @@ const struct tool tool_reset_session = {
 	.name = "reset_session",
 	.title = "End a session",
 	.scope = STORE_SCOPE_RUN,
-	.description = "Ends the live interpreters of a conversation that run_code keeps for session true: their variables and processes "
+	.description = "Ends the live interpreters of a conversation that run_code keeps for session true: their "
+		       "variables and processes "
 		       "are gone, "
 		       "the conversation's files stay. A run that is under way is waited for.",
 	.arguments = table,

@@ -1,8 +1,8 @@
 /*
  * tool_run_code.c - run_code: a program in, its output and files out.
  *
- * The argument table becomes a job request; the job engine checks it further (names, caps, language), queues, runs and records. This
- * thread only waits. In the modern era a client that leaves cancels its run.
+ * The argument table becomes a job request; the job engine checks it further (names, caps, language), queues, runs and
+ * records. This thread only waits. In the modern era a client that leaves cancels its run.
  */
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
@@ -34,7 +34,10 @@ static const struct bind file_table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .description = "Name in /data: one path segment, UTF-8, at most 255 bytes."},
-	{.name = "content", .type = BIND_TEXT, .offset = offsetof(struct run_file, content), .description = "The content as UTF-8 text."},
+	{.name = "content",
+	 .type = BIND_TEXT,
+	 .offset = offsetof(struct run_file, content),
+	 .description = "The content as UTF-8 text."},
 	{.name = "content_base64",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_file, content_base64),
@@ -48,7 +51,8 @@ static const struct bind table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
-	 .description = "Names the conversation whose files the program sees. Use the same value in every call of one conversation."},
+	 .description = "Names the conversation whose files the program sees. Use the same value in every call of one "
+			"conversation."},
 	{.name = "language",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct run_arguments, language),
@@ -64,18 +68,22 @@ static const struct bind table[] = {
 	{.name = "network",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, network),
-	 .description = "Ask for network access. Default false; hosts that the server does not list are refused, and named in the answer."},
+	 .description = "Ask for network access. Default false; hosts that the server does not list are refused, and "
+			"named in the answer."},
 	{.name = "session",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, session),
-	 .description = "Keep the sandbox open for the next call with session true in this conversation and language: processes and "
-			"/tmp stay, and so does the interpreter with its variables and imports where the language can. Default false. "
+	 .description = "Keep the sandbox open for the next call with session true in this conversation and language: "
+			"processes and "
+			"/tmp stay, and so does the interpreter with its variables and imports where the language can. "
+			"Default false. "
 			"reset_session ends it."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
 	 .max = RUN_VARIABLES_MAX,
-	 .description = "Environment variables for the program. They are recorded: put passwords and keys into secrets."},
+	 .description =
+		 "Environment variables for the program. They are recorded: put passwords and keys into secrets."},
 	{.name = "secrets",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, secrets),
@@ -128,7 +136,8 @@ static void run_files_clear(struct run_files *files)
 	free(files->files);
 }
 
-static int decode_file(const struct run_file *file, size_t index, struct buf *decoded, struct job_file *ret, struct err *err)
+static int decode_file(const struct run_file *file, size_t index, struct buf *decoded, struct job_file *ret,
+		       struct err *err)
 {
 	char member[ERR_MEMBER_SIZE];
 	struct err own = ERR_INIT;
@@ -229,10 +238,11 @@ static void describe_runner(struct json_object *runner, struct json_object *name
 		buf_printf(text, ": %s", version);
 	for (size_t i = 0; libraries && i < json_object_array_length(libraries); i++) {
 		struct json_object *library = json_object_array_get_idx(libraries, i);
-		const char *library_name = json_get_string(library, "name"), *library_version = json_get_string(library, "version");
+		const char *library_name = json_get_string(library, "name"),
+			   *library_version = json_get_string(library, "version");
 
-		buf_printf(text, "%s%s%s%s", i ? ", " : "; libraries: ", library_name ? library_name : "?", library_version ? " " : "",
-			   library_version ? library_version : "");
+		buf_printf(text, "%s%s%s%s", i ? ", " : "; libraries: ", library_name ? library_name : "?",
+			   library_version ? " " : "", library_version ? library_version : "");
 	}
 }
 
@@ -273,24 +283,33 @@ const struct tool tool_run_code = {
 	.title = "Run a program",
 	.scope = STORE_SCOPE_RUN,
 	.description =
-		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it made or changed.\n"
-		"- Every call is a new process: variables and imports are gone afterwards, unless session is true. Files are kept: the "
-		"working directory is /data, it belongs to the conversation, and what the program leaves there is in /data again at the "
-		"next call with the same conversationId. Files put there with upload_file are read by their name, for example "
+		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it "
+		"made or changed.\n"
+		"- Every call is a new process: variables and imports are gone afterwards, unless session is true. "
+		"Files are kept: the "
+		"working directory is /data, it belongs to the conversation, and what the program leaves there is in "
+		"/data again at the "
+		"next call with the same conversationId. Files put there with upload_file are read by their name, for "
+		"example "
 		"open('data.csv').\n"
 		"- Only what is printed is seen: end with print(…) or the like. An expression alone shows nothing.\n"
-		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no display. PNG, JPEG, GIF "
+		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no "
+		"display. PNG, JPEG, GIF "
 		"and "
 		"WebP files come back as images, and every file comes back with a download URL.\n"
-		"- To show a file to the user, use its URL from the result in a markdown link or image: [report.csv](URL), ![chart](URL). "
+		"- To show a file to the user, use its URL from the result in a markdown link or image: "
+		"[report.csv](URL), ![chart](URL). "
 		"A "
-		"program can make the same URLs itself: the environment variable FILE_BASE_URL holds the address of /data, so a file's URL "
+		"program can make the same URLs itself: the environment variable FILE_BASE_URL holds the address of "
+		"/data, so a file's URL "
 		"is "
 		"FILE_BASE_URL + '/' + its name. Never invent an address.\n"
-		"- There is no network unless network is true and the server allows it. Nothing can be installed at run time: use the "
+		"- There is no network unless network is true and the server allows it. Nothing can be installed at "
+		"run time: use the "
 		"libraries "
 		"listed below.\n"
-		"- A program that fails, is too slow or takes too much memory gives isError with a verdict: read the message and stderr, "
+		"- A program that fails, is too slow or takes too much memory gives isError with a verdict: read the "
+		"message and stderr, "
 		"repair the program, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),

@@ -1,4 +1,5 @@
-/* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the system that it replaces.
+/* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the
+ * system that it replaces.
  */
 #include "cgi/http/files.h"
 #include "lib/base/text.h"
@@ -20,7 +21,8 @@ static const struct bind table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
-	 .description = "Names the conversation that the file belongs to. Use the same value in every call of one conversation."},
+	 .description = "Names the conversation that the file belongs to. Use the same value in every call of one "
+			"conversation."},
 	{.name = "filename",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct upload_arguments, filename),
@@ -36,7 +38,8 @@ static const struct bind table[] = {
 	{0},
 };
 
-static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes, const char *hash)
+static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes,
+					 const char *hash)
 {
 	struct json_object *object = json_object_new_object(), *file = json_object_new_object();
 	const struct store_file named = {.name = arguments->filename, .name_length = strlen(arguments->filename)};
@@ -96,17 +99,19 @@ const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
 	.scope = STORE_SCOPE_FILES,
-	.description =
-		"Puts a file into a conversation, where programs run by run_code find it in their working directory /data under its name. "
-		"A file of the same name is replaced. The content is base64; for small texts the files argument of run_code is simpler. "
-		"Returns the file's download URL.",
+	.description = "Puts a file into a conversation, where programs run by run_code find it in their working "
+		       "directory /data under its name. "
+		       "A file of the same name is replaced. The content is base64; for small texts the files argument "
+		       "of run_code is simpler. "
+		       "Returns the file's download URL.",
 	.arguments = table,
 	.arguments_size = sizeof(struct upload_arguments),
-	.output_schema =
-		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\",\"file\"],\"properties\":{"
-		"\"success\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
-		"\"file\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\",\"url\"],\"properties\":{"
-		"\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"}}}}}",
+	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\","
+			 "\"file\"],\"properties\":{"
+			 "\"success\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
+			 "\"file\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\",\"url\"],"
+			 "\"properties\":{"
+			 "\"name\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"}}}}}",
 	.destructive = true, /* replaces a file of that name */
 	.idempotent = true,
 	.call = upload,

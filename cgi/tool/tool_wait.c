@@ -1,10 +1,11 @@
 /*
  * tool_wait.c - waiting for a run while its client is told how it goes.
  *
- * With a progressToken the client gets what the program printed since the last message, at most every MCP_PROGRESS_PAUSE_US, and a
- * message when a keep-alive is due, which keeps its timer going. Without one, only the keep-alives of the stream. A client of the modern
- * era cancels by leaving, one of the legacy era by notifications/cancelled; either way the job goes on to its end, which is CX, on its
- * own: what was printed until then is recorded.
+ * With a progressToken the client gets what the program printed since the last message, at most every
+ * MCP_PROGRESS_PAUSE_US, and a message when a keep-alive is due, which keeps its timer going. Without one, only the
+ * keep-alives of the stream. A client of the modern era cancels by leaving, one of the legacy era by
+ * notifications/cancelled; either way the job goes on to its end, which is CX, on its own: what was printed until then
+ * is recorded.
  */
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp_stream.h"

@@ -1,9 +1,10 @@
 /*
  * tools.c - the table of tools, and what they share; see tools.h.
  *
- * A tool is found by its name among those that the configuration has on. Its arguments are bound by its own table, which is also the schema
- * that clients see; `refine` adds what only the running server knows (languages, limits, hosts). What a token may do beyond calling a
- * tool at all (access.c) is asked here, because it depends on the arguments.
+ * A tool is found by its name among those that the configuration has on. Its arguments are bound by its own table,
+ * which is also the schema that clients see; `refine` adds what only the running server knows (languages, limits,
+ * hosts). What a token may do beyond calling a tool at all (access.c) is asked here, because it depends on the
+ * arguments.
  */
 #include "tools.h"
 
@@ -13,7 +14,8 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
-/* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool with {}. */
+/* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool
+ * with {}. */
 static const struct tool *const table[] = {
 	&tool_list_runners,
 	&tool_run_code,
@@ -44,7 +46,8 @@ const struct tool *tool_find(const struct config *config, const char *name)
 	return NULL;
 }
 
-/* A schema of ours that stands as text. One that does not parse is found by the first test; the tool is then listed without it. */
+/* A schema of ours that stands as text. One that does not parse is found by the first test; the tool is then listed
+ * without it. */
 static void add_schema(struct json_object *object, const char *key, const char *text)
 {
 	struct json_object *schema = NULL;
@@ -95,7 +98,8 @@ struct json_object *tools_describe(struct server *server, unsigned scopes)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (enabled(table[i], server->config) && access_allows(scopes, table[i]->scope))
 			json_object_array_add(list, describe(server, table[i]));
-	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name; tool++)
+	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name;
+	     tool++)
 		json_object_array_add(list, describe(server, tool));
 	return list;
 }
@@ -127,7 +131,8 @@ struct json_object *tool_result_object(const struct tool_result *result)
 	return object;
 }
 
-int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret, struct err *err)
+int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret,
+	     struct err *err)
 {
 	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
 	auto_json struct json_object *empty = arguments ? NULL : json_object_new_object();
@@ -174,7 +179,8 @@ void tool_print_names(struct buf *out, struct json_object *runner)
 
 	buf_puts(out, name ? name : "");
 	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++)
-		buf_printf(out, "%s%s", i ? ", " : " (also ", json_object_get_string(json_object_array_get_idx(aliases, i)));
+		buf_printf(out, "%s%s", i ? ", " : " (also ",
+			   json_object_get_string(json_object_array_get_idx(aliases, i)));
 	if (aliases && json_object_array_length(aliases))
 		buf_putc(out, ')');
 }
@@ -186,8 +192,9 @@ int tool_network_check(const struct tool_call *call, bool asked, struct err *err
 	/* Without an id: standard input, where the caller is the operator. */
 	if (!asked || !token->id[0] || (token->scopes & (STORE_SCOPE_NETWORK | STORE_SCOPE_ADMIN)))
 		return 0;
-	return err_set(err, ERR_DENIED,
-		       "network: this token lacks the scope \"network\" (sallyport token add --scope run,files,network)");
+	return err_set(
+		err, ERR_DENIED,
+		"network: this token lacks the scope \"network\" (sallyport token add --scope run,files,network)");
 }
 
 void tool_network_describe(const struct config *config, struct buf *out)
@@ -197,15 +204,16 @@ void tool_network_describe(const struct config *config, struct buf *out)
 	if (!allow->count)
 		buf_puts(out, "There is no network on this server.");
 	for (size_t i = 0; i < allow->count; i++)
-		buf_printf(out, "%s%.*s", i ? ", " : "With network a program reaches ", (int)strcspn(allow->items[i], " "),
-			   allow->items[i]);
+		buf_printf(out, "%s%.*s", i ? ", " : "With network a program reaches ",
+			   (int)strcspn(allow->items[i], " "), allow->items[i]);
 	if (allow->count)
 		buf_puts(out, " and nothing else.");
 }
 
 void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE])
 {
-	auto_json struct json_object *arguments = bind_print(call->tool->arguments, bound), *names = json_object_new_array();
+	auto_json struct json_object *arguments = bind_print(call->tool->arguments, bound),
+				     *names = json_object_new_array();
 	struct json_object *secrets = json_get(arguments, "secrets", json_type_object);
 	auto_buf struct buf text = {0};
 

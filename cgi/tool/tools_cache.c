@@ -5,7 +5,9 @@
 #include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
 
-#define SETS (2 * STORE_SCOPE_ADMIN) /* sets of scopes that make a difference: none of the descriptions depends on "network" */
+#define SETS                                                                                                           \
+	(2 *                                                                                                           \
+	 STORE_SCOPE_ADMIN) /* sets of scopes that make a difference: none of the descriptions depends on "network" */
 
 struct entry {
 	char *text; /* NULL: not made yet */

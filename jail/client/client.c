@@ -1,8 +1,8 @@
 /*
  * client.c - the client's side of the jailer: connecting, and verbs that become packets. Events: client_events.c.
  *
- * Everything is one list of jails and one queue of packets. A verb is queued and sent at once as far as the socket takes it; what
- * does not fit waits for the caller's poll loop (jail_client_poll_events asks for POLLOUT then).
+ * Everything is one list of jails and one queue of packets. A verb is queued and sent at once as far as the socket
+ * takes it; what does not fit waits for the caller's poll loop (jail_client_poll_events asks for POLLOUT then).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +44,9 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		int code = errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN ? ERR_UNAVAILABLE : ERR_SYSTEM;
 
-		return err_set(err, code, "no jailer answers at %s (%s): start sallyport-jailer, or leave jailer.socket empty", socket_path,
-			       strerror(errno));
+		return err_set(err, code,
+			       "no jailer answers at %s (%s): start sallyport-jailer, or leave jailer.socket empty",
+			       socket_path, strerror(errno));
 	}
 	*ret = client_new(steal_fd(&fd), 0);
 	return 0;
@@ -115,7 +116,8 @@ short jail_client_poll_events(const struct jail_client *client)
 	return (short)(POLLIN | (client->queue.first ? POLLOUT : 0));
 }
 
-/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every jail. */
+/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every
+ * jail. */
 int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err)
 {
 	int result = wire_queue_add(&client->queue, head, parts, err);
@@ -134,14 +136,15 @@ struct jail *client_find(struct jail_client *client, int64_t number)
 	return jail;
 }
 
-int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
-	      struct err *err)
+int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
+	      struct jail **ret, struct err *err)
 {
 	if (client->lost)
 		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
 	struct jail *jail = xcalloc(1, sizeof(*jail));
 
-	*jail = (struct jail){.next = client->jails, .client = client, .number = client->next_number, .events = *events, .arg = arg};
+	*jail = (struct jail){
+		.next = client->jails, .client = client, .number = client->next_number, .events = *events, .arg = arg};
 	client->next_number = client->next_number == INT32_MAX ? 0 : client->next_number + 1;
 	struct json_object *head = wire_head_jail("verb", "open", jail->number);
 	json_add_string(head, "runner", spec->runner);
@@ -202,8 +205,8 @@ static int remove_batch(struct jail *jail, const struct jail_file *files, size_t
 	return client_send(jail->client, head, &(struct wire_parts){.strings = names, .n_strings = count}, err);
 }
 
-static int in_batches(int (*send)(struct jail *jail, const struct jail_file *files, size_t count, struct err *err), struct jail *jail,
-		      const struct jail_file *files, size_t count, struct err *err)
+static int in_batches(int (*send)(struct jail *jail, const struct jail_file *files, size_t count, struct err *err),
+		      struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
 	size_t begin = 0, bytes = 0;
 
@@ -253,7 +256,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	size_t n_fds = 0;
 
 	if (bytes > JAIL_ARGUMENTS_MAX)
-		return err_set(err, ERR_LIMIT, "arguments and environment are longer than %d bytes together", JAIL_ARGUMENTS_MAX);
+		return err_set(err, ERR_LIMIT, "arguments and environment are longer than %d bytes together",
+			       JAIL_ARGUMENTS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (given[i] >= 0 && dup_fd(given[i], &fds[n_fds++], err)) {
 			while (--n_fds > 0)

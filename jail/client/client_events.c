@@ -1,8 +1,9 @@
 /*
  * client_events.c - events of the jailer become callbacks; waiting and asking. See client.c.
  *
- * Events name their jail by number; an event of a jail that was closed meanwhile is dropped with its descriptors. A jail is freed only by
- * jail_close, which may be called inside its own callbacks: dispatch looks it up again by number and never touches it after one.
+ * Events name their jail by number; an event of a jail that was closed meanwhile is dropped with its descriptors. A
+ * jail is freed only by jail_close, which may be called inside its own callbacks: dispatch looks it up again by number
+ * and never touches it after one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +22,8 @@ static void event_done(struct jail *jail, const struct wire_event *event)
 
 	if (jail_result_parse(event->result, &result, &err)) {
 		result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
-		snprintf(result.message, sizeof(result.message), "The jailer's answer cannot be read: %.200s.", err.text);
+		snprintf(result.message, sizeof(result.message), "The jailer's answer cannot be read: %.200s.",
+			 err.text);
 	}
 	if (jail->runs)
 		jail->runs--;
@@ -31,7 +33,8 @@ static void event_done(struct jail *jail, const struct wire_event *event)
 }
 
 /* Descriptors stand in the message in the order of the files that carry one. */
-static void event_files(struct jail_client *client, int64_t number, const struct wire_event *event, struct wire_message *message)
+static void event_files(struct jail_client *client, int64_t number, const struct wire_event *event,
+			struct wire_message *message)
 {
 	const struct wire_change *files = event->files.items;
 	size_t next_fd = 0;
@@ -104,7 +107,8 @@ static int handle(struct jail_client *client, struct wire_message *message, stru
 	if (streq(event.event, "document"))
 		result = take_document(client, message, err);
 	else if (streq(event.event, "error"))
-		result = err_set(err, wire_err_code(event.code), "the jailer refuses the connection: %s", event.text ? event.text : "");
+		result = err_set(err, wire_err_code(event.code), "the jailer refuses the connection: %s",
+				 event.text ? event.text : "");
 	else if (!jail || jail->failed)
 		; /* closed meanwhile */
 	else if (streq(event.event, "output") && jail->events.output)
@@ -136,7 +140,8 @@ static void lose(struct jail_client *client, const struct err *why)
 		if (jail->runs && jail->events.done) {
 			struct jail_result result = {.verdict = JAIL_XX, .exit_code = -1};
 
-			snprintf(result.message, sizeof(result.message), "The jailer ended while the program was running.");
+			snprintf(result.message, sizeof(result.message),
+				 "The jailer ended while the program was running.");
 			jail->failed = true;
 			jail->runs = jail->collects = 0;
 			jail->events.done(jail->arg, &result);
@@ -210,7 +215,8 @@ static int ask(struct jail_client *client, const char *verb, int seconds, struct
 		result = wait_event(client, (int)(left_us / 1000) + 1, err);
 	if (!result && client->document_wanted) {
 		jail_client_kill(client);
-		result = err_set(err, ERR_UNAVAILABLE, "the jailer does not answer (%s) within %d s: look at its log, or restart it", verb,
+		result = err_set(err, ERR_UNAVAILABLE,
+				 "the jailer does not answer (%s) within %d s: look at its log, or restart it", verb,
 				 seconds);
 	}
 	if (!result)

@@ -3,6 +3,7 @@
 
 #include "lib/base/json.h"
 
-/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no list. */
+/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no
+ * list. */
 struct json_object *jail_runner_named(struct json_object *runners, const char *name);
 struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);

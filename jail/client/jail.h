@@ -1,11 +1,11 @@
 /*
  * jail.h - the client's side of the jailer: spec in, result out. Knows nothing of HTTP, JSON-RPC or SQL.
  *
- * A jailer (program sallyport-jailer) is a service behind a SOCK_SEQPACKET unix socket, or a private child over a socketpair. A
- * client holds one connection and any number of jails on it. The protocol's verbs are open, fill, run, collect, close; each
- * function below queues one message and returns at once, so that an ordinary call sends all five without waiting (the jailer works
- * them off in order) and hears back through callbacks from jail_client_dispatch. A jail whose step failed answers every later step
- * with the same failure: callers look at one place only.
+ * A jailer (program sallyport-jailer) is a service behind a SOCK_SEQPACKET unix socket, or a private child over a
+ * socketpair. A client holds one connection and any number of jails on it. The protocol's verbs are open, fill, run,
+ * collect, close; each function below queues one message and returns at once, so that an ordinary call sends all five
+ * without waiting (the jailer works them off in order) and hears back through callbacks from jail_client_dispatch. A
+ * jail whose step failed answers every later step with the same failure: callers look at one place only.
  *
  *     jail_open(client, &spec, &events, arg, &jail, err)
  *     jail_fill(jail, files, n, err)              any number of times; files of /data (jail_remove takes away)
@@ -13,9 +13,9 @@
  *     jail_collect(jail, err)                     -> events.file …, then events.collected
  *     jail_close(jail)                            no callback comes after it
  *
- * Lifetimes: a client's runs die with its connection, and every guest dies with the jailer. When the connection is lost,
- * dispatch calls `done` (if a run was under way) or `failed` for every open jail with verdict XX and returns ERR_UNAVAILABLE;
- * the caller frees the client and may connect anew.
+ * Lifetimes: a client's runs die with its connection, and every guest dies with the jailer. When the connection is
+ * lost, dispatch calls `done` (if a run was under way) or `failed` for every open jail with verdict XX and returns
+ * ERR_UNAVAILABLE; the caller frees the client and may connect anew.
  *
  * Threads: a client and its jails belong to one thread.
  *
@@ -68,7 +68,8 @@ struct jail_limits {
 	int64_t compile_wall_us; /* the compile step has limits of its own and no CPU share */
 	int64_t compile_memory_bytes;
 };
-/* Limits, and accounting (below), as a JSON object on the wire and in the record: {"wall_us":…, …}, one member a field. */
+/* Limits, and accounting (below), as a JSON object on the wire and in the record: {"wall_us":…, …}, one member a field.
+ */
 extern const struct bind jail_limits_table[], jail_usage_table[];
 
 struct jail_spec {
@@ -76,17 +77,19 @@ struct jail_spec {
 	struct jail_limits limits;
 	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
 	const char *label;  /* for logs and `ps`: an execution id; no content */
-	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay, frozen between runs.
-	 * Where the runner has a `live` step its interpreter keeps its state from run to run; else each run is a process of its own.
-	 * Wall and CPU time and output are limits of each run, the others of the jail; jail_cancel ends the jail. A collection holds what
-	 * changed since the last one; its descriptors must be read before the next run. Where state is kept, standard input is a file, no
-	 * pipe. Switches are those of processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
+	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay,
+	 * frozen between runs. Where the runner has a `live` step its interpreter keeps its state from run to run; else
+	 * each run is a process of its own. Wall and CPU time and output are limits of each run, the others of the
+	 * jail; jail_cancel ends the jail. A collection holds what changed since the last one; its descriptors must be
+	 * read before the next run. Where state is kept, standard input is a file, no pipe. Switches are those of
+	 * processes that ended. Refused where the host cannot freeze (ERR_UNAVAILABLE; info: "live"). */
 	bool live;
-	bool fingerprint; /* the result shall say the version: the first run waits where nobody asked for it yet (private jailers do not) */
+	bool fingerprint; /* the result shall say the version: the first run waits where nobody asked for it yet
+			     (private jailers do not) */
 };
 
-/* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread, so one blob
- * may be filled into many jails at once. Directories on the way are made with mode 0755. */
+/* A file to put below /data. The descriptor stays the caller's (it is duplicated); it is read from offset 0 with pread,
+ * so one blob may be filled into many jails at once. Directories on the way are made with mode 0755. */
 struct jail_file {
 	const char *name; /* relative, no empty, "." or ".." segments, no NUL, at most JAIL_NAME_MAX */
 	uint32_t mode;    /* permission bits 0777; others are an error */
@@ -94,11 +97,13 @@ struct jail_file {
 	int fd;
 };
 
-/* One program to run. Descriptors stay the caller's; -1 means /dev/null. Output is written to the two descriptors at their current
- * position as it arrives (a file or memfd: never a descriptor that can block), at most limits.output_bytes over both. */
+/* One program to run. Descriptors stay the caller's; -1 means /dev/null. Output is written to the two descriptors at
+ * their current position as it arrives (a file or memfd: never a descriptor that can block), at most
+ * limits.output_bytes over both. */
 struct jail_program {
 	int code_fd; /* the source text, read from offset 0 */
-	/* NULL, or a file of /data (filled before) that is compiled or run in place: what it names relative to itself is found. */
+	/* NULL, or a file of /data (filled before) that is compiled or run in place: what it names relative to itself
+	 * is found. */
 	const char *entry;
 	const char *const *args; /* NULL-terminated or NULL; behind the runner's own argv */
 	const char *const *env;  /* "NAME=value", NULL-terminated or NULL; added to what the runner declares */
@@ -112,7 +117,8 @@ struct jail_usage {
 	int64_t rss_peak_bytes; /* resident, of its largest process; 0: it was ended from outside */
 	int64_t pids_peak;      /* 0: the kernel does not tell */
 	int64_t pids_hits;      /* how often a process was refused for the limit; 0 where no cgroup counts */
-	int64_t switches_voluntary, switches_forced; /* context switches of the program's own tree as far as it was reaped */
+	int64_t switches_voluntary,
+		switches_forced; /* context switches of the program's own tree as far as it was reaped */
 };
 
 struct jail_result {
@@ -133,21 +139,25 @@ struct jail_result {
 	bool warm;
 	char runner[32];                 /* canonical name */
 	char fingerprint[256];           /* interpreter and version as it was found, e.g. "Python 3.11.2"; "" unknown */
-	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end); collect still works */
+	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end);
+	 * collect still works */
 	bool ended;
-	struct json_object *denied;      /* array of {"name","number"} of system calls that were refused, or NULL; the result's */
-	/* With network: {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; else NULL. The result's. */
+	struct json_object
+		*denied; /* array of {"name","number"} of system calls that were refused, or NULL; the result's */
+	/* With network: {"connections","bytes_in","bytes_out","unrouted","denied":[{"host","port","reason"}]}; else
+	 * NULL. The result's. */
 	struct json_object *network;
 };
-#define JAIL_UNROUTED_TEXT "an address that is not in network.allow was tried (%lld): only what it names is reached, by name"
+#define JAIL_UNROUTED_TEXT                                                                                             \
+	"an address that is not in network.allow was tried (%lld): only what it names is reached, by name"
 void jail_result_clear(struct jail_result *result);
 /* For a copy of the struct that is to live on its own: takes references to what it points to. */
 void jail_result_share(struct jail_result *result);
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
 const char *jail_change_text(enum jail_change_kind kind); /* for people: "created" "changed" "deleted" "not kept" */
-/* One file of /data after the run. CREATED and CHANGED carry a read-only descriptor at offset 0. NOT_KEPT: a link, socket, device,
- * fifo, or beyond a cap: `reason` says which. Names are bytes: they need not be UTF-8. */
+/* One file of /data after the run. CREATED and CHANGED carry a read-only descriptor at offset 0. NOT_KEPT: a link,
+ * socket, device, fifo, or beyond a cap: `reason` says which. Names are bytes: they need not be UTF-8. */
 struct jail_change {
 	enum jail_change_kind kind;
 	const char *name;
@@ -167,34 +177,37 @@ struct jail_events {
 	/* One per file, in the order of the names; may be NULL (descriptors are then closed). */
 	void (*file)(void *arg, const struct jail_change *change);
 	void (*collected)(void *arg);
-	/* A step other than a run failed or was refused (ERR_INVALID, ERR_UNAVAILABLE, ERR_LIMIT, ERR_SYSTEM …): comes instead of
-	 * `done` or `collected`, once, and is the last callback of this jail. */
+	/* A step other than a run failed or was refused (ERR_INVALID, ERR_UNAVAILABLE, ERR_LIMIT, ERR_SYSTEM …): comes
+	 * instead of `done` or `collected`, once, and is the last callback of this jail. */
 	void (*failed)(void *arg, const struct err *err);
 };
 
 struct jail_client;
 int jail_client_connect(const char *socket_path, struct jail_client **ret, struct err *err);
-/* A jailer of its own as a child of this process, rootless or (started by root) not; dies with the client. `config_path` may be
- * NULL: built-in defaults. */
+/* A jailer of its own as a child of this process, rootless or (started by root) not; dies with the client.
+ * `config_path` may be NULL: built-in defaults. */
 int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err);
 void jail_client_free(struct jail_client *client); /* NULL is fine; kills its runs */
-/* For the caller's poll loop: the descriptor and the events to wait for (POLLIN, also POLLOUT while messages are queued). */
+/* For the caller's poll loop: the descriptor and the events to wait for (POLLIN, also POLLOUT while messages are
+ * queued). */
 int jail_client_fd(const struct jail_client *client);
 short jail_client_poll_events(const struct jail_client *client);
 /* Sends what is queued, reads what is there, calls the callbacks; does not block. */
 int jail_client_dispatch(struct jail_client *client, struct err *err);
-/* From a callback: the dispatch that is under way reads no further message after this one. For callers that keep descriptors of files
- * and must not run out of them; what is not read waits in the socket, and the jailer with it. */
+/* From a callback: the dispatch that is under way reads no further message after this one. For callers that keep
+ * descriptors of files and must not run out of them; what is not read waits in the socket, and the jailer with it. */
 void jail_client_hold(struct jail_client *client);
 /* What the jailer offers: the caller's. Blocks (start-up and CLI only), within bounds.
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
  *          "live":bool,"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
- *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter keeps state */
+ *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter
+ * keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);
 
-#define JAIL_ANSWER_SECONDS  15  /* a jailer that works answers info within; runners asks every interpreter for its version first */
+#define JAIL_ANSWER_SECONDS                                                                                            \
+	15 /* a jailer that works answers info within; runners asks every interpreter for its version first */
 #define JAIL_RUNNERS_SECONDS 120
 
 /* Asks for a sign of life, unless one is awaited already; does not block, dispatch takes it. */
@@ -204,10 +217,11 @@ int64_t jail_client_pinged_us(const struct jail_client *client);
 /* Kills a private jailer that does not answer: jail_client_free waits for its end. */
 void jail_client_kill(struct jail_client *client);
 
-int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg, struct jail **ret,
-	      struct err *err);
+int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
+	      struct jail **ret, struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
-int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err); /* by name; missing ones are fine */
+int jail_remove(struct jail *jail, const struct jail_file *files, size_t count,
+		struct err *err); /* by name; missing ones are fine */
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
 /* Ends the run that is under way: verdict CX. Harmless where none is. */
 void jail_cancel(struct jail *jail);

@@ -1,9 +1,9 @@
 /*
  * result.c - the result of a run: verdicts as text, and the whole as JSON by one table for both directions.
  *
- * What has no fixed shape in C (names of refused calls, what the network did) stays JSON and is only checked: it goes on into the
- * record and into answers as it is. Both ends of the wire use this file; the jailer prints, clients parse, and a jailer that was
- * taken over can send a client nothing that it would not have accepted.
+ * What has no fixed shape in C (names of refused calls, what the network did) stays JSON and is only checked: it goes
+ * on into the record and into answers as it is. Both ends of the wire use this file; the jailer prints, clients parse,
+ * and a jailer that was taken over can send a client nothing that it would not have accepted.
  */
 #include "lib/base/bind.h"
 #include "lib/base/util.h"
@@ -61,18 +61,21 @@ struct flat_result {
 	struct json_object *denied, *network;
 };
 
-#define USAGE(field)                                                                                                                       \
-	{                                                                                                                                  \
-		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX                           \
+#define USAGE(field)                                                                                                   \
+	{                                                                                                              \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX       \
 	}
 const struct bind jail_usage_table[] = {
-	USAGE(wall_us),   USAGE(cpu_user_us), USAGE(cpu_system_us),      USAGE(memory_peak_bytes), USAGE(rss_peak_bytes),
-	USAGE(pids_peak), USAGE(pids_hits),   USAGE(switches_voluntary), USAGE(switches_forced),   {0},
+	USAGE(wall_us),         USAGE(cpu_user_us),
+	USAGE(cpu_system_us),   USAGE(memory_peak_bytes),
+	USAGE(rss_peak_bytes),  USAGE(pids_peak),
+	USAGE(pids_hits),       USAGE(switches_voluntary),
+	USAGE(switches_forced), {0},
 };
 
-#define FLAT(field, kind, least, most)                                                                                                     \
-	{                                                                                                                                  \
-		.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most                     \
+#define FLAT(field, kind, least, most)                                                                                 \
+	{                                                                                                              \
+		.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most \
 	}
 static const struct bind result_table[] = {
 	{.name = "verdict",
@@ -93,7 +96,10 @@ static const struct bind result_table[] = {
 	FLAT(stderr_bytes, BIND_INT, 0, INT64_MAX),
 	FLAT(stdout_truncated, BIND_BOOL, 0, 0),
 	FLAT(stderr_truncated, BIND_BOOL, 0, 0),
-	{.name = "compile", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, compile), .table = jail_usage_table},
+	{.name = "compile",
+	 .type = BIND_OBJECT,
+	 .offset = offsetof(struct flat_result, compile),
+	 .table = jail_usage_table},
 	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = jail_usage_table},
 	FLAT(setup_us, BIND_INT, 0, INT64_MAX),
 	FLAT(warm, BIND_BOOL, 0, 0),
@@ -138,14 +144,18 @@ struct json_object *jail_result_print(const struct jail_result *result)
 
 static int check_denied(struct json_object *denied, struct err *err)
 {
-	bool good = !denied || (json_object_is_type(denied, json_type_array) && json_object_array_length(denied) <= JAIL_DENIED_MAX);
+	bool good = !denied || (json_object_is_type(denied, json_type_array) &&
+				json_object_array_length(denied) <= JAIL_DENIED_MAX);
 
 	for (size_t i = 0; good && denied && i < json_object_array_length(denied); i++) {
 		struct json_object *call = json_object_array_get_idx(denied, i);
 
-		good = json_get_string(call, "name") && json_get(call, "number", json_type_int) && json_object_object_length(call) == 2;
+		good = json_get_string(call, "name") && json_get(call, "number", json_type_int) &&
+		       json_object_object_length(call) == 2;
 	}
-	return good ? 0 : err_member(err, "denied", "must be at most %d system calls with name and number", JAIL_DENIED_MAX);
+	return good ? 0
+		    : err_member(err, "denied", "must be at most %d system calls with name and number",
+				 JAIL_DENIED_MAX);
 }
 
 struct network_denied {
@@ -153,18 +163,31 @@ struct network_denied {
 	int64_t port;
 };
 static const struct bind network_denied_table[] = {
-	{.name = "host", .type = BIND_STRING, .offset = offsetof(struct network_denied, host), .flags = BIND_REQUIRED, .max = 2048},
-	{.name = "port", .type = BIND_INT, .offset = offsetof(struct network_denied, port), .flags = BIND_REQUIRED, .max = UINT16_MAX},
-	{.name = "reason", .type = BIND_STRING, .offset = offsetof(struct network_denied, reason), .flags = BIND_REQUIRED, .max = 128},
+	{.name = "host",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct network_denied, host),
+	 .flags = BIND_REQUIRED,
+	 .max = 2048},
+	{.name = "port",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct network_denied, port),
+	 .flags = BIND_REQUIRED,
+	 .max = UINT16_MAX},
+	{.name = "reason",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct network_denied, reason),
+	 .flags = BIND_REQUIRED,
+	 .max = 128},
 	{0},
 };
 struct network {
 	int64_t connections, bytes_in, bytes_out, unrouted;
 	struct bind_objects denied;
 };
-#define NETWORK(field)                                                                                                                     \
-	{                                                                                                                                  \
-		.name = #field, .type = BIND_INT, .offset = offsetof(struct network, field), .flags = BIND_REQUIRED, .max = INT64_MAX      \
+#define NETWORK(field)                                                                                                 \
+	{                                                                                                              \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct network, field), .flags = BIND_REQUIRED,   \
+		.max = INT64_MAX                                                                                       \
 	}
 static const struct bind network_table[] = {
 	NETWORK(connections),

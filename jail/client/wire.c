@@ -1,12 +1,13 @@
 /*
  * wire.c - packets, descriptors and queues of the jailer's protocol (what the messages mean: wire_table.c).
  *
- * Both sides read with wire_receive: one recvmsg a message into a buffer of the greatest size, so that a packet that is too long or
- * carries too many descriptors is seen as truncated and refused. Descriptors of a refused packet are closed here, at once: whoever
- * sends rubbish cannot make the receiver hold anything.
+ * Both sides read with wire_receive: one recvmsg a message into a buffer of the greatest size, so that a packet that is
+ * too long or carries too many descriptors is seen as truncated and refused. Descriptors of a refused packet are closed
+ * here, at once: whoever sends rubbish cannot make the receiver hold anything.
  *
- * Sending never blocks. A packet that does not go now waits in the queue with its descriptors; EAGAIN and ETOOMANYREFS (more
- * descriptors in flight than the kernel allows one user) look alike to the caller: try again when the socket is writable.
+ * Sending never blocks. A packet that does not go now waits in the queue with its descriptors; EAGAIN and ETOOMANYREFS
+ * (more descriptors in flight than the kernel allows one user) look alike to the caller: try again when the socket is
+ * writable.
  */
 #include "wire.h"
 
@@ -65,7 +66,8 @@ int wire_receive(int socket, struct wire_message *ret, struct err *err)
 	if (n < 0 && errno == EAGAIN)
 		return err_set(err, ERR_BUSY, "no message yet");
 	if (n < 0 && errno == EMSGSIZE)
-		return err_set(err, ERR_INVALID, "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX,
+		return err_set(err, ERR_INVALID,
+			       "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX,
 			       WIRE_FDS_MAX);
 	if (n <= 0)
 		return err_set(err, ERR_UNAVAILABLE, "the other side of the connection is gone");
@@ -138,7 +140,8 @@ int wire_queue_add(struct wire_queue *queue, struct json_object *head, const str
 	packet->bytes = buf_steal(&buf, &packet->length);
 	if (overflow || packet->n_fds > WIRE_FDS_MAX) {
 		packet_free(packet);
-		return err_set(err, ERR_LIMIT, "the message to the jailer would be longer than %d bytes", JAIL_WIRE_MAX);
+		return err_set(err, ERR_LIMIT, "the message to the jailer would be longer than %d bytes",
+			       JAIL_WIRE_MAX);
 	}
 	*queue->last = packet;
 	queue->last = &packet->next;

@@ -1,9 +1,10 @@
 /*
  * wire.h - the jailer's protocol: one SOCK_SEQPACKET packet is one message, in both directions.
  *
- * A message is a strict JSON object (version 1, unknown members are errors), then a NUL, then a tail of NUL-terminated strings: names
- * of files, arguments, environment. They are bytes and need not be UTF-8, so they stand outside the JSON; the object says how many
- * there are. Descriptors travel beside it by SCM_RIGHTS in the order that the object implies. All of it is at most JAIL_WIRE_MAX.
+ * A message is a strict JSON object (version 1, unknown members are errors), then a NUL, then a tail of NUL-terminated
+ * strings: names of files, arguments, environment. They are bytes and need not be UTF-8, so they stand outside the
+ * JSON; the object says how many there are. Descriptors travel beside it by SCM_RIGHTS in the order that the object
+ * implies. All of it is at most JAIL_WIRE_MAX.
  *
  *   client -> jailer                                                  strings            descriptors
  *     {"v":1,"verb":"open","jail":N,"runner":…,"limits":{…},…}        -                  -
@@ -18,10 +19,12 @@
  *     {"v":1,"event":"files","jail":N,"files":[{"kind",…}]}           a name a file      one a created or changed file
  *     {"v":1,"event":"collected","jail":N}
  *     {"v":1,"event":"failed","jail":N,"code":…,"text":…}             the jail is over
- *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info and runners
+ *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info
+ * and runners
  *     {"v":1,"event":"error","code":…,"text":…}                       the connection is over
  *
- * `jail` is a number that the client chose. The same code reads and writes on both sides; a hostile peer gets an error, never more.
+ * `jail` is a number that the client chose. The same code reads and writes on both sides; a hostile peer gets an error,
+ * never more.
  */
 #pragma once
 
@@ -36,9 +39,11 @@
 
 #define WIRE_VERSION   1
 #define WIRE_FDS_MAX   (JAIL_BATCH_FILES + 4)
-#define WIRE_NAMES_MAX (40 * 1024) /* bytes of strings in one fill or files message: a sender begins a new one beyond it */
+#define WIRE_NAMES_MAX                                                                                                 \
+	(40 * 1024) /* bytes of strings in one fill or files message: a sender begins a new one beyond it */
 
-/* One message that was received. Descriptors still in `fds` (>= 0) are closed by _clear; who takes one sets it to -1. */
+/* One message that was received. Descriptors still in `fds` (>= 0) are closed by _clear; who takes one sets it to -1.
+ */
 struct wire_message {
 	char *bytes;
 	struct json_object *head;
@@ -51,7 +56,8 @@ void wire_message_clear(struct wire_message *message);
 #define auto_message __attribute__((cleanup(wire_message_clear)))
 int wire_take_fd(struct wire_message *message, size_t index);
 
-/* ERR_BUSY: nothing there yet. ERR_UNAVAILABLE: the peer is gone. ERR_INVALID: not a message; the connection is of no use any more. */
+/* ERR_BUSY: nothing there yet. ERR_UNAVAILABLE: the peer is gone. ERR_INVALID: not a message; the connection is of no
+ * use any more. */
 int wire_receive(int socket, struct wire_message *ret, struct err *err);
 
 /* Messages that wait until the socket takes them, with their descriptors (which belong to the queue). */
@@ -70,7 +76,8 @@ struct wire_parts {
 	const int *fds;
 	size_t n_fds;
 };
-/* Takes `head` and the descriptors over, also when it fails (ERR_LIMIT: too large). Strings are copied. `parts` NULL: none. */
+/* Takes `head` and the descriptors over, also when it fails (ERR_LIMIT: too large). Strings are copied. `parts` NULL:
+ * none. */
 int wire_queue_add(struct wire_queue *queue, struct json_object *head, const struct wire_parts *parts, struct err *err);
 /* Sends what the socket takes: 0 all gone, ERR_BUSY the rest waits for POLLOUT, ERR_UNAVAILABLE the peer is gone. */
 int wire_queue_flush(struct wire_queue *queue, int socket, struct err *err);
@@ -79,7 +86,7 @@ int wire_queue_flush(struct wire_queue *queue, int socket, struct err *err);
 struct json_object *wire_head(const char *key, const char *value);
 struct json_object *wire_head_jail(const char *key, const char *value, int64_t jail);
 
-/* --- what the messages hold --------------------------------------------------------------------------------------------------- */
+/* -------- what the messages hold ---------------------------------------------------------------------- */
 struct wire_file {
 	int64_t mode, mtime_us;
 };

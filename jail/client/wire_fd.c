@@ -69,7 +69,8 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct w
 {
 	union control control;
 	struct iovec iov = {.iov_base = data, .iov_len = size};
-	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 	bool reset = false;
 	ssize_t n;
 

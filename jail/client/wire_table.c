@@ -1,9 +1,9 @@
 /*
  * wire_table.c - what the messages of the jailer's protocol hold: one bind table a message, and which verb takes what.
  *
- * A message is taken whole or not at all: the verb or event names its table, the table says which members there are and how large they
- * may be, and from them follows how many strings and descriptors must have come beside it. Nothing of it is acted on before all of that
- * is right, so that the peer's mistakes, or its malice, end here.
+ * A message is taken whole or not at all: the verb or event names its table, the table says which members there are and
+ * how large they may be, and from them follows how many strings and descriptors must have come beside it. Nothing of it
+ * is acted on before all of that is right, so that the peer's mistakes, or its malice, end here.
  */
 #include "wire.h"
 
@@ -13,7 +13,11 @@
 #define LIMIT_MAX       ((int64_t)1 << 50) /* sizes and times beyond it are nonsense and would overflow sums */
 
 static const struct bind file_table[] = {
-	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_file, mode), .flags = BIND_REQUIRED, .max = 0777},
+	{.name = "mode",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_file, mode),
+	 .flags = BIND_REQUIRED,
+	 .max = 0777},
 	{.name = "mtime_us",
 	 .type = BIND_INT,
 	 .offset = offsetof(struct wire_file, mtime_us),
@@ -23,14 +27,18 @@ static const struct bind file_table[] = {
 	{0},
 };
 
-#define LIMIT(member)                                                                                                                      \
-	{                                                                                                                                  \
-		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX                        \
+#define LIMIT(member)                                                                                                  \
+	{                                                                                                              \
+		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX    \
 	}
 const struct bind jail_limits_table[] = {
 	LIMIT(wall_us),
 	LIMIT(cpu_us),
-	{.name = "cpu_percent", .type = BIND_INT, .offset = offsetof(struct jail_limits, cpu_percent), .min = -1, .max = 1000000},
+	{.name = "cpu_percent",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct jail_limits, cpu_percent),
+	 .min = -1,
+	 .max = 1000000},
 	LIMIT(memory_bytes),
 	LIMIT(pids),
 	LIMIT(data_bytes),
@@ -42,10 +50,10 @@ const struct bind jail_limits_table[] = {
 	{0},
 };
 
-#define MEMBER(key, kind, field, least, most)                                                                                              \
-	{                                                                                                                                  \
-		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED, .min = least,           \
-		.max = most                                                                                                                \
+#define MEMBER(key, kind, field, least, most)                                                                          \
+	{                                                                                                              \
+		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED,     \
+		.min = least, .max = most                                                                              \
 	}
 #define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb, 1, 16)
 #define JAIL MEMBER("jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
@@ -60,7 +68,10 @@ static const struct bind open_table[] = {
 	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
 	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
 	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
-	{.name = "limits", .type = BIND_OBJECT, .offset = offsetof(struct wire_request, limits), .table = jail_limits_table},
+	{.name = "limits",
+	 .type = BIND_OBJECT,
+	 .offset = offsetof(struct wire_request, limits),
+	 .table = jail_limits_table},
 	{0},
 };
 static const struct bind fill_table[] = {
@@ -82,7 +93,11 @@ static const struct bind run_table[] = {
 	JAIL,
 	MEMBER("args", BIND_INT, args, 0, JAIL_ARGUMENTS_MAX),
 	MEMBER("env", BIND_INT, env, 0, JAIL_ARGUMENTS_MAX),
-	{.name = "entry", .type = BIND_STRING, .offset = offsetof(struct wire_request, entry), .min = 1, .max = JAIL_NAME_MAX},
+	{.name = "entry",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct wire_request, entry),
+	 .min = 1,
+	 .max = JAIL_NAME_MAX},
 	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
 	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
@@ -93,8 +108,9 @@ static const struct {
 	const char *verb;
 	const struct bind *table;
 } verbs[] = {
-	{"open", open_table},    {"fill", fill_table},   {"remove", remove_table}, {"run", run_table},       {"cancel", jail_table},
-	{"collect", jail_table}, {"close", jail_table}, {"info", plain_table},    {"runners", plain_table},
+	{"open", open_table},  {"fill", fill_table},   {"remove", remove_table},
+	{"run", run_table},    {"cancel", jail_table}, {"collect", jail_table},
+	{"close", jail_table}, {"info", plain_table},  {"runners", plain_table},
 };
 
 static const struct bind *verb_table(const char *verb)
@@ -111,7 +127,8 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	struct wire_request request = {.jail = -1};
 
 	if (!table)
-		return err_member(err, "verb", "must be open, fill, remove, run, cancel, collect, close, info or runners");
+		return err_member(err, "verb",
+				  "must be open, fill, remove, run, cancel, collect, close, info or runners");
 	int result = bind_parse(table, message->head, &request, err);
 	if (result)
 		return result;
@@ -120,8 +137,8 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	if (table == run_table)
 		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;
 	if (message->n_strings != strings || message->n_fds != fds)
-		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu", request.verb,
-				 message->n_strings, message->n_fds, strings, fds);
+		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
+				 request.verb, message->n_strings, message->n_fds, strings, fds);
 	if (result)
 		wire_request_clear(&request);
 	else
@@ -144,15 +161,19 @@ static const struct bind change_table[] = {
 	 .flags = BIND_REQUIRED,
 	 .choices = wire_change_kinds},
 	{.name = "mode", .type = BIND_INT, .offset = offsetof(struct wire_change, mode), .max = 07777},
-	{.name = "mtime_us", .type = BIND_INT, .offset = offsetof(struct wire_change, mtime_us), .min = INT64_MIN, .max = INT64_MAX},
+	{.name = "mtime_us",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_change, mtime_us),
+	 .min = INT64_MIN,
+	 .max = INT64_MAX},
 	{.name = "size", .type = BIND_INT, .offset = offsetof(struct wire_change, size), .max = INT64_MAX},
 	{.name = "reason", .type = BIND_STRING, .offset = offsetof(struct wire_change, reason), .max = 128},
 	{0},
 };
 
-#define EVENT(key, kind, field, most)                                                                                                      \
-	{                                                                                                                                  \
-		.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most                                       \
+#define EVENT(key, kind, field, most)                                                                                  \
+	{                                                                                                              \
+		.name = key, .type = kind, .offset = offsetof(struct wire_event, field), .max = most                   \
 	}
 static const struct bind event_table[] = {
 	{.name = "v",
@@ -161,7 +182,12 @@ static const struct bind event_table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = WIRE_VERSION,
 	 .max = WIRE_VERSION},
-	{.name = "event", .type = BIND_STRING, .offset = offsetof(struct wire_event, event), .flags = BIND_REQUIRED, .min = 1, .max = 16},
+	{.name = "event",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct wire_event, event),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = 16},
 	EVENT("jail", BIND_INT, jail, JAIL_NUMBER_MAX),
 	EVENT("stdout_bytes", BIND_INT, stdout_bytes, INT64_MAX),
 	EVENT("stderr_bytes", BIND_INT, stderr_bytes, INT64_MAX),

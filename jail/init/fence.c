@@ -19,7 +19,8 @@
 #define FS_OF_ABI_2       ((LANDLOCK_ACCESS_FS_REFER << 1) - 1)
 #define FS_READ           (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE)
 #define FS_OF_A_FILE      (FS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
-#define FS_LEFT_TO_OTHERS LANDLOCK_ACCESS_FS_READ_DIR /* a rule holds for all that is below: "/" could not be listed otherwise */
+#define FS_LEFT_TO_OTHERS                                                                                              \
+	LANDLOCK_ACCESS_FS_READ_DIR /* a rule holds for all that is below: "/" could not be listed otherwise */
 
 /* As of ABI 6; older kernels take it as long as what they do not know is zero. */
 struct ruleset {

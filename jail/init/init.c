@@ -1,12 +1,13 @@
 /*
  * init.c - the life of a jail's process 1: see init.h.
  *
- * It blocks in two places only: for the next order, and in poll while a payload runs, until a child ended or a refused call waits for its
- * answer (init_deny.c). It is single-threaded and trusts its orders
- * (they come from the jailer, which is the same program); it trusts nothing that a guest made: the source goes to a name below
- * /code that is opened without following links.
+ * It blocks in two places only: for the next order, and in poll while a payload runs, until a child ended or a refused
+ * call waits for its answer (init_deny.c). It is single-threaded and trusts its orders (they come from the jailer,
+ * which is the same program); it trusts nothing that a guest made: the source goes to a name below /code that is opened
+ * without following links.
  *
- * The payload is made with vfork: no copy of the page tables, and a failure to start comes back as a value in shared memory.
+ * The payload is made with vfork: no copy of the page tables, and a failure to start comes back as a value in shared
+ * memory.
  */
 #include "init.h"
 
@@ -130,12 +131,13 @@ static void put_cache(const struct order *order)
 	auto_close int root = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
-	if (root >= 0 && order->n_fds == 1 && fstatat(root, order->strings[0], &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+	if (root >= 0 && order->n_fds == 1 && fstatat(root, order->strings[0], &st, AT_SYMLINK_NOFOLLOW) &&
+	    errno == ENOENT)
 		init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
 }
 
-/* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself runs in somebody's
- * sandbox), the calls that would be reported say ENOSYS. */
+/* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself
+ * runs in somebody's sandbox), the calls that would be reported say ENOSYS. */
 static int load_filter(const struct sock_fprog *filter, int to_init)
 {
 	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, filter);
@@ -182,15 +184,16 @@ static const char *become_payload(const struct start *start)
 		return "Landlock";
 	if (load_filter(start->filter, start->to_init))
 		return "seccomp filter";
-	/* After the listener was sent: the kernel lets an id have no more descriptors on their way than the sender may have open, and
-	 * another program of this id may have sent as many as it could with its own limit. */
+	/* After the listener was sent: the kernel lets an id have no more descriptors on their way than the sender may
+	 * have open, and another program of this id may have sent as many as it could with its own limit. */
 	if (init_apply_limits(&order->head.limits))
 		return "resource limits";
 	execve(argv[0], argv, envp);
 	return INIT_STEP_EXEC;
 }
 
-/* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in KiB. */
+/* Kills and reaps until the namespace is empty but for us. Returns the resident size that the largest of them had, in
+ * KiB. */
 static long clear_namespace(void)
 {
 	struct rusage usage = {.ru_maxrss = 0};
@@ -225,7 +228,8 @@ static int input_for_guest(int from)
 	return steal_fd(&copy);
 }
 
-/* argv and envp stand in one array of strings: a NULL goes between them, and one behind. Returns what stands behind that, for a driver. */
+/* argv and envp stand in one array of strings: a NULL goes between them, and one behind. Returns what stands behind
+ * that, for a driver. */
 static const char *separate(struct order *order)
 {
 	size_t begin = 1 + order->head.n_args, end = begin + order->head.n_env;
@@ -241,10 +245,12 @@ static int64_t microseconds(struct timeval time)
 	return time.tv_sec * 1000000 + time.tv_usec;
 }
 
-/* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may clobber is few. */
+/* The program's pid, or -1 with the name of the step that failed and errno. A function of its own: what vfork may
+ * clobber is few. */
 static pid_t start_payload(const struct start *start, const char **ret_failed)
 {
-	const char *volatile failed = NULL; /* written by the child, in the memory that it shares with us until it execs */
+	const char *volatile failed =
+		NULL; /* written by the child, in the memory that it shares with us until it execs */
 	volatile int error = 0;
 	pid_t pid = vfork();
 
@@ -260,8 +266,8 @@ static pid_t start_payload(const struct start *start, const char **ret_failed)
 	return -1;
 }
 
-/* Waits for the end of the program, or for what its driver says. Orphans are reaped on the way, refused calls answered. The peak is
- * taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
+/* Waits for the end of the program, or for what its driver says. Orphans are reaped on the way, refused calls answered.
+ * The peak is taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
 static void wait_for(struct init_program *program, struct init_report *ended)
 {
 	struct pollfd wait[] = {
@@ -285,7 +291,8 @@ static void wait_for(struct init_program *program, struct init_report *ended)
 		if (got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) {
 			if (errno != EINTR)
 				_exit(1);
-			continue; /* what poll found the last time is done: asking for a refused call that is not there would block */
+			continue; /* what poll found the last time is done: asking for a refused call that is not there
+				     would block */
 		}
 		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
 			_exit(1);
@@ -305,8 +312,8 @@ static void wait_for(struct init_program *program, struct init_report *ended)
 	ended->peak_bytes = peak * 1024;
 }
 
-/* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what it does not
- * handle. */
+/* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what
+ * it does not handle. */
 static const char *watch_children(void)
 {
 	sigset_t set;
@@ -332,8 +339,8 @@ static void account(struct init_report *ended, const struct rusage *before)
 }
 
 /* 0, or -1 with the step that failed and errno. */
-static int start_program(const struct order *order, const struct sock_fprog *filter, int fence, struct init_program *ret,
-			 const char **ret_failed)
+static int start_program(const struct order *order, const struct sock_fprog *filter, int fence,
+			 struct init_program *ret, const char **ret_failed)
 {
 	const struct init_order *head = &order->head;
 	size_t next = head->has_code;
@@ -382,7 +389,8 @@ static int start_program(const struct order *order, const struct sock_fprog *fil
 	return pid < 0 ? -1 : 0;
 }
 
-/* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside. */
+/* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
+ */
 static void run(struct order *order, const struct sock_fprog *filter, int fence)
 {
 	static struct init_program driver = {.pid = -1, .listener = -1, .talk = -1, .input = -1};
@@ -423,8 +431,8 @@ static void run(struct order *order, const struct sock_fprog *filter, int fence)
 	report(&ended);
 }
 
-/* What a guest could learn from /proc/1/cmdline, and dispositions that an exec would hand on. The kernel's own struct, because libc
- * does not let its two signals be touched. */
+/* What a guest could learn from /proc/1/cmdline, and dispositions that an exec would hand on. The kernel's own struct,
+ * because libc does not let its two signals be touched. */
 static void forget_jailer(const struct init_setup *setup)
 {
 	struct {

@@ -1,17 +1,17 @@
 /*
  * init.h - process 1 of a jail: sets the jail up, fills /data, runs programs, and lets nothing survive them.
  *
- * The jailer clones it into all the namespaces; it is a copy of the jailer, never of a program on disk, and makes itself undumpable
- * before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket pair; both ends are this
- * program, so they are plain structs.
+ * The jailer clones it into all the namespaces; it is a copy of the jailer, never of a program on disk, and makes
+ * itself undumpable before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket
+ * pair; both ends are this program, so they are plain structs.
  *
- * A live jail (jail_spec.live) has many runs. What they leave is not killed but stays, in a cgroup of its own that the jailer freezes
- * between runs; process 1 is not in it and fills /data meanwhile. Where the runner has a driver, the first run starts it and each run
- * is an order to it (init_live.c).
+ * A live jail (jail_spec.live) has many runs. What they leave is not killed but stays, in a cgroup of its own that the
+ * jailer freezes between runs; process 1 is not in it and fills /data meanwhile. Where the runner has a driver, the
+ * first run starts it and each run is an order to it (init_live.c).
  *
- * A run: write the source to /code, vfork a payload, wait, and when the payload has ended kill every other process of the namespace
- * and reap until none is left: only then the report goes out. What a limit ends is ended from outside by killing this process, with
- * which the kernel takes the whole namespace down.
+ * A run: write the source to /code, vfork a payload, wait, and when the payload has ended kill every other process of
+ * the namespace and reap until none is left: only then the report goes out. What a limit ends is ended from outside by
+ * killing this process, with which the kernel takes the whole namespace down.
  */
 #pragma once
 
@@ -47,8 +47,9 @@ struct init_setup {
 };
 
 enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
-/* Of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump), it is started as the host's
- * root for every crash whatever the limit, but for exactly this one (core(5), do_coredump of the kernel); no core file fits it. */
+/* Of a program: one byte, not none. Where the kernel's core_pattern is a program (apport, systemd-coredump), it is
+ * started as the host's root for every crash whatever the limit, but for exactly this one (core(5), do_coredump of the
+ * kernel); no core file fits it. */
 #define INIT_CORE_BYTES 1
 struct init_limits {
 	int64_t file_bytes;
@@ -57,20 +58,22 @@ struct init_limits {
 };
 struct init_order {
 	enum init_verb verb;
-	/* INIT_FILL: strings are the names, descriptors the contents; INIT_REMOVE: names only. Both are answered with INIT_FILLED. */
+	/* INIT_FILL: strings are the names, descriptors the contents; INIT_REMOVE: names only. Both are answered with
+	 * INIT_FILLED. */
 	uint32_t n_files;
 	struct {
 		uint32_t mode;
 		int64_t mtime_us;
 	} files[JAIL_BATCH_FILES];
 	/* INIT_CACHE: one file, as of INIT_FILL, below /tmp; no report */
-	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env variables; descriptors
-	 * are [code] [stdin] stdout stderr */
+	/* INIT_RUN: strings are the source's file name, then n_args arguments (the program first), then n_env
+	 * variables; descriptors are [code] [stdin] stdout stderr */
 	uint32_t n_args, n_env;
 	bool has_code, has_stdin;
 	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
 	bool live;
-	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them is for the driver.
+	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them
+	 * is for the driver.
 	 */
 	bool driven;
 	enum seccomp_family family; /* of the program */
@@ -110,8 +113,8 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
 /* All of a file from an offset; its own position stays where it is. */
 int init_copy(int to, int from, off_t offset);
-/* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time is told before that,
- * because the program may end us with what it does next. */
+/* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time
+ * is told before that, because the program may end us with what it does next. */
 #define INIT_CALLS_MAX 512
 struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];
@@ -127,12 +130,14 @@ struct init_program {
 #define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
 void init_program_close(struct init_program *program);
 #define INIT_TALK_FD 3 /* the driver's end */
-/* init_live.c: gives the driver its input (-1: none) and an order; a driver that does not take it is killed. -1 and errno: the input cannot
- * be given. */
+/* init_live.c: gives the driver its input (-1: none) and an order; a driver that does not take it is killed. -1 and
+ * errno: the input cannot be given. */
 int init_drive(const struct init_program *driver, const char *order, size_t length, int input);
-/* Its answer. True: the run has ended, with *ret_status as of waitpid(2). False: not yet, or it said something else and is killed. */
+/* Its answer. True: the run has ended, with *ret_status as of waitpid(2). False: not yet, or it said something else and
+ * is killed. */
 bool init_driver_answer(struct init_program *driver, int *ret_status);
-/* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno says why). */
+/* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno
+ * says why). */
 const char *init_setup_jail(const struct init_setup *setup);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };

@@ -1,10 +1,12 @@
 /*
- * init_deny.c - refused system calls that a person should hear of: the filter hands them to init, which says no and remembers the number.
+ * init_deny.c - refused system calls that a person should hear of: the filter hands them to init, which says no and
+ * remembers the number.
  *
- * It costs 25 microseconds a call against 0.1, so only the calls of syscalls_reported come here, and since init lives in the jail's
- * cgroup, a flood of them is charged to the guest. One call is let through after a look at it: a netlink socket of the protocol ROUTE,
- * with which os.networkInterfaces() and if_nameindex() list the loopback. Its family and protocol are in registers, which the guest cannot
- * change between the look and the call; that is why no other call may ever be continued like this.
+ * It costs 25 microseconds a call against 0.1, so only the calls of syscalls_reported come here, and since init lives
+ * in the jail's cgroup, a flood of them is charged to the guest. One call is let through after a look at it: a netlink
+ * socket of the protocol ROUTE, with which os.networkInterfaces() and if_nameindex() list the loopback. Its family and
+ * protocol are in registers, which the guest cannot change between the look and the call; that is why no other call may
+ * ever be continued like this.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -31,7 +33,8 @@ union answer {
 
 static bool is_route_socket(const struct seccomp_data *data)
 {
-	return data->nr == SYS_socket && (uint32_t)data->args[0] == AF_NETLINK && (uint32_t)data->args[2] == NETLINK_ROUTE;
+	return data->nr == SYS_socket && (uint32_t)data->args[0] == AF_NETLINK &&
+	       (uint32_t)data->args[2] == NETLINK_ROUTE;
 }
 
 /* Was it refused before? */

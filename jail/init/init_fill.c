@@ -1,4 +1,5 @@
-/* init_fill.c - puts a file below /data, or takes one away. Done by init, so that the pages are charged to the jail; see init.h. */
+/* init_fill.c - puts a file below /data, or takes one away. Done by init, so that the pages are charged to the jail;
+ * see init.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,8 @@ int init_copy(int to, int from, off_t offset)
 {
 	ssize_t n;
 
-	/* With an offset of its own, the descriptor's position (shared with others who read the same blob) stays alone. */
+	/* With an offset of its own, the descriptor's position (shared with others who read the same blob) stays alone.
+	 */
 	do
 		n = sendfile(to, from, &offset, 1 << 30);
 	while (n > 0 || (n < 0 && errno == EINTR));
@@ -46,7 +48,8 @@ int init_remove_file(int root, const char *name)
 {
 	const char *slash = strrchr(name, '/');
 	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
-	auto_close int parent = slash ? sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
+	auto_close int parent =
+		slash ? sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
 
 	if (parent >= 0 && unlinkat(parent, slash ? slash + 1 : name, 0) == 0)
 		return 0;
@@ -76,7 +79,8 @@ static int empty_directory(int parent, const char *name, int depth)
 	return result;
 }
 
-/* What a file takes the place of: a file, or a directory; what the record knows of that was taken out before, the rest is lost to it. */
+/* What a file takes the place of: a file, or a directory; what the record knows of that was taken out before, the rest
+ * is lost to it. */
 static int make_way(int parent, const char *name, int depth)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
@@ -96,7 +100,8 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	const char *slash = strrchr(name, '/');
 	const char *last = slash ? slash + 1 : name;
 	int64_t seconds = mtime_us / 1000000 - (mtime_us % 1000000 < 0);
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    {.tv_sec = seconds, .tv_nsec = (mtime_us - seconds * 1000000) * 1000}};
 
 	if (parent < 0 || make_way(parent, last, DEPTH_MAX))
 		return -1;

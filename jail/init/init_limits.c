@@ -1,13 +1,14 @@
-/* init_limits.c - the resource limits of a program, set in the child before it is one: what no cgroup has. See init.h. */
+/* init_limits.c - the resource limits of a program, set in the child before it is one: what no cgroup has. See init.h.
+ */
 #include <sys/resource.h>
 
 #include "init.h"
 #include "lib/base/util.h"
 
 #define OPEN_FILES   1024
-/* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send any more when it is
- * beyond his own limit of open files. Where it is the id of who started the jailer: less than the usual soft limit (1024), by more than
- * a message holds (253), so that whoever has that one can always send. */
+/* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send
+ * any more when it is beyond his own limit of open files. Where it is the id of who started the jailer: less than the
+ * usual soft limit (1024), by more than a message holds (253), so that whoever has that one can always send. */
 #define OPEN_FILES_SHARED 512
 #define STACK_BYTES  (64 << 20)
 #define LOCKED_BYTES (64 << 10)
@@ -43,7 +44,8 @@ int init_apply_limits(const struct init_limits *limits)
 			return -1;
 	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
 		return -1;
-	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible limit. */
+	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible
+	 * limit. */
 	if (limits->memory_bytes && limit(RLIMIT_DATA, (rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes))
 		return -1;
 	if (limits->pids && limit(RLIMIT_NPROC, (rlim_t)limits->pids, (rlim_t)limits->pids))

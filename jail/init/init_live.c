@@ -1,15 +1,18 @@
 /*
- * init_live.c - talks to the driver of a live jail: a program that keeps an interpreter's state from run to run (jail/runners/live.*).
+ * init_live.c - talks to the driver of a live jail: a program that keeps an interpreter's state from run to run
+ * (jail/runners/live.*).
  *
  * The driver is started as any program is, with descriptor 3 as the one thing more: a SOCK_SEQPACKET socket.
- *   to the driver     path of the source NUL number of arguments NUL argument NUL … NAME=value NUL …       one packet a run
- *   from the driver   one byte: the run has ended with this exit status
+ *   to the driver     path of the source NUL number of arguments NUL argument NUL … NAME=value NUL …       one packet a
+ * run from the driver   one byte: the run has ended with this exit status
  *
- * It is the guest's: whatever runs in it can say anything, say it twice, close the socket or leave it to its children. So nothing is
- * believed that matters: a wrong status is the guest's own loss; anything but one byte, a closed socket or orders that are not taken end
- * the driver, and with it the jail; silence ends at the wall limit. Answers that were not asked for are thrown away before the next order.
+ * It is the guest's: whatever runs in it can say anything, say it twice, close the socket or leave it to its children.
+ * So nothing is believed that matters: a wrong status is the guest's own loss; anything but one byte, a closed socket
+ * or orders that are not taken end the driver, and with it the jail; silence ends at the wall limit. Answers that were
+ * not asked for are thrown away before the next order.
  *
- * Standard input is one file of ours for all runs, written anew for each: a descriptor cannot be handed to an interpreter that runs.
+ * Standard input is one file of ours for all runs, written anew for each: a descriptor cannot be handed to an
+ * interpreter that runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -62,7 +65,8 @@ int init_drive(const struct init_program *driver, const char *order, size_t leng
 bool init_driver_answer(struct init_program *driver, int *ret_status)
 {
 	unsigned char bytes[2];
-	ssize_t n = recv(driver->talk, bytes, sizeof(bytes), MSG_DONTWAIT); /* descriptors that come with it are dropped by the kernel */
+	ssize_t n = recv(driver->talk, bytes, sizeof(bytes),
+			 MSG_DONTWAIT); /* descriptors that come with it are dropped by the kernel */
 
 	if (n == 1) {
 		*ret_status = bytes[0] << 8;

@@ -1,12 +1,11 @@
 /*
  * init_setup.c - from a fresh clone to a jail: a flat list of steps in the order that the kernel demands.
  *
- * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and with
- * all capabilities over that namespace. What forces the order:
- *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the door
- *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is not mapped
- *   cgroup namespace after that, so that its root is our group
- *   the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
+ * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and
+ * with all capabilities over that namespace. What forces the order: cgroup first     v1 demands that the one who is
+ * moved still has the id of the jailer, who opened the door ids next         files that it makes must belong to the
+ * guest; setresuid keeps the capabilities because inner 0 is not mapped cgroup namespace after that, so that its root
+ * is our group the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
  *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
  *   capabilities     after the last mount, before anything of the guest's runs
  *   dumpable, death signal   after the ids, whose change resets both
@@ -57,8 +56,8 @@ static int wait_for_maps(const struct init_setup *setup)
 	return -1;
 }
 
-/* So that a guest that eats all the memory is killed rather than its init; raised for payloads only, see run in init.c. Opened while
- * /proc/self is still ours: after the ids have changed it belongs to the host's root. */
+/* So that a guest that eats all the memory is killed rather than its init; raised for payloads only, see run in init.c.
+ * Opened while /proc/self is still ours: after the ids have changed it belongs to the host's root. */
 static int oom_score = -1;
 
 static int open_oom_score(const struct init_setup *setup)
@@ -100,7 +99,8 @@ static int host_name(const struct init_setup *setup)
 	return sethostname(HOST_NAME, strlen(HOST_NAME)) || setdomainname("", 0) ? -1 : 0;
 }
 
-/* To their fixed numbers, by way of high ones so that none is overwritten while it is still needed; everything else is closed. */
+/* To their fixed numbers, by way of high ones so that none is overwritten while it is still needed; everything else is
+ * closed. */
 static int keep_descriptors(const struct init_setup *setup)
 {
 	char path[64];
@@ -159,11 +159,12 @@ static int bind_hosts(const struct init_setup *setup)
 		return 0;
 	if (mount(ROOT_MOUNT_HOSTS, "etc/hosts", NULL, MS_BIND, NULL))
 		return -1;
-	return mount(NULL, "etc/hosts", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	return mount(NULL, "etc/hosts", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		     NULL);
 }
 
-/* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be is covered; a file
- * that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
+/* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be
+ * is covered; a file that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
 static int mount_proc(const struct init_setup *setup)
 {
 	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list"};

@@ -1,13 +1,13 @@
 /*
  * seccomp.c - the only file that knows libseccomp. See seccomp.h.
  *
- * A list is what all families share (interpreters differ less than their versions do) and the few calls that only some need. Filters are
- * exported as BPF with the binary-tree optimiser and loaded into each program by one call (40 to 80 us; building it in place would cost a
- * millisecond a run).
+ * A list is what all families share (interpreters differ less than their versions do) and the few calls that only some
+ * need. Filters are exported as BPF with the binary-tree optimiser and loaded into each program by one call (40 to 80
+ * us; building it in place would cost a millisecond a run).
  *
- * libseccomp 2.5.4 has faults in merging comparisons (its changelog of 2.5.6 and 2.6.1), hence: one comparison a rule, 32-bit masked
- * (the kernel looks at 32 bits of these arguments, the register may hold more), and stop at the first rule that is not taken. What needs
- * two is in seccomp_guard.c.
+ * libseccomp 2.5.4 has faults in merging comparisons (its changelog of 2.5.6 and 2.6.1), hence: one comparison a rule,
+ * 32-bit masked (the kernel looks at 32 bits of these arguments, the register may hold more), and stop at the first
+ * rule that is not taken. What needs two is in seccomp_guard.c.
  */
 #include "seccomp.h"
 
@@ -30,12 +30,14 @@
 #define EVERY           ((1U << SECCOMP_FAMILIES) - 1)
 #define ONLY(family)    (1U << (family))
 #define ALL_BUT(family) (EVERY & ~ONLY(family))
-#define NAMESPACES                                                                                                                         \
-	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | 0x80u /* NEWTIME */)
+#define NAMESPACES                                                                                                     \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |   \
+	 0x80u /* NEWTIME */)
 
 const char *const seccomp_families[SECCOMP_FAMILIES + 1] = {
-	[SECCOMP_BASE] = "base", [SECCOMP_NATIVE] = "native",     [SECCOMP_PYTHON] = "python", [SECCOMP_JAVASCRIPT] = "javascript",
-	[SECCOMP_GO] = "go",     [SECCOMP_COMPILER] = "compiler",
+	[SECCOMP_BASE] = "base",     [SECCOMP_NATIVE] = "native",
+	[SECCOMP_PYTHON] = "python", [SECCOMP_JAVASCRIPT] = "javascript",
+	[SECCOMP_GO] = "go",         [SECCOMP_COMPILER] = "compiler",
 };
 
 enum seccomp_family seccomp_family(const char *name)
@@ -75,7 +77,8 @@ static int add_choices(scmp_filter_ctx filter, enum seccomp_family family, struc
 	for (const struct syscalls_choice *choice = syscalls_by_family; !result && choice->name; choice++) {
 		const char *const names[] = {choice->name, NULL};
 
-		result = add_names(filter, choice->families & ONLY(family) ? SCMP_ACT_ALLOW : SCMP_ACT_NOTIFY, names, err);
+		result = add_names(filter, choice->families & ONLY(family) ? SCMP_ACT_ALLOW : SCMP_ACT_NOTIFY, names,
+				   err);
 	}
 	return result;
 }
@@ -94,7 +97,8 @@ static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct er
 {
 	for (size_t i = 0; i < rule->n; i++) {
 		struct scmp_arg_cmp compare = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, LOW_32, rule->values[i]);
-		int result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW, rule->call, 1, &compare);
+		int result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW, rule->call, 1,
+						    &compare);
 
 		if (result)
 			return rule_failed("an argument", result, err);
@@ -120,20 +124,22 @@ static int add_clone(scmp_filter_ctx filter, struct err *err)
 static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
 {
 	static const uint32_t local[] = {AF_UNIX}, internet[] = {AF_INET, AF_INET6};
-	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: told of, or in the case of NETLINK
-	 * looked at (init_deny.c). */
+	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: told of, or in the
+	 * case of NETLINK looked at (init_deny.c). */
 	static const uint32_t looked_at[] = {AF_NETLINK}, told[] = {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_CAN};
 	static const uint32_t ioctls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, TIOCOUTQ};
-	static const uint32_t prctls[] = {PR_SET_NAME,       PR_GET_NAME,       PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
-					  PR_SET_DUMPABLE,   PR_GET_DUMPABLE,   PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
-					  PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
-					  PR_SET_VMA,        PR_CAPBSET_READ,   PR_SET_THP_DISABLE,     PR_GET_THP_DISABLE,
-					  PR_GET_SECCOMP,    PR_GET_KEEPCAPS,   PR_GET_TID_ADDRESS};
-	/* Not among them: F_NOTIFY and leases, which tell what others do with a file. Two have no name here: DUPFD_QUERY, CREATED_QUERY. */
-	static const uint32_t fcntls[] = {F_DUPFD,      F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,     F_GETFL,     F_SETFL,
-					  F_GETLK,      F_SETLK,         F_SETLKW,    F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW,
-					  F_SETOWN,     F_GETOWN,        F_SETSIG,    F_GETSIG,    F_SETOWN_EX, F_GETOWN_EX,
-					  F_SETPIPE_SZ, F_GETPIPE_SZ,    F_ADD_SEALS, F_GET_SEALS, 1027,        1028};
+	static const uint32_t prctls[] = {
+		PR_SET_NAME,       PR_GET_NAME,       PR_SET_PDEATHSIG,       PR_GET_PDEATHSIG,
+		PR_SET_DUMPABLE,   PR_GET_DUMPABLE,   PR_SET_NO_NEW_PRIVS,    PR_GET_NO_NEW_PRIVS,
+		PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
+		PR_SET_VMA,        PR_CAPBSET_READ,   PR_SET_THP_DISABLE,     PR_GET_THP_DISABLE,
+		PR_GET_SECCOMP,    PR_GET_KEEPCAPS,   PR_GET_TID_ADDRESS};
+	/* Not among them: F_NOTIFY and leases, which tell what others do with a file. Two have no name here:
+	 * DUPFD_QUERY, CREATED_QUERY. */
+	static const uint32_t fcntls[] = {
+		F_DUPFD,     F_DUPFD_CLOEXEC, F_GETFD,      F_SETFD,      F_GETFL,     F_SETFL,     F_GETLK,  F_SETLK,
+		F_SETLKW,    F_OFD_GETLK,     F_OFD_SETLK,  F_OFD_SETLKW, F_SETOWN,    F_GETOWN,    F_SETSIG, F_GETSIG,
+		F_SETOWN_EX, F_GETOWN_EX,     F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS, 1027,     1028};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
 	const struct rule rules[] = {
@@ -146,8 +152,10 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0, EVERY},
 		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0, EVERY},
 		{SCMP_SYS(fcntl), 1, fcntls, ARRAY_SIZE(fcntls), 0, EVERY},
-		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0, ONLY(SECCOMP_NATIVE)}, /* setarch */
-		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0, EVERY}, /* init's limits are not the guest's to change */
+		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0,
+		 ONLY(SECCOMP_NATIVE)}, /* setarch */
+		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0,
+		 EVERY}, /* init's limits are not the guest's to change */
 	};
 	int result = add_clone(filter, err);
 
@@ -162,8 +170,8 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 	return 0;
 }
 
-/* clone3 hides its flags behind a pointer: no such call, and libc takes clone. Numbers that nobody knew when the list was written get
- * the same answer. */
+/* clone3 hides its flags behind a pointer: no such call, and libc takes clone. Numbers that nobody knew when the list
+ * was written get the same answer. */
 static int add_unknown(scmp_filter_ctx filter, struct err *err)
 {
 	int result = add_names(filter, SCMP_ACT_ERRNO(ENOSYS), syscalls_absent, err);

@@ -1,9 +1,11 @@
 /*
- * seccomp.h - the lists of system calls that guests may make, as BPF programs made once at start: one for each family of runners.
+ * seccomp.h - the lists of system calls that guests may make, as BPF programs made once at start: one for each family
+ * of runners.
  *
- * Default: EPERM. Calls on the list syscalls_reported get it by way of init, which tells the jailer (init_deny.c). Calls that are newer
- * than the list answer ENOSYS, so that libraries fall back to what they did before. Not in it: namespaces, mounts, keys, io_uring, bpf,
- * perf, userfaultfd, ptrace, other processes' memory, clocks, modules, and every socket family but UNIX, INET, INET6 and NETLINK's ROUTE.
+ * Default: EPERM. Calls on the list syscalls_reported get it by way of init, which tells the jailer (init_deny.c).
+ * Calls that are newer than the list answer ENOSYS, so that libraries fall back to what they did before. Not in it:
+ * namespaces, mounts, keys, io_uring, bpf, perf, userfaultfd, ptrace, other processes' memory, clocks, modules, and
+ * every socket family but UNIX, INET, INET6 and NETLINK's ROUTE.
  */
 #pragma once
 
@@ -13,12 +15,14 @@
 #include "lib/base/err.h"
 
 /*
- * What runs under one list. A runner file names that of its programs ("seccomp"; without it BASE) and that of its compile step
+ * What runs under one list. A runner file names that of its programs ("seccomp"; without it BASE) and that of its
+ * compile step
  * ("seccomp_compile"; without it COMPILER). A list goes on to whatever such a program starts.
  */
 enum seccomp_family {
 	SECCOMP_BASE,       /* what all of them need, and nothing of one language's own */
-	SECCOMP_NATIVE,     /* C and C++, and shells, which start whatever there is: System V IPC, message queues, asynchronous I/O … */
+	SECCOMP_NATIVE,     /* C and C++, and shells, which start whatever there is: System V IPC, message queues,
+			       asynchronous I/O … */
 	SECCOMP_PYTHON,     /* what CPython's standard library offers, memory policies for its numerical ones */
 	SECCOMP_JAVASCRIPT, /* V8 and JavaScriptCore: node, bun */
 	SECCOMP_GO,

@@ -1,14 +1,16 @@
 /*
- * seccomp_guard.c - the beginning of every filter of a guest: what takes two comparisons, which libseccomp 2.5.4 cannot be trusted with.
+ * seccomp_guard.c - the beginning of every filter of a guest: what takes two comparisons, which libseccomp 2.5.4 cannot
+ * be trusted with.
  *
- *   protocols    of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the host would load
- *                modules for whoever asks. Programs hear what a kernel without the protocol says
- *   init         has the guest's id, so the kernel would let a guest make it idle, or leave it one processor. As whoever ends the run
- *                it would then wait for the guest's own processes: minutes beyond a limit
- *   ULP, ENCAP   TLS and ESP within the kernel (kTLS, XFRM) on sockets that are otherwise the guest's
+ *   protocols    of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
+ * host would load modules for whoever asks. Programs hear what a kernel without the protocol says init         has the
+ * guest's id, so the kernel would let a guest make it idle, or leave it one processor. As whoever ends the run it would
+ * then wait for the guest's own processes: minutes beyond a limit ULP, ENCAP   TLS and ESP within the kernel (kTLS,
+ * XFRM) on sockets that are otherwise the guest's
  *
- * A table with one place a line, in which a jump names the place that it goes to; what does not jump goes on to the next line. Calls that
- * are not named come to the end without a look at their arguments, which the kernel knows ahead (since 5.11).
+ * A table with one place a line, in which a jump names the place that it goes to; what does not jump goes on to the
+ * next line. Calls that are not named come to the end without a look at their arguments, which the kernel knows ahead
+ * (since 5.11).
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -24,7 +26,9 @@
 
 #define INIT            1
 #define IO_PROCESS_USER 3 /* IOPRIO_WHO_USER of linux/ioprio.h */
-#define LOW(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
+#define LOW(n)                                                                                                         \
+	(offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) +                                                \
+	 (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
 #define ARGUMENT(at, n)      [at] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW(n))
 #define IF(at, value, place) [at] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, (place) - (at) - 1, 0)

@@ -1,17 +1,16 @@
 /*
  * syscalls.c - the allowlist, in groups. See syscalls.h.
  *
- * What decides: does a normal program in one of the runners' languages call it, and does the kernel then act on the caller alone? What only
- * some of the languages' programs call, with more of the kernel behind it than most, is allowed to their families.
- * Left out on purpose, with the reason where it is not plain:
- *   vmsplice            page-cache write bugs (Dirty Pipe and its kin)
- *   ptrace, process_vm_*, pidfd_getfd, kcmp   other processes; debuggers do not run in here
+ * What decides: does a normal program in one of the runners' languages call it, and does the kernel then act on the
+ * caller alone? What only some of the languages' programs call, with more of the kernel behind it than most, is allowed
+ * to their families. Left out on purpose, with the reason where it is not plain: vmsplice            page-cache write
+ * bugs (Dirty Pipe and its kin) ptrace, process_vm_*, pidfd_getfd, kcmp   other processes; debuggers do not run in here
  *   mount family, pivot_root, chroot, unshare, setns   namespaces are the jail
  *   add_key, request_key, keyctl   keyrings outlive a run
  *   open_by_handle_at, name_to_handle_at   reach files without a path
- *   inotify_*           tells which files of /usr others open at this moment, the host and other runs: what they do. fcntl's F_NOTIFY, too
- *   io_uring_*          a second system call surface that filters do not see
- *   memfd_secret, userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot, swap, clocks
+ *   inotify_*           tells which files of /usr others open at this moment, the host and other runs: what they do.
+ * fcntl's F_NOTIFY, too io_uring_*          a second system call surface that filters do not see memfd_secret,
+ * userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot, swap, clocks
  */
 #include "syscalls.h"
 
@@ -267,9 +266,11 @@ const char *const syscalls_allowed[] = {
 	NULL,
 };
 
-/* Found by tracing: interpreters, compilers and their libraries at work (2026-11), and the interpreters' own documentation. */
+/* Found by tracing: interpreters, compilers and their libraries at work (2026-11), and the interpreters' own
+ * documentation. */
 const struct syscalls_choice syscalls_by_family[] = {
-	/* a program without a name: os.execve of a descriptor, os.memfd_create; bun gives its children their input so */
+	/* a program without a name: os.execve of a descriptor, os.memfd_create; bun gives its children their input so
+	 */
 	{"execveat", NATIVE | PYTHON},
 	{"memfd_create", NATIVE | PYTHON | JAVASCRIPT},
 	/* libnuma asks when it is loaded, numerical libraries place their memory with it */
@@ -316,7 +317,8 @@ const struct syscalls_choice syscalls_by_family[] = {
 	{NULL, 0},
 };
 
-/* What a program means when it calls one of these is worth a word in the result. Not here: what libraries try at every start. */
+/* What a program means when it calls one of these is worth a word in the result. Not here: what libraries try at every
+ * start. */
 const char *const syscalls_reported[] = {
 	"acct",
 	"add_key",

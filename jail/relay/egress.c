@@ -30,7 +30,8 @@ static size_t first_of_name(const struct egress *egress, size_t index)
 {
 	size_t i = 0;
 
-	while (i < index && !(egress->rules[i].listens && streq(egress->rules[i].host.host, egress->rules[index].host.host)))
+	while (i < index &&
+	       !(egress->rules[i].listens && streq(egress->rules[i].host.host, egress->rules[index].host.host)))
 		i++;
 	return i;
 }
@@ -88,7 +89,8 @@ const struct egress_rule *egress_match(const struct egress *egress, const char *
 
 	for (size_t i = 0; i < egress->n_rules; i++) {
 		const struct config_host *entry = &egress->rules[i].host;
-		bool fits = entry->below ? kind == HOST_NAME && host_below(host, entry->host) : streq(entry->host, host);
+		bool fits =
+			entry->below ? kind == HOST_NAME && host_below(host, entry->host) : streq(entry->host, host);
 
 		if (fits && entry->port == port && (!found || entry->is_private))
 			found = &egress->rules[i];

@@ -1,9 +1,10 @@
 /*
- * egress.h - what programs with network may reach: the allowlist, compiled once from the configuration and never changed.
+ * egress.h - what programs with network may reach: the allowlist, compiled once from the configuration and never
+ * changed.
  *
- * An exact entry is a listener in the jail: on an address of its own in 127.83.0.0/16, which the jail's /etc/hosts gives for the name, or,
- * where the entry is an address, on that address itself, put on the jail's loopback. Entries "*.domain" are reached through the proxy that
- * listens on EGRESS_PROXY; it knows the exact ones, too.
+ * An exact entry is a listener in the jail: on an address of its own in 127.83.0.0/16, which the jail's /etc/hosts
+ * gives for the name, or, where the entry is an address, on that address itself, put on the jail's loopback. Entries
+ * "*.domain" are reached through the proxy that listens on EGRESS_PROXY; it knows the exact ones, too.
  */
 #pragma once
 
@@ -31,7 +32,8 @@ struct egress {
 /* Empty where the configuration allows nothing: n_rules is 0. `config` must outlive it. */
 int egress_init(const struct config *config, struct egress *ret, struct err *err);
 void egress_clear(struct egress *egress);
-/* The entry that allows it, or NULL. `host` is normalised, `kind` of enum host_kind. Where several do, one that says private. */
+/* The entry that allows it, or NULL. `host` is normalised, `kind` of enum host_kind. Where several do, one that says
+ * private. */
 const struct egress_rule *egress_match(const struct egress *egress, const char *host, int kind, uint16_t port);
 /* Text of the jail's /etc/hosts; the caller's. */
 char *egress_hosts(const struct egress *egress);

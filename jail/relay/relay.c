@@ -1,8 +1,9 @@
 /*
- * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_connection.c, relay_dial.c.
+ * relay.c - the relay's processes and its jails; see relay.h. What happens to one connection: relay_connection.c,
+ * relay_dial.c.
  *
- * The relay closes everything of a jail when its leash closes, and ends itself when the jailer's socket does. It answers nothing: what the
- * jailer wants to know stands in the run's page. Connections are freed between events only.
+ * The relay closes everything of a jail when its leash closes, and ends itself when the jailer's socket does. It
+ * answers nothing: what the jailer wants to know stands in the run's page. Connections are freed between events only.
  */
 #include "relay.h"
 
@@ -30,10 +31,14 @@
 const char *relay_reason_text(unsigned reason)
 {
 	static const char *const texts[RELAY_REASONS] = {
-		[RELAY_NOT_ALLOWED] = "not in network.allow",    [RELAY_PRIVATE] = "not a public address",
-		[RELAY_OWN] = "an address of this host",         [RELAY_UNKNOWN] = "the name does not resolve",
-		[RELAY_UNREACHABLE] = "nobody answers there",    [RELAY_PROXY] = "the operator's proxy did not connect",
-		[RELAY_BYTES] = "the limit of bytes is used up", [RELAY_MALFORMED] = "not a request that the proxy serves",
+		[RELAY_NOT_ALLOWED] = "not in network.allow",
+		[RELAY_PRIVATE] = "not a public address",
+		[RELAY_OWN] = "an address of this host",
+		[RELAY_UNKNOWN] = "the name does not resolve",
+		[RELAY_UNREACHABLE] = "nobody answers there",
+		[RELAY_PROXY] = "the operator's proxy did not connect",
+		[RELAY_BYTES] = "the limit of bytes is used up",
+		[RELAY_MALFORMED] = "not a request that the proxy serves",
 		[RELAY_ANOTHER] = "another host was named inside the connection (TLS server name or HTTP Host)",
 		[RELAY_NAMELESS] = "TLS without a server name",
 		[RELAY_UNREADABLE] = "TLS or HTTP that names no host which the relay can read",
@@ -50,7 +55,8 @@ void relay_deny(struct relay_connection *c, enum relay_reason reason)
 	if (n > RELAY_DENIED_MAX)
 		return;
 	for (uint32_t i = 0; i < n && i < RELAY_DENIED_MAX; i++)
-		if (page->denied[i].reason == reason && page->denied[i].port == c->port && streq(page->denied[i].host, c->host))
+		if (page->denied[i].reason == reason && page->denied[i].port == c->port &&
+		    streq(page->denied[i].host, c->host))
 			return;
 	if (n < RELAY_DENIED_MAX) {
 		page->denied[n].port = c->port;
@@ -68,7 +74,7 @@ void relay_deadline(struct relay_connection *c, int64_t us_from_now)
 	relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
 }
 
-/* --- jails ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- jails --------------------------------------------------------------------------------------- */
 static void watch_listeners(struct relay_jail *jail);
 
 static void drop_page(struct relay_jail *jail)
@@ -78,7 +84,8 @@ static void drop_page(struct relay_jail *jail)
 	jail->page = NULL;
 }
 
-/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last one's is dead. */
+/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last
+ * one's is dead. */
 static void end_run(struct relay_jail *jail)
 {
 	for (struct relay_connection *c = jail->connections; c; c = c->next)
@@ -224,7 +231,7 @@ static void control_ready(struct loop_watch *watch, uint32_t events)
 	relay->untidy |= jail->gone;
 }
 
-/* --- between events ---------------------------------------------------------------------------------------------------------------- */
+/* -------- between events ------------------------------------------------------------------------------ */
 static bool free_closed(struct relay_jail *jail)
 {
 	bool freed = false;
@@ -284,15 +291,18 @@ static void tick(struct relay *relay)
 		relay_resolvers_feed(relay);
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- processes ----------------------------------------------------------------------------------- */
 static void relay_main(const struct egress *egress, int control)
 {
-	struct relay relay = {
-		.loop = loop_open(), .egress = egress, .control = LOOP_WATCH_INIT, .control_fd = control, .next_deadline_us = INT64_MAX};
+	struct relay relay = {.loop = loop_open(),
+			      .egress = egress,
+			      .control = LOOP_WATCH_INIT,
+			      .control_fd = control,
+			      .next_deadline_us = INT64_MAX};
 
 	prctl(PR_SET_NAME, "jailer-relay", 0, 0, 0);
-	if (relay.loop < 0 || loop_add(relay.loop, &relay.control, control, EPOLLIN, control_ready) || relay_resolvers_start(&relay) ||
-	    seccomp_relay(false)) {
+	if (relay.loop < 0 || loop_add(relay.loop, &relay.control, control, EPOLLIN, control_ready) ||
+	    relay_resolvers_start(&relay) || seccomp_relay(false)) {
 		log_event(LOG_ERROR, "the relay cannot start", "why", strerror(errno), NULL);
 		return;
 	}
@@ -356,14 +366,17 @@ static int drop(const struct identity *identity)
 	gid_t gid = identity->host_gid + identity->ids - 2;
 	const struct rlimit none = {0, 0};
 
-	if (identity->mode == IDENTITY_ROOT && (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+	if (identity->mode == IDENTITY_ROOT &&
+	    (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
 		return -1;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+	    setrlimit(RLIMIT_CORE, &none))
 		return -1;
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* the change of ids cleared it */
 }
 
-int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay, struct err *err)
+int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay,
+		struct err *err)
 {
 	int keeper[2] = {-1, -1}, relay[2] = {-1, -1};
 
@@ -383,7 +396,8 @@ int relay_start(const struct egress *egress, const struct identity *identity, in
 		int low = MIN(theirs, first), high = MAX(theirs, first);
 
 		if ((low > 3 && close_range(3, (unsigned)low - 1, 0)) ||
-		    (high > low + 1 && close_range((unsigned)low + 1, (unsigned)high - 1, 0)) || close_range((unsigned)high + 1, ~0U, 0))
+		    (high > low + 1 && close_range((unsigned)low + 1, (unsigned)high - 1, 0)) ||
+		    close_range((unsigned)high + 1, ~0U, 0))
 			_exit(1);
 		prctl(PR_SET_NAME, "relay-keeper", 0, 0, 0);
 		signal(SIGINT, SIG_IGN);

@@ -1,20 +1,24 @@
 /*
- * relay.h - the egress relay: the one process through which jails with network reach anything, and how the jailer speaks to it.
+ * relay.h - the egress relay: the one process through which jails with network reach anything, and how the jailer
+ * speaks to it.
  *
- * Processes, all outside of the jailer's namespaces, in the host's network, as an id of their own (root: one that neither the jailer nor a
- * guest has; else: the user):
+ * Processes, all outside of the jailer's namespaces, in the host's network, as an id of their own (root: one that
+ * neither the jailer nor a guest has; else: the user):
  *
- *     jailer --- keeper            starts a relay, and another one when it died; hands its socket to the jailer; touches nothing else
- *                  +-- relay       one epoll loop; may do nothing but read, write, accept and connect (seccomp_relay.c): no file can be
- *                       |          opened, no process made; knows allowlist and limits, trusts neither guest nor server
+ *     jailer --- keeper            starts a relay, and another one when it died; hands its socket to the jailer;
+ * touches nothing else
+ *                  +-- relay       one epoll loop; may do nothing but read, write, accept and connect
+ * (seccomp_relay.c): no file can be |          opened, no process made; knows allowlist and limits, trusts neither
+ * guest nor server
  *                       +-- resolvers   getaddrinfo, one name at a time; no part of a guest's traffic is ever here
  *
- * A jail's listeners are sockets of the jail's own network namespace, made by the jailer and handed over, so a guest reaches the
- * relay without any interface between the two. For each jail there is a leash, a socket pair: what the jailer says about the jail goes
- * over it, and when either end closes, everything of the jail is closed, or the jailer knows that the relay is gone.
+ * A jail's listeners are sockets of the jail's own network namespace, made by the jailer and handed over, so a guest
+ * reaches the relay without any interface between the two. For each jail there is a leash, a socket pair: what the
+ * jailer says about the jail goes over it, and when either end closes, everything of the jail is closed, or the jailer
+ * knows that the relay is gone.
  *
- * Counters are in memory that the two share, one page a run: the jailer reads it at the end without asking anybody. The jailer never
- * waits for the relay, and believes nothing that it reads there beyond its type.
+ * Counters are in memory that the two share, one page a run: the jailer reads it at the end without asking anybody. The
+ * jailer never waits for the relay, and believes nothing that it reads there beyond its type.
  */
 #pragma once
 
@@ -71,8 +75,10 @@ struct relay_order {
 	uint16_t rule[RELAY_LISTENS_MAX];
 };
 
-/* Forks the keeper, which has a copy of `egress`. *ret_keeper: later relays come from there as descriptors (relay_receive), and its
- * closing ends them all; *ret_relay: the first relay's socket. Call it before the jailer leaves the host's namespaces. */
-int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay, struct err *err);
+/* Forks the keeper, which has a copy of `egress`. *ret_keeper: later relays come from there as descriptors
+ * (relay_receive), and its closing ends them all; *ret_relay: the first relay's socket. Call it before the jailer
+ * leaves the host's namespaces. */
+int relay_start(const struct egress *egress, const struct identity *identity, int *ret_keeper, int *ret_relay,
+		struct err *err);
 /* The socket of the relay that replaced one; -1: nothing there (EAGAIN) or the keeper is gone. */
 int relay_receive(int keeper);

@@ -1,10 +1,11 @@
 /*
- * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions. See relay_internal.h.
+ * relay_connection.c - one connection: what the guest asks of the proxy, refusals, and the bytes in both directions.
+ * See relay_internal.h.
  *
- * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h), and those behind a ClientHello until the
- * server has said whether it wants another one: the name in that could be another. Bytes are read at one end only when
- * nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow reader slows the sender down by its own
- * socket. The end of one direction is passed on as such (half-close).
+ * In a tunnel the guest's first bytes are held until it is known whom they name (relay_inside.h), and those behind a
+ * ClientHello until the server has said whether it wants another one: the name in that could be another. Bytes are read
+ * at one end only when nothing waits for the other: at most RELAY_CHUNK is ever held here for a direction, and a slow
+ * reader slows the sender down by its own socket. The end of one direction is passed on as such (half-close).
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -24,7 +25,8 @@ static void remote_ready(struct loop_watch *watch, uint32_t events);
 static void head_ready(struct loop_watch *watch, uint32_t events);
 static void answer_ready(struct loop_watch *watch, uint32_t events);
 
-void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted, void (*ready)(struct loop_watch *, uint32_t))
+void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted,
+		 void (*ready)(struct loop_watch *, uint32_t))
 {
 	int loop = c->jail->relay->loop;
 
@@ -63,7 +65,7 @@ int relay_flush(struct relay_side *side)
 	return 0;
 }
 
-/* --- birth and death ---------------------------------------------------------------------------------------------------------------- */
+/* -------- birth and death ----------------------------------------------------------------------------- */
 struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule)
 {
 	const struct egress *egress = jail->relay->egress;
@@ -134,7 +136,7 @@ void relay_connection_free(struct relay_connection *c)
 	free(c);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------------------------------- */
+/* -------- refusals ------------------------------------------------------------------------------------ */
 static const char *status_of(enum relay_reason reason)
 {
 	switch (reason) {
@@ -160,7 +162,8 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 	}
 	auto_free char *text = xasprintf("sallyport: %s:%u: %s\n", c->host, c->port, relay_reason_text(reason));
 	buf_init(&answer, ANSWER_MAX);
-	buf_printf(&answer, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	buf_printf(&answer,
+		   "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
 		   status_of(reason), strlen(text), text);
 	relay_send(&c->guest, answer.data, answer.length);
 	loop_remove(c->jail->relay->loop, &c->remote.watch);
@@ -171,7 +174,8 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 	relay_watch(c, &c->guest, EPOLLOUT, answer_ready);
 }
 
-/* What the guest still sends is read and forgotten until it closes: closing with unread bytes would take the answer back. */
+/* What the guest still sends is read and forgotten until it closes: closing with unread bytes would take the answer
+ * back. */
 static void answer_ready(struct loop_watch *watch, uint32_t events)
 {
 	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
@@ -209,7 +213,7 @@ void relay_connection_late(struct relay_connection *c)
 		relay_connection_close(c);
 }
 
-/* --- the proxy's request ------------------------------------------------------------------------------------------------------------ */
+/* -------- the proxy's request ------------------------------------------------------------------------- */
 static void asked(struct relay_connection *c, const struct relay_request *request, size_t head)
 {
 	memcpy(c->host, request->host, HOST_SIZE);
@@ -246,7 +250,7 @@ static void head_ready(struct loop_watch *watch, uint32_t events)
 		relay_refuse(c, RELAY_MALFORMED);
 }
 
-/* --- the tunnel ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- the tunnel ---------------------------------------------------------------------------------- */
 static void update(struct relay_connection *c);
 
 static bool within_limit(struct relay_connection *c, bool from_guest, size_t n)

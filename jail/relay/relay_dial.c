@@ -1,8 +1,10 @@
 /*
- * relay_dial.c - a connection's way out: is it allowed, what is its address, may that be dialled, who answers there. See relay_internal.h.
+ * relay_dial.c - a connection's way out: is it allowed, what is its address, may that be dialled, who answers there.
+ * See relay_internal.h.
  *
- * What is dialled is the address that was checked: the name is resolved once. The operator's own proxy is told that address, too
- * (unless network.proxy_resolves says that it wants names); the proxy's own address is the operator's business and is not checked.
+ * What is dialled is the address that was checked: the name is resolved once. The operator's own proxy is told that
+ * address, too (unless network.proxy_resolves says that it wants names); the proxy's own address is the operator's
+ * business and is not checked.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -43,7 +45,8 @@ void relay_dial_begin(struct relay_connection *c)
 	resolve(c, egress->proxy.port && egress->config->network.proxy_resolves);
 }
 
-/* An address that this host itself has: the kernel would speak to it from the same. Connecting a datagram socket sends nothing. */
+/* An address that this host itself has: the kernel would speak to it from the same. Connecting a datagram socket sends
+ * nothing. */
 static bool is_own(const struct sockaddr_storage *address)
 {
 	auto_close int fd = socket(address->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

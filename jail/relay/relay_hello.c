@@ -1,11 +1,11 @@
 /*
  * relay_hello.c - see relay_hello.h.
  *
- * A ClientHello is read in three steps: what the connection begins with (read_first, read_ssl2), the message out of its records
- * (relay_hello_parse), the name out of the message (read_hello and below). They are as strict as can be: several servers take more than
- * the standards allow, each something else, and whoever takes less than all of them is not talked into another name. Of a server's answer
- * only one thing is wanted, so its ServerHello is looked for, wherever it begins. Every read is bounded by `struct bytes`: what is taken
- * from it is within it.
+ * A ClientHello is read in three steps: what the connection begins with (read_first, read_ssl2), the message out of its
+ * records (relay_hello_parse), the name out of the message (read_hello and below). They are as strict as can be:
+ * several servers take more than the standards allow, each something else, and whoever takes less than all of them is
+ * not talked into another name. Of a server's answer only one thing is wanted, so its ServerHello is looked for,
+ * wherever it begins. Every read is bounded by `struct bytes`: what is taken from it is within it.
  */
 #include "relay_hello.h"
 
@@ -107,8 +107,8 @@ static enum relay_hello read_hello(struct bytes hello, char ret_host[HOST_SIZE])
 {
 	struct bytes fixed, session, ciphers, compression, extensions;
 
-	if (!take(&hello, HELLO_FIXED, &fixed) || !take_vector(&hello, 1, &session) || !take_vector(&hello, 2, &ciphers) ||
-	    !take_vector(&hello, 1, &compression))
+	if (!take(&hello, HELLO_FIXED, &fixed) || !take_vector(&hello, 1, &session) ||
+	    !take_vector(&hello, 2, &ciphers) || !take_vector(&hello, 1, &compression))
 		return RELAY_HELLO_UNREADABLE;
 	if (!hello.left)
 		return RELAY_HELLO_NAMELESS;
@@ -118,14 +118,16 @@ static enum relay_hello read_hello(struct bytes hello, char ret_host[HOST_SIZE])
 }
 
 /*
- * What comes first may be more than a hello in an honest record. The version is for nobody to look at (RFC 8446 5.1), and Go's servers take
- * every one below 16.0; they drop warnings that come before the hello, OpenSSL an empty ChangeCipherSpec. NAMED: it is such a record.
+ * What comes first may be more than a hello in an honest record. The version is for nobody to look at (RFC 8446 5.1),
+ * and Go's servers take every one below 16.0; they drop warnings that come before the hello, OpenSSL an empty
+ * ChangeCipherSpec. NAMED: it is such a record.
  */
 static enum relay_hello read_first(struct bytes from)
 {
 	struct bytes head;
 
-	if ((from.left > 0 && (from.at[0] < RECORD_FIRST || from.at[0] > RECORD_LAST)) || (from.left > 1 && from.at[1] >= VERSION_END))
+	if ((from.left > 0 && (from.at[0] < RECORD_FIRST || from.at[0] > RECORD_LAST)) ||
+	    (from.left > 1 && from.at[1] >= VERSION_END))
 		return RELAY_HELLO_NONE;
 	if (from.left > 1 && from.at[0] == RECORD_HANDSHAKE && from.at[1] == VERSION_MAJOR)
 		return RELAY_HELLO_NAMED;
@@ -200,7 +202,8 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 	return found;
 }
 
-/* A ServerHello's fixed beginning stands in one record: none of those who make records smaller make them as small as that. */
+/* A ServerHello's fixed beginning stands in one record: none of those who make records smaller make them as small as
+ * that. */
 enum relay_reply relay_hello_reply(const void *data, size_t length)
 {
 	/* SHA-256 of "HelloRetryRequest", in the place of the random */
@@ -213,11 +216,11 @@ enum relay_reply relay_hello_reply(const void *data, size_t length)
 	for (; from.left > 0; from.at++, from.left--) {
 		struct bytes rest = from, head, message, version, random;
 
-		if (!take(&rest, RECORD_HEAD, &head) || !take(&rest, MESSAGE_HEAD, &message) || !take(&rest, 2, &version) ||
-		    !take(&rest, sizeof(again), &random))
+		if (!take(&rest, RECORD_HEAD, &head) || !take(&rest, MESSAGE_HEAD, &message) ||
+		    !take(&rest, 2, &version) || !take(&rest, sizeof(again), &random))
 			break;
-		if (head.at[0] == RECORD_HANDSHAKE && head.at[1] == VERSION_MAJOR && message.at[0] == MESSAGE_SERVER_HELLO &&
-		    message.at[1] == 0 && version.at[0] == VERSION_MAJOR)
+		if (head.at[0] == RECORD_HANDSHAKE && head.at[1] == VERSION_MAJOR &&
+		    message.at[0] == MESSAGE_SERVER_HELLO && message.at[1] == 0 && version.at[0] == VERSION_MAJOR)
 			return memcmp(random.at, again, sizeof(again)) == 0 ? RELAY_REPLY_AGAIN : RELAY_REPLY_HELLO;
 	}
 	return RELAY_REPLY_MORE;

@@ -1,11 +1,12 @@
 /*
  * relay_http.c - see relay_http.h.
  *
- * A head is taken apart line by line, by next_line and parse_line, and made anew: the request line for the origin, a Host line, then what
- * copy_headers lets through, then our Connection. relay_http_parse does it for a request to the proxy, and says whom it is for;
- * relay_http_origin for one that comes through a tunnel, where that is known, and the request line stays as it is, because it has gone on
- * already. Both read with the same functions, so that what one of them refuses the other does not take. Lines that do not end with CR
- * LF, control characters, folded lines and odd versions are refused and not mended: the server behind might read them otherwise.
+ * A head is taken apart line by line, by next_line and parse_line, and made anew: the request line for the origin, a
+ * Host line, then what copy_headers lets through, then our Connection. relay_http_parse does it for a request to the
+ * proxy, and says whom it is for; relay_http_origin for one that comes through a tunnel, where that is known, and the
+ * request line stays as it is, because it has gone on already. Both read with the same functions, so that what one of
+ * them refuses the other does not take. Lines that do not end with CR LF, control characters, folded lines and odd
+ * versions are refused and not mended: the server behind might read them otherwise.
  */
 #include "relay_http.h"
 
@@ -33,7 +34,8 @@ bool relay_http_token(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		char c = text[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(also, c))))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      (c && strchr(also, c))))
 			return false;
 	}
 	return length > 0;
@@ -149,7 +151,7 @@ int relay_http_parse(const char *head, size_t length, struct relay_request *ret,
 	return 0;
 }
 
-/* --- in a tunnel --------------------------------------------------------------------------------------------------------------------- */
+/* -------- in a tunnel --------------------------------------------------------------------------------- */
 struct origin {
 	const char *host; /* that it must name */
 	const char *host_line;
@@ -179,7 +181,8 @@ static void see_header(struct origin *origin, const char *line, size_t length)
 	while (value < end && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
 	/* A body, or the guest says so itself. */
-	origin->last |= name_is(line, name, "Content-Length") || name_is(line, name, "Transfer-Encoding") || name_is(line, name, "Upgrade");
+	origin->last |= name_is(line, name, "Content-Length") || name_is(line, name, "Transfer-Encoding") ||
+			name_is(line, name, "Upgrade");
 	origin->last |= name_is(line, name, "Connection") && says_close(value, end);
 	/* An upgrade to anything else (HTTP/2) would go on with requests. */
 	if (name_is(line, name, "Upgrade"))
@@ -190,7 +193,8 @@ static void see_header(struct origin *origin, const char *line, size_t length)
 	origin->host_line = line;
 	origin->n_host_line = length;
 	/* The port is not compared: servers choose by the name. */
-	origin->another |= host_split(value, (size_t)(end - value), HTTP_PORT, host, &port) < 0 || !streq(host, origin->host);
+	origin->another |=
+		host_split(value, (size_t)(end - value), HTTP_PORT, host, &port) < 0 || !streq(host, origin->host);
 }
 
 enum relay_origin relay_http_origin(const char *head, size_t length, const char *host, struct buf *forward)
@@ -217,7 +221,10 @@ enum relay_origin relay_http_origin(const char *head, size_t length, const char 
 		return RELAY_ORIGIN_BAD;
 	if (origin.websocket)
 		buf_puts(forward, "Upgrade: websocket\r\n");
-	buf_printf(forward, "Connection: %s\r\n\r\n", origin.websocket ? "close, Upgrade" : origin.last ? "close" : "keep-alive");
+	buf_printf(forward, "Connection: %s\r\n\r\n",
+		   origin.websocket ? "close, Upgrade"
+		   : origin.last    ? "close"
+				    : "keep-alive");
 	return origin.last ? RELAY_ORIGIN_LAST : RELAY_ORIGIN_ALONE;
 }
 

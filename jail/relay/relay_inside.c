@@ -1,4 +1,5 @@
-/* relay_inside.c - see relay_inside.h. Whether something is HTTP is judged as the most lenient server would, what it says strictly. */
+/* relay_inside.c - see relay_inside.h. Whether something is HTTP is judged as the most lenient server would, what it
+ * says strictly. */
 #include "relay_inside.h"
 
 #include <string.h>
@@ -10,19 +11,22 @@
 
 static const char blanks[] = "\r\n \t", separators[] = " \t\v\f\r";
 
-/* PostgreSQL's SSLRequest and GSSENCRequest: length 8, then the number of one. The server answers with a letter before anything follows. */
+/* PostgreSQL's SSLRequest and GSSENCRequest: length 8, then the number of one. The server answers with a letter before
+ * anything follows. */
 static size_t postgres_requests(const char *data, size_t length)
 {
 	static const char start[] = {0, 0, 0, 8, 0x04, (char)0xd2, 0x16};
 	size_t n = 0;
 
-	while (length - n > sizeof(start) && memcmp(data + n, start, sizeof(start)) == 0 && (data[n + 7] == 0x2f || data[n + 7] == 0x30))
+	while (length - n > sizeof(start) && memcmp(data + n, start, sizeof(start)) == 0 &&
+	       (data[n + 7] == 0x2f || data[n + 7] == 0x30))
 		n += sizeof(start) + 1;
 	size_t rest = MIN(length - n, sizeof(start));
 	return memcmp(data + n, start, rest) == 0 ? n + rest : n;
 }
 
-/* What a client may send before its second ClientHello: ChangeCipherSpec (RFC 8446 D.4); or an alert, and no hello at all. */
+/* What a client may send before its second ClientHello: ChangeCipherSpec (RFC 8446 D.4); or an alert, and no hello at
+ * all. */
 static size_t small_records(const char *data, size_t length)
 {
 	static const char heads[][5] = {{20, 3, 3, 0, 1}, {21, 3, 3, 0, 2}};
@@ -88,7 +92,8 @@ static bool says_http(const char *line, const char *end)
 	return false;
 }
 
-/* The PROXY protocol: behind it comes what some servers take for the beginning. It is for proxies, no program has a use for it. */
+/* The PROXY protocol: behind it comes what some servers take for the beginning. It is for proxies, no program has a use
+ * for it. */
 static bool says_proxy(const char *data, size_t length, const char *line, const char *end)
 {
 	static const char version_1[] = "PROXY ", version_2[] = {'\r', '\n', '\r', '\n', '\0'};
@@ -97,7 +102,8 @@ static bool says_proxy(const char *data, size_t length, const char *line, const 
 	       (end && (size_t)(end - line) >= strlen(version_1) && memcmp(line, version_1, strlen(version_1)) == 0);
 }
 
-/* How far a request goes on before all of its head is there: its first line, up to what the most lenient server takes for its end. */
+/* How far a request goes on before all of its head is there: its first line, up to what the most lenient server takes
+ * for its end. */
 static size_t first_line(const char *data, const char *line, const char *end)
 {
 	const char *cr = memchr(line, '\r', (size_t)(end - line));
@@ -119,8 +125,8 @@ static enum relay_inside look_at_word(const char *data, size_t length, struct bu
 	return length > 0 ? RELAY_INSIDE_WORD : RELAY_INSIDE_MORE;
 }
 
-static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
-				      size_t *ret_used)
+static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length,
+				      struct buf *forward, size_t *ret_used)
 {
 	size_t start = 0;
 
@@ -134,7 +140,8 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 		return rule->again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
 	}
 	size_t head = relay_http_head(line, length - start);
-	if (length == RELAY_INSIDE_MAX && !rule->again && line < data + length && word_length(line, length - start) == length - start) {
+	if (length == RELAY_INSIDE_MAX && !rule->again && line < data + length &&
+	    word_length(line, length - start) == length - start) {
 		buf_add(forward, data, length);
 		*ret_used = length;
 		return RELAY_INSIDE_WORD;
@@ -158,7 +165,8 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 	}
 }
 
-enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward, size_t *ret_used)
+enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length,
+			       struct buf *forward, size_t *ret_used)
 {
 	char name[HOST_SIZE];
 	size_t end = 0;

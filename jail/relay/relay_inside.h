@@ -1,16 +1,15 @@
 /*
  * relay_inside.h - whom a program speaks to inside a connection that was made for one host.
  *
- * A server may answer for many names, and which one is meant is said inside: by the server name of TLS, or by Host of HTTP. So what the
- * program sends first is looked at, and goes on only when it names the connection's host:
+ * A server may answer for many names, and which one is meant is said inside: by the server name of TLS, or by Host of
+ * HTTP. So what the program sends first is looked at, and goes on only when it names the connection's host:
  *
- *     TLS     the whole ClientHello is awaited; it goes on as it is. Also behind PostgreSQL's request for TLS. What comes behind it is to
- *             wait for the server's answer: when that asks for another ClientHello, that one is looked at, too
- *     HTTP/1  is what has "HTTP/" in its first line, or another name that servers take for it. That line goes on as it comes, so that
- *             nobody waits who speaks something else; then the whole head is awaited, and rewritten by relay_http_origin. Behind a request
- *             without a body comes another one, which is looked at in the same way; one with a body is the connection's last: where it
- *             ends, servers do not always agree
- *     other   names nobody: goes on as it is
+ *     TLS     the whole ClientHello is awaited; it goes on as it is. Also behind PostgreSQL's request for TLS. What
+ * comes behind it is to wait for the server's answer: when that asks for another ClientHello, that one is looked at,
+ * too HTTP/1  is what has "HTTP/" in its first line, or another name that servers take for it. That line goes on as it
+ * comes, so that nobody waits who speaks something else; then the whole head is awaited, and rewritten by
+ * relay_http_origin. Behind a request without a body comes another one, which is looked at in the same way; one with a
+ * body is the connection's last: where it ends, servers do not always agree other   names nobody: goes on as it is
  *
  * Pure functions: the same bytes get the same answer, however they are cut into pieces.
  */
@@ -24,11 +23,12 @@
 #define RELAY_INSIDE_MAX 16384 /* looked at; what has not said by then whom it means is unreadable */
 
 enum relay_inside {
-	RELAY_INSIDE_MORE,     /* not all of it has come */
-	RELAY_INSIDE_FINE,     /* names the host, or nobody and need not: all that comes goes on */
-	RELAY_INSIDE_HELLO,    /* TLS that names the host, or nobody and need not: what comes behind it depends on relay_hello_reply */
-	RELAY_INSIDE_REQUEST,  /* names the host; what comes behind it is looked at again */
-	RELAY_INSIDE_WORD,     /* one word, RELAY_INSIDE_MAX long: what stands behind it tells whether that was a method */
+	RELAY_INSIDE_MORE,    /* not all of it has come */
+	RELAY_INSIDE_FINE,    /* names the host, or nobody and need not: all that comes goes on */
+	RELAY_INSIDE_HELLO,   /* TLS that names the host, or nobody and need not: what comes behind it depends on
+				 relay_hello_reply */
+	RELAY_INSIDE_REQUEST, /* names the host; what comes behind it is looked at again */
+	RELAY_INSIDE_WORD, /* one word, RELAY_INSIDE_MAX long: what stands behind it tells whether that was a method */
 	RELAY_INSIDE_ANOTHER,  /* names another */
 	RELAY_INSIDE_NAMELESS, /* TLS without a name, where one must be */
 	RELAY_INSIDE_UNREADABLE,
@@ -40,7 +40,8 @@ struct relay_inside_rule {
 	bool word;        /* behind a WORD */
 	bool second;      /* behind a HELLO whose answer was RELAY_REPLY_AGAIN: another one, or a word why not */
 };
-/* `data`: all that has come, at most RELAY_INSIDE_MAX. Up to WORD: what may go on of it up to now goes into `forward` (less than twice
- * RELAY_INSIDE_MAX); with fewer bytes it was a beginning of that. HELLO, REQUEST, WORD: *ret_used bytes of data are that. */
-enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length, struct buf *forward,
-			       size_t *ret_used);
+/* `data`: all that has come, at most RELAY_INSIDE_MAX. Up to WORD: what may go on of it up to now goes into `forward`
+ * (less than twice RELAY_INSIDE_MAX); with fewer bytes it was a beginning of that. HELLO, REQUEST, WORD: *ret_used
+ * bytes of data are that. */
+enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char *data, size_t length,
+			       struct buf *forward, size_t *ret_used);

@@ -1,9 +1,9 @@
 /*
- * relay_internal.h - what relay.c (processes, jails), relay_connection.c (one connection), relay_dial.c (its way out) and
- * relay_resolve.c (names) share.
+ * relay_internal.h - what relay.c (processes, jails), relay_connection.c (one connection), relay_dial.c (its way out)
+ * and relay_resolve.c (names) share.
  *
- * A connection goes through the states in this order; every failure on the way ends in closing (a tunnel: the guest sees a reset) or in
- * ANSWERING (the proxy says why).
+ * A connection goes through the states in this order; every failure on the way ends in closing (a tunnel: the guest
+ * sees a reset) or in ANSWERING (the proxy says why).
  */
 #pragma once
 
@@ -19,9 +19,9 @@
 #define RELAY_LOOKUPS_PER_JAIL 2 /* so that one jail's slow names do not stop the others */
 #define RELAY_ADDRESSES_MAX    8
 #define RELAY_CHUNK            65536          /* read at once */
-#define RELAY_SOCKET_BYTES     (128 * 1024)   /* the kernel's buffers, each way and side: bounds a connection's memory */
+#define RELAY_SOCKET_BYTES     (128 * 1024) /* the kernel's buffers, each way and side: bounds a connection's memory */
 #define RELAY_DIAL_US          (10 * 1000000) /* for one address */
-#define RELAY_HEAD_US          (30 * 1000000) /* until a guest has said what it wants or means, or the proxy what it thinks */
+#define RELAY_HEAD_US          (30 * 1000000) /* for a guest's request or the proxy's answer */
 #define RELAY_ANSWER_US        (2 * 1000000)  /* until a guest has read a refusal */
 
 enum relay_state {
@@ -33,7 +33,8 @@ enum relay_state {
 	RELAY_ANSWERING, /* a refusal is on its way to the guest */
 };
 
-/* One end of a connection. What could not be written waits in `pending`, and until it is gone nothing is read at the other end. */
+/* One end of a connection. What could not be written waits in `pending`, and until it is gone nothing is read at the
+ * other end. */
 struct relay_side {
 	int fd; /* -1: none */
 	struct loop_watch watch;
@@ -58,7 +59,8 @@ struct relay_connection {
 	size_t passed;        /* … of what is kept this much went on already */
 	bool again;           /* … and it has sent a request */
 	bool word;            /* … and it is in the middle of one */
-	bool waiting;         /* … and it has sent a ClientHello: what comes behind it stays in `head` until the server has answered */
+	bool waiting; /* … and it has sent a ClientHello: what comes behind it stays in `head` until the server has
+			 answered */
 	bool second;          /* … and the server has asked for another one */
 	struct buf reply;     /* waiting: from the remote */
 	struct buf forward;   /* for the remote, as soon as there is one */
@@ -128,7 +130,8 @@ void relay_connection_late(struct relay_connection *c);                  /* its 
 void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* tells page and guest, ends it */
 void relay_connection_open(struct relay_connection *c);                  /* the way out stands */
 /* Changes what is waited for; wanted 0: nothing, not even a hang-up. */
-void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted, void (*ready)(struct loop_watch *, uint32_t));
+void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted,
+		 void (*ready)(struct loop_watch *, uint32_t));
 /* Queues bytes for a side. */
 void relay_send(struct relay_side *side, const char *data, size_t length);
 /* Writes what is pending: 0 all gone, 1 the rest waits, -1 the peer is gone. */

@@ -1,9 +1,10 @@
 /*
- * relay_resolve.c - names become addresses, by getaddrinfo in processes of their own: it blocks, and it reads files and answers of name
- * servers with code that the relay must not have inside. See relay_internal.h.
+ * relay_resolve.c - names become addresses, by getaddrinfo in processes of their own: it blocks, and it reads files and
+ * answers of name servers with code that the relay must not have inside. See relay_internal.h.
  *
- * A name that a guest chose (below "*.domain") is asked for with a dot at the end: no search domain of this host is tried on it, and no
- * line of /etc/hosts means it. Names that are not on the list are never asked for: a query would be a way out.
+ * A name that a guest chose (below "*.domain") is asked for with a dot at the end: no search domain of this host is
+ * tried on it, and no line of /etc/hosts means it. Names that are not on the list are never asked for: a query would be
+ * a way out.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -57,7 +58,8 @@ static void answer_ready(struct loop_watch *watch, uint32_t events)
 	struct relay_answer answer;
 
 	(void)events;
-	if (recv(resolver->fd, &answer, sizeof(answer), MSG_DONTWAIT) != (ssize_t)sizeof(answer) || answer.n > RELAY_ADDRESSES_MAX)
+	if (recv(resolver->fd, &answer, sizeof(answer), MSG_DONTWAIT) != (ssize_t)sizeof(answer) ||
+	    answer.n > RELAY_ADDRESSES_MAX)
 		_exit(1); /* without names there is no relay: the keeper starts another */
 	resolver->busy = false;
 	resolver->connection = NULL;
@@ -121,7 +123,8 @@ static struct relay_connection *next_waiting(const struct relay *relay)
 	return next;
 }
 
-static void ask(struct relay_resolver *resolver, int number, struct relay_connection *c, const struct config_proxy *proxy)
+static void ask(struct relay_resolver *resolver, int number, struct relay_connection *c,
+		const struct config_proxy *proxy)
 {
 	struct relay_question question = {.port = c->to_proxy ? proxy->port : c->port};
 	bool chosen = !c->to_proxy && c->rule->host.below;

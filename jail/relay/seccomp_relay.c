@@ -1,9 +1,11 @@
 /*
- * seccomp_relay.c - what the egress relay and its resolvers may still do (relay.h). Loaded by each of them into itself, for good.
+ * seccomp_relay.c - what the egress relay and its resolvers may still do (relay.h). Loaded by each of them into itself,
+ * for good.
  *
- * The relay reads what guests and servers send: it can use the descriptors that it was given, and make TCP and UDP sockets. It cannot open
- * a file, make a process, signal or trace anybody, or make memory executable. A resolver runs the C library's own code, which reads files
- * and loads modules, on names only. Everything else answers EPERM, so that a library of tomorrow fails softly.
+ * The relay reads what guests and servers send: it can use the descriptors that it was given, and make TCP and UDP
+ * sockets. It cannot open a file, make a process, signal or trace anybody, or make memory executable. A resolver runs
+ * the C library's own code, which reads files and loads modules, on names only. Everything else answers EPERM, so that
+ * a library of tomorrow fails softly.
  */
 #include <errno.h>
 #include <seccomp.h>
@@ -17,19 +19,52 @@
 #define LOW_32 0xffffffffu
 
 /* Of both. */
-static const char *const common[] = {"read",         "write",      "close",       "recvfrom",       "recvmsg",      "sendto",
-				     "sendmsg",      "connect",    "getsockname", "getpeername",    "getsockopt",   "setsockopt",
-				     "brk",          "munmap",     "mremap",      "madvise",        "futex",        "clock_gettime",
-				     "gettimeofday", "getrandom",  "getpid",      "rt_sigprocmask", "rt_sigreturn", "restart_syscall",
-				     "sigaltstack", /* AddressSanitizer before it ends */
-				     "exit",         "exit_group", NULL};
+static const char *const common[] = {
+	"read",         "write",      "close",       "recvfrom",       "recvmsg",      "sendto",
+	"sendmsg",      "connect",    "getsockname", "getpeername",    "getsockopt",   "setsockopt",
+	"brk",          "munmap",     "mremap",      "madvise",        "futex",        "clock_gettime",
+	"gettimeofday", "getrandom",  "getpid",      "rt_sigprocmask", "rt_sigreturn", "restart_syscall",
+	"sigaltstack", /* AddressSanitizer before it ends */
+	"exit",         "exit_group", NULL};
 static const char *const relay_only[] = {"accept4", "shutdown", "epoll_ctl", "epoll_wait", "epoll_pwait", NULL};
-static const char *const resolver_only[] = {
-	"openat",       "open",      "newfstatat", "fstat",           "stat",     "lstat",      "statx",           "statfs",
-	"access",       "faccessat", "lseek",      "pread64",         "readlink", "readlinkat", "getdents64",      "fcntl",
-	"poll",         "ppoll",     "bind",       "sendmmsg",        "writev",   "uname",      "getuid",          "geteuid",
-	"getgid",       "getegid",   "gettid",     "sched_yield",     "sysinfo",  "prlimit64",
-	"rt_sigaction", "mmap",      "mprotect",   "set_robust_list", "rseq",     "time",       "clock_nanosleep", NULL};
+static const char *const resolver_only[] = {"openat",
+					    "open",
+					    "newfstatat",
+					    "fstat",
+					    "stat",
+					    "lstat",
+					    "statx",
+					    "statfs",
+					    "access",
+					    "faccessat",
+					    "lseek",
+					    "pread64",
+					    "readlink",
+					    "readlinkat",
+					    "getdents64",
+					    "fcntl",
+					    "poll",
+					    "ppoll",
+					    "bind",
+					    "sendmmsg",
+					    "writev",
+					    "uname",
+					    "getuid",
+					    "geteuid",
+					    "getgid",
+					    "getegid",
+					    "gettid",
+					    "sched_yield",
+					    "sysinfo",
+					    "prlimit64",
+					    "rt_sigaction",
+					    "mmap",
+					    "mprotect",
+					    "set_robust_list",
+					    "rseq",
+					    "time",
+					    "clock_nanosleep",
+					    NULL};
 
 static int allow_names(scmp_filter_ctx filter, const char *const *names)
 {

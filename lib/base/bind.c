@@ -1,10 +1,11 @@
 /*
  * bind.c - see bind.h.
  *
- * Object into struct, one small function a type; the two walks the other way (schema, print) are bind_schema.c. The path of the
- * member ("files[2].filename") is put together only when something is wrong: each level puts its name in front of the level below.
- * Members are bound in the table's order, so the first bad member is the table's first; unknown members come last, because a
- * missing or wrong one usually explains them. Whatever was allocated before an error is given back.
+ * Object into struct, one small function a type; the two walks the other way (schema, print) are bind_schema.c. The
+ * path of the member ("files[2].filename") is put together only when something is wrong: each level puts its name in
+ * front of the level below. Members are bound in the table's order, so the first bad member is the table's first;
+ * unknown members come last, because a missing or wrong one usually explains them. Whatever was allocated before an
+ * error is given back.
  */
 #include "bind.h"
 
@@ -46,7 +47,8 @@ static int wrong_type(const char *name, const char *expected, struct json_object
 	return err_member(err, name, "must be %s, not %s", expected, type_name(value));
 }
 
-/* `err` is about a member of what is called name (and index, if not negative): "filename: …" becomes "files[2].filename: …". */
+/* `err` is about a member of what is called name (and index, if not negative): "filename: …" becomes
+ * "files[2].filename: …". */
 static int inside(struct err *err, const char *name, ssize_t index)
 {
 	char path[2 * ERR_MEMBER_SIZE], place[32] = "";
@@ -67,9 +69,11 @@ static int inside(struct err *err, const char *name, ssize_t index)
 static int check_count(const struct bind *bind, size_t count, const char *unit, struct err *err)
 {
 	if (count < (size_t)MAX(bind->min, 0))
-		return err_member(err, bind->name, "must have at least %lld %s, not %zu", (long long)bind->min, unit, count);
+		return err_member(err, bind->name, "must have at least %lld %s, not %zu", (long long)bind->min, unit,
+				  count);
 	if (bind->max > 0 && count > (size_t)bind->max)
-		return err_member(err, bind->name, "must have at most %lld %s, not %zu", (long long)bind->max, unit, count);
+		return err_member(err, bind->name, "must have at most %lld %s, not %zu", (long long)bind->max, unit,
+				  count);
 	return 0;
 }
 

@@ -1,12 +1,13 @@
 /*
  * bind.h - JSON object <-> C struct by one table, and the JSON Schema of the same table.
  *
- * A table is an array of struct bind ended by {0}. bind_parse fills a struct from an object and names the first bad member in
- * the error ("files[2].filename: must be a string"); bind_schema writes the JSON Schema (2020-12) that clients see, so parser and
- * schema cannot drift apart. Unknown members are errors ("unknown member").
+ * A table is an array of struct bind ended by {0}. bind_parse fills a struct from an object and names the first bad
+ * member in the error ("files[2].filename: must be a string"); bind_schema writes the JSON Schema (2020-12) that
+ * clients see, so parser and schema cannot drift apart. Unknown members are errors ("unknown member").
  *
- * Memory: strings point into the json document, which must outlive the struct; arrays and maps are allocated and given back by
- * bind_clear. The struct must be zeroed or hold defaults before bind_parse; absent optional members leave the default alone.
+ * Memory: strings point into the json document, which must outlive the struct; arrays and maps are allocated and given
+ * back by bind_clear. The struct must be zeroed or hold defaults before bind_parse; absent optional members leave the
+ * default alone.
  */
 #pragma once
 

@@ -43,7 +43,8 @@ static size_t reserve(struct buf *buf, size_t more)
 	size_t need = buf->length + more + 1;
 
 	if (need > buf->size) {
-		size_t size = MAX(MAX(need + need / 8, 2 * buf->size), (size_t)BUF_SIZE_FIRST); /* behind much comes little */
+		size_t size =
+			MAX(MAX(need + need / 8, 2 * buf->size), (size_t)BUF_SIZE_FIRST); /* behind much comes little */
 
 		buf->data = xrealloc(buf->size > 0 ? buf->data : NULL, size, 1);
 		buf->size = size;

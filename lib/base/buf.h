@@ -1,9 +1,9 @@
 /*
  * buf.h - a byte buffer that grows up to a maximum which its owner names at birth.
  *
- * `data` is always followed by a NUL that does not count, so text can be handed to C functions; data may contain NULs itself.
- * Growing beyond `max` sets `overflow`, drops what does not fit and makes every later append a no-op: writers append without
- * checking, the owner checks `overflow` once at the end.
+ * `data` is always followed by a NUL that does not count, so text can be handed to C functions; data may contain NULs
+ * itself. Growing beyond `max` sets `overflow`, drops what does not fit and makes every later append a no-op: writers
+ * append without checking, the owner checks `overflow` once at the end.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
  * config.c - see config.h.
  *
- * Everything ends in one JSON document, which one table binds: the file is parsed and checked alone first, so that its errors
- * name the file; then each SALLYPORT_* variable is turned into a value of its member's type, checked alone, so that its error names
- * the variable, and put into the document; then relative paths get the file's folder in front; then the document is bound for
- * good. Strings of the struct point into the document, so nothing else owns memory. What two members must be to each other
- * (a default is not above its cap) is checked last, over the values that count.
+ * Everything ends in one JSON document, which one table binds: the file is parsed and checked alone first, so that its
+ * errors name the file; then each SALLYPORT_* variable is turned into a value of its member's type, checked alone, so
+ * that its error names the variable, and put into the document; then relative paths get the file's folder in front;
+ * then the document is bound for good. Strings of the struct point into the document, so nothing else owns memory. What
+ * two members must be to each other (a default is not above its cap) is checked last, over the values that count.
  */
 #include "config.h"
 
@@ -23,30 +23,39 @@
 #define DAY_SECONDS 86400
 #define MANY 1000000
 
-#define PART(part, name_, type_, min_, max_, text_)                                                                                     \
-	{                                                                                                                               \
-		.name = #name_, .type = type_, .offset = offsetof(struct config, part.name_) - offsetof(struct config, part),          \
-		.min = min_, .max = max_, .description = text_                                                                          \
+#define PART(part, name_, type_, min_, max_, text_)                                                                    \
+	{                                                                                                              \
+		.name = #name_, .type = type_,                                                                         \
+		.offset = offsetof(struct config, part.name_) - offsetof(struct config, part), .min = min_,            \
+		.max = max_, .description = text_                                                                      \
 	}
 
 static const struct bind gateway_table[] = {
 	PART(gateway, socket, BIND_STRING, 0, 107, "unix socket on which the gateway takes FastCGI requests"),
-	PART(gateway, threads, BIND_INT, 1, 1024, "threads that wait for requests; more are started while runs keep these busy"),
-	PART(gateway, accel_prefix, BIND_STRING, 0, 256, "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
-	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64, "Origin headers to accept besides public_base_url's and loopback's"),
-	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64, "Host headers to accept besides public_base_url's and loopback's"),
+	PART(gateway, threads, BIND_INT, 1, 1024,
+	     "threads that wait for requests; more are started while runs keep these busy"),
+	PART(gateway, accel_prefix, BIND_STRING, 0, 256,
+	     "nginx's internal location for blobs; empty: the gateway sends the bytes itself"),
+	PART(gateway, allowed_origins, BIND_STRINGS, 0, 64,
+	     "Origin headers to accept besides public_base_url's and loopback's"),
+	PART(gateway, allowed_hosts, BIND_STRINGS, 0, 64,
+	     "Host headers to accept besides public_base_url's and loopback's"),
 	PART(gateway, http_sse, BIND_BOOL, 0, 0, "serve the transport of 2024-11-05, too: /sse and /messages"),
-	PART(gateway, profile, BIND_STRING, 1, 16, "production; conformance: the official suite's fixtures, no tokens, loopback only"),
+	PART(gateway, profile, BIND_STRING, 1, 16,
+	     "production; conformance: the official suite's fixtures, no tokens, loopback only"),
 	{0},
 };
 
 static const struct bind jailer_table[] = {
-	PART(jailer, socket, BIND_STRING, 0, 107, "unix socket of the jailer; empty: each program starts a private one"),
+	PART(jailer, socket, BIND_STRING, 0, 107,
+	     "unix socket of the jailer; empty: each program starts a private one"),
 	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "sallyport-jailer; empty: beside the running program"),
 	PART(jailer, runners_dir, BIND_STRING, 0, PATH_MAX, "folder of the languages' runner files"),
 	PART(jailer, modules_dir, BIND_STRING, 0, PATH_MAX, "folder of the runners' npm packages; empty: none"),
-	PART(jailer, allowed_users, BIND_STRINGS, 0, 64, "users (names or ids) that may connect, besides root and the jailer's own"),
-	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX, "first host id for guests when root starts the jailer, 65536 or above; 0: built-in"),
+	PART(jailer, allowed_users, BIND_STRINGS, 0, 64,
+	     "users (names or ids) that may connect, besides root and the jailer's own"),
+	PART(jailer, id_base, BIND_INT, 0, UINT32_MAX,
+	     "first host id for guests when root starts the jailer, 65536 or above; 0: built-in"),
 	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "how many host ids from id_base; 0: built-in"),
 	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
 	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),
@@ -57,8 +66,10 @@ static const struct bind jailer_table[] = {
 static const struct bind limits_table[] = {
 	PART(limits, wall_seconds, BIND_INT, 1, DAY_SECONDS, "time for a run when the caller names none"),
 	PART(limits, wall_seconds_max, BIND_INT, 1, DAY_SECONDS, "the most time that a caller may ask for"),
-	PART(limits, synchronous_seconds, BIND_INT, 0, DAY_SECONDS, "longer runs are accepted as tasks only; 0: as wall_seconds_max"),
-	PART(limits, cpu_percent, BIND_INT, -1, 100000, "share of the processors for a run, 100 is one core; -1: no limit"),
+	PART(limits, synchronous_seconds, BIND_INT, 0, DAY_SECONDS,
+	     "longer runs are accepted as tasks only; 0: as wall_seconds_max"),
+	PART(limits, cpu_percent, BIND_INT, -1, 100000,
+	     "share of the processors for a run, 100 is one core; -1: no limit"),
 	PART(limits, memory_mb, BIND_INT, 4, MANY, "memory for a run when the caller names none"),
 	PART(limits, memory_mb_max, BIND_INT, 4, MANY, "the most memory that a caller may ask for"),
 	PART(limits, pids, BIND_INT, 1, 32768, "processes and threads for a run when the caller names none"),
@@ -76,11 +87,14 @@ static const struct bind limits_table[] = {
 	PART(limits, requests_per_minute, BIND_INT, 0, MANY, "requests of one token in a minute; 0: no limit"),
 	PART(limits, queue, BIND_INT, 0, MANY, "waiting calls of the server"),
 	PART(limits, tasks, BIND_INT, 1, MANY, "tasks of one owner, those that have ended and are kept included"),
-	PART(limits, task_seconds, BIND_INT, 1, 365 * DAY_SECONDS, "how long a task is kept when the caller names no time"),
-	PART(limits, task_seconds_max, BIND_INT, 1, 365 * DAY_SECONDS, "the most time that a caller may ask to keep a task"),
+	PART(limits, task_seconds, BIND_INT, 1, 365 * DAY_SECONDS,
+	     "how long a task is kept when the caller names no time"),
+	PART(limits, task_seconds_max, BIND_INT, 1, 365 * DAY_SECONDS,
+	     "the most time that a caller may ask to keep a task"),
 	PART(limits, sandboxes, BIND_INT, 0, 4096, "live sandboxes at once; 0: none"),
 	PART(limits, sandboxes_per_owner, BIND_INT, 1, 4096, "live sandboxes of one owner"),
-	PART(limits, sandbox_idle_seconds, BIND_INT, 1, DAY_SECONDS, "seconds after which a live sandbox ends that nobody uses"),
+	PART(limits, sandbox_idle_seconds, BIND_INT, 1, DAY_SECONDS,
+	     "seconds after which a live sandbox ends that nobody uses"),
 	{0},
 };
 
@@ -93,22 +107,29 @@ static const struct bind retention_table[] = {
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
 	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
-	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX, "folder of the programs that execute_code runs by name; empty: none"),
+	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
+	     "folder of the programs that execute_code runs by name; empty: none"),
 	{0},
 };
 
-#define GROUP(name_, text_)                                                                                                             \
-	{                                                                                                                               \
-		.name = #name_, .type = BIND_OBJECT, .offset = offsetof(struct config, name_), .table = name_##_table,                  \
-		.description = text_                                                                                                    \
+#define GROUP(name_, text_)                                                                                            \
+	{                                                                                                              \
+		.name = #name_, .type = BIND_OBJECT, .offset = offsetof(struct config, name_), .table = name_##_table, \
+		.description = text_                                                                                   \
 	}
 
 #define network_table config_network_table /* in a file of its own */
 
 const struct bind config_table[] = {
-	{.name = "data_dir", .type = BIND_STRING, .offset = offsetof(struct config, data_dir), .max = PATH_MAX,
+	{.name = "data_dir",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct config, data_dir),
+	 .max = PATH_MAX,
 	 .description = "folder of the database, the blobs and the secret key"},
-	{.name = "public_base_url", .type = BIND_STRING, .offset = offsetof(struct config, public_base_url), .max = 1024,
+	{.name = "public_base_url",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct config, public_base_url),
+	 .max = 1024,
 	 .description = "what download URLs begin with, no slash at the end"},
 	GROUP(gateway, "the FastCGI gateway"),
 	GROUP(jailer, "the jailer and its clients"),
@@ -123,7 +144,8 @@ static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
-	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport", .jails = 64},
+	.jailer =
+		{.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport", .jails = 64},
 	.limits = {.wall_seconds = 30,
 		   .wall_seconds_max = 300,
 		   .cpu_percent = 100,
@@ -208,7 +230,8 @@ static struct json_object *split_list(const char *text)
 	return array;
 }
 
-/* The variable's text as a value of the member's type. What is no number or truth value stays a string: the binding refuses it. */
+/* The variable's text as a value of the member's type. What is no number or truth value stays a string: the binding
+ * refuses it. */
 static struct json_object *value_of(const struct bind *bind, const char *text)
 {
 	uint64_t number;
@@ -254,9 +277,11 @@ static int unknown_variable(const char *variable, size_t length, struct err *err
 	auto_free char *name = xstrndup(variable, length);
 
 	for (const struct bind *bind = config_table; bind->name != NULL; bind++)
-		for (const struct bind *part = bind->type == BIND_OBJECT ? bind->table : bind; part->name != NULL; part++) {
-			auto_free char *near = bind->type == BIND_OBJECT ? xasprintf(ENVIRONMENT_PREFIX "%s_%s", bind->name, part->name)
-									 : xasprintf(ENVIRONMENT_PREFIX "%s", bind->name);
+		for (const struct bind *part = bind->type == BIND_OBJECT ? bind->table : bind; part->name != NULL;
+		     part++) {
+			auto_free char *near = bind->type == BIND_OBJECT
+						       ? xasprintf(ENVIRONMENT_PREFIX "%s_%s", bind->name, part->name)
+						       : xasprintf(ENVIRONMENT_PREFIX "%s", bind->name);
 
 			for (char *c = near; *c != '\0'; c++)
 				*c = (char)toupper((unsigned char)*c);
@@ -320,7 +345,8 @@ static void resolve_paths(struct json_object *document, const char *folder)
 static int folder_of(const char *path, char **ret, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	auto_free char *folder = slash == NULL ? xstrdup(".") : xstrndup(path, (size_t)(slash - path) + (slash == path));
+	auto_free char *folder =
+		slash == NULL ? xstrdup(".") : xstrndup(path, (size_t)(slash - path) + (slash == path));
 
 	*ret = realpath(folder, NULL);
 	return *ret != NULL ? 0 : err_errno(err, "%s", folder);
@@ -344,7 +370,8 @@ static int read_document(const char *path, struct json_object **ret, struct err 
 	return 0;
 }
 
-/* Where the runners stand when nobody says it: installed below share/, or in the checkout that the program was built in. */
+/* Where the runners stand when nobody says it: installed below share/, or in the checkout that the program was built
+ * in. */
 static char *find_runners(void)
 {
 	auto_free char *folder = config_program_dir();

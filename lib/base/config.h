@@ -1,9 +1,9 @@
 /*
  * config.h - the one configuration file (JSON, comments allowed) as a struct; man page sallyport.conf(5).
  *
- * Found by --config, else SALLYPORT_CONFIG, else built-in defaults (enough for `sallyport run`, not for a gateway). Every member can
- * be overridden by an environment variable: SALLYPORT_ and its path in capitals with _ between the parts
- * (SALLYPORT_JAILER_SOCKET=/run/x). Unknown members and unknown SALLYPORT_* variables are errors that name them.
+ * Found by --config, else SALLYPORT_CONFIG, else built-in defaults (enough for `sallyport run`, not for a gateway).
+ * Every member can be overridden by an environment variable: SALLYPORT_ and its path in capitals with _ between the
+ * parts (SALLYPORT_JAILER_SOCKET=/run/x). Unknown members and unknown SALLYPORT_* variables are errors that name them.
  * Relative paths are relative to the file's folder.
  */
 #pragma once
@@ -42,18 +42,21 @@ struct config {
 	struct {
 		const char *socket;
 		int64_t threads;
-		const char *accel_prefix;            /* nginx's internal location for blobs, "/_blobs/"; "" = send the bytes ourselves */
+		const char *accel_prefix; /* nginx's internal location for blobs, "/_blobs/"; "" = send the bytes
+					     ourselves */
 		struct bind_strings allowed_origins; /* besides public_base_url's own and loopback's */
 		struct bind_strings allowed_hosts;
 		bool http_sse;       /* the transport of 2024-11-05: /sse and /messages */
-		const char *profile; /* "production", or "conformance": the suite's fixtures and no tokens, on loopback only */
+		const char *profile; /* "production", or "conformance": the suite's fixtures and no tokens, on loopback
+					only */
 	} gateway;
 	struct {
 		const char *socket;  /* "" = a private jailer */
 		const char *program; /* sallyport-jailer; "" = beside the running program */
 		const char *runners_dir;
 		const char *modules_dir;          /* npm packages of the runners; "" = none */
-		struct bind_strings allowed_users; /* names or ids that may connect, besides the jailer's own and root */
+		struct bind_strings
+			allowed_users; /* names or ids that may connect, besides the jailer's own and root */
 		int64_t id_base, id_count;         /* host ids for guests when started as root; 0 = built-in range */
 		const char *cgroup;                /* name of the subtree: "sallyport" */
 		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/security.md) */

@@ -1,7 +1,9 @@
 /*
- * config_check.c - what members of the configuration must be to themselves and to each other, beyond their type and range.
+ * config_check.c - what members of the configuration must be to themselves and to each other, beyond their type and
+ * range.
  *
- * Each error names one member and says what it must be. The values are those that count: file, variables and defaults together.
+ * Each error names one member and says what it must be. The values are those that count: file, variables and defaults
+ * together.
  */
 #include "config.h"
 #include "util.h"
@@ -14,10 +16,12 @@ static const struct config_pair {
 	 offsetof(struct config_limits, wall_seconds_max)},
 	{"limits.memory_mb", "limits.memory_mb_max", offsetof(struct config_limits, memory_mb),
 	 offsetof(struct config_limits, memory_mb_max)},
-	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids), offsetof(struct config_limits, pids_max)},
+	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids),
+	 offsetof(struct config_limits, pids_max)},
 	{"limits.task_seconds", "limits.task_seconds_max", offsetof(struct config_limits, task_seconds),
 	 offsetof(struct config_limits, task_seconds_max)},
-	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb), offsetof(struct config_limits, data_mb_max)},
+	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb),
+	 offsetof(struct config_limits, data_mb_max)},
 };
 
 static int64_t limit_at(const struct config_limits *limits, size_t offset)
@@ -25,7 +29,8 @@ static int64_t limit_at(const struct config_limits *limits, size_t offset)
 	return *(const int64_t *)(const void *)((const char *)limits + offset);
 }
 
-/* Guests' ids on the host: nobody else's. Below are accounts (and nobody, 65534), the last one means "none" to the kernel. */
+/* Guests' ids on the host: nobody else's. Below are accounts (and nobody, 65534), the last one means "none" to the
+ * kernel. */
 #define IDS_FIRST 65536
 #define IDS_LAST  (UINT32_MAX - 1)
 
@@ -34,11 +39,13 @@ static int check_ids(int64_t base, int64_t count, struct err *err)
 	if ((base == 0) != (count == 0))
 		return err_member(err, "jailer.id_base", "and jailer.id_count belong together: set both or none");
 	if (base != 0 && base < IDS_FIRST)
-		return err_member(err, "jailer.id_base", "is %lld: guests must not have the ids of accounts, begin at %d or above",
+		return err_member(err, "jailer.id_base",
+				  "is %lld: guests must not have the ids of accounts, begin at %d or above",
 				  (long long)base, IDS_FIRST);
 	if (base + count - 1 > (int64_t)IDS_LAST)
-		return err_member(err, "jailer.id_count", "%lld ids from %lld go beyond the last one, %u: lower one of them",
-				  (long long)count, (long long)base, IDS_LAST);
+		return err_member(err, "jailer.id_count",
+				  "%lld ids from %lld go beyond the last one, %u: lower one of them", (long long)count,
+				  (long long)base, IDS_LAST);
 	return 0;
 }
 
@@ -51,7 +58,8 @@ static int check_public_base_url(const char *url, struct err *err)
 	if (!str_starts(url, "http://") && !str_starts(url, "https://"))
 		return err_member(err, "public_base_url", "must begin with http:// or https://");
 	if (url[length - 1] == '/' || strpbrk(url, " \t\r\n\"<>?#") != NULL)
-		return err_member(err, "public_base_url", "must be scheme, host and perhaps a path, without a slash at the end");
+		return err_member(err, "public_base_url",
+				  "must be scheme, host and perhaps a path, without a slash at the end");
 	return 0;
 }
 
@@ -65,11 +73,13 @@ static int check_profile(const struct config *config, struct err *err)
 	if (!streq(config->gateway.profile, "conformance"))
 		return err_member(err, "gateway.profile", "must be production or conformance");
 	if (config->gateway.allowed_hosts.count || config->gateway.allowed_origins.count)
-		return err_member(err, "gateway.profile", "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
+		return err_member(err, "gateway.profile",
+				  "conformance asks for no token: allowed_hosts and allowed_origins must be empty");
 	for (size_t i = 0; i < ARRAY_SIZE(loopback); i++)
 		if (str_starts(config->public_base_url, loopback[i]))
 			return 0;
-	return err_member(err, "gateway.profile", "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
+	return err_member(err, "gateway.profile",
+			  "conformance asks for no token: public_base_url must be http://127.0.0.1:PORT");
 }
 
 bool config_has_set(const struct config *config, const char *name)
@@ -85,8 +95,10 @@ static int check_tools(const struct config *config, struct err *err)
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
 	for (size_t i = 0; i < config->tools.sets.count; i++)
-		if (!streq(config->tools.sets.items[i], "isolator") && !streq(config->tools.sets.items[i], "interpreter"))
-			return err_member(err, "tools.sets", "there is no set \"%s\"; there are isolator and interpreter",
+		if (!streq(config->tools.sets.items[i], "isolator") &&
+		    !streq(config->tools.sets.items[i], "interpreter"))
+			return err_member(err, "tools.sets",
+					  "there is no set \"%s\"; there are isolator and interpreter",
 					  config->tools.sets.items[i]);
 	return 0;
 }
@@ -96,15 +108,17 @@ int config_check(const struct config *config, struct err *err)
 	const char *prefix = config->gateway.accel_prefix;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		int64_t value = limit_at(&config->limits, pairs[i].value), most = limit_at(&config->limits, pairs[i].most);
+		int64_t value = limit_at(&config->limits, pairs[i].value),
+			most = limit_at(&config->limits, pairs[i].most);
 
 		if (value > most)
 			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
 					  (long long)value, pairs[i].cap, (long long)most);
 	}
 	if (config->limits.synchronous_seconds && config->limits.synchronous_seconds < config->limits.wall_seconds)
-		return err_member(err, "limits.synchronous_seconds",
-				  "must be 0, or at least limits.wall_seconds: a call that names no time would be refused");
+		return err_member(
+			err, "limits.synchronous_seconds",
+			"must be 0, or at least limits.wall_seconds: a call that names no time would be refused");
 	if (config->limits.cpu_percent == 0)
 		return err_member(err, "limits.cpu_percent", "must be at least 1, or -1 for no limit");
 	if (check_ids(config->jailer.id_base, config->jailer.id_count, err) < 0)

@@ -1,4 +1,5 @@
-/* config_network.c - the network group of the configuration: its members, and one entry of network.allow. See config.h. */
+/* config_network.c - the network group of the configuration: its members, and one entry of network.allow. See config.h.
+ */
 #include "config.h"
 
 #include "util.h"
@@ -6,17 +7,20 @@
 #define PRIVATE " private"
 #define BELOW   "*."
 
-#define PART(part, name_, type_, min_, max_, text_)                                                                                        \
-	{                                                                                                                                  \
-		.name = #name_, .type = type_, .offset = offsetof(struct config, part.name_) - offsetof(struct config, part), .min = min_, \
-		.max = max_, .description = text_                                                                                          \
+#define PART(part, name_, type_, min_, max_, text_)                                                                    \
+	{                                                                                                              \
+		.name = #name_, .type = type_,                                                                         \
+		.offset = offsetof(struct config, part.name_) - offsetof(struct config, part), .min = min_,            \
+		.max = max_, .description = text_                                                                      \
 	}
 
 const struct bind config_network_table[] = {
 	PART(network, allow, BIND_STRINGS, 0, CONFIG_HOSTS_MAX,
 	     "what programs with network reach, host:port or *.domain:port; empty: nothing"),
-	PART(network, proxy, BIND_STRING, 0, 1024, "proxy through which they do: http://[user:password@]host:port; empty: directly"),
-	PART(network, proxy_resolves, BIND_BOOL, 0, 0, "give the proxy names instead of the addresses that were checked"),
+	PART(network, proxy, BIND_STRING, 0, 1024,
+	     "proxy through which they do: http://[user:password@]host:port; empty: directly"),
+	PART(network, proxy_resolves, BIND_BOOL, 0, 0,
+	     "give the proxy names instead of the addresses that were checked"),
 	PART(network, connections, BIND_INT, 1, 4096, "connections of one program at once; more wait"),
 	PART(network, mb, BIND_INT, 0, 1000000, "data of one program, both directions together; 0: no limit"),
 	{0},
@@ -38,11 +42,11 @@ int config_host_parse(const char *entry, struct config_host *ret, struct err *er
 	}
 	int kind = host_split(entry, length, 0, host.host, &host.port);
 	if (kind < 0)
-		return err_set(
-			err, ERR_INVALID,
-			"\"%.*s\" must be HOST:PORT, ADDRESS:PORT or *.DOMAIN:PORT, with \" private\" behind it where the address is not "
-			"a public one",
-			(int)MIN(length, (size_t)64), entry);
+		return err_set(err, ERR_INVALID,
+			       "\"%.*s\" must be HOST:PORT, ADDRESS:PORT or *.DOMAIN:PORT, with \" private\" behind it "
+			       "where the address is not "
+			       "a public one",
+			       (int)MIN(length, (size_t)64), entry);
 	host.address = kind == HOST_ADDRESS;
 	if (host.below && host.address)
 		return err_set(err, ERR_INVALID, "\"*.\" belongs before a domain, not before an address");

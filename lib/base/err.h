@@ -1,10 +1,10 @@
 /*
  * err.h - an error as a value: a code, a text for people, and where it applies the member of the input that is wrong.
  *
- * Every function that can fail returns 0 or a negative code (one of enum err_code, negated) and takes `struct err *` as its last
- * parameter; NULL is allowed where the caller does not care for the text. Output parameters are written only on success.
- * On its way up an error is wrapped: err_wrap(err, "opening the store") turns "no such file" into
- * "opening the store: no such file". One table (err_info) maps codes to JSON-RPC code, HTTP status and exit code.
+ * Every function that can fail returns 0 or a negative code (one of enum err_code, negated) and takes `struct err *` as
+ * its last parameter; NULL is allowed where the caller does not care for the text. Output parameters are written only
+ * on success. On its way up an error is wrapped: err_wrap(err, "opening the store") turns "no such file" into "opening
+ * the store: no such file". One table (err_info) maps codes to JSON-RPC code, HTTP status and exit code.
  */
 #pragma once
 
@@ -45,11 +45,13 @@ struct err_info {
 };
 const struct err_info *err_info(enum err_code code);
 
-/* Sets code and text (cut on a character's boundary if too long) and returns -code, so: return err_set(err, ERR_…, "…"). */
+/* Sets code and text (cut on a character's boundary if too long) and returns -code, so: return err_set(err, ERR_…,
+ * "…"). */
 int err_set(struct err *err, enum err_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* ERR_INVALID about a member: the text becomes "MEMBER: text". */
 int err_member(struct err *err, const char *member, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* ERR_SYSTEM: the text with ": " and strerror(errno) behind it. Call it before anything else changes errno. */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Puts "context: " in front of the text and returns -code again (-ERR_INTERNAL for err NULL: keep the first function's result then). */
+/* Puts "context: " in front of the text and returns -code again (-ERR_INTERNAL for err NULL: keep the first function's
+ * result then). */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

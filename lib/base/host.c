@@ -1,9 +1,10 @@
 /*
  * host.c - see host.h.
  *
- * Addresses are read by inet_pton alone: it takes the four decimal numbers of IPv4 and nothing of what inet_aton takes besides. Names
- * that inet_aton, and so getaddrinfo, would read as an address are no names. The tables of special addresses are IANA's registries;
- * for IPv6 the rule is the other way round: only what is handed out for global use (2000::/3) is public, minus exceptions in it.
+ * Addresses are read by inet_pton alone: it takes the four decimal numbers of IPv4 and nothing of what inet_aton takes
+ * besides. Names that inet_aton, and so getaddrinfo, would read as an address are no names. The tables of special
+ * addresses are IANA's registries; for IPv6 the rule is the other way round: only what is handed out for global use
+ * (2000::/3) is public, minus exceptions in it.
  */
 #include "host.h"
 
@@ -111,7 +112,8 @@ int host_split(const char *text, size_t length, uint16_t port, char ret[HOST_SIZ
 	if (brackets) {
 		if (end - text < 3 || end[-1] != ']')
 			return -1;
-		kind = memchr(text, ':', (size_t)(end - text)) ? host_normalise(text + 1, (size_t)(end - text) - 2, ret) : -1;
+		kind = memchr(text, ':', (size_t)(end - text)) ? host_normalise(text + 1, (size_t)(end - text) - 2, ret)
+							       : -1;
 	} else {
 		kind = memchr(text, ':', (size_t)(end - text)) ? -1 : host_normalise(text, (size_t)(end - text), ret);
 	}
@@ -177,7 +179,8 @@ static bool v6_begins(const struct in6_addr *address, const uint8_t *prefix, siz
 	size_t bytes = bits / 8;
 	unsigned rest = bits % 8;
 
-	return memcmp(address->s6_addr, prefix, bytes) == 0 && (rest == 0 || (address->s6_addr[bytes] ^ prefix[bytes]) >> (8 - rest) == 0);
+	return memcmp(address->s6_addr, prefix, bytes) == 0 &&
+	       (rest == 0 || (address->s6_addr[bytes] ^ prefix[bytes]) >> (8 - rest) == 0);
 }
 
 static bool v6_public(const struct in6_addr *address)

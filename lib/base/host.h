@@ -1,10 +1,12 @@
 /*
- * host.h - names and addresses of other machines as text: one spelling for each, and which addresses are the public internet's.
+ * host.h - names and addresses of other machines as text: one spelling for each, and which addresses are the public
+ * internet's.
  *
- * Whoever compares hosts compares what host_normalise made of them. It takes no spelling that another program could read differently:
- * no userinfo, no percent signs, no 0x7f.1 or 2130706433 for 127.0.0.1 (a last label that begins like a number is refused, as in the
- * WHATWG URL standard), no zone of an IPv6 address; an IPv4 address inside of IPv6 (::ffff:a.b.c.d) becomes that IPv4 address.
- * Facts: RFC 1123 2.1, RFC 3986 3.2.2, IANA's special-purpose address registries (RFC 6890), RFC 6052 (NAT64).
+ * Whoever compares hosts compares what host_normalise made of them. It takes no spelling that another program could
+ * read differently: no userinfo, no percent signs, no 0x7f.1 or 2130706433 for 127.0.0.1 (a last label that begins like
+ * a number is refused, as in the WHATWG URL standard), no zone of an IPv6 address; an IPv4 address inside of IPv6
+ * (::ffff:a.b.c.d) becomes that IPv4 address. Facts: RFC 1123 2.1, RFC 3986 3.2.2, IANA's special-purpose address
+ * registries (RFC 6890), RFC 6052 (NAT64).
  */
 #pragma once
 
@@ -20,19 +22,21 @@ struct sockaddr_storage;
 
 enum host_kind { HOST_NAME, HOST_ADDRESS };
 
-/* "WWW.Example.COM." -> "www.example.com", "[::FFFF:192.0.2.1]" -> "192.0.2.1" (brackets are the caller's to strip: see host_split).
- * The kind, or -1: no host. */
+/* "WWW.Example.COM." -> "www.example.com", "[::FFFF:192.0.2.1]" -> "192.0.2.1" (brackets are the caller's to strip: see
+ * host_split). The kind, or -1: no host. */
 int host_normalise(const char *text, size_t length, char ret[HOST_SIZE]);
-/* "name:443", "192.0.2.1:80", "[2001:db8::1]:443" -> normalised host and port. `port` 0: one must be there; else it is the default.
- * The kind, or -1. */
+/* "name:443", "192.0.2.1:80", "[2001:db8::1]:443" -> normalised host and port. `port` 0: one must be there; else it is
+ * the default. The kind, or -1. */
 int host_split(const char *text, size_t length, uint16_t port, char ret[HOST_SIZE], uint16_t *ret_port);
-/* Is `host`, normalised, a name below `domain`, normalised? "a.b.example.com" is below "example.com", itself it is not. */
+/* Is `host`, normalised, a name below `domain`, normalised? "a.b.example.com" is below "example.com", itself it is not.
+ */
 bool host_below(const char *host, const char *domain);
 
 /* A normalised address as a socket address; 0 or -1. */
 int host_address(const char *host, uint16_t port, struct sockaddr_storage *ret, unsigned *ret_length);
-/* May the internet route to it? No: loopback, private and shared ranges, link-local, documentation, benchmarks, multicast, reserved,
- * tunnels that carry another address (6to4, Teredo); IPv4-mapped and NAT64 addresses are what they carry. */
+/* May the internet route to it? No: loopback, private and shared ranges, link-local, documentation, benchmarks,
+ * multicast, reserved, tunnels that carry another address (6to4, Teredo); IPv4-mapped and NAT64 addresses are what they
+ * carry. */
 bool host_public(const struct sockaddr *address);
 /* Text of an address, as host_normalise would write it. */
 void host_print(const struct sockaddr *address, char ret[HOST_SIZE]);

@@ -1,9 +1,9 @@
 /*
  * json.c - bytes to documents; see json.h.
  *
- * The bytes are scanned first (json_scan.c), and only what passed is given to json-c's tokener, which then has nothing left to be
- * lenient about. If it refuses them all the same, that is a bug of ours and says so. The tokener takes the text with a length, so
- * NULs in values survive. Writing and building is json_print.c.
+ * The bytes are scanned first (json_scan.c), and only what passed is given to json-c's tokener, which then has nothing
+ * left to be lenient about. If it refuses them all the same, that is a bug of ours and says so. The tokener takes the
+ * text with a length, so NULs in values survive. Writing and building is json_print.c.
  */
 #include <json-c/json_tokener.h>
 
@@ -44,7 +44,8 @@ int json_parse(const char *text, size_t length, struct json_object **ret, struct
 	}
 	json_tokener_free(tokener);
 	if (state != json_tokener_success)
-		return err_set(err, ERR_INTERNAL, "json-c refuses what the scanner took: %s", json_tokener_error_desc(state));
+		return err_set(err, ERR_INTERNAL, "json-c refuses what the scanner took: %s",
+			       json_tokener_error_desc(state));
 	*ret = object;
 	return 0;
 }

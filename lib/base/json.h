@@ -1,10 +1,11 @@
 /*
  * json.h - strict JSON on top of json-c: the only place that parses.
  *
- * json-c 0.16 in strict mode still accepts duplicate keys, single-quoted keys, NaN and Infinity, raw control characters,
- * saturating integers and cuts a key at \u0000. So the bytes are scanned first (RFC 8259 grammar, UTF-8, depth, duplicate keys,
- * integers beyond int64, numbers that are not finite) and only then handed to json-c. Documents are json-c objects: any file may
- * read and build them with json_object_* from this header; only json.c includes the tokener.
+ * json-c 0.16 in strict mode still accepts duplicate keys, single-quoted keys, NaN and Infinity, raw control
+ * characters, saturating integers and cuts a key at \u0000. So the bytes are scanned first (RFC 8259 grammar, UTF-8,
+ * depth, duplicate keys, integers beyond int64, numbers that are not finite) and only then handed to json-c. Documents
+ * are json-c objects: any file may read and build them with json_object_* from this header; only json.c includes the
+ * tokener.
  */
 #pragma once
 
@@ -21,12 +22,13 @@
 void json_put_pointer(struct json_object **object);
 #define auto_json __attribute__((cleanup(json_put_pointer)))
 
-/* One JSON text (any value), blanks around it allowed; *ret is the caller's (json_object_put). ERR_INVALID names what and at
- * which byte. `null` gives *ret == NULL. */
+/* One JSON text (any value), blanks around it allowed; *ret is the caller's (json_object_put). ERR_INVALID names what
+ * and at which byte. `null` gives *ret == NULL. */
 int json_parse(const char *text, size_t length, struct json_object **ret, struct err *err);
 /* As json_parse after comments (// … and slash-star) were blanked out: for configuration and runner files. */
 int json_parse_commented(const char *text, size_t length, struct json_object **ret, struct err *err);
-/* Only the scan, without building anything: 0 or ERR_INVALID. What it accepts is RFC 8259 JSON (fuzzed against python3). */
+/* Only the scan, without building anything: 0 or ERR_INVALID. What it accepts is RFC 8259 JSON (fuzzed against
+ * python3). */
 int json_scan(const char *text, size_t length, struct err *err);
 
 /* Compact, deterministic (members in insertion order, doubles shortest that round-trip, no escaped slashes). */
@@ -44,6 +46,6 @@ void json_add_string(struct json_object *object, const char *key, const char *va
 void json_add_int(struct json_object *object, const char *key, int64_t value);
 void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_add_bytes(struct json_object *object, const char *key, const char *data, size_t length);
-/* A value that is JSON text already (of ours: it is not checked) and is printed as it stands, also by json_print_pretty; to every other
- * reader it is a string. For what is asked for often and changes seldom. */
+/* A value that is JSON text already (of ours: it is not checked) and is printed as it stands, also by
+ * json_print_pretty; to every other reader it is a string. For what is asked for often and changes seldom. */
 struct json_object *json_new_printed(const char *text, size_t length);

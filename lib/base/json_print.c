@@ -1,9 +1,9 @@
 /*
  * json_print.c - writing, reading and building documents; see json.h. Nothing here parses.
  *
- * The printer is our own: json-c prints a parsed double as it was written and a computed one with 17 digits, and output must not
- * depend on where a value came from. What it writes is always valid JSON: text that is not UTF-8 is made so visibly, a number that
- * is not finite becomes null.
+ * The printer is our own: json-c prints a parsed double as it was written and a computed one with 17 digits, and output
+ * must not depend on where a value came from. What it writes is always valid JSON: text that is not UTF-8 is made so
+ * visibly, a number that is not finite becomes null.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -24,7 +24,8 @@ static void print_double(struct buf *out, double value)
 		buf_puts(out, "null");
 		return;
 	}
-	/* 15 digits always suffice for a number that was written with 15, and %g drops zeros; close to zero there are fewer. */
+	/* 15 digits always suffice for a number that was written with 15, and %g drops zeros; close to zero there are
+	 * fewer. */
 	for (int digits = isnormal(value) ? 15 : 1; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)

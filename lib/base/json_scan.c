@@ -1,10 +1,10 @@
 /*
  * json_scan.c - is it JSON? See json.h and json_scan.h.
  *
- * The scanner walks the bytes once, by recursive descent, with the grammar of RFC 8259 and no memory but the keys of the objects
- * that are open: each key is unescaped into one arena that is used as a stack, and when an object ends its keys are sorted and
- * neighbours compared (so "a" and "\u0061" are found equal, and 65,536 hostile keys cost no more than honest ones: a hash table
- * would need a secret to promise that). Recursion is bounded by JSON_DEPTH_MAX.
+ * The scanner walks the bytes once, by recursive descent, with the grammar of RFC 8259 and no memory but the keys of
+ * the objects that are open: each key is unescaped into one arena that is used as a stack, and when an object ends its
+ * keys are sorted and neighbours compared (so "a" and "\u0061" are found equal, and 65,536 hostile keys cost no more
+ * than honest ones: a hash table would need a secret to promise that). Recursion is bounded by JSON_DEPTH_MAX.
  */
 #include "json_scan.h"
 
@@ -64,7 +64,8 @@ static bool take(struct scan *scan, char c)
 
 static void skip_blanks(struct scan *scan)
 {
-	while (scan->at < scan->length && strchr(" \t\n\r", scan->text[scan->at]) != NULL && scan->text[scan->at] != '\0')
+	while (scan->at < scan->length && strchr(" \t\n\r", scan->text[scan->at]) != NULL &&
+	       scan->text[scan->at] != '\0')
 		scan->at++;
 }
 
@@ -126,7 +127,8 @@ static int scan_number(struct scan *scan)
 	}
 	if (!fraction && !exponent && !fits_int64(scan->text + digits, integer, negative))
 		return fail_at(scan, start, "an integer beyond 64 bits");
-	if ((exponent || (fraction && integer > DIGITS_SURELY_FINITE)) && !is_finite(scan->text + start, scan->at - start))
+	if ((exponent || (fraction && integer > DIGITS_SURELY_FINITE)) &&
+	    !is_finite(scan->text + start, scan->at - start))
 		return fail_at(scan, start, "a number beyond the range of a double");
 	return 0;
 }
@@ -140,7 +142,10 @@ static int32_t take_hex4(struct scan *scan)
 		return -1;
 	for (int i = 0; i < 4; i++) {
 		char c = scan->text[scan->at + (size_t)i];
-		int value = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+		int value = is_digit(c)            ? c - '0'
+			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+						   : -1;
 
 		if (value < 0)
 			return -1;
@@ -264,7 +269,8 @@ static int compare_keys(const void *a, const void *b, void *arena)
 
 static bool same_key(const struct scan *scan, const struct key *a, const struct key *b)
 {
-	return a->length == b->length && memcmp(scan->arena.data + a->start, scan->arena.data + b->start, a->length) == 0;
+	return a->length == b->length &&
+	       memcmp(scan->arena.data + a->start, scan->arena.data + b->start, a->length) == 0;
 }
 
 static int check_duplicates(struct scan *scan, size_t first)

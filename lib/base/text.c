@@ -1,8 +1,8 @@
 /*
  * text.c - see text.h.
  *
- * Hex and base64 are our own, because what comes from clients must have exactly one spelling (libcrypto's decoder takes blanks,
- * missing padding and stray bits) and the error must say which character is wrong.
+ * Hex and base64 are our own, because what comes from clients must have exactly one spelling (libcrypto's decoder takes
+ * blanks, missing padding and stray bits) and the error must say which character is wrong.
  */
 #include "text.h"
 
@@ -51,7 +51,8 @@ void base64_encode(struct buf *out, const void *data, size_t length)
 
 	for (size_t i = 0; i < length; i += 3) {
 		size_t have = MIN(length - i, (size_t)3);
-		uint32_t bits = (uint32_t)byte[i] << 16 | (have > 1 ? (uint32_t)byte[i + 1] << 8 : 0) | (have > 2 ? byte[i + 2] : 0);
+		uint32_t bits = (uint32_t)byte[i] << 16 | (have > 1 ? (uint32_t)byte[i + 1] << 8 : 0) |
+				(have > 2 ? byte[i + 2] : 0);
 		char group[4] = {base64_digits[bits >> 18], base64_digits[bits >> 12 & 63], '=', '='};
 
 		if (have > 1)
@@ -75,7 +76,8 @@ static int base64_value(char digit)
 	return digit == '/' ? 63 : -1;
 }
 
-/* One group of four at text; padding only in the last. Returns the bytes it holds, or the negative place (-1 … -4) of the bad character. */
+/* One group of four at text; padding only in the last. Returns the bytes it holds, or the negative place (-1 … -4) of
+ * the bad character. */
 static int base64_group(const char *text, bool last, uint8_t ret[3])
 {
 	int padding = last && text[3] == '=' ? (text[2] == '=' ? 2 : 1) : 0;
@@ -125,6 +127,7 @@ int base64_decode(const char *text, size_t length, struct buf *out, struct err *
 	if (whole == length)
 		return 0;
 	take_back(out, before);
-	return err_set(err, ERR_INVALID, "not base64: character %zu is missing (the length must be a multiple of four, padded with =)",
+	return err_set(err, ERR_INVALID,
+		       "not base64: character %zu is missing (the length must be a multiple of four, padded with =)",
 		       length + 1);
 }

@@ -12,5 +12,6 @@
 void hex_encode(const uint8_t *data, size_t length, char *ret); /* 2*length+1 bytes */
 int hex_decode(const char *text, size_t length, uint8_t *ret);  /* lower and upper case; 0 or -1 */
 void base64_encode(struct buf *out, const void *data, size_t length);
-/* Standard alphabet, padding required, no blanks, canonical last digits; ERR_INVALID says at which character it fails. */
+/* Standard alphabet, padding required, no blanks, canonical last digits; ERR_INVALID says at which character it fails.
+ */
 int base64_decode(const char *text, size_t length, struct buf *out, struct err *err);

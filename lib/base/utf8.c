@@ -88,13 +88,15 @@ size_t utf8_cut(const char *data, size_t length, size_t max)
 
 		if (is_continuation(data[start]))
 			continue;
-		/* A character that begins here and reaches beyond max is left out; bytes that are no character may be cut anywhere. */
+		/* A character that begins here and reaches beyond max is left out; bytes that are no character may be
+		 * cut anywhere. */
 		return utf8_length(data + start, length - start) > back ? start : max;
 	}
 	return max;
 }
 
-/* Characters that steer a terminal or turn the direction of the text: C0, DEL, C1, bidi marks, embeddings and isolates, line separators. */
+/* Characters that steer a terminal or turn the direction of the text: C0, DEL, C1, bidi marks, embeddings and isolates,
+ * line separators. */
 static bool is_steering(const char *data, size_t step)
 {
 	const unsigned char *byte = (const unsigned char *)data;

@@ -1,9 +1,10 @@
 /*
  * util.c - see util.h.
  *
- * Memory that is there or the program aborts; strings and numbers; whole files, and descriptors that are written in full; clocks.
- * Every function stands for itself and keeps no state, so all of them may be used by any thread. What reads or writes takes up
- * after EINTR; what reads knows its maximum before it begins and never allocates more than one byte beyond it.
+ * Memory that is there or the program aborts; strings and numbers; whole files, and descriptors that are written in
+ * full; clocks. Every function stands for itself and keeps no state, so all of them may be used by any thread. What
+ * reads or writes takes up after EINTR; what reads knows its maximum before it begins and never allocates more than one
+ * byte beyond it.
  */
 #include "util.h"
 
@@ -135,7 +136,8 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 	for (; *text != '\0'; text++) {
 		if (*text < '0' || *text > '9')
 			return -1;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
 			return -1;
 	}
 	if (value < min || value > max)
@@ -150,7 +152,8 @@ int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err)
 	size_t length = 0, size = READ_STEP;
 	auto_free char *data = NULL;
 
-	/* The size is only a hint: files in /proc say 0, files may grow. One byte more than max tells "exactly max" from "more". */
+	/* The size is only a hint: files in /proc say 0, files may grow. One byte more than max tells "exactly max"
+	 * from "more". */
 	if (fstat(fd, &st) == 0 && st.st_size > 0)
 		size = (size_t)st.st_size + 1;
 	size = MIN(size, max + 1);
@@ -271,8 +274,9 @@ void clock_text(int64_t us, char buffer[CLOCK_TEXT_SIZE])
 	const struct {
 		int value, count;
 		char behind;
-	} fields[] = {{year, year > 9999 ? 6 : 4, '-'}, {parts.tm_mon + 1, 2, '-'}, {parts.tm_mday, 2, 'T'},    {parts.tm_hour, 2, ':'},
-		      {parts.tm_min, 2, ':'},           {parts.tm_sec, 2, '.'},     {(int)fraction, 6, 'Z'}};
+	} fields[] = {{year, year > 9999 ? 6 : 4, '-'}, {parts.tm_mon + 1, 2, '-'}, {parts.tm_mday, 2, 'T'},
+		      {parts.tm_hour, 2, ':'},          {parts.tm_min, 2, ':'},     {parts.tm_sec, 2, '.'},
+		      {(int)fraction, 6, 'Z'}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		at = put_digits(at, fields[i].value, fields[i].count);

@@ -1,10 +1,10 @@
 /*
  * util.h - the few macros and helpers that every other file uses.
  *
- * Ownership is written with the cleanup attribute: a variable marked auto_free, auto_close … is given back when it goes out of
- * scope; steal() hands it on instead. File descriptors start at -1 and are tested with `< 0` (0 is a valid descriptor).
- * Nothing here prints or exits, except that running out of memory aborts (xmalloc and friends): there is nothing sensible a
- * request handler can do then, and the supervisor starts the program again.
+ * Ownership is written with the cleanup attribute: a variable marked auto_free, auto_close … is given back when it goes
+ * out of scope; steal() hands it on instead. File descriptors start at -1 and are tested with `< 0` (0 is a valid
+ * descriptor). Nothing here prints or exits, except that running out of memory aborts (xmalloc and friends): there is
+ * nothing sensible a request handler can do then, and the supervisor starts the program again.
  */
 #pragma once
 
@@ -72,8 +72,8 @@ int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err)
 int write_all(int fd, const void *data, size_t length);
 /* A new anonymous file (memfd, CLOEXEC) that holds the data, positioned at 0; -1 with errno. */
 int memfd_with(const char *name, const void *data, size_t length);
-/* First of all in a program: opens /dev/null as 0, 1 and 2 where whoever started us left them closed. Else the next file or socket would
- * have that number, and get what is meant for standard output and error. 0 or -1 with errno. */
+/* First of all in a program: opens /dev/null as 0, 1 and 2 where whoever started us left them closed. Else the next
+ * file or socket would have that number, and get what is meant for standard output and error. 0 or -1 with errno. */
 int fill_standard_fds(void);
 
 /* Microseconds: since the epoch (UTC), and of the monotonic clock for deadlines. */

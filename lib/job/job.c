@@ -1,13 +1,14 @@
 /*
  * job.c - the job engine's door: what other threads call.
  *
- * A submitting thread checks the request, takes its place in the order (under the lock, where every bound is checked), then writes
- * the inputs into the blob folder - slow disk work that belongs to nobody but this caller - and lets the reactor go on. The place is
- * taken first so that a refused request has stored nothing and calls of one conversation run in the order in which they came.
- * After that the caller only waits: on the job's eventfd and, if it gave one, on its client's descriptor.
+ * A submitting thread checks the request, takes its place in the order (under the lock, where every bound is checked),
+ * then writes the inputs into the blob folder - slow disk work that belongs to nobody but this caller - and lets the
+ * reactor go on. The place is taken first so that a refused request has stored nothing and calls of one conversation
+ * run in the order in which they came. After that the caller only waits: on the job's eventfd and, if it gave one, on
+ * its client's descriptor.
  *
- * A job has two references while it runs, the caller's and the engine's, so a caller may leave at any time. An upload is a
- * job without a jail: the same order, the same bounds, one transaction.
+ * A job has two references while it runs, the caller's and the engine's, so a caller may leave at any time. An upload
+ * is a job without a jail: the same order, the same bounds, one transaction.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -28,7 +29,7 @@ char *json_text(struct json_object *object)
 	return buf_steal(&text, NULL);
 }
 
-/* --- a job's life ----------------------------------------------------------------------------------------------------------- */
+/* -------- a job's life -------------------------------------------------------------------------------- */
 
 struct job *job_new(struct job_engine *engine)
 {
@@ -99,7 +100,7 @@ const char *job_id(const struct job *job)
 	return job->result.id;
 }
 
-/* --- the order of jobs; under the engine's lock ------------------------------------------------------------------------- */
+/* -------- the order of jobs; under the engine's lock -------------------------------------------------- */
 
 static struct job_conversation *conversation_find(struct job_engine *engine, const char *hash)
 {
@@ -153,9 +154,11 @@ static int check_bounds(struct job_engine *engine, const struct job *job, struct
 	for (const struct job *other = engine->jobs; other; other = other->next)
 		in_flight += streq(other->record.token_id, job->record.token_id);
 	if (in_flight >= limits->in_flight)
-		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them", (long long)in_flight);
+		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them",
+			       (long long)in_flight);
 	if (engine->n_jobs >= (size_t)(engine->config->jailer.jails + limits->queue))
-		return err_set(err, ERR_BUSY, "%zu calls are running or waiting on this server already; try again in a moment",
+		return err_set(err, ERR_BUSY,
+			       "%zu calls are running or waiting on this server already; try again in a moment",
 			       engine->n_jobs);
 	return 0;
 }
@@ -211,7 +214,7 @@ void job_over(struct job *job)
 	job_release(job);
 }
 
-/* --- submitting --------------------------------------------------------------------------------------------------------- */
+/* -------- submitting ---------------------------------------------------------------------------------- */
 
 /* The slow part: code, standard input and files go to disk. */
 static int keep_inputs(struct job *job, const struct job_request *request, struct err *err)
@@ -224,8 +227,8 @@ static int keep_inputs(struct job *job, const struct job_request *request, struc
 
 		file->size = (int64_t)request->files[i].length;
 		result = store_blob_put(store, request->files[i].data, request->files[i].length, file->blob, err);
-		store_media_type(file->name, file->name_length, (const unsigned char *)request->files[i].data, request->files[i].length,
-				 file->media_type);
+		store_media_type(file->name, file->name_length, (const unsigned char *)request->files[i].data,
+				 request->files[i].length, file->media_type);
 		if (result < 0)
 			return err_wrap(err, "keeping the file \"%s\"", file->name);
 	}
@@ -268,7 +271,8 @@ static int take(struct job *job, const struct job_request *request, struct err *
 
 enum kind { KIND_RUN, KIND_UPLOAD, KIND_RESET };
 
-static int submit(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret, struct err *err)
+static int submit(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret,
+		  struct err *err)
 {
 	struct job *job = job_new(engine);
 	int result;
@@ -348,7 +352,8 @@ void job_cancel(struct job *job)
 }
 
 /* What acts on a conversation without a run. The job is over, and the caller's. */
-static int submit_and_wait(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret, struct err *err)
+static int submit_and_wait(struct job_engine *engine, const struct job_request *request, enum kind kind,
+			   struct job **ret, struct err *err)
 {
 	struct job *job;
 	int result;
@@ -364,8 +369,8 @@ static int submit_and_wait(struct job_engine *engine, const struct job_request *
 	return result;
 }
 
-int job_upload(struct job_engine *engine, const struct job_request *who, const struct job_file *file, struct store_file *ret,
-	       char ret_hash[SHA256_HEX_SIZE], struct err *err)
+int job_upload(struct job_engine *engine, const struct job_request *who, const struct job_file *file,
+	       struct store_file *ret, char ret_hash[SHA256_HEX_SIZE], struct err *err)
 {
 	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
 				      .conversation = who->conversation, .files = file, .n_files = 1,
@@ -397,7 +402,7 @@ int job_reset(struct job_engine *engine, const struct job_request *who, size_t *
 	return 0;
 }
 
-/* --- the engine --------------------------------------------------------------------------------------------------------- */
+/* -------- the engine ---------------------------------------------------------------------------------- */
 
 /* A copy: json-c counts references without atomics, and the callers are other threads. */
 struct json_object *job_engine_runners(struct job_engine *engine)

@@ -1,14 +1,14 @@
 /*
  * job.h - request -> run -> record: the only place where store and jail meet.
  *
- * A job engine owns all running jobs of a process on one reactor thread, which holds the connection to the jailer (and connects
- * again when it is lost). A request thread submits and then *waits* on a job; it never is the job. So cancel, clients that vanish,
- * and (later) tasks, progress and idempotency keys need nothing special.
+ * A job engine owns all running jobs of a process on one reactor thread, which holds the connection to the jailer (and
+ * connects again when it is lost). A request thread submits and then *waits* on a job; it never is the job. So cancel,
+ * clients that vanish, and (later) tasks, progress and idempotency keys need nothing special.
  *
  * What happens to a job: it queues behind the other jobs of its conversation; its row is written as `running`; the
- * conversation's files and the request's own go into the jail; the program runs, its output going to running/ID.out and ID.err; the
- * changed files go into the blob store; result, output and file list are recorded in one transaction; then the waiters wake.
- * An orderly stop drains for up to JOB_DRAIN_SECONDS.
+ * conversation's files and the request's own go into the jail; the program runs, its output going to running/ID.out and
+ * ID.err; the changed files go into the blob store; result, output and file list are recorded in one transaction; then
+ * the waiters wake. An orderly stop drains for up to JOB_DRAIN_SECONDS.
  */
 #pragma once
 
@@ -22,10 +22,12 @@
 #define JOB_FILES_MAX 64          /* files with one request */
 #define JOB_FILE_NAME_MAX 255
 #define JOB_NOTE_SIZE 256
-#define JOB_JAILER_AWAY "the jailer does not answer, so nothing can run; the operator's log says why" /* with ERR_UNAVAILABLE */
+#define JOB_JAILER_AWAY                                                                                                \
+	"the jailer does not answer, so nothing can run; the operator's log says why" /* with ERR_UNAVAILABLE */
 
 struct job_engine;
-/* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one, which must succeed. */
+/* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one,
+ * which must succeed. */
 int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err);
 void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
 /* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
@@ -40,8 +42,8 @@ struct job_news {
 	size_t name_length;
 	const char *execution; /* NULL: none */
 };
-/* From now on `tell` is called on the engine's thread after each commit, before its waiters wake. It must not wait. One watcher, set
- * before the first job. */
+/* From now on `tell` is called on the engine's thread after each commit, before its waiters wake. It must not wait. One
+ * watcher, set before the first job. */
 void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg);
 
 struct job_file {
@@ -54,17 +56,17 @@ struct job_request {
 	const char *conversation;                  /* NULL: none, /data starts empty and is not kept */
 	const char *language;
 	struct bind_text code, stdin_text;
-	const char *entry;                         /* NULL, or one of `files`, whose content is `code`: it is run in place */
+	const char *entry; /* NULL, or one of `files`, whose content is `code`: it is run in place */
 	struct bind_strings args;
 	struct bind_map environment, secrets; /* secrets are never stored, in any form */
 	const struct job_file *files;         /* put into the conversation before the run */
 	size_t n_files;
-	bool live;                                 /* in the conversation's live sandbox of this language; needs a conversation */
+	bool live; /* in the conversation's live sandbox of this language; needs a conversation */
 	bool paths;                                /* the files' names may be paths below /data */
 	int64_t timeout_seconds, memory_mb;   /* 0: default */
 	bool network;
-	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with another hash is
-	 * ERR_CONFLICT. The second of two at once waits for the first. */
+	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with
+	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
 	const char *task; /* the task that this is the work of; NULL: none */
@@ -86,7 +88,8 @@ struct job_result {
 	bool stdout_more, stderr_more;
 	struct job_change *changes;
 	size_t n_changes;
-	char conversation[STORE_CONVERSATION_MAX + 1], conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
+	char conversation[STORE_CONVERSATION_MAX + 1],
+		conversation_hash[SHA256_HEX_SIZE]; /* "" without a conversation */
 	/* The live sandbox that it ran in, and its number there from 1 on; "": none. */
 	char sandbox_id[ID_SIZE];
 	int64_t sandbox_seq;
@@ -94,17 +97,18 @@ struct job_result {
 };
 
 struct job;
-/* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT, ERR_UNAVAILABLE). All of the
- * request is copied. The job is referenced by the caller until job_release. */
+/* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT,
+ * ERR_UNAVAILABLE). All of the request is copied. The job is referenced by the caller until job_release. */
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err);
-/* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP (ERR_CANCELLED;
- * the job goes on). *ret stays the job's. */
+/* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP
+ * (ERR_CANCELLED; the job goes on). *ret stays the job's. */
 int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err);
-/* For whoever has other things to do meanwhile: 0: it is over (job_wait returns at once), JOB_TIME after timeout_ms (-1: never), JOB_WOKEN
- * when `wake_fd` (-1: none) is readable; ERR_CANCELLED as job_wait. */
+/* For whoever has other things to do meanwhile: 0: it is over (job_wait returns at once), JOB_TIME after timeout_ms
+ * (-1: never), JOB_WOKEN when `wake_fd` (-1: none) is readable; ERR_CANCELLED as job_wait. */
 enum { JOB_TIME = 1, JOB_WOKEN };
 int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err);
-/* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many there were. */
+/* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many
+ * there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
 /* A finished job out of the record, as job_wait would have given it then. ERR_NOT_FOUND; ERR_BUSY while it runs. */
 int job_recall(struct job_engine *engine, const char *id, struct job **ret, struct err *err);
@@ -114,35 +118,39 @@ void job_release(struct job *job); /* NULL is fine */
 
 /* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
 int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */,
-	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE], struct err *err);
-/* Ends the live sandboxes of the conversation `who` names, of who->language or (NULL) of all, in order with its jobs: waits for a run that
- * is under way. */
+	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE],
+	       struct err *err);
+/* Ends the live sandboxes of the conversation `who` names, of who->language or (NULL) of all, in order with its jobs:
+ * waits for a run that is under way. */
 int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err);
-/* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not "." or "..". */
+/* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not
+ * "." or "..". */
 int job_file_name_check(const char *name, const char *member, struct err *err);
 /* A path below /data: such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
 int job_file_path_check(const char *path, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);
 
-/* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. The result is the caller's. */
+/* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. The result is the
+ * caller's. */
 struct job_replay {
 	struct jail_result jail;
 	int stdout_fd, stderr_fd; /* memfds, positioned at 0 */
 	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
 	size_t n_changes;
 };
-int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
-	       struct job_replay *ret, struct err *err);
-/* A run of a live sandbox depends on all that ran there before, so those are run again, too, in one jail: `each` is called for every run in
- * the order of the record, `execution` last. The replay is the caller's (job_replay_clear). A negative code ends it and is passed
- * on. Where a run ends the sandbox that did not do so then, nothing comes after it; that is no error. For an execution that had
- * a jail of its own it is job_replay. */
-typedef int job_replay_each(void *arg, const struct store_execution *execution, struct job_replay *replay, struct err *err);
+int job_replay(const struct config *config, struct store *store, struct jail_client *client,
+	       const struct store_execution *execution, struct job_replay *ret, struct err *err);
+/* A run of a live sandbox depends on all that ran there before, so those are run again, too, in one jail: `each` is
+ * called for every run in the order of the record, `execution` last. The replay is the caller's (job_replay_clear). A
+ * negative code ends it and is passed on. Where a run ends the sandbox that did not do so then, nothing comes after it;
+ * that is no error. For an execution that had a jail of its own it is job_replay. */
+typedef int job_replay_each(void *arg, const struct store_execution *execution, struct job_replay *replay,
+			    struct err *err);
 struct job_replay_where {
 	const struct config *config;
 	struct store *store;
 	struct jail_client *client;
 };
-int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution, job_replay_each *each, void *arg,
-		    struct err *err);
+int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution,
+		    job_replay_each *each, void *arg, struct err *err);
 void job_replay_clear(struct job_replay *replay);

@@ -1,8 +1,9 @@
 /*
- * job_check.c - is a request one that can run? Turns it into a job, or says which member is wrong; touches nothing outside.
+ * job_check.c - is a request one that can run? Turns it into a job, or says which member is wrong; touches nothing
+ * outside.
  *
- * The server's caps are checked here and again by the jailer (which refuses, never clamps): here the error names the request's
- * member and the range, there it protects the host from a gateway that was taken over.
+ * The server's caps are checked here and again by the jailer (which refuses, never clamps): here the error names the
+ * request's member and the range, there it protects the host from a gateway that was taken over.
  */
 #include "job_internal.h"
 
@@ -85,7 +86,8 @@ static int check_map(const struct bind_map *map, const char *member, struct err 
 
 			buf_init(&shown, MEMBER_SIZE);
 			utf8_printable(&shown, map->keys[i], strnlen(map->keys[i], MEMBER_SIZE / 4));
-			return err_member(err, member, "\"%s\" is no name of a variable (letters, digits and _, not a digit first)",
+			return err_member(err, member,
+					  "\"%s\" is no name of a variable (letters, digits and _, not a digit first)",
 					  shown.data);
 		}
 	}
@@ -112,12 +114,14 @@ static int check_size(const struct job_request *request, size_t more, struct err
 	for (size_t i = 0; i < request->secrets.count; i++)
 		size += strlen(request->secrets.keys[i]) + strlen(request->secrets.values[i]) + 2;
 	if (size > JAIL_ARGUMENTS_MAX)
-		return err_member(err, "environment", "args, environment and secrets must have at most %d bytes together, not %zu",
+		return err_member(err, "environment",
+				  "args, environment and secrets must have at most %d bytes together, not %zu",
 				  JAIL_ARGUMENTS_MAX, size);
 	return 0;
 }
 
-static void add_variable(struct job *job, size_t *count, struct json_object *record, const char *name, const char *value, bool secret)
+static void add_variable(struct job *job, size_t *count, struct json_object *record, const char *name,
+			 const char *value, bool secret)
 {
 	job->env[(*count)++] = xasprintf("%s=%s", name, value);
 	json_add_string(record, name, secret ? NULL : value);
@@ -131,11 +135,13 @@ static int take_environment(struct job *job, const struct job_request *request, 
 	size_t count = 0;
 	int result;
 
-	if ((result = check_map(environment, "environment", err)) < 0 || (result = check_map(secrets, "secrets", err)) < 0)
+	if ((result = check_map(environment, "environment", err)) < 0 ||
+	    (result = check_map(secrets, "secrets", err)) < 0)
 		return result;
 	for (size_t i = 0; i < secrets->count; i++)
 		if (map_has(environment, secrets->keys[i]))
-			return err_member(err, "secrets", "\"%s\" stands in environment too: one of the two", secrets->keys[i]);
+			return err_member(err, "secrets", "\"%s\" stands in environment too: one of the two",
+					  secrets->keys[i]);
 	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
 	    !map_has(secrets, "FILE_BASE_URL"))
 		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->result.conversation_hash);
@@ -181,7 +187,8 @@ static bool same_place(const char *a, const char *b)
 {
 	size_t length = MIN(strlen(a), strlen(b));
 
-	return strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/') && (b[length] == '\0' || b[length] == '/');
+	return strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/') &&
+	       (b[length] == '\0' || b[length] == '/');
 }
 
 static int take_files(struct job *job, const struct job_request *request, struct err *err)
@@ -191,7 +198,8 @@ static int take_files(struct job *job, const struct job_request *request, struct
 	if (request->n_files > 0 && !request->conversation)
 		return err_member(err, "files", "need a conversation to be put into");
 	if (request->n_files > JOB_FILES_MAX)
-		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX, request->n_files);
+		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX,
+				  request->n_files);
 	for (size_t i = 0; i < request->n_files; i++) {
 		char member[MEMBER_SIZE];
 		int result;
@@ -200,7 +208,8 @@ static int take_files(struct job *job, const struct job_request *request, struct
 			snprintf(member, sizeof(member), "filename");
 		else
 			snprintf(member, sizeof(member), "files[%zu].filename", i);
-		result = (request->paths ? job_file_path_check : job_file_name_check)(request->files[i].name, member, err);
+		result = (request->paths ? job_file_path_check : job_file_name_check)(request->files[i].name, member,
+										      err);
 		if (result < 0)
 			return result;
 		for (size_t j = 0; j < i; j++)
@@ -210,15 +219,16 @@ static int take_files(struct job *job, const struct job_request *request, struct
 		bytes += (int64_t)request->files[i].length;
 	}
 	if (bytes > job->limits.data_bytes)
-		return err_set(err, ERR_LIMIT, "files: %lld bytes do not fit into /data, which holds %lld", (long long)bytes,
-			       (long long)job->limits.data_bytes);
+		return err_set(err, ERR_LIMIT, "files: %lld bytes do not fit into /data, which holds %lld",
+			       (long long)bytes, (long long)job->limits.data_bytes);
 	job->files = xcalloc(request->n_files + 1, sizeof(*job->files));
 	job->n_files = request->n_files;
 	for (size_t i = 0; i < request->n_files; i++) {
 		struct job_input *input = &job->files[i];
 
 		input->name = xstrdup(request->files[i].name);
-		input->file = (struct store_file){.name = input->name, .name_length = strlen(input->name), .mode = 0644, .mtime_us = now};
+		input->file = (struct store_file){
+			.name = input->name, .name_length = strlen(input->name), .mode = 0644, .mtime_us = now};
 	}
 	return 0;
 }
@@ -229,7 +239,8 @@ static int runner_unknown(struct json_object *runners, const char *language, str
 
 	buf_init(&known, ERR_TEXT_SIZE);
 	for (size_t i = 0; i < json_object_array_length(runners); i++)
-		buf_printf(&known, "%s%s", i ? ", " : "", json_get_string(json_object_array_get_idx(runners, i), "name"));
+		buf_printf(&known, "%s%s", i ? ", " : "",
+			   json_get_string(json_object_array_get_idx(runners, i), "name"));
 	buf_init(&shown, MEMBER_SIZE);
 	utf8_printable(&shown, language, strnlen(language, MEMBER_SIZE / 4));
 	return err_member(err, "language", "\"%s\" is unknown; there are %s", shown.data, known.data);
@@ -241,7 +252,8 @@ static int runner_find(struct json_object *runners, const char *language, struct
 
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "the jailer has not answered since this server was started, so nothing can run: try again in a few seconds; "
+			       "the jailer has not answered since this server was started, so nothing can run: try "
+			       "again in a few seconds; "
 			       "the operator's log says why");
 	if (!runner)
 		return runner_unknown(runners, language, err);
@@ -258,7 +270,8 @@ static int runner_find(struct json_object *runners, const char *language, struct
 static int in_range(int64_t value, int64_t max, const char *member, struct err *err)
 {
 	if (value < 0 || value > max)
-		return err_member(err, member, "must be between 1 and %lld, not %lld", (long long)max, (long long)value);
+		return err_member(err, member, "must be between 1 and %lld, not %lld", (long long)max,
+				  (long long)value);
 	return 0;
 }
 
@@ -306,12 +319,14 @@ static void take_identity(struct job *job, const struct job_request *request)
 	snprintf(record->owner, sizeof(record->owner), "%s", request->owner);
 	snprintf(record->token_id, sizeof(record->token_id), "%s", request->token_id ? request->token_id : "");
 	snprintf(record->session_id, sizeof(record->session_id), "%s", request->session_id ? request->session_id : "");
-	snprintf(record->conversation, sizeof(record->conversation), "%s", request->conversation ? request->conversation : "");
+	snprintf(record->conversation, sizeof(record->conversation), "%s",
+		 request->conversation ? request->conversation : "");
 	record->created_us = clock_now_us();
 	record->exit_code = -1;
 	snprintf(job->result.conversation, sizeof(job->result.conversation), "%s", record->conversation);
 	if (request->conversation)
-		store_conversation_hash(job->engine->store, request->owner, request->conversation, job->result.conversation_hash);
+		store_conversation_hash(job->engine->store, request->owner, request->conversation,
+					job->result.conversation_hash);
 }
 
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err)
@@ -319,7 +334,8 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	struct json_object *runner;
 	int result;
 
-	if (request->conversation && (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
+	if (request->conversation &&
+	    (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
 		return result;
 	take_identity(job, request);
 	if (request->key) {
@@ -340,7 +356,8 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if (request->live && !request->conversation)
 		return err_member(err, "session", "needs a conversation");
 	if (request->network && job->engine->config->network.allow.count == 0)
-		return err_set(err, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
+		return err_set(err, ERR_UNAVAILABLE,
+			       "network: not allowed on this server: network.allow in its configuration is empty");
 	job->record.network = request->network;
 	if ((result = runner_find(runners, request->language, &runner, err)) < 0)
 		return result;

@@ -4,13 +4,14 @@
  * Threads: a job is handed from one to the next, and only its holder touches it (besides `cancelled` and `finished`):
  *
  *   request thread   checks and copies the request, puts its files into the blob folder         job.c, job_check.c
- *   reactor          owns the jailer's connection and the order of things, never waits for disk  job_reactor.c, job_run.c
- *   writer           the store's thread: the row's two transactions                              job_record.c
- *   keepers          slow disk work: open blobs, hash and keep what the run made, long output    job_keeper.c, job_record.c
+ *   reactor          owns the jailer's connection and the order of things, never waits for disk  job_reactor.c,
+ * job_run.c writer           the store's thread: the row's two transactions                              job_record.c
+ *   keepers          slow disk work: open blobs, hash and keep what the run made, long output    job_keeper.c,
+ * job_record.c
  *
- * The hand-over is a job_task: `work` runs on a keeper and hands the task on when it is through (usually by job_post), then `done`
- * runs on the reactor. A job is held by one thread at a time, so it needs one task; files on their way into the blob folder have
- * one each.
+ * The hand-over is a job_task: `work` runs on a keeper and hands the task on when it is through (usually by job_post),
+ * then `done` runs on the reactor. A job is held by one thread at a time, so it needs one task; files on their way into
+ * the blob folder have one each.
  */
 #pragma once
 
@@ -29,7 +30,7 @@
 #define JOB_PING_US 5000000     /* while programs run the jailer is asked so often for a sign of life … */
 #define JOB_SILENT_US 15000000  /* … and given up when it owes one for so long */
 #define JOB_CANCEL_GRACE_US 5000000 /* at the stop: from cancelling to giving the jailer up */
-#define JOB_KEEP_BACKLOG 128        /* descriptors of changed files waiting for a keeper; beyond it the jailer is not read */
+#define JOB_KEEP_BACKLOG    128 /* changed files waiting for a keeper; beyond it the jailer is not read */
 
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
@@ -107,7 +108,8 @@ struct job {
 	bool jail_over;      /* nothing more comes from the jail */
 	bool has_result;     /* the run's verdict is known */
 	bool run_started;
-	bool awaiting_task;  /* a keeper or the writer holds the job: what happens meanwhile is acted on when it is back */
+	bool awaiting_task; /* a keeper or the writer holds the job: what happens meanwhile is acted on when it is back
+			     */
 	struct job_input *inputs; /* what /data is filled with */
 	size_t n_inputs, inputs_sent;
 	struct job_gone gone; /* what is taken out of a live sandbox's /data before */
@@ -156,8 +158,8 @@ struct job_engine {
 };
 
 /* job_check.c: request -> job, without touching anything outside */
-/* Everything but the inputs' bytes. Called with the engine's lock held for `runners`; NULL: no jailer was there yet, so nothing that needs
- * one can be asked for (ERR_UNAVAILABLE). */
+/* Everything but the inputs' bytes. Called with the engine's lock held for `runners`; NULL: no jailer was there yet, so
+ * nothing that needs one can be asked for (ERR_UNAVAILABLE). */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
 void job_wipe_env(struct job *job);
 
@@ -190,17 +192,21 @@ void job_jail_sweep(struct job *job); /* closes the jail when it is over; never 
 /* Appends a copy of it. */
 void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file);
 void job_inputs_free(struct job_input *inputs, size_t count);
-int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err);
+int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
+		  struct err *err);
 int job_begin_work(struct store_txn *txn, void *job, struct err *err);
-int job_key_work(struct store_txn *txn, void *job, struct err *err); /* writes nothing: sets job->recalled, or fails with job->error */
+int job_key_work(struct store_txn *txn, void *job,
+		 struct err *err); /* writes nothing: sets job->recalled, or fails with job->error */
 int job_upload_work(struct store_txn *txn, void *job, struct err *err);
 int job_reset_work(struct store_txn *txn, void *arg, struct err *err);
 void job_list_changes(struct job *job);    /* result.changes out of the outputs */
 void job_prepare(struct job_task *task);   /* keeper: running files, list of inputs, first batch */
 void job_open_batch(struct job_task *task); /* keeper: the next batch */
 void job_keep_output(struct job_task *task); /* keeper: a job_output's descriptor into the blob folder */
-bool job_output_inline(const struct job *job); /* does all output stand in the row? Then job_record_work needs no keeper */
-void job_record_work(struct job_task *task); /* output texts (into blobs: keeper); then the last transaction, then job->task.done */
+bool job_output_inline(
+	const struct job *job); /* does all output stand in the row? Then job_record_work needs no keeper */
+void job_record_work(
+	struct job_task *task); /* output texts (into blobs: keeper); then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
 
 /* job_recall.c: a result out of the record; keeper */

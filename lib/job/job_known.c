@@ -49,7 +49,8 @@ bool job_known_has(struct job_known *known, const struct store_file *file)
 
 	if (there)
 		found->asked = true;
-	return there && streq(found->blob, file->blob) && found->mode == file->mode && found->mtime_us == file->mtime_us;
+	return there && streq(found->blob, file->blob) && found->mode == file->mode &&
+	       found->mtime_us == file->mtime_us;
 }
 
 void job_known_put(struct job_known *known, const struct store_file *file)
@@ -82,7 +83,8 @@ void job_known_remove(struct job_known *known, const char *name)
 
 void job_known_gone(const struct job_known *known, struct job_gone *ret)
 {
-	for (size_t i = known->count; i > 0; i--) { /* from behind, in which order they are removed from it: less is moved */
+	for (size_t i = known->count; i > 0;
+	     i--) { /* from behind, in which order they are removed from it: less is moved */
 		if (known->items[i - 1].asked)
 			continue;
 		ret->files = xrealloc(ret->files, ret->count + 1, sizeof(*ret->files));

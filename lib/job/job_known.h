@@ -1,6 +1,6 @@
 /*
- * job_known.h - what a live sandbox's /data holds, as far as the record tells: a run fills in only what is new and takes away what is gone
- * from the conversation, and its replay the same.
+ * job_known.h - what a live sandbox's /data holds, as far as the record tells: a run fills in only what is new and
+ * takes away what is gone from the conversation, and its replay the same.
  *
  * Names are NUL-terminated; blob, mode and time must agree for a file to be known.
  */
@@ -14,8 +14,8 @@ struct job_known {
 	struct job_known_file *items; /* sorted by name */
 	size_t count;
 };
-/* What the next run must find: after _begin, _has is asked of each of its files and remembers the name; then _gone lists those that nobody
- * asked for: they are to be removed from /data, and then to be forgotten. */
+/* What the next run must find: after _begin, _has is asked of each of its files and remembers the name; then _gone
+ * lists those that nobody asked for: they are to be removed from /data, and then to be forgotten. */
 struct job_gone {
 	struct jail_file *files; /* their names are owned, and all that counts */
 	size_t count;

@@ -1,4 +1,5 @@
-/* job_news.c - see job_news.h. A message is owner, conversation, execution and name, each ended by a NUL; what is missing is empty. */
+/* job_news.c - see job_news.h. A message is owner, conversation, execution and name, each ended by a NUL; what is
+ * missing is empty. */
 #include "job_news.h"
 
 #include <dirent.h>
@@ -108,17 +109,22 @@ static bool print(const struct job_news *news, struct buf *ret)
 	return !ret->overflow;
 }
 
-/* Somebody did not take the last one in time, so the next does not wait: a run that changed many files would keep all others waiting. */
+/* Somebody did not take the last one in time, so the next does not wait: a run that changed many files would keep all
+ * others waiting. */
 static _Atomic bool tired;
 
-/* True: the listener does not keep up. A socket that nobody has open was a dead process's: its name is never used again. */
+/* True: the listener does not keep up. A socket that nobody has open was a dead process's: its name is never used
+ * again. */
 static bool send_one(int fd, int folder, const char *name, const struct buf *text)
 {
 	struct sockaddr_un address;
 
 	address_of(folder, name, &address);
 	const int flags = MSG_NOSIGNAL | (tired ? MSG_DONTWAIT : 0);
-	const int error = sendto(fd, text->data, text->length, flags, (const struct sockaddr *)&address, sizeof(address)) < 0 ? errno : 0;
+	const int error =
+		sendto(fd, text->data, text->length, flags, (const struct sockaddr *)&address, sizeof(address)) < 0
+			? errno
+			: 0;
 
 	if (error == ECONNREFUSED)
 		unlinkat(folder, name, 0);

@@ -1,10 +1,10 @@
 /*
- * job_news.h - news of the record from one process to another: who serves clients hears what others (a gateway, stdio beside it, a plain
- * CGI process) recorded in the same database.
+ * job_news.h - news of the record from one process to another: who serves clients hears what others (a gateway, stdio
+ * beside it, a plain CGI process) recorded in the same database.
  *
- * Datagrams on sockets in a folder beside the database, which only its account can reach: each process that listens has one there, and
- * whoever has news sends them to all; one message is one struct job_news. Who sends does not care whether somebody listens: the record
- * is what counts, news are a courtesy.
+ * Datagrams on sockets in a folder beside the database, which only its account can reach: each process that listens has
+ * one there, and whoever has news sends them to all; one message is one struct job_news. Who sends does not care
+ * whether somebody listens: the record is what counts, news are a courtesy.
  */
 #pragma once
 
@@ -21,5 +21,6 @@ struct job_news_room {
 	char bytes[8192];
 };
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret);
-/* To all but `self` (NULL: to all). Waits at most a second for a listener that does not keep up, and then not at all until all do. */
+/* To all but `self` (NULL: to all). Waits at most a second for a listener that does not keep up, and then not at all
+ * until all do. */
 void job_news_send(const char *data_dir, const char *self, const struct job_news *news);

@@ -1,15 +1,16 @@
 /*
  * job_reactor.c - the one thread that owns the connection to the jailer and decides which job runs next.
  *
- * It sleeps in poll() on two descriptors, the jailer's and an eventfd on which everybody else rings, and wakes by the clock only
- * while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each turn it works off the
- * inbox, lets the jail client read and write, passes on cancellations, and looks through the waiting jobs in the order of their
- * arrival: one starts when no other of its conversation runs, when no earlier one of it waits, when it does not repeat an earlier one
- * that is not over (the same idempotency key: that one's result will be its own), and when a jail is free.
+ * It sleeps in poll() on two descriptors, the jailer's and an eventfd on which everybody else rings, and wakes by the
+ * clock only while the jailer is away, something runs in it (it is asked for signs of life) or the engine stops. Each
+ * turn it works off the inbox, lets the jail client read and write, passes on cancellations, and looks through the
+ * waiting jobs in the order of their arrival: one starts when no other of its conversation runs, when no earlier one of
+ * it waits, when it does not repeat an earlier one that is not over (the same idempotency key: that one's result will
+ * be its own), and when a jail is free.
  *
- * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing intervals; jobs that wait
- * are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A service that is not there yet when the engine
- * starts is one that was lost.
+ * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing
+ * intervals; jobs that wait are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A
+ * service that is not there yet when the engine starts is one that was lost.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -43,7 +44,8 @@ static int adopt(struct job_engine *engine, struct jail_client *client, struct e
 	struct json_object *old;
 	int result;
 
-	if ((result = jail_client_info(client, &info, err)) < 0 || (result = jail_client_runners(client, &runners, err)) < 0) {
+	if ((result = jail_client_info(client, &info, err)) < 0 ||
+	    (result = jail_client_runners(client, &runners, err)) < 0) {
 		jail_client_free(client);
 		return result;
 	}
@@ -81,7 +83,7 @@ int job_jailer_begin(struct job_engine *engine, struct err *err)
 	return 0;
 }
 
-/* --- the active jobs ---------------------------------------------------------------------------------------------------- */
+/* -------- the active jobs ----------------------------------------------------------------------------- */
 
 static size_t active_jobs(struct job_engine *engine, struct job ***ret)
 {
@@ -140,7 +142,7 @@ static void turn_away(struct job *job, enum err_code code, const char *text)
 	job_over(job);
 }
 
-/* --- the jailer --------------------------------------------------------------------------------------------------------- */
+/* -------- the jailer ---------------------------------------------------------------------------------- */
 
 static void jailer_lost(struct job_engine *engine, const char *why)
 {
@@ -182,7 +184,8 @@ static int candidate_lives(struct job_engine *engine, struct err *err)
 	return err_set(err, ERR_UNAVAILABLE, "it takes connections but does not answer: it hangs, or was stopped");
 }
 
-/* A connection is the kernel's word; before anything is asked that has to be waited for, the jailer must have given a sign of life. */
+/* A connection is the kernel's word; before anything is asked that has to be waited for, the jailer must have given a
+ * sign of life. */
 static void jailer_retry(struct job_engine *engine)
 {
 	struct err err = ERR_INIT;
@@ -221,7 +224,8 @@ static void jailer_watch(struct job_engine *engine)
 	const int64_t now = clock_monotonic_us();
 	struct err err = ERR_INIT;
 
-	if (!engine->client || engine->running == 0 || engine->keeping >= JOB_KEEP_BACKLOG) /* then nobody reads its answer */
+	if (!engine->client || engine->running == 0 ||
+	    engine->keeping >= JOB_KEEP_BACKLOG) /* then nobody reads its answer */
 		return;
 	int64_t since = jail_client_pinged_us(engine->client);
 
@@ -235,9 +239,10 @@ static void jailer_watch(struct job_engine *engine)
 	}
 }
 
-/* --- whose turn it is --------------------------------------------------------------------------------------------------- */
+/* -------- whose turn it is ---------------------------------------------------------------------------- */
 
-/* Is the call that this one repeats still on its way? Those that repeat it with other arguments are refused without waiting. */
+/* Is the call that this one repeats still on its way? Those that repeat it with other arguments are refused without
+ * waiting. */
 static bool repeats(const struct job_engine *engine, const struct job *job)
 {
 	const struct job *first = engine->jobs;
@@ -253,20 +258,24 @@ static bool repeats(const struct job_engine *engine, const struct job *job)
 static struct job *pick(struct job_engine *engine, bool *ret_away)
 {
 	const int64_t patience_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
-	const bool room = engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
+	const bool room = engine->connected &&
+			  engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
 
 	engine->scan++;
 	for (struct job *job = engine->jobs; job; job = job->next) {
-		bool held = (job->order && (job->order->busy || job->order->scan == engine->scan)) || repeats(engine, job);
+		bool held =
+			(job->order && (job->order->busy || job->order->scan == engine->scan)) || repeats(engine, job);
 
 		if (job->stage == JOB_ACTIVE)
 			continue;
 		*ret_away = job->stage == JOB_WAITING &&
-			    (atomic_load(&job->cancelled) || (!job->upload && !engine->connected && engine->away_since_us < patience_us &&
-							      job->waiting_since_us < patience_us));
+			    (atomic_load(&job->cancelled) ||
+			     (!job->upload && !engine->connected && engine->away_since_us < patience_us &&
+			      job->waiting_since_us < patience_us));
 		if (*ret_away)
 			return job;
-		if (job->stage == JOB_RESERVED || held || !(room || job->upload || (engine->connected && job_sandbox_waits(job)))) {
+		if (job->stage == JOB_RESERVED || held ||
+		    !(room || job->upload || (engine->connected && job_sandbox_waits(job)))) {
 			if (job->order)
 				job->order->scan = engine->scan;
 			continue;
@@ -299,7 +308,7 @@ static void schedule(struct job_engine *engine)
 	}
 }
 
-/* --- a turn ------------------------------------------------------------------------------------------------------------- */
+/* -------- a turn -------------------------------------------------------------------------------------- */
 
 static void take_inbox(struct job_engine *engine)
 {
@@ -362,7 +371,8 @@ static void await(struct job_engine *engine)
 		fds[1].events = jail_client_poll_events(engine->client);
 	}
 	if (reading && engine->running > 0)
-		until = jail_client_pinged_us(engine->client) ? jail_client_pinged_us(engine->client) + JOB_SILENT_US : engine->ping_us;
+		until = jail_client_pinged_us(engine->client) ? jail_client_pinged_us(engine->client) + JOB_SILENT_US
+							      : engine->ping_us;
 	if (!engine->client && engine->candidate) {
 		fds[1].fd = jail_client_fd(engine->candidate);
 		fds[1].events = jail_client_poll_events(engine->candidate);

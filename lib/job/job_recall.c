@@ -1,9 +1,9 @@
 /*
  * job_recall.c - a finished execution as the result that its caller got, out of the record.
  *
- * For a repeated call and for tasks that are asked for after a restart. Everything that an answer shows stands in the row and in
- * execution_file; what the jailer reported beyond the columns is in `result`. Files that are named here may have changed since, their
- * recorded content has not.
+ * For a repeated call and for tasks that are asked for after a restart. Everything that an answer shows stands in the
+ * row and in execution_file; what the jailer reported beyond the columns is in `result`. Files that are named here may
+ * have changed since, their recorded content has not.
  */
 #include "job_internal.h"
 
@@ -87,8 +87,8 @@ static int recall_verdict(const struct store_execution *execution, struct job_re
 	return recall_more(execution->result_json, recalled, err);
 }
 
-static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct bind_text *ret, bool *ret_more,
-			 struct err *err)
+static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct bind_text *ret,
+			 bool *ret_more, struct err *err)
 {
 	auto_free char *data = NULL;
 	size_t length;
@@ -141,9 +141,11 @@ static int recall(struct job *job, const char *id, struct err *err)
 	if (result == 0)
 		result = recall_verdict(&execution, ret, err);
 	if (result == 0)
-		result = recall_stream(store, &execution.stdout_text, answer_max, &ret->stdout_text, &ret->stdout_more, err);
+		result = recall_stream(store, &execution.stdout_text, answer_max, &ret->stdout_text, &ret->stdout_more,
+				       err);
 	if (result == 0)
-		result = recall_stream(store, &execution.stderr_text, answer_max, &ret->stderr_text, &ret->stderr_more, err);
+		result = recall_stream(store, &execution.stderr_text, answer_max, &ret->stderr_text, &ret->stderr_more,
+				       err);
 	if (result == 0)
 		result = store_execution_files(store, id, STORE_AFTER, add_change, job, err);
 	snprintf(ret->sandbox_id, sizeof(ret->sandbox_id), "%s", execution.sandbox_id);

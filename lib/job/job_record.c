@@ -1,11 +1,13 @@
 /*
- * job_record.c - between a job and the store: inputs out of the blob folder, outputs into it, and the row's two transactions.
+ * job_record.c - between a job and the store: inputs out of the blob folder, outputs into it, and the row's two
+ * transactions.
  *
- * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as `running`; nobody was
- * told of either yet, so it need not be durable. The second (job_record_work) writes outcome, output and changed files, and is
- * durable before a waiter wakes; being later in the same log it makes the first one durable too. All else here is slow disk work and
- * runs on a keeper, but for output so short that it stands in the row: the reactor reads that. A file that cannot be kept costs the run
- * nothing but that file: it is recorded as lost, with the reason.
+ * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as
+ * `running`; nobody was told of either yet, so it need not be durable. The second (job_record_work) writes outcome,
+ * output and changed files, and is durable before a waiter wakes; being later in the same log it makes the first one
+ * durable too. All else here is slow disk work and runs on a keeper, but for output so short that it stands in the row:
+ * the reactor reads that. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with
+ * the reason.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -35,7 +37,8 @@ static char *copy_bytes(const char *data, size_t length)
 	return copy;
 }
 
-int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd, struct err *err)
+int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
+		  struct err *err)
 {
 	int result;
 
@@ -49,7 +52,7 @@ int job_keep_text(struct store *store, const struct bind_text *text, struct stor
 	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
 }
 
-/* --- the first transaction ---------------------------------------------------------------------------------------------- */
+/* -------- the first transaction ----------------------------------------------------------------------- */
 
 static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 {
@@ -67,7 +70,8 @@ static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 	if (result < 0)
 		return result;
 	if (job->n_files > 0 && conversation.bytes > job->limits.data_bytes)
-		return err_set(err, ERR_LIMIT, "with this the conversation's files have %lld bytes; a program's /data holds %lld",
+		return err_set(err, ERR_LIMIT,
+			       "with this the conversation's files have %lld bytes; a program's /data holds %lld",
 			       (long long)conversation.bytes, (long long)job->limits.data_bytes);
 	job->record.conversation_row = conversation.row;
 	return 0;
@@ -75,8 +79,10 @@ static int put_files(struct store_txn *txn, struct job *job, struct err *err)
 
 static struct store_request request_of(const struct job *job)
 {
-	return (struct store_request){
-		.owner = job->record.owner, .key = job->key, .hash = job->key_hash, .execution = job->upload ? NULL : job->record.id};
+	return (struct store_request){.owner = job->record.owner,
+				      .key = job->key,
+				      .hash = job->key_hash,
+				      .execution = job->upload ? NULL : job->record.id};
 }
 
 int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
@@ -145,7 +151,7 @@ int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
 	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
 }
 
-/* --- what goes into the jail -------------------------------------------------------------------------------------------- */
+/* -------- what goes into the jail --------------------------------------------------------------------- */
 
 void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file)
 {
@@ -219,7 +225,7 @@ void job_prepare(struct job_task *task)
 	job_post(job->engine, task);
 }
 
-/* --- what comes out ----------------------------------------------------------------------------------------------------- */
+/* -------- what comes out ------------------------------------------------------------------------------ */
 
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE])
 {
@@ -236,7 +242,8 @@ void job_keep_output(struct job_task *task)
 	struct job_engine *engine = output->job->engine;
 	struct err err = ERR_INIT;
 
-	if (store_blob_put_fd(engine->store, output->fd, output->job->limits.data_bytes, change->file.blob, &change->file.size, &err) < 0) {
+	if (store_blob_put_fd(engine->store, output->fd, output->job->limits.data_bytes, change->file.blob,
+			      &change->file.size, &err) < 0) {
 		int kept = (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1);
 
 		change->kind = JAIL_FILE_NOT_KEPT;
@@ -249,7 +256,8 @@ void job_keep_output(struct job_task *task)
 }
 
 /* One stream: into the row or a blob, and its beginning into the answer. */
-static int record_stream(struct job *job, int fd, struct store_text *ret, struct bind_text *ret_answer, bool *ret_more, struct err *err)
+static int record_stream(struct job *job, int fd, struct store_text *ret, struct bind_text *ret_answer, bool *ret_more,
+			 struct err *err)
 {
 	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
 	auto_free char *text = NULL;
@@ -427,10 +435,11 @@ void job_record_work(struct job_task *task)
 		snprintf(change->change, sizeof(change->change), "%s", job_change_text(result->changes[i].kind));
 		snprintf(change->reason, sizeof(change->reason), "%s", result->changes[i].reason);
 	}
-	failed = record_stream(job, job->stdout_fd, &job->record.stdout_text, &result->stdout_text, &result->stdout_more, &job->error);
+	failed = record_stream(job, job->stdout_fd, &job->record.stdout_text, &result->stdout_text,
+			       &result->stdout_more, &job->error);
 	if (failed == 0)
-		failed = record_stream(job, job->stderr_fd, &job->record.stderr_text, &result->stderr_text, &result->stderr_more,
-				       &job->error);
+		failed = record_stream(job, job->stderr_fd, &job->record.stderr_text, &result->stderr_text,
+				       &result->stderr_more, &job->error);
 	if (failed < 0)
 		job_post(job->engine, task);
 	else

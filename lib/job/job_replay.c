@@ -1,10 +1,11 @@
 /*
  * job_replay.c - a recorded execution once more, on its stored inputs; nothing is recorded.
  *
- * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment, standard input,
- * code, and the files that /data was filled with, from the blob folder. Two things differ on purpose: there is no CPU share (a
- * busy machine must not turn a verdict into a time-out), and secrets are missing, because they were never stored.
- * It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and has no client that may vanish.
+ * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment,
+ * standard input, code, and the files that /data was filled with, from the blob folder. Two things differ on purpose:
+ * there is no CPU share (a busy machine must not turn a verdict into a time-out), and secrets are missing, because they
+ * were never stored. It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and
+ * has no client that may vanish.
  */
 #include "job_internal.h"
 #include "job_known.h"
@@ -65,9 +66,10 @@ static void replay_end(struct replay *replay)
 	job_known_clear(&replay->known);
 }
 
-/* --- from the row ------------------------------------------------------------------------------------------------------- */
+/* -------- from the row -------------------------------------------------------------------------------- */
 
-static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret, struct err *err)
+static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret,
+			struct err *err)
 {
 	if (!text)
 		return err_set(err, ERR_CORRUPT, "the row has no %s", what);
@@ -164,7 +166,7 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 	return result;
 }
 
-/* --- what the jail tells ------------------------------------------------------------------------------------------------ */
+/* -------- what the jail tells ------------------------------------------------------------------------- */
 
 static void on_done(void *arg, const struct jail_result *result)
 {
@@ -210,8 +212,11 @@ static void on_file(void *arg, const struct jail_change *change)
 	copy = &result->changes[result->n_changes++];
 	*copy = (struct job_change){.kind = change->kind};
 	snprintf(copy->reason, sizeof(copy->reason), "%s", change->reason ? change->reason : "");
-	copy->file = (struct store_file){.name = xstrdup(change->name), .name_length = strlen(change->name), .mode = change->mode,
-					 .mtime_us = change->mtime_us, .size = change->size};
+	copy->file = (struct store_file){.name = xstrdup(change->name),
+					 .name_length = strlen(change->name),
+					 .mode = change->mode,
+					 .mtime_us = change->mtime_us,
+					 .size = change->size};
 	if (change->fd < 0)
 		return;
 	if (hash_fd(change->fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0)
@@ -229,7 +234,7 @@ static void on_failed(void *arg, const struct err *err)
 
 static const struct jail_events events = {.done = on_done, .file = on_file, .failed = on_failed};
 
-/* --- the run ------------------------------------------------------------------------------------------------------------ */
+/* -------- the run ------------------------------------------------------------------------------------- */
 
 static int fill_batch(struct replay *replay, const struct job_input *inputs, size_t count, struct err *err)
 {
@@ -246,7 +251,8 @@ static int fill_batch(struct replay *replay, const struct job_input *inputs, siz
 			result = err_wrap(err, "the file \"%s\"", file->name);
 			break;
 		}
-		files[opened] = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = fds[opened]};
+		files[opened] = (struct jail_file){
+			.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = fds[opened]};
 	}
 	if (result == 0)
 		result = jail_fill(replay->jail, files, count, err);
@@ -255,7 +261,8 @@ static int fill_batch(struct replay *replay, const struct job_input *inputs, siz
 	return result;
 }
 
-static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct err *err)
+static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution,
+	       struct err *err)
 {
 	struct jail_spec spec = {.runner = execution->language,
 				 .limits = replay->limits,
@@ -277,7 +284,8 @@ static int run(struct replay *replay, struct jail_client *client, const struct s
 		result = jail_remove(replay->jail, replay->gone.files, replay->gone.count, err);
 	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
 		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
-	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 || (result = jail_collect(replay->jail, err)) < 0 ||
+	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 ||
+	    (result = jail_collect(replay->jail, err)) < 0 ||
 	    (result = jail_client_wait(client, replay->jail, err)) < 0)
 		return result;
 	if (replay->error.code != ERR_NONE) {
@@ -289,13 +297,14 @@ static int run(struct replay *replay, struct jail_client *client, const struct s
 }
 
 /* One run in the jail that is open, or the one to open. */
-static int replay_one(struct replay *replay, struct jail_client *client, const struct store_execution *execution, struct job_replay *ret,
-		      struct err *err)
+static int replay_one(struct replay *replay, struct jail_client *client, const struct store_execution *execution,
+		      struct job_replay *ret, struct err *err)
 {
 	struct job_replay *made = &replay->made;
 	int result = 0;
 
-	*made = (struct job_replay){.stdout_fd = memfd_create("stdout", MFD_CLOEXEC), .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
+	*made = (struct job_replay){.stdout_fd = memfd_create("stdout", MFD_CLOEXEC),
+				    .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
 	if (made->stdout_fd < 0 || made->stderr_fd < 0)
 		result = err_errno(err, "cannot make an anonymous file");
 	if (result == 0)
@@ -312,8 +321,8 @@ static int replay_one(struct replay *replay, struct jail_client *client, const s
 	return 0;
 }
 
-int job_replay(const struct config *config, struct store *store, struct jail_client *client, const struct store_execution *execution,
-	       struct job_replay *ret, struct err *err)
+int job_replay(const struct config *config, struct store *store, struct jail_client *client,
+	       const struct store_execution *execution, struct job_replay *ret, struct err *err)
 {
 	struct replay replay = {.store = store, .code_fd = -1, .stdin_fd = -1};
 	int result = replay_one(&replay, client, execution, ret, err);
@@ -323,7 +332,7 @@ int job_replay(const struct config *config, struct store *store, struct jail_cli
 	return result;
 }
 
-/* --- a live sandbox's runs ------------------------------------------------------------------------------------------------ */
+/* -------- a live sandbox's runs ----------------------------------------------------------------------- */
 
 struct runs {
 	char (*ids)[ID_SIZE];
@@ -357,8 +366,8 @@ static int note_change(void *arg, const struct store_execution_file *found)
 }
 
 /* One of them. Returns 1 where the sandbox ended with it. */
-static int replay_in_turn(struct replay *replay, const struct job_replay_where *where, const char *id, job_replay_each *each, void *arg,
-			  struct err *err)
+static int replay_in_turn(struct replay *replay, const struct job_replay_where *where, const char *id,
+			  job_replay_each *each, void *arg, struct err *err)
 {
 	struct store_execution execution;
 	struct job_replay made;
@@ -366,7 +375,8 @@ static int replay_in_turn(struct replay *replay, const struct job_replay_where *
 
 	if (result < 0)
 		return result;
-	if (!replay->last && streq(execution.verdict, "CX")) { /* it never began, else nothing would have come after it */
+	if (!replay->last &&
+	    streq(execution.verdict, "CX")) { /* it never began, else nothing would have come after it */
 		store_execution_clear(&execution);
 		return 0;
 	}
@@ -388,8 +398,8 @@ static int replay_in_turn(struct replay *replay, const struct job_replay_where *
 	return result;
 }
 
-int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution, job_replay_each *each, void *arg,
-		    struct err *err)
+int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution,
+		    job_replay_each *each, void *arg, struct err *err)
 {
 	struct replay replay = {.store = where->store, .code_fd = -1, .stdin_fd = -1, .live = true};
 	__attribute__((cleanup(runs_clear))) struct runs runs = {0};

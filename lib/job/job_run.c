@@ -2,15 +2,15 @@
  * job_run.c - one job's way through its jail, on the reactor.
  *
  *     job_start      jail_open, and at the same time the first transaction (files, row `running`)        -> writer
- *       begun          the row is there                                                                 -> keeper: job_prepare
- *       prepared       jail_fill for each batch of blobs (-> keeper: job_open_batch), then jail_run and jail_collect
- *       on_done        the verdict
- *       on_file        a changed file                                                                   -> keeper: job_keep_output
- *       on_collected   and once all files are kept                                (-> keeper: long output) -> writer: job_record_work
- *     recorded       waiters wake; running/ID.* go                                                      -> keeper: job_remove_running
+ *       begun          the row is there                                                                 -> keeper:
+ * job_prepare prepared       jail_fill for each batch of blobs (-> keeper: job_open_batch), then jail_run and
+ * jail_collect on_done        the verdict on_file        a changed file -> keeper: job_keep_output on_collected   and
+ * once all files are kept                                (-> keeper: long output) -> writer: job_record_work recorded
+ * waiters wake; running/ID.* go                                                      -> keeper: job_remove_running
  *
- * While a keeper or the writer holds the job (`awaiting_task`) the jail may fail or its jailer may be lost: that is only noted, and acted
- * on when the job is back. Whatever happens after the row was begun ends in one place, finish(): there the row gets its verdict.
+ * While a keeper or the writer holds the job (`awaiting_task`) the jail may fail or its jailer may be lost: that is
+ * only noted, and acted on when the job is back. Whatever happens after the row was begun ends in one place, finish():
+ * there the row gets its verdict.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -49,8 +49,8 @@ static void set_outcome(struct job *job, enum jail_verdict verdict, const char *
 
 	jail_result_clear(result);
 	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
-	snprintf(result->message, sizeof(result->message), "%.*s", (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1),
-		 message);
+	snprintf(result->message, sizeof(result->message), "%.*s",
+		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
 	snprintf(result->runner, sizeof(result->runner), "%s", job->record.language);
 	job->has_result = true;
 }
@@ -71,7 +71,7 @@ static void finish(struct job *job)
 	job_record_work(&job->task);
 }
 
-/* --- what the jail tells ------------------------------------------------------------------------------------------------ */
+/* -------- what the jail tells ------------------------------------------------------------------------- */
 
 static void on_done(void *arg, const struct jail_result *result)
 {
@@ -129,7 +129,8 @@ static void on_collected(void *arg)
 	finish(job);
 }
 
-/* Opening, filling or collecting failed: the program's own verdict, if there is one, is not the whole truth any more. */
+/* Opening, filling or collecting failed: the program's own verdict, if there is one, is not the whole truth any more.
+ */
 static void on_failed(void *arg, const struct err *err)
 {
 	struct job *job = arg;
@@ -169,7 +170,7 @@ void job_jail_sweep(struct job *job)
 	job->jail = NULL;
 }
 
-/* --- towards the run ---------------------------------------------------------------------------------------------------- */
+/* -------- towards the run ----------------------------------------------------------------------------- */
 
 static void send_program(struct job *job)
 {
@@ -232,12 +233,14 @@ void job_fill_next(struct job *job)
 	int result = 0;
 
 	/* While messages queue up the next batch waits: its descriptors count against this process. */
-	if (!job->batch_ready || job->awaiting_task || given_up(job) || (jail_client_poll_events(job->engine->client) & POLLOUT))
+	if (!job->batch_ready || job->awaiting_task || given_up(job) ||
+	    (jail_client_poll_events(job->engine->client) & POLLOUT))
 		return;
 	for (size_t i = 0; i < job->n_input_fds; i++) {
 		const struct store_file *file = &job->inputs[job->inputs_sent + i].file;
 
-		files[i] = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = job->input_fds[i]};
+		files[i] = (struct jail_file){
+			.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = job->input_fds[i]};
 	}
 	if (job->inputs_sent == 0) /* first: a name that went may be a directory now */
 		result = jail_remove(job->jail, job->gone.files, job->gone.count, &err);
@@ -378,7 +381,7 @@ void job_start(struct job *job)
 	store_commit_async(engine->store, job_begin_work, job, false, begun);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------ */
+/* -------- the end ------------------------------------------------------------------------------------- */
 
 static void removed(struct job_task *task)
 {
@@ -401,7 +404,8 @@ static void recorded(struct job_task *task)
 	engine->removing++;
 	job_reference(job);
 	job->awaiting_task = false;
-	/* A result that could not be recorded stays `running` with its output in running/: the next start marks it interrupted. */
+	/* A result that could not be recorded stays `running` with its output in running/: the next start marks it
+	 * interrupted. */
 	if (job->error.code == ERR_NONE)
 		keep(job, job_remove_running, removed);
 	job_over(job);

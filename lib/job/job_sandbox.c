@@ -1,14 +1,16 @@
 /*
  * job_sandbox.c - see job_sandbox.h.
  *
- * A sandbox is made and given to its first run in one step of the reactor (job_sandbox_take), and written into the record by the
- * transaction that writes that run as `running`. The jail's events arrive here and are handed to the run that has the sandbox. When
- * the run is recorded the sandbox is idle (job_sandbox_give) or, if nothing can be expected of it any more, ended. Every ending goes
- * through end(), which closes the jail at once and records the cause without waiting: whoever comes next is behind it in the writer's
- * queue. When the process stops, nothing is recorded: a sandbox without an end whose instance is gone went with that.
+ * A sandbox is made and given to its first run in one step of the reactor (job_sandbox_take), and written into the
+ * record by the transaction that writes that run as `running`. The jail's events arrive here and are handed to the run
+ * that has the sandbox. When the run is recorded the sandbox is idle (job_sandbox_give) or, if nothing can be expected
+ * of it any more, ended. Every ending goes through end(), which closes the jail at once and records the cause without
+ * waiting: whoever comes next is behind it in the writer's queue. When the process stops, nothing is recorded: a
+ * sandbox without an end whose instance is gone went with that.
  *
- * Which files a run must be given: those of its conversation that /data does not hold already; what is the conversation's no more is
- * taken out. Only the record's own view is asked (job_known.h), so a replay comes to the same answer.
+ * Which files a run must be given: those of its conversation that /data does not hold already; what is the
+ * conversation's no more is taken out. Only the record's own view is asked (job_known.h), so a replay comes to the same
+ * answer.
  */
 #include "job_sandbox.h"
 
@@ -17,7 +19,7 @@
 
 #define SECOND_US 1000000
 
-/* --- what the jail tells: to the run that has the sandbox ------------------------------------------------------------------- */
+/* -------- what the jail tells: to the run that has the sandbox ---------------------------------------- */
 
 static void live_done(void *arg, const struct jail_result *result)
 {
@@ -63,7 +65,7 @@ static const struct jail_events live_events = {
 	.failed = live_failed,
 };
 
-/* --- begin and end ------------------------------------------------------------------------------------------------------------ */
+/* -------- begin and end ------------------------------------------------------------------------------- */
 
 static struct job_sandbox *find(const struct job_engine *engine, const char *place, const char *language)
 {
@@ -102,7 +104,8 @@ static void end_done(void *arg, int result, const struct err *err)
 	const struct ending *ending = arg;
 
 	if (result < 0)
-		log_event(LOG_ERROR, "the end of a sandbox is not recorded", "id", ending->id, "error", err->text, NULL);
+		log_event(LOG_ERROR, "the end of a sandbox is not recorded", "id", ending->id, "error", err->text,
+			  NULL);
 	free(arg);
 }
 
@@ -129,18 +132,22 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 	}
 	if (!json_object_get_boolean(json_get(engine->info, "live", json_type_boolean)))
 		return err_set(err, ERR_UNAVAILABLE,
-			       "this server keeps no live sandboxes, because its jailer cannot freeze them (sallyport doctor): run without "
+			       "this server keeps no live sandboxes, because its jailer cannot freeze them (sallyport "
+			       "doctor): run without "
 			       "a session");
 	if (most <= 0)
-		return err_set(err, ERR_UNAVAILABLE, "this server keeps no live sandboxes (limits.sandboxes): run without a session");
+		return err_set(err, ERR_UNAVAILABLE,
+			       "this server keeps no live sandboxes (limits.sandboxes): run without a session");
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
-			       "%lld live sandboxes of yours are open already, and no more may be: end one of them (reset_session, "
+			       "%lld live sandboxes of yours are open already, and no more may be: end one of them "
+			       "(reset_session, "
 			       "stop_sandbox), or run without a session",
 			       (long long)own);
 	if (total >= most)
 		return err_set(err, ERR_LIMIT,
-			       "%lld live sandboxes are open on this server already, and no more may be: try again later, or run "
+			       "%lld live sandboxes are open on this server already, and no more may be: try again "
+			       "later, or run "
 			       "without a session",
 			       (long long)total);
 	return 0;
@@ -192,12 +199,15 @@ static int take_limits(struct job *job, const struct job_sandbox *sandbox, struc
 				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
 				  (long long)(then->wall_us / SECOND_US));
 	if (job->asked_memory && now->memory_bytes != then->memory_bytes)
-		return err_member(err, "memory_mb", "this session was begun with %lld; leave it out, or end the session (reset_session)",
+		return err_member(err, "memory_mb",
+				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
 				  (long long)(then->memory_bytes >> 20));
 	/* Both ways: another token of the owner's may not have the network. */
 	if (job->record.network != sandbox->network)
-		return err_member(err, "network", "this session was begun with%s network; say the same, or end the session (reset_session)",
-				  sandbox->network ? "" : "out");
+		return err_member(
+			err, "network",
+			"this session was begun with%s network; say the same, or end the session (reset_session)",
+			sandbox->network ? "" : "out");
 	job->limits = *then;
 	record = bind_print(jail_limits_table, &job->limits);
 	free(job->record.limits_json);
@@ -248,13 +258,14 @@ static void note_files(struct job_known *known, const struct job_result *result)
 	}
 }
 
-/* Whoever comes next must not count on the state that this run left. One that was cancelled before it began left none: a jail that has
- * ended says so, and here nothing was filled in yet. */
+/* Whoever comes next must not count on the state that this run left. One that was cancelled before it began left none:
+ * a jail that has ended says so, and here nothing was filled in yet. */
 static bool spent(const struct job *job)
 {
 	const enum jail_verdict verdict = job->result.jail.verdict;
 
-	return job->sandbox->over || verdict == JAIL_XX || (!job->run_started && (verdict != JAIL_CX || job->inputs_sent > 0));
+	return job->sandbox->over || verdict == JAIL_XX ||
+	       (!job->run_started && (verdict != JAIL_CX || job->inputs_sent > 0));
 }
 
 void job_sandbox_give(struct job *job)
@@ -290,21 +301,24 @@ void job_sandbox_note(struct job *job)
 	snprintf(job->result.sandbox_id, sizeof(job->result.sandbox_id), "%s", job->record.sandbox_id);
 	job->result.sandbox_seq = job->record.sandbox_seq;
 	if (spent(job))
-		snprintf(note, JOB_NOTE_SIZE,
-			 "The session ended with this run: its variables and processes are gone. The next call begins a "
-			 "fresh one; the files that were recorded are there again.");
+		snprintf(
+			note, JOB_NOTE_SIZE,
+			"The session ended with this run: its variables and processes are gone. The next call begins a "
+			"fresh one; the files that were recorded are there again.");
 	else if (before)
 		snprintf(note, JOB_NOTE_SIZE,
-			 "The session's earlier state was lost (%s): this run began in a fresh one, with the conversation's "
+			 "The session's earlier state was lost (%s): this run began in a fresh one, with the "
+			 "conversation's "
 			 "files, without variables and processes.",
 			 before);
 	else if (job->record.sandbox_seq == 1 && !job->keeps_state)
 		snprintf(note, JOB_NOTE_SIZE,
-			 "A session was begun. In %s it keeps files and processes from call to call, variables it does not.",
+			 "A session was begun. In %s it keeps files and processes from call to call, variables it does "
+			 "not.",
 			 job->record.language);
 }
 
-/* --- for the reactor ---------------------------------------------------------------------------------------------------------- */
+/* -------- for the reactor ----------------------------------------------------------------------------- */
 
 bool job_sandbox_waits(const struct job *job)
 {

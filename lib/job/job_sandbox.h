@@ -1,13 +1,15 @@
 /*
- * job_sandbox.h - live sandboxes of the job engine: jails that stay open between the runs of a conversation. Part of the engine.
+ * job_sandbox.h - live sandboxes of the job engine: jails that stay open between the runs of a conversation. Part of
+ * the engine.
  *
- * One per conversation and language. It is opened by the first run that asks for it and belongs to one run at a time (runs of one
- * conversation are in order anyway); between runs it is idle, and the jailer keeps it frozen. It ends when somebody resets it, when
- * nobody used it for limits.sandbox_idle_seconds, with a run that ended its jail, that was cancelled, or whose sandbox failed,
- * and with the jailer or this process. Nothing of it survives but the conversation's files, and the next run is told
- * what became of the state that it may count on.
+ * One per conversation and language. It is opened by the first run that asks for it and belongs to one run at a time
+ * (runs of one conversation are in order anyway); between runs it is idle, and the jailer keeps it frozen. It ends when
+ * somebody resets it, when nobody used it for limits.sandbox_idle_seconds, with a run that ended its jail, that was
+ * cancelled, or whose sandbox failed, and with the jailer or this process. Nothing of it survives but the
+ * conversation's files, and the next run is told what became of the state that it may count on.
  *
- * All of this belongs to the reactor; the job that has a sandbox may read it on whatever thread holds the job, and say what is known there.
+ * All of this belongs to the reactor; the job that has a sandbox may read it on whatever thread holds the job, and say
+ * what is known there.
  */
 #pragma once
 
@@ -29,8 +31,8 @@ struct job_sandbox {
 	struct job_known known;
 };
 
-/* Gives the job its sandbox, a new one if there is none: ERR_LIMIT where there may be no more, ERR_INVALID where it asks for other
- * limits than the sandbox has. */
+/* Gives the job its sandbox, a new one if there is none: ERR_LIMIT where there may be no more, ERR_INVALID where it
+ * asks for other limits than the sandbox has. */
 int job_sandbox_take(struct job *job, struct err *err);
 /* The run's row was never written: as if it had not been asked for. */
 void job_sandbox_return(struct job *job);

@@ -1,8 +1,8 @@
 /*
  * crypto.c - see crypto.h. The only file that includes libcrypto's headers.
  *
- * A digest that fails means a broken library, and nothing could be recorded then, so it aborts. Ids are made under a lock from time,
- * randomness and the last id, so that they are in order and different over all threads.
+ * A digest that fails means a broken library, and nothing could be recorded then, so it aborts. Ids are made under a
+ * lock from time, randomness and the last id, so that they are in order and different over all threads.
  */
 #include "crypto.h"
 
@@ -31,7 +31,8 @@ static void fetch(void)
 	must(fetched != NULL);
 }
 
-/* Looked up once: EVP_sha256() makes OpenSSL search its providers in every call, which takes twice as long as hashing a token. */
+/* Looked up once: EVP_sha256() makes OpenSSL search its providers in every call, which takes twice as long as hashing a
+ * token. */
 static const EVP_MD *sha256(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -119,7 +120,8 @@ void seal(const uint8_t key[SEAL_KEY_SIZE], const char *context, const void *dat
 	buf_add(out, tag, sizeof(tag));
 }
 
-int unseal(const uint8_t key[SEAL_KEY_SIZE], const char *context, const void *data, size_t length, struct buf *out, struct err *err)
+int unseal(const uint8_t key[SEAL_KEY_SIZE], const char *context, const void *data, size_t length, struct buf *out,
+	   struct err *err)
 {
 	uint8_t tag[SEAL_TAG_SIZE];
 	const uint8_t *sealed = data;
@@ -160,8 +162,8 @@ bool equal_constant_time(const void *a, const void *b, size_t length)
 	return CRYPTO_memcmp(a, b, length) == 0;
 }
 
-/* The 74 random bits as a number: fresh in every new millisecond; within one it grows by up to 2^56, so that ids stay in order and
- * none tells its neighbour. When it would overflow, the next millisecond is used early. */
+/* The 74 random bits as a number: fresh in every new millisecond; within one it grows by up to 2^56, so that ids stay
+ * in order and none tells its neighbour. When it would overflow, the next millisecond is used early. */
 static __int128 id_random;
 static int64_t id_ms;
 static pthread_mutex_t id_lock = PTHREAD_MUTEX_INITIALIZER;

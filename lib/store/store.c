@@ -10,12 +10,13 @@
  *     running/ID.out, ID.err      0700   output of what runs now
  *     blobs/ab/cdef…              0750   contents, files 0640: nginx sends them
  *
- * The folder itself is 0750 and belongs to the gateway's account. For nginx under another account, make the folder's group one
- * that it is in, and set its setgid bit (chmod 2750): blobs then inherit the group, and nginx gets at them and at nothing else.
- * A CLI run by root gives what it makes to the folder's owner, so that it never locks the gateway out of its own data.
+ * The folder itself is 0750 and belongs to the gateway's account. For nginx under another account, make the folder's
+ * group one that it is in, and set its setgid bit (chmod 2750): blobs then inherit the group, and nginx gets at them
+ * and at nothing else. A CLI run by root gives what it makes to the folder's owner, so that it never locks the gateway
+ * out of its own data.
  *
- * The order of opening: folder, the gateway's lock, key, database, writer's thread, instance, and at last the marking of what dead
- * instances left. Each step undoes nothing that another process may hold.
+ * The order of opening: folder, the gateway's lock, key, database, writer's thread, instance, and at last the marking
+ * of what dead instances left. Each step undoes nothing that another process may hold.
  */
 #include "store.h"
 
@@ -47,7 +48,8 @@ static int open_dir(struct store *store, const char *data_dir, struct err *err)
 		return err_errno(err, "making the data folder %s", data_dir);
 	store->dir_fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dir_fd < 0 && errno == ENOENT)
-		return err_set(err, ERR_NOT_FOUND, "there is no data folder %s: the gateway makes it when it starts", data_dir);
+		return err_set(err, ERR_NOT_FOUND, "there is no data folder %s: the gateway makes it when it starts",
+			       data_dir);
 	if (store->dir_fd < 0 || fstat(store->dir_fd, &st) < 0)
 		return err_errno(err, "opening the data folder %s", data_dir);
 	store->path = realpath(data_dir, NULL);
@@ -64,19 +66,23 @@ static int lock_gateway(struct store *store, struct err *err)
 
 	store->lock_fd = openat(store->dir_fd, GATEWAY_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (store->lock_fd < 0)
-		return err_errno(err, "making %s/%s (the account of the gateway must own the folder)", store->path, GATEWAY_LOCK);
+		return err_errno(err, "making %s/%s (the account of the gateway must own the folder)", store->path,
+				 GATEWAY_LOCK);
 	if (flock(store->lock_fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
 			return err_errno(err, "locking %s/%s", store->path, GATEWAY_LOCK);
 		if (pread(store->lock_fd, pid, sizeof(pid) - 1, 0) < 0)
 			pid[0] = '\0';
-		return err_set(err, ERR_CONFLICT, "another gateway (process %s) serves %s: stop it, or give this one a data_dir of its own",
-			       pid[0] != '\0' ? pid : "unknown", store->path);
+		return err_set(
+			err, ERR_CONFLICT,
+			"another gateway (process %s) serves %s: stop it, or give this one a data_dir of its own",
+			pid[0] != '\0' ? pid : "unknown", store->path);
 	}
 	int length = snprintf(pid, sizeof(pid), "%d", (int)getpid());
 
 	/* The pid is for the text above; a disk without room for it will be noticed soon enough. */
-	if (store_give(store, store->lock_fd) < 0 || ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, pid, (size_t)length, 0) < 0)
+	if (store_give(store, store->lock_fd) < 0 || ftruncate(store->lock_fd, 0) < 0 ||
+	    pwrite(store->lock_fd, pid, (size_t)length, 0) < 0)
 		return 0;
 	return 0;
 }
@@ -110,7 +116,8 @@ static int load_key(struct store *store, struct err *err)
 
 	if (faccessat(store->dir_fd, SECRET, F_OK, 0) < 0 && errno == ENOENT) {
 		if (database)
-			return err_set(err, ERR_CORRUPT, "%s/%s is missing, and %s needs it: restore it from the backup", store->path,
+			return err_set(err, ERR_CORRUPT,
+				       "%s/%s is missing, and %s needs it: restore it from the backup", store->path,
 				       SECRET, DATABASE);
 		if (store->mode == STORE_SERVE && make_key(store, err) != 0)
 			return -(int)err->code;
@@ -118,8 +125,8 @@ static int load_key(struct store *store, struct err *err)
 	if (read_file_at(store->dir_fd, SECRET, SHA256_SIZE, &key, &length, err) != 0)
 		return err_wrap(err, "%s/%s", store->path, SECRET);
 	if (length != SHA256_SIZE)
-		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup", store->path, SECRET,
-			       SHA256_SIZE, length);
+		return err_set(err, ERR_CORRUPT, "%s/%s must hold %d bytes, not %zu: restore it from the backup",
+			       store->path, SECRET, SHA256_SIZE, length);
 	memcpy(store->secret, key, SHA256_SIZE);
 	explicit_bzero(key, length);
 	hmac_sha256(store->secret, SHA256_SIZE, env_purpose, sizeof(env_purpose) - 1, store->env_key);
@@ -165,7 +172,8 @@ static struct store *store_new(enum store_mode mode)
 	struct store *store = xcalloc(1, sizeof(*store));
 
 	store->mode = mode;
-	store->dir_fd = store->blobs_fd = store->running_fd = store->instances_fd = store->lock_fd = store->instance_fd = -1;
+	store->dir_fd = store->blobs_fd = store->running_fd = store->instances_fd = store->lock_fd =
+		store->instance_fd = -1;
 	store->queue_end = &store->queue;
 	pthread_mutex_init(&store->readers_lock, NULL);
 	pthread_mutex_init(&store->queue_lock, NULL);
@@ -180,7 +188,8 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 	if (failed == 0 && store->mode == STORE_SERVE)
 		failed = lock_gateway(store, err);
 	if (failed == 0 && store->mode != STORE_SERVE && faccessat(store->dir_fd, DATABASE, F_OK, 0) < 0)
-		failed = err_set(err, ERR_NOT_FOUND, "there is no database in %s: the gateway makes it when it starts", store->path);
+		failed = err_set(err, ERR_NOT_FOUND, "there is no database in %s: the gateway makes it when it starts",
+				 store->path);
 	if (failed == 0)
 		failed = load_key(store, err);
 	if (failed == 0)
@@ -228,7 +237,8 @@ void store_close(struct store *store)
 {
 	if (store == NULL)
 		return;
-	const int fds[] = {store->blobs_fd, store->running_fd, store->instances_fd, store->instance_fd, store->dir_fd, store->lock_fd};
+	const int fds[] = {store->blobs_fd,    store->running_fd, store->instances_fd,
+			   store->instance_fd, store->dir_fd,     store->lock_fd};
 
 	if (store->writer_started) {
 		store_instance_end(store);

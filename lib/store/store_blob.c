@@ -1,14 +1,15 @@
 /*
  * store_blob.c - the blob folder, and the folder of partial output.
  *
- * A blob is a file blobs/ab/cdef… named by the SHA-256 of its bytes. It is written beside its place (blobs/tmp-…), synced, renamed, and
- * the folder is synced: under its name there is never anything but the whole content. Two writers of the same content are no
- * trouble, the second rename puts the same bytes in place. A blob that is there with the right size is not written again.
+ * A blob is a file blobs/ab/cdef… named by the SHA-256 of its bytes. It is written beside its place (blobs/tmp-…),
+ * synced, renamed, and the folder is synced: under its name there is never anything but the whole content. Two writers
+ * of the same content are no trouble, the second rename puts the same bytes in place. A blob that is there with the
+ * right size is not written again.
  *
- * Between the writing of a blob and the commit of the first row that names it nothing in the database protects it. So the sweeper
- * leaves every file alone that was made or asked for in the last hours (its mtime says so, and a put brings it up to date), and
- * holds the lock blobs/lock while it looks and removes; a put holds it shared from the look at an existing file to its touch. A
- * transaction that names a blob looks once more whether the file is there.
+ * Between the writing of a blob and the commit of the first row that names it nothing in the database protects it. So
+ * the sweeper leaves every file alone that was made or asked for in the last hours (its mtime says so, and a put brings
+ * it up to date), and holds the lock blobs/lock while it looks and removes; a put holds it shared from the look at an
+ * existing file to its touch. A transaction that names a blob looks once more whether the file is there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +37,8 @@ int store_folder_open(struct store *store, const char *name, mode_t mode, int *r
 	if (fd < 0)
 		return err_errno(err, "opening %s/%s", store->path, name);
 	/* The mode as wanted whatever the umask is; a setgid bit that was inherited stays. */
-	if (made && (fstat(fd, &st) < 0 || fchmod(fd, mode | (st.st_mode & S_ISGID)) < 0 || store_give(store, fd) < 0)) {
+	if (made &&
+	    (fstat(fd, &st) < 0 || fchmod(fd, mode | (st.st_mode & S_ISGID)) < 0 || store_give(store, fd) < 0)) {
 		err_errno(err, "making %s/%s", store->path, name);
 		close(fd);
 		return -ERR_SYSTEM;
@@ -76,8 +78,8 @@ static int open_folder(struct store *store, const char *sha256, struct err *err)
 	bool made = mkdirat(store->blobs_fd, name, 0750) == 0;
 	int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd >= 0 && (!made || (fstat(fd, &st) == 0 && fchmod(fd, 0750 | (st.st_mode & S_ISGID)) == 0 && store_give(store, fd) == 0 &&
-				  fsync(store->blobs_fd) == 0)))
+	if (fd >= 0 && (!made || (fstat(fd, &st) == 0 && fchmod(fd, 0750 | (st.st_mode & S_ISGID)) == 0 &&
+				  store_give(store, fd) == 0 && fsync(store->blobs_fd) == 0)))
 		return fd;
 	err_errno(err, "opening %s/blobs/%s", store->path, name);
 	close_pointer(&fd);
@@ -154,7 +156,8 @@ static int copy(struct source source, int tmp, char ret_sha256[SHA256_HEX_SIZE],
 	return failed;
 }
 
-static int put(struct store *store, struct source source, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
+static int put(struct store *store, struct source source, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
+	       struct err *err)
 {
 	char sha256[SHA256_HEX_SIZE], id[ID_SIZE], tmp_name[sizeof(TMP_PREFIX) + ID_SIZE];
 	int64_t size = 0, again = 0;
@@ -173,7 +176,8 @@ static int put(struct store *store, struct source source, char ret_sha256[SHA256
 
 		if (tmp < 0)
 			return err_errno(err, "writing a blob in %s/blobs", store->path);
-		/* Hashed again while it is copied: what is kept has the name of its own bytes even if the source changed meanwhile. */
+		/* Hashed again while it is copied: what is kept has the name of its own bytes even if the source
+		 * changed meanwhile. */
 		there = copy(source, tmp, sha256, &again, err);
 		if (there == 0)
 			there = keep(store, tmp, tmp_name, sha256, err);
@@ -189,14 +193,17 @@ static int put(struct store *store, struct source source, char ret_sha256[SHA256
 	return 0;
 }
 
-int store_blob_put_fd(struct store *store, int fd, int64_t max, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
+int store_blob_put_fd(struct store *store, int fd, int64_t max, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
+		      struct err *err)
 {
 	return put(store, (struct source){.fd = fd, .length = max}, ret_sha256, ret_size, err);
 }
 
-int store_blob_put(struct store *store, const void *data, size_t length, char ret_sha256[SHA256_HEX_SIZE], struct err *err)
+int store_blob_put(struct store *store, const void *data, size_t length, char ret_sha256[SHA256_HEX_SIZE],
+		   struct err *err)
 {
-	return put(store, (struct source){.fd = -1, .data = length > 0 ? data : "", .length = (int64_t)length}, ret_sha256, NULL, err);
+	return put(store, (struct source){.fd = -1, .data = length > 0 ? data : "", .length = (int64_t)length},
+		   ret_sha256, NULL, err);
 }
 
 /* Size in the blob's row; -1: no row (yet). */
@@ -236,11 +243,13 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 	if (fd < 0 && size < 0)
 		return err_set(err, ERR_NOT_FOUND, "no such blob: %s", sha256);
 	if (fd < 0)
-		return err_set(err, ERR_CORRUPT, "the file of blob %s is missing: restore blobs/%s from a backup", sha256, path);
+		return err_set(err, ERR_CORRUPT, "the file of blob %s is missing: restore blobs/%s from a backup",
+			       sha256, path);
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, "opening blob %s", sha256);
 	if (!S_ISREG(st.st_mode) || (size >= 0 && st.st_size != size))
-		return err_set(err, ERR_CORRUPT, "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup",
+		return err_set(err, ERR_CORRUPT,
+			       "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup",
 			       sha256, (long long)st.st_size, (long long)size, path);
 	*ret_fd = steal_fd(&fd);
 	if (ret_size != NULL)
@@ -259,7 +268,8 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 	if (fstatat(txn->store->blobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_NOT_FOUND, "blob %s is not in the blob folder", sha256);
 	if (size >= 0 && st.st_size != size)
-		return err_set(err, ERR_CORRUPT, "blob %s has %lld bytes, not %lld", sha256, (long long)st.st_size, (long long)size);
+		return err_set(err, ERR_CORRUPT, "blob %s has %lld bytes, not %lld", sha256, (long long)st.st_size,
+			       (long long)size);
 	auto_query struct query q = query_begin(txn->conn, SQL_BLOB_ADD);
 
 	query_bind_text(&q, ":sha256", sha256);
@@ -269,7 +279,8 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 }
 
 /* Removes blobs/FOLDER/NAME if it is old and has no row. */
-static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, int64_t limit_us, struct err *err)
+static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, int64_t limit_us,
+		     struct err *err)
 {
 	struct stat st;
 	int64_t size = -1;

@@ -1,8 +1,8 @@
 /*
  * store_event.h - what was sent on the event stream of a legacy request, for clients that come back for it.
  *
- * Number 0 is the opening, whose message is the request's id; the last one is the answer. Gone with the session, or after
- * STORE_EVENT_TTL_US (store_expire).
+ * Number 0 is the opening, whose message is the request's id; the last one is the answer. Gone with the session, or
+ * after STORE_EVENT_TTL_US (store_expire).
  */
 #pragma once
 

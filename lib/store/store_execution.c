@@ -1,8 +1,8 @@
 /*
  * store_execution.c - executions, on their way into the record; store_list.c reads them back.
  *
- * A run is two transactions: begin (what was asked, and what /data holds before it), finish (what came of it, its files, and the
- * conversation's new state). Between the two only running/ID.out and ID.err grow, outside the database.
+ * A run is two transactions: begin (what was asked, and what /data holds before it), finish (what came of it, its
+ * files, and the conversation's new state). Between the two only running/ID.out and ID.err grow, outside the database.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -146,7 +146,8 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 }
 
 /* *ret_conversation: the row's own, 0 if it has none. */
-static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t *ret_conversation, struct err *err)
+static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t *ret_conversation,
+		      struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_FINISH);
 
@@ -159,14 +160,17 @@ static int finish_row(struct store_txn *txn, const struct store_execution *execu
 	if (found < 0)
 		return found;
 	if (found == 0)
-		return err_set(err, ERR_CONFLICT,
-			       "execution %s is not running here: it was recorded already, or belongs to another process", execution->id);
+		return err_set(
+			err, ERR_CONFLICT,
+			"execution %s is not running here: it was recorded already, or belongs to another process",
+			execution->id);
 	*ret_conversation = query_int(&q, 0);
 	return query_run(&q, NULL, err);
 }
 
 /* Puts one change into the conversation. What does not fit under the owner's cap is turned into "lost" in *change. */
-static int apply_change(struct store_txn *txn, int64_t conversation, struct store_execution_file *change, struct err *err)
+static int apply_change(struct store_txn *txn, int64_t conversation, struct store_execution_file *change,
+			struct err *err)
 {
 	struct err cause = ERR_INIT;
 	int failed;
@@ -181,7 +185,8 @@ static int apply_change(struct store_txn *txn, int64_t conversation, struct stor
 		failed = store_txn_file_put(txn, conversation, &change->file, &cause);
 		if (failed == -ERR_LIMIT) {
 			snprintf(change->change, sizeof(change->change), "lost");
-			snprintf(change->reason, sizeof(change->reason), "the owner's space is used up (retention.owner_mb)");
+			snprintf(change->reason, sizeof(change->reason),
+				 "the owner's space is used up (retention.owner_mb)");
 			return 0;
 		}
 	}
@@ -220,10 +225,10 @@ static int touch(struct store_txn *txn, int64_t conversation, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-/* Removals before additions: a file that takes the place of another one's folder, or space that a removal frees, must not depend on
- * the order of the names. */
-static int record_changes(struct store_txn *txn, const char *id, int64_t conversation, struct store_execution_file *changes,
-			  size_t n_changes, struct err *err)
+/* Removals before additions: a file that takes the place of another one's folder, or space that a removal frees, must
+ * not depend on the order of the names. */
+static int record_changes(struct store_txn *txn, const char *id, int64_t conversation,
+			  struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
 	int failed = 0;
 
@@ -241,8 +246,8 @@ static int record_changes(struct store_txn *txn, const char *id, int64_t convers
 	return failed;
 }
 
-int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution, struct store_execution_file *changes,
-			       size_t n_changes, struct err *err)
+int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
+			       struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
 	int64_t conversation = 0;
 	int failed = name_blob(txn, &execution->stdout_text, "standard output", err);

@@ -1,9 +1,10 @@
 /*
- * store_expire.c - see store_expire.h: idle conversations, ended and idle sessions, sent events, keys, tasks, blobs that nothing refers to.
+ * store_expire.c - see store_expire.h: idle conversations, ended and idle sessions, sent events, keys, tasks, blobs
+ * that nothing refers to.
  *
  * What may go is listed by a reader, and asked for again in the transaction that removes it, in small transactions: the
- * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a file without a row,
- * which the next sweep takes.
+ * writer is never busy with this for long. Rows go first, and durably; files after them. A crash in between leaves a
+ * file without a row, which the next sweep takes.
  */
 #include "store_expire.h"
 
@@ -97,7 +98,8 @@ static int removal_work(struct store_txn *txn, void *arg, struct err *err)
 }
 
 /* `durable` where files are removed because of it. */
-static int remove_each(struct store *store, enum store_sql listing, struct removal removal, bool durable, struct err *err)
+static int remove_each(struct store *store, enum store_sql listing, struct removal removal, bool durable,
+		       struct err *err)
 {
 	auto_keys struct keys keys = {0};
 	int failed = list(store, listing, removal.limit_us, &keys, err);
@@ -148,7 +150,8 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 	int64_t ttl = atomic_load(&store->conversation_ttl_us), event_limit = now_us - STORE_EVENT_TTL_US;
 	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
 	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN;
-	const struct removal conversations = {.which = SQL_CONVERSATION_EXPIRE, .limit_us = idle_limit, .owners = owners};
+	const struct removal conversations = {
+		.which = SQL_CONVERSATION_EXPIRE, .limit_us = idle_limit, .owners = owners};
 	int failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
 
 	if (failed == 0)
@@ -160,12 +163,14 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 	return failed != 0 ? failed : store_commit(store, task_work, &now_us, false, err);
 }
 
-int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg, struct err *err)
+int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
+		 struct err *err)
 {
 	const int64_t blob_limit = now_us - STORE_BLOB_GRACE_US;
 	const struct removal blobs = {.which = SQL_BLOB_DELETE, .limit_us = blob_limit};
 	auto_keys struct keys owners = {0};
-	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only") : store_reap(store, err);
+	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
+					       : store_reap(store, err);
 
 	if (failed == 0)
 		failed = expire_rows(store, now_us, &owners, err);

@@ -1,12 +1,12 @@
 /*
  * store_file.c - conversations and their files.
  *
- * A conversation is found by owner and name, or by its hash, which is a HMAC over both and therefore known before the row exists and
- * unguessable to everybody else. It is made by the first write to it. Its files are rows that name blobs; what a guest sees in /data
- * and what a download serves is this table and nothing else.
+ * A conversation is found by owner and name, or by its hash, which is a HMAC over both and therefore known before the
+ * row exists and unguessable to everybody else. It is made by the first write to it. Its files are rows that name
+ * blobs; what a guest sees in /data and what a download serves is this table and nothing else.
  *
- * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in conversation.bytes
- * (schema.sql), so two uploads at once cannot pass it together.
+ * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in
+ * conversation.bytes (schema.sql), so two uploads at once cannot pass it together.
  */
 #include "store_txn.h"
 
@@ -62,7 +62,8 @@ static int one_conversation(struct query *query, struct store_conversation *ret,
 	return 0;
 }
 
-int store_conversation_find(struct store *store, const char *owner, const char *name, struct store_conversation *ret, struct err *err)
+int store_conversation_find(struct store *store, const char *owner, const char *name, struct store_conversation *ret,
+			    struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -89,13 +90,15 @@ int store_conversation_by_hash(struct store *store, const char *hash, struct sto
 	return one_conversation(&q, ret, err);
 }
 
-int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret, struct err *err)
+int store_txn_conversation(struct store_txn *txn, const char *owner, const char *name, struct store_conversation *ret,
+			   struct err *err)
 {
 	char hash[SHA256_HEX_SIZE];
 
-	if (strlen(owner) > STORE_OWNER_MAX || strlen(name) > STORE_CONVERSATION_MAX || owner[0] == '\0' || name[0] == '\0')
-		return err_set(err, ERR_INVALID, "owner and name of a conversation have 1 to %d and 1 to %d bytes", STORE_OWNER_MAX,
-			       STORE_CONVERSATION_MAX);
+	if (strlen(owner) > STORE_OWNER_MAX || strlen(name) > STORE_CONVERSATION_MAX || owner[0] == '\0' ||
+	    name[0] == '\0')
+		return err_set(err, ERR_INVALID, "owner and name of a conversation have 1 to %d and 1 to %d bytes",
+			       STORE_OWNER_MAX, STORE_CONVERSATION_MAX);
 	store_conversation_hash(txn->store, owner, name, hash);
 	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_TOUCH);
 
@@ -110,14 +113,15 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 
 void store_file_read(struct query *query, struct store_file *ret)
 {
-	*ret = (struct store_file){.mode = (uint32_t)query_int(query, 3), .size = query_int(query, 4), .mtime_us = query_int(query, 5)};
+	*ret = (struct store_file){
+		.mode = (uint32_t)query_int(query, 3), .size = query_int(query, 4), .mtime_us = query_int(query, 5)};
 	ret->name = query_bytes(query, 0, &ret->name_length);
 	query_copy(query, 1, ret->blob, sizeof(ret->blob));
 	query_copy(query, 2, ret->media_type, sizeof(ret->media_type));
 }
 
-int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file), void *arg,
-		    struct err *err)
+int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
+		    void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	struct store_file file;
@@ -136,7 +140,8 @@ int store_file_list(struct store *store, int64_t conversation, int (*each)(void 
 	return found;
 }
 
-int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret, struct err *err)
+int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret,
+		    struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -174,13 +179,16 @@ int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struc
 	if (cap <= 0 || file->size <= replaced || used - replaced + file->size <= cap)
 		return 0;
 	return err_set(err, ERR_LIMIT,
-		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a program remove files from "
+		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a "
+		       "program remove files from "
 		       "/data, or raise retention.owner_mb",
-		       query_text(&q, 0), (double)used / MEGABYTE, (double)cap / MEGABYTE, (double)(file->size - replaced) / MEGABYTE);
+		       query_text(&q, 0), (double)used / MEGABYTE, (double)cap / MEGABYTE,
+		       (double)(file->size - replaced) / MEGABYTE);
 }
 
 /* A media type for whoever did not ask for it: by the first bytes of the blob. */
-static int media_type(struct store *store, const struct store_file *file, char ret[STORE_MEDIA_TYPE_SIZE], struct err *err)
+static int media_type(struct store *store, const struct store_file *file, char ret[STORE_MEDIA_TYPE_SIZE],
+		      struct err *err)
 {
 	unsigned char head[HEAD_SIZE];
 	auto_close int fd = -1;
@@ -221,7 +229,8 @@ int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct
 
 int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
 {
-	auto_free char *from = xasprintf("%s/", name), *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
+	auto_free char *from = xasprintf("%s/", name),
+		       *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
 	auto_query struct query q = query_begin(txn->conn, SQL_FILE_BELOW);
 
 	query_bind_int(&q, ":conversation", conversation);
@@ -230,7 +239,8 @@ int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char
 	int found = query_next(&q, err);
 
 	return found <= 0 ? found
-			  : err_set(err, ERR_CONFLICT, "\"%s\" is a folder of this conversation and has files: choose another name", name);
+			  : err_set(err, ERR_CONFLICT,
+				    "\"%s\" is a folder of this conversation and has files: choose another name", name);
 }
 
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)

@@ -1,13 +1,13 @@
 /*
  * store_instance.c - who writes here, and what becomes of the runs of those that are gone.
  *
- * An instance holds a lock on instances/ID.lock from before its row is written until its end; the kernel frees it whatever that end
- * is. So "its lock is free" means "it is gone", without asking for pids, and a live instance of another process is never touched.
- * The lock file is removed by its owner at an orderly end, else by the one who found it free (who holds it meanwhile, so two never
- * reap the same instance).
+ * An instance holds a lock on instances/ID.lock from before its row is written until its end; the kernel frees it
+ * whatever that end is. So "its lock is free" means "it is gone", without asking for pids, and a live instance of
+ * another process is never touched. The lock file is removed by its owner at an orderly end, else by the one who found
+ * it free (who holds it meanwhile, so two never reap the same instance).
  *
- * What a dead instance left running becomes `interrupted`, with the output that had arrived in running/ID.out and ID.err. Its tasks end
- * after that, in the transaction that ends the instance.
+ * What a dead instance left running becomes `interrupted`, with the output that had arrived in running/ID.out and
+ * ID.err. Its tasks end after that, in the transaction that ends the instance.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +57,8 @@ int store_instance_begin(struct store *store, struct err *err)
 	id_new(id);
 	lock_name(id, name);
 	store->instance_fd = openat(store->instances_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (store->instance_fd < 0 || store_give(store, store->instance_fd) < 0 || flock(store->instance_fd, LOCK_EX | LOCK_NB) < 0)
+	if (store->instance_fd < 0 || store_give(store, store->instance_fd) < 0 ||
+	    flock(store->instance_fd, LOCK_EX | LOCK_NB) < 0)
 		return err_errno(err, "making %s/instances/%s", store->path, name);
 	memcpy(store->instance, id, sizeof(id));
 	int failed = store_commit(store, begin_work, store, false, err);
@@ -120,7 +121,8 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 		failed = store_txn_blob(txn, run->err.blob, (int64_t)run->err.length, err);
 	if (failed != 0)
 		return failed;
-	snprintf(message, sizeof(message), "the %s ended before this run did", streq(run->kind, "cli") ? "command" : "gateway");
+	snprintf(message, sizeof(message), "the %s ended before this run did",
+		 streq(run->kind, "cli") ? "command" : "gateway");
 	query_bind_text(&q, ":id", run->id);
 	query_bind_text(&q, ":instance", run->instance);
 	query_bind_int(&q, ":now", store_txn_now(txn));
@@ -130,7 +132,8 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-static int take_partial(struct store *store, const char *id, const char *suffix, struct store_text *ret, struct err *err)
+static int take_partial(struct store *store, const char *id, const char *suffix, struct store_text *ret,
+			struct err *err)
 {
 	char name[ID_SIZE + 4];
 

@@ -1,13 +1,14 @@
 /*
  * store_list.c - executions, on their way out of the record.
  *
- * One row becomes one struct store_execution, always whole: the texts that stand in the row are copied, those in blobs are named and
- * read on demand (store_text_read, which checks the sum). The environment is unsealed on the way; a row whose environment does not open
- * is an error and not a run without an environment, since replaying that would mislead.
+ * One row becomes one struct store_execution, always whole: the texts that stand in the row are copied, those in blobs
+ * are named and read on demand (store_text_read, which checks the sum). The environment is unsealed on the way; a row
+ * whose environment does not open is an error and not a run without an environment, since replaying that would mislead.
  *
- * A listing holds a read transaction of its own connection while its callback runs: it sees one state of the database, and the
- * callback may use the store as it likes. Filters are parameters that are NULL where they do not count. Only code that is a blob
- * cannot be searched by the statement and is looked through here, which is why the limit is counted here as well.
+ * A listing holds a read transaction of its own connection while its callback runs: it sees one state of the database,
+ * and the callback may use the store as it likes. Filters are parameters that are NULL where they do not count. Only
+ * code that is a blob cannot be searched by the statement and is looked through here, which is why the limit is counted
+ * here as well.
  */
 #include "store_txn.h"
 
@@ -15,14 +16,15 @@
 
 #include "lib/base/util.h"
 
-static const char *const states[] = {[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
+static const char *const states[] = {
+	[STORE_RUNNING] = "running", [STORE_FINISHED] = "finished", [STORE_INTERRUPTED] = "interrupted"};
 static const char *const phases[] = {[STORE_BEFORE] = "before", [STORE_AFTER] = "after"};
 
 void store_execution_clear(struct store_execution *execution)
 {
-	char **texts[] = {&execution->code.data, &execution->stdin_text.data, &execution->stdout_text.data, &execution->stderr_text.data,
-			  &execution->args_json, &execution->env_json,        &execution->limits_json,      &execution->result_json,
-			  &execution->entry};
+	char **texts[] = {&execution->code.data,        &execution->stdin_text.data, &execution->stdout_text.data,
+			  &execution->stderr_text.data, &execution->args_json,       &execution->env_json,
+			  &execution->limits_json,      &execution->result_json,     &execution->entry};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		free(*texts[i]);
@@ -67,15 +69,16 @@ static int read_env(struct store *store, struct query *query, int column, struct
 	if (sealed == NULL)
 		buf_puts(&env, "{}");
 	else if (unseal(store->env_key, ret->id, sealed, length, &env, err) != 0)
-		return err_wrap(err, "environment of execution %s (is %s/secret.key the one of this database?)", ret->id, store->path);
+		return err_wrap(err, "environment of execution %s (is %s/secret.key the one of this database?)",
+				ret->id, store->path);
 	ret->env_json = buf_steal(&env, NULL);
 	return 0;
 }
 
 static void read_usage(struct query *query, int column, struct store_usage *ret)
 {
-	*ret = (struct store_usage){query_int(query, column), query_int(query, column + 1), query_int(query, column + 2),
-				    query_int(query, column + 3)};
+	*ret = (struct store_usage){query_int(query, column), query_int(query, column + 1),
+				    query_int(query, column + 2), query_int(query, column + 3)};
 }
 
 /* The columns of STORE_SQL_EXECUTION, in their order. */
@@ -148,7 +151,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 		return failed;
 	sha256_hex(data, length, sha256);
 	if (!streq(sha256, text->blob))
-		return err_set(err, ERR_CORRUPT, "blob %s was altered: its bytes have the sum %s; restore it from a backup", text->blob,
+		return err_set(err, ERR_CORRUPT,
+			       "blob %s was altered: its bytes have the sum %s; restore it from a backup", text->blob,
 			       sha256);
 	*ret = steal(&data);
 	*ret_length = length;
@@ -156,7 +160,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 }
 
 /* Where the code is a blob, the statement could not look for the text. */
-static int code_has(struct store *store, const struct store_execution *execution, const char *text, bool *ret, struct err *err)
+static int code_has(struct store *store, const struct store_execution *execution, const char *text, bool *ret,
+		    struct err *err)
 {
 	auto_free char *code = NULL;
 	size_t length = 0;
@@ -255,7 +260,8 @@ int store_execution_find(struct store *store, const char *id, struct store_execu
 		return 0;
 	}
 	store_execution_clear(&execution);
-	return found < 0 ? found : err_set(err, ERR_CONFLICT, "several executions begin with '%s': give more of the id", id);
+	return found < 0 ? found
+			 : err_set(err, ERR_CONFLICT, "several executions begin with '%s': give more of the id", id);
 }
 
 int store_execution_files(struct store *store, const char *execution_id, enum store_phase phase,

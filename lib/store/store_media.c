@@ -1,4 +1,5 @@
-/* store_media.c - what a file is, for Content-Type: the four image types by their bytes, everything else by its name. */
+/* store_media.c - what a file is, for Content-Type: the four image types by their bytes, everything else by its name.
+ */
 #include <strings.h>
 
 #include "lib/base/util.h"
@@ -74,12 +75,14 @@ static const char *by_name(const char *name, size_t length)
 	if (dot < 2 || name[dot - 1] != '.' || name[dot - 2] == '/') /* no dot, or ".profile" */
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
-		if (strlen(extensions[i].extension) == length - dot && strncasecmp(extensions[i].extension, name + dot, length - dot) == 0)
+		if (strlen(extensions[i].extension) == length - dot &&
+		    strncasecmp(extensions[i].extension, name + dot, length - dot) == 0)
 			return extensions[i].type;
 	return NULL;
 }
 
-void store_media_type(const char *name, size_t length, const unsigned char *head, size_t head_length, char ret[STORE_MEDIA_TYPE_SIZE])
+void store_media_type(const char *name, size_t length, const unsigned char *head, size_t head_length,
+		      char ret[STORE_MEDIA_TYPE_SIZE])
 {
 	const char *type = NULL;
 

@@ -1,12 +1,13 @@
 /*
  * store_query.c - see store_query.h.
  *
- * What makes a connection ours: foreign keys on; double-quoted strings, extension loading and functions from the schema off;
- * SQLite's own defences on (nobody writes the schema or shadow tables by SQL); a busy timeout, since a CLI may write beside the
- * gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because what they run is chosen by
- * clients' requests.
+ * What makes a connection ours: foreign keys on; double-quoted strings, extension loading and functions from the schema
+ * off; SQLite's own defences on (nobody writes the schema or shadow tables by SQL); a busy timeout, since a CLI may
+ * write beside the gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because what
+ * they run is chosen by clients' requests.
  *
- * Texts for people are made here out of SQLite's result codes, once: a full disk, a read-only one, a file that is no database.
+ * Texts for people are made here out of SQLite's result codes, once: a full disk, a read-only one, a file that is no
+ * database.
  */
 #include "store_query.h"
 
@@ -32,16 +33,21 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 
 	switch (result & 0xff) {
 	case SQLITE_FULL:
-		return err_set(err, ERR_SYSTEM, "the database cannot be written: no space left on its disk; make room there");
+		return err_set(err, ERR_SYSTEM,
+			       "the database cannot be written: no space left on its disk; make room there");
 	case SQLITE_READONLY:
-		return err_set(err, ERR_SYSTEM, "the database cannot be written: file or disk is read-only, or belongs to another user");
+		return err_set(err, ERR_SYSTEM,
+			       "the database cannot be written: file or disk is read-only, or belongs to another user");
 	case SQLITE_CANTOPEN:
-		return err_set(err, ERR_SYSTEM, "the database cannot be opened (%s): who runs this must own its folder", said);
+		return err_set(err, ERR_SYSTEM, "the database cannot be opened (%s): who runs this must own its folder",
+			       said);
 	case SQLITE_IOERR:
-		return err_set(err, ERR_SYSTEM, "the database's disk fails (%s, code %d)", said, sqlite3_extended_errcode(conn->db));
+		return err_set(err, ERR_SYSTEM, "the database's disk fails (%s, code %d)", said,
+			       sqlite3_extended_errcode(conn->db));
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return err_set(err, ERR_BUSY, "the database is locked: another process has been writing for %d s", STORE_BUSY_MS / 1000);
+		return err_set(err, ERR_BUSY, "the database is locked: another process has been writing for %d s",
+			       STORE_BUSY_MS / 1000);
 	case SQLITE_NOTADB:
 		return err_set(err, ERR_INVALID, "this file is not a database of Sallyport");
 	case SQLITE_CORRUPT:
@@ -54,7 +60,8 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 }
 
 /* What a reader may do: select, read columns, call functions. */
-static int authorize_reader(void *arg, int action, const char *a, const char *b, const char *database, const char *trigger)
+static int authorize_reader(void *arg, int action, const char *a, const char *b, const char *database,
+			    const char *trigger)
 {
 	(void)arg, (void)a, (void)b, (void)database, (void)trigger;
 	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ? SQLITE_OK : SQLITE_DENY;
@@ -74,7 +81,8 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	for (size_t i = 0; result == SQLITE_OK && i < ARRAY_SIZE(options); i++)
 		result = sqlite3_db_config(conn->db, options[i].option, options[i].value, NULL);
 	if (result == SQLITE_OK)
-		result = sqlite3_exec(conn->db, "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864", NULL, NULL, NULL);
+		result = sqlite3_exec(conn->db, "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864",
+				      NULL, NULL, NULL);
 	if (result == SQLITE_OK && kind == STORE_CONN_READER)
 		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
@@ -93,18 +101,22 @@ static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *
 	if (*ret_fresh)
 		return 0;
 	if (application != STORE_APPLICATION_ID)
-		return err_set(err, ERR_INVALID, "this file is a database of another program (application id %#llx): it is left alone",
+		return err_set(err, ERR_INVALID,
+			       "this file is a database of another program (application id %#llx): it is left alone",
 			       (unsigned long long)application);
 	if (version > STORE_VERSION)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "the database is of version %lld, this program knows versions up to %d: install the newer release",
+			       "the database is of version %lld, this program knows versions up to %d: install the "
+			       "newer release",
 			       (long long)version, STORE_VERSION);
 	if (version < 1)
-		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup", (long long)version);
+		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup",
+			       (long long)version);
 	return 0;
 }
 
-int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh, struct err *err)
+int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh,
+		    struct err *err)
 {
 	int flags = SQLITE_OPEN_NOMUTEX | (kind == STORE_CONN_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	struct store_conn *conn = xcalloc(1, sizeof(*conn));
@@ -151,7 +163,8 @@ static int prepare(struct store_conn *conn, enum store_sql which)
 {
 	if (conn->statements[which] != NULL)
 		return SQLITE_OK;
-	return sqlite3_prepare_v3(conn->db, statements[which].text, -1, SQLITE_PREPARE_PERSISTENT, &conn->statements[which], NULL);
+	return sqlite3_prepare_v3(conn->db, statements[which].text, -1, SQLITE_PREPARE_PERSISTENT,
+				  &conn->statements[which], NULL);
 }
 
 int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct err *err)

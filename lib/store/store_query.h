@@ -1,14 +1,15 @@
 /*
- * store_query.h - a connection to the database and the statements on it: the only way in which the store talks to SQLite.
+ * store_query.h - a connection to the database and the statements on it: the only way in which the store talks to
+ * SQLite.
  *
  *     auto_query struct query q = query_begin(conn, SQL_TOKEN_FIND);
  *     query_bind_text(&q, ":from", id);
  *     while ((found = query_next(&q, err)) > 0)
  *             name = query_text(&q, 2);
  *
- * Binding does not return errors: the first one is kept and comes out of query_next or query_run, as does a parameter that was not
- * bound. Columns are valid until the next query_next; a query ends with its scope. A connection belongs to one thread at a time, and
- * a statement to one query at a time (using it twice at once is ERR_INTERNAL).
+ * Binding does not return errors: the first one is kept and comes out of query_next or query_run, as does a parameter
+ * that was not bound. Columns are valid until the next query_next; a query ends with its scope. A connection belongs to
+ * one thread at a time, and a statement to one query at a time (using it twice at once is ERR_INTERNAL).
  */
 #pragma once
 
@@ -36,9 +37,10 @@ struct store_conn {
 	struct store_conn *next;                         /* in the pool of idle readers */
 };
 enum store_conn_kind { STORE_CONN_WRITER, STORE_CONN_READER };
-/* Opens the file (which must exist), sets everything that makes it ours except the journal mode, and looks at the identity:
- * *ret_fresh says that the file is empty. A reader gets its authorizer. */
-int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh, struct err *err);
+/* Opens the file (which must exist), sets everything that makes it ours except the journal mode, and looks at the
+ * identity: *ret_fresh says that the file is empty. A reader gets its authorizer. */
+int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh,
+		    struct err *err);
 void store_conn_close(struct store_conn *conn); /* NULL is fine */
 /* Write-ahead log, and schema.sql into a fresh file. */
 int store_conn_prepare(struct store_conn *conn, bool fresh, struct err *err);
@@ -77,5 +79,6 @@ int query_run(struct query *query, int64_t *ret_changes, struct err *err);
 int64_t query_int(struct query *query, int column); /* NULL: 0 */
 bool query_is_null(struct query *query, int column);
 const char *query_text(struct query *query, int column);                      /* never NULL */
-const void *query_bytes(struct query *query, int column, size_t *ret_length); /* NULL: NULL; bytes are followed by a NUL */
+const void *query_bytes(struct query *query, int column,
+			size_t *ret_length); /* NULL: NULL; bytes are followed by a NUL */
 void query_copy(struct query *query, int column, char *ret, size_t size);     /* text, cut to the size */

@@ -4,7 +4,8 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
-int store_txn_request_find(struct store_txn *txn, const struct store_request *request, char ret_execution[ID_SIZE], struct err *err)
+int store_txn_request_find(struct store_txn *txn, const struct store_request *request, char ret_execution[ID_SIZE],
+			   struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_FIND);
 
@@ -16,10 +17,12 @@ int store_txn_request_find(struct store_txn *txn, const struct store_request *re
 	if (found <= 0)
 		return found;
 	if (!streq(query_text(&q, 0), request->hash))
-		return err_set(err, ERR_CONFLICT,
-			       "idempotencyKey: was used for a call with other arguments; choose a new key for a new call");
+		return err_set(
+			err, ERR_CONFLICT,
+			"idempotencyKey: was used for a call with other arguments; choose a new key for a new call");
 	if (streq(query_text(&q, 2), "running"))
-		return err_set(err, ERR_BUSY, "idempotencyKey: the first call with it is still running; try again in a moment");
+		return err_set(err, ERR_BUSY,
+			       "idempotencyKey: the first call with it is still running; try again in a moment");
 	query_copy(&q, 1, ret_execution, ID_SIZE);
 	return 1;
 }

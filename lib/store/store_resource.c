@@ -7,8 +7,8 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
-int store_owner_files(struct store *store, const struct store_page *page, int (*each)(void *arg, const struct store_owner_file *file),
-		      void *arg, struct err *err)
+int store_owner_files(struct store *store, const struct store_page *page,
+		      int (*each)(void *arg, const struct store_owner_file *file), void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
@@ -32,8 +32,8 @@ int store_owner_files(struct store *store, const struct store_page *page, int (*
 	return found;
 }
 
-int store_owner_outputs(struct store *store, const struct store_page *page, int (*each)(void *arg, const struct store_owner_output *output),
-			void *arg, struct err *err)
+int store_owner_outputs(struct store *store, const struct store_page *page,
+			int (*each)(void *arg, const struct store_owner_output *output), void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
@@ -46,8 +46,9 @@ int store_owner_outputs(struct store *store, const struct store_page *page, int 
 	query_bind_text(&q, ":before", page->before);
 	query_bind_int(&q, ":limit", page->limit);
 	while ((found = query_next(&q, err)) > 0) {
-		struct store_owner_output output = {
-			.created_us = query_int(&q, 3), .stdout_bytes = query_int(&q, 4), .stderr_bytes = query_int(&q, 5)};
+		struct store_owner_output output = {.created_us = query_int(&q, 3),
+						    .stdout_bytes = query_int(&q, 4),
+						    .stderr_bytes = query_int(&q, 5)};
 
 		query_copy(&q, 0, output.id, sizeof(output.id));
 		query_copy(&q, 1, output.language, sizeof(output.language));
@@ -59,7 +60,8 @@ int store_owner_outputs(struct store *store, const struct store_page *page, int 
 }
 
 /* The names in the only column of a query that knows its owner and conversation. */
-static int complete(struct query *q, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg, struct err *err)
+static int complete(struct query *q, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
+		    struct err *err)
 {
 	int found;
 
@@ -73,8 +75,8 @@ static int complete(struct query *q, const struct store_page *page, int (*each)(
 	return found;
 }
 
-int store_complete_conversation(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
-				struct err *err)
+int store_complete_conversation(struct store *store, const struct store_page *page,
+				int (*each)(void *arg, const char *name), void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -86,8 +88,8 @@ int store_complete_conversation(struct store *store, const struct store_page *pa
 	return complete(&q, page, each, arg, err);
 }
 
-int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
-			struct err *err)
+int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name),
+			void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);

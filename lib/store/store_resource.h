@@ -1,8 +1,9 @@
 /*
- * store_resource.h - what an owner may read, in pages: the files of all his conversations, and the outputs of his executions.
+ * store_resource.h - what an owner may read, in pages: the files of all his conversations, and the outputs of his
+ * executions.
  *
- * A page begins behind a position that the caller keeps (a key, not an offset): what is added or removed between two pages
- * neither repeats nor hides an entry that was there all the time.
+ * A page begins behind a position that the caller keeps (a key, not an offset): what is added or removed between two
+ * pages neither repeats nor hides an entry that was there all the time.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ struct store_owner_file {
 	struct store_file file;
 };
 /* Files in the order of conversation and name, those behind (conversation, name). */
-int store_owner_files(struct store *store, const struct store_page *page, int (*each)(void *arg, const struct store_owner_file *file),
-		      void *arg, struct err *err);
+int store_owner_files(struct store *store, const struct store_page *page,
+		      int (*each)(void *arg, const struct store_owner_file *file), void *arg, struct err *err);
 
 struct store_owner_output {
 	char id[ID_SIZE]; /* of the execution */
@@ -36,12 +37,13 @@ struct store_owner_output {
 int store_owner_outputs(struct store *store, const struct store_page *page,
 			int (*each)(void *arg, const struct store_owner_output *output), void *arg, struct err *err);
 
-/* Names that begin with `prefix`, for completion: of conversations, of a conversation's files (those that are UTF-8). */
-int store_complete_conversation(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
-				struct err *err);
-int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name), void *arg,
-			struct err *err);
+/* Names that begin with `prefix`, for completion: of conversations, of a conversation's files (those that are UTF-8).
+ */
+int store_complete_conversation(struct store *store, const struct store_page *page,
+				int (*each)(void *arg, const char *name), void *arg, struct err *err);
+int store_complete_file(struct store *store, const struct store_page *page, int (*each)(void *arg, const char *name),
+			void *arg, struct err *err);
 
-/* What a run has printed so far: running/ID.out ("out") or ID.err ("err"), which goes on growing. ERR_NOT_FOUND: it has ended, or not
- * begun. */
+/* What a run has printed so far: running/ID.out ("out") or ID.err ("err"), which goes on growing. ERR_NOT_FOUND: it has
+ * ended, or not begun. */
 int store_running_read(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);

@@ -4,7 +4,8 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
-static int before(struct store_txn *txn, const struct store_sandbox *sandbox, char ret[STORE_CAUSE_SIZE], struct err *err)
+static int before(struct store_txn *txn, const struct store_sandbox *sandbox, char ret[STORE_CAUSE_SIZE],
+		  struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_BEFORE);
 
@@ -24,7 +25,8 @@ static int before(struct store_txn *txn, const struct store_sandbox *sandbox, ch
 	return 0;
 }
 
-int store_txn_sandbox_add(struct store_txn *txn, const struct store_sandbox *sandbox, char ret_before[STORE_CAUSE_SIZE], struct err *err)
+int store_txn_sandbox_add(struct store_txn *txn, const struct store_sandbox *sandbox, char ret_before[STORE_CAUSE_SIZE],
+			  struct err *err)
 {
 	int failed = before(txn, sandbox, ret_before, err);
 
@@ -62,8 +64,8 @@ int store_txn_sandbox_dismiss(struct store_txn *txn, const struct store_sandbox 
 	return query_run(&q, NULL, err);
 }
 
-int store_sandbox_runs(struct store *store, const char *id, int64_t last, int (*each)(void *arg, const char *execution_id), void *arg,
-		       struct err *err)
+int store_sandbox_runs(struct store *store, const char *id, int64_t last,
+		       int (*each)(void *arg, const char *execution_id), void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;

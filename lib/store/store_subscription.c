@@ -12,7 +12,8 @@ struct change {
 static int change_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	const struct change *change = arg;
-	auto_query struct query q = query_begin(txn->conn, change->add ? SQL_SUBSCRIPTION_ADD : SQL_SUBSCRIPTION_REMOVE);
+	auto_query struct query q =
+		query_begin(txn->conn, change->add ? SQL_SUBSCRIPTION_ADD : SQL_SUBSCRIPTION_REMOVE);
 	int64_t changes = 0;
 
 	query_bind_text(&q, ":session", change->session);
@@ -22,7 +23,8 @@ static int change_work(struct store_txn *txn, void *arg, struct err *err)
 	int failed = query_run(&q, &changes, err);
 
 	if (failed == 0 && change->add && changes == 0)
-		return err_set(err, ERR_LIMIT, "this session follows %d resources already: unsubscribe from one", STORE_SUBSCRIPTIONS_MAX);
+		return err_set(err, ERR_LIMIT, "this session follows %d resources already: unsubscribe from one",
+			       STORE_SUBSCRIPTIONS_MAX);
 	return failed;
 }
 
@@ -36,7 +38,8 @@ int store_subscription_remove(struct store *store, const char *session, const ch
 	return store_commit(store, change_work, &(struct change){session, uri, false}, false, err);
 }
 
-int store_subscription_list(struct store *store, const char *session, int (*each)(void *arg, const char *uri), void *arg, struct err *err)
+int store_subscription_list(struct store *store, const char *session, int (*each)(void *arg, const char *uri),
+			    void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;

@@ -1,10 +1,10 @@
 /*
  * store_task.c - see store_task.h.
  *
- * Three ways out of `working`, each one UPDATE that asks for that state, so that the first counts: store_task_end by whoever works on it
- * or cancels it, and the two statements of store_txn_task_abandon for an instance that is gone. Those run in the transaction that ends the
- * instance (store_instance.c), after its runs were marked. Readers leave out what has expired; the rows go when the owner's next task is
- * added, which counts them, and with store_expire.
+ * Three ways out of `working`, each one UPDATE that asks for that state, so that the first counts: store_task_end by
+ * whoever works on it or cancels it, and the two statements of store_txn_task_abandon for an instance that is gone.
+ * Those run in the transaction that ends the instance (store_instance.c), after its runs were marked. Readers leave out
+ * what has expired; the rows go when the owner's next task is added, which counts them, and with store_expire.
  */
 #include "store_task.h"
 
@@ -24,7 +24,7 @@ void store_task_clear(struct store_task *task)
 	task->result = NULL;
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------------- */
+/* -------- writing ------------------------------------------------------------------------------------- */
 
 struct task_add {
 	struct store_task *task;
@@ -54,7 +54,8 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 		return failed;
 	if (query_int(&q, 0) >= add->most)
 		return err_set(err, ERR_BUSY,
-			       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask for a shorter "
+			       "%lld tasks of yours are kept already, which is the most: wait until one has expired, "
+			       "or ask for a shorter "
 			       "ttl the next time",
 			       (long long)add->most);
 	return 0;
@@ -151,7 +152,7 @@ int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct e
 	return failed;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* -------- reading ------------------------------------------------------------------------------------- */
 
 /* Columns of STORE_SQL_TASK; the result stays the query's. */
 static void read_task(struct query *q, struct store_task *ret)
@@ -199,8 +200,8 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 	return 0;
 }
 
-int store_task_list(struct store *store, const struct store_task_page *page, int (*each)(void *arg, const struct store_task *task),
-		    void *arg, struct err *err)
+int store_task_list(struct store *store, const struct store_task_page *page,
+		    int (*each)(void *arg, const struct store_task *task), void *arg, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;

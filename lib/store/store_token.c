@@ -1,11 +1,13 @@
 /*
  * store_token.c - bearer tokens and the sessions of the legacy protocol.
  *
- * A token's text is made here, handed out once and forgotten: the row has its SHA-256. A hash without salt or stretching is enough
- * because the secret is 192 random bits; whoever reads the database cannot find the text, and looking a token up is one index
- * access. Revoking is a time in the row, so that it works at once and for every process.
+ * A token's text is made here, handed out once and forgotten: the row has its SHA-256. A hash without salt or
+ * stretching is enough because the secret is 192 random bits; whoever reads the database cannot find the text, and
+ * looking a token up is one index access. Revoking is a time in the row, so that it works at once and for every
+ * process.
  *
- * "Last used" is kept to the minute, by an operation that nobody waits for: a request must not cost a commit of its own.
+ * "Last used" is kept to the minute, by an operation that nobody waits for: a request must not cost a commit of its
+ * own.
  */
 #include "lib/base/text.h"
 #include "lib/base/util.h"
@@ -23,7 +25,8 @@ static bool owner_valid(const char *owner)
 
 static void read_token(struct query *query, struct store_token *ret)
 {
-	*ret = (struct store_token){.created_us = query_int(query, 3), .used_us = query_int(query, 4), .revoked_us = query_int(query, 5)};
+	*ret = (struct store_token){
+		.created_us = query_int(query, 3), .used_us = query_int(query, 4), .revoked_us = query_int(query, 5)};
 	query_copy(query, 0, ret->id, sizeof(ret->id));
 	query_copy(query, 1, ret->owner, sizeof(ret->owner));
 	query_copy(query, 2, ret->name, sizeof(ret->name));
@@ -52,13 +55,16 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT], struct err *err)
+int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT],
+			   struct err *err)
 {
 	uint8_t secret[SECRET_SIZE];
 	char hex[2 * SECRET_SIZE + 1], text[STORE_TOKEN_TEXT], hash[SHA256_HEX_SIZE];
 
 	if (!owner_valid(token->owner))
-		return err_member(err, "owner", "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'", STORE_OWNER_MAX);
+		return err_member(err, "owner",
+				  "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'",
+				  STORE_OWNER_MAX);
 	if (token->scopes == 0)
 		token->scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;
 	id_new(token->id);
@@ -73,8 +79,8 @@ int store_token_add_scoped(struct store *store, struct store_token *token, char 
 	return failed;
 }
 
-int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT], struct store_token *ret,
-		    struct err *err)
+int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT],
+		    struct store_token *ret, struct err *err)
 {
 	struct store_token token = {0};
 
@@ -95,7 +101,10 @@ int store_token_add(struct store *store, const char *owner, const char *name, ch
 static const struct {
 	const char *name;
 	unsigned scope;
-} scope_names[] = {{"run", STORE_SCOPE_RUN}, {"files", STORE_SCOPE_FILES}, {"network", STORE_SCOPE_NETWORK}, {"admin", STORE_SCOPE_ADMIN}};
+} scope_names[] = {{"run", STORE_SCOPE_RUN},
+		   {"files", STORE_SCOPE_FILES},
+		   {"network", STORE_SCOPE_NETWORK},
+		   {"admin", STORE_SCOPE_ADMIN}};
 
 int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
 {
@@ -126,8 +135,8 @@ void store_scopes_print(unsigned scopes, char ret[STORE_SCOPES_TEXT])
 	ret[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(scope_names); i++)
 		if (scopes & scope_names[i].scope)
-			length += (size_t)snprintf(ret + length, STORE_SCOPES_TEXT - length, "%s%s", length > 0 ? " " : "",
-						   scope_names[i].name);
+			length += (size_t)snprintf(ret + length, STORE_SCOPES_TEXT - length, "%s%s",
+						   length > 0 ? " " : "", scope_names[i].name);
 }
 
 /* An update of "last used" that nobody waits for. */
@@ -163,8 +172,8 @@ static void note_seen(struct store *store, enum store_sql statement, const char 
 	store_commit_async(store, seen_work, seen, false, seen_done);
 }
 
-/* The index finds the row by the hash of what was presented: its timing tells nothing of the secret. The comparison in constant time
- * is for whoever replaces the lookup. */
+/* The index finds the row by the hash of what was presented: its timing tells nothing of the secret. The comparison in
+ * constant time is for whoever replaces the lookup. */
 int store_token_check(struct store *store, const char *text, struct store_token *ret, struct err *err)
 {
 	char hash[SHA256_HEX_SIZE];
@@ -193,7 +202,8 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 	return 0;
 }
 
-int store_token_list(struct store *store, int (*each)(void *arg, const struct store_token *token), void *arg, struct err *err)
+int store_token_list(struct store *store, int (*each)(void *arg, const struct store_token *token), void *arg,
+		     struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	struct store_token token;
@@ -212,7 +222,8 @@ int store_token_list(struct store *store, int (*each)(void *arg, const struct st
 }
 
 /* Reads the one token of that id or prefix. */
-static int find_token(struct store_conn *conn, const struct store_range *range, struct store_token *ret, struct err *err)
+static int find_token(struct store_conn *conn, const struct store_range *range, struct store_token *ret,
+		      struct err *err)
 {
 	struct store_token token;
 	auto_query struct query q = query_begin(conn, SQL_TOKEN_FIND);
@@ -304,7 +315,8 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-/* Not synced to disk at once: a client whose session is lost with the machine gets 404 and begins another, as the protocol says. */
+/* Not synced to disk at once: a client whose session is lost with the machine gets 404 and begins another, as the
+ * protocol says. */
 int store_session_add(struct store *store, struct store_session *session, struct err *err)
 {
 	struct store_session made = *session;
@@ -318,7 +330,8 @@ int store_session_add(struct store *store, struct store_session *session, struct
 	return failed;
 }
 
-int store_session_find(struct store *store, const char *id, const char *owner, struct store_session *ret, struct err *err)
+int store_session_find(struct store *store, const char *id, const char *owner, struct store_session *ret,
+		       struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
@@ -333,8 +346,11 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
-	*ret = (struct store_session){.created_us = query_int(&q, 6), .seen_us = query_int(&q, 7), .ended_us = query_int(&q, 8),
-				       .client_offers = (unsigned)query_int(&q, 9), .log_level = (int)query_int(&q, 10)};
+	*ret = (struct store_session){.created_us = query_int(&q, 6),
+				      .seen_us = query_int(&q, 7),
+				      .ended_us = query_int(&q, 8),
+				      .client_offers = (unsigned)query_int(&q, 9),
+				      .log_level = (int)query_int(&q, 10)};
 	query_copy(&q, 0, ret->id, sizeof(ret->id));
 	query_copy(&q, 1, ret->token_id, sizeof(ret->token_id));
 	query_copy(&q, 2, ret->owner, sizeof(ret->owner));

@@ -102,7 +102,8 @@ int store_reap(struct store *store, struct err *err);
 
 /* store_blob.c */
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err);
-/* Inside a transaction, for a blob that a row is about to name: its file is there and has this size (-1: any), and so has its row. */
+/* Inside a transaction, for a blob that a row is about to name: its file is there and has this size (-1: any), and so
+ * has its row. */
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);
 /* Removes the file of a blob that has no row and was not touched since `limit_us`. */
 int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err);

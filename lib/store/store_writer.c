@@ -1,18 +1,19 @@
 /*
  * store_writer.c - the writing thread: everything that changes the database goes through here.
  *
- * Callers queue operations. The thread takes what has queued up, opens one transaction for all of it, runs each operation under a
- * savepoint of its own, commits, and only then tells the callers, in their order. While it waits for the disk, the next group queues
- * up: with many writers an fsync is shared by all of them, with one it costs no extra hop of time.
+ * Callers queue operations. The thread takes what has queued up, opens one transaction for all of it, runs each
+ * operation under a savepoint of its own, commits, and only then tells the callers, in their order. While it waits for
+ * the disk, the next group queues up: with many writers an fsync is shared by all of them, with one it costs no extra
+ * hop of time.
  *
  * How an operation can end:
  *   - its work fails: its savepoint is rolled back, the others go on;
- *   - SQLite gives the whole transaction up (disk full, I/O error) in one operation: all that ran so far in this group fail with that
- *     error, the rest gets a transaction of its own;
+ *   - SQLite gives the whole transaction up (disk full, I/O error) in one operation: all that ran so far in this group
+ * fail with that error, the rest gets a transaction of its own;
  *   - the commit fails: all of the group fail. Nobody is told "done" before the commit came back.
  *
- * A group with a durable operation is committed with synchronous = FULL (the log is synced, and with it every earlier commit),
- * others with NORMAL: a crash of the machine may lose those, a crash of the process cannot.
+ * A group with a durable operation is committed with synchronous = FULL (the log is synced, and with it every earlier
+ * commit), others with NORMAL: a crash of the machine may lose those, a crash of the process cannot.
  */
 #include <errno.h>
 

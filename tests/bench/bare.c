@@ -1,6 +1,7 @@
 /*
- * bare.c - what the operating system takes by itself: CLIENTS processes at once, each running a command over and over with vfork and
- * exec, output thrown away. Prints the median time of one run in microseconds. `make bench` divides by it.
+ * bare.c - what the operating system takes by itself: CLIENTS processes at once, each running a command over and over
+ * with vfork and exec, output thrown away. Prints the median time of one run in microseconds. `make bench` divides by
+ * it.
  *
  *     bare CLIENTS SECONDS COMMAND [ARGUMENT…]
  */

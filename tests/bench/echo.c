@@ -27,7 +27,8 @@ static void *work(void *arg)
 	while (FCGX_Accept_r(&request) == 0) {
 		int length = FCGX_GetStr(body, sizeof(body), request.in);
 
-		FCGX_FPrintF(request.out, "Status: 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length);
+		FCGX_FPrintF(request.out,
+			     "Status: 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length);
 		FCGX_PutStr(body, length, request.out);
 		FCGX_Finish_r(&request);
 	}

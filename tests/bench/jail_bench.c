@@ -3,9 +3,10 @@
  *
  *   jail_bench JAILER RUNNERS_DIR [ROUNDS]
  *
- * Each is measured in turns within the same run, so that a noisy machine is noisy to all; what is printed are medians and minima, and
- * their ratios to the bare program's. The jailer makes jails ahead while others have their turn, as it does between the calls of a
- * client; the line "back to back" is without such pauses. Also printed: the memory of the jailer.
+ * Each is measured in turns within the same run, so that a noisy machine is noisy to all; what is printed are medians
+ * and minima, and their ratios to the bare program's. The jailer makes jails ahead while others have their turn, as it
+ * does between the calls of a client; the line "back to back" is without such pauses. Also printed: the memory of the
+ * jailer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,11 +53,12 @@ static void bare(void)
 
 static void bubblewrap(void)
 {
-	static const char *const argv[] = {"/usr/bin/bwrap", "--unshare-all", "--cap-drop", "ALL",   "--new-session", "--die-with-parent",
-					   "--clearenv",     "--ro-bind",     "/usr",       "/usr",  "--symlink",     "usr/bin",
-					   "/bin",           "--symlink",     "usr/lib",    "/lib",  "--symlink",     "usr/lib64",
-					   "/lib64",         "--proc",        "/proc",      "--dev", "/dev",          "--tmpfs",
-					   "/tmp",           TRUE_PROGRAM,    NULL};
+	static const char *const argv[] = {
+		"/usr/bin/bwrap", "--unshare-all", "--cap-drop", "ALL",   "--new-session", "--die-with-parent",
+		"--clearenv",     "--ro-bind",     "/usr",       "/usr",  "--symlink",     "usr/bin",
+		"/bin",           "--symlink",     "usr/lib",    "/lib",  "--symlink",     "usr/lib64",
+		"/lib64",         "--proc",        "/proc",      "--dev", "/dev",          "--tmpfs",
+		"/tmp",           TRUE_PROGRAM,    NULL};
 	char **plain;
 
 	__builtin_memcpy(&plain, &(const char *const *){argv}, sizeof(plain));
@@ -90,7 +92,8 @@ static void run_jail(void)
 	if (code < 0)
 		code = memfd_with("code", "", 0);
 	program.code_fd = code;
-	if (jail_open(client, &spec, &events, NULL, &jail, &err) || jail_run(jail, &program, &err) || jail_client_wait(client, jail, &err))
+	if (jail_open(client, &spec, &events, NULL, &jail, &err) || jail_run(jail, &program, &err) ||
+	    jail_client_wait(client, jail, &err))
 		die(err.text);
 	jail_close(jail);
 	if (last.verdict != JAIL_OK)
@@ -153,7 +156,8 @@ int main(int argc, char **argv)
 			base_least = least;
 			base_median = median;
 		}
-		printf("%-18s %10.3f %10.3f %8.2f %8.2f\n", kinds[k].name, least, median, least / base_least, median / base_median);
+		printf("%-18s %10.3f %10.3f %8.2f %8.2f\n", kinds[k].name, least, median, least / base_least,
+		       median / base_median);
 	}
 	int64_t begin = clock_monotonic_us();
 	for (size_t i = 0; i < rounds; i++)
@@ -164,8 +168,8 @@ int main(int argc, char **argv)
 	if (jail_client_info(client, &info, &err) == 0) {
 		long kb = resident_kb((int)json_object_get_int64(json_get(info, "pid", json_type_int)));
 
-		printf("jailer: %ld KB resident after %llu jails; last set-up %.3f ms\n", kb, (unsigned long long)rounds,
-		       (double)last.setup_us / 1000);
+		printf("jailer: %ld KB resident after %llu jails; last set-up %.3f ms\n", kb,
+		       (unsigned long long)rounds, (double)last.setup_us / 1000);
 		json_object_put(info);
 	}
 	jail_client_free(client);

@@ -1,11 +1,12 @@
 /*
- * jail_limits.c - how exact the limits are and what they cost: overshoot of the CPU limit, time until a thousand processes are dead,
- * price of seccomp and Landlock on a system call and an open, of the network, memory of a hundred jails, jail after jail without growth.
+ * jail_limits.c - how exact the limits are and what they cost: overshoot of the CPU limit, time until a thousand
+ * processes are dead, price of seccomp and Landlock on a system call and an open, of the network, memory of a hundred
+ * jails, jail after jail without growth.
  *
  *   jail_limits JAILER RUNNERS_DIR [JAILS_IN_A_ROW]
  *
- * Each figure stands beside its aim and beside the same thing done bare in the same run: the guest's program is compiled and run outside
- * as well.
+ * Each figure stands beside its aim and beside the same thing done bare in the same run: the guest's program is
+ * compiled and run outside as well.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -31,13 +32,15 @@
 #define IN_A_ROW   10000
 #define JAILS_MOST 100000
 
-/* What is measured, in the jail and bare: tests/bench is not there in a jail, so it is text. Calls are counted in stretches of a
- * millisecond: the best of them was not interrupted. */
+/* What is measured, in the jail and bare: tests/bench is not there in a jail, so it is text. Calls are counted in
+ * stretches of a millisecond: the best of them was not interrupted. */
 static const char source[] =
 	"#define _GNU_SOURCE\n"
-	"#include <fcntl.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <time.h>\n"
+	"#include <fcntl.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "
+	"<sys/syscall.h>\n#include <time.h>\n"
 	"#include <unistd.h>\n"
-	"static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }\n"
+	"static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + "
+	"t.tv_nsec; }\n"
 	"int main(int n, char **v) {\n"
 	" if (n < 2) return 2;\n"
 	" if (!strcmp(v[1], \"spin\")) for (;;) ;\n"
@@ -77,7 +80,7 @@ static void on_failed(void *arg, const struct err *err)
 
 static const struct jail_events events = {.done = on_done, .failed = on_failed};
 
-/* --- in a jail ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- in a jail ----------------------------------------------------------------------------------- */
 static void run_spec(const struct jail_spec *spec, const char *const *args, int out)
 {
 	auto_close int code = memfd_with("code", source, sizeof(source) - 1);
@@ -85,7 +88,8 @@ static void run_spec(const struct jail_spec *spec, const char *const *args, int 
 	struct err err = ERR_INIT;
 	struct jail *jail;
 
-	if (jail_open(client, spec, &events, NULL, &jail, &err) || jail_run(jail, &start, &err) || jail_client_wait(client, jail, &err))
+	if (jail_open(client, spec, &events, NULL, &jail, &err) || jail_run(jail, &start, &err) ||
+	    jail_client_wait(client, jail, &err))
 		die(err.text);
 	jail_close(jail);
 }
@@ -101,7 +105,7 @@ static void expect(enum jail_verdict verdict)
 		die(last.message);
 }
 
-/* --- bare --------------------------------------------------------------------------------------------------------------------------- */
+/* -------- bare ---------------------------------------------------------------------------------------- */
 static pid_t start(const char *const *argv, int out)
 {
 	pid_t pid = fork();
@@ -141,7 +145,8 @@ static void compile(void)
 
 static int64_t cpu_us(const struct rusage *usage)
 {
-	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 + usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 + usage->ru_utime.tv_usec +
+	       usage->ru_stime.tv_usec;
 }
 
 /* The kernel's own CPU limit knows whole seconds. */
@@ -184,7 +189,7 @@ static void read_numbers(int fd, double *call, double *open_file)
 		die("no numbers");
 }
 
-/* --- of a process ------------------------------------------------------------------------------------------------------------------- */
+/* -------- of a process -------------------------------------------------------------------------------- */
 static long memory_kb(int pid, const char *field)
 {
 	auto_free char *path = xasprintf("/proc/%d/smaps_rollup", pid);
@@ -226,7 +231,7 @@ static int jailer_pid(void)
 	return pid;
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------------------------ */
+/* -------- figures ------------------------------------------------------------------------------------- */
 static int by_value(const void *a, const void *b)
 {
 	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -246,7 +251,8 @@ static void overshoot(void)
 	}
 	qsort(over, SPINS, sizeof(*over), by_value);
 	double bare = (double)bare_overshoot() / 1000, median = (double)over[SPINS / 2] / 1000;
-	printf("CPU limit of %d ms, overshoot: median of %d %.2f ms (aim 10), most %.2f ms; RLIMIT_CPU of 1 s bare is off by %.2f ms, "
+	printf("CPU limit of %d ms, overshoot: median of %d %.2f ms (aim 10), most %.2f ms; RLIMIT_CPU of 1 s bare is "
+	       "off by %.2f ms, "
 	       "ratio %.2f\n",
 	       SPIN_US / 1000, SPINS, median, (double)over[SPINS - 1] / 1000, bare, median / bare);
 }
@@ -267,13 +273,15 @@ static void tree(void)
 	qsort(ours, TREES, sizeof(*ours), by_value);
 	qsort(bare, TREES, sizeof(*bare), by_value);
 	double median = (double)ours[TREES / 2] / 1000, bare_median = (double)bare[TREES / 2] / 1000;
-	printf("from the wall limit until %lld processes are dead and reaped: median of %d %.1f ms (aim 100), least %.1f ms; kill and wait "
+	printf("from the wall limit until %lld processes are dead and reaped: median of %d %.1f ms (aim 100), least "
+	       "%.1f ms; kill and wait "
 	       "bare: "
 	       "%.1f ms, ratio %.2f\n",
 	       (long long)least, TREES, median, (double)ours[0] / 1000, bare_median, median / bare_median);
 }
 
-/* A jail with the network is never made ahead: beside it one without, back to back, which is made on the spot as well. */
+/* A jail with the network is never made ahead: beside it one without, back to back, which is made on the spot as well.
+ */
 static void network(void)
 {
 	const char *const none[] = {NULL};
@@ -292,8 +300,9 @@ static void network(void)
 	for (int with = 0; with < 2; with++)
 		qsort(us[with], NET_ROUNDS, sizeof(us[with][0]), by_value);
 	double without = (double)us[0][NET_ROUNDS / 2] / 1000, median = (double)us[1][NET_ROUNDS / 2] / 1000;
-	printf("a jail with the network, back to back: %.2f ms each, without it %.2f ms, ratio %.2f (median of %d rounds)\n", median,
-	       without, median / without, NET_ROUNDS);
+	printf("a jail with the network, back to back: %.2f ms each, without it %.2f ms, ratio %.2f (median of %d "
+	       "rounds)\n",
+	       median, without, median / without, NET_ROUNDS);
 }
 
 static void calls(void)
@@ -309,7 +318,8 @@ static void calls(void)
 	waitpid(start(argv, bare_out), NULL, 0);
 	read_numbers(out, &call, &open_file);
 	read_numbers(bare_out, &bare_call, &bare_open);
-	printf("getppid: %.0f ns in a jail, %.0f bare, ratio %.2f (seccomp); open and close: %.0f ns, %.0f bare, ratio %.2f "
+	printf("getppid: %.0f ns in a jail, %.0f bare, ratio %.2f (seccomp); open and close: %.0f ns, %.0f bare, ratio "
+	       "%.2f "
 	       "(Landlock, too)\n",
 	       call, bare_call, call / bare_call, open_file, bare_open, open_file / bare_open);
 }
@@ -337,7 +347,8 @@ static void live(void)
 	waitpid(bare, NULL, 0);
 	for (size_t i = 0; i < LIVE; i++)
 		jail_close(jails[i]);
-	printf("jailer with %d open jails: %ld kB resident, of its own %ld kB against %ld without; init of a jail %.1f kB; "
+	printf("jailer with %d open jails: %ld kB resident, of its own %ld kB against %ld without; init of a jail %.1f "
+	       "kB; "
 	       "sleep(1) bare %ld kB, ratio %.2f\n",
 	       LIVE, resident, after, before, init, sleep_kb, init / (double)sleep_kb);
 }
@@ -361,9 +372,11 @@ static void in_a_row(size_t jails)
 		mounts[i != 99] = count_lines(mountinfo);
 		begin = i == 99 ? clock_monotonic_us() : begin;
 	}
-	printf("%zu jails in a row, %.2f ms each: jailer's own memory %ld -> %ld kB, descriptors %zu -> %zu, mounts %zu -> %zu "
+	printf("%zu jails in a row, %.2f ms each: jailer's own memory %ld -> %ld kB, descriptors %zu -> %zu, mounts "
+	       "%zu -> %zu "
 	       "(aim: no growth)\n",
-	       jails, (double)(clock_monotonic_us() - begin) / 1000 / (double)jails, kb[0], kb[1], fds[0], fds[1], mounts[0], mounts[1]);
+	       jails, (double)(clock_monotonic_us() - begin) / 1000 / (double)jails, kb[0], kb[1], fds[0], fds[1],
+	       mounts[0], mounts[1]);
 }
 
 int main(int argc, char **argv)
@@ -376,7 +389,8 @@ int main(int argc, char **argv)
 		die("usage: jail_limits JAILER RUNNERS_DIR [JAILS_IN_A_ROW]");
 	auto_close int fd = mkostemp(config, O_CLOEXEC);
 	dprintf(fd,
-		"{\"jailer\":{\"runners_dir\":\"%s\",\"jails\":%d},\"limits\":{\"pids_max\":%d},\"network\":{\"allow\":[\"192.0.2.1:80\"]}}"
+		"{\"jailer\":{\"runners_dir\":\"%s\",\"jails\":%d},\"limits\":{\"pids_max\":%d},\"network\":{\"allow\":"
+		"[\"192.0.2.1:80\"]}}"
 		"\n",
 		argv[2], LIVE + 10, TREE + 100);
 	if (jail_client_spawn(argv[1], config, &client, &err))

@@ -157,11 +157,11 @@ function_of() {
 	[[ $output == *"cli/bad.c:1: 201 lines and no theory of operation"* ]]
 }
 
-@test "lengths: 141 columns, tabs and characters counted as seen" {
-	printf '/* %s */\n' "$(printf '€%.0s' {1..134})" >lib/base/fine.c
+@test "lengths: 121 columns, tabs and characters counted as seen" {
+	printf '/* %s */\n' "$(printf '€%.0s' {1..114})" >lib/base/fine.c
 	clean lengths
-	printf '\n\t%s\n' "$(printf 'x%.0s' {1..133})" >lib/base/bad.c
-	found lengths "lib/base/bad.c:2: 141 columns, at most 140"
+	printf '\n\t%s\n' "$(printf 'x%.0s' {1..113})" >lib/base/bad.c
+	found lengths "lib/base/bad.c:2: 121 columns, at most 120"
 }
 
 @test "lengths: indentation with blanks" {

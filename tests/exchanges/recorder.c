@@ -1,16 +1,18 @@
 /*
- * recorder.c - linked into the gateway of the tests (build/bin-recorded): writes down what it and its clients say, for check.js to judge.
+ * recorder.c - linked into the gateway of the tests (build/bin-recorded): writes down what it and its clients say, for
+ * check.js to judge.
  *
- * The objects of that gateway are those of the one that is installed; the only difference is this one, which sets mcp_observer before main
- * where SP_EXCHANGES names a file. Each message becomes one line, written by one write in append mode: gateways of all suites share
- * the file, and one that is killed leaves whole lines. A line is
+ * The objects of that gateway are those of the one that is installed; the only difference is this one, which sets
+ * mcp_observer before main where SP_EXCHANGES names a file. Each message becomes one line, written by one write in
+ * append mode: gateways of all suites share the file, and one that is killed leaves whole lines. A line is
  *
  *   {"pid", "received", "protocol", "message", "request", "sent", "tool"}
  *
- * message is the JSON-RPC object, a client's notification or response where received is true, else ours; protocol the revision that is
- * spoken, absent before `initialize` chose one and where the request was refused before anybody looked at it. The rest is there only
- * if the message answers or belongs to a request: request is that; sent is false for an answer that its client does not get
- * (cancelled); tool, for tools/call, is what tools/list says of the tool at this moment.
+ * message is the JSON-RPC object, a client's notification or response where received is true, else ours; protocol the
+ * revision that is spoken, absent before `initialize` chose one and where the request was refused before anybody looked
+ * at it. The rest is there only if the message answers or belongs to a request: request is that; sent is false for an
+ * answer that its client does not get (cancelled); tool, for tools/call, is what tools/list says of the tool at this
+ * moment.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,11 +3,12 @@
  *
  *   fuzz_NAME CORPUS_FOLDER [ROUNDS [SEED]]
  *
- * A target is a function LLVMFuzzerTestOneInput that aborts (or trips a sanitizer) when a promise is broken; with clang the same file
- * links with -fsanitize=fuzzer instead of this one. Here every file of the folder is given as it is and then in ROUNDS changed
- * versions: bits flipped, bytes replaced, pieces removed, repeated, moved in from another file or from a list of words that parsers
- * trip over. The changes come from a generator with a fixed seed, so a failure comes again; before each input it is put where a
- * crash leaves it: in the file `crash-input` of $FUZZ_OUT (default: the folder of this program).
+ * A target is a function LLVMFuzzerTestOneInput that aborts (or trips a sanitizer) when a promise is broken; with clang
+ * the same file links with -fsanitize=fuzzer instead of this one. Here every file of the folder is given as it is and
+ * then in ROUNDS changed versions: bits flipped, bytes replaced, pieces removed, repeated, moved in from another file
+ * or from a list of words that parsers trip over. The changes come from a generator with a fixed seed, so a failure
+ * comes again; before each input it is put where a crash leaves it: in the file `crash-input` of $FUZZ_OUT (default:
+ * the folder of this program).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,9 +38,39 @@ static char crash_path[PATH_MAX];
 static struct input current;
 
 static const char *const words[] = {
-	"\"", "\\", "\\u0000", "\\ud800", "\\udc00", "{", "}", "[", "]", ":", ",", "null", "true", "-", "0", "1e999",
+	"\"",
+	"\\",
+	"\\u0000",
+	"\\ud800",
+	"\\udc00",
+	"{",
+	"}",
+	"[",
+	"]",
+	":",
+	",",
+	"null",
+	"true",
+	"-",
+	"0",
+	"1e999",
 	"9223372036854775808",
-	"/*", "*/", "//", "\n", "\r\n", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "..", "/", "%00", "\t", "=", ";", "&",
+	"/*",
+	"*/",
+	"//",
+	"\n",
+	"\r\n",
+	"\xff",
+	"\xc0\x80",
+	"\xed\xa0\x80",
+	"\xf4\x90\x80\x80",
+	"..",
+	"/",
+	"%00",
+	"\t",
+	"=",
+	";",
+	"&",
 	"\"a\":1,",
 };
 
@@ -173,7 +204,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: no corpus\n", argv[1]);
 		return 2;
 	}
-	snprintf(crash_path, sizeof(crash_path), "%s%s", out != NULL ? out : program, out != NULL ? "/crash-input" : ".crash-input");
+	snprintf(crash_path, sizeof(crash_path), "%s%s", out != NULL ? out : program,
+		 out != NULL ? "/crash-input" : ".crash-input");
 	signal(SIGABRT, keep_input);
 	signal(SIGSEGV, keep_input);
 	signal(SIGBUS, keep_input);

@@ -1,4 +1,5 @@
-/* Whatever was bound prints back to an object that binds to the same; whatever was refused names a member and leaves nothing behind. */
+/* Whatever was bound prints back to an object that binds to the same; whatever was refused names a member and leaves
+ * nothing behind. */
 #include "fuzz.h"
 #include "lib/base/bind.h"
 #include "lib/base/utf8.h"
@@ -67,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 		return 0;
 	if (bind_parse(table, object, &whole, &err) < 0) {
 		PROMISE(err.code == ERR_INVALID && err.text[0] != '\0' && utf8_valid(err.text, strlen(err.text)));
-		PROMISE(whole.list.items == NULL && whole.map.keys == NULL && whole.parts.items == NULL && whole.nested.tags.items == NULL);
+		PROMISE(whole.list.items == NULL && whole.map.keys == NULL && whole.parts.items == NULL &&
+			whole.nested.tags.items == NULL);
 		return 0;
 	}
 	print(&printed, &whole);

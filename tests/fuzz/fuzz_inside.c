@@ -1,7 +1,7 @@
 /*
- * Whatever a program sends first through a connection, or a server answers to it: in whatever pieces it comes, the answer is the same, and
- * what went on before it is the beginning of what goes on. A request that goes on names the host once, says what becomes of the connection,
- * and what is behind it is looked at, or nothing comes there.
+ * Whatever a program sends first through a connection, or a server answers to it: in whatever pieces it comes, the
+ * answer is the same, and what went on before it is the beginning of what goes on. A request that goes on names the
+ * host once, says what becomes of the connection, and what is behind it is looked at, or nothing comes there.
  */
 #include "fuzz.h"
 
@@ -49,12 +49,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t used = 0;
 
 	if (relay_hello_parse(data, size, host, &used) == RELAY_HELLO_NAMED)
-		PROMISE(used > 0 && used <= size && (!host[0] || (host_normalise(host, strlen(host), again) >= 0 && streq(host, again))));
+		PROMISE(used > 0 && used <= size &&
+			(!host[0] || (host_normalise(host, strlen(host), again) >= 0 && streq(host, again))));
 	used = 0;
 	buf_init(&whole, 2 * RELAY_INSIDE_MAX);
 	size_t length = MIN(size, (size_t)RELAY_INSIDE_MAX);
 	enum relay_inside found = relay_inside(&rule, text, length, &whole, &used);
-	PROMISE(!whole.overflow && used <= length && (used > 0) == (found >= RELAY_INSIDE_HELLO && found <= RELAY_INSIDE_WORD));
+	PROMISE(!whole.overflow && used <= length &&
+		(used > 0) == (found >= RELAY_INSIDE_HELLO && found <= RELAY_INSIDE_WORD));
 	PROMISE(found != RELAY_INSIDE_REQUEST || ends_with(&whole, "\r\nConnection: keep-alive\r\n\r\n"));
 	if (!rule.word && (found == RELAY_INSIDE_FINE || found == RELAY_INSIDE_REQUEST) && length > 0 && data[0] != 0)
 		check_request(&whole);

@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	auto_buf struct buf printed = {0}, second = {0}, pretty = {0};
 	int scanned = json_scan(text, length, &err);
 
-	PROMISE(scanned == 0 || (scanned == -ERR_INVALID && err.text[0] != '\0' && utf8_valid(err.text, strlen(err.text))));
+	PROMISE(scanned == 0 ||
+		(scanned == -ERR_INVALID && err.text[0] != '\0' && utf8_valid(err.text, strlen(err.text))));
 	if (json_parse_commented(text, length, &commented, NULL) < 0)
 		PROMISE(commented == NULL && scanned < 0);
 	PROMISE(json_parse(text, length, &object, &err) == scanned);

@@ -1,6 +1,7 @@
 /*
- * Whatever a guest sends to the relay's proxy is refused, or names one host in one spelling and is rewritten into a request that means the
- * same host to every reader: one Host line, no userinfo, no control characters, parsed again to the same.
+ * Whatever a guest sends to the relay's proxy is refused, or names one host in one spelling and is rewritten into a
+ * request that means the same host to every reader: one Host line, no userinfo, no control characters, parsed again to
+ * the same.
  */
 #include "fuzz.h"
 
@@ -40,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	PROMISE(request.connect == (forward.length == 0));
 	if (request.connect)
 		return 0;
-	PROMISE(strlen(forward.data) == forward.length && relay_http_head(forward.data, forward.length) == forward.length);
+	PROMISE(strlen(forward.data) == forward.length &&
+		relay_http_head(forward.data, forward.length) == forward.length);
 	PROMISE(count(forward.data, "\r\nHost:") == 1 && count(forward.data, "\r\nConnection:") == 1);
 	return 0;
 }

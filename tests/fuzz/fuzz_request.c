@@ -1,7 +1,7 @@
 /*
- * Whatever a web server passes on, the gateway answers with a proper reply. The input is a request: lines "NAME=value" (CGI's
- * names), an empty line, the body; "TOKEN" in a value stands for a good token, "SESSION" for a session's id. The server has a real
- * store and no jailer, so tools refuse in words.
+ * Whatever a web server passes on, the gateway answers with a proper reply. The input is a request: lines "NAME=value"
+ * (CGI's names), an empty line, the body; "TOKEN" in a value stands for a good token, "SESSION" for a session's id. The
+ * server has a real store and no jailer, so tools refuse in words.
  */
 #include "fuzz.h"
 
@@ -53,7 +53,8 @@ static void open_all(void)
 	PROMISE(store_token_add(store, "alice", "", token, &added, &err) == 0);
 	store_close(store);
 	PROMISE(server_open(&server, &config, STORE_WRITE, &err) == 0);
-	PROMISE(sessions_add(server.sessions, &added, &(struct session_client){.protocol = "2025-03-26"}, &session, &err) == 0);
+	PROMISE(sessions_add(server.sessions, &added, &(struct session_client){.protocol = "2025-03-26"}, &session,
+			     &err) == 0);
 	atexit(close_all);
 }
 
@@ -124,7 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	}
 	text += text < end;
 	struct body body = {text, (size_t)(end - text)};
-	const struct request request = {.params = (const char *const *)params, .read_body = read_body, .arg = &body, .hangup_fd = -1};
+	const struct request request = {
+		.params = (const char *const *)params, .read_body = read_body, .arg = &body, .hangup_fd = -1};
 
 	reply_init(&reply);
 	http_handle(&server, &request, &reply);

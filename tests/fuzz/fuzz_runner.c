@@ -1,6 +1,7 @@
 /*
- * Runner files: each input is the one file of a runners' directory. What is accepted has a name, a plain source file and absolute
- * interpreters, is found by its name and every alias, and prints as JSON; what is refused names the file and leaves nothing behind.
+ * Runner files: each input is the one file of a runners' directory. What is accepted has a name, a plain source file
+ * and absolute interpreters, is found by its name and every alias, and prints as JSON; what is refused names the file
+ * and leaves nothing behind.
  */
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,9 +1,11 @@
 /*
- * The jailer's protocol, as both sides read it: a packet goes through a real socket, then the jailer's reader takes it for a request and
- * the client's for an event. The first byte says how many descriptors go with it ('0' to '9'), the rest is the packet.
+ * The jailer's protocol, as both sides read it: a packet goes through a real socket, then the jailer's reader takes it
+ * for a request and the client's for an event. The first byte says how many descriptors go with it ('0' to '9'), the
+ * rest is the packet.
  *
- * Promised: no descriptor is left open, whatever came; what is refused says why in UTF-8 and leaves the result alone; an accepted request
- * has the strings and descriptors that it announced; an accepted result is the same after it was written and read again.
+ * Promised: no descriptor is left open, whatever came; what is refused says why in UTF-8 and leaves the result alone;
+ * an accepted request has the strings and descriptors that it announced; an accepted result is the same after it was
+ * written and read again.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,7 +31,8 @@ static void as_request(const struct wire_message *message)
 		PROMISE(request.jail == -7 && request.files.items == NULL);
 		return;
 	}
-	PROMISE(request.version == WIRE_VERSION && request.verb != NULL && request.jail >= -1 && request.jail <= INT32_MAX);
+	PROMISE(request.version == WIRE_VERSION && request.verb != NULL && request.jail >= -1 &&
+		request.jail <= INT32_MAX);
 	PROMISE(message->n_strings == request.files.count + (size_t)request.args + (size_t)request.env);
 	PROMISE(request.files.count <= JAIL_BATCH_FILES && message->n_fds >= request.files.count);
 	const struct wire_file *files = request.files.items;
@@ -69,7 +72,8 @@ static void as_event(const struct wire_message *message)
 		PROMISE(event.jail == -7 && event.files.items == NULL);
 		return;
 	}
-	PROMISE(event.event != NULL && event.files.count == message->n_strings && event.files.count <= JAIL_BATCH_FILES);
+	PROMISE(event.event != NULL && event.files.count == message->n_strings &&
+		event.files.count <= JAIL_BATCH_FILES);
 	PROMISE(wire_err_code(event.code) >= ERR_INVALID && wire_err_code(event.code) < ERR_CODES);
 	if (streq(event.event, "done"))
 		as_result(event.result);

@@ -178,7 +178,8 @@ static void exec_memory(void)
 	off_t offset = 0;
 	int status = 0;
 
-	holds(fstat(self, &st) == 0 && sendfile(fd, self, &offset, (size_t)st.st_size) == st.st_size, "no copy of this program in memory");
+	holds(fstat(self, &st) == 0 && sendfile(fd, self, &offset, (size_t)st.st_size) == st.st_size,
+	      "no copy of this program in memory");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	fflush(stdout);
 	pid_t pid = fork();
@@ -191,7 +192,8 @@ static void exec_memory(void)
 		_exit(errno == EPERM || errno == EACCES ? 0 : 2);
 	}
 	waitpid(pid, &status, 0);
-	holds(status == 0, "what was run from memory ended with %#x: it gained something, or was refused in an odd way", status);
+	holds(status == 0, "what was run from memory ended with %#x: it gained something, or was refused in an odd way",
+	      status);
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory != MAP_FAILED) {
 		memcpy(memory, "\xb8\x2a\x00\x00\x00\xc3", 6); /* mov eax, 42; ret */
@@ -236,7 +238,8 @@ const struct probe probes_ends[] = {
 	PROBE_TERMS("P08c", "end by SIGKILL", do_kill, "ends=SG:9"),
 	PROBE_TERMS("P09a", "exit while threads write", exit_race, "ends=RE:7"),
 	PROBE("P09b", "exec in a thread", exec_in_thread),
-	PROBE_TERMS("P12", "a vfork whose child never ends", hanging_vfork, "ends=TO:wall wall_ms=200 cpu_below_ms=150"),
+	PROBE_TERMS("P12", "a vfork whose child never ends", hanging_vfork,
+		    "ends=TO:wall wall_ms=200 cpu_below_ms=150"),
 	PROBE("P19", "run code from memory", exec_memory),
 	PROBE_TERMS("R06a", "recursion without end", deep_stack, "ends=SG:11"),
 	PROBE_TERMS("R06b", "10,000 threads with big stacks", big_stacks, "pids=64"),

@@ -55,7 +55,8 @@ static void write_read_only(void)
 {
 	static const char *const dirs[] = {"/",    "/usr", "/usr/bin", "/etc",  "/opt", "/opt/sallyport/modules",
 					   "/dev", "/var", "/run",     "/home", "/proc"};
-	static const char *const files[] = {"/usr/bin/env", "/etc/passwd", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/bin/sh"};
+	static const char *const files[] = {"/usr/bin/env", "/etc/passwd", "/usr/lib/x86_64-linux-gnu/libc.so.6",
+					    "/bin/sh"};
 	char path[256];
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
@@ -81,7 +82,8 @@ static void shared_mapping(void)
 	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
 
 	holds(fd >= 0, "cannot open /usr/bin/env for reading");
-	refused((long)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), "writable shared mapping of a read-only file");
+	refused((long)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+		"writable shared mapping of a read-only file");
 	void *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	refused(mprotect(map, 4096, PROT_READ | PROT_WRITE), "mprotect of a shared mapping to writable");
 	refused(open("/proc/self/mem", O_RDWR), "open /proc/self/mem for writing");
@@ -94,7 +96,8 @@ static void remount(void)
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		refused(mount(NULL, paths[i], NULL, MS_REMOUNT | MS_BIND, NULL), "remount %s", paths[i]);
-		refused(syscall(SYS_mount_setattr, AT_FDCWD, paths[i], 0, &attr, sizeof(attr)), "mount_setattr %s", paths[i]);
+		refused(syscall(SYS_mount_setattr, AT_FDCWD, paths[i], 0, &attr, sizeof(attr)), "mount_setattr %s",
+			paths[i]);
 		refused(umount2(paths[i], MNT_DETACH), "umount %s", paths[i]);
 		refused(mount("tmpfs", paths[i], "tmpfs", 0, NULL), "mount on %s", paths[i]);
 	}
@@ -113,7 +116,8 @@ static void break_chroot(void)
 		close(fd);
 		fd = up;
 	}
-	holds(stat("/", &root) == 0 && fstat(fd, &above) == 0 && root.st_ino == above.st_ino && root.st_dev == above.st_dev,
+	holds(stat("/", &root) == 0 && fstat(fd, &above) == 0 && root.st_ino == above.st_ino &&
+		      root.st_dev == above.st_dev,
 	      "a thousand times .. leaves the root");
 	refused(open("/../../../../etc/shadow", O_RDONLY), "open /../../../../etc/shadow");
 	refused(openat(fd, "../../work", O_RDONLY), "open ../../work from the root");
@@ -127,10 +131,10 @@ static void devices(void)
 	} wanted[] = {{S_IFBLK, 254, 0}, {S_IFBLK, 8, 0}, {S_IFCHR, 1, 1}, {S_IFCHR, 1, 3}, {S_IFCHR, 10, 200}};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		refused(mknod("/data/device", wanted[i].type | 0666, makedev(wanted[i].major, wanted[i].minor)), "mknod %u:%u in /data",
-			wanted[i].major, wanted[i].minor);
-		refused(mknod("/tmp/device", wanted[i].type | 0666, makedev(wanted[i].major, wanted[i].minor)), "mknod %u:%u in /tmp",
-			wanted[i].major, wanted[i].minor);
+		refused(mknod("/data/device", wanted[i].type | 0666, makedev(wanted[i].major, wanted[i].minor)),
+			"mknod %u:%u in /data", wanted[i].major, wanted[i].minor);
+		refused(mknod("/tmp/device", wanted[i].type | 0666, makedev(wanted[i].major, wanted[i].minor)),
+			"mknod %u:%u in /tmp", wanted[i].major, wanted[i].minor);
 	}
 }
 
@@ -167,7 +171,8 @@ static void by_handle(void)
 
 static void device_list(void)
 {
-	static const char *const expected[] = {"null", "zero", "full", "random", "urandom", "shm", "fd", "stdin", "stdout", "stderr"};
+	static const char *const expected[] = {"null", "zero", "full",  "random", "urandom",
+					       "shm",  "fd",   "stdin", "stdout", "stderr"};
 	DIR *list = opendir("/dev");
 
 	for (struct dirent *entry; list && (entry = readdir(list));) {
@@ -178,7 +183,8 @@ static void device_list(void)
 		holds(known, "/dev/%s is there", entry->d_name);
 	}
 	holds(list, "/dev cannot be read");
-	/* The nodes are the host's. What is in them can be read and written, what the host knows of them cannot be changed. */
+	/* The nodes are the host's. What is in them can be read and written, what the host knows of them cannot be
+	 * changed. */
 	for (size_t i = 0; i < 5; i++) {
 		char path[32];
 

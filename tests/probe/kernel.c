@@ -27,7 +27,8 @@ static void user_namespaces(void)
 
 		refused(unshare(flags[i]), "unshare(%#x)", flags[i]);
 		refused(unshare(flags[i] | CLONE_NEWUSER), "unshare(%#x | NEWUSER)", flags[i]);
-		long pid = syscall(SYS_clone, flags[i] == 0x80 ? CLONE_NEWUSER | SIGCHLD : flags[i] | SIGCHLD, 0, 0, 0, 0);
+		long pid =
+			syscall(SYS_clone, flags[i] == 0x80 ? CLONE_NEWUSER | SIGCHLD : flags[i] | SIGCHLD, 0, 0, 0, 0);
 		if (pid == 0)
 			_exit(0);
 		refused(pid, "clone(%#x)", flags[i]);
@@ -41,8 +42,10 @@ static void user_namespaces(void)
 /* clang-format off */
 /* Those that would end or stop this process. */
 static const int unsafe[] = {
-	SYS_exit, SYS_exit_group, SYS_pause, SYS_rt_sigreturn, SYS_vfork, SYS_fork, SYS_clone, SYS_rt_sigsuspend, SYS_kill,
-	SYS_tkill, SYS_tgkill, SYS_munmap, SYS_brk, SYS_close_range, SYS_alarm, SYS_setitimer, SYS_write, SYS_close, SYS_read,
+	SYS_exit, SYS_exit_group, SYS_pause, SYS_rt_sigreturn,
+	SYS_vfork, SYS_fork, SYS_clone, SYS_rt_sigsuspend, SYS_kill,
+	SYS_tkill, SYS_tgkill, SYS_munmap, SYS_brk, SYS_close_range,
+	SYS_alarm, SYS_setitimer, SYS_write, SYS_close, SYS_read,
 	SYS_dup2, SYS_dup3, SYS_select, SYS_poll, SYS_ppoll, SYS_pselect6, SYS_wait4, SYS_waitid, SYS_rt_sigtimedwait,
 	SYS_mprotect, SYS_mremap, SYS_rt_sigprocmask, SYS_shmdt, SYS_set_tid_address, SYS_arch_prctl, SYS_rseq,
 	SYS_restart_syscall, SYS_munlockall,
@@ -50,11 +53,15 @@ static const int unsafe[] = {
 /* Those that no guest may reach. */
 static const int never[] = {
 	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_swapon, SYS_reboot, SYS_sethostname, SYS_init_module,
-	SYS_delete_module, SYS_quotactl, SYS_settimeofday, SYS_adjtimex, SYS_clock_settime, SYS_acct, SYS_syslog, SYS_iopl,
-	SYS_ioperm, SYS_modify_ldt, SYS_ptrace, SYS_kexec_load, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_add_key,
-	SYS_request_key, SYS_keyctl, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_setns, SYS_unshare,
+	SYS_delete_module, SYS_quotactl, SYS_settimeofday, SYS_adjtimex,
+	SYS_clock_settime, SYS_acct, SYS_syslog, SYS_iopl,
+	SYS_ioperm, SYS_modify_ldt, SYS_ptrace, SYS_kexec_load,
+	SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_add_key,
+	SYS_request_key, SYS_keyctl, SYS_io_uring_setup,
+	SYS_io_uring_enter, SYS_io_uring_register, SYS_setns, SYS_unshare,
 	SYS_finit_module, SYS_fanotify_init, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_process_vm_readv,
-	SYS_process_vm_writev, SYS_kcmp, SYS_vmsplice, SYS_migrate_pages, SYS_move_pages, SYS_lookup_dcookie, SYS_fsopen,
+	SYS_process_vm_writev, SYS_kcmp, SYS_vmsplice,
+	SYS_migrate_pages, SYS_move_pages, SYS_lookup_dcookie, SYS_fsopen,
 	SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_open_tree, SYS_move_mount, SYS_mount_setattr, SYS_pidfd_getfd,
 	SYS_memfd_secret, SYS_seccomp, SYS_nfsservctl, SYS_uselib, SYS_ustat, SYS_sysfs, SYS_vhangup,
 };
@@ -67,8 +74,8 @@ static void all_calls(void)
 		for (int with = -1; with <= 0; with++) {
 			errno = 0;
 			long result = syscall(never[i], with, with, with, with, with, with);
-			holds(result == -1 && (errno == EPERM || errno == ENOSYS), "system call %d reaches the kernel (%ld, %s)", never[i],
-			      result, strerror(errno));
+			holds(result == -1 && (errno == EPERM || errno == ENOSYS),
+			      "system call %d reaches the kernel (%ld, %s)", never[i], result, strerror(errno));
 		}
 	for (int number = 0; number < 700; number++) {
 		bool skip = false;
@@ -81,7 +88,8 @@ static void all_calls(void)
 			      "system call %d is known", number);
 		}
 		errno = 0;
-		holds(syscall(0x40000000 | number, -1, -1, -1, -1, -1, -1) == -1 && errno == ENOSYS, "x32 call %d is known", number);
+		holds(syscall(0x40000000 | number, -1, -1, -1, -1, -1, -1) == -1 && errno == ENOSYS,
+		      "x32 call %d is known", number);
 	}
 }
 
@@ -110,7 +118,8 @@ static void mount_family(void)
 	refused(syscall(SYS_pivot_root, ".", "."), "pivot_root");
 	refused(mount("cgroup", "/tmp", "cgroup", 0, "memory"), "mount of cgroup");
 	refused(mount("proc", "/tmp", "proc", 0, NULL), "mount of proc");
-	refused(mount("overlay", "/tmp", "overlay", 0, "lowerdir=/usr,upperdir=/data,workdir=/tmp"), "mount of overlay");
+	refused(mount("overlay", "/tmp", "overlay", 0, "lowerdir=/usr,upperdir=/data,workdir=/tmp"),
+		"mount of overlay");
 }
 
 static void set_namespace(void)
@@ -139,9 +148,14 @@ static void crypto_sockets(void)
 
 static void controls(void)
 {
-	static const unsigned long requests[] = {
-		0x5412 /* TIOCSTI */,     0x541c /* TIOCLINUX */, 0x40086602 /* FS_IOC_SETFLAGS */, 0x40049409 /* FICLONE */,
-		0x4c00 /* LOOP_SET_FD */, 0x5401 ^ 0x1000,        0x540e /* TIOCSCTTY */,           0x5423 /* TIOCSETD */};
+	static const unsigned long requests[] = {0x5412 /* TIOCSTI */,
+						 0x541c /* TIOCLINUX */,
+						 0x40086602 /* FS_IOC_SETFLAGS */,
+						 0x40049409 /* FICLONE */,
+						 0x4c00 /* LOOP_SET_FD */,
+						 0x5401 ^ 0x1000,
+						 0x540e /* TIOCSCTTY */,
+						 0x5423 /* TIOCSETD */};
 	static const long high[] = {0, 1L << 32, (long)0xffffffff00000000};
 	char byte = 'x';
 	int fd = open("/tmp/ioctl", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -149,8 +163,8 @@ static void controls(void)
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		for (size_t k = 0; k < sizeof(high) / sizeof(high[0]); k++)
 			for (int on = 0; on < 2; on++)
-				refused_with(syscall(SYS_ioctl, on ? fd : 0, (long)requests[i] | high[k], &byte), EPERM, "ioctl %#lx",
-					     requests[i]);
+				refused_with(syscall(SYS_ioctl, on ? fd : 0, (long)requests[i] | high[k], &byte), EPERM,
+					     "ioctl %#lx", requests[i]);
 }
 
 static int count_writable(const char *path, int depth)
@@ -162,7 +176,8 @@ static int count_writable(const char *path, int depth)
 		char name[512];
 		struct stat st;
 
-		if (entry->d_name[0] == '.' || (size_t)snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >= sizeof(name) ||
+		if (entry->d_name[0] == '.' ||
+		    (size_t)snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >= sizeof(name) ||
 		    lstat(name, &st))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < 8)

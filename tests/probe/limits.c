@@ -162,7 +162,8 @@ static void fill_tcp_sockets(void)
 	size_t taken = 0;
 
 	setsockopt(server, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 8) == 0, "no server on the own loopback");
+	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 8) == 0,
+	      "no server on the own loopback");
 	getsockname(server, (struct sockaddr *)&own, &length);
 	while (taken < TOO_MUCH) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -174,7 +175,7 @@ static void fill_tcp_sockets(void)
 	holds(taken < 64 * MEBI, "%zu MiB in TCP sockets", taken / MEBI);
 }
 
-/* --- small things, many of them ---------------------------------------------------------------------------------------------------- */
+/* -------- small things, many of them ------------------------------------------------------------------ */
 static int make_epoll(void)
 {
 	return epoll_create1(EPOLL_CLOEXEC);
@@ -203,7 +204,8 @@ static int make_mapping(void)
 	static int n;
 
 	/* Every other one with other rights, so that none is joined with the one before. */
-	return mmap(NULL, 4096, n++ % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0;
+	return mmap(NULL, 4096, n++ % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1
+														   : 0;
 }
 
 static int make_signal(void)
@@ -251,7 +253,7 @@ static void many_signals(void)
 	many(make_signal, "queued signals");
 }
 
-/* --- bytes of files ---------------------------------------------------------------------------------------------------------------- */
+/* -------- bytes of files ------------------------------------------------------------------------------ */
 #define DATA_KB 4096 /* as in the terms below */
 
 static off_t size_of(const char *path)
@@ -359,6 +361,7 @@ const struct probe probes_limits[] = {
 	PROBE_TERMS("R05c", "kernel memory: mappings", many_mappings, "heavy=1"),
 	PROBE_TERMS("R05d", "kernel memory: queued signals", many_signals, "heavy=1"),
 	PROBE_TERMS("R07", "a file larger than /data, in every way", file_size, "data_kb=4096"),
-	PROBE_TERMS("R08", "many files, together larger than the limits", disk_total, "kept=* data_kb=4096 tmp_kb=4096"),
+	PROBE_TERMS("R08", "many files, together larger than the limits", disk_total,
+		    "kept=* data_kb=4096 tmp_kb=4096"),
 	{0},
 };

@@ -1,4 +1,5 @@
-/* network.c - probes N01 to N09. Only documentation addresses, metadata addresses and loopback are named; nothing leaves the jail. */
+/* network.c - probes N01 to N09. Only documentation addresses, metadata addresses and loopback are named; nothing
+ * leaves the jail. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netlink.h>
@@ -64,13 +65,15 @@ static void host_loopback(void)
 	static const int ports[] = {22, 25, 53, 80, 443, 2375, 5432, 6379, 8080, 8443, 9000};
 
 	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
-		refused_with(try_v4("127.0.0.1", SOCK_STREAM, ports[i]), ECONNREFUSED, "connect to 127.0.0.1:%d", ports[i]);
+		refused_with(try_v4("127.0.0.1", SOCK_STREAM, ports[i]), ECONNREFUSED, "connect to 127.0.0.1:%d",
+			     ports[i]);
 		refused_with(try_v6("::1", SOCK_STREAM, ports[i]), ECONNREFUSED, "connect to [::1]:%d", ports[i]);
 	}
 	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t size = sizeof(own);
 	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 1) == 0, "no server on the own loopback");
+	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 1) == 0,
+	      "no server on the own loopback");
 	getsockname(server, (struct sockaddr *)&own, &size);
 	holds(try_v4("127.0.0.1", SOCK_STREAM, ntohs(own.sin_port)) == 0, "no connection to the own loopback");
 }
@@ -93,8 +96,9 @@ static void abstract_sockets(void)
 
 static void path_sockets(void)
 {
-	static const char *const paths[] = {"/run/docker.sock",    "/var/run/docker.sock",       "/run/dbus/system_bus_socket",
-					    "/run/systemd/notify", "/run/sallyport/jailer.sock", "/run/postgresql/.s.PGSQL.5432"};
+	static const char *const paths[] = {
+		"/run/docker.sock",    "/var/run/docker.sock",       "/run/dbus/system_bus_socket",
+		"/run/systemd/notify", "/run/sallyport/jailer.sock", "/run/postgresql/.s.PGSQL.5432"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused_with(try_unix(paths[i], strlen(paths[i]) + 1), ENOENT, "connect to %s", paths[i]);
@@ -108,31 +112,38 @@ static void families(void)
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 			/* NETLINK_ROUTE lists the loopback; the other types are no netlink sockets */
 			if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK) {
-				refused_with(socket(family, types[i], 0), EPERM, "socket of family %d type %d", family, types[i]);
+				refused_with(socket(family, types[i], 0), EPERM, "socket of family %d type %d", family,
+					     types[i]);
 				/* The kernel looks at 32 bits: so must the filter. */
-				refused(syscall(41, (1L << 32) | family, types[i], 0), "socket of family %d with high bits", family);
+				refused(syscall(41, (1L << 32) | family, types[i], 0),
+					"socket of family %d with high bits", family);
 			}
 	for (int type = SOCK_STREAM; type <= SOCK_DCCP; type++)
 		for (int protocol = 1; protocol < 300; protocol++) {
 			if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
 				continue;
-			refused_with(socket(AF_INET, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d", type, protocol);
-			refused_with(socket(AF_INET6, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d, IPv6", type, protocol);
-			refused_with(syscall(SYS_socket, 1L << 32 | AF_INET, type, 1L << 32 | protocol), EPROTONOSUPPORT,
-				     "type %d of protocol %d, high bits", type, protocol);
+			refused_with(socket(AF_INET, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d", type,
+				     protocol);
+			refused_with(socket(AF_INET6, type, protocol), EPROTONOSUPPORT, "type %d of protocol %d, IPv6",
+				     type, protocol);
+			refused_with(syscall(SYS_socket, 1L << 32 | AF_INET, type, 1L << 32 | protocol),
+				     EPROTONOSUPPORT, "type %d of protocol %d, high bits", type, protocol);
 		}
 	for (int protocol = 1; protocol < 64; protocol++) {
 		refused_with(socket(AF_NETLINK, SOCK_RAW, protocol), EPERM, "netlink protocol %d", protocol);
-		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM, "netlink protocol %d, high bits",
-			     protocol);
+		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM,
+			     "netlink protocol %d, high bits", protocol);
 	}
-	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1, esp = 2;
+	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+	    on = 1, esp = 2;
 	holds(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "TCP_NODELAY cannot be set");
 	refused_with(setsockopt(tcp, IPPROTO_TCP, TCP_ULP, "tls", 4), EPERM, "TLS within the kernel");
 	refused_with(setsockopt(udp, IPPROTO_UDP, UDP_ENCAP, &esp, sizeof(esp)), EPERM, "ESP within the kernel");
-	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | IPPROTO_UDP, 1L << 32 | UDP_ENCAP, &esp, (long)sizeof(esp)), EPERM,
-		     "ESP within the kernel, high bits");
-	holds(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) >= 0, "no netlink socket to list the loopback with");
+	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | IPPROTO_UDP, 1L << 32 | UDP_ENCAP, &esp,
+			     (long)sizeof(esp)),
+		     EPERM, "ESP within the kernel, high bits");
+	holds(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) >= 0,
+	      "no netlink socket to list the loopback with");
 }
 
 static void interfaces(void)

@@ -43,7 +43,8 @@ static void both_streams(void)
 	for (int i = 0; i < 4 * MEBI / (int)sizeof(block); i++)
 		holds(write(2, block, sizeof(block)) == sizeof(block), "standard error is full");
 	for (int i = 0; i < 4 * MEBI / (int)sizeof(block); i++)
-		holds(write(1, block, sizeof(block)) == sizeof(block) && write(2, block, 100) == 100, "a stream is full");
+		holds(write(1, block, sizeof(block)) == sizeof(block) && write(2, block, 100) == 100,
+		      "a stream is full");
 }
 
 static void drip(void)
@@ -54,7 +55,8 @@ static void drip(void)
 		nanosleep(&pause, NULL);
 }
 
-/* Bytes that are no text, and what a terminal would obey. How they are shown is for the tests of the gateway and the command line. */
+/* Bytes that are no text, and what a terminal would obey. How they are shown is for the tests of the gateway and the
+ * command line. */
 static void odd_bytes(void)
 {
 	static const char bytes[] = "\xe2\x82\0\xed\xa0\x80\x1b]52;c;eA==\x07\x1b[2J\r\xff\xfe\n";
@@ -90,7 +92,7 @@ static void job_descriptors(void)
 		refused(write(fd, "{\"verdict\":\"OK\"}\n", 17), "write to descriptor %d", fd);
 }
 
-/* --- files that come out ----------------------------------------------------------------------------------------------------------- */
+/* -------- files that come out ------------------------------------------------------------------------- */
 static int own_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -109,8 +111,8 @@ static void links(void)
 
 static void links_on_the_way(void)
 {
-	holds(symlink("/etc", "/data/dir") == 0 && mkdir("/data/sub", 0700) == 0 && symlink("..", "/data/sub/up") == 0 &&
-		      symlink("/proc/self/root", "/data/sub/root") == 0,
+	holds(symlink("/etc", "/data/dir") == 0 && mkdir("/data/sub", 0700) == 0 &&
+		      symlink("..", "/data/sub/up") == 0 && symlink("/proc/self/root", "/data/sub/root") == 0,
 	      "no symbolic links to directories");
 	own_file("/data/sub/real");
 }

@@ -1,4 +1,5 @@
-/* places.c - probes F06 to F22, E03, H12, H13: ways out of the root, other people's places, trees and files of silly sizes. */
+/* places.c - probes F06 to F22, E03, H12, H13: ways out of the root, other people's places, trees and files of silly
+ * sizes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +26,8 @@ static void dot_dot(void)
 
 	for (int i = 0; i < 60; i++)
 		strcat(path, "../");
-	holds(stat("/", &root) == 0 && stat(path, &up) == 0 && up.st_ino == root.st_ino && up.st_dev == root.st_dev, "%s is another root",
-	      path);
+	holds(stat("/", &root) == 0 && stat(path, &up) == 0 && up.st_ino == root.st_ino && up.st_dev == root.st_dev,
+	      "%s is another root", path);
 	holds(fstatat(fd, "..", &up, 0) == 0 && up.st_ino == root.st_ino, "the root has something above it");
 	strcat(path, "etc/shadow");
 	refused(open(path, O_RDONLY | O_CLOEXEC), "open %s", path);
@@ -43,7 +44,8 @@ static void deep_tree(void)
 	holds(chdir("/data") == 0, "no /data");
 	while (depth < DEEP && mkdir("d", 0700) == 0 && chdir("d") == 0)
 		depth++;
-	holds(depth > 1000 && (depth == DEEP || errno == ENOSPC), "a tree %d deep in /data ended with %s", depth, strerror(errno));
+	holds(depth > 1000 && (depth == DEEP || errno == ENOSPC), "a tree %d deep in /data ended with %s", depth,
+	      strerror(errno));
 	holds(chdir("/tmp") == 0, "no /tmp");
 	for (depth = 0; depth < SHALLOW && mkdir("d", 0700) == 0 && chdir("d") == 0;)
 		depth++;
@@ -81,7 +83,8 @@ static void sys(void)
 					    "/proc/bus",   "/proc/acpi/x",   "/proc/scsi/x",      "/proc/fs/nfsd"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		refused(open(paths[i], O_RDONLY | O_CLOEXEC) >= 0 && opendir(paths[i]) && errno != ENOENT ? 0 : -1, "open %s", paths[i]);
+		refused(open(paths[i], O_RDONLY | O_CLOEXEC) >= 0 && opendir(paths[i]) && errno != ENOENT ? 0 : -1,
+			"open %s", paths[i]);
 	refused(open("/sys", O_RDONLY | O_CLOEXEC), "open /sys");
 	refused(mount("sysfs", "/tmp", "sysfs", 0, NULL), "mount of sysfs");
 }
@@ -89,17 +92,19 @@ static void sys(void)
 /* Where the server keeps what it has: no name leads there. */
 static void others_data(void)
 {
-	static const char *const paths[] = {"/var/lib/sallyport",         "/var/lib/sallyport-dev", "/run/sallyport",
-					    "/run/sallyport/jailer.sock", "/etc/sallyport",         "/etc/sallyport.conf",
-					    "/data/../var/lib/sallyport", "/data/../../data/other", "/data/..data",
-					    "/proc/1/cwd/blobs",          "/proc/1/root/data",      "/code/../code/other",
-					    "/tmp/../tmp/.sallyport",     "/opt/sallyport/blobs",   "/opt/sallyport/store.db"};
+	static const char *const paths[] = {
+		"/var/lib/sallyport",         "/var/lib/sallyport-dev", "/run/sallyport",
+		"/run/sallyport/jailer.sock", "/etc/sallyport",         "/etc/sallyport.conf",
+		"/data/../var/lib/sallyport", "/data/../../data/other", "/data/..data",
+		"/proc/1/cwd/blobs",          "/proc/1/root/data",      "/code/../code/other",
+		"/tmp/../tmp/.sallyport",     "/opt/sallyport/blobs",   "/opt/sallyport/store.db"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused(open(paths[i], O_RDONLY | O_CLOEXEC), "open %s", paths[i]);
 	DIR *list = opendir("/data");
 	for (struct dirent *entry; list && (entry = readdir(list));)
-		holds(entry->d_name[0] == '.' || strcmp(entry->d_name, "probe") == 0, "/data/%s is there", entry->d_name);
+		holds(entry->d_name[0] == '.' || strcmp(entry->d_name, "probe") == 0, "/data/%s is there",
+		      entry->d_name);
 }
 
 /* What is attached read-only, also through a descriptor that was opened without a mode. */
@@ -113,13 +118,15 @@ static void read_only_attached(void)
 
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
 		refused(open(again, O_WRONLY | O_CLOEXEC), "open %s for writing through its descriptor", files[i]);
-		refused(open(again, O_RDWR | O_CLOEXEC), "open %s for reading and writing through its descriptor", files[i]);
+		refused(open(again, O_RDWR | O_CLOEXEC), "open %s for reading and writing through its descriptor",
+			files[i]);
 		refused(truncate(again, 0), "truncate %s through its descriptor", files[i]);
 		refused(chmod(again, 0777), "chmod %s through its descriptor", files[i]);
 		refused(syscall(SYS_fchmodat, fd, "", 0777, AT_EMPTY_PATH), "fchmodat of %s", files[i]);
 		close(fd);
 	}
-	refused(open("/opt/sallyport/modules/" PROBE_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), "create a file in the modules");
+	refused(open("/opt/sallyport/modules/" PROBE_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600),
+		"create a file in the modules");
 }
 
 static void sparse(void)
@@ -143,7 +150,8 @@ static void swap_target(void)
 	refused(rmdir("/data"), "rmdir /data");
 	refused(unlink("/data"), "unlink /data");
 	refused(symlink("/etc", "/data"), "symlink at /data");
-	refused(syscall(SYS_renameat2, AT_FDCWD, "/data", AT_FDCWD, "/tmp", 2 /* RENAME_EXCHANGE */), "exchange /data with /tmp");
+	refused(syscall(SYS_renameat2, AT_FDCWD, "/data", AT_FDCWD, "/tmp", 2 /* RENAME_EXCHANGE */),
+		"exchange /data with /tmp");
 	refused(mount("/tmp", "/data", NULL, MS_BIND, NULL), "bind over /data");
 }
 
@@ -155,7 +163,8 @@ static void unlock_read_only(void)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		refused(mount(NULL, paths[i], NULL, MS_REMOUNT | MS_BIND, NULL), "remount %s writable", paths[i]);
 		refused(mount(NULL, paths[i], NULL, MS_REMOUNT, NULL), "remount the file system of %s", paths[i]);
-		refused(syscall(SYS_mount_setattr, AT_FDCWD, paths[i], 0, &attr, sizeof(attr)), "mount_setattr %s", paths[i]);
+		refused(syscall(SYS_mount_setattr, AT_FDCWD, paths[i], 0, &attr, sizeof(attr)), "mount_setattr %s",
+			paths[i]);
 	}
 }
 

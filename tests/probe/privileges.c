@@ -1,4 +1,5 @@
-/* privileges.c - probes P10 to P18, R10 to R15, K04, K10, K16, K19, N07: privileges, limits, what is known of the host. */
+/* privileges.c - probes P10 to P18, R10 to R15, K04, K10, K16, K19, N07: privileges, limits, what is known of the host.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +65,8 @@ static void trace(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* What keeps a core_pattern that is a program from being started on the host is a limit of exactly one byte; the file system has no say. */
+/* What keeps a core_pattern that is a program from being started on the host is a limit of exactly one byte; the file
+ * system has no say. */
 static void core_limit(void)
 {
 	struct rlimit limit = {0, 0};
@@ -166,8 +168,12 @@ static void settings(void)
 
 static void whose_host(void)
 {
-	static const char *const files[] = {"/etc/machine-id",   "/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid",
-					    "/etc/resolv.conf",  "/etc/ssh",                 "/etc/fstab"};
+	static const char *const files[] = {"/etc/machine-id",
+					    "/var/lib/dbus/machine-id",
+					    "/sys/class/dmi/id/product_uuid",
+					    "/etc/resolv.conf",
+					    "/etc/ssh",
+					    "/etc/fstab"};
 	struct utsname name;
 
 	holds(uname(&name) == 0 && strcmp(name.nodename, "jail") == 0, "the host is called %s", name.nodename);
@@ -204,14 +210,16 @@ static void own_cgroup(void)
 	text[n > 0 ? n : 0] = '\0';
 	/* What is frozen between runs is a part of its own, without a number. */
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		holds((strlen(line) >= 2 && strcmp(line + strlen(line) - 2, ":/") == 0) || strcmp(line, "0::/runs") == 0 ||
+		holds((strlen(line) >= 2 && strcmp(line + strlen(line) - 2, ":/") == 0) ||
+			      strcmp(line, "0::/runs") == 0 ||
 			      (strncmp(line, "0::/runs-", 9) == 0 && strlen(line) == 9 + 16),
 		      "the place in the cgroups is told: %s", line);
 	fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	holds(n > 0, "no /proc/self/mounts");
 	text[n > 0 ? n : 0] = '\0';
-	holds(!strstr(text, " cgroup") && !strstr(text, " sysfs ") && !strstr(text, " debugfs "), "cgroups or /sys are mounted");
+	holds(!strstr(text, " cgroup") && !strstr(text, " sysfs ") && !strstr(text, " debugfs "),
+	      "cgroups or /sys are mounted");
 }
 
 /* Of a descriptor that is not open, so that only a kernel that was not asked says that it worked. */
@@ -243,7 +251,8 @@ const struct probe probes_privileges[] = {
 	PROBE("R11", "lock memory", locked_memory),
 	PROBE("R14", "see or leave the cgroup", own_cgroup),
 	PROBE("R15", "flush the host's disks", host_sync),
-	/* 47 refusals that init tells, each a turn of two processes: where jails get little of a busy machine a hundred milliseconds. */
+	/* 47 refusals that init tells, each a turn of two processes: where jails get little of a busy machine a hundred
+	   milliseconds. */
 	PROBE_TERMS("K04", "bpf, perf, userfaultfd, kexec, modules", big_interfaces, "wall_ms=60000"),
 	PROBE("K10", "personality, segments, ports", machine),
 	PROBE("K16", "write settings of the kernel", settings),

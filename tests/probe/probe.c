@@ -1,6 +1,6 @@
 /*
- * probe.c - a static program for the inside of a jail: `probe NAME` runs one probe, `probe NAME plant` what comes before it in another
- * jail, `probe --list` names them.
+ * probe.c - a static program for the inside of a jail: `probe NAME` runs one probe, `probe NAME plant` what comes
+ * before it in another jail, `probe --list` names them.
  *
  * Prints "held" and exits with 0, or a line for each thing that it could do and should not, and exits with 1.
  */
@@ -58,8 +58,9 @@ void holds(bool condition, const char *format, ...)
 	va_end(arguments);
 }
 
-static const struct probe *const groups[] = {probes_files,  probes_processes, probes_network, probes_kernel, probes_privileges,
-					     probes_places, probes_ends,      probes_limits,  probes_output, probes_traces};
+static const struct probe *const groups[] = {probes_files,      probes_processes, probes_network, probes_kernel,
+					     probes_privileges, probes_places,    probes_ends,    probes_limits,
+					     probes_output,     probes_traces};
 
 static int run(const struct probe *probe)
 {

@@ -53,7 +53,8 @@ static void into_init(void)
 
 static void about_init(void)
 {
-	static const char *const files[] = {"environ", "maps", "auxv", "fd/0", "exe", "root", "cwd", "map_files", "stack", "syscall", "io"};
+	static const char *const files[] = {"environ", "maps",      "auxv",  "fd/0",    "exe", "root",
+					    "cwd",     "map_files", "stack", "syscall", "io"};
 	char path[64], text[4096];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -84,7 +85,8 @@ static void descriptors(void)
 	for (int fd = 3; fd < 65536; fd++)
 		refused(fstat(fd, &st), "descriptor %d is open", fd);
 	for (int fd = 0; fd < 3; fd++)
-		holds(fstat(fd, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)), "descriptor %d is of an odd type", fd);
+		holds(fstat(fd, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)),
+		      "descriptor %d is of an odd type", fd);
 }
 
 static void environment(void)
@@ -115,19 +117,25 @@ static void real_time(void)
 	static const long inits[] = {1, 1 | 1L << 32};
 	unsigned attributes[14] = {sizeof(attributes), 5 /* SCHED_IDLE */};
 	unsigned long processors[16] = {0};
-	holds(syscall(SYS_sched_getaffinity, 0L, sizeof(processors), processors) > 0, "its processors cannot be asked for");
+	holds(syscall(SYS_sched_getaffinity, 0L, sizeof(processors), processors) > 0,
+	      "its processors cannot be asked for");
 	parameter.priority = 0;
 	for (int i = 0; i < 2; i++) {
 		refused_with(syscall(SYS_sched_setscheduler, inits[i], 5, &parameter), EPERM, "init made idle");
 		refused_with(syscall(SYS_sched_setparam, inits[i], &parameter), EPERM, "init's priority set");
-		refused_with(syscall(SYS_sched_setattr, inits[i], attributes, 0), EPERM, "init made idle, by attributes");
-		refused_with(syscall(SYS_sched_setaffinity, inits[i], sizeof(processors), processors), EPERM, "init bound to a processor");
+		refused_with(syscall(SYS_sched_setattr, inits[i], attributes, 0), EPERM,
+			     "init made idle, by attributes");
+		refused_with(syscall(SYS_sched_setaffinity, inits[i], sizeof(processors), processors), EPERM,
+			     "init bound to a processor");
 		refused_with(syscall(SYS_setpriority, (long)PRIO_PROCESS, inits[i], 19), EPERM, "nice 19 for init");
-		refused_with(syscall(SYS_setpriority, PRIO_USER | (inits[i] & 1L << 32), 0L, 19L), EPERM, "nice 19 for all of this id");
+		refused_with(syscall(SYS_setpriority, PRIO_USER | (inits[i] & 1L << 32), 0L, 19L), EPERM,
+			     "nice 19 for all of this id");
 		refused_with(syscall(SYS_ioprio_set, 1L, inits[i], 3L << 13), EPERM, "idle input and output for init");
-		refused_with(syscall(SYS_ioprio_set, 3 | (inits[i] & 1L << 32), 0L, 3L << 13), EPERM, "idle input and output for all");
+		refused_with(syscall(SYS_ioprio_set, 3 | (inits[i] & 1L << 32), 0L, 3L << 13), EPERM,
+			     "idle input and output for all");
 	}
-	holds(syscall(SYS_sched_setaffinity, getpid(), sizeof(processors), processors) == 0, "cannot bind itself to a processor");
+	holds(syscall(SYS_sched_setaffinity, getpid(), sizeof(processors), processors) == 0,
+	      "cannot bind itself to a processor");
 	holds(setpriority(PRIO_PROCESS, getpid(), 1) == 0, "cannot be nice");
 }
 

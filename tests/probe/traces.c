@@ -1,4 +1,5 @@
-/* traces.c - probes X01 to X09, E02, E02b, C01, C03, D04, K11 to K18, N09 to N14: what others left or show, clocks, the rest of the kernel.
+/* traces.c - probes X01 to X09, E02, E02b, C01, C03, D04, K11 to K18, N09 to N14: what others left or show, clocks, the
+ * rest of the kernel.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -37,9 +38,9 @@
 
 #define PORT 45454
 
-/* --- files, System V and POSIX objects, keys, the network's state ------------------------------------------------------------------ */
-static const char *const left_files[] = {"/tmp/" PROBE_MARK "-x", "/dev/shm/" PROBE_MARK "-x", "/var/tmp/" PROBE_MARK "-x",
-					 "/data/" PROBE_MARK "-x", PROBE_MARK "-x"};
+/* -------- files, System V and POSIX objects, keys, the network's state -------------------------------- */
+static const char *const left_files[] = {"/tmp/" PROBE_MARK "-x", "/dev/shm/" PROBE_MARK "-x",
+					 "/var/tmp/" PROBE_MARK "-x", "/data/" PROBE_MARK "-x", PROBE_MARK "-x"};
 
 static void leave_files(void)
 {
@@ -93,7 +94,8 @@ static void find_keys(void)
 {
 	refused(syscall(SYS_request_key, "user", PROBE_MARK, NULL, 0), "a key of another run");
 	for (long ring = -5; ring < 0; ring++)
-		refused(syscall(SYS_keyctl, 10 /* SEARCH */, ring, "user", PROBE_MARK, 0), "a key of another run in ring %ld", ring);
+		refused(syscall(SYS_keyctl, 10 /* SEARCH */, ring, "user", PROBE_MARK, 0),
+			"a key of another run in ring %ld", ring);
 }
 
 static socklen_t abstract_name(struct sockaddr_un *address)
@@ -112,11 +114,13 @@ static void leave_network(void)
 	struct sockaddr_in address = own_port;
 	struct sockaddr_un name;
 	socklen_t length = abstract_name(&name);
-	int one = 1, tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	address.sin_port = htons(PORT);
 	setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	holds(bind(tcp, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(tcp, 1) == 0, "no server on port %d", PORT);
+	holds(bind(tcp, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(tcp, 1) == 0,
+	      "no server on port %d", PORT);
 	holds(bind(local, (struct sockaddr *)&name, length) == 0 && listen(local, 1) == 0, "no abstract socket");
 	struct ifreq request = {.ifr_name = "lo:1"};
 	refused(ioctl(tcp, SIOCSIFADDR, &request), "an address more for loopback");
@@ -131,10 +135,11 @@ static void find_network(void)
 
 	address.sin_port = htons(PORT);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	refused_with(connect(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), (struct sockaddr *)&address, sizeof(address)), ECONNREFUSED,
-		     "a server of another run");
-	refused_with(connect(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), (struct sockaddr *)&name, length), ECONNREFUSED,
-		     "an abstract socket of another run");
+	refused_with(
+		connect(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), (struct sockaddr *)&address, sizeof(address)),
+		ECONNREFUSED, "a server of another run");
+	refused_with(connect(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), (struct sockaddr *)&name, length),
+		     ECONNREFUSED, "an abstract socket of another run");
 	int fd = open("/proc/net/route", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
@@ -166,7 +171,8 @@ static void find_processes(void)
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 		text[n > 0 ? n : 0] = '\0';
-		holds(n <= 0 || text[0] == '\0' || atoi(entry->d_name) == getpid(), "process %s is seen: %s", entry->d_name, text);
+		holds(n <= 0 || text[0] == '\0' || atoi(entry->d_name) == getpid(), "process %s is seen: %s",
+		      entry->d_name, text);
 		close(fd);
 	}
 }
@@ -184,14 +190,15 @@ static void watch_others(void)
 
 		refused(inotify_add_watch(watch, dirs[i], IN_OPEN | IN_ACCESS), "watch %s", dirs[i]);
 		refused_with(fcntl(fd, F_NOTIFY, DN_ACCESS | DN_MULTISHOT), EPERM, "be told of %s", dirs[i]);
-		refused_with(syscall(SYS_fcntl, (long)fd, F_NOTIFY | 1L << 40, (long)DN_ACCESS), EPERM, "be told of %s, high bits",
-			     dirs[i]);
+		refused_with(syscall(SYS_fcntl, (long)fd, F_NOTIFY | 1L << 40, (long)DN_ACCESS), EPERM,
+			     "be told of %s, high bits", dirs[i]);
 		refused_with(fcntl(fd, F_SETLEASE, F_RDLCK), EPERM, "a lease on %s", dirs[i]);
 		close(fd);
 	}
 }
 
-/* Numbers that say how much others do: a process has small ones of its own. What stays the host's is in docs/security.md. */
+/* Numbers that say how much others do: a process has small ones of its own. What stays the host's is in
+ * docs/security.md. */
 static void counters(void)
 {
 	char text[256];
@@ -226,7 +233,7 @@ static void random_addresses(void)
 	free(mapped);
 }
 
-/* --- clocks ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- clocks -------------------------------------------------------------------------------------- */
 static void set_time(void)
 {
 	struct timespec now;
@@ -273,7 +280,7 @@ static void counters_of_the_processor(void)
 	holds(WIFSIGNALED(status), "rdpmc works: performance counters can be read");
 }
 
-/* --- descriptors -------------------------------------------------------------------------------------------------------------------- */
+/* -------- descriptors --------------------------------------------------------------------------------- */
 static void kinds_of_descriptors(void)
 {
 	char path[64], target[256];
@@ -282,7 +289,8 @@ static void kinds_of_descriptors(void)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		ssize_t n = readlink(path, target, sizeof(target) - 1);
 		target[n > 0 ? n : 0] = '\0';
-		holds(n < 0 || strncmp(target, "pipe:", 5) == 0 || strcmp(target, "/dev/null") == 0, "descriptor %d is %s", fd, target);
+		holds(n < 0 || strncmp(target, "pipe:", 5) == 0 || strcmp(target, "/dev/null") == 0,
+		      "descriptor %d is %s", fd, target);
 		holds(n < 0 || fd < 3, "descriptor %d is open", fd);
 	}
 }
@@ -291,13 +299,14 @@ static void receive_descriptors(void)
 {
 	char byte, control[256];
 	struct iovec vector = {&byte, 1};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
 
 	for (int fd = 0; fd < 1024; fd++)
 		refused(recvmsg(fd, &message, MSG_DONTWAIT), "receive a message on descriptor %d", fd);
 }
 
-/* --- the kernel --------------------------------------------------------------------------------------------------------------------- */
+/* -------- the kernel ---------------------------------------------------------------------------------- */
 static void packets(void)
 {
 	struct sock_filter instruction = BPF_STMT(BPF_RET | BPF_K, 0xffff);
@@ -321,7 +330,8 @@ static void writable_below(const char *path, int depth)
 	struct stat st;
 
 	for (struct dirent *entry; list && (entry = readdir(list));) {
-		if (entry->d_name[0] == '.' || (size_t)snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >= sizeof(name) ||
+		if (entry->d_name[0] == '.' ||
+		    (size_t)snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >= sizeof(name) ||
 		    lstat(name, &st))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < 8)
@@ -337,7 +347,8 @@ static void network_settings(void)
 {
 	writable_below("/proc/sys/net", 0);
 	refused(open("/proc/sys/net/ipv4/ip_forward", O_WRONLY | O_CLOEXEC), "open ip_forward for writing");
-	refused(open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_RDWR | O_CLOEXEC), "open ip_unprivileged_port_start for writing");
+	refused(open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_RDWR | O_CLOEXEC),
+		"open ip_unprivileged_port_start for writing");
 }
 
 /* Nobody can be traced, so nobody can change the number of a call after the filter has seen it. */

@@ -1,5 +1,6 @@
 /*
- * gateway.h - for unit tests of cgi/: a server on a real store in a temporary folder, without jailer, and requests to it.
+ * gateway.h - for unit tests of cgi/: a server on a real store in a temporary folder, without jailer, and requests to
+ * it.
  */
 #pragma once
 
@@ -54,7 +55,8 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.retention.conversation_days = 1;
 	fixture->config.gateway.accel_prefix = "";
 	fixture->config.gateway.socket = "";
-	fixture->config.jailer.socket = "/nonexistent/jailer.sock"; /* these tests have no jailer: calls that need one must say so */
+	fixture->config.jailer.socket =
+		"/nonexistent/jailer.sock"; /* these tests have no jailer: calls that need one must say so */
 	struct store *store;
 
 	if (store_open(fixture->folder, STORE_SERVE, &store, &err) < 0)
@@ -99,12 +101,15 @@ static inline int fixture_body(void *arg, struct buf *body, struct err *err)
 	return 0;
 }
 
-/* One request; `body` NULL: none. Further variables ("HTTP_ORIGIN=…") until NULL. The token is alice's unless a variable names one. */
+/* One request; `body` NULL: none. Further variables ("HTTP_ORIGIN=…") until NULL. The token is alice's unless a
+ * variable names one. */
 static inline struct answer ask(struct fixture *fixture, const char *method, const char *uri, const char *body, ...)
 {
 	const char *params[FIXTURE_PARAMS] = {0};
-	auto_free char *method_param = xasprintf("REQUEST_METHOD=%s", method), *uri_param = xasprintf("REQUEST_URI=%s", uri);
-	auto_free char *token = xasprintf("HTTP_AUTHORIZATION=Bearer %s", fixture->token), *text = xstrdup(body ? body : "");
+	auto_free char *method_param = xasprintf("REQUEST_METHOD=%s", method),
+		       *uri_param = xasprintf("REQUEST_URI=%s", uri);
+	auto_free char *token = xasprintf("HTTP_AUTHORIZATION=Bearer %s", fixture->token),
+		       *text = xstrdup(body ? body : "");
 	size_t count = 0;
 	auto_reply struct reply reply;
 	auto_buf struct buf head = {0};

@@ -1,4 +1,5 @@
-/* host_count.h - for tests and benches: how much of something a process of the host has. 0 where it cannot be looked at. */
+/* host_count.h - for tests and benches: how much of something a process of the host has. 0 where it cannot be looked
+ * at. */
 #pragma once
 
 #include <dirent.h>

@@ -1,9 +1,10 @@
 /*
  * host_eye.h - for tests of the jail: what the host looks like, as text, before and after a probe.
  *
- * Only what a quiet jailer keeps as it is: the kinds of processes below it, the mounts of its namespace, its descriptors and groups (up to
- * those of the jails that it makes ahead), files and settings of the host that a guest would like to change, and things named PROBE_MARK.
- * Other programs of the machine come and go: they are not looked at. What this account may not see is empty on both sides.
+ * Only what a quiet jailer keeps as it is: the kinds of processes below it, the mounts of its namespace, its
+ * descriptors and groups (up to those of the jails that it makes ahead), files and settings of the host that a guest
+ * would like to change, and things named PROBE_MARK. Other programs of the machine come and go: they are not looked at.
+ * What this account may not see is empty on both sides.
  */
 #pragma once
 
@@ -52,7 +53,8 @@ static inline pid_t eye_find(pid_t pid, bool (*is)(void *arg, const char *comm),
 		auto_free char *comm_path = xasprintf("/proc/%s/comm", child);
 		auto_free char *comm = NULL;
 
-		if (read_file_at(AT_FDCWD, comm_path, 256, &comm, &length, NULL) || parse_u64(child, 1, INT32_MAX, &number))
+		if (read_file_at(AT_FDCWD, comm_path, 256, &comm, &length, NULL) ||
+		    parse_u64(child, 1, INT32_MAX, &number))
 			continue;
 		comm[strcspn(comm, "\n")] = '\0';
 		found = is(arg, comm) ? (pid_t)number : eye_find((pid_t)number, is, arg);
@@ -60,8 +62,8 @@ static inline pid_t eye_find(pid_t pid, bool (*is)(void *arg, const char *comm),
 	return found;
 }
 
-/* Names of processes, each once; `seen` has them with blanks around. Jails that are made ahead are being made at any time: their process 1
- * is called like the jailer until it says otherwise. */
+/* Names of processes, each once; `seen` has them with blanks around. Jails that are made ahead are being made at any
+ * time: their process 1 is called like the jailer until it says otherwise. */
 static const char *const eye_ahead[] = {"init", "sallyport-jaile"};
 struct eye_names {
 	struct buf seen;
@@ -102,11 +104,13 @@ static inline void eye_files(struct eye *eye, const char *jailer)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		struct stat st;
 
-		/* A device is written to all the time, and /etc by others: who they belong to is what must not change. */
+		/* A device is written to all the time, and /etc by others: who they belong to is what must not change.
+		 */
 		if (stat(files[i], &st) == 0)
-			buf_printf(&eye->text, "%s: mode %o owner %d:%d size %lld modified %lld.%09ld\n", files[i], st.st_mode, st.st_uid,
-				   st.st_gid, (long long)(S_ISREG(st.st_mode) ? st.st_size : 0),
-				   (long long)(S_ISREG(st.st_mode) ? st.st_mtim.tv_sec : 0), S_ISREG(st.st_mode) ? st.st_mtim.tv_nsec : 0);
+			buf_printf(&eye->text, "%s: mode %o owner %d:%d size %lld modified %lld.%09ld\n", files[i],
+				   st.st_mode, st.st_uid, st.st_gid, (long long)(S_ISREG(st.st_mode) ? st.st_size : 0),
+				   (long long)(S_ISREG(st.st_mode) ? st.st_mtim.tv_sec : 0),
+				   S_ISREG(st.st_mode) ? st.st_mtim.tv_nsec : 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		DIR *list = opendir(folders[i]);
@@ -121,11 +125,25 @@ static inline void eye_files(struct eye *eye, const char *jailer)
 
 static inline void eye_settings(struct eye *eye)
 {
-	static const char *const settings[] = {
-		"kernel/core_pattern",   "kernel/hostname",      "kernel/domainname",   "kernel/modprobe",           "kernel/sysrq",
-		"kernel/shmmax",         "kernel/msgmax",        "kernel/sem",          "kernel/randomize_va_space", "fs/suid_dumpable",
-		"fs/protected_symlinks", "fs/mqueue/queues_max", "net/ipv4/ip_forward", "net/ipv4/ping_group_range", "net/core/somaxconn",
-		"vm/overcommit_memory",  "vm/swappiness",        "vm/mmap_min_addr",    "user/max_user_namespaces"};
+	static const char *const settings[] = {"kernel/core_pattern",
+					       "kernel/hostname",
+					       "kernel/domainname",
+					       "kernel/modprobe",
+					       "kernel/sysrq",
+					       "kernel/shmmax",
+					       "kernel/msgmax",
+					       "kernel/sem",
+					       "kernel/randomize_va_space",
+					       "fs/suid_dumpable",
+					       "fs/protected_symlinks",
+					       "fs/mqueue/queues_max",
+					       "net/ipv4/ip_forward",
+					       "net/ipv4/ping_group_range",
+					       "net/core/somaxconn",
+					       "vm/overcommit_memory",
+					       "vm/swappiness",
+					       "vm/mmap_min_addr",
+					       "user/max_user_namespaces"};
 	static const char *const objects[] = {"shm", "sem", "msg"};
 	auto_free char *key = xasprintf(" %d ", PROBE_KEY);
 
@@ -144,7 +162,8 @@ static inline void eye_settings(struct eye *eye)
 	}
 	auto_free char *sockets = NULL;
 	size_t length;
-	if (read_file_at(AT_FDCWD, "/proc/net/unix", EYE_TEXT, &sockets, &length, NULL) == 0 && strstr(sockets, "@" PROBE_MARK "-"))
+	if (read_file_at(AT_FDCWD, "/proc/net/unix", EYE_TEXT, &sockets, &length, NULL) == 0 &&
+	    strstr(sockets, "@" PROBE_MARK "-"))
 		buf_puts(&eye->text, "an abstract socket of the probes\n");
 }
 
@@ -191,10 +210,11 @@ static inline void eye_complain(const struct eye *before, const struct eye *afte
 		a++, b++;
 	while (a > before->text.data && a[-1] != '\n')
 		a--, b--;
-	fail_msg("after %s the host is another one (descriptors %zu, groups %zu, processes %zu; before %zu, %zu, %zu):\n%.*s\ninstead "
+	fail_msg("after %s the host is another one (descriptors %zu, groups %zu, processes %zu; before %zu, %zu, "
+		 "%zu):\n%.*s\ninstead "
 		 "of\n%.*s",
-		 name, after->descriptors, after->groups, after->processes, before->descriptors, before->groups, before->processes,
-		 (int)strcspn(b, "\n"), b, (int)strcspn(a, "\n"), a);
+		 name, after->descriptors, after->groups, after->processes, before->descriptors, before->groups,
+		 before->processes, (int)strcspn(b, "\n"), b, (int)strcspn(a, "\n"), a);
 }
 
 /* Waits until the host looks as it did. */

@@ -1,6 +1,6 @@
 /*
- * jail_faults.h - for tests that let steps of the jail fail: strace, attached to a running process and what it starts, has system calls
- * answer with an error; and what a jailer has on the host, to be compared before and after.
+ * jail_faults.h - for tests that let steps of the jail fail: strace, attached to a running process and what it starts,
+ * has system calls answer with an error; and what a jailer has on the host, to be compared before and after.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct host {
 	size_t children, fds, groups, frozen, mounts;
 };
 
-/* --- the host ----------------------------------------------------------------------------------------------------------------------- */
+/* -------- the host ------------------------------------------------------------------------------------ */
 static inline size_t count_children(pid_t parent)
 {
 	DIR *list = opendir("/proc");
@@ -26,7 +26,8 @@ static inline size_t count_children(pid_t parent)
 		int of = 0;
 
 		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		auto_close int fd = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+		auto_close int fd =
+			entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 		ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 		if (got <= 0)
 			continue;
@@ -63,8 +64,8 @@ static inline struct host host_look(const struct service *service)
 
 static inline bool host_at_most(const struct host *now, const struct host *most)
 {
-	return now->children <= most->children && now->fds <= most->fds && now->groups <= most->groups && now->mounts <= most->mounts &&
-	       now->frozen <= most->frozen;
+	return now->children <= most->children && now->fds <= most->fds && now->groups <= most->groups &&
+	       now->mounts <= most->mounts && now->frozen <= most->frozen;
 }
 
 static inline void host_assert_idle(const struct service *service, const struct host *idle)
@@ -74,20 +75,23 @@ static inline void host_assert_idle(const struct service *service, const struct 
 
 	while (after = host_look(service), !host_at_most(&after, idle))
 		if (!patience_left(&until))
-			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, frozen groups %zu -> %zu, "
+			fail_msg("left behind: children %zu -> %zu, descriptors %zu -> %zu, groups %zu -> %zu, frozen "
+				 "groups %zu -> %zu, "
 				 "mounts %zu -> %zu",
-				 idle->children, after.children, idle->fds, after.fds, idle->groups, after.groups, idle->frozen,
-				 after.frozen, idle->mounts, after.mounts);
+				 idle->children, after.children, idle->fds, after.fds, idle->groups, after.groups,
+				 idle->frozen, after.frozen, idle->mounts, after.mounts);
 }
 
-/* Until there are the porter and the jails that are made ahead, and nothing more. -1: never. What is looked at first may be from before
- * the last of them was made, and what is looked at last from after that: only what has been the same twice holds. */
+/* Until there are the porter and the jails that are made ahead, and nothing more. -1: never. What is looked at first
+ * may be from before the last of them was made, and what is looked at last from after that: only what has been the same
+ * twice holds. */
 static inline int host_await_idle(const struct service *service, struct host *ret)
 {
 	struct host before = {.children = 0};
 	int64_t until = 0;
 
-	while (*ret = host_look(service), ret->children != 1 + CELLS_PARKED || memcmp(ret, &before, sizeof(before)) != 0) {
+	while (*ret = host_look(service),
+	       ret->children != 1 + CELLS_PARKED || memcmp(ret, &before, sizeof(before)) != 0) {
 		before = *ret;
 		if (!patience_left(&until))
 			return -1;
@@ -95,15 +99,17 @@ static inline int host_await_idle(const struct service *service, struct host *re
 	return 0;
 }
 
-/* --- strace --------------------------------------------------------------------------------------------------------------------------- */
+/* -------- strace -------------------------------------------------------------------------------------- */
 /* Fails the calls `when` (as strace has it, of each process) of this pid and of what it starts; path NULL: any. */
 static inline pid_t strace_attach(pid_t traced, const char *call, const char *when, const char *path)
 {
 	auto_free char *inject = xasprintf("inject=%s:error=ENOMEM:when=%s", call, when);
-	char program[] = "strace", follow[] = "-f", attach[] = "-p", expression[] = "-e", out[] = "-o", nowhere[] = "/dev/null";
+	char program[] = "strace", follow[] = "-f", attach[] = "-p", expression[] = "-e", out[] = "-o",
+	     nowhere[] = "/dev/null";
 	char only[] = "-P", number[16], said[4096];
 	auto_free char *place = path ? xstrdup(path) : NULL;
-	char *argv[] = {program, follow, out, nowhere, expression, inject, attach, number, place ? only : NULL, place, NULL};
+	char *argv[] = {program, follow, out, nowhere, expression, inject, attach, number, place ? only : NULL,
+			place,   NULL};
 	posix_spawn_file_actions_t actions;
 	size_t n = 0;
 	pid_t pid;
@@ -136,7 +142,7 @@ static inline void strace_detach(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* --- where they can be made --------------------------------------------------------------------------------------------------------- */
+/* -------- where they can be made ---------------------------------------------------------------------- */
 static inline bool faults_possible(void)
 {
 	return getuid() == 0 && access("/sys/fs/cgroup/memory", F_OK) == 0;

@@ -1,4 +1,5 @@
-/* jail_service.h - for tests: a jailer as a service on a socket in a directory of its own, with one connected client. */
+/* jail_service.h - for tests: a jailer as a service on a socket in a directory of its own, with one connected client.
+ */
 #pragma once
 
 #include "host_count.h"
@@ -54,7 +55,8 @@ static inline void service_start(struct service *service)
 			fail_msg("%s", err.text); /* between bind and listen */
 }
 
-/* Members for the runners without caches, which the Makefile makes; in the virtual machine there are only the others. */
+/* Members for the runners without caches, which the Makefile makes; in the virtual machine there are only the others.
+ */
 static inline char *service_runners(void)
 {
 	auto_free char *folder = config_program_dir();
@@ -76,7 +78,8 @@ static inline int service_setup(void **state)
 	service->config_path = xasprintf("%s/config.json", service->dir);
 	service->log_path = xasprintf("%s/log", service->dir);
 	FILE *file = fopen(service->config_path, "we");
-	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s%s}," TRY_LIMITS "}", service->socket_path, runners, try_jailer_members());
+	fprintf(file, "{\"jailer\":{\"socket\":\"%s\",%s%s}," TRY_LIMITS "}", service->socket_path, runners,
+		try_jailer_members());
 	fclose(file);
 	service_start(service);
 	*state = service;
@@ -103,7 +106,8 @@ static inline int service_teardown(void **state)
 	return 0;
 }
 
-/* Directory of the instance's groups, in the memory hierarchy where there are several. True: it is v2, where the jailer is in a child. */
+/* Directory of the instance's groups, in the memory hierarchy where there are several. True: it is v2, where the jailer
+ * is in a child. */
 static inline bool service_cgroup(const struct service *service, char *ret, size_t size)
 {
 	auto_free char *path = xasprintf("/proc/%d/cgroup", service->pid);
@@ -151,10 +155,12 @@ static inline char *service_freezer(const struct service *service)
 	return xasprintf("%s%s", mount, path + 3);
 }
 
-/* What a guest is found by: another program of this machine, another run of the same test among them, sleeps for another time. */
+/* What a guest is found by: another program of this machine, another run of the same test among them, sleeps for
+ * another time. */
 static inline char *marked_sleep(const char *marker)
 {
-	return xasprintf("sleep 1000%s%07d", marker, getpid()); /* as long for every pid: none is the beginning of another */
+	return xasprintf("sleep 1000%s%07d", marker,
+			 getpid()); /* as long for every pid: none is the beginning of another */
 }
 
 /* Host pid of the process whose arguments contain the marker; -1. */

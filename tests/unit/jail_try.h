@@ -56,12 +56,12 @@ static inline char *try_jailer(void)
 	return given ? xstrdup(given) : xasprintf("%s/../bin/sallyport-jailer", dir);
 }
 
-/* What a program gets that names no limit, as "limits" in the tests' configurations: whoever must come to its end does, however busy the
- * machine is. */
+/* What a program gets that names no limit, as "limits" in the tests' configurations: whoever must come to its end does,
+ * however busy the machine is. */
 #define TRY_LIMITS "\"limits\":{\"wall_seconds\":120,\"compile_seconds\":120}"
 
-/* More members of "jailer" in the tests' configurations. A user who has no cgroup runs the tests with weaker limits; one who has, and root,
- * have it used all the same. */
+/* More members of "jailer" in the tests' configurations. A user who has no cgroup runs the tests with weaker limits;
+ * one who has, and root, have it used all the same. */
 static inline const char *try_jailer_members(void)
 {
 	const char *given = getenv("TEST_CONFIG_JAILER");
@@ -190,8 +190,8 @@ static inline void try_end(struct jail_client *client, struct try *try)
 	close(try->error_fd);
 }
 
-/* Sends what waits to be sent, dispatches what has come; false: nothing has, for so long. Other than a question it has no end of its own:
- * a jailer that makes a hundred jails on a busy machine is long in coming to one. */
+/* Sends what waits to be sent, dispatches what has come; false: nothing has, for so long. Other than a question it has
+ * no end of its own: a jailer that makes a hundred jails on a busy machine is long in coming to one. */
 static inline bool try_hear(struct jail_client *client, int timeout_ms)
 {
 	struct pollfd poller = {.fd = jail_client_fd(client), .events = jail_client_poll_events(client)};
@@ -217,13 +217,15 @@ static inline void try_clear(struct try *try)
 }
 #define auto_try __attribute__((cleanup(try_clear)))
 
-static inline void try_program(struct jail_client *client, struct try *try, const struct jail_spec *spec, const char *code)
+static inline void try_program(struct jail_client *client, struct try *try, const struct jail_spec *spec,
+			       const char *code)
 {
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	struct err err = ERR_INIT;
 
 	try_begin(client, try, spec);
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
 	if (jail_run(try->jail, &program, &err) || jail_collect(try->jail, &err))
 		fail_msg("%s", err.text);
 	try_end(client, try);
@@ -256,5 +258,5 @@ static inline size_t try_chosen(struct CMUnitTest *tests, size_t n, int argc, ch
 	}
 	return kept;
 }
-#define try_run(tests, argc, argv, setup, teardown)                                                                                        \
+#define try_run(tests, argc, argv, setup, teardown)                                                                    \
 	_cmocka_run_group_tests("tests", tests, try_chosen(tests, ARRAY_SIZE(tests), argc, argv), setup, teardown)

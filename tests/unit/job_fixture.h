@@ -1,7 +1,9 @@
 /*
- * job_fixture.h - a real store, a real jailer (private) and a job engine in a folder of their own, for test_job*.c and test_replay.c.
+ * job_fixture.h - a real store, a real jailer (private) and a job engine in a folder of their own, for test_job*.c and
+ * test_replay.c.
  *
- * Programs run in real jails, which needs root here (or delegated cgroups); without it the tests say so and are skipped.
+ * Programs run in real jails, which needs root here (or delegated cgroups); without it the tests say so and are
+ * skipped.
  */
 #pragma once
 
@@ -68,11 +70,12 @@ static int fixture_remove(const char *path, const struct stat *status, int type,
 static void fixture_write_config(struct fixture *f, const char *more)
 {
 	auto_free char *root = getcwd(NULL, 0);
-	auto_free char *text = xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
-					 "\"jailer\": {\"socket\": \"%s\", \"program\": \"%s/sallyport-jailer\",\n"
-					 "\"runners_dir\": \"%s/../tests/runners\", \"modules_dir\": \"%s/jail/runners/npm\",\n"
-					 "\"cgroup\": \"sallyport-test\"}%s}\n",
-					 f->socket ? "jailer.sock" : "", f->bin, f->bin, root, more);
+	auto_free char *text =
+		xasprintf("{\"data_dir\": \"data\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
+			  "\"jailer\": {\"socket\": \"%s\", \"program\": \"%s/sallyport-jailer\",\n"
+			  "\"runners_dir\": \"%s/../tests/runners\", \"modules_dir\": \"%s/jail/runners/npm\",\n"
+			  "\"cgroup\": \"sallyport-test\"}%s}\n",
+			  f->socket ? "jailer.sock" : "", f->bin, f->bin, root, more);
 	auto_close int fd = -1;
 
 	f->config_path = xasprintf("%s/sallyport.conf", f->dir);
@@ -160,14 +163,15 @@ static inline struct job *fixture_submit(const struct fixture *f, const struct j
 }
 
 /* Runs it and expects a verdict; the job is the caller's. */
-static inline struct job *fixture_run(const struct fixture *f, const struct job_request *request, enum jail_verdict verdict)
+static inline struct job *fixture_run(const struct fixture *f, const struct job_request *request,
+				      enum jail_verdict verdict)
 {
 	struct job *job = fixture_submit(f, request);
 	const struct job_result *result = fixture_wait(job);
 
 	if (result->jail.verdict != verdict)
-		fail_msg("verdict %s (%s), expected %s; stderr: %s", jail_verdict_text(result->jail.verdict), result->jail.message,
-			 jail_verdict_text(verdict), result->stderr_text.data);
+		fail_msg("verdict %s (%s), expected %s; stderr: %s", jail_verdict_text(result->jail.verdict),
+			 result->jail.message, jail_verdict_text(verdict), result->stderr_text.data);
 	return job;
 }
 
@@ -239,7 +243,8 @@ static inline void fixture_service_start(struct fixture *f)
 	jail_client_free(client);
 }
 
-/* The test program's own: a test begins it, perhaps with further members of the configuration (", …"), and `end` is its teardown. */
+/* The test program's own: a test begins it, perhaps with further members of the configuration (", …"), and `end` is its
+ * teardown. */
 static struct fixture f;
 
 static inline void begin(const char *more)

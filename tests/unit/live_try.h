@@ -1,4 +1,5 @@
-/* live_try.h - for tests of live jails: one jail, any number of runs, each with its own output and changes, in a real private jailer. */
+/* live_try.h - for tests of live jails: one jail, any number of runs, each with its own output and changes, in a real
+ * private jailer. */
 #pragma once
 
 #include "jail/client/client_runners.h"
@@ -24,7 +25,8 @@ static inline void live_forget(struct try *try)
 	try->done = try->collected = false;
 }
 
-static inline void live_begin(struct live *live, struct jail_client *client, const char *runner, struct jail_limits limits)
+static inline void live_begin(struct live *live, struct jail_client *client, const char *runner,
+			      struct jail_limits limits)
 {
 	const struct jail_spec spec = {.runner = runner, .limits = limits, .live = true};
 
@@ -92,8 +94,8 @@ static inline void live_expect(struct live *live, const char *code, enum jail_ve
 	const struct jail_result *result = live_run(live, code);
 
 	if (result->verdict != verdict || (out && !streq(live->try.out, out)))
-		fail_msg("%s: %s (%s), output %s, stderr %s", code, jail_verdict_text(result->verdict), result->message, live->try.out,
-			 live->try.error);
+		fail_msg("%s: %s (%s), output %s, stderr %s", code, jail_verdict_text(result->verdict), result->message,
+			 live->try.out, live->try.error);
 }
 
 /* Can this host freeze? Where it cannot, live jails must be refused in words. */

@@ -1,7 +1,7 @@
 /*
- * schema.h - holds a JSON value against the part of JSON Schema that our output schemas use: type (one or several), properties,
- * required, additionalProperties false, items, enum. A keyword that it does not know fails the test, so that no schema is believed
- * to be checked when it is not.
+ * schema.h - holds a JSON value against the part of JSON Schema that our output schemas use: type (one or several),
+ * properties, required, additionalProperties false, items, enum. A keyword that it does not know fails the test, so
+ * that no schema is believed to be checked when it is not.
  */
 #pragma once
 
@@ -54,7 +54,8 @@ static bool schema_type(struct json_object *types, struct json_object *value, co
 static bool schema_members(struct json_object *schema, struct json_object *value, const char *path)
 {
 	struct json_object *properties = json_get(schema, "properties", json_type_object), *extra;
-	bool closed = json_object_object_get_ex(schema, "additionalProperties", &extra) && !json_object_get_boolean(extra);
+	bool closed =
+		json_object_object_get_ex(schema, "additionalProperties", &extra) && !json_object_get_boolean(extra);
 
 	json_object_object_foreach (value, key, member) {
 		auto_free char *inner = xasprintf("%s.%s", path, key);
@@ -111,7 +112,8 @@ static bool schema_check(struct json_object *schema, struct json_object *value, 
 		} else if (streq(keyword, "enum")) {
 			if (!schema_enum(argument, value, path))
 				return false;
-		} else if (!streq(keyword, "required") && !streq(keyword, "additionalProperties") && !streq(keyword, "description")) {
+		} else if (!streq(keyword, "required") && !streq(keyword, "additionalProperties") &&
+			   !streq(keyword, "description")) {
 			return schema_wrong(path, keyword);
 		}
 	}

@@ -1,6 +1,6 @@
 /*
- * store_fixture.h - what the tests of the store share: a data folder of their own that is removed afterwards, and short ways to write
- * and read through the store. Every helper fails the test where the store fails.
+ * store_fixture.h - what the tests of the store share: a data folder of their own that is removed afterwards, and short
+ * ways to write and read through the store. Every helper fails the test where the store fails.
  */
 #pragma once
 
@@ -37,7 +37,8 @@ UNUSED static void ok_at(int result, struct err *err, const char *call, const ch
 	}
 }
 
-UNUSED static void fails_at(int result, enum err_code code, struct err *err, const char *call, const char *file, int line)
+UNUSED static void fails_at(int result, enum err_code code, struct err *err, const char *call, const char *file,
+			    int line)
 {
 	if (result != -(int)code || err->code != code || err->text[0] == '\0') {
 		print_error("%s: result %d, wanted %d; text '%s'\n", call, result, -(int)code, err->text);
@@ -100,8 +101,9 @@ UNUSED static char *ask(const struct fixture *f, const char *sql)
 	int result = sqlite3_step(statement);
 
 	if (result == SQLITE_ROW)
-		answer = xstrdup(sqlite3_column_type(statement, 0) == SQLITE_NULL ? "NULL"
-										  : (const char *)sqlite3_column_text(statement, 0));
+		answer = xstrdup(sqlite3_column_type(statement, 0) == SQLITE_NULL
+					 ? "NULL"
+					 : (const char *)sqlite3_column_text(statement, 0));
 	else if (result != SQLITE_DONE)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_finalize(statement);
@@ -109,11 +111,11 @@ UNUSED static char *ask(const struct fixture *f, const char *sql)
 	return answer;
 }
 
-#define assert_answer(f, sql, wanted)                                                                                                      \
-	do {                                                                                                                               \
-		auto_free char *answer_ = ask(f, sql);                                                                                     \
-		assert_non_null(answer_);                                                                                                  \
-		assert_string_equal(answer_, wanted);                                                                                      \
+#define assert_answer(f, sql, wanted)                                                                                  \
+	do {                                                                                                           \
+		auto_free char *answer_ = ask(f, sql);                                                                 \
+		assert_non_null(answer_);                                                                              \
+		assert_string_equal(answer_, wanted);                                                                  \
 	} while (0)
 
 /* Nothing is damaged, no reference dangles, and the sums that triggers keep are true. */
@@ -121,10 +123,10 @@ UNUSED static void assert_sound(const struct fixture *f)
 {
 	assert_answer(f, "PRAGMA integrity_check", "ok");
 	assert_null(ask(f, "PRAGMA foreign_key_check"));
-	assert_answer(
-		f,
-		"SELECT count(*) FROM conversation AS c WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = c.id)",
-		"0");
+	assert_answer(f,
+		      "SELECT count(*) FROM conversation AS c WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file "
+		      "WHERE conversation = c.id)",
+		      "0");
 }
 
 /* One file with its content into a conversation, which is made. */
@@ -146,15 +148,16 @@ UNUSED static int put_file_work(struct store_txn *txn, void *arg, struct err *er
 
 UNUSED static int try_put_file(struct store *store, struct put_file *put, struct err *err)
 {
-	put->file = (struct store_file){.name = put->name, .mode = 0644, .mtime_us = 1000000, .size = (int64_t)strlen(put->content)};
+	put->file = (struct store_file){
+		.name = put->name, .mode = 0644, .mtime_us = 1000000, .size = (int64_t)strlen(put->content)};
 	put->file.name_length = put->name_length != 0 ? put->name_length : strlen(put->name);
 	int failed = store_blob_put(store, put->content, strlen(put->content), put->file.blob, err);
 
 	return failed != 0 ? failed : store_commit(store, put_file_work, put, true, err);
 }
 
-UNUSED static struct store_conversation put_file(struct store *store, const char *owner, const char *conversation, const char *name,
-						 const char *content)
+UNUSED static struct store_conversation put_file(struct store *store, const char *owner, const char *conversation,
+						 const char *name, const char *content)
 {
 	struct err err = ERR_INIT;
 	struct put_file put = {.owner = owner, .conversation = conversation, .name = name, .content = content};
@@ -216,15 +219,16 @@ UNUSED static void begin(struct store *store, struct store_execution *execution)
 	ok(store_commit(store, begin_work, &(struct run){execution, NULL, 0}, false, &err));
 }
 
-UNUSED static void finish(struct store *store, struct store_execution *execution, struct store_execution_file *changes, size_t n)
+UNUSED static void finish(struct store *store, struct store_execution *execution, struct store_execution_file *changes,
+			  size_t n)
 {
 	struct err err = ERR_INIT;
 
 	ok(store_commit(store, finish_work, &(struct run){execution, changes, n}, true, &err));
 }
 
-/* In a child of its own, with the store closed (SQLite must not be open across a fork). Returns its exit status: cmocka's asserts
- * do not work there, so the work says by number what went wrong. */
+/* In a child of its own, with the store closed (SQLite must not be open across a fork). Returns its exit status:
+ * cmocka's asserts do not work there, so the work says by number what went wrong. */
 UNUSED static int in_child(struct fixture *f, int (*work)(struct fixture *f))
 {
 	int status;

@@ -33,7 +33,12 @@ struct thing {
 static const char *const colors[] = {"red", "green", NULL};
 
 static const struct bind item_table[] = {
-	{.name = "name", .type = BIND_STRING, .offset = offsetof(struct item, name), .flags = BIND_REQUIRED, .min = 1, .max = 8},
+	{.name = "name",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct item, name),
+	 .flags = BIND_REQUIRED,
+	 .min = 1,
+	 .max = 8},
 	{.name = "size", .type = BIND_INT, .offset = offsetof(struct item, size), .min = 0, .max = 99},
 	{.name = "tags", .type = BIND_STRINGS, .offset = offsetof(struct item, tags)},
 	{0},
@@ -47,13 +52,27 @@ static const struct bind nested_table[] = {
 
 static const struct bind table[] = {
 	{.name = "flag", .type = BIND_BOOL, .offset = offsetof(struct thing, flag)},
-	{.name = "number", .type = BIND_INT, .offset = offsetof(struct thing, number), .min = -5, .max = 5, .description = "how many"},
-	{.name = "word", .type = BIND_STRING, .offset = offsetof(struct thing, word), .flags = BIND_REQUIRED, .min = 2, .max = 6},
+	{.name = "number",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct thing, number),
+	 .min = -5,
+	 .max = 5,
+	 .description = "how many"},
+	{.name = "word",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct thing, word),
+	 .flags = BIND_REQUIRED,
+	 .min = 2,
+	 .max = 6},
 	{.name = "color", .type = BIND_STRING, .offset = offsetof(struct thing, color), .choices = colors},
 	{.name = "text", .type = BIND_TEXT, .offset = offsetof(struct thing, text), .max = 10},
 	{.name = "list", .type = BIND_STRINGS, .offset = offsetof(struct thing, list), .min = 1, .max = 3},
 	{.name = "map", .type = BIND_STRING_MAP, .offset = offsetof(struct thing, map), .max = 2},
-	{.name = "items", .type = BIND_OBJECTS, .offset = offsetof(struct thing, items), .max = 3, .table = item_table,
+	{.name = "items",
+	 .type = BIND_OBJECTS,
+	 .offset = offsetof(struct thing, items),
+	 .max = 3,
+	 .table = item_table,
 	 .size = sizeof(struct item)},
 	{.name = "nested", .type = BIND_OBJECT, .offset = offsetof(struct thing, nested), .table = nested_table},
 	{.name = "any", .type = BIND_ANY, .offset = offsetof(struct thing, any), .flags = BIND_HIDDEN},
@@ -70,10 +89,11 @@ static struct json_object *parse(const char *text)
 
 static void test_all_types(void **state)
 {
-	static const char text[] = "{\"flag\":true,\"number\":3.0,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
-				   "\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
-				   "{\"name\":\"two\",\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\",\"depth\":-9223372036854775808},"
-				   "\"any\":[1,{\"x\":null}]}";
+	static const char text[] =
+		"{\"flag\":true,\"number\":3.0,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
+		"\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
+		"{\"name\":\"two\",\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\",\"depth\":-9223372036854775808},"
+		"\"any\":[1,{\"x\":null}]}";
 	auto_json struct json_object *object = parse(text);
 	struct thing thing = {.number = 4};
 	struct err err = ERR_INIT;
@@ -101,10 +121,12 @@ static void test_all_types(void **state)
 
 	buf_init(&out, 1000);
 	json_print(&out, back);
-	assert_string_equal(out.data, "{\"flag\":true,\"number\":3,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
-				      "\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
-				      "{\"name\":\"two\",\"size\":0,\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\","
-				      "\"depth\":-9223372036854775808},\"any\":[1,{\"x\":null}]}");
+	assert_string_equal(
+		out.data,
+		"{\"flag\":true,\"number\":3,\"word\":\"hello\",\"color\":\"green\",\"text\":\"a\\u0000b\","
+		"\"list\":[\"x\",\"y\"],\"map\":{\"K\":\"v\",\"L\":\"\"},\"items\":[{\"name\":\"one\",\"size\":1},"
+		"{\"name\":\"two\",\"size\":0,\"tags\":[\"t\"]}],\"nested\":{\"where\":\"here\","
+		"\"depth\":-9223372036854775808},\"any\":[1,{\"x\":null}]}");
 	bind_clear(table, &thing);
 	assert_null(thing.items.items);
 	bind_clear(table, &thing);
@@ -153,17 +175,20 @@ static void test_refused(void **state)
 		{"{\"word\":\"ok\",\"color\":\"blue\"}", "color", "color: must be one of \"red\", \"green\""},
 		{"{\"word\":\"ok\",\"text\":\"12345678901\"}", "text", "text: must have at most 10 bytes, not 11"},
 		{"{\"word\":\"ok\",\"list\":[]}", "list", "list: must have at least 1 items, not 0"},
-		{"{\"word\":\"ok\",\"list\":[\"a\",\"b\",\"c\",\"d\"]}", "list", "list: must have at most 3 items, not 4"},
+		{"{\"word\":\"ok\",\"list\":[\"a\",\"b\",\"c\",\"d\"]}", "list",
+		 "list: must have at most 3 items, not 4"},
 		{"{\"word\":\"ok\",\"list\":[\"a\",7]}", "list[1]", "list[1]: must be a string, not an integer"},
 		{"{\"word\":\"ok\",\"list\":\"a\"}", "list", "list: must be an array of strings, not a string"},
 		{"{\"word\":\"ok\",\"map\":{\"a\":\"\",\"b\":1}}", "map.b", "map.b: must be a string, not an integer"},
-		{"{\"word\":\"ok\",\"map\":{\"a\":\"\",\"b\":\"\",\"c\":\"\"}}", "map", "map: must have at most 2 members, not 3"},
-		{"{\"word\":\"ok\",\"map\":[]}", "map", "map: must be an object whose members are strings, not an array"},
+		{"{\"word\":\"ok\",\"map\":{\"a\":\"\",\"b\":\"\",\"c\":\"\"}}", "map",
+		 "map: must have at most 2 members, not 3"},
+		{"{\"word\":\"ok\",\"map\":[]}", "map",
+		 "map: must be an object whose members are strings, not an array"},
 		{"{\"word\":\"ok\",\"items\":{}}", "items", "items: must be an array of objects, not an object"},
 		{"{\"word\":\"ok\",\"items\":[7]}", "items[0]", "items[0]: must be an object, not an integer"},
 		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\"},{}]}", "items[1].name", "items[1].name: is required"},
-		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\",\"tags\":[\"x\"]},{\"name\":\"b\",\"tags\":[1]}]}", "items[1].tags[0]",
-		 "items[1].tags[0]: must be a string, not an integer"},
+		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\",\"tags\":[\"x\"]},{\"name\":\"b\",\"tags\":[1]}]}",
+		 "items[1].tags[0]", "items[1].tags[0]: must be a string, not an integer"},
 		{"{\"word\":\"ok\",\"items\":[{\"name\":\"a\",\"sise\":1}]}", "items[0].sise",
 		 "items[0].sise: unknown member, did you mean \"size\"?"},
 		{"{\"word\":\"ok\",\"nested\":{}}", "nested.where", "nested.where: is required"},
@@ -210,9 +235,11 @@ static void test_schema(void **state)
 		"\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
 		"\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":8},"
 		"\"size\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99},"
-		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"name\"],\"additionalProperties\":false},"
+		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"name\"],"
+		"\"additionalProperties\":false},"
 		"\"maxItems\":3},"
-		"\"nested\":{\"type\":\"object\",\"properties\":{\"where\":{\"type\":\"string\"},\"depth\":{\"type\":\"integer\"}},"
+		"\"nested\":{\"type\":\"object\",\"properties\":{\"where\":{\"type\":\"string\"},\"depth\":{\"type\":"
+		"\"integer\"}},"
 		"\"required\":[\"where\"],\"additionalProperties\":false}},"
 		"\"required\":[\"word\"],\"additionalProperties\":false}");
 }

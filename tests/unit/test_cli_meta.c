@@ -31,20 +31,26 @@ static void verdicts(void **state)
 		{{.verdict = JAIL_OK, .message = "fine"},
 		 HEAD "exitcode:0\nsallyport-verdict:OK\nsallyport-message:fine\n"},
 		{{.verdict = JAIL_RE, .exit_code = 7, .message = "m"},
-		 HEAD "exitcode:7\nstatus:RE\nmessage:Exited with error status 7\nsallyport-verdict:RE\nsallyport-message:m\n"},
+		 HEAD "exitcode:7\nstatus:RE\nmessage:Exited with error status "
+		      "7\nsallyport-verdict:RE\nsallyport-message:m\n"},
 		{{.verdict = JAIL_SG, .exit_code = -1, .signal = 11, .message = "m"},
-		 HEAD "exitsig:11\nstatus:SG\nmessage:Caught fatal signal 11\nsallyport-verdict:SG\nsallyport-message:m\n"},
+		 HEAD
+		 "exitsig:11\nstatus:SG\nmessage:Caught fatal signal 11\nsallyport-verdict:SG\nsallyport-message:m\n"},
 		{{.verdict = JAIL_TO, .exit_code = -1, .limit = "cpu", .message = "m"},
 		 HEAD "killed:1\nstatus:TO\nmessage:Time limit exceeded\nsallyport-verdict:TO\nsallyport-message:m\n"},
 		{{.verdict = JAIL_TO, .exit_code = -1, .limit = "wall", .message = "m"},
-		 HEAD "killed:1\nstatus:TO\nmessage:Time limit exceeded (wall clock)\nsallyport-verdict:TO\nsallyport-message:m\n"},
+		 HEAD "killed:1\nstatus:TO\nmessage:Time limit exceeded (wall "
+		      "clock)\nsallyport-verdict:TO\nsallyport-message:m\n"},
 		{{.verdict = JAIL_ML, .exit_code = -1, .oom_killed = true, .message = "m"},
-		 HEAD "cg-oom-killed:1\nkilled:1\nexitsig:9\nstatus:SG\nmessage:Caught fatal signal 9\nsallyport-verdict:ML\n"
+		 HEAD "cg-oom-killed:1\nkilled:1\nexitsig:9\nstatus:SG\nmessage:Caught fatal signal "
+		      "9\nsallyport-verdict:ML\n"
 		      "sallyport-message:m\n"},
 		{{.verdict = JAIL_OL, .exit_code = -1, .message = "m"},
-		 HEAD "killed:1\nexitsig:9\nstatus:SG\nmessage:Caught fatal signal 9\nsallyport-verdict:OL\nsallyport-message:m\n"},
+		 HEAD "killed:1\nexitsig:9\nstatus:SG\nmessage:Caught fatal signal "
+		      "9\nsallyport-verdict:OL\nsallyport-message:m\n"},
 		{{.verdict = JAIL_CE, .exit_code = 1, .message = "m"},
-		 HEAD "exitcode:1\nstatus:RE\nmessage:Exited with error status 1\nsallyport-verdict:CE\nsallyport-message:m\n"},
+		 HEAD "exitcode:1\nstatus:RE\nmessage:Exited with error status "
+		      "1\nsallyport-verdict:CE\nsallyport-message:m\n"},
 		{{.verdict = JAIL_CX, .exit_code = -1, .message = "m"},
 		 HEAD "killed:1\nstatus:XX\nmessage:m\nsallyport-verdict:CX\nsallyport-message:m\n"},
 	};
@@ -67,7 +73,8 @@ static void verdicts(void **state)
 /* As isolate without --cg: neither of the group's keys. */
 static void no_cgroup(void **state)
 {
-	struct run_outcome outcome = {.finished = true, .result = {.verdict = JAIL_OK, .message = "fine", .run = usage}};
+	struct run_outcome outcome = {.finished = true,
+				      .result = {.verdict = JAIL_OK, .message = "fine", .run = usage}};
 	auto_close int fd = memfd_create("meta", MFD_CLOEXEC);
 	auto_free char *text = NULL;
 	size_t length;
@@ -76,8 +83,9 @@ static void no_cgroup(void **state)
 	assert_int_equal(run_meta_write(fd, &outcome, NULL), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(read_fd(fd, 4096, &text, &length, NULL), 0);
-	assert_string_equal(text, "time:1.234\ntime-wall:1.500\nmax-rss:5120\ncsw-voluntary:3\ncsw-forced:4\nexitcode:0\n"
-				  "sallyport-verdict:OK\nsallyport-message:fine\n");
+	assert_string_equal(text,
+			    "time:1.234\ntime-wall:1.500\nmax-rss:5120\ncsw-voluntary:3\ncsw-forced:4\nexitcode:0\n"
+			    "sallyport-verdict:OK\nsallyport-message:fine\n");
 }
 
 int main(void)

@@ -23,7 +23,12 @@ struct sample {
 
 static const struct cli_option sample_options[] = {
 	{.name = "quick", .letter = 'q', .type = CLI_FLAG, .offset = offsetof(struct sample, quick), .help = "quick"},
-	{.name = "name", .letter = 'n', .type = CLI_STRING, .offset = offsetof(struct sample, name), .value = "NAME", .help = "name"},
+	{.name = "name",
+	 .letter = 'n',
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct sample, name),
+	 .value = "NAME",
+	 .help = "name"},
 	{.name = "tag", .type = CLI_STRINGS, .offset = offsetof(struct sample, tags), .value = "TAG", .help = "tag"},
 	{.name = "jobs",
 	 .letter = 'j',
@@ -57,7 +62,8 @@ static const struct cli_command sample = {
 
 #define WORDS_MAX 16
 
-/* Parses the words of a line (separated by one blank, "_" is an empty one); 0 or the error, whose text is then in `err`. */
+/* Parses the words of a line (separated by one blank, "_" is an empty one); 0 or the error, whose text is then in
+ * `err`. */
 static int parse(const struct cli_command *command, const char *line, struct sample *ret, char **copy, struct err *err)
 {
 	static char empty[] = "";
@@ -80,7 +86,8 @@ static void test_parse(void **state)
 	auto_free char *copy = NULL;
 
 	(void)state;
-	static const char line[] = "sample a.py --jobs 4 -q --name=x --tag a --timeout 0.25 --tag=b=c b.py -- --quick -";
+	static const char line[] =
+		"sample a.py --jobs 4 -q --name=x --tag a --timeout 0.25 --tag=b=c b.py -- --quick -";
 
 	assert_int_equal(parse(&sample, line, &s, &copy, &err), 0);
 	assert_true(s.quick);
@@ -183,9 +190,13 @@ static void test_seconds(void **state)
 		const char *text;
 		int64_t us; /* -1: refused */
 	} cases[] = {
-		{"0", 0}, {"1", 1000000}, {"2.5", 2500000}, {"0.000001", 1}, {"00.1", 100000}, {"86400", 86400000000},
-		{"", -1}, {".5", -1}, {"5.", -1}, {"-1", -1}, {"+1", -1}, {"1 ", -1}, {"0x1", -1}, {"1,5", -1}, {"1e1", -1},
-		{"0.0000001", -1}, {"86400.000001", -1}, {"99999999999999999999999999", -1}, {"inf", -1}, {"nan", -1},
+		{"0", 0},          {"1", 1000000},       {"2.5", 2500000},
+		{"0.000001", 1},   {"00.1", 100000},     {"86400", 86400000000},
+		{"", -1},          {".5", -1},           {"5.", -1},
+		{"-1", -1},        {"+1", -1},           {"1 ", -1},
+		{"0x1", -1},       {"1,5", -1},          {"1e1", -1},
+		{"0.0000001", -1}, {"86400.000001", -1}, {"99999999999999999999999999", -1},
+		{"inf", -1},       {"nan", -1},
 	};
 
 	(void)state;
@@ -205,13 +216,32 @@ static void test_times(void **state)
 		const char *text;
 		int64_t us; /* -1: refused */
 	} cases[] = {
-		{"90s", 1795247910000000}, {"15m", 1795247100000000}, {"2h", 1795240800000000}, {"3d", 1794988800000000},
-		{"1w", 1794643200000000}, {"0s", 1795248000000000}, {"2026-11-21T08:00:00Z", 1795248000000000},
+		{"90s", 1795247910000000},
+		{"15m", 1795247100000000},
+		{"2h", 1795240800000000},
+		{"3d", 1794988800000000},
+		{"1w", 1794643200000000},
+		{"0s", 1795248000000000},
+		{"2026-11-21T08:00:00Z", 1795248000000000},
 		{"2026-11-21T08:00:00.25Z", 1795248000250000},
-		{"2026-11-21 08:00Z", 1795248000000000}, {"2026-11-21Z", 1795219200000000}, {"2026-11-21", 1795215600000000},
-		{"2026-11-21T08:00", 1795244400000000}, {"2026-07-21 08:00", 1784613600000000},
-		{"", -1}, {"h", -1}, {"-2h", -1}, {"2.5h", -1}, {"2y", -1}, {"99999999999999d", -1}, {"2026-13-01", -1}, {"2026-02-30", -1},
-		{"2026-11-21T25:00", -1}, {"2026-11-21x", -1}, {"21.11.2026", -1}, {"2026-11-21T08:00:00.1234567Z", -1}, {"now", -1},
+		{"2026-11-21 08:00Z", 1795248000000000},
+		{"2026-11-21Z", 1795219200000000},
+		{"2026-11-21", 1795215600000000},
+		{"2026-11-21T08:00", 1795244400000000},
+		{"2026-07-21 08:00", 1784613600000000},
+		{"", -1},
+		{"h", -1},
+		{"-2h", -1},
+		{"2.5h", -1},
+		{"2y", -1},
+		{"99999999999999d", -1},
+		{"2026-13-01", -1},
+		{"2026-02-30", -1},
+		{"2026-11-21T25:00", -1},
+		{"2026-11-21x", -1},
+		{"21.11.2026", -1},
+		{"2026-11-21T08:00:00.1234567Z", -1},
+		{"now", -1},
 	};
 
 	(void)state;
@@ -294,12 +324,15 @@ static void test_usage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	  cmocka_unit_test(test_letters_and_common), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_arguments), cmocka_unit_test(test_seconds),	     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_table),	  cmocka_unit_test(test_units),		     cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_parse),    cmocka_unit_test(test_letters_and_common),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_seconds),  cmocka_unit_test(test_times),
+		cmocka_unit_test(test_table),    cmocka_unit_test(test_units),
+		cmocka_unit_test(test_usage),
 	};
 
-	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1); /* a zone with summer time, so that local times are seen to be local */
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3",
+	       1); /* a zone with summer time, so that local times are seen to be local */
 	tzset();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,8 @@ static int seed_work(struct store_txn *txn, void *arg, struct err *err)
 	return result ? result : store_txn_execution_finish(txn, &seed->execution, &change, 1, err);
 }
 
-static void seed(struct store *store, int n, const char *language, const char *verdict, const char *code, const struct store_text *out)
+static void seed(struct store *store, int n, const char *language, const char *verdict, const char *code,
+		 const struct store_text *out)
 {
 	struct seed seed = {.store = store, .finish = *verdict != '\0'};
 	struct store_execution *e = &seed.execution;
@@ -139,7 +140,8 @@ static void seed(struct store *store, int n, const char *language, const char *v
 	e->result_json = xstrdup("{\"denied\":[]}");
 	e->stdout_text = *out;
 	e->stderr_text = text_of(EVIL, strlen(EVIL));
-	e->run = (struct store_usage){.wall_us = 1500000, .cpu_user_us = 20000, .cpu_system_us = 3000, .memory_peak_bytes = 9 << 20};
+	e->run = (struct store_usage){
+		.wall_us = 1500000, .cpu_user_us = 20000, .cpu_system_us = 3000, .memory_peak_bytes = 9 << 20};
 	if (store_commit(store, seed_work, &seed, true, &err))
 		fail_msg("%s", err.text);
 	store_execution_clear(e);
@@ -273,7 +275,9 @@ static void test_log_json(void **state)
 	assert_string_equal(json_get_string(row, "first_line"), "while :; do :; done");
 	assert_string_equal(json_get_string(row, "conversation"), "talk");
 	assert_string_equal(json_get_string(row, "token"), token_id);
-	assert_int_equal(json_object_get_int64(json_get(json_get(row, "run", json_type_object), "wall_us", json_type_int)), 1500000);
+	assert_int_equal(
+		json_object_get_int64(json_get(json_get(row, "run", json_type_object), "wall_us", json_type_int)),
+		1500000);
 	assert_string_equal(json_get_string(json_get(row, "environment", json_type_object), "LANG"), "C");
 }
 
@@ -355,7 +359,8 @@ static void test_show_refusals(void **state)
 
 static void test_tokens(void **state)
 {
-	auto_outcome struct outcome added = run("token add --owner bob --name ci"), json = run("token add --owner bob --json");
+	auto_outcome struct outcome added = run("token add --owner bob --name ci"),
+				    json = run("token add --owner bob --json");
 	auto_outcome struct outcome list = run("token list"), lines = run("token list --json");
 	auto_json struct json_object *object = NULL;
 	struct store_token token;
@@ -391,7 +396,8 @@ static void test_token_refusals(void **state)
 		{"token add", 2, "--owner OWNER"},
 		{"token add --owner Al/ice", 2, "sallyport: "},
 		{"token add --owner alice --name a\033b", 2, "control characters"},
-		{"token add --owner alice --name 0123456789012345678901234567890123456789012345678901234567890123", 2, "at most 63"},
+		{"token add --owner alice --name 0123456789012345678901234567890123456789012345678901234567890123", 2,
+		 "at most 63"},
 		{"token add extra --owner alice", 2, "one argument too many"},
 		{"token list --owner alice", 2, "belong to token add"},
 		{"token revoke", 2, "one ID"},

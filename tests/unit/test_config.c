@@ -98,7 +98,8 @@ static void test_file(void **state)
 
 	(void)state;
 	if (load("{ // development\n \"data_dir\": \"state\", \"public_base_url\": \"http://127.0.0.1:8080\",\n"
-		 "\"jailer\": {\"socket\": \"/run/j\", \"program\": \"\", \"allowed_users\": [\"www-data\"], \"weaker_limits\": true},\n"
+		 "\"jailer\": {\"socket\": \"/run/j\", \"program\": \"\", \"allowed_users\": [\"www-data\"], "
+		 "\"weaker_limits\": true},\n"
 		 "/* more */ \"limits\": {\"wall_seconds\": 5.0}}",
 		 &config, &err) < 0)
 		fail_msg("%s", err.text);
@@ -182,12 +183,16 @@ static void test_bad_files(void **state)
 		{"[]", "must be an object"},
 		{"{\"limits\":{\"wall_secs\":1}}", "limits.wall_secs: unknown member"},
 		{"{\"limit\":{}}", "limit: unknown member, did you mean \"limits\"?"},
-		{"{\"limits\":{\"wall_seconds\":301}}", "limits.wall_seconds: is 301, more than limits.wall_seconds_max (300)"},
-		{"{\"limits\":{\"memory_mb_max\":100}}", "limits.memory_mb: is 256, more than limits.memory_mb_max (100)"},
+		{"{\"limits\":{\"wall_seconds\":301}}",
+		 "limits.wall_seconds: is 301, more than limits.wall_seconds_max (300)"},
+		{"{\"limits\":{\"memory_mb_max\":100}}",
+		 "limits.memory_mb: is 256, more than limits.memory_mb_max (100)"},
 		{"{\"limits\":{\"pids\":513}}", "limits.pids: is 513, more than limits.pids_max (512)"},
 		{"{\"limits\":{\"data_mb\":2000}}", "limits.data_mb: is 2000, more than limits.data_mb_max (1024)"},
-		{"{\"limits\":{\"synchronous_seconds\":29}}", "limits.synchronous_seconds: must be 0, or at least limits.wall_seconds"},
-		{"{\"limits\":{\"task_seconds\":90000}}", "limits.task_seconds: is 90000, more than limits.task_seconds_max (86400)"},
+		{"{\"limits\":{\"synchronous_seconds\":29}}",
+		 "limits.synchronous_seconds: must be 0, or at least limits.wall_seconds"},
+		{"{\"limits\":{\"task_seconds\":90000}}",
+		 "limits.task_seconds: is 90000, more than limits.task_seconds_max (86400)"},
 		{"{\"limits\":{\"cpu_percent\":0}}", "limits.cpu_percent: must be at least 1"},
 		{"{\"limits\":{\"memory_mb\":\"256\"}}", "limits.memory_mb: must be an integer, not a string"},
 		{"{\"data_dir\":\"a\\u0000b\"}", "data_dir: must not contain a NUL"},
@@ -196,16 +201,20 @@ static void test_bad_files(void **state)
 		{"{\"gateway\":{\"profile\":\"test\"}}", "gateway.profile: must be production or conformance"},
 		{"{\"gateway\":{\"profile\":\"conformance\"},\"public_base_url\":\"http://192.0.2.1:80\"}",
 		 "public_base_url must be http://127.0.0.1:PORT"},
-		{"{\"gateway\":{\"profile\":\"conformance\",\"allowed_hosts\":[\"x\"]},\"public_base_url\":\"http://127.0.0.1:80\"}",
+		{"{\"gateway\":{\"profile\":\"conformance\",\"allowed_hosts\":[\"x\"]},\"public_base_url\":\"http://"
+		 "127.0.0.1:80\"}",
 		 "allowed_hosts and allowed_origins must be empty"},
 		{"{\"gateway\":{\"accel_prefix\":\"blobs\"}}", "gateway.accel_prefix: must begin and end with a slash"},
 		{"{\"jailer\":{\"cgroup\":\"../x\"}}", "jailer.cgroup: must be a plain name"},
 		{"{\"jailer\":{\"id_base\":100000}}", "jailer.id_base: and jailer.id_count belong together"},
-		{"{\"jailer\":{\"id_base\":1000,\"id_count\":65536}}", "jailer.id_base: is 1000: guests must not have the ids of accounts"},
+		{"{\"jailer\":{\"id_base\":1000,\"id_count\":65536}}",
+		 "jailer.id_base: is 1000: guests must not have the ids of accounts"},
 		{"{\"jailer\":{\"id_base\":65535,\"id_count\":65536}}", "jailer.id_base: is 65535"},
-		{"{\"jailer\":{\"id_base\":4294901760,\"id_count\":65536}}", "jailer.id_count: 65536 ids from 4294901760 go beyond"},
+		{"{\"jailer\":{\"id_base\":4294901760,\"id_count\":65536}}",
+		 "jailer.id_count: 65536 ids from 4294901760 go beyond"},
 		{"{\"jailer\":{\"id_base\":4294967295,\"id_count\":4294967295}}", "jailer.id_count: "},
-		{"{\"jailer\":{\"socket\":\"/tmp/a-path-that-is-longer-than-what-the-kernel-takes-for-a-unix-socket-which-are-a-hundred-"
+		{"{\"jailer\":{\"socket\":\"/tmp/"
+		 "a-path-that-is-longer-than-what-the-kernel-takes-for-a-unix-socket-which-are-a-hundred-"
 		 "and-seven"
 		 "-bytes-in-all\"}}",
 		 "jailer.socket: must have at most 107 bytes"},
@@ -236,8 +245,9 @@ static void test_bad_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_file),	cmocka_unit_test(test_variables),
-		cmocka_unit_test(test_bad_variables), cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_file),
+		cmocka_unit_test(test_variables), cmocka_unit_test(test_bad_variables),
+		cmocka_unit_test(test_bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -31,8 +31,13 @@ static void test_hex(void **state)
 /* RFC 4648, section 10. */
 static void test_base64_vectors(void **state)
 {
-	static const char *const pairs[][2] = {{"", ""},	   {"f", "Zg=="},	  {"fo", "Zm8="},	 {"foo", "Zm9v"},
-					       {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+	static const char *const pairs[][2] = {{"", ""},
+					       {"f", "Zg=="},
+					       {"fo", "Zm8="},
+					       {"foo", "Zm9v"},
+					       {"foob", "Zm9vYg=="},
+					       {"fooba", "Zm9vYmE="},
+					       {"foobar", "Zm9vYmFy"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
@@ -86,11 +91,14 @@ static void test_base64_refused(void **state)
 		const char *text;
 		const char *place;
 	} cases[] = {
-		{"Zg", "character 3 is missing"}, {"Zg=", "character 4 is missing"}, {"Z", "character 2 is missing"},
-		{"Zm9vZ", "character 6 is missing"}, {"Zh==", "character 2 is wrong"}, {"Zm9=", "character 3 is wrong"},
-		{"====", "character 1 is wrong"}, {"Z===", "character 2 is wrong"}, {"Zg==Zg==", "character 3 is wrong"},
-		{"Zm9v\nZm9v", "character 10 is missing"}, {"Zm9 ", "character 4 is wrong"}, {"Zm9-", "character 4 is wrong"},
-		{"Zm9_", "character 4 is wrong"}, {"=m9v", "character 1 is wrong"}, {"Zm=v", "character 3 is wrong"},
+		{"Zg", "character 3 is missing"},     {"Zg=", "character 4 is missing"},
+		{"Z", "character 2 is missing"},      {"Zm9vZ", "character 6 is missing"},
+		{"Zh==", "character 2 is wrong"},     {"Zm9=", "character 3 is wrong"},
+		{"====", "character 1 is wrong"},     {"Z===", "character 2 is wrong"},
+		{"Zg==Zg==", "character 3 is wrong"}, {"Zm9v\nZm9v", "character 10 is missing"},
+		{"Zm9 ", "character 4 is wrong"},     {"Zm9-", "character 4 is wrong"},
+		{"Zm9_", "character 4 is wrong"},     {"=m9v", "character 1 is wrong"},
+		{"Zm=v", "character 3 is wrong"},
 	};
 
 	(void)state;
@@ -204,9 +212,14 @@ static void test_ids(void **state)
 static void test_id_valid(void **state)
 {
 	static const char *const bad[] = {
-		"", "x", "0193f0a0-0000-4000-8000-000000000000", "0193f0a0-0000-7000-0000-000000000000",
+		"",
+		"x",
+		"0193f0a0-0000-4000-8000-000000000000",
+		"0193f0a0-0000-7000-0000-000000000000",
 		"0193F0A0-0000-7000-8000-000000000000",
-		"0193f0a0-0000-7000-8000-00000000000", "0193f0a0-0000-7000-8000-0000000000000", "0193f0a0/0000-7000-8000-000000000000",
+		"0193f0a0-0000-7000-8000-00000000000",
+		"0193f0a0-0000-7000-8000-0000000000000",
+		"0193f0a0/0000-7000-8000-000000000000",
 	};
 
 	(void)state;

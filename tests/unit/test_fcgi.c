@@ -1,4 +1,5 @@
-/* The pool of threads behind the FastCGI socket: real requests over a unix socket, clients that misbehave, the orderly stop. */
+/* The pool of threads behind the FastCGI socket: real requests over a unix socket, clients that misbehave, the orderly
+ * stop. */
 #include "gateway.h"
 #include "patience.h"
 
@@ -21,7 +22,7 @@ static struct fcgi_pool *pool;
 static char socket_path[64];
 static int listen_fd;
 
-/* --- a FastCGI client in a few lines (specification 3.3: version, type, id, length, padding) --------------------------------------- */
+/* -------- a FastCGI client in a few lines (specification 3.3: version, type, id, length, padding) ----- */
 
 enum { BEGIN_REQUEST = 1, END_REQUEST = 3, PARAMS = 4, STDIN = 5, STDOUT = 6 };
 
@@ -37,7 +38,8 @@ static int dial(void)
 
 static void record(struct buf *out, int type, const void *data, size_t length)
 {
-	const unsigned char head[8] = {1, (unsigned char)type, 0, 1, (unsigned char)(length >> 8), (unsigned char)length};
+	const unsigned char head[8] = {1, (unsigned char)type,          0,
+				       1, (unsigned char)(length >> 8), (unsigned char)length};
 
 	buf_add(out, head, sizeof(head));
 	buf_add(out, data, length);
@@ -96,7 +98,8 @@ static void receive(int fd, struct buf *out)
 	for (;;) {
 		if (recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
 			return;
-		size_t length = (size_t)((unsigned char)head[4] << 8 | (unsigned char)head[5]), padding = (unsigned char)head[6];
+		size_t length = (size_t)((unsigned char)head[4] << 8 | (unsigned char)head[5]),
+		       padding = (unsigned char)head[6];
 
 		if (length + padding && recv(fd, data, length + padding, MSG_WAITALL) != (ssize_t)(length + padding))
 			return;
@@ -120,7 +123,7 @@ static bool get(const char *uri, const char *status)
 	return str_starts(reply.data, status);
 }
 
-/* --- tests ----------------------------------------------------------------------------------------------------------------------- */
+/* -------- tests --------------------------------------------------------------------------------------- */
 
 static int start(void **state)
 {
@@ -129,7 +132,8 @@ static int start(void **state)
 	(void)state;
 	fixture_open(&fixture);
 	snprintf(socket_path, sizeof(socket_path), "%s/s", fixture.folder);
-	if (serve_listen(socket_path, &listen_fd, &err) < 0 || fcgi_pool_start(&fixture.server, listen_fd, SPARE, &pool, &err) < 0)
+	if (serve_listen(socket_path, &listen_fd, &err) < 0 ||
+	    fcgi_pool_start(&fixture.server, listen_fd, SPARE, &pool, &err) < 0)
 		fail_msg("%s", err.text);
 	return 0;
 }
@@ -152,8 +156,8 @@ static void serves(void **state)
 
 static void posts(void **state)
 {
-	static const char body[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}}";
+	static const char body[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+				   "\"protocolVersion\":\"2025-06-18\"}}";
 	auto_close int fd = dial();
 	auto_buf struct buf reply = {0};
 
@@ -248,7 +252,8 @@ static void many_at_once(void **state)
 	}
 }
 
-/* Clients that stop in mid-request occupy threads, more of them than there are spare ones: others are served all the same. */
+/* Clients that stop in mid-request occupy threads, more of them than there are spare ones: others are served all the
+ * same. */
 static void stuck_clients_block_nobody(void **state)
 {
 	int stuck[3 * SPARE];
@@ -313,7 +318,8 @@ static void broken_clients(void **state)
 	assert_true(get("/healthz", "Status: 200 "));
 }
 
-/* Who asks for a connection that is kept gets an answer and the end, whether it fits one record, was read to its end or not. */
+/* Who asks for a connection that is kept gets an answer and the end, whether it fits one record, was read to its end or
+ * not. */
 static void kept_connections(void **state)
 {
 	static const char *const uris[] = {"/healthz", "/mcp", "/nothing"};
@@ -343,7 +349,8 @@ static void silent_clients(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = dial();
 		if (i % 2)
-			assert_int_equal(send(silent[i], "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0\1\4\0\1\0\5\0\0ab", 26, 0), 26);
+			assert_int_equal(send(silent[i], "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0\1\4\0\1\0\5\0\0ab", 26, 0),
+					 26);
 	}
 	assert_true(get("/healthz", "Status: 200 "));
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)

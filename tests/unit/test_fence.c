@@ -1,6 +1,6 @@
 /*
- * test_fence.c - Landlock's rules by themselves: in a plain process, with nothing of the jail's mounts around it, so that what is
- * refused is refused by the fence alone.
+ * test_fence.c - Landlock's rules by themselves: in a plain process, with nothing of the jail's mounts around it, so
+ * that what is refused is refused by the fence alone.
  *
  * Each case is a child that enters the fence and tries; its exit status is what it found.
  */
@@ -141,7 +141,8 @@ static int try_shown(int outside, pid_t parent)
 {
 	(void)outside;
 	(void)parent;
-	if (opens_in("shown/deep/file", O_RDONLY) || opens_in("shown/deep", O_RDONLY | O_DIRECTORY) || opens_in("", O_RDONLY | O_DIRECTORY))
+	if (opens_in("shown/deep/file", O_RDONLY) || opens_in("shown/deep", O_RDONLY | O_DIRECTORY) ||
+	    opens_in("", O_RDONLY | O_DIRECTORY))
 		return 1;
 	if (opens_in("shown/deep/file", O_WRONLY) != EACCES || opens_in("shown/new", O_WRONLY | O_CREAT) != EACCES)
 		return 2;

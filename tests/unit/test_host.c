@@ -1,4 +1,5 @@
-/* test_host.c - hosts as text: one spelling each, nothing that two programs read differently; what is public; entries of network.allow. */
+/* test_host.c - hosts as text: one spelling each, nothing that two programs read differently; what is public; entries
+ * of network.allow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -109,7 +110,8 @@ static void splits(void **state)
 		uint16_t port = 0;
 		int kind = host_split(cases[i].text, strlen(cases[i].text), cases[i].standard, host, &port);
 
-		if (kind >= 0 ? !cases[i].host || !streq(host, cases[i].host) || port != cases[i].port : cases[i].host != NULL)
+		if (kind >= 0 ? !cases[i].host || !streq(host, cases[i].host) || port != cases[i].port
+			      : cases[i].host != NULL)
 			fail_msg("%s: %d %s %u", cases[i].text, kind, host, port);
 	}
 }
@@ -233,7 +235,8 @@ static void proxies(void **state)
 	assert_int_equal(config_proxy_parse("http://proxy.example:3128/", &proxy, &err), 0);
 	assert_true(streq(proxy.host, "proxy.example") && proxy.port == 3128 && !proxy.credentials);
 	assert_int_equal(config_proxy_parse("http://user:p@ss@127.0.0.1:8080", &proxy, &err), 0);
-	assert_true(proxy.n_credentials == 9 && strncmp(proxy.credentials, "user:p@ss", 9) == 0 && streq(proxy.host, "127.0.0.1"));
+	assert_true(proxy.n_credentials == 9 && strncmp(proxy.credentials, "user:p@ss", 9) == 0 &&
+		    streq(proxy.host, "127.0.0.1"));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (config_proxy_parse(bad[i], &proxy, &err) != -ERR_INVALID)
 			fail_msg("taken: %s", bad[i]);
@@ -242,8 +245,9 @@ static void proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(normalises),       cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits),  cmocka_unit_test(below),
-		cmocka_unit_test(public_addresses), cmocka_unit_test(entries),          cmocka_unit_test(proxies),
+		cmocka_unit_test(normalises), cmocka_unit_test(bounds_of_a_name), cmocka_unit_test(splits),
+		cmocka_unit_test(below),      cmocka_unit_test(public_addresses), cmocka_unit_test(entries),
+		cmocka_unit_test(proxies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,9 @@
 
 static void hosts(void **state)
 {
-	static const char *const good[] = {"localhost", "localhost:1", "LOCALHOST:8080",   "127.0.0.1",        "127.0.0.1:65535",
-					   "[::1]",     "[::1]:80",    "box.example:8443", "BOX.example:8443", "named.example"};
+	static const char *const good[] = {"localhost",        "localhost:1",  "LOCALHOST:8080", "127.0.0.1",
+					   "127.0.0.1:65535",  "[::1]",        "[::1]:80",       "box.example:8443",
+					   "BOX.example:8443", "named.example"};
 	static const char *const bad[] = {"",
 					  "evil.example.com",
 					  "localhost.evil.example",
@@ -35,8 +36,8 @@ static void hosts(void **state)
 
 static void origins(void **state)
 {
-	static const char *const good[] = {"http://localhost:3000", "https://localhost", "http://[::1]:1", "https://box.example:8443",
-					   "https://chat.example"};
+	static const char *const good[] = {"http://localhost:3000", "https://localhost", "http://[::1]:1",
+					   "https://box.example:8443", "https://chat.example"};
 	static const char *const bad[] = {"",
 					  "null",
 					  "http://evil.example.com",
@@ -64,7 +65,8 @@ static void origins(void **state)
 
 static void path_is(const char *uri, const char *script, const char *info, const char *expected)
 {
-	auto_free char *uri_param = xasprintf("REQUEST_URI=%s", uri), *script_param = xasprintf("SCRIPT_NAME=%s", script);
+	auto_free char *uri_param = xasprintf("REQUEST_URI=%s", uri),
+		       *script_param = xasprintf("SCRIPT_NAME=%s", script);
 	auto_free char *info_param = xasprintf("PATH_INFO=%s", info);
 	const char *params[] = {uri_param, script_param, info_param, NULL};
 	const struct request request = {.params = params};
@@ -151,12 +153,14 @@ static void unknown_paths(void **state)
 /* Host and Origin come before the token, the token before the method. */
 static void order(void **state)
 {
-	auto_answer struct answer host = ask(&fixture, "POST", "/mcp", "{}", "HTTP_HOST=evil.example.com", "HTTP_AUTHORIZATION=", NULL);
+	auto_answer struct answer host =
+		ask(&fixture, "POST", "/mcp", "{}", "HTTP_HOST=evil.example.com", "HTTP_AUTHORIZATION=", NULL);
 	auto_answer struct answer origin =
 		ask(&fixture, "POST", "/mcp", "{}", "HTTP_ORIGIN=http://evil.example.com", "HTTP_AUTHORIZATION=", NULL);
 	auto_answer struct answer token = ask(&fixture, "PATCH", "/mcp", "{}", "HTTP_AUTHORIZATION=", NULL);
 	auto_answer struct answer method = ask(&fixture, "PATCH", "/mcp", "{}", "CONTENT_TYPE=text/plain", NULL);
-	auto_answer struct answer type = ask(&fixture, "POST", "/mcp", "{}", "CONTENT_TYPE=text/plain", "CONTENT_LENGTH=999999999", NULL);
+	auto_answer struct answer type =
+		ask(&fixture, "POST", "/mcp", "{}", "CONTENT_TYPE=text/plain", "CONTENT_LENGTH=999999999", NULL);
 	auto_answer struct answer size = ask(&fixture, "POST", "/mcp", "{", "CONTENT_LENGTH=999999999", NULL);
 
 	(void)state;
@@ -187,8 +191,9 @@ static void overlong_headers(void **state)
 
 static void tokens(void **state)
 {
-	static const char *const bad[] = {"HTTP_AUTHORIZATION=Bearer", "HTTP_AUTHORIZATION=Bearer ", "HTTP_AUTHORIZATION=Basic YTpi",
-					  "HTTP_AUTHORIZATION=Bearer sp_alice_0000", "HTTP_AUTHORIZATION=x"};
+	static const char *const bad[] = {"HTTP_AUTHORIZATION=Bearer", "HTTP_AUTHORIZATION=Bearer ",
+					  "HTTP_AUTHORIZATION=Basic YTpi", "HTTP_AUTHORIZATION=Bearer sp_alice_0000",
+					  "HTTP_AUTHORIZATION=x"};
 
 	(void)state;
 	auto_answer struct answer none = ask(&fixture, "GET", "/mcp", NULL, "HTTP_AUTHORIZATION=", NULL);
@@ -229,7 +234,8 @@ static void revoked_at_once(void **state)
 
 static void content_types(void **state)
 {
-	static const char *const good[] = {"CONTENT_TYPE=application/json", "CONTENT_TYPE=Application/JSON; charset=utf-8",
+	static const char *const good[] = {"CONTENT_TYPE=application/json",
+					   "CONTENT_TYPE=Application/JSON; charset=utf-8",
 					   "CONTENT_TYPE=application/json ;x"};
 	static const char *const bad[] = {"CONTENT_TYPE=", "CONTENT_TYPE=text/json", "CONTENT_TYPE=application/jsonx",
 					  "CONTENT_TYPE=application/json-rpc", "CONTENT_TYPE=multipart/form-data"};
@@ -277,7 +283,8 @@ static void body_cap(void **state)
 static void health(void **state)
 {
 	(void)state;
-	auto_answer struct answer near = ask(&fixture, "GET", "/healthz", NULL, "HTTP_AUTHORIZATION=", "REMOTE_ADDR=127.0.0.1", NULL);
+	auto_answer struct answer near =
+		ask(&fixture, "GET", "/healthz", NULL, "HTTP_AUTHORIZATION=", "REMOTE_ADDR=127.0.0.1", NULL);
 	auto_answer struct answer far = ask(&fixture, "GET", "/healthz", NULL, "REMOTE_ADDR=192.0.2.1", NULL);
 
 	assert_int_equal(near.status, 200);

@@ -182,7 +182,7 @@ static void stopping(void **state)
 	hub_leave(hub, &listener);
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------------ */
+/* -------- events -------------------------------------------------------------------------------------- */
 
 static int count_event(void *arg, const struct store_event *event)
 {
@@ -217,7 +217,8 @@ static int subscriptions(struct store *store, const char *session)
 
 static void events_and_subscriptions_live_with_their_session(void **state)
 {
-	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS}, two = one, read;
+	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS},
+			     two = one, read;
 	struct store_event event = {.message = "{}", .length = 2};
 
 	(void)state;
@@ -267,7 +268,8 @@ static int add_conversation(struct store_txn *txn, void *arg, struct err *err)
 	return store_txn_conversation(txn, arg, "talk", &made, err);
 }
 
-/* What goes because its time is up is told to those who follow that owner's list, here and in other processes, and only then. */
+/* What goes because its time is up is told to those who follow that owner's list, here and in other processes, and only
+ * then. */
 static void expiry_is_told(void **state)
 {
 	struct server *server = &fixture.server;

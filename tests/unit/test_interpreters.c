@@ -1,4 +1,5 @@
-/* Which sandbox a client of the set "interpreter" has: by owner and client, one each, the least recently used one goes first. */
+/* Which sandbox a client of the set "interpreter" has: by owner and client, one each, the least recently used one goes
+ * first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

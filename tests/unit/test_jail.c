@@ -1,8 +1,8 @@
 /*
  * test_jail.c - verdicts, limits and files of real programs in a real private jailer.
  *
- * Every verdict and every limit has a program that meets it. After each run nothing of it may be left: that is checked in
- * test_jail_host.c, from the outside.
+ * Every verdict and every limit has a program that meets it. After each run nothing of it may be left: that is checked
+ * in test_jail_host.c, from the outside.
  */
 #include "jail/net.h"
 #include "jail_try.h"
@@ -14,7 +14,8 @@
 #define LATE_US 60000000 /* how late a busy machine may let the jailer see that a limit was reached */
 
 static struct jail_client *client;
-static bool shares_id; /* with who started the jailer: half as many open files, so that others of that user have room (init_limits) */
+static bool shares_id; /* with who started the jailer: half as many open files, so that others of that user have room
+			  (init_limits) */
 static bool weaker; /* no cgroup: resource limits only, and no counters */
 
 static int start(void **state)
@@ -56,11 +57,11 @@ static void assert_verdict(const struct try *try, enum jail_verdict verdict)
 	if (try->failed)
 		fail_msg("failed: %s", try->err.text);
 	if (try->result.verdict != verdict)
-		fail_msg("%s instead of %s: %s; stderr: %s", jail_verdict_text(try->result.verdict), jail_verdict_text(verdict),
-			 try->result.message, try->error ? try->error : "");
+		fail_msg("%s instead of %s: %s; stderr: %s", jail_verdict_text(try->result.verdict),
+			 jail_verdict_text(verdict), try->result.message, try->error ? try->error : "");
 }
 
-/* --- the program's own end -------------------------------------------------------------------------------------------------------- */
+/* -------- the program's own end ----------------------------------------------------------------------- */
 static void ok(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
@@ -123,7 +124,8 @@ static void compiled(void **state)
 	assert_true(compile->cpu_user_us + compile->cpu_system_us > ran->cpu_user_us + ran->cpu_system_us);
 	try_clear(&try);
 	run(&try, "c",
-	    "#include <fcntl.h>\nint main(void){return open(\"/code/main\", O_WRONLY) < 0 && open(\"/code/x\", O_CREAT|O_WRONLY, 0600) < 0 "
+	    "#include <fcntl.h>\nint main(void){return open(\"/code/main\", O_WRONLY) < 0 && open(\"/code/x\", "
+	    "O_CREAT|O_WRONLY, 0600) < 0 "
 	    "? 0 : 1;}\n");
 	assert_verdict(&try, JAIL_OK);
 }
@@ -143,8 +145,8 @@ static void compile_error(void **state)
 static void stdin_args_env(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
-	const char *code =
-		"import sys, os\nprint(sys.stdin.read(), sys.argv[1:], os.environ['X'], os.environ['HOME'], sorted(os.environ))\n";
+	const char *code = "import sys, os\nprint(sys.stdin.read(), sys.argv[1:], os.environ['X'], os.environ['HOME'], "
+			   "sorted(os.environ))\n";
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
 	auto_close int in_fd = memfd_with("in", "input", 5);
 	const char *args[] = {"a b", "\xff", NULL}, *env[] = {"X=1\n2", "HOME=/data", NULL};
@@ -153,19 +155,24 @@ static void stdin_args_env(void **state)
 
 	(void)state;
 	try_begin(client, &try, &spec);
-	struct jail_program program = {
-		.code_fd = code_fd, .args = args, .env = env, .stdin_fd = in_fd, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	struct jail_program program = {.code_fd = code_fd,
+				       .args = args,
+				       .env = env,
+				       .stdin_fd = in_fd,
+				       .stdout_fd = try.out_fd,
+				       .stderr_fd = try.error_fd};
 	assert_int_equal(jail_run(try.jail, &program, &err), 0);
 	try_end(client, &try);
 	assert_verdict(&try, JAIL_OK);
-	assert_string_equal(try.out,
-			    "input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', 'PATH', "
-			    "'PYTHONDONTWRITEBYTECODE', 'PYTHONPATH', 'TMPDIR', 'USER', 'X']\n");
+	assert_string_equal(
+		try.out,
+		"input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', 'PATH', "
+		"'PYTHONDONTWRITEBYTECODE', 'PYTHONPATH', 'TMPDIR', 'USER', 'X']\n");
 	/* The caller's file was copied: its position is where it was, and the guest cannot have written to it. */
 	assert_int_equal(lseek(in_fd, 0, SEEK_CUR), 0);
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------------------------------- */
+/* -------- limits -------------------------------------------------------------------------------------- */
 /* True: the program had come to its output by then. */
 static bool stopped_at(int64_t limit)
 {
@@ -211,7 +218,8 @@ static int64_t cpu_used(const char *code, struct jail_limits limits)
 	return used;
 }
 
-/* A jailer that has to wait for a processor itself sees later that the time is used up: it is exact in some run, not in every one. */
+/* A jailer that has to wait for a processor itself sees later that the time is used up: it is exact in some run, not in
+ * every one. */
 static void assert_cpu_exact(const char *code, struct jail_limits limits)
 {
 	int64_t most = limits.cpu_us + 200000 * try_patience(), until = 0, used;
@@ -286,7 +294,8 @@ static void both_pipes(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run(&try, "python", "import sys\nfor i in range(300):\n sys.stderr.write('e' * 10000)\n sys.stdout.write('o' * 10000)");
+	run(&try, "python",
+	    "import sys\nfor i in range(300):\n sys.stderr.write('e' * 10000)\n sys.stdout.write('o' * 10000)");
 	assert_verdict(&try, JAIL_OK);
 	assert_int_equal(strlen(try.out), 3000000);
 	assert_int_equal(strlen(try.error), 3000000);
@@ -303,7 +312,8 @@ static void fork_bomb(void **state)
 	assert_true(try.result.pids_limit_hit || weaker);
 	try_clear(&try);
 	run_limited(&try,
-		    "import os, time\npids = 0\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  pids += 1\nexcept OSError as e: "
+		    "import os, time\npids = 0\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  pids += "
+		    "1\nexcept OSError as e: "
 		    "print(pids + 1, e.errno)",
 		    (struct jail_limits){.pids = 20});
 	assert_verdict(&try, JAIL_OK);
@@ -371,20 +381,24 @@ static void caps(void **state)
 	}
 }
 
-/* --- the end of a run --------------------------------------------------------------------------------------------------------------------
- */
+/* -------- the end of a run ---------------------------------------------------------------------------- */
 static void leader_ends(void **state)
 {
-	/* Children that hold the pipe, left the session, ignore signals, or start others: none of them holds the run up. */
+	/* Children that hold the pipe, left the session, ignore signals, or start others: none of them holds the run
+	 * up. */
 	static const char *const programs[] = {
 		"import os, time\nif os.fork() == 0: time.sleep(1000)\nprint('done')",
-		"import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(1000)\n os._exit(0)\nprint('done')",
-		"import os, time, signal\nif os.fork() == 0:\n for s in range(1, 65):\n  try: signal.signal(s, signal.SIG_IGN)\n  except "
+		"import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(1000)\n "
+		"os._exit(0)\nprint('done')",
+		"import os, time, signal\nif os.fork() == 0:\n for s in range(1, 65):\n  try: signal.signal(s, "
+		"signal.SIG_IGN)\n  except "
 		"(OSError, ValueError): pass\n time.sleep(1000)\n"
 		"print('done')",
-		"import os, time\ndef fork():\n try: return os.fork()\n except OSError: return 1\nfor i in range(20):\n if fork() == 0:\n  "
+		"import os, time\ndef fork():\n try: return os.fork()\n except OSError: return 1\nfor i in "
+		"range(20):\n if fork() == 0:\n  "
 		"while True: fork()\nprint('done')",
-		"import os\nfor i in range(24):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: os.waitpid(pid, "
+		"import os\nfor i in range(24):\n pid = os.fork()\n if pid == 0: os._exit(0)\n if i % 2: "
+		"os.waitpid(pid, "
 		"0)\nprint('done')",
 	};
 	const struct jail_limits limits = {.pids = 16};
@@ -429,8 +443,10 @@ static void two_at_once(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		try_begin(client, both[i], &spec);
-		struct jail_program program = {
-			.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = both[i]->out_fd, .stderr_fd = both[i]->error_fd};
+		struct jail_program program = {.code_fd = code_fd,
+					       .stdin_fd = -1,
+					       .stdout_fd = both[i]->out_fd,
+					       .stderr_fd = both[i]->error_fd};
 		assert_int_equal(jail_run(both[i]->jail, &program, NULL), 0);
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -446,13 +462,15 @@ static void several_runs(void **state)
 	auto_try struct try try = {.jail = NULL};
 	struct jail_spec spec = {.runner = "python"};
 	const char *codes[] = {"open('a','w').write('1')\nfor i in range(2000000): pass",
-			       "print(open('a').read())\nopen('b','w').write('2')", "import os\nos.unlink('a')\nopen('b','a').write('3')"};
+			       "print(open('a').read())\nopen('b','w').write('2')",
+			       "import os\nos.unlink('a')\nopen('b','a').write('3')"};
 
 	(void)state;
 	try_begin(client, &try, &spec);
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		auto_close int code_fd = memfd_with("code", codes[i], strlen(codes[i]));
-		struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+		struct jail_program program = {
+			.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
 
 		assert_int_equal(jail_run(try.jail, &program, NULL), 0);
 		assert_int_equal(jail_collect(try.jail, NULL), 0);
@@ -464,7 +482,8 @@ static void several_runs(void **state)
 	const struct {
 		enum jail_change_kind kind;
 		const char *name;
-	} expected[] = {{JAIL_FILE_CREATED, "a"}, {JAIL_FILE_CREATED, "b"}, {JAIL_FILE_DELETED, "a"}, {JAIL_FILE_CHANGED, "b"}};
+	} expected[] = {
+		{JAIL_FILE_CREATED, "a"}, {JAIL_FILE_CREATED, "b"}, {JAIL_FILE_DELETED, "a"}, {JAIL_FILE_CHANGED, "b"}};
 	assert_int_equal(try.n_changes, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		assert_string_equal(try.changes[i].name, expected[i].name);

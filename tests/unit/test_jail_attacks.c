@@ -1,8 +1,9 @@
 /*
- * test_jail_attacks.c - probes that need more than a guest: somebody who fills, looks from outside, sets the clock, or kills the jailer.
+ * test_jail_attacks.c - probes that need more than a guest: somebody who fills, looks from outside, sets the clock, or
+ * kills the jailer.
  *
- * Numbers are those of tests/probe/list.txt. The first argument is the one test that alone is to run. TEST_MAY_SET_CLOCK=1 (the virtual
- * machine of tests/vm) allows the clock to be set.
+ * Numbers are those of tests/probe/list.txt. The first argument is the one test that alone is to run.
+ * TEST_MAY_SET_CLOCK=1 (the virtual machine of tests/vm) allows the clock to be set.
  */
 #include "host_eye.h"
 
@@ -22,7 +23,8 @@
 static void give(struct jail_client *client, struct try *try, const char *code)
 {
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
 
 	(void)client;
 	assert_int_equal(jail_run(try->jail, &program, NULL), 0);
@@ -38,16 +40,17 @@ static void assert_ok(const struct try *try, const char *out)
 		assert_string_equal(try->out, out);
 }
 
-/* --- H11: what is filled into a jail that a program has prepared for it ------------------------------------------------------------- */
+/* -------- H11: what is filled into a jail that a program has prepared for it -------------------------- */
 static const char *const traps[] = {"link", "dangling", "fifo", "folder", "elsewhere/file", "middle/file", "mine"};
-static const char prepare_traps[] =
-	"import os\n"
-	"os.symlink('/tmp/target', 'link'); open('/tmp/target', 'w').write('untouched')\n"
-	"os.symlink('/tmp/made', 'dangling'); os.mkfifo('fifo'); os.mkdir('folder')\n"
-	"os.symlink('/tmp', 'elsewhere'); os.symlink('folder', 'middle'); open('mine', 'w').write('longer than it was')\n";
-static const char look_at_traps[] = "import os\n" /* the empty folder makes way */
-				    "inside = os.listdir('folder') if os.path.isdir('folder') else []\n"
-				    "print(open('/tmp/target').read(), sorted(set(os.listdir('/tmp')) - {'matplotlib'}), inside)\n";
+static const char prepare_traps[] = "import os\n"
+				    "os.symlink('/tmp/target', 'link'); open('/tmp/target', 'w').write('untouched')\n"
+				    "os.symlink('/tmp/made', 'dangling'); os.mkfifo('fifo'); os.mkdir('folder')\n"
+				    "os.symlink('/tmp', 'elsewhere'); os.symlink('folder', 'middle'); open('mine', "
+				    "'w').write('longer than it was')\n";
+static const char look_at_traps[] =
+	"import os\n" /* the empty folder makes way */
+	"inside = os.listdir('folder') if os.path.isdir('folder') else []\n"
+	"print(open('/tmp/target').read(), sorted(set(os.listdir('/tmp')) - {'matplotlib'}), inside)\n";
 
 static void filled_over_traps(void **state)
 {
@@ -76,14 +79,15 @@ static void filled_over_traps(void **state)
 	}
 }
 
-/* --- H16, H15: who a guest is for the host ------------------------------------------------------------------------------------------- */
+/* -------- H16, H15: who a guest is for the host ------------------------------------------------------- */
 static bool is_called(void *arg, const char *comm)
 {
 	return streq(comm, arg);
 }
 
 /* Starts a program and dispatches until it has written something. */
-static void start_until_output(struct jail_client *client, struct try *try, const struct jail_spec *spec, const char *code)
+static void start_until_output(struct jail_client *client, struct try *try, const struct jail_spec *spec,
+			       const char *code)
 {
 	try_begin(client, try, spec);
 	give(client, try, code);
@@ -142,7 +146,7 @@ static void seen_from_outside(void **state)
 	try_end(service->client, &try);
 }
 
-/* --- D03: many jails that are made at the same time see nothing of each other -------------------------------------------------------- */
+/* -------- D03: many jails that are made at the same time see nothing of each other -------------------- */
 static void hundred_at_once(void **state)
 {
 	static const char code[] = "exec /data/probe D04\n";
@@ -174,18 +178,19 @@ static void hundred_at_once(void **state)
 	jail_client_free(clients[1]);
 }
 
-/* --- N10: descriptors that are on their way through sockets count against everybody who has the id ------------------------------------ */
+/* -------- N10: descriptors that are on their way through sockets count against everybody who has the id ---- */
 #define USUAL_FILES 1024 /* the soft limit that services and shells have */
 
 /* Sends as many as it can, says why no more, and stays. */
-static const char fill_sockets[] = "import array, errno, os, socket\n"
-				   "ours, theirs = socket.socketpair()\n"
-				   "fds = array.array('i', [0] * 253)\n"
-				   "try:\n"
-				   "    for i in range(1000): ours.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])\n"
-				   "except OSError as error:\n"
-				   "    print(errno.errorcode[error.errno], flush=True)\n"
-				   "    os.read(os.pipe()[0], 1)\n";
+static const char fill_sockets[] =
+	"import array, errno, os, socket\n"
+	"ours, theirs = socket.socketpair()\n"
+	"fds = array.array('i', [0] * 253)\n"
+	"try:\n"
+	"    for i in range(1000): ours.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])\n"
+	"except OSError as error:\n"
+	"    print(errno.errorcode[error.errno], flush=True)\n"
+	"    os.read(os.pipe()[0], 1)\n";
 
 static void others_in_flight(void **state)
 {
@@ -195,7 +200,8 @@ static void others_in_flight(void **state)
 	struct rlimit before;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){MIN(USUAL_FILES, before.rlim_max), before.rlim_max}), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){MIN(USUAL_FILES, before.rlim_max), before.rlim_max}),
+			 0);
 	start_until_output(service->client, &filler, &spec, fill_sockets);
 	for (int i = 0; i < CELLS_PARKED + 2; i++) {
 		auto_try struct try try = {.jail = NULL};
@@ -227,8 +233,7 @@ static void earlier_in_flight(void **state)
 		live_expect(&live, "echo fine", JAIL_OK, "fine\n");
 }
 
-/* --- G04, G05: grading ------------------------------------------------------------------------------------------------------------------
- */
+/* -------- G04, G05: grading --------------------------------------------------------------------------- */
 /* What an earlier run left to work on is gone when the next one begins, in the same jail. */
 static void work_ahead(void **state)
 {
@@ -238,7 +243,8 @@ static void work_ahead(void **state)
 
 	try_begin(service->client, &try, &spec);
 	give(service->client, &try,
-	     "import os\nfor i in range(8):\n if os.fork() == 0:\n  os.setsid()\n  while True:\n   open('/data/ahead', 'w').close(); "
+	     "import os\nfor i in range(8):\n if os.fork() == 0:\n  os.setsid()\n  while True:\n   open('/data/ahead', "
+	     "'w').close(); "
 	     "os.unlink('/data/ahead')\n");
 	give(service->client, &try, "import os\nprint(len([p for p in os.listdir('/proc') if p.isdigit()]))\n");
 	try_end(service->client, &try);
@@ -255,12 +261,13 @@ static int by_value(const void *a, const void *b)
 
 static void same_again(void **state)
 {
-	static const char code[] = "import hashlib, os\n"
-				   "digest = hashlib.sha256()\n"
-				   "for i in range(20000): digest.update(b'%d' % (i * i))\n"
-				   "held = bytearray(20 << 20)\n"
-				   "print(digest.hexdigest(), sorted(os.environ), os.getcwd(), os.getuid(), os.cpu_count(), os.getpid())\n"
-				   "raise SystemExit(7)\n";
+	static const char code[] =
+		"import hashlib, os\n"
+		"digest = hashlib.sha256()\n"
+		"for i in range(20000): digest.update(b'%d' % (i * i))\n"
+		"held = bytearray(20 << 20)\n"
+		"print(digest.hexdigest(), sorted(os.environ), os.getcwd(), os.getuid(), os.cpu_count(), os.getpid())\n"
+		"raise SystemExit(7)\n";
 	struct service *service = *state;
 	const struct jail_spec spec = {.runner = "python"};
 	auto_free char *first = NULL;
@@ -277,13 +284,13 @@ static void same_again(void **state)
 		assert_string_equal(try.out, first);
 		peaks[i] = try.result.run.memory_peak_bytes;
 	}
-	/* Three of four within 5 %: who is the first to read a library that the host has forgotten pays for its pages. The CPU time is no
-	 * matter for a test: what else the machine does is in it. */
+	/* Three of four within 5 %: who is the first to read a library that the host has forgotten pays for its pages.
+	 * The CPU time is no matter for a test: what else the machine does is in it. */
 	qsort(peaks, AGAIN, sizeof(peaks[0]), by_value);
 	assert_in_range(peaks[AGAIN * 3 / 4], peaks[0], peaks[0] + peaks[0] / 20);
 }
 
-/* --- C02: the host's clock is set while a program runs ------------------------------------------------------------------------------- */
+/* -------- C02: the host's clock is set while a program runs ------------------------------------------- */
 static void jump(int seconds)
 {
 	struct timespec now;
@@ -317,13 +324,14 @@ static void clock_jumps(void **state)
 	}
 }
 
-/* --- P20, X11, X12: the jailer is killed at all sorts of moments ---------------------------------------------------------------------- */
+/* -------- P20, X11, X12: the jailer is killed at all sorts of moments --------------------------------- */
 /* We are the reaper of what it leaves: when no child is left to wait for, nothing of it lives. */
 static void orphaned(void **state)
 {
 	struct service *service = *state;
 	const struct jail_spec spec = {.runner = "bash", .limits = {.pids = 32}};
-	static const char *const codes[] = {"echo ready; sleep 1000", "echo ready; while :; do (setsid sleep 1000 &) 2>/dev/null; done"};
+	static const char *const codes[] = {"echo ready; sleep 1000",
+					    "echo ready; while :; do (setsid sleep 1000 &) 2>/dev/null; done"};
 
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	for (int i = 0; i < KILLS / try_patience() + 4; i++) {
@@ -352,7 +360,8 @@ static void orphaned(void **state)
 	auto_try struct try try = {.jail = NULL};
 	try_program(service->client, &try, &spec, "echo fine");
 	assert_ok(&try, "fine\n");
-	/* What the killed ones left in the cgroups was cleared by the next: what is there is of the jails made ahead. */
+	/* What the killed ones left in the cgroups was cleared by the next: what is there is of the jails made ahead.
+	 */
 	assert_in_range(eye_groups(service), 0, 64);
 }
 
@@ -361,9 +370,9 @@ static void orphaned(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(filled_over_traps), SERVED(seen_from_outside), SERVED(hundred_at_once), SERVED(work_ahead),
-		SERVED(same_again),        SERVED(clock_jumps),       SERVED(orphaned),          SERVED(others_in_flight),
-		SERVED(earlier_in_flight),
+		SERVED(filled_over_traps), SERVED(seen_from_outside), SERVED(hundred_at_once),
+		SERVED(work_ahead),        SERVED(same_again),        SERVED(clock_jumps),
+		SERVED(orphaned),          SERVED(others_in_flight),  SERVED(earlier_in_flight),
 	};
 
 	if (argc > 1)

@@ -1,4 +1,5 @@
-/* test_jail_cache.c - what a library would make again at each start is made once: a service, whose runners have told their caches. */
+/* test_jail_cache.c - what a library would make again at each start is made once: a service, whose runners have told
+ * their caches. */
 #include "jail_service.h"
 
 #include <string.h>
@@ -17,16 +18,17 @@ static void cached(void **state)
 {
 	struct service *service = *state;
 	struct json_object *list = NULL;
-	static const char look[] = "import os\n"
-				   "folder = '/tmp/matplotlib'\n"
-				   "name, = os.listdir(folder)\n"
-				   "path = folder + '/' + name\n"
-				   "before = os.stat(path)\n"
-				   "import matplotlib.font_manager as f\n"
-				   "after = os.stat(path)\n"
-				   "print(before.st_ino == after.st_ino, before.st_mtime_ns == after.st_mtime_ns, before.st_size > 1000)\n"
-				   "print(os.path.exists('/tmp/.cache/fontconfig'), os.path.exists(f.findfont('DejaVu Sans')))\n"
-				   "open(path, 'w').write('spoiled')\n";
+	static const char look[] =
+		"import os\n"
+		"folder = '/tmp/matplotlib'\n"
+		"name, = os.listdir(folder)\n"
+		"path = folder + '/' + name\n"
+		"before = os.stat(path)\n"
+		"import matplotlib.font_manager as f\n"
+		"after = os.stat(path)\n"
+		"print(before.st_ino == after.st_ino, before.st_mtime_ns == after.st_mtime_ns, before.st_size > 1000)\n"
+		"print(os.path.exists('/tmp/.cache/fontconfig'), os.path.exists(f.findfont('DejaVu Sans')))\n"
+		"open(path, 'w').write('spoiled')\n";
 
 	assert_int_equal(jail_client_runners(service->client, &list, NULL), 0);
 	bool there = strstr(json_object_to_json_string(list), "\"matplotlib\"") != NULL;
@@ -56,6 +58,7 @@ int main(void)
 
 	if (config_load(NULL, &config, &err))
 		return fprintf(stderr, "%s\n", err.text), 1;
-	setenv("SALLYPORT_JAILER_RUNNERS_DIR", config.jailer.runners_dir, 1); /* service_setup takes those without caches */
+	setenv("SALLYPORT_JAILER_RUNNERS_DIR", config.jailer.runners_dir,
+	       1); /* service_setup takes those without caches */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /*
  * test_jail_cgroup.c - what the cgroup of a jail counts and limits, in whatever hierarchy this machine has.
  *
- * test_jail.c has the verdicts; this one is for what differs between v1 and v2, and is short, because tests/vm runs it in each way in which
- * a jailer can come to a v2 cgroup. TEST_CGROUP says which kind it must be; without it, a jailer without a cgroup is no failure. Its
- * arguments name the tests that are to run.
+ * test_jail.c has the verdicts; this one is for what differs between v1 and v2, and is short, because tests/vm runs it
+ * in each way in which a jailer can come to a v2 cgroup. TEST_CGROUP says which kind it must be; without it, a jailer
+ * without a cgroup is no failure. Its arguments name the tests that are to run.
  */
 #include "jail_service.h"
 
@@ -68,7 +68,8 @@ static void processes(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	run(state, &try,
-	    "import os, time\nn = 1\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  n += 1\nexcept OSError: print(n)",
+	    "import os, time\nn = 1\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60)\n  n += 1\nexcept "
+	    "OSError: print(n)",
 	    (struct jail_limits){.pids = 12});
 	assert_int_equal(try.result.verdict, JAIL_OK);
 	assert_string_equal(try.out, "12\n");
@@ -81,16 +82,19 @@ static int64_t cpu_used(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
 
-	run(state, &try, "import os\nos.fork()\nwhile True: pass", (struct jail_limits){.cpu_us = CPU_US, .cpu_percent = 50});
+	run(state, &try, "import os\nos.fork()\nwhile True: pass",
+	    (struct jail_limits){.cpu_us = CPU_US, .cpu_percent = 50});
 	assert_int_equal(try.result.verdict, JAIL_TO);
 	assert_string_equal(try.result.limit, "cpu");
-	/* Half a processor for both together: twice the time, less the first period. Where an emulated processor stands still, that counts
-	 * as used by both at once: there only `dies_unlimited` looks at the share, by what the kernel says of it. */
+	/* Half a processor for both together: twice the time, less the first period. Where an emulated processor stands
+	 * still, that counts as used by both at once: there only `dies_unlimited` looks at the share, by what the
+	 * kernel says of it. */
 	assert_true(try.result.run.wall_us > 1000000 || try_patience() > 1);
 	return try.result.run.cpu_user_us + try.result.run.cpu_system_us;
 }
 
-/* A jailer that has to wait for a processor itself sees later that the time is used up: it is exact in some run, not in every one. */
+/* A jailer that has to wait for a processor itself sees later that the time is used up: it is exact in some run, not in
+ * every one. */
 static void cpu(void **state)
 {
 	need_cgroup();
@@ -108,13 +112,16 @@ static void peaks(void **state)
 	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
 	struct jail_spec spec = {.runner = "python", .limits = {.memory_bytes = 128 * MEBI}};
-	const char *codes[] = {"import os, time\nx = bytearray(64 << 20)\nfor i in range(5):\n if os.fork() == 0: time.sleep(60)", "pass"};
+	const char *codes[] = {
+		"import os, time\nx = bytearray(64 << 20)\nfor i in range(5):\n if os.fork() == 0: time.sleep(60)",
+		"pass"};
 	struct jail_usage used[2];
 
 	try_begin(service->client, &try, &spec);
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		auto_close int code_fd = memfd_with("code", codes[i], strlen(codes[i]));
-		struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+		struct jail_program program = {
+			.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
 
 		assert_int_equal(jail_run(try.jail, &program, NULL), 0);
 		assert_int_equal(jail_client_wait(service->client, try.jail, NULL), 0);
@@ -171,7 +178,8 @@ static bool find_share(const char *path, const char *file, const char *text, cha
 		size_t length;
 
 		snprintf(ret, 1024, "%s/%s/%s", path, entry->d_name, file);
-		found = read_file_at(AT_FDCWD, ret, 4096, &value, &length, NULL) == 0 && strncmp(value, text, strlen(text)) == 0;
+		found = read_file_at(AT_FDCWD, ret, 4096, &value, &length, NULL) == 0 &&
+			strncmp(value, text, strlen(text)) == 0;
 	}
 	closedir(list);
 	return found;
@@ -182,10 +190,12 @@ static void dies_unlimited(void **state)
 {
 	struct service *service = *state;
 	auto_try struct try try = {.jail = NULL};
-	/* A share that no other group has. The set-up is done with it, too: that takes an emulated processor too long. */
+	/* A share that no other group has. The set-up is done with it, too: that takes an emulated processor too long.
+	 */
 	const int percent = try_patience() > 1 ? 37 : 7;
 	auto_free char *quota = xasprintf("%d000", percent);
-	struct jail_spec spec = {.runner = "python", .limits = {.cpu_percent = percent, .wall_us = 200000 * try_patience()}};
+	struct jail_spec spec = {.runner = "python",
+				 .limits = {.cpu_percent = percent, .wall_us = 200000 * try_patience()}};
 	auto_close int code_fd = memfd_with("code", "while True: pass", 16);
 	char path[512], name[1024];
 
@@ -203,7 +213,8 @@ static void dies_unlimited(void **state)
 	json_object_put(info);
 	const char *file = v2 ? "cpu.max" : "cpu.cfs_quota_us";
 	assert_true(find_share(path, file, quota, name));
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
 	assert_int_equal(jail_run(try.jail, &program, NULL), 0);
 	assert_int_equal(jail_client_wait(service->client, try.jail, NULL), 0);
 	assert_int_equal(try.result.verdict, JAIL_TO);
@@ -211,7 +222,8 @@ static void dies_unlimited(void **state)
 	size_t length;
 	assert_int_equal(read_file_at(AT_FDCWD, name, 4096, &value, &length, NULL), 0);
 	assert_int_equal(strncmp(value, v2 ? "max" : "-1", 2), 0);
-	/* Until then it had one that held it up. Where others want the processor, nobody may use up a share: see `cpu` instead. */
+	/* Until then it had one that held it up. Where others want the processor, nobody may use up a share: see `cpu`
+	 * instead. */
 	*strrchr(name, '/') = '\0';
 	auto_free char *stat = xasprintf("%s/cpu.stat", name);
 	auto_free char *counts = NULL;

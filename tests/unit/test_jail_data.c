@@ -1,4 +1,5 @@
-/* test_jail_data.c - what goes into /data and what comes out of it: names, links, pipes, deep and wide and sparse things. */
+/* test_jail_data.c - what goes into /data and what comes out of it: names, links, pipes, deep and wide and sparse
+ * things. */
 #include "jail_try.h"
 
 #define MEBI (1 << 20)
@@ -20,7 +21,8 @@ static int stop(void **state)
 }
 
 /* Fills the files, runs the code (NULL: nothing), collects. */
-static void fill_and_run(struct try *try, const struct jail_spec *spec, const struct jail_file *files, size_t n, const char *code)
+static void fill_and_run(struct try *try, const struct jail_spec *spec, const struct jail_file *files, size_t n,
+			 const char *code)
 {
 	struct err err = ERR_INIT;
 	auto_close int code_fd = memfd_with("code", code ? code : "", code ? strlen(code) : 0);
@@ -28,7 +30,8 @@ static void fill_and_run(struct try *try, const struct jail_spec *spec, const st
 	try_begin(client, try, spec);
 	if (n && jail_fill(try->jail, files, n, &err))
 		fail_msg("%s", err.text);
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
 	if ((code && jail_run(try->jail, &program, &err)) || jail_collect(try->jail, &err))
 		fail_msg("%s", err.text);
 	try_end(client, try);
@@ -51,7 +54,8 @@ static void assert_change(const struct try *try, const char *name, enum jail_cha
 	if (!change)
 		fail_msg("no word of %s", name);
 	if (change->kind != kind)
-		fail_msg("%s: kind %d (%s) instead of %d", name, change->kind, change->reason ? change->reason : "", kind);
+		fail_msg("%s: kind %d (%s) instead of %d", name, change->kind, change->reason ? change->reason : "",
+			 kind);
 	if (content && !streq(kind == JAIL_FILE_NOT_KEPT ? change->reason : change->content, content))
 		fail_msg("%s: %s", name, kind == JAIL_FILE_NOT_KEPT ? change->reason : change->content);
 }
@@ -69,7 +73,8 @@ static void in_and_out(void **state)
 	(void)state;
 	fill_and_run(&try, &python, files, ARRAY_SIZE(files),
 		     "import os\n"
-		     "for n in ('same', 'dir/sub/x.sh'): s = os.stat(n); print(n, oct(s.st_mode), s.st_mtime, s.st_uid, open(n).read())\n"
+		     "for n in ('same', 'dir/sub/x.sh'): s = os.stat(n); print(n, oct(s.st_mode), s.st_mtime, "
+		     "s.st_uid, open(n).read())\n"
 		     "open('changed', 'r+').write('CONTENT')\n"
 		     "os.utime('changed', (1, 1))\n"
 		     "os.unlink('gone')\n"
@@ -109,7 +114,8 @@ static void names(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
 		files[i] = (struct jail_file){odd[i], 0644, 0, fd};
 	files[ARRAY_SIZE(odd)] = (struct jail_file){longest, 0644, 0, fd};
-	fill_and_run(&try, &python, files, ARRAY_SIZE(files), "import os\nfor n in os.listdir(b'.'): os.rename(n, n[:-1] + b'\\xfd')\n");
+	fill_and_run(&try, &python, files, ARRAY_SIZE(files),
+		     "import os\nfor n in os.listdir(b'.'): os.rename(n, n[:-1] + b'\\xfd')\n");
 	assert_ok(&try);
 	assert_int_equal(try.n_changes, 2 * ARRAY_SIZE(files));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
@@ -166,7 +172,8 @@ static void many(void **state)
 		snprintf(texts[i], sizeof(texts[i]), "%0180zu", i);
 		files[i] = (struct jail_file){texts[i], 0644, 0, fd};
 	}
-	fill_and_run(&try, &python, files, 3000, "import os\nprint(len(os.listdir()))\nfor n in os.listdir(): open(n, 'a').write('y')");
+	fill_and_run(&try, &python, files, 3000,
+		     "import os\nprint(len(os.listdir()))\nfor n in os.listdir(): open(n, 'a').write('y')");
 	assert_ok(&try);
 	assert_string_equal(try.out, "3000\n");
 	assert_int_equal(try.n_changes, 3000);
@@ -199,7 +206,8 @@ static void special(void **state)
 	(void)state;
 	fill_and_run(&try, &python, NULL, 0,
 		     "import os, socket\n"
-		     "os.symlink('/etc/passwd', 'link'); os.symlink('/proc/self/environ', 'environ'); os.symlink('nowhere', 'dangling')\n"
+		     "os.symlink('/etc/passwd', 'link'); os.symlink('/proc/self/environ', 'environ'); "
+		     "os.symlink('nowhere', 'dangling')\n"
 		     "os.symlink('/etc', 'directory')\n"
 		     "os.mkfifo('fifo')\n"
 		     "socket.socket(socket.AF_UNIX).bind('sock')\n"
@@ -284,8 +292,9 @@ static void swapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_and_out), cmocka_unit_test(names),   cmocka_unit_test(bad_names),     cmocka_unit_test(many),
-		cmocka_unit_test(too_large),  cmocka_unit_test(special), cmocka_unit_test(deep_and_wide), cmocka_unit_test(swapped),
+		cmocka_unit_test(in_and_out),    cmocka_unit_test(names),     cmocka_unit_test(bad_names),
+		cmocka_unit_test(many),          cmocka_unit_test(too_large), cmocka_unit_test(special),
+		cmocka_unit_test(deep_and_wide), cmocka_unit_test(swapped),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -1,17 +1,17 @@
 /*
- * test_jail_denied.c - refused system calls are reported by name, whatever becomes of the run, and are not reported where they are not
- * worth it; a flood of them is the guest's own CPU time; the ones that are answered otherwise: sync, and netlink sockets of ROUTE;
- * what the families of runners differ in.
+ * test_jail_denied.c - refused system calls are reported by name, whatever becomes of the run, and are not reported
+ * where they are not worth it; a flood of them is the guest's own CPU time; the ones that are answered otherwise: sync,
+ * and netlink sockets of ROUTE; what the families of runners differ in.
  */
 #include "jail_try.h"
 
 #include <string.h>
 
-#define CALLS                                                                                                                              \
-	"import ctypes, os, socket, sys, time\n"                                                                                           \
-	"libc = ctypes.CDLL(None, use_errno=True)\n"                                                                                       \
-	"def call(name, *args):\n"                                                                                                         \
-	" ctypes.set_errno(0)\n"                                                                                                           \
+#define CALLS                                                                                                          \
+	"import ctypes, os, socket, sys, time\n"                                                                       \
+	"libc = ctypes.CDLL(None, use_errno=True)\n"                                                                   \
+	"def call(name, *args):\n"                                                                                     \
+	" ctypes.set_errno(0)\n"                                                                                       \
 	" return getattr(libc, name)(*args), ctypes.get_errno()\n"
 
 static struct jail_client *client;
@@ -40,11 +40,12 @@ static void by_name(void **state)
 	assert_string_equal(try.out, "(-1, 1) (-1, 1)\n(-1, 1)\n1\n");
 	assert_int_equal(try.result.verdict, JAIL_RE);
 	assert_string_equal(try.denied, "mount ptrace socket");
-	assert_string_equal(try.result.message, "The program ended with exit status 3. The jail refused it: mount, ptrace, socket.");
+	assert_string_equal(try.result.message,
+			    "The program ended with exit status 3. The jail refused it: mount, ptrace, socket.");
 }
 
-/* Threads and processes are made with clone all the time; every flag that stands for a namespace is refused and told of, alone and
- * beside others, in the lower half of the register only (the kernel looks at no other). */
+/* Threads and processes are made with clone all the time; every flag that stands for a namespace is refused and told
+ * of, alone and beside others, in the lower half of the register only (the kernel looks at no other). */
 static void clone_namespaces(void **state)
 {
 	auto_try struct try try = {.jail = NULL};
@@ -80,8 +81,10 @@ static void no_watching(void **state)
 	    "f = open('/data/f', 'w+')\n"
 	    "fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_UN)\n"
 	    "fcntl.fcntl(f, 38, bytes(32))\n" /* F_OFD_SETLKW */
-	    "fcntl.fcntl(f, fcntl.F_DUPFD, 100); fcntl.fcntl(f, fcntl.F_SETFL, os.O_APPEND); fcntl.fcntl(f, fcntl.F_SETOWN, os.getpid())\n"
-	    "print(fcntl.fcntl(os.pipe()[1], 1031, 4096), fcntl.fcntl(os.memfd_create('m', 2), 1034))\n" /* SETPIPE_SZ, GET_SEALS */
+	    "fcntl.fcntl(f, fcntl.F_DUPFD, 100); fcntl.fcntl(f, fcntl.F_SETFL, os.O_APPEND); fcntl.fcntl(f, "
+	    "fcntl.F_SETOWN, os.getpid())\n"
+	    "print(fcntl.fcntl(os.pipe()[1], 1031, 4096), fcntl.fcntl(os.memfd_create('m', 2), 1034))\n" /* SETPIPE_SZ,
+													    GET_SEALS */
 	    "for cmd in fcntl.F_NOTIFY, 1024, 1025, 1036:\n"
 	    " try: fcntl.fcntl(os.open('/usr/bin', os.O_RDONLY), cmd, 1); print('worked', cmd)\n"
 	    " except OSError as e: print(e.errno, end=' ')\n");
@@ -159,7 +162,8 @@ static void sync_is_idle(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run(&try, "python", (struct jail_limits){.wall_us = 0}, CALLS "print(call('syncfs', -1)); os.sync(); print(call('fsync', -1))");
+	run(&try, "python", (struct jail_limits){.wall_us = 0},
+	    CALLS "print(call('syncfs', -1)); os.sync(); print(call('fsync', -1))");
 	assert_string_equal(try.out, "(0, 0)\n(-1, 9)\n");
 	assert_string_equal(try.denied, "");
 }
@@ -209,37 +213,44 @@ static void quiet(void **state)
 	auto_try struct try try = {.jail = NULL};
 
 	(void)state;
-	run_own(&try, OWN RUN ",\"quiet\":[\"ptrace\",\"keyctl\"]}", CALLS "call('ptrace', 0, 0, 0, 0); call('chroot', b'/tmp')");
+	run_own(&try, OWN RUN ",\"quiet\":[\"ptrace\",\"keyctl\"]}",
+		CALLS "call('ptrace', 0, 0, 0, 0); call('chroot', b'/tmp')");
 	assert_int_equal(try.result.verdict, JAIL_OK);
 	assert_string_equal(try.denied, "chroot");
 }
 
-/* --- families: the same program, and what it may call in each of them ---------------------------------------------------------------- */
+/* -------- families: the same program, and what it may call in each of them ---------------------------- */
 /* One call of each group that only some have. What is allowed fails at its arguments, or does not. */
-#define TRIED                                                                                                                              \
-	CALLS "import errno\n"                                                                                                             \
-	      "numbers = dict(shmget=29, splice=275, get_mempolicy=239, mq_open=240, io_setup=206, memfd_create=319, execveat=322,\n"      \
-	      "               membarrier=324, pkey_alloc=330, personality=135)\n"                                                          \
-	      "def may(name):\n"                                                                                                           \
-	      " return call('syscall', numbers[name], *[ctypes.c_long(-1)] * 6)[1] != errno.EPERM\n"                                       \
-	      "def socks(family):\n"                                                                                                       \
-	      " try: socket.socket(family).close()\n"                                                                                      \
-	      " except PermissionError: return False\n"                                                                                    \
-	      " return True\n"                                                                                                             \
-	      "print(*[name for name in sorted(numbers) if may(name)], *[f.name for f in (socket.AF_UNIX, socket.AF_INET) if socks(f)])\n"
+#define TRIED                                                                                                          \
+	CALLS "import errno\n"                                                                                         \
+	      "numbers = dict(shmget=29, splice=275, get_mempolicy=239, mq_open=240, io_setup=206, memfd_create=319, " \
+	      "execveat=322,\n"                                                                                        \
+	      "               membarrier=324, pkey_alloc=330, personality=135)\n"                                      \
+	      "def may(name):\n"                                                                                       \
+	      " return call('syscall', numbers[name], *[ctypes.c_long(-1)] * 6)[1] != errno.EPERM\n"                   \
+	      "def socks(family):\n"                                                                                   \
+	      " try: socket.socket(family).close()\n"                                                                  \
+	      " except PermissionError: return False\n"                                                                \
+	      " return True\n"                                                                                         \
+	      "print(*[name for name in sorted(numbers) if may(name)], *[f.name for f in (socket.AF_UNIX, "            \
+	      "socket.AF_INET) if socks(f)])\n"
 
 #define SOCKETS " AF_UNIX AF_INET\n"
 static const struct {
 	const char *member, *may, *denied;
 } family_cases[] = {
 	{"", SOCKETS + 1, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice"},
-	{",\"seccomp\":\"base\"", SOCKETS + 1, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice"},
+	{",\"seccomp\":\"base\"", SOCKETS + 1,
+	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice"},
 	{",\"seccomp\":\"native\"",
-	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open personality pkey_alloc shmget splice" SOCKETS, ""},
-	{",\"seccomp\":\"python\"", "execveat get_mempolicy memfd_create splice" SOCKETS, "io_setup membarrier mq_open pkey_alloc shmget"},
+	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open personality pkey_alloc shmget splice" SOCKETS,
+	 ""},
+	{",\"seccomp\":\"python\"", "execveat get_mempolicy memfd_create splice" SOCKETS,
+	 "io_setup membarrier mq_open pkey_alloc shmget"},
 	{",\"seccomp\":\"javascript\"", "memfd_create pkey_alloc" SOCKETS,
 	 "execveat get_mempolicy io_setup membarrier mq_open shmget splice"},
-	{",\"seccomp\":\"go\"", "splice" SOCKETS, "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget"},
+	{",\"seccomp\":\"go\"", "splice" SOCKETS,
+	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget"},
 	{",\"seccomp\":\"compiler\"", "\n",
 	 "execveat get_mempolicy io_setup membarrier memfd_create mq_open pkey_alloc shmget splice socket"},
 };
@@ -265,10 +276,10 @@ static void families(void **state)
 static void compile_step(void **state)
 {
 #define COMPILE OWN "\"compile\":[\"{interpreter}\",\"/code/main.py\",\"compile\"]," RUN ",\"seccomp\":\"go\""
-#define STEP                                                                                                                               \
-	CALLS "try: socket.socket().close(); here = 'a socket'\n"                                                                          \
-	      "except PermissionError: here = 'no socket'\n"                                                                               \
-	      "if len(sys.argv) > 1: open('/code/compiled', 'w').write(here)\n"                                                            \
+#define STEP                                                                                                           \
+	CALLS "try: socket.socket().close(); here = 'a socket'\n"                                                      \
+	      "except PermissionError: here = 'no socket'\n"                                                           \
+	      "if len(sys.argv) > 1: open('/code/compiled', 'w').write(here)\n"                                        \
 	      "else: print(open('/code/compiled').read(), here)\n"
 	auto_try struct try usual = {.jail = NULL};
 	auto_try struct try named = {.jail = NULL};

@@ -1,10 +1,11 @@
 /*
- * test_jail_faults.c - every step of making a jail fails once: strace, attached to a running jailer service and the jails that it makes,
- * has one system call answer with an error.
+ * test_jail_faults.c - every step of making a jail fails once: strace, attached to a running jailer service and the
+ * jails that it makes, has one system call answer with an error.
  *
- * strace counts calls per process: `when=K` is the K-th of each jail's init, and of the jailer, too. Jails that were made ahead are used
- * up first, so each fault gets a few runs: every one of them ends normally or says XX (or is refused), and one of them names the step.
- * Then strace goes, the next run works, and processes, descriptors, groups and mounts of the jailer are as many as before.
+ * strace counts calls per process: `when=K` is the K-th of each jail's init, and of the jailer, too. Jails that were
+ * made ahead are used up first, so each fault gets a few runs: every one of them ends normally or says XX (or is
+ * refused), and one of them names the step. Then strace goes, the next run works, and processes, descriptors, groups
+ * and mounts of the jailer are as many as before.
  */
 #include "jail_faults.h"
 
@@ -78,7 +79,7 @@ static char names[ARRAY_SIZE(faults)][64];
 static struct service *service;
 static struct host idle; /* of the jailer before the first fault */
 
-/* --- runs ----------------------------------------------------------------------------------------------------------------------------- */
+/* -------- runs ---------------------------------------------------------------------------------------- */
 static void run_once(struct try *try)
 {
 	struct jail_spec spec = {.runner = "bash"};
@@ -115,7 +116,8 @@ static void fails_once(void **state)
 		seen = strstr(said, fault->says) != NULL;
 		if (!try.failed && try.result.verdict == JAIL_OK)
 			continue;
-		if ((!try.failed && try.result.verdict != JAIL_XX) || (seen && !try.failed && !strstr(try.result.step, fault->says))) {
+		if ((!try.failed && try.result.verdict != JAIL_XX) ||
+		    (seen && !try.failed && !strstr(try.result.step, fault->says))) {
 			kill(strace, SIGINT);
 			fail_msg("%s: %s", jail_verdict_text(try.result.verdict), said);
 		}

@@ -1,9 +1,9 @@
 /*
- * test_jail_groups.c - when the groups of dead jails are removed: in an idle moment (cgroup_prepare), and without one as soon as
- * CGROUP_GIVEN_MAX of them wait.
+ * test_jail_groups.c - when the groups of dead jails are removed: in an idle moment (cgroup_prepare), and without one
+ * as soon as CGROUP_GIVEN_MAX of them wait.
  *
- * The groups are folders of a temporary directory: to the part of cgroup.c that makes and removes them they are all the same, and here
- * nobody but the test decides which of them is still busy (a folder that is not empty).
+ * The groups are folders of a temporary directory: to the part of cgroup.c that makes and removes them they are all the
+ * same, and here nobody but the test decides which of them is still busy (a folder that is not empty).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,8 @@ static struct cgroup_group *take(const struct place *place)
 /* The kernel is still taking its last process down. */
 static void set_busy(const struct cgroup_group *group, bool busy)
 {
-	assert_int_equal(busy ? mkdirat(group->dirs[0], "process", 0755) : unlinkat(group->dirs[0], "process", AT_REMOVEDIR), 0);
+	assert_int_equal(
+		busy ? mkdirat(group->dirs[0], "process", 0755) : unlinkat(group->dirs[0], "process", AT_REMOVEDIR), 0);
 }
 
 static void in_an_idle_moment(void **state)
@@ -88,7 +89,8 @@ static void in_an_idle_moment(void **state)
 	const struct place *place = *state;
 
 	cgroup_give(place->cgroup, take(place));
-	assert_int_equal(groups_of(place), 1); /* nobody waits for it to be removed: a jail that ends has other things to do */
+	assert_int_equal(groups_of(place),
+			 1); /* nobody waits for it to be removed: a jail that ends has other things to do */
 	assert_false(cgroup_prepared(place->cgroup));
 	assert_true(cgroup_prepare(place->cgroup));
 	assert_int_equal(groups_of(place), CGROUP_READY);

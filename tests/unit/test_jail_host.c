@@ -1,6 +1,6 @@
 /*
- * test_jail_host.c - the host's side of the jail: a jailer as a service, clients that vanish or send rubbish, a jailer that is killed.
- * After each of them the host is looked at: processes, cgroups, the other clients.
+ * test_jail_host.c - the host's side of the jail: a jailer as a service, clients that vanish or send rubbish, a jailer
+ * that is killed. After each of them the host is looked at: processes, cgroups, the other clients.
  *
  * A guest is found on the host by a marker in its command line, and its end is waited for with a pidfd: no sleeping.
  */
@@ -27,8 +27,10 @@
 #else
 #define GROWTH_KB 512
 #endif
-#define SLACK  20                     /* by how much the least of a window may differ: what jails hold that are being made or taken down */
-#define WINDOW (CGROUP_GIVEN_MAX + 2) /* jails: where no moment is idle, the groups of so many dead ones are removed at once */
+#define SLACK 20 /* by how much the least of a window may differ: what jails hold that are being made or taken down */
+#define WINDOW                                                                                                         \
+	(CGROUP_GIVEN_MAX + 2) /* jails: where no moment is idle, the groups of so many dead ones are removed at once  \
+				*/
 /* Jails between two windows: had each left one thing behind, it were more than the slack. */
 #define GROWTH_RUNS (try_patience() > 1 ? SLACK : 500)
 
@@ -41,7 +43,8 @@ static void start_guest(struct jail_client *client, struct try *try, const char 
 	struct jail_spec spec = {.runner = "bash", .label = marker};
 
 	try_begin(client, try, &spec);
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
 	assert_int_equal(jail_run(try->jail, &program, NULL), 0);
 	pid_t pid = -1;
 	while (pid < 0) {
@@ -65,7 +68,7 @@ static size_t count_directories(const char *path)
 	return n;
 }
 
-/* --- clients ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- clients ------------------------------------------------------------------------------------- */
 static void client_vanishes(void **state)
 {
 	struct service *service = *state;
@@ -106,12 +109,16 @@ static void rubbish(void **state)
 		{"{\"v\":1,\"verb\":\"info\",\"more\":1}", "more"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1}", "runner"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":-1,\"runner\":\"bash\"}", "jail"},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":-5}}", "limits.wall_us"},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":9223372036854775807}}",
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":-5}}",
+		 "limits.wall_us"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":"
+		 "9223372036854775807}}",
 		 "limits.wall_us"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":420,\"mtime_us\":0}]}", "carries"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":2541,\"mtime_us\":0}]}", "files[0].mode"},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,\"stderr\":false}", "carries"},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,"
+		 "\"stderr\":false}",
+		 "carries"},
 		{"{\"v\":1,\"v\":1,\"verb\":\"info\"}", "message:"},
 	};
 
@@ -178,7 +185,9 @@ static void stranger(void **state)
 
 		if (setgid(65534) || setuid(65534) || jail_client_connect(service->socket_path, &client, &err))
 			_exit(1);
-		_exit(jail_client_info(client, &info, &err) == -ERR_DENIED && strstr(err.text, "jailer.allowed_users") ? 0 : 2);
+		_exit(jail_client_info(client, &info, &err) == -ERR_DENIED && strstr(err.text, "jailer.allowed_users")
+			      ? 0
+			      : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -199,8 +208,10 @@ static void floods(void **state)
 	while (!tries[69].failed) /* they are opened or refused in their order, and what is refused is told at once */
 		assert_true(try_hear(client, PATIENCE_MS));
 	for (size_t i = 0; i < 70; i++) {
-		assert_int_equal(tries[i].failed, i >= 64); /* the jailer's own, which ask for versions, are not among them */
-		if (tries[i].failed && (tries[i].err.code != ERR_BUSY || !strstr(tries[i].err.text, "jails are in use")))
+		assert_int_equal(tries[i].failed,
+				 i >= 64); /* the jailer's own, which ask for versions, are not among them */
+		if (tries[i].failed &&
+		    (tries[i].err.code != ERR_BUSY || !strstr(tries[i].err.text, "jails are in use")))
 			fail_msg("%s", tries[i].err.text);
 	}
 	jail_client_free(client);
@@ -228,7 +239,8 @@ struct held {
 	long anonymous_kb;
 };
 
-/* The least that the jailer and its folder of groups hold after some jails, each: two are always made ahead, in whatever state they are. */
+/* The least that the jailer and its folder of groups hold after some jails, each: two are always made ahead, in
+ * whatever state they are. */
 static void least_held(struct service *service, const char *group, int jails, struct held *ret)
 {
 	auto_free char *fds = xasprintf("/proc/%d/fd", service->pid);
@@ -284,7 +296,7 @@ static void assert_nobody_listens(const struct service *service)
 	fail_msg("somebody still listens");
 }
 
-/* --- the jailer ------------------------------------------------------------------------------------------------------------------- */
+/* -------- the jailer ---------------------------------------------------------------------------------- */
 static void ordered_stop(void **state)
 {
 	struct service *service = *state;
@@ -295,7 +307,8 @@ static void ordered_stop(void **state)
 
 	bool v2 = service_cgroup(service, group, sizeof(group));
 	start_guest(service->client, &try, ".0003", &guest);
-	bool known = v2 || (getuid() == 0 && access(group, F_OK) == 0); /* a user's may be elsewhere, the same path may be root's */
+	bool known = v2 || (getuid() == 0 &&
+			    access(group, F_OK) == 0); /* a user's may be elsewhere, the same path may be root's */
 	size_t left = v2 ? 1 : 0;                                     /* v2: the one that the jailer itself is in */
 	if (known)
 		assert_true(count_directories(group) > left);
@@ -315,7 +328,8 @@ static void ordered_stop(void **state)
 	close(try.error_fd);
 }
 
-/* Kills the jailer in the middle of a run and starts the next one; tells whether that found groups to clear, and said so. */
+/* Kills the jailer in the middle of a run and starts the next one; tells whether that found groups to clear, and said
+ * so. */
 static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_said)
 {
 	auto_try struct try try = {.jail = NULL};
@@ -347,8 +361,8 @@ static void kill_and_restart(struct service *service, bool *ret_left, bool *ret_
 	close(try.error_fd);
 }
 
-/* The next one takes the place over, clears what is there and says so: unless another jailer of this machine, started between the two, was
- * faster. Each kill is looked at in the same way; those that nobody came between show it. */
+/* The next one takes the place over, clears what is there and says so: unless another jailer of this machine, started
+ * between the two, was faster. Each kill is looked at in the same way; those that nobody came between show it. */
 static void killed(void **state)
 {
 	bool left = false, said = false;
@@ -379,7 +393,8 @@ static void second_service(void **state)
 	service_run_ok(service->client);
 }
 
-/* A socket whose last holder is about to end (the porter of a killed jailer) is nobody's; one that is held is somebody's. */
+/* A socket whose last holder is about to end (the porter of a killed jailer) is nobody's; one that is held is
+ * somebody's. */
 static void dying_listener(void **state)
 {
 	struct service *service = *state;
@@ -455,8 +470,9 @@ static void runners(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		SERVED(client_vanishes), SERVED(rubbish), SERVED(too_much),       SERVED(stranger), SERVED(floods),  SERVED(no_growth),
-		SERVED(ordered_stop),    SERVED(killed),  SERVED(second_service), SERVED(dying_listener), SERVED(nobody),   SERVED(runners),
+		SERVED(client_vanishes), SERVED(rubbish),        SERVED(too_much),     SERVED(stranger),
+		SERVED(floods),          SERVED(no_growth),      SERVED(ordered_stop), SERVED(killed),
+		SERVED(second_service),  SERVED(dying_listener), SERVED(nobody),       SERVED(runners),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);

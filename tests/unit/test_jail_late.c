@@ -1,8 +1,9 @@
 /*
- * test_jail_late.c - a jailer that comes late: it waits for a processor, or serves others, while a program ends and its time limit passes.
+ * test_jail_late.c - a jailer that comes late: it waits for a processor, or serves others, while a program ends and its
+ * time limit passes.
  *
- * The jailer is stopped meanwhile (SIGSTOP). The verdict is that of the program's own clock, as the result shows it: who ended in time is
- * not told otherwise, and who did not is, although nobody came to stop it.
+ * The jailer is stopped meanwhile (SIGSTOP). The verdict is that of the program's own clock, as the result shows it:
+ * who ended in time is not told otherwise, and who did not is, although nobody came to stop it.
  */
 #include "jail_service.h"
 
@@ -42,8 +43,8 @@ static void end_and_let_pass(int guest, int *input, int64_t limit_us, bool in_ti
 	}
 }
 
-/* A program that ends before its limit, or after it, and the jailer hears of neither. Tells whether that is what became of it: a machine
- * that is busy enough has the limit pass before everything is prepared. */
+/* A program that ends before its limit, or after it, and the jailer hears of neither. Tells whether that is what became
+ * of it: a machine that is busy enough has the limit pass before everything is prepared. */
 static bool run_unseen(struct service *service, int64_t limit_us, bool in_time)
 {
 	auto_free char *name = xasprintf("test_jail_late.%07d", getpid());
@@ -57,7 +58,8 @@ static bool run_unseen(struct service *service, int64_t limit_us, bool in_time)
 	auto_close int theirs = ends[0];
 	auto_close int ours = ends[1];
 	try_begin(service->client, &try, &spec);
-	struct jail_program program = {.code_fd = code_fd, .stdin_fd = theirs, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = theirs, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
 	assert_int_equal(jail_run(try.jail, &program, NULL), 0);
 	auto_close int guest = find_guest(service->client, &try, name);
 	close(steal_fd(&theirs));

@@ -7,7 +7,7 @@
 
 #define FROZEN_SECONDS_MAX 30 /* what is not frozen by then never is */
 
-/* --- what stays --------------------------------------------------------------------------------------------------------------------- */
+/* -------- what stays ---------------------------------------------------------------------------------- */
 static void python_state(void **state)
 {
 	live_need(possible);
@@ -25,7 +25,8 @@ static void python_state(void **state)
 	live_expect(&live, "sys.exit('words')", JAIL_RE, "");
 	assert_string_equal(live.try.error, "words\n");
 	assert_int_equal(live.try.result.exit_code, 1);
-	live_expect(&live, "print(x, __name__, __file__, sys.argv)", JAIL_OK, "40 __main__ /code/main.py ['/code/main.py']\n");
+	live_expect(&live, "print(x, __name__, __file__, sys.argv)", JAIL_OK,
+		    "40 __main__ /code/main.py ['/code/main.py']\n");
 	assert_string_equal(live.try.result.runner, "python");
 }
 
@@ -38,10 +39,11 @@ static void python_errors(void **state)
 	(void)state;
 	live_begin(&live, client, "python", (struct jail_limits){0});
 	live_expect(&live, "def f():\n    return 1 // 0 # here\nf()\n", JAIL_RE, "");
-	assert_string_equal(live.try.error, "Traceback (most recent call last):\n"
-					    "  File \"/code/main.py\", line 3, in <module>\n    f()\n"
-					    "  File \"/code/main.py\", line 2, in f\n    return 1 // 0 # here\n           ~~^^~~\n"
-					    "ZeroDivisionError: integer division or modulo by zero\n");
+	assert_string_equal(live.try.error,
+			    "Traceback (most recent call last):\n"
+			    "  File \"/code/main.py\", line 3, in <module>\n    f()\n"
+			    "  File \"/code/main.py\", line 2, in f\n    return 1 // 0 # here\n           ~~^^~~\n"
+			    "ZeroDivisionError: integer division or modulo by zero\n");
 	live_expect(&live, "\n\n\nf()", JAIL_RE, "");
 	assert_non_null(strstr(live.try.error, "  File \"/code/main.py#2\", line 4, in <module>\n    f()\n"));
 	assert_non_null(strstr(live.try.error, "  File \"/code/main.py\", line 2, in f\n    return 1 // 0 # here\n"));
@@ -78,8 +80,10 @@ static void python_input(void **state)
 {
 	live_need(possible);
 	(void)state;
-	given_to_a_run("python", "import sys, os, json\nprint(sys.stdin.read() + json.dumps(sys.argv[1:], separators=(',', ':')), "
-				 "*(os.environ.get(n, '-') for n in ('X', 'Y', 'HOME')))");
+	given_to_a_run(
+		"python",
+		"import sys, os, json\nprint(sys.stdin.read() + json.dumps(sys.argv[1:], separators=(',', ':')), "
+		"*(os.environ.get(n, '-') for n in ('X', 'Y', 'HOME')))");
 }
 
 static void javascript_input(void **state)
@@ -100,14 +104,17 @@ static void javascript_state(void **state)
 
 	(void)state;
 	live_begin(&live, client, "javascript", (struct jail_limits){0});
-	live_expect(&live, "const a = 40; let b = 1; class C { two() { return 2 } }\nfunction f(x) { return a + x }", JAIL_OK, "");
+	live_expect(&live, "const a = 40; let b = 1; class C { two() { return 2 } }\nfunction f(x) { return a + x }",
+		    JAIL_OK, "");
 	live_expect(&live, "b++; console.log(f(new C().two()), b)", JAIL_OK, "42 2\n");
 	live_expect(&live, "const a = 1 // again\nconsole.log(a)", JAIL_OK, "1\n");
-	live_expect(&live, "const p = await new Promise((r) => setTimeout(r, 5, 'awaited'))\nconsole.log(p)", JAIL_OK, "awaited\n");
+	live_expect(&live, "const p = await new Promise((r) => setTimeout(r, 5, 'awaited'))\nconsole.log(p)", JAIL_OK,
+		    "awaited\n");
 	/* A run is over when nothing is left to do, as a script is. */
-	live_expect(&live, "async function main() { await null; setTimeout(() => console.log('late'), 20) }\nmain()", JAIL_OK, "late\n");
-	live_expect(&live, "console.log(require('path').basename('/x/y'), typeof require('csv-parser'), __filename)", JAIL_OK,
-		    "y function /code/main.js\n");
+	live_expect(&live, "async function main() { await null; setTimeout(() => console.log('late'), 20) }\nmain()",
+		    JAIL_OK, "late\n");
+	live_expect(&live, "console.log(require('path').basename('/x/y'), typeof require('csv-parser'), __filename)",
+		    JAIL_OK, "y function /code/main.js\n");
 	live_expect(&live,
 		    "import fs, { readFileSync as read } from 'node:fs'\nimport * as os from 'os';\n"
 		    "console.log(typeof fs.statSync, typeof read, typeof os.cpus)",
@@ -142,7 +149,8 @@ static void javascript_errors(void **state)
 	live_begin(&live, client, "javascript", (struct jail_limits){0});
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		live_expect(&live, cases[i].code, JAIL_RE, "");
-		if (!strstr(live.try.error, cases[i].says) || strstr(live.try.error, "/code/.live") || live.try.result.ended)
+		if (!strstr(live.try.error, cases[i].says) || strstr(live.try.error, "/code/.live") ||
+		    live.try.result.ended)
 			fail_msg("%s: %s", cases[i].code, live.try.error);
 		assert_int_equal(live.try.result.exit_code, 1);
 	}
@@ -161,18 +169,21 @@ static void shell(void **state)
 	(void)state;
 	live_begin(&live, client, "bash", (struct jail_limits){0});
 	live_expect(&live,
-		    "x=1; cd /tmp; echo data >/data/a; echo tmp >b; (while sleep 0.01; do echo tick >>/tmp/ticks; done) & echo $! >pid\n"
+		    "x=1; cd /tmp; echo data >/data/a; echo tmp >b; (while sleep 0.01; do echo tick >>/tmp/ticks; "
+		    "done) & echo $! >pid\n"
 		    "until [ -e ticks ]; do sleep 0.01; done",
 		    JAIL_OK, "");
 	assert_int_equal(live.try.n_changes, 1);
-	live_expect(&live, "echo \"${x-unset} $PWD\"; cat /data/a /tmp/b; kill -0 $(cat /tmp/pid) && echo alive", JAIL_OK,
-		    "unset /data\ndata\ntmp\nalive\n");
+	live_expect(&live, "echo \"${x-unset} $PWD\"; cat /data/a /tmp/b; kill -0 $(cat /tmp/pid) && echo alive",
+		    JAIL_OK, "unset /data\ndata\ntmp\nalive\n");
 	/* It goes on when it is thawed. */
 	live_expect(&live,
-		    "n=$(wc -l </tmp/ticks); while [ $(wc -l </tmp/ticks) -le $((n + 2)) ]; do sleep 0.01; done; kill $(cat /tmp/pid)",
+		    "n=$(wc -l </tmp/ticks); while [ $(wc -l </tmp/ticks) -le $((n + 2)) ]; do sleep 0.01; done; kill "
+		    "$(cat /tmp/pid)",
 		    JAIL_OK, "");
 	/* Frozen before it took the signal, perhaps: it ends then. */
-	live_expect(&live, "while kill -0 $(cat /tmp/pid) 2>/dev/null; do :; done; echo dead; exit 7", JAIL_RE, "dead\n");
+	live_expect(&live, "while kill -0 $(cat /tmp/pid) 2>/dev/null; do :; done; echo dead; exit 7", JAIL_RE,
+		    "dead\n");
 	assert_int_equal(live.try.result.exit_code, 7);
 	assert_false(live.try.result.ended);
 }
@@ -186,7 +197,8 @@ static void compiled(void **state)
 	(void)state;
 	live_begin(&live, client, "c", (struct jail_limits){0});
 	live_expect(&live,
-		    "#include <stdio.h>\n#include <fcntl.h>\nint main(void){puts(\"one\");return open(\"/code/main\", O_WRONLY) >= 0;}\n",
+		    "#include <stdio.h>\n#include <fcntl.h>\nint main(void){puts(\"one\");return open(\"/code/main\", "
+		    "O_WRONLY) >= 0;}\n",
 		    JAIL_OK, "one\n");
 	live_expect(&live, "int main(void) { return nothing; }\n", JAIL_CE, "");
 	assert_non_null(strstr(live.try.error, "nothing"));
@@ -203,11 +215,12 @@ static void background_output(void **state)
 
 	(void)state;
 	live_begin(&live, client, "bash", (struct jail_limits){0});
-	live_expect(&live, "(until [ -e /tmp/go ]; do sleep 0.01; done; echo later; touch /tmp/gone) & echo now", JAIL_OK, "now\n");
+	live_expect(&live, "(until [ -e /tmp/go ]; do sleep 0.01; done; echo later; touch /tmp/gone) & echo now",
+		    JAIL_OK, "now\n");
 	live_expect(&live, "touch /tmp/go; until [ -e /tmp/gone ]; do sleep 0.01; done", JAIL_OK, "later\n");
 }
 
-/* --- frozen ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- frozen -------------------------------------------------------------------------------------- */
 /* Between runs no CPU time is used, and the account of a run is its own. */
 static void frozen(void **state)
 {
@@ -223,8 +236,9 @@ static void frozen(void **state)
 		    JAIL_OK, NULL);
 	double wall[2], cpu[2];
 	assert_int_equal(sscanf(live.try.out, "%lf %lf", &wall[0], &cpu[0]), 2);
-	/* Another jail that takes its time: the spinning thread would use as much, the second program needs less than half of it. On a busy
-	 * machine it spins for longer before it is frozen and after it was thawed, but not with the time that lies between. */
+	/* Another jail that takes its time: the spinning thread would use as much, the second program needs less than
+	 * half of it. On a busy machine it spins for longer before it is frozen and after it was thawed, but not with
+	 * the time that lies between. */
 	auto_live struct live other = {.client = NULL};
 	live_begin(&other, client, "bash", (struct jail_limits){0});
 	for (int seconds = try_patience();; seconds *= 2) {
@@ -238,7 +252,8 @@ static void frozen(void **state)
 		if (cpu[1] - cpu[0] < 0.5 * seconds && own < INT64_C(500000) * seconds)
 			break;
 		if (seconds > FROZEN_SECONDS_MAX)
-			fail_msg("%.3f s of CPU time in %d s, %lld us of them the run's", cpu[1] - cpu[0], seconds, (long long)own);
+			fail_msg("%.3f s of CPU time in %d s, %lld us of them the run's", cpu[1] - cpu[0], seconds,
+				 (long long)own);
 		wall[0] = wall[1], cpu[0] = cpu[1];
 	}
 	live_expect(&live, "a = bytearray(64 << 20)\ntime.sleep(0.05)", JAIL_OK, "");
@@ -247,7 +262,7 @@ static void frozen(void **state)
 	assert_true(live.try.result.run.memory_peak_bytes == 0 || live.try.result.run.memory_peak_bytes > 64 * MEBI);
 }
 
-/* --- files -------------------------------------------------------------------------------------------------------------------------- */
+/* -------- files --------------------------------------------------------------------------------------- */
 static void put(struct live *live, const char *name, const char *content)
 {
 	auto_close int fd = memfd_with("file", content, strlen(content));
@@ -287,7 +302,8 @@ static void removed_files(void **state)
 	assert_int_equal(try_find(&live.try, "link")->kind, JAIL_FILE_NOT_KEPT);
 }
 
-/* What a folder holds besides files of the record is no reason to fail: links lead nowhere, and what is too deep says so. */
+/* What a folder holds besides files of the record is no reason to fail: links lead nowhere, and what is too deep says
+ * so. */
 static void folder_makes_way(void **state)
 {
 	live_need(possible);
@@ -295,7 +311,9 @@ static void folder_makes_way(void **state)
 
 	(void)state;
 	live_begin(&live, client, "bash", (struct jail_limits){0});
-	live_expect(&live, "mkdir -p d/e/f keep; >keep/x; ln -s ../keep d/link; ln -s /data/keep/x d/e/x; mkfifo d/e/fifo", JAIL_OK, "");
+	live_expect(&live,
+		    "mkdir -p d/e/f keep; >keep/x; ln -s ../keep d/link; ln -s /data/keep/x d/e/x; mkfifo d/e/fifo",
+		    JAIL_OK, "");
 	live_expect(&live, "cd d/e/f; >../file", JAIL_OK, "");
 	take_away(&live, "d/e/file", "none");
 	put(&live, "d", "a file now");
@@ -345,9 +363,11 @@ static void python_files(void **state)
 	live_need(possible);
 	(void)state;
 	files("python", (const char *const[]){
-				"print(open('in/up').read())\nf = open('a', 'w')\nf.write('1')\nf.close()\nopen('b', 'w').close()",
+				"print(open('in/up').read())\nf = open('a', 'w')\nf.write('1')\nf.close()\nopen('b', "
+				"'w').close()",
 				"pass",
-				"import os\nprint(open('in/up').read() + open('new').read())\nopen('a', 'w').write('2')\nos.unlink('b')",
+				"import os\nprint(open('in/up').read() + open('new').read())\nopen('a', "
+				"'w').write('2')\nos.unlink('b')",
 				"open('last', 'w').write('x')\nos._exit(0)",
 			});
 }
@@ -376,7 +396,8 @@ static void late_collection(void **state)
 	live_begin(&live, client, "bash", (struct jail_limits){0});
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(jail_run(live.try.jail,
-					  &(struct jail_program){.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1},
+					  &(struct jail_program){
+						  .code_fd = code_fd, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1},
 					  NULL),
 				 0);
 	live_expect(&live, code, JAIL_OK, "");
@@ -406,7 +427,8 @@ static void python_entries(void **state)
 	live_need(possible);
 	(void)state;
 	entries("python", (const char *const[]){"a/one.py", "a/two.py", "a/near.py"},
-		(const char *const[]){"import near\nnear.n += 1\nprint(near.n)", "import near\nnear.n += 1\nprint(near.n)", "n = 0"});
+		(const char *const[]){"import near\nnear.n += 1\nprint(near.n)",
+				      "import near\nnear.n += 1\nprint(near.n)", "n = 0"});
 }
 
 static void javascript_entries(void **state)
@@ -416,7 +438,8 @@ static void javascript_entries(void **state)
 	(void)state;
 	entries("javascript", (const char *const[]){"a/one.js", "a/two.js", "a/near.mjs"},
 		(const char *const[]){"import near from './near.mjs'\nconsole.log(++near.n)",
-				      "console.log(++(await import('./near.mjs')).default.n)", "export default { n: 0 }"});
+				      "console.log(++(await import('./near.mjs')).default.n)",
+				      "export default { n: 0 }"});
 }
 
 /* Where nothing can be frozen: said in words, before anything runs. */

@@ -1,14 +1,15 @@
 /*
- * test_jail_live_end.c - how live sandboxes end: limits, cancelling, and guests that lie to the jail from where the driver should be.
+ * test_jail_live_end.c - how live sandboxes end: limits, cancelling, and guests that lie to the jail from where the
+ * driver should be.
  *
- * The driver (jail/runners/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to others. None of
- * that may do more than end that one sandbox.
+ * The driver (jail/runners/live.py) is the guest's own: any program can write to its descriptor, close it or hand it to
+ * others. None of that may do more than end that one sandbox.
  */
 #include "live_jailer.h"
 
 #include <signal.h>
 
-/* --- the end ------------------------------------------------------------------------------------------------------------------------ */
+/* -------- the end ------------------------------------------------------------------------------------- */
 static void over(struct live *live)
 {
 	assert_true(live->try.result.ended);
@@ -19,7 +20,8 @@ static void over(struct live *live)
 	assert_true(live->try.collected);
 }
 
-/* A sandbox that has had a run. The interpreter's start counts, too: a limit that was too short for it here is doubled. */
+/* A sandbox that has had a run. The interpreter's start counts, too: a limit that was too short for it here is doubled.
+ */
 static void begin_limited(struct live *live, const char *runner, struct jail_limits asked)
 {
 	asked.wall_us *= try_patience();
@@ -66,7 +68,8 @@ static void limits(void **state)
 		begin_limited(&live, cases[i].runner, cases[i].limits);
 		live_run(&live, cases[i].code);
 		if (live.try.result.verdict != cases[i].verdict || !streq(live.try.result.limit, cases[i].limit))
-			fail_msg("%s: %s (%s)", cases[i].code, jail_verdict_text(live.try.result.verdict), live.try.result.message);
+			fail_msg("%s: %s (%s)", cases[i].code, jail_verdict_text(live.try.result.verdict),
+				 live.try.result.message);
 		over(&live);
 	}
 }
@@ -78,9 +81,11 @@ static void limits_of_each_run(void **state)
 	auto_live struct live live = {.client = NULL};
 
 	(void)state;
-	live_begin(&live, client, "python", (struct jail_limits){.cpu_us = 2500000 * try_patience(), .output_bytes = 3000});
+	live_begin(&live, client, "python",
+		   (struct jail_limits){.cpu_us = 2500000 * try_patience(), .output_bytes = 3000});
 	for (int i = 0; i < 4; i++) {
-		live_run(&live, "import time\nt = time.process_time()\nwhile time.process_time() < t + 1: pass\nprint('x' * 2000)");
+		live_run(&live, "import time\nt = time.process_time()\nwhile time.process_time() < t + 1: "
+				"pass\nprint('x' * 2000)");
 		assert_int_equal(live.try.result.verdict, JAIL_OK);
 		assert_int_equal(live.try.result.stdout_bytes, 2001);
 	}
@@ -106,7 +111,7 @@ static void cancelled(void **state)
 	over(&live);
 }
 
-/* --- guests that lie ------------------------------------------------------------------------------------------------------------------ */
+/* -------- guests that lie ----------------------------------------------------------------------------- */
 static void lies(void **state)
 {
 	live_need(possible);
@@ -130,11 +135,13 @@ static void lies(void **state)
 		{"import os\nfor i in range(50): os.write(3, b'\\x06')\n", JAIL_RE, 6, false},
 		{"import os, time; os.close(3); time.sleep(60)", JAIL_SG, SIGKILL, true},
 		{"import os\nif os.fork() == 0:\n  while True: pass\nos.close(3); os._exit(7)", JAIL_RE, 7, true},
-		{"import os\nif os.fork() == 0:\n  os.write(3, b'\\x08')\n  while True: pass\nwhile True: pass", JAIL_RE, 8, false},
+		{"import os\nif os.fork() == 0:\n  os.write(3, b'\\x08')\n  while True: pass\nwhile True: pass",
+		 JAIL_RE, 8, false},
 		{"import os\nif os.fork() == 0: pass\nelse: os.wait()", JAIL_OK, 0,
 		 false}, /* the child comes to the end of the source, too */
-		{"import socket, os\ns = socket.socket(fileno=os.dup(3))\nsocket.send_fds(s, [b'\\x04'], [0, 1, 2] * 50)", JAIL_RE, 4,
-		 false},
+		{"import socket, os\ns = socket.socket(fileno=os.dup(3))\nsocket.send_fds(s, [b'\\x04'], [0, 1, 2] * "
+		 "50)",
+		 JAIL_RE, 4, false},
 		{"import os\nos.unlink('/code/.live'); os.unlink('/code/main.py')", JAIL_OK, 0, false},
 	};
 
@@ -147,9 +154,11 @@ static void lies(void **state)
 		live_run(&live, cases[i].code);
 		const struct jail_result *result = &live.try.result;
 		if (result->verdict != cases[i].verdict ||
-		    (result->verdict == JAIL_SG ? result->signal : result->exit_code) != cases[i].value || result->ended != cases[i].ended)
+		    (result->verdict == JAIL_SG ? result->signal : result->exit_code) != cases[i].value ||
+		    result->ended != cases[i].ended)
 			fail_msg("%s: %s %d %s (%s)", cases[i].code, jail_verdict_text(result->verdict),
-				 result->signal ? result->signal : result->exit_code, result->ended ? "ended" : "", result->message);
+				 result->signal ? result->signal : result->exit_code, result->ended ? "ended" : "",
+				 result->message);
 	}
 }
 
@@ -165,8 +174,9 @@ static void deaf(void **state)
 	(void)state;
 	memset(long_text, 'x', 30000);
 	live_begin(&live, client, "python", (struct jail_limits){0});
-	live_run(&live, "import os, time\nif os.fork() == 0:\n  while True:\n    os.write(3, b'\\0')\n    time.sleep(0.001)\n"
-			"while True: time.sleep(1)");
+	live_run(&live,
+		 "import os, time\nif os.fork() == 0:\n  while True:\n    os.write(3, b'\\0')\n    time.sleep(0.001)\n"
+		 "while True: time.sleep(1)");
 	for (; runs < 1000 && !live.try.result.ended; runs++) {
 		live_ask(&live, "", &(struct jail_program){.args = args, .stdin_fd = -1});
 		live_take(&live);
@@ -197,8 +207,9 @@ static void pipe_refused(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run), cmocka_unit_test(cancelled), cmocka_unit_test(lies),
-		cmocka_unit_test(deaf),   cmocka_unit_test(pipe_refused),
+		cmocka_unit_test(limits),    cmocka_unit_test(limits_of_each_run),
+		cmocka_unit_test(cancelled), cmocka_unit_test(lies),
+		cmocka_unit_test(deaf),      cmocka_unit_test(pipe_refused),
 	};
 
 	return try_run(tests, argc, argv, start, stop);

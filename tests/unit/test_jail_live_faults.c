@@ -1,10 +1,10 @@
 /*
- * test_jail_live_faults.c - every step of a live sandbox fails once: opening it, thawing, starting a program or a driver, talking to it,
- * freezing, filling and collecting in between; see jail_faults.h.
+ * test_jail_live_faults.c - every step of a live sandbox fails once: opening it, thawing, starting a program or a
+ * driver, talking to it, freezing, filling and collecting in between; see jail_faults.h.
  *
- * Each fault gets a few sandboxes, of which each has a few runs with a file, an input and a collection. A run of a sandbox ends normally,
- * or it (or the sandbox) says what failed, or the sandbox ends with it and says that; then the sandbox is closed, strace goes, the next
- * one works in all of its runs, and the jailer has on the host what it had.
+ * Each fault gets a few sandboxes, of which each has a few runs with a file, an input and a collection. A run of a
+ * sandbox ends normally, or it (or the sandbox) says what failed, or the sandbox ends with it and says that; then the
+ * sandbox is closed, strace goes, the next one works in all of its runs, and the jailer has on the host what it had.
  */
 #include "jail_faults.h"
 
@@ -62,12 +62,13 @@ static char names[ARRAY_SIZE(faults)][96];
 static struct service *service;
 static struct host idle;
 
-/* --- a sandbox ------------------------------------------------------------------------------------------------------------------------ */
+/* -------- a sandbox ----------------------------------------------------------------------------------- */
 static const char *code_of(const char *runner)
 {
 	return streq(runner, "python") ? "print(input())"
-	       : streq(runner, "c")    ? "#include <stdio.h>\nint main(void) { char s[9]; return puts(fgets(s, 5, stdin)) < 0; }"
-				       : "read -r x; echo \"$x\"";
+	       : streq(runner, "c")
+		       ? "#include <stdio.h>\nint main(void) { char s[9]; return puts(fgets(s, 5, stdin)) < 0; }"
+		       : "read -r x; echo \"$x\"";
 }
 
 static bool fine(const struct live *live)
@@ -110,15 +111,17 @@ static bool seen(const struct fault *fault, const struct try *try, char *wrong, 
 
 	if (try->failed && fault->says && strstr(try->err.text, fault->says))
 		return true;
-	if (!try->failed && result->ended && fault->says && result->verdict == JAIL_XX && strstr(result->step, fault->says))
+	if (!try->failed && result->ended && fault->says && result->verdict == JAIL_XX &&
+	    strstr(result->step, fault->says))
 		return true;
 	if (!try->failed && result->ended && !fault->says && result->verdict == fault->ends)
 		return true;
 	/* What is made ahead meets the fault elsewhere: opening then fails, or the sandbox, and each says where. */
 	bool said = try->failed ? try->err.text[0] : result->verdict == JAIL_XX && result->step[0] && result->ended;
 	if (!said)
-		snprintf(wrong, size, "%s, ended: %d, \"%.200s\"", try->failed ? "failed" : jail_verdict_text(result->verdict),
-			 result->ended, try->failed ? try->err.text : result->message);
+		snprintf(wrong, size, "%s, ended: %d, \"%.200s\"",
+			 try->failed ? "failed" : jail_verdict_text(result->verdict), result->ended,
+			 try->failed ? try->err.text : result->message);
 	return false;
 }
 
@@ -161,7 +164,8 @@ static void fails_once(void **state)
 	host_assert_idle(service, &idle);
 }
 
-/* The program itself enters what can be frozen. Beside a group of threads no other group takes processes, and no call before fails. */
+/* The program itself enters what can be frozen. Beside a group of threads no other group takes processes, and no call
+ * before fails. */
 static void door(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * test_jail_live_host.c - the host's side of live sandboxes: frozen guests whose client goes or whose jailer is killed, and a hundred
- * of them at once. After each the host is looked at. Its arguments name the tests that are to run.
+ * test_jail_live_host.c - the host's side of live sandboxes: frozen guests whose client goes or whose jailer is killed,
+ * and a hundred of them at once. After each the host is looked at. Its arguments name the tests that are to run.
  */
 #include "jail_service.h"
 
@@ -50,11 +50,12 @@ static bool is_frozen(const struct service *service, pid_t pid)
 }
 
 /* A live jail with a process that stays, frozen; a pidfd of it. */
-static void freeze_guest(struct live *live, struct jail_client *owner, const char *marker, pid_t *ret_pid, int *ret_pidfd)
+static void freeze_guest(struct live *live, struct jail_client *owner, const char *marker, pid_t *ret_pid,
+			 int *ret_pidfd)
 {
 	auto_free char *arguments = marked_sleep(marker);
-	auto_free char *code =
-		xasprintf("setsid %s & until read -rd '' name </proc/$!/cmdline && [ \"$name\" = sleep ]; do :; done", arguments);
+	auto_free char *code = xasprintf(
+		"setsid %s & until read -rd '' name </proc/$!/cmdline && [ \"$name\" = sleep ]; do :; done", arguments);
 
 	live_begin(live, owner, "bash", (struct jail_limits){0});
 	live_expect(live, code, JAIL_OK, "");

@@ -1,10 +1,11 @@
 /*
- * test_jail_probe.c - every probe of tests/probe in jails of its own (cli/selftest.h runs and judges them), and the host looked at before
- * and after each of them (host_eye.h). Last of all the files that everybody shares are compared with what they were, through the page
- * cache and without it.
+ * test_jail_probe.c - every probe of tests/probe in jails of its own (cli/selftest.h runs and judges them), and the
+ * host looked at before and after each of them (host_eye.h). Last of all the files that everybody shares are compared
+ * with what they were, through the page cache and without it.
  *
- * TEST_PROBES names the folder of the program and the scripts, TEST_PROBE_RESULTS a file that gets a line "NAME RESULT" for each probe,
- * TEST_PROBE_LIVE=1 has live sandboxes instead of jails for one run, the arguments the beginnings of the names that alone are to run.
+ * TEST_PROBES names the folder of the program and the scripts, TEST_PROBE_RESULTS a file that gets a line "NAME RESULT"
+ * for each probe, TEST_PROBE_LIVE=1 has live sandboxes instead of jails for one run, the arguments the beginnings of
+ * the names that alone are to run.
  */
 #include "host_eye.h"
 
@@ -41,14 +42,16 @@ static void probe(void **state)
 	assert_int_not_equal(result, PROBE_BROKEN);
 	eye_assert_same(service, &before, entry->name);
 	if (result != PROBE_HELD) {
-		print_message("not tried: %s\n", result == PROBE_WEAKER ? "this account cannot hold it"
-									: "its runner is not installed, or it would take too long here");
+		print_message("not tried: %s\n",
+			      result == PROBE_WEAKER ? "this account cannot hold it"
+						     : "its runner is not installed, or it would take too long here");
 		skip();
 	}
 }
 
-/* --- X07: nothing that a guest did has changed what everybody shares, in memory or on the disk ---------------------------------------- */
-static const char *const shared_files[] = {"/usr/bin/env", "/usr/bin/python3", "/usr/bin/bash", "/usr/lib/x86_64-linux-gnu/libc.so.6"};
+/* -------- X07: nothing that a guest did has changed what everybody shares, in memory or on the disk ---- */
+static const char *const shared_files[] = {"/usr/bin/env", "/usr/bin/python3", "/usr/bin/bash",
+					   "/usr/lib/x86_64-linux-gnu/libc.so.6"};
 static struct content {
 	char *bytes; /* NULL: not there */
 	size_t length;
@@ -63,10 +66,12 @@ static struct content read_shared(const char *path, int flags)
 	void *memory = NULL;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) || st.st_size > SHARED_MAX || posix_memalign(&memory, 4096, (size_t)st.st_size + 8192))
+	if (fd < 0 || fstat(fd, &st) || st.st_size > SHARED_MAX ||
+	    posix_memalign(&memory, 4096, (size_t)st.st_size + 8192))
 		return content;
 	content.bytes = memory;
-	while ((n = read(fd, content.bytes + content.length, ((size_t)st.st_size - content.length + 4096) & ~(size_t)4095)) > 0)
+	while ((n = read(fd, content.bytes + content.length,
+			 ((size_t)st.st_size - content.length + 4096) & ~(size_t)4095)) > 0)
 		content.length += (size_t)n;
 	if (n < 0)
 		free(steal(&content.bytes));
@@ -88,7 +93,7 @@ static void page_cache(void **state)
 		}
 }
 
-/* --- the group ------------------------------------------------------------------------------------------------------------------------ */
+/* -------- the group ----------------------------------------------------------------------------------- */
 /* A socket of the host that a guest must not reach. */
 static void listen_abstract(void)
 {
@@ -143,8 +148,8 @@ int main(int argc, char **argv)
 	tests = xcalloc(list.count + 1, sizeof(*tests));
 	for (size_t i = 0; i < list.count; i++)
 		if (wanted(list.entries[i].name, argc, argv))
-			tests[n++] =
-				(struct CMUnitTest){.name = list.entries[i].name, .test_func = probe, .initial_state = &list.entries[i]};
+			tests[n++] = (struct CMUnitTest){
+				.name = list.entries[i].name, .test_func = probe, .initial_state = &list.entries[i]};
 	tests[n++] = (struct CMUnitTest){.name = "X07", .test_func = page_cache};
 	int failed = _cmocka_run_group_tests("probes", tests, n, NULL, NULL);
 	free(tests);

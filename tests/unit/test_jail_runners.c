@@ -51,7 +51,8 @@ static void by_extension(void **state)
 	assert_string_equal(name_of(jail_runner_for_file(list, "main.py")), "python");
 	assert_string_equal(name_of(jail_runner_for_file(list, "a.cc/b.tar.py")), "python");
 	assert_string_equal(name_of(jail_runner_for_file(list, "/x/y.cc")), "c++");
-	assert_string_equal(name_of(jail_runner_for_file(list, "y.cpp")), "c++"); /* a runner file may leave the dot out */
+	assert_string_equal(name_of(jail_runner_for_file(list, "y.cpp")),
+			    "c++"); /* a runner file may leave the dot out */
 	assert_null(jail_runner_for_file(list, "x.py/plain"));
 	assert_null(jail_runner_for_file(list, "py"));
 	assert_null(jail_runner_for_file(list, ".py")); /* a hidden file has a name and no extension */

@@ -1,6 +1,7 @@
 /*
- * test_jail_scarce.c - a host that has run out of something: of processes, of namespaces. Whoever asks for a jail is refused in words that
- * name the limit; what was made is taken down; and when there is room again, jails are made again.
+ * test_jail_scarce.c - a host that has run out of something: of processes, of namespaces. Whoever asks for a jail is
+ * refused in words that name the limit; what was made is taken down; and when there is room again, jails are made
+ * again.
  */
 #include "jail_service.h"
 
@@ -38,7 +39,8 @@ static void idle(struct service *service)
 {
 	struct json_object *list = NULL;
 
-	assert_int_equal(jail_client_runners(service->client, &list, NULL), 0); /* answered when the runners have been asked */
+	assert_int_equal(jail_client_runners(service->client, &list, NULL),
+			 0); /* answered when the runners have been asked */
 	json_object_put(list);
 }
 
@@ -76,7 +78,8 @@ static void no_processes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(no_processes, service_setup, service_teardown)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(no_processes, service_setup, service_teardown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

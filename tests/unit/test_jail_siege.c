@@ -1,7 +1,7 @@
 /*
- * test_jail_siege.c - the jailer besieged: connections that never speak, packets of rubbish with descriptors of every kind, a hundred
- * programs at once whose leaders, inits and at last jailer are killed. Each time it goes on, holds no more than before, and nothing is
- * left.
+ * test_jail_siege.c - the jailer besieged: connections that never speak, packets of rubbish with descriptors of every
+ * kind, a hundred programs at once whose leaders, inits and at last jailer are killed. Each time it goes on, holds no
+ * more than before, and nothing is left.
  */
 #include "jail_service.h"
 
@@ -81,7 +81,7 @@ static void assert_no_more(const struct service *service, const struct holds *be
 	assert_true(now.anonymous_kb < before->anonymous_kb + GROWTH_KB);
 }
 
-/* --- connections ------------------------------------------------------------------------------------------------------------------ */
+/* -------- connections --------------------------------------------------------------------------------- */
 /* More than it takes, of somebody who may connect and says nothing: who speaks is served, before and after. */
 static void silent(void **state)
 {
@@ -137,7 +137,7 @@ static void full(void **state)
 	service_run_ok(service->client);
 }
 
-/* --- rubbish ---------------------------------------------------------------------------------------------------------------------- */
+/* -------- rubbish ------------------------------------------------------------------------------------- */
 /* The same on every machine and every day. */
 static uint32_t next_random(uint32_t *seed)
 {
@@ -152,7 +152,8 @@ static const struct {
 } valid[] = {
 	MESSAGE("{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"bash\",\"limits\":{\"wall_us\":1000000}}"),
 	MESSAGE("{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":420,\"mtime_us\":0}]}\0name\0"),
-	MESSAGE("{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,\"stderr\":false}"),
+	MESSAGE("{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"stdin\":false,\"stdout\":false,\"stderr\":"
+		"false}"),
 	MESSAGE("{\"v\":1,\"verb\":\"collect\",\"jail\":1}"),
 	MESSAGE("{\"v\":1,\"verb\":\"close\",\"jail\":1}"),
 	MESSAGE("{\"v\":1,\"verb\":\"info\"}"),
@@ -225,7 +226,7 @@ static void rubbish(void **state)
 		close(fds[i]);
 }
 
-/* --- a hundred, and all of them killed ---------------------------------------------------------------------------------------------- */
+/* -------- a hundred, and all of them killed ----------------------------------------------------------- */
 struct guest {
 	struct try try;
 	pid_t leader;
@@ -314,7 +315,8 @@ static void slain(void **state)
 	struct json_object *list = NULL;
 	char group[512];
 
-	assert_int_equal(jail_client_runners(service->client, &list, NULL), 0); /* the versions are known: no probe has a jail */
+	assert_int_equal(jail_client_runners(service->client, &list, NULL),
+			 0); /* the versions are known: no probe has a jail */
 	json_object_put(list);
 	bool v2 = service_cgroup(service, group, sizeof(group));
 	size_t groups = count_entries(group);

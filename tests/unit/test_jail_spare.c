@@ -1,4 +1,5 @@
-/* test_jail_spare.c - what the jailer does in idle moments, and does without them: seen from outside, by its children and groups. */
+/* test_jail_spare.c - what the jailer does in idle moments, and does without them: seen from outside, by its children
+ * and groups. */
 #include "jail_service.h"
 
 #include <fcntl.h>
@@ -29,7 +30,8 @@ static bool is_asleep(pid_t pid)
 	return strncmp(strrchr(text, ')'), ") S", 3) == 0;
 }
 
-/* Jails are made ahead in idle moments. Between the opening of a jail and its program is none: the program would wait for a clone. */
+/* Jails are made ahead in idle moments. Between the opening of a jail and its program is none: the program would wait
+ * for a clone. */
 static void program_before_spare(void **state)
 {
 	struct service *service = *state;
@@ -44,12 +46,13 @@ static void program_before_spare(void **state)
 		print_message("a user's jailer has other children: skipped\n");
 		skip();
 	}
-	assert_int_equal(jail_client_runners(service->client, &runners, NULL), 0); /* after those that ask for versions */
+	assert_int_equal(jail_client_runners(service->client, &runners, NULL),
+			 0); /* after those that ask for versions */
 	json_object_put(runners);
 	const int64_t began = clock_monotonic_us();
 
-	/* For a while: one that is about to go is nobody's spare. A jailer that has something to do does not sleep, whether it gets a
-	 * processor or not. */
+	/* For a while: one that is about to go is nobody's spare. A jailer that has something to do does not sleep,
+	 * whether it gets a processor or not. */
 	for (int64_t since = began, now = began; now - since < SETTLED_US; now = clock_monotonic_us()) {
 		if (count_children(service->pid) != settled || !is_asleep(service->pid))
 			since = now;
@@ -73,7 +76,8 @@ static void program_before_spare(void **state)
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown)};
+	struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown)};
 
 	return try_run(tests, argc, argv, NULL, NULL);
 }

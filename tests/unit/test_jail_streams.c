@@ -1,4 +1,5 @@
-/* test_jail_streams.c - what a client may give as a program's standard descriptors, and what it is told about the rest. */
+/* test_jail_streams.c - what a client may give as a program's standard descriptors, and what it is told about the rest.
+ */
 #include "jail_try.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_jail_wire.c - the jailer's protocol without a jailer: packets with descriptors, messages that are refused, results there and back.
+/* test_jail_wire.c - the jailer's protocol without a jailer: packets with descriptors, messages that are refused,
+ * results there and back.
  */
 #include "jail_try.h"
 
@@ -28,7 +29,9 @@ static void packets(void **state)
 	make_pair(pair);
 	assert_int_equal(wire_receive(pair[1], &message, &err), -ERR_BUSY);
 	wire_queue_init(&queue);
-	assert_int_equal(wire_queue_add(&queue, wire_head_jail("verb", "x", 7), &(struct wire_parts){strings, 3, fds, 2}, &err), 0);
+	assert_int_equal(
+		wire_queue_add(&queue, wire_head_jail("verb", "x", 7), &(struct wire_parts){strings, 3, fds, 2}, &err),
+		0);
 	assert_int_equal(queue.n_fds, 2);
 	assert_int_equal(wire_queue_flush(&queue, pair[0], &err), 0);
 	assert_int_equal(queue.n_fds, 0);
@@ -62,7 +65,8 @@ static void too_large(void **state)
 	(void)state;
 	memset(text, 'x', JAIL_WIRE_MAX - 1);
 	wire_queue_init(&queue);
-	assert_int_equal(wire_queue_add(&queue, wire_head("verb", "x"), &(struct wire_parts){strings, 1, &fd, 1}, &err), -ERR_LIMIT);
+	assert_int_equal(wire_queue_add(&queue, wire_head("verb", "x"), &(struct wire_parts){strings, 1, &fd, 1}, &err),
+			 -ERR_LIMIT);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_null(queue.first);
 }
@@ -125,25 +129,36 @@ static void requests(void **state)
 		{"{\"verb\":\"close\",\"jail\":1}", 0, 0, "v"},
 		{"{\"v\":1,\"jail\":1}", 0, 0, "verb"},
 		{"{\"v\":1,\"verb\":5,\"jail\":1}", 0, 0, "verb"},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"network\":true,\"live\":true,\"limits\":{}}", 0, 0, NULL},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"walls\":1}}", 0, 0, "limits.walls"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"network\":true,\"live\":true,\"limits\":{}}",
+		 0, 0, NULL},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"walls\":1}}", 0, 0,
+		 "limits.walls"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-1}}", 0, 0, NULL},
-		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-2}}", 0, 0, "limits.cpu_percent"},
+		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"c\",\"limits\":{\"cpu_percent\":-2}}", 0, 0,
+		 "limits.cpu_percent"},
 		{"{\"v\":1,\"verb\":\"open\",\"jail\":1,\"runner\":\"\"}", 0, 0, "runner"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":511,\"mtime_us\":-1}]}", 1, 1, NULL},
-		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":512,\"mtime_us\":0}]}", 1, 1, "files[0].mode"},
+		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[{\"mode\":512,\"mtime_us\":0}]}", 1, 1,
+		 "files[0].mode"},
 		{"{\"v\":1,\"verb\":\"fill\",\"jail\":1,\"files\":[]}", 0, 0, "files"},
 		{"{\"v\":1,\"verb\":\"remove\",\"jail\":1,\"names\":2}", 2, 0, NULL},
 		{"{\"v\":1,\"verb\":\"remove\",\"jail\":1,\"names\":2}", 2, 2, ""},
 		{"{\"v\":1,\"verb\":\"remove\",\"jail\":1,\"names\":1}", 2, 0, ""},
 		{"{\"v\":1,\"verb\":\"remove\",\"jail\":1,\"names\":0}", 0, 0, "names"},
 		{"{\"v\":1,\"verb\":\"remove\",\"jail\":1,\"names\":65}", 65, 0, "names"},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 2, NULL},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1, ""},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"src/a.js\"," NO_STREAMS "}", 0, 1, NULL},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"\"," NO_STREAMS "}", 0, 1, "entry"},
-		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":32769,\"env\":0,\"stdin\":true,\"stdout\":false,\"stderr\":false}", 3, 1,
-		 "args"},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":"
+		 "false}",
+		 3, 2, NULL},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":2,\"env\":1,\"stdin\":true,\"stdout\":false,\"stderr\":"
+		 "false}",
+		 3, 1, ""},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"src/a.js\"," NO_STREAMS "}", 0,
+		 1, NULL},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":0,\"env\":0,\"entry\":\"\"," NO_STREAMS "}", 0, 1,
+		 "entry"},
+		{"{\"v\":1,\"verb\":\"run\",\"jail\":1,\"args\":32769,\"env\":0,\"stdin\":true,\"stdout\":false,"
+		 "\"stderr\":false}",
+		 3, 1, "args"},
 	};
 
 	(void)state;
@@ -151,7 +166,8 @@ static void requests(void **state)
 		struct err err = ERR_INIT;
 		int result = parse(cases[i].text, cases[i].strings, cases[i].fds, &err);
 
-		if ((result == 0) != (cases[i].member == NULL) || (cases[i].member && !streq(err.member, cases[i].member)))
+		if ((result == 0) != (cases[i].member == NULL) ||
+		    (cases[i].member && !streq(err.member, cases[i].member)))
 			fail_msg("%s: %s (%s)", cases[i].text, err.text, err.member);
 	}
 }

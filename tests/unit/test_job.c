@@ -16,12 +16,13 @@ static const struct job_change *change_of(const struct job_result *result, const
 
 static void files_in_and_out(void **state)
 {
-	const char *code = "import os\n"
-			   "text = open('/data/in.csv').read() + open('/data/own.txt').read()\n"
-			   "os.mkdir('/data/sub'); open('/data/sub/out.txt', 'w').write(text.upper())\n"
-			   "os.remove('/data/own.txt'); open('/data/in.csv', 'a').write('more')\n"
-			   "open('/data/p.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 20)\n"
-			   "print(os.environ['FILE_BASE_URL'], os.environ['A'], os.sys.stdin.read(), os.sys.argv[1:])\n";
+	const char *code =
+		"import os\n"
+		"text = open('/data/in.csv').read() + open('/data/own.txt').read()\n"
+		"os.mkdir('/data/sub'); open('/data/sub/out.txt', 'w').write(text.upper())\n"
+		"os.remove('/data/own.txt'); open('/data/in.csv', 'a').write('more')\n"
+		"open('/data/p.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 20)\n"
+		"print(os.environ['FILE_BASE_URL'], os.environ['A'], os.sys.stdin.read(), os.sys.argv[1:])\n";
 	const struct job_file own = {.name = "own.txt", .data = "own", .length = 3};
 	struct job_request request;
 	struct job *job;
@@ -164,9 +165,11 @@ static void thousands_of_files(void **state)
 	assert_int_equal(fixture_wait(job)->n_changes, 2000);
 	for (size_t i = 0; i < 2000; i++)
 		if (fixture_wait(job)->changes[i].kind != JAIL_FILE_CREATED)
-			fail_msg("%s: %s", fixture_wait(job)->changes[i].file.name, fixture_wait(job)->changes[i].reason);
+			fail_msg("%s: %s", fixture_wait(job)->changes[i].file.name,
+				 fixture_wait(job)->changes[i].reason);
 	job_release(job);
-	request = fixture_request(&f, "talk", "import os\nprint(sum(int(open('/data/' + n).read()) for n in os.listdir('/data')))");
+	request = fixture_request(&f, "talk",
+				  "import os\nprint(sum(int(open('/data/' + n).read()) for n in os.listdir('/data')))");
 	job = fixture_run(&f, &request, JAIL_OK);
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "1999000\n");
 	job_release(job);
@@ -206,7 +209,8 @@ static void refusals_store_nothing(void **state)
 	bad = good, bad.language = "cobol";
 	refused(&bad, ERR_INVALID, "python");
 	bad = good, bad.network = true;
-	refused(&bad, ERR_UNAVAILABLE, "network: not allowed on this server: network.allow in its configuration is empty");
+	refused(&bad, ERR_UNAVAILABLE,
+		"network: not allowed on this server: network.allow in its configuration is empty");
 	bad = good, bad.conversation = "a\nb";
 	refused(&bad, ERR_INVALID, "conversationId");
 	bad = good, bad.conversation = "";

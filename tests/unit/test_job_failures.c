@@ -18,7 +18,8 @@ static int guest_pidfd(const char *variable)
 		uint64_t pid;
 		size_t length;
 
-		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) < 0 || read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL) < 0)
+		if (parse_u64(entry->d_name, 1, INT32_MAX, &pid) < 0 ||
+		    read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL) < 0)
 			continue;
 		if (memmem(text, length, variable, strlen(variable)))
 			found = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -181,7 +182,7 @@ static void engine_killed(void **state)
 	close(acknowledge[1]);
 }
 
-/* --- the jailer as a service of its own ------------------------------------------------------------------------------------- */
+/* -------- the jailer as a service of its own ---------------------------------------------------------- */
 
 static void service_lost(void)
 {
@@ -214,7 +215,8 @@ static void jailer_away_and_back(void **state)
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "ran\n");
 	job_release(job);
 
-	/* Patience has an end, for those that wait and for those that come. The clock is put forward, not waited for. */
+	/* Patience has an end, for those that wait and for those that come. The clock is put forward, not waited for.
+	 */
 	service_lost();
 	job = fixture_submit(&f, &request);
 	pthread_mutex_lock(&f.engine->lock);

@@ -30,7 +30,8 @@ static void file_or_folder(void **state)
 	(void)state;
 	begin("");
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
-		auto_free char *code = xasprintf("import os, shutil; shutil.rmtree('d', True); os.mkdir('d'); %s", made[i]);
+		auto_free char *code =
+			xasprintf("import os, shutil; shutil.rmtree('d', True); os.mkdir('d'); %s", made[i]);
 		struct job_request request = fixture_request(&f, "talk", code);
 
 		job_release(fixture_run(&f, &request, JAIL_OK));
@@ -41,7 +42,8 @@ static void file_or_folder(void **state)
 		file.name = *name;
 		assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
 	}
-	struct job_request request = fixture_request(&f, "talk", "import os, shutil; print(sorted(os.listdir())); shutil.rmtree('d')");
+	struct job_request request =
+		fixture_request(&f, "talk", "import os, shutil; print(sorted(os.listdir())); shutil.rmtree('d')");
 	struct job *job = fixture_run(&f, &request, JAIL_OK);
 
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "['D', 'd', 'd.', 'd0']\n");

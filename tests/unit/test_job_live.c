@@ -1,4 +1,5 @@
-/* Live sandboxes of the job engine: state, files, limits, ends of every kind and what is said of them, order, the record, replay. */
+/* Live sandboxes of the job engine: state, files, limits, ends of every kind and what is said of them, order, the
+ * record, replay. */
 #include "job_fixture.h"
 
 #include "lib/job/job_known.h"
@@ -21,7 +22,8 @@ static void expect(const char *code, const char *out, int64_t number, const char
 
 	assert_string_equal(result->stdout_text.data, out);
 	if (result->sandbox_seq != number || !*result->sandbox_id)
-		fail_msg("run %lld of '%s', not %lld", (long long)result->sandbox_seq, result->sandbox_id, (long long)number);
+		fail_msg("run %lld of '%s', not %lld", (long long)result->sandbox_seq, result->sandbox_id,
+			 (long long)number);
 	if (*note ? !strstr(result->note, note) : *result->note)
 		fail_msg("said: \"%s\", not \"%s\"", result->note, note);
 	job_release(job);
@@ -29,7 +31,8 @@ static void expect(const char *code, const char *out, int64_t number, const char
 
 static void reset(const char *conversation, const char *language, size_t expected)
 {
-	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = conversation, .language = language};
+	const struct job_request who = {
+		.owner = "alice", .token_id = f.token.id, .conversation = conversation, .language = language};
 	size_t ended = 99;
 
 	assert_ok(job_reset(f.engine, &who, &ended, &fixture_err));
@@ -73,7 +76,8 @@ static void uploads_appear_and_changes_are_recorded(void **state)
 	job_release(job);
 	/* An ordinary run between them sees and changes the same files. */
 	{
-		struct job_request request = fixture_request(&f, "talk", "print(open('new').read()); open('in', 'w').write('plain')");
+		struct job_request request =
+			fixture_request(&f, "talk", "print(open('new').read()); open('in', 'w').write('plain')");
 
 		job = fixture_run(&f, &request, JAIL_OK);
 		assert_string_equal(fixture_wait(job)->stdout_text.data, "three!\n");
@@ -259,8 +263,9 @@ struct sandbox_row {
 /* Waits (for the writer's log to move) until the newest sandbox has this end. */
 static void await_cause(const char *sandbox_id, const char *cause)
 {
-	auto_free char *query = xasprintf("sqlite3 -readonly %s/sallyport.db \"SELECT coalesce(cause, '-') FROM sandbox WHERE id = '%s'\"",
-					  f.config.data_dir, sandbox_id);
+	auto_free char *query = xasprintf(
+		"sqlite3 -readonly %s/sallyport.db \"SELECT coalesce(cause, '-') FROM sandbox WHERE id = '%s'\"",
+		f.config.data_dir, sandbox_id);
 	int64_t until = 0;
 	struct sandbox_row row = {0};
 

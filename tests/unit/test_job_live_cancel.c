@@ -1,4 +1,5 @@
-/* A call of a session that is cancelled before its program has begun ends itself, and not the session; its replay leaves it out. */
+/* A call of a session that is cancelled before its program has begun ends itself, and not the session; its replay
+ * leaves it out. */
 #include "job_fixture.h"
 
 #include <pthread.h>
@@ -113,7 +114,8 @@ static void gone_files_go_later(void **state)
 	(void)state;
 	fixture_make(&f, "");
 	fixture_start(&f);
-	struct job_request make = request_of("open('f', 'w').write('1'); print('made')"), never = request_of("print('never')");
+	struct job_request make = request_of("open('f', 'w').write('1'); print('made')"),
+			   never = request_of("print('never')");
 	struct job_request take = fixture_request(&f, "talk", "import os; os.remove('f')");
 	struct job_request look = request_of("import os; print(os.listdir())");
 

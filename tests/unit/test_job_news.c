@@ -1,4 +1,5 @@
-/* News between processes (lib/job/job_news.h): whole messages, nobody there, several listeners, sockets of dead ones, rubbish, the end. */
+/* News between processes (lib/job/job_news.h): whole messages, nobody there, several listeners, sockets of dead ones,
+ * rubbish, the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +86,8 @@ static void whole_messages(void **state)
 	}
 }
 
-/* All hear it but who says it; the socket of a process that died without a word goes with the next news, another's file stays. */
+/* All hear it but who says it; the socket of a process that died without a word goes with the next news, another's file
+ * stays. */
 static void several_listeners(void **state)
 {
 	const struct job_news news = {.owner = "alice", .conversation = "c"};
@@ -131,7 +133,8 @@ static void rubbish(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_true(sendto(out, bad[i], 8, 0, (const struct sockaddr *)&address, sizeof(address)) == 8);
 	memset(room.bytes, 'x', sizeof(room.bytes)); /* one that is as long as can be, without an end */
-	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) > 0);
+	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) >
+		    0);
 	assert_true(sendto(out, "", 0, 0, (const struct sockaddr *)&address, sizeof(address)) == 0);
 	job_news_send(folder, NULL, &good);
 	assert_true(job_news_receive(fd, &room, &news));

@@ -175,7 +175,8 @@ static void uploads(void **state)
 
 	(void)state;
 	begin("");
-	who = (struct job_request){.owner = "alice", .token_id = f.token.id, .conversation = "c", .key = "k", .key_hash = HASH_A};
+	who = (struct job_request){
+		.owner = "alice", .token_id = f.token.id, .conversation = "c", .key = "k", .key_hash = HASH_A};
 	assert_ok(job_upload(f.engine, &who, &file, &stored, hash, &fixture_err));
 	who.key = NULL;
 	file = (struct job_file){.name = "a", .data = "later", .length = 5};
@@ -197,9 +198,11 @@ static void uploads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(both_wait_for_one, end), cmocka_unit_test_teardown(failing_and_compiled, end),
+		cmocka_unit_test_teardown(both_wait_for_one, end),
+		cmocka_unit_test_teardown(failing_and_compiled, end),
 		cmocka_unit_test_teardown(all_wait_for_one_anywhere, end),
-		cmocka_unit_test_teardown(other_arguments, end),   cmocka_unit_test_teardown(cancelled_is_free_again, end),
+		cmocka_unit_test_teardown(other_arguments, end),
+		cmocka_unit_test_teardown(cancelled_is_free_again, end),
 		cmocka_unit_test_teardown(uploads, end),
 	};
 

@@ -1,4 +1,5 @@
-/* Strict JSON: what is refused and where, what survives a round trip, and that hostile input costs no more than honest. */
+/* Strict JSON: what is refused and where, what survives a round trip, and that hostile input costs no more than honest.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,9 +145,11 @@ static void test_round_trip(void **state)
 		{BYTES("[]"), "[]"},
 		{BYTES("{}"), "{}"},
 		{BYTES("\t{ \"b\" : [ 1 , {\"c\":null} ] , \"a\" : \"\" }\r\n"), "{\"b\":[1,{\"c\":null}],\"a\":\"\"}"},
-		{BYTES("\"\\u0000\\b\\f\\n\\r\\t\\\"\\\\\\/\\u001f\x7f\""), "\"\\u0000\\b\\f\\n\\r\\t\\\"\\\\/\\u001f\x7f\""},
+		{BYTES("\"\\u0000\\b\\f\\n\\r\\t\\\"\\\\\\/\\u001f\x7f\""),
+		 "\"\\u0000\\b\\f\\n\\r\\t\\\"\\\\/\\u001f\x7f\""},
 		{BYTES("\"\\u20ac\\ud83d\\ude00€\""), "\"€😀€\""},
-		{BYTES("\"\\ud836\\uDE00\\\\ud836\""), "\"\xf0\x9d\xa8\x80\\\\ud836\""}, /* json-c 0.16 makes the first U+FFFD */
+		{BYTES("\"\\ud836\\uDE00\\\\ud836\""),
+		 "\"\xf0\x9d\xa8\x80\\\\ud836\""}, /* json-c 0.16 makes the first U+FFFD */
 		{BYTES("{\"a\":{\"a\":1},\"b\":{\"a\":1}}"), "{\"a\":{\"a\":1},\"b\":{\"a\":1}}"},
 	};
 
@@ -223,7 +226,8 @@ static void test_comments(void **state)
 {
 	struct err err = ERR_INIT;
 	auto_json struct json_object *object = NULL;
-	static const char text[] = "// first\n{ /* a\n b */ \"url\": \"http://x/*y*/\", // no\n \"q\": \"\\\"//\" /**/ }";
+	static const char text[] =
+		"// first\n{ /* a\n b */ \"url\": \"http://x/*y*/\", // no\n \"q\": \"\\\"//\" /**/ }";
 
 	(void)state;
 	assert_int_equal(json_parse_commented(text, sizeof(text) - 1, &object, &err), 0);
@@ -257,8 +261,10 @@ static void test_build(void **state)
 	json_add(object, "d", json_object_new_double(0.1));
 	json_add(object, "raw", json_object_new_string_len("\xc3", 1)); /* put in by somebody who did not look */
 	json_print(&out, object);
-	assert_string_equal(out.data, "{\"s\":\"a/b\",\"none\":null,\"i\":-9223372036854775808,\"b\":true,\"bytes\":\"ok\\u0000\\\\xff\","
-				      "\"nan\":null,\"d\":0.1,\"raw\":\"\\\\xc3\"}");
+	assert_string_equal(
+		out.data,
+		"{\"s\":\"a/b\",\"none\":null,\"i\":-9223372036854775808,\"b\":true,\"bytes\":\"ok\\u0000\\\\xff\","
+		"\"nan\":null,\"d\":0.1,\"raw\":\"\\\\xc3\"}");
 	assert_int_equal(json_scan(out.data, out.length, NULL), 0);
 }
 

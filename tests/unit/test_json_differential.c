@@ -1,6 +1,7 @@
 /*
- * Is the scanner RFC 8259? A generator makes texts that are JSON or nearly; each goes with our verdict and what we print for it to
- * json_oracle.py, which asks Python's json the same. The oracle ends with 1 and names each text on which the two differ.
+ * Is the scanner RFC 8259? A generator makes texts that are JSON or nearly; each goes with our verdict and what we
+ * print for it to json_oracle.py, which asks Python's json the same. The oracle ends with 1 and names each text on
+ * which the two differ.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,8 @@ static void generate_string(struct buf *out)
 		"a", "b", "\\u0061", "\\n", "\\/", "\\\"", "\\\\", "\\u0000", "\\u20ac", "€", "😀", "\\ud83d\\ude00",
 		"\\uD83D\\uDE00", "\x7f", " ",
 	};
-	static const char *const broken[] = {"\\ud83d", "\\ude00", "\\x", "\\u12", "\n", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\\", "\x01"};
+	static const char *const broken[] = {"\\ud83d", "\\ude00",  "\\x",          "\\u12", "\n",
+					     "\xff",    "\xc0\xaf", "\xed\xa0\x80", "\\",    "\x01"};
 
 	buf_putc(out, '"');
 	for (uint64_t n = next(4); n > 0; n--)
@@ -47,18 +49,55 @@ static void generate_string(struct buf *out)
 static void generate_number(struct buf *out)
 {
 	static const char *const numbers[] = {
-		"0", "-0", "1", "-1", "123", "0.5", "-0.0", "1e5", "1E+05", "1e-07", "2.5e+300", "9223372036854775807",
+		"0",
+		"-0",
+		"1",
+		"-1",
+		"123",
+		"0.5",
+		"-0.0",
+		"1e5",
+		"1E+05",
+		"1e-07",
+		"2.5e+300",
+		"9223372036854775807",
 		"-9223372036854775808",
-		"5e-324", "1e-400", "0.1", "0.30000000000000004", "123456789012345678", "1e15", "1e16", "1e22", "4.35", "0e999999",
+		"5e-324",
+		"1e-400",
+		"0.1",
+		"0.30000000000000004",
+		"123456789012345678",
+		"1e15",
+		"1e16",
+		"1e22",
+		"4.35",
+		"0e999999",
 	};
 	static const char *const broken[] = {
-		"01", "-", "+1", ".5", "1.", "1e", "1e+", "1e400", "-1e309", "9223372036854775808", "-9223372036854775809", "NaN",
+		"01",
+		"-",
+		"+1",
+		".5",
+		"1.",
+		"1e",
+		"1e+",
+		"1e400",
+		"-1e309",
+		"9223372036854775808",
+		"-9223372036854775809",
+		"NaN",
 		"Infinity",
-		"-Infinity", "0x1", "1_000", "1e5.0", "--1", "123456789012345678901234567890",
+		"-Infinity",
+		"0x1",
+		"1_000",
+		"1e5.0",
+		"--1",
+		"123456789012345678901234567890",
 	};
 
 	if (next(3) == 0)
-		buf_printf(out, "%lld%s%llu", (long long)next(2000) - 1000, next(2) ? "." : "e", (unsigned long long)next(300));
+		buf_printf(out, "%lld%s%llu", (long long)next(2000) - 1000, next(2) ? "." : "e",
+			   (unsigned long long)next(300));
 	else
 		buf_puts(out, next(40) == 0 ? PICK(broken) : PICK(numbers));
 }

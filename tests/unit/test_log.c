@@ -49,15 +49,16 @@ static char *capture_end(int file, int saved)
 
 static void test_line(void **state)
 {
-	auto_free char *line =
-		CAPTURED(LOG_WARN, "run done", "id", "7", "verdict", "OK", "empty", "", "none", NULL, "text", "two words", NULL);
+	auto_free char *line = CAPTURED(LOG_WARN, "run done", "id", "7", "verdict", "OK", "empty", "", "none", NULL,
+					"text", "two words", NULL);
 	const char time[] = "2026-11-21T08:11:09.123456Z ";
 
 	(void)state;
 	assert_true(strlen(line) > sizeof(time));
 	assert_int_equal(line[4], '-');
 	assert_int_equal(line[sizeof(time) - 3], 'Z');
-	assert_string_equal(line + sizeof(time) - 1, "warn tester run done id=7 verdict=OK empty=\"\" none=- text=\"two words\"\n");
+	assert_string_equal(line + sizeof(time) - 1,
+			    "warn tester run done id=7 verdict=OK empty=\"\" none=- text=\"two words\"\n");
 }
 
 static void test_no_forging(void **state)
@@ -82,7 +83,8 @@ static void test_bounds(void **state)
 	assert_non_null(strstr(one, "v… b=after\n")); /* one value is cut, the next is there */
 	assert_true(strlen(one) < 1200);
 
-	auto_free char *many = CAPTURED(LOG_INFO, "long", "a", value, "b", value, "c", value, "d", value, "e", value, NULL);
+	auto_free char *many =
+		CAPTURED(LOG_INFO, "long", "a", value, "b", value, "c", value, "d", value, "e", value, NULL);
 
 	assert_int_equal(strlen(many), LINE_BYTES_MAX);
 	assert_ptr_equal(strchr(many, '\n'), many + strlen(many) - 1);

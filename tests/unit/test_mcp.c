@@ -3,7 +3,9 @@
 
 #include "lib/store/crypto.h"
 
-#define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define META                                                                                                           \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"             \
+	"clientCapabilities\":{}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
 
 static struct json_object *result_of(const struct answer *answer)
@@ -14,9 +16,10 @@ static struct json_object *result_of(const struct answer *answer)
 /* initialize; the session's header line is written to ret. */
 static void open_session(const char *version, char ret[128])
 {
-	auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\","
-					 "\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}",
-					 version);
+	auto_free char *body = xasprintf(
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\","
+		"\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}",
+		version);
 	auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", body, NULL);
 
 	assert_int_equal(answer.status, 200);
@@ -55,7 +58,8 @@ static void envelopes(void **state)
 			fail_msg("%s: %d %s", bad[i], answer.status, answer.body);
 		assert_true(strlen(rpc_text(&answer)) > 10);
 	}
-	static const char *const broken[] = {"", "{", "{'a':1}", "{\"a\":1,\"a\":2}", "{\"a\":\"\xff\"}", "{\"a\":NaN}", "nul"};
+	static const char *const broken[] = {
+		"", "{", "{'a':1}", "{\"a\":1,\"a\":2}", "{\"a\":\"\xff\"}", "{\"a\":NaN}", "nul"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
 		auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", broken[i], NULL);
@@ -72,10 +76,12 @@ static void ids(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		auto_free char *body =
-			xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"server/discover\",\"params\":{" META "}}", texts[i]);
+		auto_free char *body = xasprintf(
+			"{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"server/discover\",\"params\":{" META "}}",
+			texts[i]);
 		auto_free char *expected = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":%s,", texts[i]);
-		auto_answer struct answer good = ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=server/discover", NULL);
+		auto_answer struct answer good =
+			ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=server/discover", NULL);
 		auto_answer struct answer bad = ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=x", NULL);
 
 		assert_int_equal(good.status, 200);
@@ -104,7 +110,8 @@ static const struct step steps[] = {
 	{LIST("\"_meta\":{" VERSION_KEY "\"2026-07-28\"}"), NULL, NULL, NULL, 400, -32602},
 	{LIST("\"_meta\":{" VERSION_KEY "7," CAPS_KEY "{}}"), NULL, NULL, NULL, 400, -32602},
 	{LIST("\"_meta\":{" VERSION_KEY "\"2026-07-28\"," CAPS_KEY "[]}"), V, NULL, NULL, 400, -32602},
-	{LIST("\"_meta\":{" VERSION_KEY "\"2026-07-28\"," CAPS_KEY "{}," LEVEL_KEY "\"loud\"}"), V, NULL, NULL, 400, -32602},
+	{LIST("\"_meta\":{" VERSION_KEY "\"2026-07-28\"," CAPS_KEY "{}," LEVEL_KEY "\"loud\"}"), V, NULL, NULL, 400,
+	 -32602},
 	{LIST("\"_meta\":{" VERSION_KEY "\"2026-07-28\"," CAPS_KEY "{}," LEVEL_KEY "7}"), V, NULL, NULL, 400, -32602},
 	/* no envelope, but the header claims the era */
 	{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}", V, NULL, NULL, 400, -32602},
@@ -114,22 +121,26 @@ static const struct step steps[] = {
 	/* b: the version header, before c */
 	{LIST(META), NULL, "HTTP_MCP_METHOD=tools/list", NULL, 400, -32020},
 	{LIST(META), "HTTP_MCP_PROTOCOL_VERSION=2025-11-25", "HTTP_MCP_METHOD=tools/list", NULL, 400, -32020},
-	{LIST("\"_meta\":{" VERSION_KEY "\"v999.0.0\"," CAPS_KEY "{}}"), V, "HTTP_MCP_METHOD=tools/list", NULL, 400, -32020},
+	{LIST("\"_meta\":{" VERSION_KEY "\"v999.0.0\"," CAPS_KEY "{}}"), V, "HTTP_MCP_METHOD=tools/list", NULL, 400,
+	 -32020},
 	/* c: the version, before d */
 	{LIST("\"_meta\":{" VERSION_KEY "\"v999.0.0\"," CAPS_KEY "{}}"), OLD, NULL, NULL, 400, -32022},
-	{LIST("\"_meta\":{" VERSION_KEY "\"2025-11-25\"," CAPS_KEY "{}}"), "HTTP_MCP_PROTOCOL_VERSION=2025-11-25", NULL, NULL, 400, -32022},
+	{LIST("\"_meta\":{" VERSION_KEY "\"2025-11-25\"," CAPS_KEY "{}}"), "HTTP_MCP_PROTOCOL_VERSION=2025-11-25", NULL,
+	 NULL, 400, -32022},
 	/* d: Mcp-Method, before f */
 	{LIST(META), V, NULL, NULL, 400, -32020},
 	{LIST(META), V, "HTTP_MCP_METHOD=Tools/list", NULL, 400, -32020},
 	{METHOD("x/y"), V, "HTTP_MCP_METHOD=tools/list", NULL, 400, -32020},
 	/* e: Mcp-Name */
 	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", NULL, 400, -32020},
-	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=run_code", 400, -32020},
-	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=List_runners", 400, -32020},
-	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME==?base64?bGlzdF9ydW5uZXJz=?=", 400,
+	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=run_code", 400,
 	 -32020},
-	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME==?base64?bGlz!F9ydW5uZXJz?=", 400,
+	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=List_runners", 400,
 	 -32020},
+	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call",
+	 "HTTP_MCP_NAME==?base64?bGlzdF9ydW5uZXJz=?=", 400, -32020},
+	{CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call",
+	 "HTTP_MCP_NAME==?base64?bGlz!F9ydW5uZXJz?=", 400, -32020},
 	{METHOD("prompts/get"), V, "HTTP_MCP_METHOD=prompts/get", NULL, 200, -32602}, /* no name to compare with */
 	/* f: the method */
 	{METHOD("x/y"), V, "HTTP_MCP_METHOD=x/y", NULL, 404, -32601},
@@ -140,11 +151,13 @@ static const struct step steps[] = {
 	{CALL(META), V, "HTTP_MCP_METHOD=tools/call", NULL, 200, -32602},
 	{CALL("\"name\":7," META), V, "HTTP_MCP_METHOD=tools/call", NULL, 200, -32602},
 	{CALL("\"name\":\"zz\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=zz", 200, -32602},
-	{CALL("\"name\":\"run_code\",\"arguments\":[]," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME=run_code", 200, -32602},
+	{CALL("\"name\":\"run_code\",\"arguments\":[]," META), V, "HTTP_MCP_METHOD=tools/call",
+	 "HTTP_MCP_NAME=run_code", 200, -32602},
 	{LIST("\"cursor\":\"x\"," META), V, "HTTP_MCP_METHOD=tools/list", NULL, 200, -32602},
 	/* and the good ones: header values are trimmed, names may be base64, ids of sessions are ignored */
 	{LIST(META), "HTTP_MCP_PROTOCOL_VERSION= \t2026-07-28 ", "HTTP_MCP_METHOD=\ttools/list ", NULL, 200, 0},
-	{CALL("\"name\":\"run_code\"," META), V, "HTTP_MCP_METHOD=tools/call", "HTTP_MCP_NAME==?base64?cnVuX2NvZGU=?=", 200, 0},
+	{CALL("\"name\":\"run_code\"," META), V, "HTTP_MCP_METHOD=tools/call",
+	 "HTTP_MCP_NAME==?base64?cnVuX2NvZGU=?=", 200, 0},
 	{LIST(META), V, "HTTP_MCP_METHOD=tools/list", "HTTP_MCP_SESSION_ID=whatever", 200, 0},
 };
 
@@ -162,11 +175,12 @@ static void ladder(void **state)
 			params[n++] = step->method;
 		if (step->name)
 			params[n++] = step->name;
-		auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", step->body, params[0], params[1], params[2], NULL);
+		auto_answer struct answer answer =
+			ask(&fixture, "POST", "/mcp", step->body, params[0], params[1], params[2], NULL);
 
 		if (answer.status != step->status || rpc_code(&answer) != step->code)
-			fail_msg("step %zu: %d %d, not %d %d: %s", i, answer.status, rpc_code(&answer), step->status, step->code,
-				 answer.body);
+			fail_msg("step %zu: %d %d, not %d %d: %s", i, answer.status, rpc_code(&answer), step->status,
+				 step->code, answer.body);
 		if (step->code)
 			assert_int_equal(json_object_get_int(json_get(answer.json, "id", json_type_int)), 1);
 	}
@@ -175,8 +189,8 @@ static void ladder(void **state)
 static void unsupported_data(void **state)
 {
 	(void)state;
-	auto_answer struct answer answer =
-		ask(&fixture, "POST", "/mcp", LIST("\"_meta\":{" VERSION_KEY "\"v999.0.0\"," CAPS_KEY "{}}"), OLD, NULL);
+	auto_answer struct answer answer = ask(
+		&fixture, "POST", "/mcp", LIST("\"_meta\":{" VERSION_KEY "\"v999.0.0\"," CAPS_KEY "{}}"), OLD, NULL);
 
 	assert_non_null(strstr(answer.body, "\"data\":{\"supported\":[\"2026-07-28\"],\"requested\":\"v999.0.0\"}"));
 }
@@ -186,12 +200,14 @@ static void modern_results(void **state)
 	(void)state;
 	auto_answer struct answer discover =
 		ask(&fixture, "POST", "/mcp", METHOD("server/discover"), V, "HTTP_MCP_METHOD=server/discover", NULL);
-	auto_answer struct answer list = ask(&fixture, "POST", "/mcp", LIST(META), V, "HTTP_MCP_METHOD=tools/list", NULL);
+	auto_answer struct answer list =
+		ask(&fixture, "POST", "/mcp", LIST(META), V, "HTTP_MCP_METHOD=tools/list", NULL);
 	const struct answer *both[] = {&discover, &list};
 
 	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
 		struct json_object *result = result_of(both[i]);
-		struct json_object *info = json_get(json_get(result, "_meta", json_type_object), MCP_META_SERVER, json_type_object);
+		struct json_object *info =
+			json_get(json_get(result, "_meta", json_type_object), MCP_META_SERVER, json_type_object);
 
 		assert_string_equal(json_get_string(result, "resultType"), "complete");
 		assert_string_equal(json_get_string(info, "name"), "sallyport");
@@ -199,9 +215,9 @@ static void modern_results(void **state)
 		assert_non_null(json_get_string(result, "cacheScope"));
 		assert_null(header_of(both[i], "Mcp-Session-Id"));
 	}
-	assert_string_equal(
-		json_object_get_string(json_object_array_get_idx(json_get(result_of(&discover), "supportedVersions", json_type_array), 0)),
-		"2026-07-28");
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(
+				    json_get(result_of(&discover), "supportedVersions", json_type_array), 0)),
+			    "2026-07-28");
 	assert_int_equal(json_object_array_length(json_get(result_of(&list), "tools", json_type_array)), 4);
 }
 
@@ -231,31 +247,35 @@ static void negotiation(void **state)
 	static const struct {
 		const char *asked, *given;
 	} cases[] = {
-		{"2024-11-05", "2024-11-05"}, {"2025-03-26", "2025-03-26"}, {"2025-06-18", "2025-06-18"}, {"2025-11-25", "2025-11-25"},
-		{"2024-10-07", "2025-11-25"}, {"2026-07-28", "2025-11-25"}, {"", "2025-11-25"},
+		{"2024-11-05", "2024-11-05"}, {"2025-03-26", "2025-03-26"}, {"2025-06-18", "2025-06-18"},
+		{"2025-11-25", "2025-11-25"}, {"2024-10-07", "2025-11-25"}, {"2026-07-28", "2025-11-25"},
+		{"", "2025-11-25"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		auto_free char *body = xasprintf(
-			"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}", cases[i].asked);
-		auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", body, "HTTP_MCP_PROTOCOL_VERSION=2025-06-18", NULL);
+		auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+						 "\"protocolVersion\":\"%s\"}}",
+						 cases[i].asked);
+		auto_answer struct answer answer =
+			ask(&fixture, "POST", "/mcp", body, "HTTP_MCP_PROTOCOL_VERSION=2025-06-18", NULL);
 
 		assert_int_equal(answer.status, 200);
 		assert_string_equal(json_get_string(result_of(&answer), "protocolVersion"), cases[i].given);
 		assert_null(json_get_string(result_of(&answer), "resultType"));
 	}
-	auto_answer struct answer none = ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\"}", NULL);
+	auto_answer struct answer none =
+		ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\"}", NULL);
 
 	assert_int_equal(none.status, 200);
 	assert_int_equal(rpc_code(&none), RPC_INVALID_PARAMS);
 	assert_null(header_of(&none, "Mcp-Session-Id"));
 	/* an incomplete modern envelope does not make initialize modern */
-	auto_answer struct answer half =
-		ask(&fixture, "POST", "/mcp",
-		    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
-		    "\"_meta\":{" VERSION_KEY "\"2026-07-28\"}}}",
-		    V, NULL);
+	auto_answer struct answer half = ask(&fixture, "POST", "/mcp",
+					     "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+					     "\"protocolVersion\":\"2025-06-18\","
+					     "\"_meta\":{" VERSION_KEY "\"2026-07-28\"}}}",
+					     V, NULL);
 
 	assert_int_equal(half.status, 200);
 	assert_int_equal(rpc_code(&half), 0);
@@ -274,8 +294,10 @@ static void sessions(void **state)
 	auto_answer struct answer other = ask(&fixture, "POST", "/mcp", ping, session, bob, NULL);
 	auto_answer struct answer wrong = ask(&fixture, "POST", "/mcp", ping, unknown, NULL);
 	auto_answer struct answer junk = ask(&fixture, "POST", "/mcp", ping, "HTTP_MCP_SESSION_ID=../etc", NULL);
-	auto_answer struct answer version = ask(&fixture, "POST", "/mcp", ping, session, "HTTP_MCP_PROTOCOL_VERSION=1999-01-01", NULL);
-	auto_answer struct answer method = ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"x\"}", session, NULL);
+	auto_answer struct answer version =
+		ask(&fixture, "POST", "/mcp", ping, session, "HTTP_MCP_PROTOCOL_VERSION=1999-01-01", NULL);
+	auto_answer struct answer method =
+		ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"x\"}", session, NULL);
 
 	assert_string_equal(good.body, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}");
 	assert_int_equal(none.status, 400);
@@ -308,7 +330,8 @@ static void many_sessions(void **state)
 {
 	enum { COUNT = SESSIONS_CACHED + 8 };
 	/* none of which has more than STORE_SESSIONS_MAX */
-	static const struct store_token tokens[] = {{.owner = "one"}, {.owner = "two"}, {.owner = "three"}, {.owner = "four"}};
+	static const struct store_token tokens[] = {
+		{.owner = "one"}, {.owner = "two"}, {.owner = "three"}, {.owner = "four"}};
 	const struct session_client client = {.protocol = "2025-06-18", .name = "client"};
 	struct sessions *cache = sessions_new(fixture.server.store);
 	auto_free struct session *opened = xcalloc(COUNT, sizeof(*opened));
@@ -321,7 +344,8 @@ static void many_sessions(void **state)
 	sessions_free(cache);
 	cache = sessions_new(fixture.server.store); /* as after a restart */
 	for (int i = 0; i < COUNT; i++) {
-		assert_int_equal(sessions_find(cache, opened[i].id, tokens[i % ARRAY_SIZE(tokens)].owner, &found, &err), 0);
+		assert_int_equal(sessions_find(cache, opened[i].id, tokens[i % ARRAY_SIZE(tokens)].owner, &found, &err),
+				 0);
 		assert_string_equal(found.protocol, "2025-06-18");
 		assert_int_equal(sessions_find(cache, opened[i].id, "bob", &found, &err), -ERR_NOT_FOUND);
 	}
@@ -352,13 +376,15 @@ static void batches(void **state)
 	(void)state;
 	open_session("2025-03-26", session);
 	open_session("2025-06-18", later);
-	auto_answer struct answer good = ask(&fixture, "POST", "/mcp", "[" PING(1) "," NOTE "," PING(2) ",7]", session, NULL);
+	auto_answer struct answer good =
+		ask(&fixture, "POST", "/mcp", "[" PING(1) "," NOTE "," PING(2) ",7]", session, NULL);
 	auto_answer struct answer notes = ask(&fixture, "POST", "/mcp", "[" NOTE "," NOTE "]", session, NULL);
 	auto_answer struct answer newer = ask(&fixture, "POST", "/mcp", "[" PING(1) "]", later, NULL);
 	auto_answer struct answer none = ask(&fixture, "POST", "/mcp", "[" PING(1) "]", NULL);
 	auto_answer struct answer modern = ask(&fixture, "POST", "/mcp", "[" PING(1) "," LIST(META) "]", session, NULL);
 	auto_answer struct answer opening =
-		ask(&fixture, "POST", "/mcp", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}]", session, NULL);
+		ask(&fixture, "POST", "/mcp",
+		    "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}]", session, NULL);
 
 	assert_int_equal(good.status, 200);
 	assert_int_equal(json_object_array_length(good.json), 3);
@@ -418,18 +444,21 @@ static void overlong_headers(void **state)
 {
 	auto_free char *version = xasprintf("HTTP_MCP_PROTOCOL_VERSION=2026-07-28%0200d", 0),
 		       *old = xasprintf("HTTP_MCP_PROTOCOL_VERSION=1%0200d", 0);
-	auto_free char *name = xasprintf("HTTP_MCP_NAME=list_runners%09000d", 0), *id = xasprintf("HTTP_MCP_SESSION_ID=%0200d", 0);
+	auto_free char *name = xasprintf("HTTP_MCP_NAME=list_runners%09000d", 0),
+		       *id = xasprintf("HTTP_MCP_SESSION_ID=%0200d", 0);
 	auto_free char *method = xasprintf("HTTP_MCP_METHOD=tools/list%0300d", 0);
 	char session[128];
 
 	(void)state;
 	open_session("2025-11-25", session);
-	auto_answer struct answer modern = ask(&fixture, "POST", "/mcp", LIST(META), version, "HTTP_MCP_METHOD=tools/list", NULL);
+	auto_answer struct answer modern =
+		ask(&fixture, "POST", "/mcp", LIST(META), version, "HTTP_MCP_METHOD=tools/list", NULL);
 	auto_answer struct answer legacy =
 		ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", old, session, NULL);
-	auto_answer struct answer named_tool =
-		ask(&fixture, "POST", "/mcp", CALL("\"name\":\"list_runners\"," META), V, "HTTP_MCP_METHOD=tools/call", name, NULL);
-	auto_answer struct answer unknown = ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", id, NULL);
+	auto_answer struct answer named_tool = ask(&fixture, "POST", "/mcp", CALL("\"name\":\"list_runners\"," META), V,
+						   "HTTP_MCP_METHOD=tools/call", name, NULL);
+	auto_answer struct answer unknown =
+		ask(&fixture, "POST", "/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", id, NULL);
 	auto_answer struct answer list = ask(&fixture, "POST", "/mcp", LIST(META), V, method, NULL);
 
 	assert_int_equal(rpc_code(&modern), RPC_HEADER_MISMATCH);

@@ -33,11 +33,13 @@ static void talk_begin(struct talk *talk, const char *protocol)
 
 	*talk = (struct talk){.id = json_object_new_int(1)};
 	assert_int_equal(json_parse("{\"_meta\":{\"progressToken\":7}}", 29, &talk->params, NULL), 0);
-	talk->message = (struct rpc_message){.kind = RPC_REQUEST, .id = talk->id, .method = "tools/call", .params = talk->params};
+	talk->message = (struct rpc_message){
+		.kind = RPC_REQUEST, .id = talk->id, .method = "tools/call", .params = talk->params};
 	buf_init(&talk->sent, SIZE_MAX);
 	reply_init(&talk->reply);
 	talk->request = (struct request){.params = params, .send = keep_bytes, .arg = talk, .hangup_fd = -1};
-	talk->exchange = (struct exchange){.server = server, .request = &talk->request, .reply = &talk->reply, .token = fixture.alice};
+	talk->exchange = (struct exchange){
+		.server = server, .request = &talk->request, .reply = &talk->reply, .token = fixture.alice};
 	assert_int_equal(sessions_add(server->sessions, &fixture.alice, &client, &talk->session, NULL), 0);
 	talk->flight = (struct hub_flight){.session = talk->session.id, .id = "1", .stream = "", .wake_fd = -1};
 	assert_int_equal(hub_flight_begin(server->hub, &talk->flight, NULL), 0);

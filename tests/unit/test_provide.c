@@ -1,12 +1,15 @@
-/* Resources, prompts, completion: dispatch, altered cursors and states, and that the fixtures are there only when they are asked for. */
+/* Resources, prompts, completion: dispatch, altered cursors and states, and that the fixtures are there only when they
+ * are asked for. */
 #include "gateway.h"
 
 #include "cgi/conformance.h"
 #include "cgi/signed.h"
 
-#define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
-#define META_ASKED                                                                                                                         \
-	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                                          \
+#define META                                                                                                           \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"             \
+	"clientCapabilities\":{}}"
+#define META_ASKED                                                                                                     \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                       \
 	"\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}}}"
 #define V    "HTTP_MCP_PROTOCOL_VERSION=2026-07-28"
 
@@ -21,8 +24,10 @@ static int open_conformance(void **state)
 /* A modern request; `params` in front of _meta, with its comma. `name`: Mcp-Name or NULL. */
 static struct answer call(const char *method, const char *params, const char *name)
 {
-	auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s" META "}}", method, params);
-	auto_free char *header = xasprintf("HTTP_MCP_METHOD=%s", method), *named = name ? xasprintf("HTTP_MCP_NAME=%s", name) : NULL;
+	auto_free char *body =
+		xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s" META "}}", method, params);
+	auto_free char *header = xasprintf("HTTP_MCP_METHOD=%s", method),
+		       *named = name ? xasprintf("HTTP_MCP_NAME=%s", name) : NULL;
 
 	return ask(&fixture, "POST", "/mcp", body, V, header, named, NULL);
 }
@@ -35,8 +40,10 @@ static struct json_object *list_of(const struct answer *answer, const char *name
 static void no_fixtures_in_production(void **state)
 {
 	(void)state;
-	auto_answer struct answer list = call("resources/list", "", NULL), templates = call("resources/templates/list", "", NULL);
-	auto_answer struct answer read = call("resources/read", "\"uri\":\"test://static-text\",", "test://static-text");
+	auto_answer struct answer list = call("resources/list", "", NULL),
+				  templates = call("resources/templates/list", "", NULL);
+	auto_answer struct answer read =
+		call("resources/read", "\"uri\":\"test://static-text\",", "test://static-text");
 	auto_answer struct answer prompts = call("prompts/list", "", NULL);
 	auto_answer struct answer get = call("prompts/get", "\"name\":\"test_simple_prompt\",", "test_simple_prompt");
 
@@ -55,9 +62,11 @@ static void fixtures(void **state)
 {
 	(void)state;
 	auto_answer struct answer list = call("resources/list", "", NULL), prompts = call("prompts/list", "", NULL);
-	auto_answer struct answer read = call("resources/read", "\"uri\":\"test://template/123/data\",", "test://template/123/data");
+	auto_answer struct answer read =
+		call("resources/read", "\"uri\":\"test://template/123/data\",", "test://template/123/data");
 	auto_answer struct answer get =
-		call("prompts/get", "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"one\",\"arg2\":\"two\"},",
+		call("prompts/get",
+		     "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"one\",\"arg2\":\"two\"},",
 		     "test_prompt_with_arguments");
 
 	assert_int_equal(json_object_array_length(list_of(&list, "resources")), 3);
@@ -92,15 +101,17 @@ static void completion(void **state)
 	static const char *const bad[] = {
 		"",
 		"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},",
-		"\"ref\":{\"type\":\"ref/resource\",\"uri\":\"none://{a}\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
+		"\"ref\":{\"type\":\"ref/resource\",\"uri\":\"none://"
+		"{a}\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
 		"\"ref\":{\"type\":\"ref/else\"},\"argument\":{\"name\":\"a\",\"value\":\"\"},",
 	};
 
 	(void)state;
-	auto_answer struct answer answer = call("completion/complete",
-						"\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},"
-						"\"argument\":{\"name\":\"arg1\",\"value\":\"test\"},",
-						NULL);
+	auto_answer struct answer answer =
+		call("completion/complete",
+		     "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},"
+		     "\"argument\":{\"name\":\"arg1\",\"value\":\"test\"},",
+		     NULL);
 	auto_answer struct answer nothing = call("completion/complete",
 						 "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"none\"},"
 						 "\"argument\":{\"name\":\"a\",\"value\":\"\"},",
@@ -146,15 +157,18 @@ static void altered(void **state)
 
 #define ASKS "test_input_required_result_request_state"
 
-/* The second round of a tool that asked its client something, with this state, whose answer says this: the code of its error, 0 none. */
+/* The second round of a tool that asked its client something, with this state, whose answer says this: the code of its
+ * error, 0 none. */
 static int second_round(const char *tool, const char *state, const char *says)
 {
-	auto_free char *body = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
-					 "\"inputResponses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ann\"}}},"
-					 "\"requestState\":%s," META_ASKED "}}",
-					 tool, state);
+	auto_free char *body =
+		xasprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
+			  "\"inputResponses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ann\"}}},"
+			  "\"requestState\":%s," META_ASKED "}}",
+			  tool, state);
 	auto_free char *named = xasprintf("HTTP_MCP_NAME=%s", tool);
-	auto_answer struct answer answer = ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=tools/call", named, NULL);
+	auto_answer struct answer answer =
+		ask(&fixture, "POST", "/mcp", body, V, "HTTP_MCP_METHOD=tools/call", named, NULL);
 
 	assert_non_null(strstr(answer.body, says));
 	return rpc_code(&answer);
@@ -181,11 +195,13 @@ static void request_state(void **state)
 		auto_free char *altered_state = xasprintf("\"%s\"", made);
 
 		altered_state[i + 1] = altered_state[i + 1] == '0' ? '1' : '0';
-		assert_int_equal(second_round(ASKS, altered_state, "requestState: not one of this server"), RPC_INVALID_PARAMS);
+		assert_int_equal(second_round(ASKS, altered_state, "requestState: not one of this server"),
+				 RPC_INVALID_PARAMS);
 	}
 	auto_free char *whole = xasprintf("\"%s\"", made);
 
-	assert_int_equal(second_round("test_input_required_result_tampered_state", whole, "not one of this server"), RPC_INVALID_PARAMS);
+	assert_int_equal(second_round("test_input_required_result_tampered_state", whole, "not one of this server"),
+			 RPC_INVALID_PARAMS);
 	assert_int_equal(second_round(ASKS, "7", "not one of this server"), RPC_INVALID_PARAMS);
 	assert_int_equal(second_round(ASKS, "\"\"", "not one of this server"), RPC_INVALID_PARAMS);
 	signed_make(store, "state " ASKS, owner, "0:1", &old);

@@ -1,6 +1,7 @@
 /*
- * test_relay_connection.c - what goes on inside a tunnel, and how long a guest may leave open whom it means. No clock is waited for: what
- * is looked at is the deadline that the connection has, and what happens when the relay says that it is over.
+ * test_relay_connection.c - what goes on inside a tunnel, and how long a guest may leave open whom it means. No clock
+ * is waited for: what is looked at is the deadline that the connection has, and what happens when the relay says that
+ * it is over.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -291,7 +292,8 @@ static void another_hello_ahead(void **state)
 
 	SAY(t, TLS_HELLO TLS_HELLO_EVIL);
 	EXPECT_BYTES(t->server, TLS_HELLO);
-	assert_int_equal(write(t->server, TLS_SERVER_RETRY, sizeof(TLS_SERVER_RETRY) - 1), sizeof(TLS_SERVER_RETRY) - 1);
+	assert_int_equal(write(t->server, TLS_SERVER_RETRY, sizeof(TLS_SERVER_RETRY) - 1),
+			 sizeof(TLS_SERVER_RETRY) - 1);
 	assert_int_equal(loop_once(t->relay.loop, 0), 1);
 	expect_another(t);
 }

@@ -27,7 +27,9 @@ static void connects(void **state)
 	char forward[RELAY_HEAD_MAX];
 
 	(void)state;
-	assert_int_equal(parse("CONNECT WWW.Example.com.:443 HTTP/1.1\r\nHost: evil.example:443\r\nX: 1\r\n\r\n", &request, forward), 0);
+	assert_int_equal(parse("CONNECT WWW.Example.com.:443 HTTP/1.1\r\nHost: evil.example:443\r\nX: 1\r\n\r\n",
+			       &request, forward),
+			 0);
 	assert_true(request.connect && request.kind == HOST_NAME && request.port == 443);
 	assert_string_equal(request.host, "www.example.com");
 	assert_string_equal(forward, "");
@@ -42,9 +44,12 @@ static void rewrites(void **state)
 	} cases[] = {
 		{"GET http://Example.com/a?b=http://x/ HTTP/1.1\r\nHost: other.example\r\nX: y\r\n\r\n",
 		 "GET /a?b=http://x/ HTTP/1.1\r\nHost: Example.com\r\nX: y\r\nConnection: close\r\n\r\n"},
-		{"GET http://example.com HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n"},
-		{"GET http://example.com?q HTTP/1.1\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n"},
-		{"POST HTTP://example.com:8080/ HTTP/1.0\r\nProxy-Connection: keep-alive\r\nproxy-authorization: x\r\nConnection: "
+		{"GET http://example.com HTTP/1.1\r\n\r\n",
+		 "GET / HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n"},
+		{"GET http://example.com?q HTTP/1.1\r\n\r\n",
+		 "GET /?q HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n"},
+		{"POST HTTP://example.com:8080/ HTTP/1.0\r\nProxy-Connection: keep-alive\r\nproxy-authorization: "
+		 "x\r\nConnection: "
 		 "keep-alive\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n",
 		 "POST / HTTP/1.1\r\nHost: example.com:8080\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"},
 	};

@@ -1,6 +1,7 @@
 /*
- * test_relay_inside.c - whom a program means inside a connection: hellos of real clients (tests/fuzz/corpus/inside, taken on loopback from
- * OpenSSL 3.0, curl 7.88, Python 3.11, Node 22 and bun), hellos that are made wrong here, requests, and what is neither.
+ * test_relay_inside.c - whom a program means inside a connection: hellos of real clients (tests/fuzz/corpus/inside,
+ * taken on loopback from OpenSSL 3.0, curl 7.88, Python 3.11, Node 22 and bun), hellos that are made wrong here,
+ * requests, and what is neither.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #define HOST        "a.wild.example"
 #define RECORD_HEAD 5
 
-/* --- hellos ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- hellos -------------------------------------------------------------------------------------- */
 static const struct {
 	const char *file;
 	enum relay_hello found;
@@ -201,7 +202,8 @@ static void names(void **state)
 	}
 }
 
-#define EXPECT_HELLO(found, text) assert_int_equal(relay_hello_parse(text, sizeof(text) - 1, host, &end), RELAY_HELLO_##found)
+#define EXPECT_HELLO(found, text)                                                                                      \
+	assert_int_equal(relay_hello_parse(text, sizeof(text) - 1, host, &end), RELAY_HELLO_##found)
 
 static void odd_records(void **state)
 {
@@ -246,7 +248,7 @@ static void odd_records(void **state)
 	assert_int_equal(relay_hello_parse(data.data, data.length, host, &end), RELAY_HELLO_MORE);
 }
 
-/* --- inside ------------------------------------------------------------------------------------------------------------------------- */
+/* -------- inside -------------------------------------------------------------------------------------- */
 static enum relay_inside look(const char *data, size_t length, bool named, struct buf *forward)
 {
 	const struct relay_inside_rule rule = {.host = HOST, .named = named};
@@ -298,8 +300,10 @@ static void http(void **state)
 		"GET / HTTP/1.1\r\nHost: " HOST "\r\nConnection: close\r\n\r\n");
 	BECOMES("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / HTTP/1.0\r\nConnection: close\r\n\r\n");
 	BECOMES("\r\n\r\nOPTIONS * HTTP/1.0\r\n\r\n", "\r\n\r\nOPTIONS * HTTP/1.0\r\nConnection: close\r\n\r\n");
-	BECOMES("GET / HTTP/1.1\r\nhost:" HOST "\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n",
-		"GET / HTTP/1.1\r\nhost:" HOST "\r\nSec-WebSocket-Key: k\r\nUpgrade: websocket\r\nConnection: close, Upgrade\r\n\r\n");
+	BECOMES("GET / HTTP/1.1\r\nhost:" HOST
+		"\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n",
+		"GET / HTTP/1.1\r\nhost:" HOST
+		"\r\nSec-WebSocket-Key: k\r\nUpgrade: websocket\r\nConnection: close, Upgrade\r\n\r\n");
 	BECOMES("GET / HTTP/1.1\r\nHost: " HOST "\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: " HOST "\r\nConnection: close\r\n\r\n");
 	NOT(ANOTHER, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
@@ -357,7 +361,8 @@ static void requests(void **state)
 		size_t used = 0;
 
 		buf_init(&forward, 2 * RELAY_INSIDE_MAX);
-		assert_int_equal(relay_inside(&rule, cases[i].data, strlen(cases[i].data), &forward, &used), cases[i].found);
+		assert_int_equal(relay_inside(&rule, cases[i].data, strlen(cases[i].data), &forward, &used),
+				 cases[i].found);
 		assert_int_equal(used, cases[i].found == RELAY_INSIDE_REQUEST ? strlen(cases[i].data) : 0);
 	}
 }
@@ -385,7 +390,8 @@ static void words(void **state)
 		size_t used = 0;
 
 		buf_init(&forward, 2 * RELAY_INSIDE_MAX);
-		assert_int_equal(relay_inside(&rule, cases[i].data, strlen(cases[i].data), &forward, &used), cases[i].found);
+		assert_int_equal(relay_inside(&rule, cases[i].data, strlen(cases[i].data), &forward, &used),
+				 cases[i].found);
 		assert_int_equal(used, cases[i].used);
 		assert_int_equal(forward.length, cases[i].found == RELAY_INSIDE_UNREADABLE ? 0 : strlen(cases[i].data));
 	}
@@ -422,8 +428,10 @@ static void tls(void **state)
 		buf_init(&postgres, 8192);
 		buf_add(&postgres, requests, sizeof(requests) - 1);
 		buf_add(&postgres, data.data, data.length);
-		expect(data.data, data.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS, data.data, data.length);
-		expect(postgres.data, postgres.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS, postgres.data, postgres.length);
+		expect(data.data, data.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS, data.data,
+		       data.length);
+		expect(postgres.data, postgres.length, named ? RELAY_INSIDE_HELLO : RELAY_INSIDE_NAMELESS,
+		       postgres.data, postgres.length);
 		assert_int_equal(look(data.data, data.length, false, &forward), RELAY_INSIDE_HELLO);
 		assert_int_equal(relay_inside(&another, postgres.data, postgres.length, &forward, &used),
 				 named ? RELAY_INSIDE_ANOTHER : RELAY_INSIDE_HELLO);
@@ -456,7 +464,8 @@ static void limit(void **state)
 		for (size_t n = RELAY_INSIDE_MAX - 1; n <= RELAY_INSIDE_MAX + 1; n++) {
 			auto_buf struct buf forward = {0};
 
-			assert_int_equal(look(data, n, true, &forward), n < RELAY_INSIDE_MAX ? cases[i].before : cases[i].at);
+			assert_int_equal(look(data, n, true, &forward),
+					 n < RELAY_INSIDE_MAX ? cases[i].before : cases[i].at);
 			assert_false(forward.overflow);
 		}
 	}

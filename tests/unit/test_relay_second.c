@@ -1,5 +1,6 @@
 /*
- * test_relay_second.c - what comes behind a ClientHello: which answers of servers ask for another one, and what is made of that.
+ * test_relay_second.c - what comes behind a ClientHello: which answers of servers ask for another one, and what is made
+ * of that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,9 @@ static void expect_reply(const char *data, size_t length, size_t more, enum rela
 		assert_int_equal(relay_hello_reply(exact + 1, n), n < more ? RELAY_REPLY_MORE : reply);
 	}
 }
-#define EXPECT_REPLY(reply, before, text)                                                                                                  \
-	expect_reply(before text "more", sizeof(before text "more") - 1, sizeof(before) - 1 + TLS_SERVER_TELLS, RELAY_REPLY_##reply)
+#define EXPECT_REPLY(reply, before, text)                                                                              \
+	expect_reply(before text "more", sizeof(before text "more") - 1, sizeof(before) - 1 + TLS_SERVER_TELLS,        \
+		     RELAY_REPLY_##reply)
 
 static void replies(void **state)
 {
@@ -47,7 +49,8 @@ static void replies(void **state)
 }
 
 /* `before` goes on as it comes, `text` all at once or not at all. */
-static void expect_second(bool named, const char *before, size_t n_before, const char *text, size_t length, enum relay_inside found)
+static void expect_second(bool named, const char *before, size_t n_before, const char *text, size_t length,
+			  enum relay_inside found)
 {
 	const struct relay_inside_rule rule = {.host = TLS_HELLO_NAME, .named = named, .second = true};
 	auto_buf struct buf data = {0};
@@ -69,7 +72,7 @@ static void expect_second(bool named, const char *before, size_t n_before, const
 			assert_true(forward.length == goes_on && memcmp(forward.data, data.data, goes_on) == 0);
 	}
 }
-#define EXPECT_SECOND(named, before, text, found)                                                                                          \
+#define EXPECT_SECOND(named, before, text, found)                                                                      \
 	expect_second(named, before, sizeof(before) - 1, text, sizeof(text) - 1, RELAY_INSIDE_##found)
 
 static void second(void **state)

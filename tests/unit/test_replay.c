@@ -55,7 +55,9 @@ static void record_all_kinds(void)
 	fixture_start(&f);
 	upload("talk", "in.csv", "a\n1\n");
 	record("talk", "python",
-	       "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); print(os.environ)\n", JAIL_OK);
+	       "import os; text = open('/data/in.csv').read(); open('/data/out.csv', 'w').write(text * 2); "
+	       "print(os.environ)\n",
+	       JAIL_OK);
 	record("talk", "python", "import os; os.remove('/data/out.csv'); print(sorted(os.listdir('/data')))", JAIL_OK);
 	record(NULL, "python", "import sys; print('one\\ntwo\\nthree'); sys.exit(4)", JAIL_RE);
 	record(NULL, "python", "import os; os.kill(os.getpid(), 9)", JAIL_SG);
@@ -79,7 +81,8 @@ static void identical_then_altered(void **state)
 	expect("--verdict RE --json", 1, "\"line\":2,\"recorded\":\"\\\"tvo\\\"\",\"now\":\"\\\"two\\\"\"");
 	alter("UPDATE execution SET exit_code = 5 WHERE exit_code = 4");
 	expect("--verdict RE", 1, "exit code:\n    recorded: 5\n    now:      4");
-	alter("UPDATE execution_file SET blob = (SELECT blob FROM execution_file WHERE phase = 'before' LIMIT 1) WHERE change = 'created'");
+	alter("UPDATE execution_file SET blob = (SELECT blob FROM execution_file WHERE phase = 'before' LIMIT 1) WHERE "
+	      "change = 'created'");
 	expect("--conversation talk", 1, "file \"out.csv\":\n    recorded: created");
 	alter("UPDATE execution SET verdict = 'OK' WHERE verdict = 'SG'");
 	expect("--all", 1, "verdict:\n    recorded: OK");

@@ -198,7 +198,7 @@ static void partial_output(void **state)
 	store_running_remove(f->store, id); /* harmless */
 }
 
-/* --- what expires --- */
+/* -------- what expires -------------------------------------------------------------------------------- */
 
 /* The owners who are told, each with a blank behind. */
 static void remember(void *lost, const char *owner)
@@ -261,7 +261,8 @@ static void many_conversations(void **state)
 		struct put_file put = {.owner = "ann", .conversation = name, .name = "a", .content = name};
 
 		snprintf(name, sizeof(name), "talk-%d", i);
-		put.file = (struct store_file){.name = "a", .name_length = 1, .size = (int64_t)strlen(name), .media_type = "text/plain"};
+		put.file = (struct store_file){
+			.name = "a", .name_length = 1, .size = (int64_t)strlen(name), .media_type = "text/plain"};
 		ok(store_blob_put(f->store, name, strlen(name), put.file.blob, &err));
 		ok(store_commit(f->store, put_file_work, &put, false, &err));
 	}
@@ -269,7 +270,10 @@ static void many_conversations(void **state)
 	buf_init(&lost, 64);
 	ok(store_expire(f->store, clock_now_us() + 2 * DAY_US, remember, &lost, &err));
 	assert_string_equal(lost.data, "ann "); /* once */
-	assert_answer(f, "SELECT (SELECT count(*) FROM conversation) + (SELECT count(*) FROM file) + (SELECT count(*) FROM blob)", "0");
+	assert_answer(f,
+		      "SELECT (SELECT count(*) FROM conversation) + (SELECT count(*) FROM file) + (SELECT count(*) "
+		      "FROM blob)",
+		      "0");
 	auto_free char *blobs = xasprintf("%s/blobs", f->data);
 
 	assert_int_equal(nftw(blobs, count_content, 16, FTW_PHYS), 0);

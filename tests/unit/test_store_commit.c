@@ -1,4 +1,5 @@
-/* test_store_commit.c - the writing thread: groups, failures in a group, order, many writers at once, small stacks, misuse. */
+/* test_store_commit.c - the writing thread: groups, failures in a group, order, many writers at once, small stacks,
+ * misuse. */
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -73,7 +74,8 @@ static void one_bad_in_a_group(void **state)
 	assert_answer(f, "SELECT count(*) FROM conversation WHERE name IN ('talk-3', 'talk-10', 'talk-17')", "0");
 }
 
-/* All of a group share one commit: other connections see none of it, then all of it. The callback looks while the group is told. */
+/* All of a group share one commit: other connections see none of it, then all of it. The callback looks while the group
+ * is told. */
 struct look {
 	struct fixture *f;
 	char *seen;
@@ -168,7 +170,7 @@ static void locked_by_another(void **state)
 	assert_answer(f, "SELECT count(*) FROM conversation", "1");
 }
 
-/* --- many writers --- */
+/* -------- many writers -------------------------------------------------------------------------------- */
 
 struct writer {
 	struct store *store;
@@ -230,7 +232,8 @@ static void many_writers(void **state)
 	pthread_attr_setstacksize(&attr, SMALL_STACK);
 	for (int i = 0; i < 2 * THREADS; i++) {
 		writers[i] = (struct writer){f->store, i / 2, &failures};
-		assert_int_equal(pthread_create(&threads[i], &attr, i % 2 == 0 ? write_many : read_many, &writers[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], &attr, i % 2 == 0 ? write_many : read_many, &writers[i]),
+				 0);
 	}
 	for (int i = 0; i < 2 * THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -295,11 +298,12 @@ static void two_processes(void **state)
 	assert_answer(f, "SELECT count(*) FROM conversation", "200");
 	close(start[0]);
 	close(start[1]);
-	assert_answer(f, "SELECT group_concat(kind) FROM instance", "gateway"); /* the other one ended in order and named nothing */
+	assert_answer(f, "SELECT group_concat(kind) FROM instance",
+		      "gateway"); /* the other one ended in order and named nothing */
 	assert_sound(f);
 }
 
-/* --- misuse --- */
+/* -------- misuse -------------------------------------------------------------------------------------- */
 
 static int commit_inside(struct store_txn *txn, void *arg, struct err *err)
 {
@@ -403,7 +407,8 @@ static void readers_cannot_write(void **state)
 	assert_int_equal(sqlite3_set_authorizer(reader.conn->db, NULL, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(reader.conn->db, "DELETE FROM session", NULL, NULL, &problem), SQLITE_READONLY);
 	sqlite3_free(problem);
-	assert_int_equal(sqlite3_exec(reader.conn->db, "SELECT \"nothing\"", NULL, NULL, NULL), SQLITE_ERROR); /* no string, no column */
+	assert_int_equal(sqlite3_exec(reader.conn->db, "SELECT \"nothing\"", NULL, NULL, NULL),
+			 SQLITE_ERROR); /* no string, no column */
 }
 
 int main(void)

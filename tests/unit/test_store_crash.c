@@ -1,6 +1,6 @@
 /*
- * test_store_crash.c - what was acknowledged is there: after kill -9 in mid-write, after a full disk; and what a dead process left
- * running is marked interrupted, what a live one runs is not.
+ * test_store_crash.c - what was acknowledged is there: after kill -9 in mid-write, after a full disk; and what a dead
+ * process left running is marked interrupted, what a live one runs is not.
  */
 #include "lib/store/store_expire.h"
 #include "store_fixture.h"
@@ -34,7 +34,8 @@ static int record_one(struct store *store, struct ack *ret)
 	struct err err = ERR_INIT;
 	struct store_execution run = sample("ann");
 	struct put_file put = {.owner = "ann", .conversation = run.id, .name = run.id, .content = run.id};
-	struct store_execution_file made = {.phase = STORE_AFTER, .change = "created", .file = {.name = "out", .name_length = 3}};
+	struct store_execution_file made = {
+		.phase = STORE_AFTER, .change = "created", .file = {.name = "out", .name_length = 3}};
 	struct run work = {&run, &made, 1};
 
 	made.file.size = (int64_t)strlen(run.id);
@@ -42,7 +43,8 @@ static int record_one(struct store *store, struct ack *ret)
 		return -1;
 	run.conversation_row = put.made.row;
 	memcpy(made.file.blob, put.file.blob, sizeof(made.file.blob));
-	if (store_commit(store, begin_work, &work, false, &err) != 0 || store_commit(store, finish_work, &work, true, &err) != 0)
+	if (store_commit(store, begin_work, &work, false, &err) != 0 ||
+	    store_commit(store, finish_work, &work, true, &err) != 0)
 		return -1;
 	memcpy(ret->id, run.id, sizeof(ret->id));
 	return 0;
@@ -127,7 +129,7 @@ static void kill_in_mid_write(void **state)
 	assert_sound(f);
 }
 
-/* --- interrupted --- */
+/* -------- interrupted --------------------------------------------------------------------------------- */
 
 /* Serves or writes, begins a run with some output, tells its id and waits to be killed. */
 static int interrupted_child(const struct fixture *f, enum store_mode mode, int fd)
@@ -144,7 +146,8 @@ static int interrupted_child(const struct fixture *f, enum store_mode mode, int 
 		return 1;
 	if (store_commit(store, begin_work, &(struct run){&run, NULL, 0}, false, &err) != 0)
 		return 2;
-	if (store_running_open(store, run.id, "out", &out, &err) != 0 || store_running_open(store, run.id, "err", &errs, &err) != 0)
+	if (store_running_open(store, run.id, "out", &out, &err) != 0 ||
+	    store_running_open(store, run.id, "err", &errs, &err) != 0)
 		return 3;
 	if (write(out, "so far", 6) != 6 || write_all(errs, big, STORE_INLINE_MAX + 1) < 0)
 		return 4;
@@ -251,9 +254,10 @@ static void live_ones_are_left_alone(void **state)
 	assert_sound(f);
 }
 
-/* --- disks --- */
+/* -------- disks --------------------------------------------------------------------------------------- */
 
-/* A small file system of its own over the data folder's place, in a mount namespace of its own. Exit codes: 77 not permitted. */
+/* A small file system of its own over the data folder's place, in a mount namespace of its own. Exit codes: 77 not
+ * permitted. */
 static int small_disk(struct fixture *f, const char *options)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||

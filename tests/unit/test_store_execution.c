@@ -1,4 +1,5 @@
-/* test_store_execution.c - runs: begun, finished, found again, filtered; texts in rows and in blobs; the sealed environment. */
+/* test_store_execution.c - runs: begun, finished, found again, filtered; texts in rows and in blobs; the sealed
+ * environment. */
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -196,13 +197,14 @@ static void environment_is_sealed(void **state)
 
 	/* It opens in no other row. */
 	auto_free char *move =
-		xasprintf("UPDATE execution SET env = (SELECT env FROM execution WHERE id = '%s') WHERE id = '%s'", run.id, other.id);
+		xasprintf("UPDATE execution SET env = (SELECT env FROM execution WHERE id = '%s') WHERE id = '%s'",
+			  run.id, other.id);
 	assert_null(ask(f, move));
 	fails(store_execution_find(f->store, other.id, &found, &err), ERR_CORRUPT);
 	assert_non_null(strstr(err.text, other.id));
 }
 
-/* --- files of runs --- */
+/* -------- files of runs ------------------------------------------------------------------------------- */
 
 struct seen_files {
 	char text[512];
@@ -213,16 +215,19 @@ static int collect(void *arg, const struct store_execution_file *file)
 	struct seen_files *seen = arg;
 	size_t length = strlen(seen->text);
 
-	snprintf(seen->text + length, sizeof(seen->text) - length, "%s%.*s:%s:%lld ", file->phase == STORE_BEFORE ? "<" : ">",
-		 (int)file->file.name_length, file->file.name, file->change, (long long)file->file.size);
+	snprintf(seen->text + length, sizeof(seen->text) - length, "%s%.*s:%s:%lld ",
+		 file->phase == STORE_BEFORE ? "<" : ">", (int)file->file.name_length, file->file.name, file->change,
+		 (long long)file->file.size);
 	return 0;
 }
 
-static void change(struct fixture *f, struct store_execution_file *ret, const char *name, const char *kind, const char *content)
+static void change(struct fixture *f, struct store_execution_file *ret, const char *name, const char *kind,
+		   const char *content)
 {
 	struct err err = ERR_INIT;
 
-	*ret = (struct store_execution_file){.phase = STORE_AFTER, .file = {.name = name, .name_length = strlen(name), .mode = 0600}};
+	*ret = (struct store_execution_file){.phase = STORE_AFTER,
+					     .file = {.name = name, .name_length = strlen(name), .mode = 0600}};
 	snprintf(ret->change, sizeof(ret->change), "%s", kind);
 	if (content == NULL)
 		return;
@@ -252,8 +257,9 @@ static void files_before_and_after(void **state)
 	finish(f->store, &run, changes, 4);
 	ok(store_execution_files(f->store, run.id, STORE_BEFORE, collect, &seen, &err));
 	ok(store_execution_files(f->store, run.id, STORE_AFTER, collect, &seen, &err));
-	assert_string_equal(seen.text, "<gone.txt::2 <new.txt::4 <same.txt::3 >gone.txt:deleted:0 >link:lost:0 >made.csv:created:5 "
-				       ">new.txt:changed:6 ");
+	assert_string_equal(
+		seen.text, "<gone.txt::2 <new.txt::4 <same.txt::3 >gone.txt:deleted:0 >link:lost:0 >made.csv:created:5 "
+			   ">new.txt:changed:6 ");
 	assert_answer(f, "SELECT group_concat(name || size) FROM file", "made.csv5,new.txt6,same.txt3");
 	assert_answer(f, "SELECT reason FROM execution_file WHERE change = 'lost'", "a link");
 	ok(store_file_find(f->store, run.conversation_row, "made.csv", 8, &file, &err));
@@ -306,7 +312,7 @@ static void files_over_the_cap(void **state)
 	assert_sound(f);
 }
 
-/* --- lists --- */
+/* -------- lists --------------------------------------------------------------------------------------- */
 
 static void filters(void **state)
 {
@@ -388,9 +394,11 @@ static void orders(void **state)
 	assert_string_equal(down.text, "cba");
 	ok(store_execution_list(f->store, &(struct store_filter){.newest_first = true}, in_order, &one, &err));
 	assert_string_equal(one.text, "c");
-	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = one.finished_us}, in_order, &followed, &err));
+	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = one.finished_us}, in_order,
+				&followed, &err));
 	assert_string_equal(followed.text, "ab"); /* in the order of their ends: none is missed */
-	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = followed.finished_us}, in_order, &nothing, &err));
+	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = followed.finished_us}, in_order,
+				&nothing, &err));
 	assert_string_equal(nothing.text, "");
 }
 

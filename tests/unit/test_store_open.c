@@ -1,4 +1,5 @@
-/* test_store_open.c - opening: modes, folders and their modes, the key, files that are not ours, folders that cannot be written. */
+/* test_store_open.c - opening: modes, folders and their modes, the key, files that are not ours, folders that cannot be
+ * written. */
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -85,15 +86,17 @@ static void schema_agrees_with_the_program(void **state)
 	begin(f->store, &run);
 	finish(f->store, &run, NULL, 0);
 	assert_answer(f, "SELECT language || verdict || code_begins FROM recent", "pythonOKprint(1)\n");
-	assert_answer(f, "SELECT owner || conversation || name || mode || length(stored) FROM files", "anntalka.txt064471");
+	assert_answer(f, "SELECT owner || conversation || name || mode || length(stored) FROM files",
+		      "anntalka.txt064471");
 	assert_answer(f, "SELECT owner || conversations || bytes || runs FROM owners", "ann111");
 }
 
 /* Every statement finds its rows by an index, but for these, which want all of a small table or run once in an hour. */
 static void plans(void **state)
 {
-	static const char *const scans[] = {"SCAN instance", "SCAN session",       "SCAN blob",        "SCAN token USING INDEX",
-					    "SCAN pragma_",  "SCAN sqlite_master", "SCAN CONSTANT ROW"};
+	static const char *const scans[] = {"SCAN instance",          "SCAN session", "SCAN blob",
+					    "SCAN token USING INDEX", "SCAN pragma_", "SCAN sqlite_master",
+					    "SCAN CONSTANT ROW"};
 	struct fixture *f = *state;
 	struct store_conn *conn = f->store->writer;
 	int checked = 0;
@@ -173,7 +176,8 @@ static void key_survives(void **state)
 	write_file(f, "secret.key", "short", 5);
 	fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT);
 	assert_int_equal(unlink(key), 0);
-	fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT); /* a new one would lose addresses and environments */
+	fails(store_open(f->data, STORE_SERVE, &store, &err),
+	      ERR_CORRUPT); /* a new one would lose addresses and environments */
 	assert_non_null(strstr(err.text, "secret.key"));
 	assert_int_equal(access(key, F_OK), -1);
 }
@@ -250,7 +254,7 @@ static void damaged_file(void **state)
 	assert_non_null(strstr(err.text, "backup"));
 }
 
-/* --- accounts --- */
+/* -------- accounts ------------------------------------------------------------------------------------ */
 
 static int as_nobody(struct fixture *f)
 {
@@ -260,8 +264,8 @@ static int as_nobody(struct fixture *f)
 	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 		return 77;
 	for (enum store_mode mode = STORE_SERVE; mode <= STORE_READ; mode++)
-		if (store_open(f->data, mode, &store, &err) != -ERR_SYSTEM || strstr(err.text, strerror(EACCES)) == NULL ||
-		    strstr(err.text, f->data) == NULL) {
+		if (store_open(f->data, mode, &store, &err) != -ERR_SYSTEM ||
+		    strstr(err.text, strerror(EACCES)) == NULL || strstr(err.text, f->data) == NULL) {
 			print_error("mode %d: %s\n", (int)mode, err.text);
 			return 1 + (int)mode;
 		}

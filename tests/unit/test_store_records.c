@@ -1,9 +1,10 @@
-/* test_store_records.c - tokens, sessions, conversations, files, executions: in and out again, real SQLite, real files. */
+/* test_store_records.c - tokens, sessions, conversations, files, executions: in and out again, real SQLite, real files.
+ */
 #include "store_fixture.h"
 
 #include <fcntl.h>
 
-/* --- tokens --- */
+/* -------- tokens -------------------------------------------------------------------------------------- */
 
 static int collect_tokens(void *arg, const struct store_token *token)
 {
@@ -74,7 +75,8 @@ static void token_only_hash_is_stored(void **state)
 
 static void token_bad_input(void **state)
 {
-	static const char *const owners[] = {"", "-a", "A", "a b", "a_b", "ä", "a/b", "123456789012345678901234567890123"};
+	static const char *const owners[] = {"",    "-a", "A",   "a b",
+					     "a_b", "ä",  "a/b", "123456789012345678901234567890123"};
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	char text[STORE_TOKEN_TEXT], name[65];
@@ -143,7 +145,7 @@ static void token_last_used(void **state)
 	assert_true(strcmp(later, first) > 0);
 }
 
-/* --- sessions --- */
+/* -------- sessions ------------------------------------------------------------------------------------ */
 
 static void session_life(void **state)
 {
@@ -151,7 +153,11 @@ static void session_life(void **state)
 	struct err err = ERR_INIT;
 	char text[STORE_TOKEN_TEXT];
 	struct store_token token;
-	struct store_session session = {.owner = "ann", .protocol = "2025-06-18", .client_name = "x", .client_version = "1"}, found;
+	struct store_session session = {.owner = "ann",
+					.protocol = "2025-06-18",
+					.client_name = "x",
+					.client_version = "1"},
+			     found;
 
 	ok(store_token_add(f->store, "ann", "x", text, &token, &err));
 	memcpy(session.token_id, token.id, sizeof(token.id));
@@ -183,7 +189,7 @@ static void session_needs_its_token(void **state)
 	ok(store_session_add(f->store, &session, &err));
 }
 
-/* --- conversations and files --- */
+/* -------- conversations and files --------------------------------------------------------------------- */
 
 static void conversations_are_per_owner(void **state)
 {
@@ -214,7 +220,8 @@ static int collect_files(void *arg, const struct store_file *file)
 	char *text = arg;
 	size_t length = strlen(text);
 
-	snprintf(text + length, 512 - length, "%.*s:%lld:%s ", (int)file->name_length, file->name, (long long)file->size, file->media_type);
+	snprintf(text + length, 512 - length, "%.*s:%lld:%s ", (int)file->name_length, file->name,
+		 (long long)file->size, file->media_type);
 	return 0;
 }
 
@@ -225,7 +232,8 @@ static void files_replace_and_go(void **state)
 	struct err err = ERR_INIT;
 	char list[512] = "";
 	struct store_file found;
-	struct put_file odd = {.owner = "ann", .conversation = "talk", .name = raw, .name_length = sizeof(raw) - 1, .content = "12"};
+	struct put_file odd = {
+		.owner = "ann", .conversation = "talk", .name = raw, .name_length = sizeof(raw) - 1, .content = "12"};
 	struct store_conversation talk = put_file(f->store, "ann", "talk", "b/a.csv", "1,2");
 
 	put_file(f->store, "ann", "talk", "a.txt", "hello");
@@ -348,7 +356,8 @@ static void media_types(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		store_media_type(cases[i].name, strlen(cases[i].name), (const unsigned char *)cases[i].head, cases[i].length, type);
+		store_media_type(cases[i].name, strlen(cases[i].name), (const unsigned char *)cases[i].head,
+				 cases[i].length, type);
 		assert_string_equal(type, cases[i].type);
 	}
 }

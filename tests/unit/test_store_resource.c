@@ -1,4 +1,5 @@
-/* test_store_resource.c - an owner's files and outputs in pages, and completion: nothing twice, nothing left out, nothing of others. */
+/* test_store_resource.c - an owner's files and outputs in pages, and completion: nothing twice, nothing left out,
+ * nothing of others. */
 #include "store_fixture.h"
 
 #include "lib/store/store_resource.h"
@@ -10,7 +11,8 @@ static int add_file(void *arg, const struct store_owner_file *entry)
 	char *text = arg;
 	size_t length = strlen(text);
 
-	snprintf(text + length, LIST_SIZE - length, "%s/%.*s ", entry->conversation, (int)entry->file.name_length, entry->file.name);
+	snprintf(text + length, LIST_SIZE - length, "%s/%.*s ", entry->conversation, (int)entry->file.name_length,
+		 entry->file.name);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
-/* Tasks in the store: whose they are, how many, how long, how they end, and what becomes of those whose process is gone. */
+/* Tasks in the store: whose they are, how many, how long, how they end, and what becomes of those whose process is
+ * gone. */
 #include <fcntl.h>
 
 #include "store_fixture.h"
@@ -133,7 +134,8 @@ static void listed_newest_first(void **state)
 {
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
-	struct store_task one = add(f->store, "alice", ""), two = add(f->store, "alice", ""), three = add(f->store, "alice", "");
+	struct store_task one = add(f->store, "alice", ""), two = add(f->store, "alice", ""),
+			  three = add(f->store, "alice", "");
 	struct seen seen = {0};
 
 	add(f->store, "bob", "");
@@ -158,7 +160,8 @@ static int victim(const struct fixture *f, int fd)
 	begin(store, &done);
 	begin(store, &running);
 	char ids[3][ID_SIZE];
-	struct store_task tasks[] = {add(store, "alice", done.id), add(store, "alice", running.id), add(store, "alice", "")};
+	struct store_task tasks[] = {add(store, "alice", done.id), add(store, "alice", running.id),
+				     add(store, "alice", "")};
 
 	finish(store, &done, NULL, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
@@ -194,7 +197,8 @@ static void gone_with_the_process(void **state)
 		ok(store_task_find(f->store, ids[i], "alice", &found, &err));
 		assert_int_equal(found.state, STORE_TASK_FAILED);
 		assert_true(str_starts(found.message, "the gateway ended before this task did"));
-		assert_int_equal(strstr(found.message, found.execution) != NULL, 1); /* where its output is; "" for the one without a run */
+		assert_int_equal(strstr(found.message, found.execution) != NULL,
+				 1); /* where its output is; "" for the one without a run */
 	}
 	assert_sound(f);
 }

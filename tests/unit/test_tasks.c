@@ -1,4 +1,5 @@
-/* Tasks at work: their bodies, what they ask and are answered, how they are cancelled, how many there may be, and the end of the server. */
+/* Tasks at work: their bodies, what they ask and are answered, how they are cancelled, how many there may be, and the
+ * end of the server. */
 #include "gateway.h"
 
 #include "cgi/mcp/tasks.h"
@@ -88,8 +89,8 @@ static int ask_twice(struct task_at_work *work, const char *argument, struct jso
 
 static void results(void **state)
 {
-	struct store_task good = start(echo, "{\"content\":[]}"), bad = start(echo, "{\"content\":[],\"isError\":true}"),
-			  failed = start(refuse, "it broke");
+	struct store_task good = start(echo, "{\"content\":[]}"),
+			  bad = start(echo, "{\"content\":[],\"isError\":true}"), failed = start(refuse, "it broke");
 
 	(void)state;
 	assert_int_equal(good.ttl_ms, 60000);
@@ -133,7 +134,8 @@ static struct json_object *questions_of(const char *id, int count)
 	char *message;
 
 	assert_int_equal(hub_listen(fixture.server.hub, &listener, NULL), 0);
-	while (!(questions = tasks_questions(fixture.server.tasks, id)) || json_object_object_length(questions) != count) {
+	while (!(questions = tasks_questions(fixture.server.tasks, id)) ||
+	       json_object_object_length(questions) != count) {
 		json_object_put(questions);
 		hub_wait(fixture.server.hub, &listener, -1, 10000, &message);
 		free(message);
@@ -195,7 +197,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(results, begin, end),
 		cmocka_unit_test_setup_teardown(cancelling, begin, end),
 		cmocka_unit_test_setup_teardown(questions, begin, end),
-		cmocka_unit_test_setup_teardown(bounded, begin, end), /* its end is that of a server with all places taken */
+		cmocka_unit_test_setup_teardown(bounded, begin,
+						end), /* its end is that of a server with all places taken */
 	};
 
 	return cmocka_run_group_tests_name("tasks", tests, NULL, NULL);

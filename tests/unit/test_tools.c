@@ -1,4 +1,5 @@
-/* Tools: what clients are told about them, refusals that name the argument, results against their schemas, downloads. */
+/* Tools: what clients are told about them, refusals that name the argument, results against their schemas, downloads.
+ */
 #include "gateway.h"
 
 #include "cgi/http/files.h"
@@ -19,7 +20,7 @@ static const char *text_of(struct json_object *result)
 	return json_get_string(json_object_array_get_idx(content, 0), "text");
 }
 
-/* --- what clients are told ------------------------------------------------------------------------------------------------------ */
+/* -------- what clients are told ----------------------------------------------------------------------- */
 
 static void descriptions(void **state)
 {
@@ -59,7 +60,7 @@ static void caps_in_schema(void **state)
 	assert_int_equal(json_object_get_int(json_get(timeout, "default", json_type_int)), 30);
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------------------- */
+/* -------- refusals ------------------------------------------------------------------------------------ */
 
 static void refused(const char *tool_name, const char *arguments, const char *member)
 {
@@ -103,14 +104,18 @@ static void bad_arguments(void **state)
 		{"run_code", "{" RUN ",\"files\":{}}", "files"},
 		{"run_code", "{" RUN ",\"files\":[{\"content\":\"x\"}]}", "filename"},
 		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\"}]}", "files[0]"},
-		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\",\"content\":\"\",\"content_base64\":\"\"}]}", "files[0]"},
-		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\",\"content\":\"\"},{\"filename\":\"b\",\"content_base64\":\"!\"}]}",
+		{"run_code", "{" RUN ",\"files\":[{\"filename\":\"a\",\"content\":\"\",\"content_base64\":\"\"}]}",
+		 "files[0]"},
+		{"run_code",
+		 "{" RUN
+		 ",\"files\":[{\"filename\":\"a\",\"content\":\"\"},{\"filename\":\"b\",\"content_base64\":\"!\"}]}",
 		 "files[1].content_base64"},
 		{"upload_file", "{}", "conversationId"},
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\"}", "content"},
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\",\"content\":\"a\"}", "content"},
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\",\"content\":\"YQ\"}", "content"},
-		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\\u0000b\",\"content\":\"YQ==\"}", "filename"},
+		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\\u0000b\",\"content\":\"YQ==\"}",
+		 "filename"},
 		{"list_runners", "{\"x\":1}", "x"},
 		{"run_code", "{" RUN ",\"session\":1}", "session"},
 	};
@@ -139,8 +144,8 @@ static void too_many(const char *name, const char *item, int max, bool map)
 
 static void limits(void **state)
 {
-	auto_free char *conversation_name =
-		xasprintf("{\"conversationId\":\"%0*d\",\"language\":\"python\",\"code\":\"1\"}", STORE_CONVERSATION_MAX + 1, 0);
+	auto_free char *conversation_name = xasprintf(
+		"{\"conversationId\":\"%0*d\",\"language\":\"python\",\"code\":\"1\"}", STORE_CONVERSATION_MAX + 1, 0);
 
 	(void)state;
 	too_many("args", "\"a\"", RUN_ARGS_MAX, false);
@@ -160,7 +165,7 @@ static void jailer_away(void **state)
 	refused("run_code", "{" RUN "}", "jailer has not answered");
 }
 
-/* --- results -------------------------------------------------------------------------------------------------------------------- */
+/* -------- results ------------------------------------------------------------------------------------- */
 
 static struct json_object *schema_of(const struct tool *tool)
 {
@@ -174,7 +179,8 @@ static struct json_object *schema_of(const struct tool *tool)
 
 static struct job_result sample(void)
 {
-	struct job_result result = {.jail = {.verdict = JAIL_OK, .exit_code = 0, .message = "The program ended normally."}};
+	struct job_result result = {
+		.jail = {.verdict = JAIL_OK, .exit_code = 0, .message = "The program ended normally."}};
 
 	id_new(result.id);
 	snprintf(result.jail.runner, sizeof(result.jail.runner), "python");
@@ -349,7 +355,7 @@ static void images_within_caps(void **state)
 	assert_int_equal(images_of(&changes[3], 1), 0);
 }
 
-/* --- downloads ------------------------------------------------------------------------------------------------------------------ */
+/* -------- downloads ----------------------------------------------------------------------------------- */
 
 static void put_file(struct store_txn *txn, const char *name, size_t length, const char *content, const char *type)
 {
@@ -402,7 +408,8 @@ static void downloads(void **state)
 	assert_string_equal(header_of(&csv, "X-Content-Type-Options"), "nosniff");
 	assert_string_equal(header_of(&csv, "Content-Security-Policy"), "sandbox; default-src 'none'");
 	assert_non_null(strstr(header_of(&csv, "Cache-Control"), "private"));
-	assert_string_equal(header_of(&csv, "Content-Disposition"), "attachment; filename=\"data.csv\"; filename*=UTF-8''data.csv");
+	assert_string_equal(header_of(&csv, "Content-Disposition"),
+			    "attachment; filename=\"data.csv\"; filename*=UTF-8''data.csv");
 	assert_int_equal(query.status, 200);
 	assert_int_equal(page.status, 200);
 	assert_true(str_starts(header_of(&page, "Content-Disposition"), "attachment; filename=\"page.html\""));

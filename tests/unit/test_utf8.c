@@ -55,9 +55,10 @@ static void test_all_code_points(void **state)
 {
 	(void)state;
 	for (uint32_t code = 0x800; code <= 0x10ffff; code++) {
-		char wide[4] = {(char)(0xf0 | code >> 18), (char)(0x80 | (code >> 12 & 63)), (char)(0x80 | (code >> 6 & 63)),
-				(char)(0x80 | (code & 63))};
-		char narrow[3] = {(char)(0xe0 | code >> 12), (char)(0x80 | (code >> 6 & 63)), (char)(0x80 | (code & 63))};
+		char wide[4] = {(char)(0xf0 | code >> 18), (char)(0x80 | (code >> 12 & 63)),
+				(char)(0x80 | (code >> 6 & 63)), (char)(0x80 | (code & 63))};
+		char narrow[3] = {(char)(0xe0 | code >> 12), (char)(0x80 | (code >> 6 & 63)),
+				  (char)(0x80 | (code & 63))};
 		bool surrogate = code >= 0xd800 && code <= 0xdfff;
 
 		if (code < 0x10000)
