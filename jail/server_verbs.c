@@ -1,6 +1,6 @@
 /*
- * server_verbs.c - what a client can ask for: one verb, one function, found by name in a table; and what its jails
- * tell.
+ * server_verbs.c - what a client can ask for: one function do_VERB for each verb of wire.h's table; and the events of
+ * its jails.
  *
  * Everything that comes over the wire is checked here before a cell sees it: that the runner and the limits are
  * allowed, that names are relative, and that descriptors are of a kind that can neither block the jailer nor give the
@@ -82,15 +82,24 @@ static struct server_jail *find(struct server_client *client, int64_t number)
 	return jail;
 }
 
-static int do_open(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		   struct wire_message *message, struct err *err)
+/* What a handler has to do. */
+struct server_request {
+	struct server_client *client;
+	struct server_jail *jail; /* NULL: the client has none of that number; open may set it */
+	const struct wire_request *request;
+	struct wire_message *message;
+	struct err err; /* why it was refused, if it was */
+};
+
+static int do_open(struct server_request *asked)
 {
-	struct server *server = client->server;
+	const struct wire_request *request = asked->request;
+	struct server *server = asked->client->server;
 	struct runner *runner = runners_find(server->runners, request->runner);
+	struct err *err = &asked->err;
 	struct jail_limits limits;
 
-	(void)message;
-	if (jail)
+	if (asked->jail)
 		return err_set(err, ERR_CONFLICT, "there is a jail of that number already");
 	if (!runner)
 		return err_member(err, "runner", "there is no runner %s", request->runner);
@@ -100,11 +109,11 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 	if (request->network && !net_allowed(server->cells->net))
 		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
-	if (result)
+	if (result < 0)
 		return result;
-	jail = xcalloc(1, sizeof(*jail));
-	*jail = (struct server_jail){.next = client->jails, .client = client, .number = request->jail};
-	client->jails = jail;
+	struct server_jail *jail = xcalloc(1, sizeof(*jail));
+	*jail = (struct server_jail){.next = asked->client->jails, .client = asked->client, .number = request->jail};
+	asked->client->jails = jail;
 	const struct cell_request wanted = {
 		.runner = runner,
 		.limits = &limits,
@@ -118,7 +127,7 @@ static int do_open(struct server_client *client, struct server_jail *jail, const
 	if (wanted.fingerprint && !runner->asked)
 		runner->awaited = runner->version.count > 0;
 	result = cell_open(server->cells, &wanted, &jail->cell, err);
-	if (result)
+	if (result < 0)
 		server_jail_remove(jail);
 	return result;
 }
@@ -141,34 +150,31 @@ static int check_name(const char *name, struct err *err)
 	}
 }
 
-static int do_fill(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		   struct wire_message *message, struct err *err)
+static int do_fill(struct server_request *asked)
 {
-	(void)client;
-	for (size_t i = 0; i < request->files.count; i++) {
-		struct stat st;
-		int result = check_name(message->strings[i], err);
+	const struct bind_objects *files = &asked->request->files;
 
-		if (result)
+	for (size_t i = 0; i < files->count; i++) {
+		struct stat st;
+		int result = check_name(asked->message->strings[i], &asked->err);
+
+		if (result < 0)
 			return result;
-		if (fstat(message->fds[i], &st) || !S_ISREG(st.st_mode))
-			return err_set(err, ERR_INVALID, "the content of a file must be a regular file");
+		if (fstat(asked->message->fds[i], &st) || !S_ISREG(st.st_mode))
+			return err_set(&asked->err, ERR_INVALID, "the content of a file must be a regular file");
 	}
-	return cell_fill(jail->cell, message, &request->files, err);
+	return cell_fill(asked->jail->cell, asked->message, files, &asked->err);
 }
 
-static int do_remove(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		     struct wire_message *message, struct err *err)
+static int do_remove(struct server_request *asked)
 {
-	(void)client;
-	(void)request;
-	for (size_t i = 0; i < message->n_strings; i++) {
-		int result = check_name(message->strings[i], err);
+	for (size_t i = 0; i < asked->message->n_strings; i++) {
+		int result = check_name(asked->message->strings[i], &asked->err);
 
-		if (result)
+		if (result < 0)
 			return result;
 	}
-	return cell_remove(jail->cell, message, err);
+	return cell_remove(asked->jail->cell, asked->message, &asked->err);
 }
 
 static bool is_null_device(const struct stat *st)
@@ -199,41 +205,50 @@ static int check_stream(int fd, bool input, struct err *err)
 	return err_set(err, ERR_INVALID, "standard output and error must be files, not pipes, terminals or sockets");
 }
 
-static int do_run(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		  struct wire_message *message, struct err *err)
+static int check_program(const struct cell *cell, const struct cell_program *program, struct err *err)
 {
+	struct stat st;
+
+	for (size_t i = 0; i < program->n_env; i++)
+		if (!strchr(program->env[i], '=') || program->env[i][0] == '=')
+			return err_set(err, ERR_INVALID, "an environment variable must be NAME=value");
+	if (fstat(program->code_fd, &st) || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "the source must be a regular file");
+	int result = check_stream(program->stdin_fd, true, err);
+	if (result == 0)
+		result = check_stream(program->stdout_fd, false, err);
+	if (result == 0)
+		result = check_stream(program->stderr_fd, false, err);
+	if (result < 0)
+		return result;
+	if (program->stdin_fd >= 0 && cell_driven(cell) && fstat(program->stdin_fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return err_set(
+			err, ERR_INVALID,
+			"standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
+	return 0;
+}
+
+/* The descriptors of a message come in this order, without those that were not given. */
+static int do_run(struct server_request *asked)
+{
+	const struct wire_request *request = asked->request;
+	struct wire_message *message = asked->message;
+	size_t next = 0;
 	struct cell_program program = {
 		.args = message->strings,
 		.n_args = (size_t)request->args,
 		.env = message->strings + request->args,
 		.n_env = (size_t)request->env,
 		.entry = request->entry,
+		.code_fd = wire_take_fd(message, next++),
 	};
-	size_t next = 0;
 
-	(void)client;
-	for (size_t i = 0; i < program.n_env; i++)
-		if (!strchr(program.env[i], '=') || program.env[i][0] == '=')
-			return err_set(err, ERR_INVALID, "an environment variable must be NAME=value");
-	struct stat st;
-	if (fstat(message->fds[0], &st) || !S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID, "the source must be a regular file");
-	program.code_fd = wire_take_fd(message, next++);
 	program.stdin_fd = request->stdin_given ? wire_take_fd(message, next++) : -1;
 	program.stdout_fd = request->stdout_given ? wire_take_fd(message, next++) : -1;
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
-	int result = check_stream(program.stdin_fd, true, err);
-	if (!result)
-		result = check_stream(program.stdout_fd, false, err);
-	if (!result)
-		result = check_stream(program.stderr_fd, false, err);
-	if (!result && program.stdin_fd >= 0 && cell_driven(jail->cell) && fstat(program.stdin_fd, &st) == 0 &&
-	    S_ISFIFO(st.st_mode))
-		result = err_set(
-			err, ERR_INVALID,
-			"standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
-	if (!result)
-		return cell_run(jail->cell, &program, err);
+	int result = check_program(asked->jail->cell, &program, &asked->err);
+	if (result == 0)
+		return cell_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (given[i] >= 0)
@@ -241,34 +256,20 @@ static int do_run(struct server_client *client, struct server_jail *jail, const 
 	return result;
 }
 
-static int do_collect(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		      struct wire_message *message, struct err *err)
+static int do_collect(struct server_request *asked)
 {
-	(void)client;
-	(void)request;
-	(void)message;
-	return cell_collect(jail->cell, err);
+	return cell_collect(asked->jail->cell, &asked->err);
 }
 
-static int do_cancel(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		     struct wire_message *message, struct err *err)
+static int do_cancel(struct server_request *asked)
 {
-	(void)client;
-	(void)request;
-	(void)message;
-	(void)err;
-	cell_cancel(jail->cell);
+	cell_cancel(asked->jail->cell);
 	return 0;
 }
 
-static int do_close(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		    struct wire_message *message, struct err *err)
+static int do_close(struct server_request *asked)
 {
-	(void)client;
-	(void)request;
-	(void)message;
-	(void)err;
-	server_jail_remove(jail);
+	server_jail_remove(asked->jail);
 	return 0;
 }
 
@@ -286,16 +287,12 @@ int server_send_document(struct server_client *client, struct json_object *docum
 			      &(struct wire_parts){.fds = &fd, .n_fds = 1}, err);
 }
 
-static int do_info(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		   struct wire_message *message, struct err *err)
+static int do_info(struct server_request *asked)
 {
-	struct server *server = client->server;
+	struct server *server = asked->client->server;
 	struct json_object *info = json_object_new_object();
 	struct utsname kernel;
 
-	(void)jail;
-	(void)request;
-	(void)message;
 	uname(&kernel);
 	json_add_string(info, "mode", identity_mode_text(server->identity->mode));
 	json_add_string(info, "cgroup", cgroup_kind(server->cells->cgroup));
@@ -311,55 +308,37 @@ static int do_info(struct server_client *client, struct server_jail *jail, const
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
 	json_add(info, "limits", limits_print(&server->config->limits));
-	return server_send_document(client, info, err);
+	return server_send_document(asked->client, info, &asked->err);
 }
 
 /* Answered by tick_client, when the versions are known. */
-static int do_runners(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		      struct wire_message *message, struct err *err)
+static int do_runners(struct server_request *asked)
 {
-	(void)jail;
-	(void)request;
-	(void)message;
-	(void)err;
-	client->wants_runners = true;
+	asked->client->wants_runners = true;
 	return 0;
 }
 
-static const struct {
-	const char *verb;
-	int (*run)(struct server_client *client, struct server_jail *jail, const struct wire_request *request,
-		   struct wire_message *message, struct err *err);
-	bool needs_jail;
-} verbs[] = {
-	{"open", do_open, false},  {"fill", do_fill, true},     {"remove", do_remove, true},
-	{"run", do_run, true},     {"cancel", do_cancel, true}, {"collect", do_collect, true},
-	{"close", do_close, true}, {"info", do_info, false},    {"runners", do_runners, false},
-};
+#define HANDLER(constant, name, table, needs_jail) [WIRE_##constant] = do_##name,
+static int (*const handlers[WIRE_VERBS])(struct server_request *asked) = {WIRE_VERBS_EACH(HANDLER)};
 
 int server_dispatch(struct server_client *client, struct wire_message *message, struct err *err)
 {
 	struct wire_request request;
-	struct err refusal = ERR_INIT;
 	int result = wire_request_parse(message, &request, err);
 
-	if (result)
+	if (result < 0)
 		return result; /* the two sides do not speak the same language: the connection ends */
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (!streq(verbs[i].verb, request.verb))
-			continue;
-		struct server_jail *jail = request.jail >= 0 ? find(client, request.jail) : NULL;
+	struct server_request asked = {
+		.client = client, .jail = find(client, request.jail), .request = &request, .message = message};
+	/* A jail that failed meanwhile is unknown here; its client knows why. */
+	if (asked.jail || !wire_verb_needs_jail(request.verb))
+		result = handlers[request.verb](&asked);
+	if (result < 0 && request.jail >= 0) {
+		struct server_jail *jail = find(client, request.jail); /* it may have gone meanwhile */
 
-		/* A jail that failed meanwhile is unknown here; its client knows why. */
-		if (!jail && verbs[i].needs_jail)
-			continue;
-		result = verbs[i].run(client, jail, &request, message, &refusal);
-		jail = request.jail >= 0 ? find(client, request.jail) : NULL;
-		if (result && request.jail >= 0) {
-			send_failed(client, request.jail, &refusal);
-			if (jail && refusal.code != ERR_CONFLICT)
-				server_jail_remove(jail);
-		}
+		send_failed(client, request.jail, &asked.err);
+		if (jail && asked.err.code != ERR_CONFLICT)
+			server_jail_remove(jail);
 	}
 	wire_request_clear(&request);
 	return 0;

@@ -146,7 +146,7 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 	*jail = (struct jail){
 		.next = client->jails, .client = client, .number = client->next_number, .events = *events, .arg = arg};
 	client->next_number = client->next_number == INT32_MAX ? 0 : client->next_number + 1;
-	struct json_object *head = wire_head_jail("verb", "open", jail->number);
+	struct json_object *head = wire_head_verb(WIRE_OPEN, jail->number);
 	json_add_string(head, "runner", spec->runner);
 	if (spec->label)
 		json_add_string(head, "label", spec->label);
@@ -172,7 +172,7 @@ static int dup_fd(int fd, int *ret, struct err *err)
 
 static int fill_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
-	struct json_object *head = wire_head_jail("verb", "fill", jail->number), *list = json_object_new_array();
+	struct json_object *head = wire_head_verb(WIRE_FILL, jail->number), *list = json_object_new_array();
 	const char *names[JAIL_BATCH_FILES];
 	int fds[JAIL_BATCH_FILES];
 
@@ -196,7 +196,7 @@ static int fill_batch(struct jail *jail, const struct jail_file *files, size_t c
 
 static int remove_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
-	struct json_object *head = wire_head_jail("verb", "remove", jail->number);
+	struct json_object *head = wire_head_verb(WIRE_REMOVE, jail->number);
 	const char *names[JAIL_BATCH_FILES];
 
 	json_add_int(head, "names", (int64_t)count);
@@ -264,7 +264,7 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 				close(fds[n_fds - 1]);
 			return -ERR_SYSTEM;
 		}
-	struct json_object *head = wire_head_jail("verb", "run", jail->number);
+	struct json_object *head = wire_head_verb(WIRE_RUN, jail->number);
 	json_add_int(head, "args", (int64_t)n_args);
 	json_add_int(head, "env", (int64_t)n_env);
 	if (program->entry)
@@ -285,12 +285,12 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 
 void jail_cancel(struct jail *jail)
 {
-	client_send(jail->client, wire_head_jail("verb", "cancel", jail->number), NULL, NULL);
+	client_send(jail->client, wire_head_verb(WIRE_CANCEL, jail->number), NULL, NULL);
 }
 
 int jail_collect(struct jail *jail, struct err *err)
 {
-	int result = client_send(jail->client, wire_head_jail("verb", "collect", jail->number), NULL, err);
+	int result = client_send(jail->client, wire_head_verb(WIRE_COLLECT, jail->number), NULL, err);
 
 	if (!result)
 		jail->collects++;
@@ -305,6 +305,6 @@ void jail_close(struct jail *jail)
 	while (*link != jail)
 		link = &(*link)->next;
 	*link = jail->next;
-	client_send(jail->client, wire_head_jail("verb", "close", jail->number), NULL, NULL);
+	client_send(jail->client, wire_head_verb(WIRE_CLOSE, jail->number), NULL, NULL);
 	free(jail);
 }

@@ -203,21 +203,21 @@ static int wait_event(struct jail_client *client, int timeout_ms, struct err *er
 }
 
 /* A jailer that hangs takes connections, too: the kernel does that for it. */
-static int ask(struct jail_client *client, const char *verb, int seconds, struct json_object **ret, struct err *err)
+static int ask(struct jail_client *client, enum wire_verb verb, int seconds, struct json_object **ret, struct err *err)
 {
 	int64_t until_us = clock_monotonic_us() + seconds * 1000000LL, left_us;
 
 	if (client->lost)
 		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
 	client->document_wanted = true;
-	int result = client_send(client, wire_head("verb", verb), NULL, err);
+	int result = client_send(client, wire_head_verb(verb, -1), NULL, err);
 	while (!result && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
 		result = wait_event(client, (int)(left_us / 1000) + 1, err);
 	if (!result && client->document_wanted) {
 		jail_client_kill(client);
 		result = err_set(err, ERR_UNAVAILABLE,
-				 "the jailer does not answer (%s) within %d s: look at its log, or restart it", verb,
-				 seconds);
+				 "the jailer does not answer (%s) within %d s: look at its log, or restart it",
+				 wire_verb_text(verb), seconds);
 	}
 	if (!result)
 		*ret = steal(&client->document);
@@ -226,12 +226,12 @@ static int ask(struct jail_client *client, const char *verb, int seconds, struct
 
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, "info", JAIL_ANSWER_SECONDS, ret, err);
+	return ask(client, WIRE_INFO, JAIL_ANSWER_SECONDS, ret, err);
 }
 
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err)
 {
-	return ask(client, "runners", JAIL_RUNNERS_SECONDS, ret, err);
+	return ask(client, WIRE_RUNNERS, JAIL_RUNNERS_SECONDS, ret, err);
 }
 
 int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *err)
@@ -249,7 +249,7 @@ int jail_client_ping(struct jail_client *client, struct err *err)
 	if (client->pinged_us || client->lost)
 		return 0;
 	client->pinged_us = clock_monotonic_us();
-	return client_send(client, wire_head("verb", "info"), NULL, err);
+	return client_send(client, wire_head_verb(WIRE_INFO, -1), NULL, err);
 }
 
 int64_t jail_client_pinged_us(const struct jail_client *client)

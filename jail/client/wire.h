@@ -90,10 +90,30 @@ struct json_object *wire_head_jail(const char *key, const char *value, int64_t j
 struct wire_file {
 	int64_t mode, mtime_us;
 };
+/* All verbs, each once: constant, name, bind table (wire_table.c), must the jail be open? The jailer's handler is
+ * do_NAME (server_verbs.c). */
+#define WIRE_VERBS_EACH(VERB)                                                                                          \
+	VERB(OPEN, open, open_table, false)                                                                            \
+	VERB(FILL, fill, fill_table, true)                                                                             \
+	VERB(REMOVE, remove, remove_table, true)                                                                       \
+	VERB(RUN, run, run_table, true)                                                                                \
+	VERB(CANCEL, cancel, jail_table, true)                                                                         \
+	VERB(COLLECT, collect, jail_table, true)                                                                       \
+	VERB(CLOSE, close, jail_table, true)                                                                           \
+	VERB(INFO, info, plain_table, false)                                                                           \
+	VERB(RUNNERS, runners, plain_table, false)
+#define WIRE_VERB_CONSTANT(constant, name, table, needs_jail) WIRE_##constant,
+enum wire_verb { WIRE_VERBS_EACH(WIRE_VERB_CONSTANT) WIRE_VERBS };
+const char *wire_verb_text(enum wire_verb verb);
+bool wire_verb_needs_jail(enum wire_verb verb);
+/* {"v":1,"verb":…,"jail":N} to which the caller adds; a jail below 0 is left out. */
+struct json_object *wire_head_verb(enum wire_verb verb, int64_t jail);
+
 struct wire_request { /* every verb's members; wire_request_parse checks that they fit the verb */
 	int64_t version;
-	const char *verb;
-	int64_t jail;
+	enum wire_verb verb;
+	const char *verb_name;
+	int64_t jail; /* -1: the verb is not about a jail */
 	const char *runner, *label;
 	bool network, live, fingerprint;
 	struct jail_limits limits;

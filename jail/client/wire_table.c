@@ -55,7 +55,7 @@ const struct bind jail_limits_table[] = {
 		.name = key, .type = kind, .offset = offsetof(struct wire_request, field), .flags = BIND_REQUIRED,     \
 		.min = least, .max = most                                                                              \
 	}
-#define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb, 1, 16)
+#define HEAD MEMBER("v", BIND_INT, version, WIRE_VERSION, WIRE_VERSION), MEMBER("verb", BIND_STRING, verb_name, 1, 16)
 #define JAIL MEMBER("jail", BIND_INT, jail, 0, JAIL_NUMBER_MAX)
 
 static const struct bind plain_table[] = {HEAD, {0}};
@@ -104,41 +104,60 @@ static const struct bind run_table[] = {
 	{0},
 };
 
+#define VERB_ROW(constant, name, table, needs_jail) [WIRE_##constant] = {#name, table, needs_jail},
 static const struct {
-	const char *verb;
+	const char *name;
 	const struct bind *table;
-} verbs[] = {
-	{"open", open_table},  {"fill", fill_table},   {"remove", remove_table},
-	{"run", run_table},    {"cancel", jail_table}, {"collect", jail_table},
-	{"close", jail_table}, {"info", plain_table},  {"runners", plain_table},
-};
+	bool needs_jail;
+} verbs[WIRE_VERBS] = {WIRE_VERBS_EACH(VERB_ROW)};
 
-static const struct bind *verb_table(const char *verb)
+const char *wire_verb_text(enum wire_verb verb)
 {
-	for (size_t i = 0; verb && i < ARRAY_SIZE(verbs); i++)
-		if (streq(verbs[i].verb, verb))
-			return verbs[i].table;
-	return NULL;
+	return verbs[verb].name;
+}
+
+bool wire_verb_needs_jail(enum wire_verb verb)
+{
+	return verbs[verb].needs_jail;
+}
+
+struct json_object *wire_head_verb(enum wire_verb verb, int64_t jail)
+{
+	return jail < 0 ? wire_head("verb", verbs[verb].name) : wire_head_jail("verb", verbs[verb].name, jail);
+}
+
+static int verb_parse(const char *name, enum wire_verb *ret, struct err *err)
+{
+	auto_buf struct buf known = {0};
+
+	for (size_t i = 0; i < WIRE_VERBS; i++)
+		if (name && streq(verbs[i].name, name)) {
+			*ret = (enum wire_verb)i;
+			return 0;
+		}
+	buf_init(&known, 256);
+	for (size_t i = 0; i < WIRE_VERBS; i++)
+		buf_printf(&known, "%s%s", i == 0 ? "" : i + 1 < WIRE_VERBS ? ", " : " or ", verbs[i].name);
+	return err_member(err, "verb", "must be %.*s", (int)known.length, known.data);
 }
 
 int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err)
 {
-	const struct bind *table = verb_table(json_get_string(message->head, "verb"));
 	struct wire_request request = {.jail = -1};
+	int result = verb_parse(json_get_string(message->head, "verb"), &request.verb, err);
 
-	if (!table)
-		return err_member(err, "verb",
-				  "must be open, fill, remove, run, cancel, collect, close, info or runners");
-	int result = bind_parse(table, message->head, &request, err);
-	if (result)
+	if (result < 0)
+		return result;
+	result = bind_parse(verbs[request.verb].table, message->head, &request, err);
+	if (result < 0)
 		return result;
 	size_t strings = request.files.count + (size_t)request.names + (size_t)request.args + (size_t)request.env;
 	size_t fds = request.files.count;
-	if (table == run_table)
+	if (request.verb == WIRE_RUN)
 		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;
 	if (message->n_strings != strings || message->n_fds != fds)
 		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
-				 request.verb, message->n_strings, message->n_fds, strings, fds);
+				 request.verb_name, message->n_strings, message->n_fds, strings, fds);
 	if (result)
 		wire_request_clear(&request);
 	else

@@ -31,7 +31,7 @@ static void as_request(const struct wire_message *message)
 		PROMISE(request.jail == -7 && request.files.items == NULL);
 		return;
 	}
-	PROMISE(request.version == WIRE_VERSION && request.verb != NULL && request.jail >= -1 &&
+	PROMISE(request.version == WIRE_VERSION && (unsigned)request.verb < WIRE_VERBS && request.jail >= -1 &&
 		request.jail <= INT32_MAX);
 	PROMISE(message->n_strings == request.files.count + (size_t)request.args + (size_t)request.env);
 	PROMISE(request.files.count <= JAIL_BATCH_FILES && message->n_fds >= request.files.count);

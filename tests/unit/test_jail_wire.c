@@ -110,6 +110,31 @@ static int parse(const char *text, size_t n_strings, size_t n_fds, struct err *e
 	return result;
 }
 
+/* The client's head of each verb is the request of that verb; what is none is refused with the list of all. */
+static void verbs(void **state)
+{
+	(void)state;
+	for (enum wire_verb verb = WIRE_OPEN; verb < WIRE_VERBS; verb++) {
+		bool about_jail = verb != WIRE_INFO && verb != WIRE_RUNNERS;
+		struct wire_message message = {.head = wire_head_verb(verb, about_jail ? 7 : -1)};
+		struct wire_request request = {.verb = WIRE_VERBS};
+		struct err err = ERR_INIT;
+		int result = wire_request_parse(&message, &request, &err);
+
+		if (result < 0) /* it lacks what the verb needs: the verb itself was taken */
+			assert_string_not_equal(err.member, "verb");
+		else
+			assert_int_equal(request.verb, verb);
+		if (result == 0)
+			assert_int_equal(request.jail, about_jail ? 7 : -1);
+		assert_int_equal(wire_verb_needs_jail(verb), about_jail && verb != WIRE_OPEN);
+		json_object_put(message.head);
+	}
+	struct err err = ERR_INIT;
+	assert_int_equal(parse("{\"v\":1,\"verb\":\"kill\",\"jail\":1}", 0, 0, &err), -ERR_INVALID);
+	assert_string_equal(err.text, "verb: must be open, fill, remove, run, cancel, collect, close, info or runners");
+}
+
 #define NO_STREAMS "\"stdin\":false,\"stdout\":false,\"stderr\":false"
 
 static void requests(void **state)
@@ -240,8 +265,8 @@ static void results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets),  cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
-		cmocka_unit_test(requests), cmocka_unit_test(results),
+		cmocka_unit_test(packets), cmocka_unit_test(too_large), cmocka_unit_test(back_pressure),
+		cmocka_unit_test(verbs),   cmocka_unit_test(requests),  cmocka_unit_test(results),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
