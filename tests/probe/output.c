@@ -154,8 +154,10 @@ static void grows(void)
 	memset(block, 'x', sizeof(block));
 	if (fork() == 0)
 		for (;;)
-			if (write(fd, block, 1000) < 0)
-				ftruncate(fd, 3);
+			if (write(fd, block, 1000) < 0) {
+				ftruncate(fd, 3); /* written behind its end it would be sparse and too large */
+				lseek(fd, 3, SEEK_SET);
+			}
 	nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
 }
 
