@@ -13,7 +13,7 @@
 #include "cgi/tool/interpreters.h"
 #include "lib/base/config.h"
 #include "lib/job/job.h"
-#include "lib/store/store.h"
+#include "lib/store/store_token.h"
 
 #define SERVER_EXPIRE_SECONDS 3600 /* between two server_expire */
 

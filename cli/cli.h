@@ -38,7 +38,7 @@
 #include "lib/base/err.h"
 #include "lib/base/json.h"
 #include "lib/base/version.h"
-#include "lib/store/store.h"
+#include "lib/store/store_execution.h"
 
 enum cli_exit {
 	CLI_OK = 0,

@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_token.h"
 
 struct token {
 	struct cli_common common;

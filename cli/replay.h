@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "lib/job/job.h"
+#include "lib/store/store_execution.h"
 
 enum replay_outcome {
 	REPLAY_IDENTICAL,

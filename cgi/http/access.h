@@ -9,6 +9,7 @@
 
 #include "cgi/mcp/rpc.h"
 #include "exchange.h"
+#include "lib/store/store_token.h"
 
 #define ACCESS_BURST_US 60000000LL /* a token that was quiet may ask for a minute's requests at once */
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "http.h"
+#include "lib/store/store_token.h"
 
 struct exchange {
 	struct server *server;

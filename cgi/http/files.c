@@ -7,6 +7,8 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_file.h"
 
 #define HASH_DIGITS (SHA256_HEX_SIZE - 1)
 #define NOT_FOUND   "no such file"

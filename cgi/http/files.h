@@ -9,6 +9,7 @@
 #pragma once
 
 #include "exchange.h"
+#include "lib/store/store_file.h"
 
 void files_handle(struct exchange *exchange, const char *method, const char *rest);
 /* Appends the download URL of a file; its name may be any bytes. Without a public_base_url (stdio) its resource's URI.

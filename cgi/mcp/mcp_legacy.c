@@ -12,6 +12,7 @@
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/store/store_session.h"
 #include "mcp.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"

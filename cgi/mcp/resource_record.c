@@ -2,11 +2,10 @@
  * resource_record.c - see resource_record.h.
  *
  * A URI is taken apart once, into a struct target; from there everything is asked of the store with the caller's owner,
- * so what belongs to somebody else is not found rather than refused. A listing is two lists, one behind the other:
- * files, then outputs. Its position is "f", the conversation and the file's name (percent-encoded, a slash between), or
- * "x" and an execution's id: keys and not numbers, so that runs which end between two pages shift nothing. Bytes are
- * read with pread from a blob, or copied out of the row, never more than RESOURCE_READ_MAX: a larger one must be read
- * in parts, and the refusal names the URI of the first part.
+ * so what belongs to somebody else is not found rather than refused. A listing is files, then outputs. Its position is
+ * "f", the conversation and the file's name (percent-encoded, a slash between), or "x" and an execution's id: keys and
+ * not numbers, so that runs which end between two pages shift nothing. Bytes are read with pread from a blob, or copied
+ * out of the row, never more than RESOURCE_READ_MAX: the refusal of a larger one names the URI of its first part.
  */
 #include "resource_record.h"
 
@@ -17,6 +16,8 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 #include "lib/store/store_resource.h"
 #include "prompts.h"
 

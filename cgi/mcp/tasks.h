@@ -13,6 +13,7 @@
 #include "cgi/server.h"
 #include "lib/base/json.h"
 #include "lib/store/store_task.h"
+#include "lib/store/store_token.h"
 
 #define TASKS_AT_WORK_MAX 256    /* threads: one more is refused in words */
 #define TASKS_POLL_MS     1000   /* how often clients are told to ask */

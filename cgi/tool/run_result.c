@@ -16,6 +16,8 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_file.h"
 
 #define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
 #define URL_MAX  (16 * 1024)

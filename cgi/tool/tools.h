@@ -11,6 +11,7 @@
 
 #include "cgi/server.h"
 #include "lib/base/bind.h"
+#include "lib/store/store_token.h"
 
 struct mcp_call;
 struct tool_call {

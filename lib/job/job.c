@@ -12,6 +12,8 @@
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 
 #include <errno.h>
 #include <poll.h>

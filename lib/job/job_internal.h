@@ -23,6 +23,7 @@
 #include "job_known.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/store/store_execution.h"
 #include "lib/store/store_sandbox.h"
 
 #define JOB_KEEPERS 2

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 #include "lib/store/store_request.h"
 
 static struct job *job_of(struct job_task *task)

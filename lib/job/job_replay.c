@@ -9,6 +9,8 @@
  */
 #include "job_internal.h"
 #include "job_known.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 #include "lib/store/store_sandbox.h"
 
 #include <errno.h>

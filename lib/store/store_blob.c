@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "store_blob.h"
 #include "store_txn.h"
 
 #define COPY_STEP  (64 * 1024)

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "store_blob.h"
+#include "store_execution.h"
 #include "store_txn.h"
 
 int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err)

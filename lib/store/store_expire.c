@@ -9,6 +9,7 @@
 #include "store_expire.h"
 
 #include "lib/base/util.h"
+#include "store_blob.h"
 #include "store_event.h"
 #include "store_txn.h"
 

@@ -8,6 +8,8 @@
  * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in
  * conversation.bytes (schema.sql), so two uploads at once cannot pass it together.
  */
+#include "store_blob.h"
+#include "store_file.h"
 #include "store_txn.h"
 
 #include <unistd.h>

@@ -18,6 +18,8 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "store_blob.h"
+#include "store_execution.h"
 #include "store_txn.h"
 
 #define BOOT_ID           "/proc/sys/kernel/random/boot_id"

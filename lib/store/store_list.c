@@ -10,6 +10,8 @@
  * code that is a blob cannot be searched by the statement and is looked through here, which is why the limit is counted
  * here as well.
  */
+#include "store_blob.h"
+#include "store_execution.h"
 #include "store_txn.h"
 
 #include <unistd.h>

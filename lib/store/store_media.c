@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "lib/base/util.h"
-#include "store.h"
+#include "store_file.h"
 
 static const struct {
 	const char *magic;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "lib/base/util.h"
+#include "store_file.h"
 #include "store_txn.h"
 
 int store_owner_files(struct store *store, const struct store_page *page,

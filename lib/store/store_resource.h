@@ -8,6 +8,7 @@
 #pragma once
 
 #include "store.h"
+#include "store_file.h"
 
 /* What to list; each function says which members it reads. */
 struct store_page {

@@ -4,7 +4,8 @@
  *   store.c                  opening and closing: folders, key, lock, connections, pool of readers
  *   store_writer.c           the writing thread: group commit
  *   store_instance.c         who writes here, and marking what dead ones left
- *   store_token.c            tokens and sessions
+ *   store_token.c            tokens
+ *   store_session.c          sessions of the legacy protocol
  *   store_event.c            events of legacy streams
  *   store_file.c             conversations and their files
  *   store_blob.c             the blob folder and the folder of partial output
@@ -23,6 +24,8 @@
 #include <sys/types.h>
 
 #include "store.h"
+#include "store_blob.h"
+#include "store_execution.h"
 #include "store_query.h"
 
 #define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
@@ -112,6 +115,9 @@ bool store_sha256_valid(const char *text);
 /* store_file.c: does this put the owner above the cap? ERR_LIMIT, in words. */
 int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
+
+/* store_token.c: brings "last used" (at last_us) of a row up to date, once a minute and without waiting. */
+void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us);
 
 /* store_task.c: what an instance that is gone left; rows whose time is up */
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);

@@ -18,6 +18,7 @@
 #include "cgi/mcp/mcp.h"
 #include "cgi/server.h"
 #include "lib/base/util.h"
+#include "lib/store/store_token.h"
 
 #define FIXTURE_PARAMS 32
 

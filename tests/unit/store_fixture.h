@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/store/store.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 
 #define UNUSED            __attribute__((unused))
 #define ok(call)          ok_at((call), &err, #call, __FILE__, __LINE__)

@@ -5,6 +5,8 @@
 #include "lib/job/job_news.h"
 #include "lib/store/store_event.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_file.h"
+#include "lib/store/store_session.h"
 #include "lib/store/store_subscription.h"
 
 static struct hub *hub;

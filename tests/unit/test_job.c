@@ -1,5 +1,7 @@
 /* The job engine with a real store and a real jailer: files, order, bounds, refusals, output, secrets. */
 #include "job_fixture.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 
 #include <sys/resource.h>
 

@@ -1,5 +1,8 @@
 /* test_store_blob.c - the blob folder, partial output, and everything that expires. */
+#include "lib/store/store_blob.h"
+#include "lib/store/store_execution.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_session.h"
 #include "store_fixture.h"
 
 #include <errno.h>

@@ -6,7 +6,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/store/store_blob.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_file.h"
+#include "lib/store/store_token.h"
 #include "lib/store/store_txn.h"
 #include "store_gate.h"
 

@@ -1,5 +1,9 @@
 /* test_store_records.c - tokens, sessions, conversations, files, executions: in and out again, real SQLite, real files.
  */
+#include "lib/store/store_blob.h"
+#include "lib/store/store_file.h"
+#include "lib/store/store_session.h"
+#include "lib/store/store_token.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>

@@ -7,6 +7,9 @@
 #include "cgi/tool/tools.h"
 #include "lib/base/utf8.h"
 #include "lib/store/crypto.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_file.h"
+#include "lib/store/store_token.h"
 #include "schema.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

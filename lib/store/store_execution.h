@@ -1,0 +1,88 @@
+/*
+ * store_execution.h - runs: what was asked, what came of it, and the files before and after.
+ */
+#pragma once
+
+#include "store_file.h"
+
+#define STORE_INLINE_MAX (64 * 1024) /* code and output up to here are kept in the row, beyond it in a blob */
+
+/* A text that stands in the row, or in a blob when it is larger than STORE_INLINE_MAX. */
+struct store_text {
+	char *data; /* NULL: in the blob */
+	size_t length;
+	char blob[SHA256_HEX_SIZE]; /* "" : inline */
+};
+enum store_state { STORE_RUNNING, STORE_FINISHED, STORE_INTERRUPTED };
+struct store_usage {
+	int64_t wall_us, cpu_user_us, cpu_system_us, memory_peak_bytes;
+};
+struct store_execution {
+	char id[ID_SIZE];
+	enum store_state state;
+	char owner[STORE_OWNER_MAX + 1], token_id[ID_SIZE], session_id[ID_SIZE],
+		task_id[ID_SIZE]; /* "" where there is none */
+	char task_state[10]; /* read only, of the task; "": none, or its time is up */
+	int64_t conversation_row;                                                /* 0: none */
+	char conversation[STORE_CONVERSATION_MAX + 1];
+	int64_t created_us, finished_us;
+	/* what was asked */
+	char language[32], fingerprint[256]; /* canonical runner name; interpreter and version */
+	struct store_text code, stdin_text;
+	char *args_json;      /* ["a","b"] */
+	char *env_json; /* names and values; secrets are names only: {"KEY":null}. Sealed in the database, in clear here
+			 */
+	char *limits_json;    /* as resolved: everything of jail_limits */
+	bool network;
+	char *entry;          /* the file of /data that is run in place; NULL: none */
+	char sandbox_id[ID_SIZE]; /* the live sandbox (store_sandbox.h), … */
+	int64_t sandbox_seq;      /* … in which its first run is 1; "" and 0: none */
+	/* what came of it; meaningless while running */
+	char verdict[3];
+	char message[256];
+	int exit_code, signal; /* -1, 0: none */
+	struct store_text stdout_text, stderr_text;
+	bool stdout_truncated, stderr_truncated;
+	struct store_usage run, compile;
+	int64_t setup_us;
+	bool warm;
+	char *result_json; /* everything else that was reported: limit, step, oom, denied … */
+};
+void store_execution_clear(struct store_execution *execution);
+/* The bytes of a text wherever they are; the caller frees. */
+int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length,
+		    struct err *err);
+
+struct store_filter {
+	const char *id; /* prefix, or NULL; so for all strings */
+	const char *owner, *token_id, *conversation, *language, *verdict, *text_in_code, *task;
+	int64_t since_us, until_us; /* 0: open */
+	bool running_too;
+	int64_t limit;      /* 0: all */
+	bool newest_first;
+	const char *after;  /* id: only later ones */
+	int64_t finished_after_us; /* only rows recorded later than that, in that order (for --follow); 0: any */
+};
+int store_execution_list(struct store *store, const struct store_filter *filter,
+			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
+/* By id or unique prefix: ERR_NOT_FOUND, ERR_CONFLICT (several). */
+int store_execution_find(struct store *store, const char *id, struct store_execution *ret, struct err *err);
+
+enum store_phase { STORE_BEFORE, STORE_AFTER };
+struct store_execution_file {
+	struct store_file file;
+	enum store_phase phase;
+	char change[8]; /* AFTER: "created" "changed" "deleted" "lost" (not kept); BEFORE: "" */
+	char reason[64];
+};
+int store_execution_files(struct store *store, const char *execution_id, enum store_phase phase,
+			  int (*each)(void *arg, const struct store_execution_file *file), void *arg, struct err *err);
+
+
+/* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */
+int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err);
+/* Outcome, output and changed files in one go; puts the changes into the conversation too. Where the files would exceed
+ * the owner's cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still
+ * recorded. */
+int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
+			       struct store_execution_file *changes, size_t n_changes, struct err *err);
