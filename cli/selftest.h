@@ -9,16 +9,19 @@
  * (the program's --list; the first line of a script). Terms are words NAME=VALUE, all of them optional:
  *
  *     ends=OK               the verdict: OK, RE, SG, TO, ML, OL, CE; then ":limit", ":exit status" or ":signal"
- * ("TO:cpu", "SG:6") also=ML               another verdict that is as good live=SG               the verdict in a live
- * sandbox, where it is another one else=OK               the verdict where no cgroup counts; "weaker": the host cannot
- * hold it then, it is not tried single=weaker         the host cannot hold it with a single id; it is not tried then
+ *                           ("TO:cpu", "SG:6")
+ *     also=ML               another verdict that is as good
+ *     live=SG               the verdict in a live sandbox, where it is another one
+ *     else=OK               the verdict where no cgroup counts; "weaker": the host cannot hold it then, it is not tried
+ *     single=weaker         the host cannot hold it with a single id; it is not tried then
  *     runner=python         for scripts
  *     wall_ms= cpu_ms= compile_ms= memory_mb= pids= data_kb= tmp_kb= output_kb= cpu_percent=       limits
  *     cpu_below_ms=         CPU time that it must not have used
  *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must
- * be named as not kept after=plant           what it leaves behind must not be seen by others: see below heavy=1 it
- * takes long: not tried where times are stretched (patience), as in an emulated machine twice=differs         what it
- * prints is another thing each time
+ *                           be named as not kept
+ *     after=plant           what it leaves behind must not be seen by others: see below
+ *     heavy=1               it takes long: not tried where times are stretched (patience), as in an emulated machine
+ *     twice=differs         what it prints is another thing each time
  *
  * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second
  * argument, "plant", says "planted" and stays; the second runs beside it, the third when it has ended.

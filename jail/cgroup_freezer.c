@@ -7,8 +7,9 @@
  * v1 hierarchies, as long as the v2 one is mounted beside them (systemd's "hybrid" layout):
  *
  *     v2 alone      <group>/runs             process 1 stays in <group>; nothing is switched on for its children, so
- * both may have some v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1
- * stays in <instance>, with the jailer
+ *                                            both may have some
+ *     v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1 stays in
+ *     <instance>, with the jailer
  *
  * The last part is what runs in there is told as its place (/proc/self/cgroup): a number would say how many jails there
  * were.

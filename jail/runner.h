@@ -4,17 +4,23 @@
  *     { "name": "c", "aliases": ["gcc"], "extensions": [".c"],
  *       "source": "main.c",                            file name of the program's source below /code
  *       "interpreters": ["/usr/bin/gcc"],              the first that exists is {interpreter}; none: the runner is not
- * available "compile": ["{interpreter}", …], "run": ["/code/main"], "live": ["{interpreter}", "/code/.live"], keeps the
- * interpreter's state over the runs of a live jail: starts the driver, "driver": "live.py",                           a
- * file beside this one, put into the jail as /code/.live (see init_live.c) "version": ["{interpreter}", "--version"],
- * the first line that it prints is the fingerprint "libraries": ["{interpreter}", …],             prints lines "name
- * version" "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put
- * there before each run "seccomp": "native",                           the family of system calls for its programs
- * (seccomp.h); absent: "base" "seccomp_compile": "base",                     and for its compile step; absent:
- * "compiler" "quiet": ["keyctl"],                           refused system calls that are not worth a word in the
- * result "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc", "rootfs": "/srv/debian-13",                    the
- * system that its programs see, instead of the host's "binds": ["/opt/julia"] }                      or directories of
- * the host that they see besides it, read-only
+ *                                                      available
+ *       "compile": ["{interpreter}", …], "run": ["/code/main"],
+ *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
+ *                                                      starts the driver,
+ *       "driver": "live.py",                           a file beside this one, put into the jail as /code/.live (see
+ *                                                      init_live.c)
+ *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
+ *       "libraries": ["{interpreter}", …],             prints lines "name version"
+ *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
+ *                                                      before each run
+ *       "seccomp": "native",                           the family of system calls for its programs (seccomp.h); absent:
+ *                                                      "base"
+ *       "seccomp_compile": "base",                     and for its compile step; absent: "compiler"
+ *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
+ *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
+ *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
+ *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
  *
  * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with
  * ROOT_MOUNT_MODULES is looked up in the modules directory, where there is no rootfs. Versions are found by running the

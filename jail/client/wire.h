@@ -20,7 +20,7 @@
  *     {"v":1,"event":"collected","jail":N}
  *     {"v":1,"event":"failed","jail":N,"code":…,"text":…}             the jail is over
  *     {"v":1,"event":"document"}                                      -                  a memfd: the answer to info
- * and runners
+ *     and runners
  *     {"v":1,"event":"error","code":…,"text":…}                       the connection is over
  *
  * `jail` is a number that the client chose. The same code reads and writes on both sides; a hostile peer gets an error,

@@ -4,7 +4,8 @@
  *
  * The driver is started as any program is, with descriptor 3 as the one thing more: a SOCK_SEQPACKET socket.
  *   to the driver     path of the source NUL number of arguments NUL argument NUL … NAME=value NUL …       one packet a
- * run from the driver   one byte: the run has ended with this exit status
+ *   run
+ *   from the driver   one byte: the run has ended with this exit status
  *
  * It is the guest's: whatever runs in it can say anything, say it twice, close the socket or leave it to its children.
  * So nothing is believed that matters: a wrong status is the guest's own loss; anything but one byte, a closed socket

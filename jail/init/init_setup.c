@@ -2,10 +2,12 @@
  * init_setup.c - from a fresh clone to a jail: a flat list of steps in the order that the kernel demands.
  *
  * The child begins as a copy of the jailer in new namespaces, with an id that its user namespace does not map yet and
- * with all capabilities over that namespace. What forces the order: cgroup first     v1 demands that the one who is
- * moved still has the id of the jailer, who opened the door ids next         files that it makes must belong to the
- * guest; setresuid keeps the capabilities because inner 0 is not mapped cgroup namespace after that, so that its root
- * is our group the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
+ * with all capabilities over that namespace. What forces the order:
+ *   cgroup first     v1 demands that the one who is moved still has the id of the jailer, who opened the door
+ *   ids next         files that it makes must belong to the guest; setresuid keeps the capabilities because inner 0 is
+ *                    not mapped
+ *   cgroup namespace after that, so that its root is our group
+ *   the root mount   is copied by one recursive bind: its mounts are locked, they can only be taken together
  *   /proc            before the old root goes: the kernel wants to see a whole /proc before it allows a new one
  *   capabilities     after the last mount, before anything of the guest's runs
  *   dumpable, death signal   after the ids, whose change resets both

@@ -3,10 +3,12 @@
  * be trusted with.
  *
  *   protocols    of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
- * host would load modules for whoever asks. Programs hear what a kernel without the protocol says init         has the
- * guest's id, so the kernel would let a guest make it idle, or leave it one processor. As whoever ends the run it would
- * then wait for the guest's own processes: minutes beyond a limit ULP, ENCAP   TLS and ESP within the kernel (kTLS,
- * XFRM) on sockets that are otherwise the guest's
+ *                host would load
+ *                modules for whoever asks. Programs hear what a kernel without the protocol says
+ *   init         has the guest's id, so the kernel would let a guest make it idle, or leave it one processor. As
+ *                whoever ends the run
+ *                it would then wait for the guest's own processes: minutes beyond a limit
+ *   ULP, ENCAP   TLS and ESP within the kernel (kTLS, XFRM) on sockets that are otherwise the guest's
  *
  * A table with one place a line, in which a jump names the place that it goes to; what does not jump goes on to the
  * next line. Calls that are not named come to the end without a look at their arguments, which the kernel knows ahead

@@ -3,14 +3,17 @@
  *
  * What decides: does a normal program in one of the runners' languages call it, and does the kernel then act on the
  * caller alone? What only some of the languages' programs call, with more of the kernel behind it than most, is allowed
- * to their families. Left out on purpose, with the reason where it is not plain: vmsplice            page-cache write
- * bugs (Dirty Pipe and its kin) ptrace, process_vm_*, pidfd_getfd, kcmp   other processes; debuggers do not run in here
+ * to their families. Left out on purpose, with the reason where it is not plain:
+ *   vmsplice            page-cache write bugs (Dirty Pipe and its kin)
+ *   ptrace, process_vm_*, pidfd_getfd, kcmp   other processes; debuggers do not run in here
  *   mount family, pivot_root, chroot, unshare, setns   namespaces are the jail
  *   add_key, request_key, keyctl   keyrings outlive a run
  *   open_by_handle_at, name_to_handle_at   reach files without a path
  *   inotify_*           tells which files of /usr others open at this moment, the host and other runs: what they do.
- * fcntl's F_NOTIFY, too io_uring_*          a second system call surface that filters do not see memfd_secret,
- * userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot, swap, clocks
+ *                       fcntl's F_NOTIFY, too
+ *   io_uring_*          a second system call surface that filters do not see
+ *   memfd_secret, userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot,
+ *   swap, clocks
  */
 #include "syscalls.h"
 

@@ -6,10 +6,10 @@
  * neither the jailer nor a guest has; else: the user):
  *
  *     jailer --- keeper            starts a relay, and another one when it died; hands its socket to the jailer;
- * touches nothing else
+ *                                  touches nothing else
  *                  +-- relay       one epoll loop; may do nothing but read, write, accept and connect
- * (seccomp_relay.c): no file can be |          opened, no process made; knows allowlist and limits, trusts neither
- * guest nor server
+ *                       |          (seccomp_relay.c): no file can be opened, no process made; knows allowlist and
+ *                       |          limits, trusts neither guest nor server
  *                       +-- resolvers   getaddrinfo, one name at a time; no part of a guest's traffic is ever here
  *
  * A jail's listeners are sockets of the jail's own network namespace, made by the jailer and handed over, so a guest

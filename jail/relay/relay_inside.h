@@ -5,11 +5,16 @@
  * HTTP. So what the program sends first is looked at, and goes on only when it names the connection's host:
  *
  *     TLS     the whole ClientHello is awaited; it goes on as it is. Also behind PostgreSQL's request for TLS. What
- * comes behind it is to wait for the server's answer: when that asks for another ClientHello, that one is looked at,
- * too HTTP/1  is what has "HTTP/" in its first line, or another name that servers take for it. That line goes on as it
- * comes, so that nobody waits who speaks something else; then the whole head is awaited, and rewritten by
- * relay_http_origin. Behind a request without a body comes another one, which is looked at in the same way; one with a
- * body is the connection's last: where it ends, servers do not always agree other   names nobody: goes on as it is
+ *             comes behind it is to
+ *             wait for the server's answer: when that asks for another ClientHello, that one is looked at, too
+ *     HTTP/1  is what has "HTTP/" in its first line, or another name that servers take for it. That line goes on as it
+ *     comes, so that
+ *             nobody waits who speaks something else; then the whole head is awaited, and rewritten by
+ *             relay_http_origin. Behind a request
+ *             without a body comes another one, which is looked at in the same way; one with a body is the connection's
+ *             last: where it
+ *             ends, servers do not always agree
+ *     other   names nobody: goes on as it is
  *
  * Pure functions: the same bytes get the same answer, however they are cut into pieces.
  */
