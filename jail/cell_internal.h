@@ -28,7 +28,8 @@ struct cell_live {
 	bool on;
 	bool dirty;       /* there was a run since the last collection */
 	bool code_frozen; /* a compile step's result is in /code */
-	bool driver_there;
+	bool driver_there; /* its program is in /code */
+	bool driver_runs;  /* a run was sent to it */
 	int door, events; /* cgroup_freezer_make */
 	int pipes[2][2];  /* of the standard streams, both ends */
 	bool freezing;    /* until deadline_us; then `report` counts */

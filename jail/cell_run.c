@@ -290,6 +290,8 @@ static void begin_phase(struct cell *cell, enum cell_phase phase)
 	auto_buf struct buf tail;
 	buf_init(&tail, INIT_TAIL_MAX);
 	build_order(cell, &order, &tail);
+	run->result.warm = order.driven && cell->live.driver_runs;
+	cell->live.driver_runs |= order.driven;
 	if (order.has_code)
 		fds[n++] = run->step->fds[0];
 	if (order.has_stdin)

@@ -35,15 +35,19 @@ run_live() { # LANGUAGE CODE
 	start
 	run_live python $'import math\nx = 40\nopen("f", "w").write("file")'
 	[ "$(sp_get .result.structuredContent.session.number)" = 1 ]
+	[ "$(sp_get .result.structuredContent.warm)" = false ]
 	local sandbox
 	sandbox=$(sp_get .result.structuredContent.session.sandbox_id)
 	run_live python 'print(x + 2, math.floor(1.5), open("f").read())'
 	[ "$(text)" = "42 1 file" ]
 	[ "$(sp_get .result.structuredContent.session.number)" = 2 ]
+	[ "$(sp_get .result.structuredContent.warm)" = true ]
+	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_get .result.structuredContent.execution_id)" | grep -q '^set-up .*, warm$'
 	[ "$(sp_get .result.structuredContent.session.sandbox_id)" = "$sandbox" ]
 	sp_call run_code '{"conversationId":"c","language":"python","code":"print(open(\"f\").read(), \"x\" in globals())"}'
 	[ "$(text)" = "file False" ]
 	[ "$(sp_get .result.structuredContent.session)" = null ]
+	[ "$(sp_get .result.structuredContent.warm)" = false ]
 }
 
 @test "javascript keeps variables" {
@@ -60,6 +64,7 @@ run_live() { # LANGUAGE CODE
 	[ "$(text)" = "[session] A session was begun. In bash it keeps files and processes from call to call, variables it does not." ]
 	run_live bash 'echo "$x$(cat /tmp/f)"'
 	[ "$(text)" = hi ]
+	[ "$(sp_get .result.structuredContent.warm)" = false ]
 }
 
 @test "reset_session ends it, in order; twice says that there is none" {

@@ -17,7 +17,9 @@ static void python_state(void **state)
 	live_begin(&live, client, "python", (struct jail_limits){0});
 	live_expect(&live, "import math\nx = 40\ndef f(y): return x + y\n", JAIL_OK, "");
 	assert_false(live.try.result.ended);
+	assert_false(live.try.result.warm);
 	live_expect(&live, "print(f(2), math.pi > 3)", JAIL_OK, "42 True\n");
+	assert_true(live.try.result.warm);
 	live_expect(&live, "1 + 1", JAIL_OK, ""); /* a script, no console: nothing is echoed */
 	live_expect(&live, "import sys\nsys.exit(3)", JAIL_RE, "");
 	assert_int_equal(live.try.result.exit_code, 3);
@@ -205,6 +207,7 @@ static void compiled(void **state)
 	assert_false(live.try.result.ended);
 	live_expect(&live, "#include <stdio.h>\nint main(void){puts(\"two\");return 2;}\n", JAIL_RE, "two\n");
 	assert_true(live.try.result.compiled);
+	assert_false(live.try.result.warm); /* each run is a process of its own */
 }
 
 /* Output of what stays belongs to the run in which it is written. */
