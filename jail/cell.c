@@ -38,7 +38,7 @@ static void cell_free(struct cell *cell)
 	close_cell_fd(&cell->data_root);
 	close_cell_fd(&cell->code_root);
 	net_detach(cell->net);
-	live_clear(&cell->live);
+	cell_live_clear(&cell->live);
 	if (cell->group)
 		cgroup_give(cells->cgroup, cell->group);
 	for (struct cell_step *step = cell->first, *next; step; step = next) {
@@ -86,7 +86,7 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 		if (cell->state == CELL_BUILDING)
 			cell->state = CELL_READY;
 		if (cell->state == CELL_RUNNING && cell->run.sent)
-			run_ready(cell);
+			cell_run_ready(cell);
 		break;
 	case INIT_FILLED:
 		cell->fills--;
@@ -96,16 +96,16 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 		break;
 	case INIT_ENDED:
 		if (cell->state == CELL_RUNNING)
-			run_ended(cell, report);
+			cell_run_ended(cell, report);
 		break;
 	case INIT_DENIED:
 		if (cell->state == CELL_RUNNING)
-			run_denied(cell, (int)report->index);
+			verdict_denied(cell, (int)report->index);
 		break;
 	case INIT_FAILED:
-		/* Setting up: init is about to end, and run_lost will say it. */
+		/* Setting up: init is about to end, and cell_run_lost will say it. */
 		if (cell->ready_us && cell->state == CELL_RUNNING) {
-			run_failed(cell, report->step, report->error);
+			cell_run_failed(cell, report->step, report->error);
 			break;
 		}
 		snprintf(cell->broken_step, sizeof(cell->broken_step), "%s", report->step);
@@ -168,7 +168,7 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 		return;
 	}
 	if (running)
-		run_lost(cell);
+		cell_run_lost(cell);
 	cell_advance(cell);
 }
 
@@ -237,7 +237,8 @@ int64_t cells_deadline(const struct cells *cells)
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
 		if (!cell->dying)
-			next = MIN(next, MIN(MIN(run_deadline(cell), setup_deadline(cell)), live_deadline(cell)));
+			next = MIN(next,
+				   MIN(MIN(cell_run_deadline(cell), setup_deadline(cell)), cell_live_deadline(cell)));
 	return next;
 }
 
@@ -272,10 +273,10 @@ void cells_tick(struct cells *cells)
 			cell->ready_us = now;
 			cell_kill(cell);
 		}
-		if (!cell->dying && now >= run_deadline(cell))
-			run_tick(cell, now);
-		if (!cell->dying && now >= live_deadline(cell))
-			live_tick(cell);
+		if (!cell->dying && now >= cell_run_deadline(cell))
+			cell_run_tick(cell, now);
+		if (!cell->dying && now >= cell_live_deadline(cell))
+			cell_live_tick(cell);
 	}
 }
 

@@ -107,11 +107,11 @@ struct cell_request {
 };
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
-int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
-int cell_remove(struct cell *cell, const struct wire_message *message,
+int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
+int cell_queue_remove(struct cell *cell, const struct wire_message *message,
 		struct err *err); /* the files that its strings name */
-int cell_run(struct cell *cell, struct cell_program *program, struct err *err);
-int cell_collect(struct cell *cell, struct err *err);
+int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err);
+int cell_queue_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */
 void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);

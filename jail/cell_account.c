@@ -31,7 +31,7 @@ static void account_cpu(struct cell *cell, struct jail_usage *usage, const struc
 	usage->cpu_system_us = sum - usage->cpu_user_us;
 }
 
-void run_account(struct cell *cell, const struct init_report *report)
+void cell_run_account(struct cell *cell, const struct init_report *report)
 {
 	struct cell_run *run = &cell->run;
 	struct jail_usage *usage = run->phase == PHASE_COMPILE ? &run->result.compile : &run->result.run;

@@ -1,5 +1,4 @@
-/* cell_internal.h - what cell.c (life and queue of a jail), cell_run.c (one run) and verdict.c (what to say of it)
- * share. */
+/* cell_internal.h - what cell*.c (a jail, its queue, its runs) and verdict.c (what to say of a run) share. */
 #pragma once
 
 #include "cell.h"
@@ -26,10 +25,10 @@ struct cell_step {
 /* What makes a jail a live one: cell_live.c. */
 struct cell_live {
 	bool on;
-	bool dirty;       /* there was a run since the last collection */
-	bool code_frozen; /* a compile step's result is in /code */
-	bool driver_there; /* its program is in /code */
-	bool driver_runs;  /* a run was sent to it */
+	bool dirty;          /* there was a run since the last collection */
+	bool code_read_only; /* a compile step's result is in /code */
+	bool driver_there;   /* its program is in /code */
+	bool driver_runs;    /* a run was sent to it */
 	int door, events; /* cgroup_freezer_make */
 	int pipes[2][2];  /* of the standard streams, both ends */
 	bool freezing;    /* until deadline_us; then `report` counts */
@@ -64,21 +63,20 @@ struct cell {
 	struct cell_events events;
 	void *arg;
 	enum cell_state state;
-	bool parked; /* made ahead, belongs to nobody */
-	bool dying;  /* destroyed; waits for its init */
+	bool parked;             /* made ahead, belongs to nobody */
+	bool dying;              /* destroyed; waits for its init */
 	bool fingerprint, extra; /* as of struct cell_request */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;
 	struct cgroup_group *group;
 	bool network;
-	struct net_jail *net; /* with network */
+	struct net_jail *net;     /* with network */
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;
 	bool limited_for_run; /* the group has the run's limits */
 	int data_root, code_root;
 	int64_t opened_us, ready_us;
-	struct err broken; /* set-up failed */
 	char broken_step[INIT_STEP_SIZE];
 	int broken_errno;
 	struct cell_step *first, **last;
@@ -97,7 +95,7 @@ void cell_fail(struct cell *cell, const struct err *why); /* tells the owner, fo
 void cell_control_ready(struct loop_watch *watch, uint32_t events);
 void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);
 
-/* cell_steps.c */
+/* cell_queue.c */
 void cell_advance(
 	struct cell *cell); /* works off the queue as far as it goes; its owner may destroy the cell meanwhile */
 void cell_step_free(struct cell_step *step);
@@ -107,34 +105,46 @@ int cell_order(struct cell *cell, const struct init_order *order, const char *ta
 	       size_t n_fds);
 
 /* cell_run.c */
-int run_limits(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
-void run_begin(struct cell *cell, struct cell_step *step);
-void run_ended(struct cell *cell, const struct init_report *report); /* by itself */
-void run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
-void run_lost(struct cell *cell);                                    /* init is dead */
-void run_ready(struct cell *cell);                                   /* the clock starts */
-int64_t run_deadline(const struct cell *cell);
-void run_tick(struct cell *cell, int64_t now_us);
-void run_stop(struct cell *cell, enum cell_stop why);
-void run_settled(struct cell *cell, const struct init_report *report); /* a phase is over; NULL: init is dead */
+void cell_run_begin(struct cell *cell, struct cell_step *step);
+void cell_run_phase(struct cell *cell, enum cell_phase phase); /* begins it */
+
+/* cell_run_order.c */
+void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail);
+
+/* cell_run_limits.c */
+int cell_run_limit_group(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
+int cell_run_limits(struct cell *cell, struct init_limits *ret);    /* of the phase that begins: the same, and init's */
+void cell_run_ready(struct cell *cell);                             /* the clock starts */
+int64_t cell_run_deadline(const struct cell *cell);
+void cell_run_tick(struct cell *cell, int64_t now_us);
+void cell_run_stop(struct cell *cell, enum cell_stop why);
+
+/* cell_run_end.c */
+void cell_run_ended(struct cell *cell, const struct init_report *report); /* by itself */
+void cell_run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
+void cell_run_lost(struct cell *cell);                                    /* init is dead */
+/* A phase is over; NULL: init is dead. */
+void cell_run_settled(struct cell *cell, const struct init_report *report);
 
 /* cell_account.c */
-void run_account(struct cell *cell, const struct init_report *report); /* into the result; the next phase begins here */
+void cell_run_account(struct cell *cell,
+		      const struct init_report *report); /* into the result; the next phase begins here */
 
 /* cell_live.c */
-int live_open(struct cell *cell, struct err *err);
-void live_clear(struct cell_live *live);
-int live_begin(struct cell *cell); /* thaws; -1 and errno */
-int live_output(struct cell *cell, int ret_write[2]); /* as output_pipes */
-void live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then run_settled */
-bool live_lost(struct cell *cell);                                     /* init is dead; true: that was run_settled */
-bool live_must_end(const struct cell *cell);                           /* for what became of the run */
-bool live_may_run(const struct cell *cell);
-int64_t live_deadline(const struct cell *cell);
-void live_tick(struct cell *cell);
+int cell_live_open(struct cell *cell, struct err *err);
+void cell_live_clear(struct cell_live *live);
+int cell_live_begin(struct cell *cell);                    /* thaws; -1 and errno */
+int cell_live_output(struct cell *cell, int ret_write[2]); /* as output_pipes */
+void cell_live_settle(struct cell *cell,
+		      const struct init_report *report); /* a phase ended: freezes, then cell_run_settled */
+bool cell_live_lost(struct cell *cell);                  /* init is dead; true: that was cell_run_settled */
+bool cell_live_must_end(const struct cell *cell);        /* for what became of the run */
+bool cell_live_may_run(const struct cell *cell);
+int64_t cell_live_deadline(const struct cell *cell);
+void cell_live_tick(struct cell *cell);
 
 /* verdict.c */
-void run_denied(struct cell *cell, int number); /* a refused system call */
+void verdict_denied(struct cell *cell, int number); /* a refused system call */
 void verdict_decide(struct jail_result *result, const struct cell *cell, enum cell_stop stop, const int *status);
 void verdict_mention(struct jail_result *result); /* adds the refused system calls to the sentence */
 void verdict_sandbox(struct jail_result *result, const char *step, int error);

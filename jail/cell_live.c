@@ -23,8 +23,10 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define FREEZE_US 5000000 /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long */
-#define LOOK_US   200     /* the first look; the kernel tells of changes only every 10 ms */
+#define FREEZE_US                                                                                                      \
+	5000000     /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long         \
+		     */
+#define LOOK_US 200 /* the first look; the kernel tells of changes only every 10 ms */
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events);
 
@@ -35,7 +37,7 @@ static int make_pipe(int ret[2], struct err *err)
 	return 0;
 }
 
-int live_open(struct cell *cell, struct err *err)
+int cell_live_open(struct cell *cell, struct err *err)
 {
 	struct cell_live *live = &cell->live;
 	int result = cgroup_freezer_make(cell->group, &live->door, &live->events, err);
@@ -45,7 +47,7 @@ int live_open(struct cell *cell, struct err *err)
 	return result;
 }
 
-void live_clear(struct cell_live *live)
+void cell_live_clear(struct cell_live *live)
 {
 	int *const fds[] = {&live->door,        &live->events,      &live->pipes[0][0],
 			    &live->pipes[0][1], &live->pipes[1][0], &live->pipes[1][1]};
@@ -56,13 +58,13 @@ void live_clear(struct cell_live *live)
 }
 
 /* The driver belongs to the jailer: what runs can remove it, which is its own loss, but not write to it. */
-int live_begin(struct cell *cell)
+int cell_live_begin(struct cell *cell)
 {
 	cell->live.frozen_us = 0;
 	cell->live.report = (struct init_report){.status = 0};
-	if (cell->live.code_frozen && data_thaw(cell->code_root))
+	if (cell->live.code_read_only && data_make_writable(cell->code_root))
 		return -1;
-	cell->live.code_frozen = false;
+	cell->live.code_read_only = false;
 	if (cell_driven(cell) && !cell->live.driver_there &&
 	    init_put_file(cell->code_root, RUNNER_DRIVER, 0644, clock_now_us(), cell->runner->driver_fd))
 		return -1;
@@ -70,7 +72,7 @@ int live_begin(struct cell *cell)
 	return cgroup_freeze(cell->group, false);
 }
 
-int live_output(struct cell *cell, int ret_write[2])
+int cell_live_output(struct cell *cell, int ret_write[2])
 {
 	for (int i = 0; i < 2; i++) {
 		cell->run.output.pipe[i] = fcntl(cell->live.pipes[i][0], F_DUPFD_CLOEXEC, 3);
@@ -87,10 +89,10 @@ static void settled(struct cell *cell)
 	loop_remove(cell->cells->loop, &cell->live.frozen);
 	cell->live.freezing = false;
 	cell->live.frozen_us = clock_monotonic_us();
-	run_settled(cell, &cell->live.report);
+	cell_run_settled(cell, &cell->live.report);
 }
 
-void live_settle(struct cell *cell, const struct init_report *report)
+void cell_live_settle(struct cell *cell, const struct init_report *report)
 {
 	struct cell_live *live = &cell->live;
 
@@ -104,7 +106,7 @@ void live_settle(struct cell *cell, const struct init_report *report)
 		live->look_us = live->deadline_us = INT64_MAX;
 	if (report->gone || cgroup_freeze(cell->group, true) ||
 	    loop_add(cell->cells->loop, &live->frozen, live->events, EPOLLPRI, frozen_ready)) {
-		cell_kill(cell); /* live_lost goes on */
+		cell_kill(cell); /* cell_live_lost goes on */
 		return;
 	}
 	if (cgroup_is_frozen(live->events))
@@ -122,7 +124,7 @@ static void frozen_ready(struct loop_watch *watch, uint32_t events)
 	cell_advance(cell);
 }
 
-bool live_lost(struct cell *cell)
+bool cell_live_lost(struct cell *cell)
 {
 	bool freezing = cell->live.freezing;
 
@@ -131,7 +133,7 @@ bool live_lost(struct cell *cell)
 	return freezing;
 }
 
-bool live_must_end(const struct cell *cell)
+bool cell_live_must_end(const struct cell *cell)
 {
 	const struct jail_result *result = &cell->run.result;
 	enum jail_verdict verdict = result->verdict;
@@ -149,7 +151,7 @@ static int64_t tick_us(void)
 	return resolution.tv_nsec / 1000 + 1;
 }
 
-int64_t live_deadline(const struct cell *cell)
+int64_t cell_live_deadline(const struct cell *cell)
 {
 	const struct cell_live *live = &cell->live;
 
@@ -161,12 +163,12 @@ int64_t live_deadline(const struct cell *cell)
 	return INT64_MAX;
 }
 
-bool live_may_run(const struct cell *cell)
+bool cell_live_may_run(const struct cell *cell)
 {
 	return !cell->live.frozen_us || clock_monotonic_us() >= cell->live.frozen_us + tick_us();
 }
 
-void live_tick(struct cell *cell)
+void cell_live_tick(struct cell *cell)
 {
 	struct cell_live *live = &cell->live;
 	int64_t now = clock_monotonic_us();

@@ -210,7 +210,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	cell->last = &cell->first;
 	cells->first = cell;
 	result = cgroup_take(cells->cgroup, &cell->group, err);
-	if (!result && run_limits(cell, PHASE_RUN))
+	if (!result && cell_run_limit_group(cell, PHASE_RUN))
 		result = err_errno(err, "limiting the jail");
 	if (!result)
 		result = clone_init(cell, err);
@@ -306,7 +306,7 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 				made.cpu_percent == limits->cpu_percent;
 	const struct data_size size = {limits->data_bytes, limits->data_inodes};
 	bool resize = made.data_bytes != size.bytes || made.data_inodes != size.inodes;
-	if (run_limits(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size))) {
+	if (cell_run_limit_group(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size))) {
 		cell_destroy(cell);
 		return NULL;
 	}
@@ -330,7 +330,7 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	int result = cell ? 0 : make_filters(cells, request->runner, err);
 	if (!result && !cell)
 		result = build(cells, request->limits, root, request->network, &cell, err);
-	if (!result && request->live && (result = live_open(cell, err)))
+	if (!result && request->live && (result = cell_live_open(cell, err)))
 		cell_destroy(cell);
 	if (result)
 		return result;

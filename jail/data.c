@@ -67,12 +67,12 @@ static int reconfigure(int root, const char *flag)
 	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
 }
 
-int data_freeze(int root)
+int data_make_read_only(int root)
 {
 	return reconfigure(root, "ro");
 }
 
-int data_thaw(int root)
+int data_make_writable(int root)
 {
 	return reconfigure(root, "rw");
 }

@@ -26,8 +26,8 @@ int data_make(const struct data_size *size, uid_t owner, int *ret_mount, int *re
 /* Other limits for one that is not used yet; -1 and errno. */
 int data_resize(int root, const struct data_size *size);
 /* From now on nothing in it can be changed, by nobody. */
-int data_freeze(int root);
-int data_thaw(int root); /* until now */
+int data_make_read_only(int root);
+int data_make_writable(int root); /* again */
 
 struct data_entry {
 	char *name;

@@ -163,7 +163,7 @@ static int do_fill(struct server_request *asked)
 		if (fstat(asked->message->fds[i], &st) || !S_ISREG(st.st_mode))
 			return err_set(&asked->err, ERR_INVALID, "the content of a file must be a regular file");
 	}
-	return cell_fill(asked->jail->cell, asked->message, files, &asked->err);
+	return cell_queue_fill(asked->jail->cell, asked->message, files, &asked->err);
 }
 
 static int do_remove(struct server_request *asked)
@@ -174,7 +174,7 @@ static int do_remove(struct server_request *asked)
 		if (result < 0)
 			return result;
 	}
-	return cell_remove(asked->jail->cell, asked->message, &asked->err);
+	return cell_queue_remove(asked->jail->cell, asked->message, &asked->err);
 }
 
 static bool is_null_device(const struct stat *st)
@@ -248,7 +248,7 @@ static int do_run(struct server_request *asked)
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
 	if (result == 0)
-		return cell_run(asked->jail->cell, &program, &asked->err);
+		return cell_queue_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (given[i] >= 0)
@@ -258,7 +258,7 @@ static int do_run(struct server_request *asked)
 
 static int do_collect(struct server_request *asked)
 {
-	return cell_collect(asked->jail->cell, &asked->err);
+	return cell_queue_collect(asked->jail->cell, &asked->err);
 }
 
 static int do_cancel(struct server_request *asked)

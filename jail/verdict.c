@@ -86,7 +86,7 @@ void verdict_decide(struct jail_result *result, const struct cell *cell, enum ce
 		result->verdict = JAIL_CE;
 }
 
-void run_denied(struct cell *cell, int number)
+void verdict_denied(struct cell *cell, int number)
 {
 	struct jail_result *result = &cell->run.result;
 	char name[32];

@@ -170,7 +170,7 @@ static int begin(struct versions *versions, struct err *err)
 		.stdout_fd = fcntl(versions->output, F_DUPFD_CLOEXEC, 3),
 		.stderr_fd = -1,
 	};
-	return cell_run(versions->cell, &program, err);
+	return cell_queue_run(versions->cell, &program, err);
 }
 
 /* What is run next: a version that somebody waits for, else what comes next. */

@@ -35,7 +35,7 @@ static const struct fault faults[] = {
 	{"bash", "openat", "3", "/code", "write the source", 0},
 	{"bash", "sendfile", "9", NULL, "write the source", 0},
 	{"bash", "openat", "2+", "/data", "filling /data", 0},
-	{"c", "fspick", "1+", NULL, "freeze /code", 0},
+	{"c", "fspick", "1+", NULL, "make /code read-only", 0},
 	{"c", "fspick", "2+", NULL, "thaw the jail", 0},
 	/* a program and a driver, in init: init.c, init_live.c */
 	{"bash", "landlock_create_ruleset", "2", NULL, "Landlock's rules", 0},

@@ -1,5 +1,5 @@
 /*
- * cell_steps.c - the queue of a jail: fill, run and collect in the order that they were asked for. See cell.h.
+ * cell_queue.c - the queue of a jail: fill, run and collect in the order that they were asked for. See cell.h.
  *
  * Orders go to init as early as they can. Only fills and the first look at /data need a round trip: a run after a fill
  * waits until init says that the files are in place, because what was there before the program is what changes are
@@ -145,8 +145,8 @@ static bool advance_run(struct cell *cell)
 	if (cell->has_files ? cell->state != CELL_READY || cell->fills
 			    : cell->state != CELL_BUILDING && cell->state != CELL_READY)
 		return false;
-	if (!live_may_run(cell))
-		return false; /* live_tick comes back to it */
+	if (!cell_live_may_run(cell))
+		return false; /* cell_live_tick comes back to it */
 	if (cell->fingerprint && cell->runner->awaited)
 		return false; /* cells_advance, too */
 	if (!cell->runner->interpreter) {
@@ -176,7 +176,7 @@ static bool advance_run(struct cell *cell)
 		refuse_run(cell, step);
 		return true;
 	}
-	run_begin(cell, step);
+	cell_run_begin(cell, step);
 	return true;
 }
 
@@ -250,7 +250,7 @@ static int push(struct cell *cell, struct cell_step *step, struct err *err)
 	return 0;
 }
 
-int cell_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err)
+int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err)
 {
 	const struct wire_file *meta = files->items;
 	struct cell_step *step = step_new(STEP_FILL, files->count);
@@ -269,7 +269,7 @@ int cell_fill(struct cell *cell, struct wire_message *message, const struct bind
 	return push(cell, step, err);
 }
 
-int cell_remove(struct cell *cell, const struct wire_message *message, struct err *err)
+int cell_queue_remove(struct cell *cell, const struct wire_message *message, struct err *err)
 {
 	struct cell_step *step = step_new(STEP_FILL, 0);
 	struct buf tail;
@@ -292,7 +292,7 @@ static char **copy_strings(const char *const *strings, size_t n)
 	return copy;
 }
 
-int cell_run(struct cell *cell, struct cell_program *program, struct err *err)
+int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err)
 {
 	struct cell_step *step = step_new(STEP_RUN, 4);
 
@@ -313,7 +313,7 @@ int cell_run(struct cell *cell, struct cell_program *program, struct err *err)
 	return push(cell, step, err);
 }
 
-int cell_collect(struct cell *cell, struct err *err)
+int cell_queue_collect(struct cell *cell, struct err *err)
 {
 	return push(cell, step_new(STEP_COLLECT, 0), err);
 }
@@ -328,7 +328,7 @@ void cell_collected(struct cell *cell)
 void cell_cancel(struct cell *cell)
 {
 	if (cell->state == CELL_RUNNING) {
-		run_stop(cell, STOP_CANCEL);
+		cell_run_stop(cell, STOP_CANCEL);
 		return;
 	}
 	for (struct cell_step *step = cell->first; step; step = step->next)
