@@ -12,7 +12,7 @@
 #include "cgi/http/sessions.h"
 #include "cgi/tool/interpreters.h"
 #include "lib/base/config.h"
-#include "lib/job/job.h"
+#include "lib/job/job_news.h"
 #include "lib/store/store_token.h"
 
 #define SERVER_EXPIRE_SECONDS 3600 /* between two server_expire */
@@ -30,6 +30,7 @@ struct server {
 	struct tasks *tasks; /* NULL: this process does not stay long enough */
 	struct tools_cache *tools;
 	struct news_listener *news; /* of other processes; NULL: this process does not stay long enough */
+	struct job_news_sender news_sender; /* to other processes */
 	pthread_mutex_t lock;      /* guards the three below */
 	struct job_engine *engine; /* NULL: not started */
 	bool stopping;

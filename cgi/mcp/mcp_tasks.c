@@ -161,29 +161,23 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	const struct tool_call tool_call = {
 		.server = server, .token = &call->exchange->token, .protocol = call->protocol, .hangup_fd = -1};
 	const struct tool *tool = tool_find(server->config, task->tool);
-	const struct job_result *run;
+	struct job_result run;
 	struct tool_result result;
-	struct job_engine *engine;
-	struct job *job;
 
 	if (task->result)
 		return json_parse(task->result, strlen(task->result), ret, err);
 	if (!tool || !tool->result)
 		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off, its results are in the record",
 			       task->tool);
-	int failed = server_engine(server, &engine, err);
+	int failed =
+		job_result_load(server->store, task->execution, server->config->limits.answer_kb * 1024, &run, err);
 
-	if (failed == 0)
-		failed = job_recall(engine, task->execution, &job, err);
 	if (failed < 0)
 		return failed;
-	failed = job_wait(job, -1, &run, err);
-	if (failed == 0) {
-		tool->result(&tool_call, run, &result);
-		*ret = tool_result_object(&result);
-	}
-	job_release(job);
-	return failed;
+	tool->result(&tool_call, &run, &result);
+	*ret = tool_result_object(&result);
+	job_result_clear(&run);
+	return 0;
 }
 
 static struct json_object *error_object(const char *text)

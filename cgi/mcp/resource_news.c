@@ -39,10 +39,10 @@ static void publish(struct hub *hub, const struct job_news *news)
 
 void resource_news(void *arg, const struct job_news *news)
 {
-	const struct server *server = arg;
+	struct server *server = arg;
 
 	publish(server->hub, news);
-	job_news_send(server->config->data_dir, server->news ? server->news->name : NULL, news);
+	job_news_send(&server->news_sender, server->config->data_dir, server->news ? server->news->name : NULL, news);
 }
 
 static void *listen_on(void *arg)

@@ -158,7 +158,7 @@ static void end_line(struct buf *text)
 
 static void add_stream(struct buf *text, const struct job_result *result, bool is_stderr)
 {
-	const struct bind_text *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
+	const struct job_stream *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
 
 	if (stream->length == 0)
 		return;

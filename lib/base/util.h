@@ -37,6 +37,13 @@ static inline int steal_fd(int *fd)
 	return stolen;
 }
 
+/* The pointer without its const, for an interface that takes a plain pointer and does not write to it. Not for freeing:
+ * an owner holds a plain pointer. */
+static inline void *unconst(const void *pointer)
+{
+	return (void *)(uintptr_t)pointer;
+}
+
 void free_pointer(void *pointer_to_pointer);
 void close_pointer(const int *fd); /* keeps errno */
 void fclose_pointer(FILE **file);

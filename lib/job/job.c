@@ -59,7 +59,7 @@ static void outputs_free(struct job *job)
 	for (struct job_output *output = job->outputs; output; output = next) {
 		next = output->next;
 		close_pointer(&output->fd);
-		free((char *)(uintptr_t)output->change.file.name);
+		free(output->change.name);
 		free(output);
 	}
 }
@@ -83,11 +83,8 @@ static void job_free(struct job *job)
 	close_pointer(&job->stderr_fd);
 	close_pointer(&job->wake_fd);
 	store_execution_clear(&job->record);
-	jail_result_clear(&job->result.jail);
-	free((char *)(uintptr_t)job->result.stdout_text.data);
-	free((char *)(uintptr_t)job->result.stderr_text.data);
+	job_result_clear(&job->result);
 	free(job->changes);
-	free(job->result.changes); /* the names are the outputs' */
 	free(job);
 }
 

@@ -75,16 +75,21 @@ struct job_request {
 /* A file that the run made, changed or removed. */
 struct job_change {
 	enum jail_change_kind kind;
-	struct store_file file; /* name NUL-terminated */
+	char *name;             /* NUL-terminated; owned */
+	struct store_file file; /* file.name is `name` */
 	char reason[64];
 };
 /* The record's word for it (execution_file.change): "created" "changed" "deleted" "lost". */
 const char *job_change_text(enum jail_change_kind kind);
+struct job_stream {
+	char *data; /* NUL-terminated, may hold NULs; owned */
+	size_t length;
+};
 struct job_result {
 	char id[ID_SIZE];
 	struct jail_result jail; /* verdict and accounting */
 	/* The first config.limits.answer_kb of each stream, bytes as they came; *_more: the stream went on. */
-	struct bind_text stdout_text, stderr_text;
+	struct job_stream stdout_text, stderr_text;
 	bool stdout_more, stderr_more;
 	struct job_change *changes;
 	size_t n_changes;
@@ -95,6 +100,10 @@ struct job_result {
 	int64_t sandbox_seq;
 	char note[JOB_NOTE_SIZE]; /* what became of the sandbox's state, for people; "": it is as expected */
 };
+/* The result of a finished execution, loaded from the record: equal to what job_wait returned then, with at most
+ * `stream_max` bytes of each stream. ERR_NOT_FOUND; ERR_BUSY while it runs. The caller clears it. Needs no engine. */
+int job_result_load(struct store *store, const char *id, int64_t stream_max, struct job_result *ret, struct err *err);
+void job_result_clear(struct job_result *result);
 
 struct job;
 /* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT,
@@ -110,8 +119,6 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
 /* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many
  * there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
-/* A finished job out of the record, as job_wait would have given it then. ERR_NOT_FOUND; ERR_BUSY while it runs. */
-int job_recall(struct job_engine *engine, const char *id, struct job **ret, struct err *err);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
 const char *job_id(const struct job *job);
 void job_release(struct job *job); /* NULL is fine */

@@ -210,8 +210,9 @@ void job_record_work(
 	struct job_task *task); /* output texts (into blobs: keeper); then the last transaction, then job->task.done */
 void job_remove_running(struct job_task *task); /* keeper */
 
-/* job_recall.c: a result out of the record; keeper */
-void job_recall_work(struct job_task *task); /* job->recalled into job->result, or job->error */
+/* job_result.c */
+void job_recall_work(struct job_task *task); /* keeper: loads the result of job->recalled, or sets job->error */
+void job_changes_free(struct job_change *changes, size_t count);
 
 /* The media type of an open file, by its name and first bytes. */
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]);

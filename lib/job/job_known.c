@@ -88,20 +88,24 @@ void job_known_gone(const struct job_known *known, struct job_gone *ret)
 		if (known->items[i - 1].asked)
 			continue;
 		ret->files = xrealloc(ret->files, ret->count + 1, sizeof(*ret->files));
-		ret->files[ret->count++] = (struct jail_file){.name = xstrdup(known->items[i - 1].name), .fd = -1};
+		ret->names = xrealloc(ret->names, ret->count + 1, sizeof(*ret->names));
+		ret->names[ret->count] = xstrdup(known->items[i - 1].name);
+		ret->files[ret->count] = (struct jail_file){.name = ret->names[ret->count], .fd = -1};
+		ret->count++;
 	}
 }
 
 void job_known_forget(struct job_known *known, const struct job_gone *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
-		job_known_remove(known, gone->files[i].name);
+		job_known_remove(known, gone->names[i]);
 }
 
 void job_gone_clear(struct job_gone *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
-		free((char *)(uintptr_t)gone->files[i].name);
+		free(gone->names[i]);
+	free(gone->names);
 	free(gone->files);
 	*gone = (struct job_gone){0};
 }

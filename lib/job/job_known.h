@@ -17,7 +17,8 @@ struct job_known {
 /* What the next run must find: after _begin, _has is asked of each of its files and remembers the name; then _gone
  * lists those that nobody asked for: they are to be removed from /data, and then to be forgotten. */
 struct job_gone {
-	struct jail_file *files; /* their names are owned, and all that counts */
+	struct jail_file *files; /* for jail_remove: only their names count, … */
+	char **names;            /* … which are these, owned */
 	size_t count;
 };
 void job_known_begin(struct job_known *known);

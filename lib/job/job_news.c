@@ -109,26 +109,20 @@ static bool print(const struct job_news *news, struct buf *ret)
 	return !ret->overflow;
 }
 
-/* Somebody did not take the last one in time, so the next does not wait: a run that changed many files would keep all
- * others waiting. */
-static _Atomic bool tired;
-
 /* True: the listener does not keep up. A socket that nobody has open was a dead process's: its name is never used
  * again. */
-static bool send_one(int fd, int folder, const char *name, const struct buf *text)
+static bool send_one(int fd, int folder, const char *name, const struct buf *text, bool wait)
 {
+	const int flags = MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT);
 	struct sockaddr_un address;
+	int error = 0;
 
 	address_of(folder, name, &address);
-	const int flags = MSG_NOSIGNAL | (tired ? MSG_DONTWAIT : 0);
-	const int error =
-		sendto(fd, text->data, text->length, flags, (const struct sockaddr *)&address, sizeof(address)) < 0
-			? errno
-			: 0;
-
+	if (sendto(fd, text->data, text->length, flags, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		error = errno;
 	if (error == ECONNREFUSED)
 		unlinkat(folder, name, 0);
-	else if (error && error != ENOENT && error != EPIPE && !tired)
+	else if (error && error != ENOENT && error != EPIPE && wait)
 		log_event(LOG_WARN, "news not told", "error", strerror(error), NULL);
 	return error == EAGAIN;
 }
@@ -144,27 +138,28 @@ static int open_sender(void)
 }
 
 /* Most of the time nobody else listens: then this is a look into a folder and no more. */
-void job_news_send(const char *data_dir, const char *self, const struct job_news *news)
+void job_news_send(struct job_news_sender *sender, const char *data_dir, const char *self, const struct job_news *news)
 {
 	const int folder = open_folder(data_dir, NULL);
 	DIR *listeners = folder < 0 ? NULL : fdopendir(folder); /* the descriptor is its own from now on */
+	bool wait = !atomic_load(&sender->tired), asked = true, slow = false;
 	auto_close int fd = -1;
 	auto_buf struct buf text = {0};
 	const struct dirent *entry;
-	bool slow = false;
 
 	buf_init(&text, sizeof(struct job_news_room));
-	while (listeners && (entry = readdir(listeners))) {
+	while (listeners && asked && (entry = readdir(listeners))) {
 		if (!id_valid(entry->d_name) || (self && streq(entry->d_name, self)))
 			continue;
-		if (fd < 0 && ((fd = open_sender()) < 0 || !print(news, &text))) {
-			slow = tired; /* nobody was asked */
-			break;
+		if (fd < 0)
+			asked = (fd = open_sender()) >= 0 && print(news, &text);
+		if (asked && send_one(fd, folder, entry->d_name, &text, wait)) {
+			slow = true;
+			wait = false;
 		}
-		if (send_one(fd, folder, entry->d_name, &text))
-			tired = slow = true;
 	}
-	tired = slow;
+	if (asked) /* else it is not known who keeps up */
+		atomic_store(&sender->tired, slow);
 	if (listeners)
 		closedir(listeners);
 	else if (folder >= 0)

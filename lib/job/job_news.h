@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "job.h"
 
 #define JOB_NEWS_FOLDER "listeners" /* in data_dir */
@@ -21,6 +23,13 @@ struct job_news_room {
 	char bytes[8192];
 };
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret);
+/* One who sends; several threads may use it at the same time. */
+struct job_news_sender {
+	/* A listener did not take the last message in time, so the next send does not wait: a run that changed many
+	 * files would keep all others waiting. */
+	atomic_bool tired;
+};
 /* To all but `self` (NULL: to all). Waits at most a second for a listener that does not keep up, and then not at all
  * until all do. */
-void job_news_send(const char *data_dir, const char *self, const struct job_news *news);
+void job_news_send(struct job_news_sender *sender, const char *data_dir, const char *self,
+		   const struct job_news *news);

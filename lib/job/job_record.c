@@ -258,7 +258,7 @@ void job_keep_output(struct job_task *task)
 }
 
 /* One stream: into the row or a blob, and its beginning into the answer. */
-static int record_stream(struct job *job, int fd, struct store_text *ret, struct bind_text *ret_answer, bool *ret_more,
+static int record_stream(struct job *job, int fd, struct store_text *ret, struct job_stream *ret_answer, bool *ret_more,
 			 struct err *err)
 {
 	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
@@ -307,8 +307,10 @@ void job_list_changes(struct job *job)
 	size_t i = 0;
 
 	job->result.changes = xcalloc(job->n_outputs + 1, sizeof(*job->result.changes));
-	for (const struct job_output *output = job->outputs; output; output = output->next)
+	for (struct job_output *output = job->outputs; output; output = output->next) {
 		job->result.changes[i++] = output->change;
+		output->change.name = NULL; /* the result's from now on */
+	}
 	job->result.n_changes = i;
 }
 

@@ -212,9 +212,9 @@ static void on_file(void *arg, const struct jail_change *change)
 
 	result->changes = xrealloc(result->changes, result->n_changes + 1, sizeof(*result->changes));
 	copy = &result->changes[result->n_changes++];
-	*copy = (struct job_change){.kind = change->kind};
+	*copy = (struct job_change){.kind = change->kind, .name = xstrdup(change->name)};
 	snprintf(copy->reason, sizeof(copy->reason), "%s", change->reason ? change->reason : "");
-	copy->file = (struct store_file){.name = xstrdup(change->name),
+	copy->file = (struct store_file){.name = copy->name,
 					 .name_length = strlen(change->name),
 					 .mode = change->mode,
 					 .mtime_us = change->mtime_us,
@@ -426,8 +426,6 @@ void job_replay_clear(struct job_replay *replay)
 	jail_result_clear(&replay->jail);
 	close_pointer(&replay->stdout_fd);
 	close_pointer(&replay->stderr_fd);
-	for (size_t i = 0; i < replay->n_changes; i++)
-		free((char *)(uintptr_t)replay->changes[i].file.name);
-	free(replay->changes);
+	job_changes_free(replay->changes, replay->n_changes);
 	*replay = (struct job_replay){.stdout_fd = -1, .stderr_fd = -1};
 }

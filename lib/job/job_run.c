@@ -102,7 +102,7 @@ static void on_file(void *arg, const struct jail_change *change)
 	output->fd = change->fd;
 	output->change.kind = change->kind;
 	snprintf(output->change.reason, sizeof(output->change.reason), "%s", change->reason ? change->reason : "");
-	file->name = xstrdup(change->name);
+	file->name = output->change.name = xstrdup(change->name);
 	file->name_length = strlen(change->name);
 	file->mode = change->mode;
 	file->mtime_us = change->mtime_us;

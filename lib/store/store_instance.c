@@ -195,7 +195,7 @@ static int reap_instance(struct store *store, const char *instance, const char *
 		failed = interrupt(store, id, instance, kind, err);
 	}
 	if (failed == 0)
-		failed = store_commit(store, end_work, (void *)(uintptr_t)instance, false, err);
+		failed = store_commit(store, end_work, unconst(instance), false, err);
 	if (failed == 0)
 		unlinkat(store->instances_fd, name, 0);
 	return failed;

@@ -121,7 +121,7 @@ static int end_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_task_end(struct store *store, const struct store_task *task, struct err *err)
 {
-	return store_commit(store, end_work, (void *)(uintptr_t)task, true, err);
+	return store_commit(store, end_work, unconst(task), true, err);
 }
 
 static int drop_work(struct store_txn *txn, void *arg, struct err *err)
@@ -134,7 +134,7 @@ static int drop_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_task_drop(struct store *store, const char *id, struct err *err)
 {
-	return store_commit(store, drop_work, (void *)(uintptr_t)id, false, err);
+	return store_commit(store, drop_work, unconst(id), false, err);
 }
 
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err)

@@ -4,7 +4,7 @@
  * A task is an owner's: the id of another owner answers exactly like an unknown one, and so does one whose time is up.
  * Its row is durable before anybody is told of it. While it is `working` the row names the instance that works on it;
  * the end is written once and is final. The result of a run is not kept twice: it is made again out of the execution's
- * row (job_recall), only a result that has none stands here.
+ * row (job_result_load), only a result that has none stands here.
  *
  * When an instance is gone its tasks end with it: as `completed` where the run was recorded before, else as `failed`,
  * in words.

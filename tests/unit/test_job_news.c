@@ -20,6 +20,7 @@
 #include "lib/base/util.h"
 #include "lib/job/job_news.h"
 
+static struct job_news_sender sender;
 static char folder[32], name[ID_SIZE]; /* name: of the socket that listen_here made last */
 
 static int begin(void **state)
@@ -61,11 +62,11 @@ static void whole_messages(void **state)
 
 	(void)state;
 	memset(longest, 'x', JAIL_NAME_MAX);
-	job_news_send(folder, NULL, &sent[0]); /* nobody is there: nothing happens */
+	job_news_send(&sender, folder, NULL, &sent[0]); /* nobody is there: nothing happens */
 	auto_close int first = listen_here();
 
 	close_pointer(&first);
-	job_news_send(folder, NULL, &sent[0]); /* nobody is there any more */
+	job_news_send(&sender, folder, NULL, &sent[0]); /* nobody is there any more */
 	auto_close int fd = listen_here();
 	struct stat st;
 	auto_free char *path = xasprintf("%s/" JOB_NEWS_FOLDER "/%s", folder, name);
@@ -73,7 +74,7 @@ static void whole_messages(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
-		job_news_send(folder, NULL, &sent[i]);
+		job_news_send(&sender, folder, NULL, &sent[i]);
 		assert_true(job_news_receive(fd, &room, &news));
 		assert_string_equal(news.owner, sent[i].owner);
 		assert_string_equal(news.conversation, sent[i].conversation);
@@ -107,12 +108,12 @@ static void several_listeners(void **state)
 	auto_close int file = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(access(left, F_OK), 0);
-	job_news_send(folder, NULL, &news);
+	job_news_send(&sender, folder, NULL, &news);
 	assert_int_equal(access(left, F_OK), -1);
 	assert_int_equal(access(other, F_OK), 0);
 	assert_true(recv(one, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
 	assert_true(recv(two, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
-	job_news_send(folder, first, &news);
+	job_news_send(&sender, folder, first, &news);
 	assert_true(recv(one, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) < 0);
 	assert_true(recv(two, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
 	job_news_leave(folder, first);
@@ -136,7 +137,7 @@ static void rubbish(void **state)
 	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) >
 		    0);
 	assert_true(sendto(out, "", 0, 0, (const struct sockaddr *)&address, sizeof(address)) == 0);
-	job_news_send(folder, NULL, &good);
+	job_news_send(&sender, folder, NULL, &good);
 	assert_true(job_news_receive(fd, &room, &news));
 	assert_string_equal(news.owner, "alice");
 	assert_null(news.name);
@@ -152,11 +153,13 @@ static void deaf_listener(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2000; i++) /* more than a socket holds (net.unix.max_dgram_qlen) */
-		job_news_send(folder, NULL, &news);
+		job_news_send(&sender, folder, NULL, &news);
 	assert_in_range(clock_monotonic_us() - begun_us, 1000000, 60000000);
+	assert_true(sender.tired);
 	while (recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0)
 		;
-	job_news_send(folder, NULL, &news);
+	job_news_send(&sender, folder, NULL, &news);
+	assert_false(sender.tired);
 	assert_true(recv(fd, room.bytes, sizeof(room.bytes), MSG_DONTWAIT) > 0);
 }
 

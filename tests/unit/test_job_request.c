@@ -195,6 +195,47 @@ static void uploads(void **state)
 	assert_int_equal(job_upload(f.engine, &who, &file, &stored, hash, &err), -ERR_CONFLICT);
 }
 
+/* A result is loaded as job_wait returned it, without an engine; one that is not there, or not yet, is an error. */
+static void loaded_from_the_record(void **state)
+{
+	const char *acts =
+		"import os, sys\nos.remove('old')\nopen('new', 'w').write('n')\nprint('x' * 100)\nsys.exit(4)";
+	struct job_request request;
+	struct job_result loaded = {0};
+	struct job *job;
+	int watch;
+
+	(void)state;
+	begin("");
+	upload("c", "old", "o");
+	request = fixture_request(&f, "c", acts);
+	job = fixture_run(&f, &request, JAIL_RE);
+	assert_int_equal(fixture_wait(job)->n_changes, 2);
+	request.code = (struct bind_text){.data = "import time; print(1, flush=True); time.sleep(100)", .length = 50};
+	watch = fixture_watch_running(&f);
+	struct job *other = fixture_submit(&f, &request);
+
+	fixture_wait_for_output(watch);
+	close(watch);
+	assert_int_equal(job_result_load(f.store, job_id(other), 1, &loaded, &fixture_err), -ERR_BUSY);
+	assert_int_equal(job_result_load(f.store, "01a1fe94-e307-78ae-94ea-045bddbdeef6", 1, &loaded, &fixture_err),
+			 -ERR_NOT_FOUND);
+	job_cancel(other);
+	fixture_wait(other);
+	job_release(other);
+	job_engine_stop(f.engine);
+	f.engine = NULL;
+	assert_ok(job_result_load(f.store, job_id(job), 1000, &loaded, &fixture_err));
+	assert_same(fixture_wait(job), &loaded);
+	job_result_clear(&loaded);
+	assert_ok(job_result_load(f.store, job_id(job), 7, &loaded, &fixture_err));
+	assert_int_equal(loaded.stdout_text.length, 7);
+	assert_string_equal(loaded.stdout_text.data, "xxxxxxx");
+	assert_true(loaded.stdout_more);
+	job_result_clear(&loaded);
+	job_release(job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +245,7 @@ int main(void)
 		cmocka_unit_test_teardown(other_arguments, end),
 		cmocka_unit_test_teardown(cancelled_is_free_again, end),
 		cmocka_unit_test_teardown(uploads, end),
+		cmocka_unit_test_teardown(loaded_from_the_record, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

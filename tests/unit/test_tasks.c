@@ -9,6 +9,7 @@ static int begin(void **state)
 	(void)state;
 	fixture_open(&fixture);
 	fixture.config.limits.tasks = 2 * TASKS_AT_WORK_MAX;
+	fixture.config.limits.answer_kb = 64;
 	fixture.config.limits.task_seconds = 60;
 	fixture.config.limits.task_seconds_max = 600;
 	fixture.server.tasks = tasks_new(&fixture.server);
@@ -191,12 +192,96 @@ static void bounded(void **state)
 	assert_non_null(strstr(err.text, "256 tasks are at work"));
 }
 
+static struct store_execution finished_run(const char *id)
+{
+	static char stdout_text[] = "42\n", args[] = "[]", env[] = "{}", limits[] = "{}", more[] = "{}";
+	struct store_execution run = {.state = STORE_FINISHED,
+				      .owner = "alice",
+				      .language = "python",
+				      .code = {.data = stdout_text, .length = 3},
+				      .args_json = args,
+				      .env_json = env,
+				      .limits_json = limits,
+				      .result_json = more,
+				      .verdict = "OK",
+				      .exit_code = 0,
+				      .stdout_text = {.data = stdout_text, .length = 3},
+				      .created_us = 1,
+				      .finished_us = 2};
+
+	snprintf(run.id, sizeof(run.id), "%s", id);
+	snprintf(run.token_id, sizeof(run.token_id), "%s", fixture.alice.id);
+	return run;
+}
+
+static int add_run(struct store_txn *txn, void *arg, struct err *err)
+{
+	int result = store_txn_execution_begin(txn, arg, err);
+
+	return result < 0 ? result : store_txn_execution_finish(txn, arg, NULL, 0, err);
+}
+
+/* A task of alice's that ended with its run in an earlier process. */
+static struct store_task finished_task(void)
+{
+	struct store_task task = {.ttl_ms = 600000, .tool = "run_code"};
+	struct store_execution run;
+	struct err err = ERR_INIT;
+
+	id_new(task.execution);
+	run = finished_run(task.execution);
+	snprintf(task.owner, sizeof(task.owner), "alice");
+	snprintf(task.token_id, sizeof(task.token_id), "%s", fixture.alice.id);
+	if (store_task_add(fixture.server.store, &task, 10, &err) < 0 ||
+	    store_commit(fixture.server.store, add_run, &run, true, &err) < 0)
+		fail_msg("%s", err.text);
+	task.state = STORE_TASK_COMPLETED;
+	if (store_task_end(fixture.server.store, &task, &err) < 0)
+		fail_msg("%s", err.text);
+	return task;
+}
+
+/* The result of a finished task is loaded from the record: no job engine, and so no jailer, is started for it. */
+static void result_without_engine(void **state)
+{
+	const struct store_task task = finished_task();
+	auto_free char *name = xasprintf("HTTP_MCP_NAME=%s", task.id);
+	auto_free char *get = xasprintf(
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"taskId\":\"%s\","
+		"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+		"\"io.modelcontextprotocol/clientCapabilities\":"
+		"{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}}}",
+		task.id);
+	auto_answer struct answer got = ask(&fixture, "POST", "/mcp", get, "HTTP_MCP_PROTOCOL_VERSION=2026-07-28",
+					    "HTTP_MCP_METHOD=tasks/get", name, NULL);
+
+	(void)state;
+	assert_non_null(strstr(got.body, "\"status\":\"completed\""));
+	assert_non_null(strstr(got.body, "\"stdout\":\"42\\n\""));
+	assert_null(fixture.server.engine);
+
+	auto_answer struct answer hello =
+		ask(&fixture, "POST", "/mcp",
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\","
+		    "\"params\":{\"protocolVersion\":\"2025-11-25\","
+		    "\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}",
+		    NULL);
+	auto_free char *session = xasprintf("HTTP_MCP_SESSION_ID=%s", header_of(&hello, "Mcp-Session-Id"));
+	auto_free char *result = xasprintf(
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tasks/result\",\"params\":{\"taskId\":\"%s\"}}", task.id);
+	auto_answer struct answer told = ask(&fixture, "POST", "/mcp", result, session, NULL);
+
+	assert_non_null(strstr(told.body, "\"stdout\":\"42\\n\""));
+	assert_null(fixture.server.engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(results, begin, end),
 		cmocka_unit_test_setup_teardown(cancelling, begin, end),
 		cmocka_unit_test_setup_teardown(questions, begin, end),
+		cmocka_unit_test_setup_teardown(result_without_engine, begin, end),
 		cmocka_unit_test_setup_teardown(bounded, begin,
 						end), /* its end is that of a server with all places taken */
 	};

@@ -239,7 +239,7 @@ static void every_verdict(void **state)
 		result.jail.compiled = verdict == JAIL_CE;
 		snprintf(result.jail.limit, sizeof(result.jail.limit), "%s", verdict == JAIL_TO ? "wall" : "");
 		snprintf(result.jail.message, sizeof(result.jail.message), "Sentence %d.", verdict);
-		result.stderr_text = (struct bind_text){"oops", 4};
+		result.stderr_text = (struct job_stream){(char[]){"oops"}, 4};
 		check(&result, &made);
 		assert_int_equal(!strstr(first_text(&made), result.jail.message), verdict == JAIL_OK);
 		assert_non_null(strstr(first_text(&made), "[stderr]\noops"));
@@ -253,7 +253,7 @@ static void bytes_that_are_no_text(void **state)
 	struct tool_result made;
 
 	(void)state;
-	result.stdout_text = (struct bind_text){"a\xff\0b\x1b[1m", 8};
+	result.stdout_text = (struct job_stream){(char[]){"a\xff\0b\x1b[1m"}, 8};
 	result.stdout_more = true;
 	check(&result, &made);
 	auto_buf struct buf printed = {0};

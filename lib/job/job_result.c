@@ -1,19 +1,14 @@
 /*
- * job_recall.c - a finished execution as the result that its caller got, out of the record.
+ * job_result.c - a finished execution as the result that its caller got, loaded from the record.
  *
- * For a repeated call and for tasks that are asked for after a restart. Everything that an answer shows stands in the
- * row and in execution_file; what the jailer reported beyond the columns is in `result`. Files that are named here may
- * have changed since, their recorded content has not.
+ * For a repeated call and for tasks whose client asks later. The row and execution_file hold everything that an answer
+ * shows; the row's `result` holds what the jailer reported beyond the columns. The files of the conversation may have
+ * changed since; their recorded content has not.
  */
 #include "job_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static struct job *job_of(struct job_task *task)
-{
-	return container_of(task, struct job, task);
-}
 
 static struct jail_usage usage_of(const struct store_usage *usage)
 {
@@ -87,7 +82,7 @@ static int recall_verdict(const struct store_execution *execution, struct job_re
 	return recall_more(execution->result_json, recalled, err);
 }
 
-static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct bind_text *ret,
+static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct job_stream *ret,
 			 bool *ret_more, struct err *err)
 {
 	auto_free char *data = NULL;
@@ -105,76 +100,89 @@ static int recall_stream(struct store *store, const struct store_text *text, siz
 
 static int add_change(void *arg, const struct store_execution_file *found)
 {
-	struct job *job = arg;
-	struct job_output *output = xcalloc(1, sizeof(*output));
-	char *name = xmalloc(found->file.name_length + 1);
+	struct job_result *result = arg;
+	struct job_change *change;
 
-	memcpy(name, found->file.name, found->file.name_length);
-	name[found->file.name_length] = '\0';
-	output->fd = -1;
-	output->change.file = found->file;
-	output->change.file.name = name;
-	output->change.kind = JAIL_FILE_NOT_KEPT;
+	result->changes = xrealloc(result->changes, result->n_changes + 1, sizeof(*result->changes));
+	change = &result->changes[result->n_changes++];
+	*change = (struct job_change){.kind = JAIL_FILE_NOT_KEPT, .file = found->file};
+	change->name = xmalloc(found->file.name_length + 1);
+	memcpy(change->name, found->file.name, found->file.name_length);
+	change->name[found->file.name_length] = '\0';
+	change->file.name = change->name;
 	for (enum jail_change_kind kind = JAIL_FILE_CREATED; kind < JAIL_FILE_NOT_KEPT; kind++)
 		if (streq(found->change, job_change_text(kind)))
-			output->change.kind = kind;
-	snprintf(output->change.reason, sizeof(output->change.reason), "%s", found->reason);
-	*job->outputs_tail = output;
-	job->outputs_tail = &output->next;
-	job->n_outputs++;
+			change->kind = kind;
+	snprintf(change->reason, sizeof(change->reason), "%s", found->reason);
 	return 0;
 }
 
-static int recall(struct job *job, const char *id, struct err *err)
+static int load_row(struct store *store, const struct store_execution *execution, size_t stream_max,
+		    struct job_result *ret, struct err *err)
 {
-	const size_t answer_max = (size_t)job->engine->config->limits.answer_kb * 1024;
-	struct store *store = job->engine->store;
-	struct job_result *ret = &job->result;
+	int result = recall_verdict(execution, ret, err);
+
+	if (result == 0)
+		result = recall_stream(store, &execution->stdout_text, stream_max, &ret->stdout_text, &ret->stdout_more,
+				       err);
+	if (result == 0)
+		result = recall_stream(store, &execution->stderr_text, stream_max, &ret->stderr_text, &ret->stderr_more,
+				       err);
+	if (result == 0)
+		result = store_execution_files(store, execution->id, STORE_AFTER, add_change, ret, err);
+	snprintf(ret->id, sizeof(ret->id), "%s", execution->id);
+	snprintf(ret->sandbox_id, sizeof(ret->sandbox_id), "%s", execution->sandbox_id);
+	ret->sandbox_seq = execution->sandbox_seq;
+	snprintf(ret->conversation, sizeof(ret->conversation), "%s", execution->conversation);
+	if (result == 0 && *execution->conversation)
+		store_conversation_hash(store, execution->owner, execution->conversation, ret->conversation_hash);
+	return result;
+}
+
+int job_result_load(struct store *store, const char *id, int64_t stream_max, struct job_result *ret, struct err *err)
+{
+	struct job_result loaded = {0};
 	struct store_execution execution;
 	int result = store_execution_find(store, id, &execution, err);
 
 	if (result < 0)
 		return result;
-	snprintf(ret->id, sizeof(ret->id), "%s", execution.id);
 	if (execution.state == STORE_RUNNING)
 		result = err_set(err, ERR_BUSY, "execution %s is still running", id);
-	if (result == 0)
-		result = recall_verdict(&execution, ret, err);
-	if (result == 0)
-		result = recall_stream(store, &execution.stdout_text, answer_max, &ret->stdout_text, &ret->stdout_more,
-				       err);
-	if (result == 0)
-		result = recall_stream(store, &execution.stderr_text, answer_max, &ret->stderr_text, &ret->stderr_more,
-				       err);
-	if (result == 0)
-		result = store_execution_files(store, id, STORE_AFTER, add_change, job, err);
-	snprintf(ret->sandbox_id, sizeof(ret->sandbox_id), "%s", execution.sandbox_id);
-	ret->sandbox_seq = execution.sandbox_seq;
-	if (result == 0 && *execution.conversation)
-		store_conversation_hash(store, execution.owner, execution.conversation, ret->conversation_hash);
-	snprintf(ret->conversation, sizeof(ret->conversation), "%s", execution.conversation);
-	job_list_changes(job);
+	else
+		result = load_row(store, &execution, (size_t)stream_max, &loaded, err);
 	store_execution_clear(&execution);
-	return result < 0 ? err_wrap(err, "reading the recorded result") : 0;
+	if (result < 0) {
+		job_result_clear(&loaded);
+		return err_wrap(err, "reading the recorded result");
+	}
+	*ret = loaded;
+	return 0;
+}
+
+void job_changes_free(struct job_change *changes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(changes[i].name);
+	free(changes);
+}
+
+void job_result_clear(struct job_result *result)
+{
+	jail_result_clear(&result->jail);
+	free(result->stdout_text.data);
+	free(result->stderr_text.data);
+	job_changes_free(result->changes, result->n_changes);
+	*result = (struct job_result){0};
 }
 
 void job_recall_work(struct job_task *task)
 {
-	struct job *job = job_of(task);
+	struct job *job = container_of(task, struct job, task);
+	struct job_engine *engine = job->engine;
 
-	recall(job, job->recalled, &job->error);
-	job_post(job->engine, task);
-}
-
-int job_recall(struct job_engine *engine, const char *id, struct job **ret, struct err *err)
-{
-	struct job *job = job_new(engine);
-	int result = recall(job, id, err);
-
-	atomic_store(&job->finished, true);
-	if (result < 0)
-		job_release(job);
-	else
-		*ret = job;
-	return result;
+	job_result_clear(&job->result);
+	job_result_load(engine->store, job->recalled, engine->config->limits.answer_kb * 1024, &job->result,
+			&job->error);
+	job_post(engine, task);
 }
