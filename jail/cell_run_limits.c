@@ -5,12 +5,16 @@
  * now. Each look at the counter sets the next one, so a program that sleeps costs nothing and one that spins is met
  * within CPU_STEP_US.
  */
+#include <sys/resource.h>
+
 #include "cell_internal.h"
 #include "lib/base/util.h"
 
 #define CPU_STEP_US     2000
 #define OUTPUT_EVENT_US 250000
 #define FILE_SLACK      4096 /* so that a file that fills its file system meets ENOSPC, as everywhere */
+#define SIGNALS_LEAST   INT64_C(32)
+#define SIGNALS_MOST    INT64_C(512)
 
 int cell_run_limit_group(struct cell *cell, enum cell_phase phase)
 {
@@ -28,6 +32,18 @@ int cell_run_limit_group(struct cell *cell, enum cell_phase phase)
 	return cgroup_limit(cell->group, &group, NULL);
 }
 
+/* The kernel counts signals that wait up the chain of user namespaces: all jails together have the jailer's limit,
+ * which leaves the account that started it as much (jailer.c). Of that each has its part. */
+static int64_t signals_of_each(const struct cells *cells)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_SIGPENDING, &limit))
+		return SIGNALS_LEAST;
+	int64_t part = (int64_t)MIN(limit.rlim_cur, (rlim_t)INT32_MAX) / cells->config->jailer.jails;
+	return MAX(SIGNALS_LEAST, MIN(SIGNALS_MOST, part));
+}
+
 int cell_run_limits(struct cell *cell, struct init_limits *ret)
 {
 	bool compile = cell->run.phase == PHASE_COMPILE;
@@ -36,6 +52,7 @@ int cell_run_limits(struct cell *cell, struct init_limits *ret)
 	cell->run.wall_limit_us = compile ? limits->compile_wall_us : limits->wall_us;
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
 	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
+	ret->signals = signals_of_each(cell->cells);
 	ret->shared_id = cell->cells->identity->mode == IDENTITY_SINGLE;
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
 		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;

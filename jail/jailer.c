@@ -118,6 +118,18 @@ static void raise_soft(int resource)
 	}
 }
 
+/* Signals that wait are counted for the account that started us and for all jails together: half is theirs. The kernel
+ * takes the limit of who makes a user namespace as that of all below it. */
+static void halve_signals(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0) {
+		limit.rlim_cur /= 2;
+		setrlimit(RLIMIT_SIGPENDING, &limit);
+	}
+}
+
 /* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what
  * that means. */
 static int raise_limits(struct err *err)
@@ -126,6 +138,7 @@ static int raise_limits(struct err *err)
 
 	raise_soft(RLIMIT_NOFILE);
 	raise_soft(RLIMIT_FSIZE);
+	halve_signals();
 	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
 		limit.rlim_max = INIT_CORE_BYTES;
 		setrlimit(RLIMIT_CORE, &limit);

@@ -39,10 +39,10 @@ struct init_setup {
 	int64_t tmp_bytes;
 	const struct root_mount *root;
 	int fence_abi;
-	bool network;     /* the hosts of network.allow in /etc/hosts */
-	bool keep_groups; /* the kernel forbids setgroups (single-id) */
+	bool network;                     /* the hosts of network.allow in /etc/hosts */
+	bool keep_groups;                 /* the kernel forbids setgroups (single-id) */
 	const struct sock_fprog *filters; /* by enum seccomp_family */
-	char *command_line; /* the jailer's, to be wiped */
+	char *command_line;               /* the jailer's, to be wiped */
 	size_t command_line_size;
 };
 
@@ -55,6 +55,7 @@ struct init_limits {
 	int64_t file_bytes;
 	bool shared_id;                          /* the guest has the id of who started the jailer */
 	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
+	int64_t signals;                         /* that may wait, and timers */
 };
 struct init_order {
 	enum init_verb verb;

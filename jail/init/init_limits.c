@@ -5,13 +5,13 @@
 #include "init.h"
 #include "lib/base/util.h"
 
-#define OPEN_FILES   1024
+#define OPEN_FILES 1024
 /* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send
  * any more when it is beyond his own limit of open files. Where it is the id of who started the jailer: less than the
  * usual soft limit (1024), by more than a message holds (253), so that whoever has that one can always send. */
 #define OPEN_FILES_SHARED 512
-#define STACK_BYTES  (64 << 20)
-#define LOCKED_BYTES (64 << 10)
+#define STACK_BYTES       (64 << 20)
+#define LOCKED_BYTES      (64 << 10)
 
 static int limit(int resource, rlim_t soft, rlim_t hard)
 {
@@ -37,6 +37,8 @@ int init_apply_limits(const struct init_limits *limits)
 		{RLIMIT_FSIZE, limits->file_bytes},
 		{RLIMIT_RTPRIO, 0},
 		{RLIMIT_NICE, 0},
+		{RLIMIT_SIGPENDING, limits->signals},
+		{RLIMIT_MSGQUEUE, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)

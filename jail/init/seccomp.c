@@ -187,6 +187,7 @@ static int add_unknown(scmp_filter_ctx filter, struct err *err)
 
 static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *err)
 {
+	struct seccomp_program guards;
 	auto_free char *program = NULL;
 	auto_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
 	int result = fd < 0 ? -errno : seccomp_export_bpf(filter, fd);
@@ -196,10 +197,13 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *er
 	size_t length;
 	if (lseek(fd, 0, SEEK_SET) < 0 || read_fd(fd, PROGRAM_MAX, &program, &length, err))
 		return err_wrap(err, "reading the seccomp filter");
-	struct sock_filter *whole = xmalloc(sizeof(seccomp_guards) + length);
-	memcpy(whole, seccomp_guards, sizeof(seccomp_guards));
-	memcpy(whole + SECCOMP_GUARDS, program, length);
-	*ret = (struct sock_fprog){.len = (unsigned short)(SECCOMP_GUARDS + length / sizeof(*whole)), .filter = whole};
+	if (seccomp_guard(&guards, err))
+		return -ERR_SYSTEM;
+	size_t guarded = guards.n * sizeof(*guards.code);
+	struct sock_filter *whole = xmalloc(guarded + length);
+	memcpy(whole, guards.code, guarded);
+	memcpy(whole + guards.n, program, length);
+	*ret = (struct sock_fprog){.len = (unsigned short)(guards.n + length / sizeof(*whole)), .filter = whole};
 	return 0;
 }
 
@@ -223,6 +227,8 @@ int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err
 		result = add_names(filter, SCMP_ACT_NOTIFY, syscalls_reported, err);
 	if (!result)
 		result = add_names(filter, SCMP_ACT_ERRNO(0), syscalls_idle, err);
+	if (!result)
+		result = add_names(filter, SCMP_ACT_ERRNO(EOPNOTSUPP), syscalls_unsupported, err);
 	if (!result)
 		result = add_arguments(filter, family, err);
 	if (!result)

@@ -32,9 +32,13 @@ enum seccomp_family {
 extern const char *const seccomp_families[SECCOMP_FAMILIES + 1]; /* their names in runner files; ended by NULL */
 enum seccomp_family seccomp_family(const char *name);            /* one of these names; SECCOMP_FAMILIES: it is none */
 
-/* Every program begins with these (seccomp_guard.c); behind them comes what libseccomp makes of the lists. */
-#define SECCOMP_GUARDS 41
-extern const struct sock_filter seccomp_guards[SECCOMP_GUARDS];
+/* Every program begins with these rules (seccomp_guard.c); behind them comes what libseccomp makes of the lists. */
+#define SECCOMP_GUARDS_MAX 512
+struct seccomp_program {
+	size_t n;
+	struct sock_filter code[SECCOMP_GUARDS_MAX];
+};
+int seccomp_guard(struct seccomp_program *ret, struct err *err);
 /* The program; allocated once, the caller's. */
 int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err *err);
 /* The name of a system call of this machine, or its number where it has none. */

@@ -1,97 +1,183 @@
 /*
- * seccomp_guard.c - the beginning of every filter of a guest: what takes two comparisons, which libseccomp 2.5.4 cannot
- * be trusted with.
+ * seccomp_guard.c - the beginning of every filter of a guest: rules that look at two arguments of a call or at some
+ * bits of one, which libseccomp 2.5.4 cannot be trusted with.
  *
- *   protocols    of IPv4 and IPv6 TCP and UDP: others (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
- *                host would load
- *                modules for whoever asks. Programs hear what a kernel without the protocol says
- *   init         has the guest's id, so the kernel would let a guest make it idle, or leave it one processor. As
- *                whoever ends the run
- *                it would then wait for the guest's own processes: minutes beyond a limit
- *   ULP, ENCAP   TLS and ESP within the kernel (kTLS, XFRM) on sockets that are otherwise the guest's
+ * A rule names a call, may name values that another argument must have for the rule to apply, and answers an error (0:
+ * the call seems to have worked) if an argument, masked, is one of its values (IF) or is none of them (UNLESS). Rules
+ * of a call are tried in their order; a call that no rule answers goes on to what libseccomp made of the lists. Calls
+ * without a rule pass without a look at their arguments, which the kernel knows ahead (since 5.11).
  *
- * A table with one place a line, in which a jump names the place that it goes to; what does not jump goes on to the
- * next line. Calls that are not named come to the end without a look at their arguments, which the kernel knows ahead
- * (since 5.11).
+ * The kernel compares 32 bits of all arguments named here, so the filter does, too.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <netinet/udp.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "lib/base/util.h"
 #include "seccomp.h"
 
-#define INIT            1
-#define IO_PROCESS_USER 3 /* IOPRIO_WHO_USER of linux/ioprio.h */
+#define IO_PROCESS_USER 3   /* IOPRIO_WHO_USER of linux/ioprio.h */
+#define SOCKET_TYPE     0xf /* the rest of the argument are flags */
 #define LOW(n)                                                                                                         \
 	(offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t) +                                                \
 	 (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
+#define WHOLE UINT32_MAX
 
-#define ARGUMENT(at, n)      [at] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW(n))
-#define IF(at, value, place) [at] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, (place) - (at) - 1, 0)
-#define GO(at, place)        [at] = BPF_STMT(BPF_JMP | BPF_JA, (place) - (at) - 1)
-#define REFUSE(at, error)    [at] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
-
-enum place {
-	CALL, IS_SOCKET, IS_SOCKOPT, IS_SCHEDULER, IS_PARAM, IS_ATTR, IS_AFFINITY, IS_PRIORITY, IS_IOPRIO, IS_NONE,
-	FAMILY, IS_INET, IS_INET6, OTHER_FAMILY, PROTOCOL, IS_ANY, IS_TCP, IS_UDP, NO_PROTOCOL,
-	LEVEL, AT_TCP, AT_UDP, OTHER_LEVEL, TCP_OPTION, IS_ULP, OTHER_TCP, UDP_OPTION, IS_ENCAP, OTHER_UDP,
-	PROCESS, IS_INIT, NOT_INIT,
-	IO_WHICH, IO_USER, IO_OTHER, WHICH, IS_USER, WHO, WHO_INIT, WHO_ELSE,
-	NO, END,
+struct values {
+	const uint32_t *items;
+	size_t n;
 };
-_Static_assert(END == SECCOMP_GUARDS, "as many as seccomp.h says");
+#define VALUES(...)                                                                                                    \
+	{                                                                                                              \
+		(const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                  \
+	}
 
-const struct sock_filter seccomp_guards[SECCOMP_GUARDS] = {
-	[CALL] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	IF(IS_SOCKET, SYS_socket, FAMILY),
-	IF(IS_SOCKOPT, SYS_setsockopt, LEVEL),
-	IF(IS_SCHEDULER, SYS_sched_setscheduler, PROCESS),
-	IF(IS_PARAM, SYS_sched_setparam, PROCESS),
-	IF(IS_ATTR, SYS_sched_setattr, PROCESS),
-	IF(IS_AFFINITY, SYS_sched_setaffinity, PROCESS),
-	IF(IS_PRIORITY, SYS_setpriority, WHICH),
-	IF(IS_IOPRIO, SYS_ioprio_set, IO_WHICH),
-	GO(IS_NONE, END),
-
-	ARGUMENT(FAMILY, 0),
-	IF(IS_INET, AF_INET, PROTOCOL),
-	IF(IS_INET6, AF_INET6, PROTOCOL),
-	GO(OTHER_FAMILY, END),
-	ARGUMENT(PROTOCOL, 2),
-	IF(IS_ANY, 0, END),
-	IF(IS_TCP, IPPROTO_TCP, END),
-	IF(IS_UDP, IPPROTO_UDP, END),
-	REFUSE(NO_PROTOCOL, EPROTONOSUPPORT),
-
-	ARGUMENT(LEVEL, 1),
-	IF(AT_TCP, IPPROTO_TCP, TCP_OPTION),
-	IF(AT_UDP, IPPROTO_UDP, UDP_OPTION),
-	GO(OTHER_LEVEL, END),
-	ARGUMENT(TCP_OPTION, 2),
-	IF(IS_ULP, TCP_ULP, NO),
-	GO(OTHER_TCP, END),
-	ARGUMENT(UDP_OPTION, 2),
-	IF(IS_ENCAP, UDP_ENCAP, NO),
-	GO(OTHER_UDP, END),
-
-	ARGUMENT(PROCESS, 0),
-	IF(IS_INIT, INIT, NO),
-	GO(NOT_INIT, END),
-
-	ARGUMENT(IO_WHICH, 0),
-	IF(IO_USER, IO_PROCESS_USER, NO),
-	GO(IO_OTHER, WHO),
-	ARGUMENT(WHICH, 0),
-	IF(IS_USER, PRIO_USER, NO), /* all of the guest's id, and that is init, too */
-	ARGUMENT(WHO, 1),
-	IF(WHO_INIT, INIT, NO),
-	GO(WHO_ELSE, END),
-
-	REFUSE(NO, EPERM),
+enum sense { IF, UNLESS };
+struct guard {
+	int call;
+	unsigned argument;
+	uint32_t mask;
+	enum sense sense;
+	struct values values;
+	int error;
+	unsigned other;     /* applies where this argument … */
+	struct values when; /* … is one of these; none: always */
 };
+
+static const struct guard guards[] = {
+	/* Protocols of the internet but TCP and UDP (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
+	 * host loads modules for protocols and types that it does not know: a process of the host's root, outside of
+	 * every limit, for each try. Type 10, SOCK_PACKET, would become another family within the kernel. Programs hear
+	 * what a kernel without the protocol says. */
+	{SYS_socket, 2, WHOLE, UNLESS, VALUES(0, IPPROTO_TCP, IPPROTO_UDP), EPROTONOSUPPORT, 0,
+	 VALUES(AF_INET, AF_INET6)},
+	{SYS_socket, 1, SOCKET_TYPE, UNLESS, VALUES(SOCK_STREAM, SOCK_DGRAM), ESOCKTNOSUPPORT, 0,
+	 VALUES(AF_INET, AF_INET6)},
+	/* Options that concern the socket alone. Not here: filters (the kernel has one limit of translated BPF for all
+	 * users), TLS and ESP within the kernel, timestamps (host-wide work for each packet), congestion control, zero
+	 * copy (counts what the user has locked), fast open, MD5. */
+	{SYS_setsockopt,
+	 1,
+	 WHOLE,
+	 UNLESS,
+	 VALUES(SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6),
+	 ENOPROTOOPT,
+	 0,
+	 {0}},
+	/* Timers that would wake connections of a frozen sandbox. All connections end on this loopback, where nobody
+	 * has to be asked whether he is still there. */
+	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_KEEPALIVE), 0, 1, VALUES(SOL_SOCKET)},
+	{SYS_setsockopt, 2, WHOLE, IF, VALUES(TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT), 0, 1, VALUES(IPPROTO_TCP)},
+	{SYS_setsockopt, 2, WHOLE, UNLESS,
+	 VALUES(SO_REUSEADDR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF, SO_OOBINLINE, SO_PRIORITY, SO_LINGER,
+		SO_REUSEPORT, SO_PASSCRED, SO_RCVLOWAT, SO_SNDLOWAT, 20, 21 /* RCVTIMEO, SNDTIMEO; again: */, 66, 67,
+		SO_PASSSEC, SO_PEEK_OFF, SO_INCOMING_CPU, 76 /* PASSPIDFD */),
+	 ENOPROTOOPT, 1, VALUES(SOL_SOCKET)},
+	{SYS_setsockopt, 2, WHOLE, UNLESS,
+	 VALUES(TCP_NODELAY, TCP_MAXSEG, TCP_CORK, TCP_SYNCNT, TCP_LINGER2, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP,
+		TCP_QUICKACK, TCP_USER_TIMEOUT, TCP_NOTSENT_LOWAT),
+	 ENOPROTOOPT, 1, VALUES(IPPROTO_TCP)},
+	{SYS_setsockopt, 2, WHOLE, UNLESS,
+	 VALUES(IP_TOS, IP_TTL, IP_PKTINFO, IP_MTU_DISCOVER, IP_RECVERR, IP_RECVTTL, IP_RECVTOS, IP_FREEBIND,
+		IP_BIND_ADDRESS_NO_PORT, IP_MULTICAST_IF, IP_MULTICAST_TTL, IP_MULTICAST_LOOP, IP_ADD_MEMBERSHIP,
+		IP_DROP_MEMBERSHIP, IP_MULTICAST_ALL),
+	 ENOPROTOOPT, 1, VALUES(IPPROTO_IP)},
+	{SYS_setsockopt, 2, WHOLE, UNLESS,
+	 VALUES(IPV6_UNICAST_HOPS, IPV6_MULTICAST_IF, IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP, IPV6_JOIN_GROUP,
+		IPV6_LEAVE_GROUP, IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_V6ONLY, IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT,
+		IPV6_RECVTCLASS, IPV6_TCLASS),
+	 ENOPROTOOPT, 1, VALUES(IPPROTO_IPV6)},
+	/* Init has the guest's id, so the kernel would let a guest make it idle, or leave it one processor. When init
+	 * ends the run it would then wait for the guest's own processes: minutes beyond a limit. */
+	{SYS_sched_setscheduler, 0, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	{SYS_sched_setparam, 0, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	{SYS_sched_setattr, 0, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	{SYS_sched_setaffinity, 0, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	{SYS_setpriority, 0, WHOLE, IF, VALUES(PRIO_USER), EPERM, 0, {0}},
+	{SYS_setpriority, 1, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	{SYS_ioprio_set, 0, WHOLE, IF, VALUES(IO_PROCESS_USER), EPERM, 0, {0}},
+	{SYS_ioprio_set, 1, WHOLE, IF, VALUES(1), EPERM, 0, {0}},
+	/* Huge pages are reserved by the host for somebody, and no memory limit counts them. */
+	{SYS_mmap, 3, MAP_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
+	{SYS_memfd_create, 1, MFD_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
+	{SYS_shmget, 2, SHM_HUGETLB, UNLESS, VALUES(0), ENOMEM, 0, {0}},
+	/* Not MERGEABLE, which finds out by time what others have in memory, and not COLD, PAGEOUT, HWPOISON. */
+	{SYS_madvise,
+	 2,
+	 WHOLE,
+	 UNLESS,
+	 VALUES(MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_REMOVE,
+		MADV_DONTFORK, MADV_DOFORK, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_WIPEONFORK,
+		MADV_KEEPONFORK, MADV_POPULATE_READ, MADV_POPULATE_WRITE, 24 /* DONTNEED_LOCKED */, 25 /* COLLAPSE */),
+	 EINVAL,
+	 0,
+	 {0}},
+	/* RWF_NOWAIT tells whether a page of /usr is in memory: who else has read it. */
+	{SYS_preadv2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
+	{SYS_pwritev2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
+};
+
+static void add(struct seccomp_program *program, struct sock_filter instruction)
+{
+	if (program->n < ARRAY_SIZE(program->code))
+		program->code[program->n] = instruction;
+	program->n++;
+}
+
+static void load(struct seccomp_program *program, size_t offset)
+{
+	add(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+/* Jumps over `skip` more instructions behind the comparisons if the value is one of these, else goes on. */
+static void compare(struct seccomp_program *program, const struct values *values, size_t skip)
+{
+	for (size_t i = 0; i < values->n; i++)
+		add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values->items[i],
+							  (uint8_t)(values->n - i - 1 + skip), 0));
+}
+
+/*
+ *     load the call's number; not this one: NEXT
+ *     [load the other argument; one of its values: HERE; NEXT]
+ * HERE  load the argument, mask it; one of the values: FOUND
+ *     UNLESS: answer            IF: to NEXT
+ * FOUND                         IF: answer
+ * NEXT
+ */
+static void add_guard(struct seccomp_program *program, const struct guard *guard)
+{
+	const struct sock_filter answer = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)guard->error);
+	size_t tail = 2 + guard->values.n + (guard->sense == IF ? 2 : 1);
+	size_t length = tail + (guard->when.n ? guard->when.n + 2 : 0);
+
+	load(program, offsetof(struct seccomp_data, nr));
+	add(program,
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)guard->call, 0, (uint8_t)length));
+	if (guard->when.n) {
+		load(program, LOW(guard->other));
+		compare(program, &guard->when, 1);
+		add(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)tail));
+	}
+	load(program, LOW(guard->argument));
+	add(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, guard->mask));
+	compare(program, &guard->values, 1);
+	if (guard->sense == IF)
+		add(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1));
+	add(program, answer);
+}
+
+int seccomp_guard(struct seccomp_program *ret, struct err *err)
+{
+	ret->n = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
+		add_guard(ret, &guards[i]);
+	return ret->n > ARRAY_SIZE(ret->code) ? err_set(err, ERR_SYSTEM, "the guards of a filter are too long") : 0;
+}

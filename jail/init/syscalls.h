@@ -8,9 +8,10 @@ struct syscalls_choice {
 	unsigned families;
 };
 extern const struct syscalls_choice syscalls_by_family[];
-extern const char *const syscalls_absent[];  /* ENOSYS: newer than the programs need, or never to be tried again */
-extern const char *const syscalls_reported[]; /* refused, and the person hears of it */
-extern const char *const syscalls_idle[];     /* say that they worked and do nothing */
+extern const char *const syscalls_absent[];      /* ENOSYS: newer than the programs need, or never to be tried again */
+extern const char *const syscalls_reported[];    /* refused, and the person hears of it */
+extern const char *const syscalls_idle[];        /* say that they worked and do nothing */
+extern const char *const syscalls_unsupported[]; /* EOPNOTSUPP: as on a file system that does not have it */
 
 /* Calls beyond those that libseccomp 2.5.4 has names for; they get ENOSYS by number. */
 #define SYSCALLS_FIRST_UNKNOWN 456

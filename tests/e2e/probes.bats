@@ -87,7 +87,7 @@ live_probes() {
 	run --separate-stderr "$BIN/sallyport" selftest --config "$DIR/config.json" --no-live --json
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[ "$(jq '.held and (.probes | length >= 140) and all(.probes[]; .result != "BROKEN")' <<<"$output")" = true ]
+	[ "$(jq '.held and (.probes | length >= 146) and all(.probes[]; .result != "BROKEN")' <<<"$output")" = true ]
 	[ "$(jq -r '.probes[].name' <<<"$output")" = "$(names)" ]
 	mkdir -p "$BATS_FILE_TMPDIR"
 	jq -r '.probes[] | .name + " " + .result' <<<"$output" >"$BATS_FILE_TMPDIR/root"

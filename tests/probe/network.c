@@ -1,7 +1,8 @@
-/* network.c - probes N01 to N09. Only documentation addresses, metadata addresses and loopback are named; nothing
+/* network.c - probes N01 to N09, N15. Only documentation addresses, metadata addresses and loopback are named; nothing
  * leaves the jail. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -118,6 +119,16 @@ static void families(void)
 				refused(syscall(41, (1L << 32) | family, types[i], 0),
 					"socket of family %d with high bits", family);
 			}
+	/* Of other types the kernel asks the host for a module, and SOCK_PACKET is another family in there. */
+	for (int type = SOCK_STREAM; type < 16; type++)
+		for (int protocol = 0; protocol < 2 && type != SOCK_STREAM && type != SOCK_DGRAM; protocol++) {
+			int tcp = protocol ? IPPROTO_TCP : 0;
+
+			refused_with(socket(AF_INET, type | SOCK_CLOEXEC, tcp), ESOCKTNOSUPPORT, "type %d", type);
+			refused_with(socket(AF_INET6, type, tcp), ESOCKTNOSUPPORT, "type %d, IPv6", type);
+			refused_with(syscall(SYS_socket, 1L << 32 | AF_INET, 1L << 32 | type, tcp), ESOCKTNOSUPPORT,
+				     "type %d, high bits", type);
+		}
 	for (int type = SOCK_STREAM; type <= SOCK_DCCP; type++)
 		for (int protocol = 1; protocol < 300; protocol++) {
 			if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
@@ -134,16 +145,45 @@ static void families(void)
 		refused_with(syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1L << 32) | protocol), EPERM,
 			     "netlink protocol %d, high bits", protocol);
 	}
-	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
-	    on = 1, esp = 2;
-	holds(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "TCP_NODELAY cannot be set");
-	refused_with(setsockopt(tcp, IPPROTO_TCP, TCP_ULP, "tls", 4), EPERM, "TLS within the kernel");
-	refused_with(setsockopt(udp, IPPROTO_UDP, UDP_ENCAP, &esp, sizeof(esp)), EPERM, "ESP within the kernel");
-	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | IPPROTO_UDP, 1L << 32 | UDP_ENCAP, &esp,
-			     (long)sizeof(esp)),
-		     EPERM, "ESP within the kernel, high bits");
 	holds(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) >= 0,
 	      "no netlink socket to list the loopback with");
+}
+
+/* What may be set concerns the socket alone; keepalive seems to be set. */
+static void socket_options(void)
+{
+	static const int levels[] = {SOL_SOCKET, IPPROTO_TCP, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP,
+				     255,        263,         273,        282};
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffff);
+	struct sock_fprog filter = {.len = 1, .filter = &all};
+	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int on = 1, esp = 2, got = -1, set = 0;
+	socklen_t length = sizeof(got);
+
+	holds(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "TCP_NODELAY cannot be set");
+	holds(setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0, "SO_REUSEADDR cannot be set");
+	holds(setsockopt(udp, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0, "IPV6_V6ONLY cannot be set");
+	refused_with(setsockopt(tcp, IPPROTO_TCP, TCP_ULP, "tls", 4), ENOPROTOOPT, "TLS within the kernel");
+	refused_with(setsockopt(udp, IPPROTO_UDP, UDP_ENCAP, &esp, sizeof(esp)), ENOPROTOOPT, "ESP within the kernel");
+	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | IPPROTO_UDP, 1L << 32 | UDP_ENCAP, &esp,
+			     (long)sizeof(esp)),
+		     ENOPROTOOPT, "ESP within the kernel, high bits");
+	refused_with(setsockopt(tcp, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)), ENOPROTOOPT,
+		     "attach a filter");
+	refused_with(syscall(SYS_setsockopt, (long)udp, 1L << 32 | SOL_SOCKET, 1L << 32 | SO_ATTACH_FILTER, &filter,
+			     (long)sizeof(filter)),
+		     ENOPROTOOPT, "attach a filter, high bits");
+	holds(setsockopt(tcp, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0 &&
+		      setsockopt(tcp, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on)) == 0,
+	      "keepalive is an error");
+	holds(getsockopt(tcp, SOL_SOCKET, SO_KEEPALIVE, &got, &length) == 0 && got == 0, "keepalive is on");
+	/* Values that no option takes: what reaches the kernel says something else. */
+	for (size_t level = 0; level < sizeof(levels) / sizeof(levels[0]); level++)
+		for (int option = 0; option < 1024; option++) {
+			errno = 0;
+			set += setsockopt(udp, levels[level], option, NULL, 0) == 0 || errno != ENOPROTOOPT;
+		}
+	holds(set < 64, "%d options of sockets reach the kernel", set);
 }
 
 static void interfaces(void)
@@ -165,5 +205,6 @@ const struct probe probes_network[] = {
 	PROBE("N05", "unix sockets by path", path_sockets),
 	PROBE("N06", "socket families", families),
 	PROBE("N08", "interfaces", interfaces),
+	PROBE("N15", "options of sockets: filters, keepalive, TLS", socket_options),
 	{0},
 };

@@ -155,12 +155,18 @@ static void big_interfaces(void)
 
 static void settings(void)
 {
-	static const char *const files[] = {"/proc/sys/kernel/core_pattern",      "/proc/sys/kernel/hostname",
-					    "/proc/sys/net/ipv4/ip_forward",      "/proc/sys/net/ipv4/ping_group_range",
-					    "/proc/sys/kernel/yama/ptrace_scope", "/proc/sys/kernel/shmmax",
-					    "/proc/sys/vm/drop_caches",           "/proc/sysrq-trigger",
-					    "/proc/self/oom_score_adj",           "/proc/self/uid_map",
-					    "/proc/self/setgroups",               "/proc/self/attr/current"};
+	static const char *const files[] = {"/proc/sys/kernel/core_pattern",
+					    "/proc/sys/kernel/hostname",
+					    "/proc/sys/net/ipv4/ip_forward",
+					    "/proc/sys/net/ipv4/ping_group_range",
+					    "/proc/sys/kernel/yama/ptrace_scope",
+					    "/proc/sys/kernel/shmmax",
+					    "/proc/sys/vm/drop_caches",
+					    "/proc/sysrq-trigger",
+					    "/proc/self/oom_score_adj",
+					    "/proc/self/uid_map",
+					    "/proc/self/setgroups",
+					    "/proc/self/attr/current"};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		refused(open(files[i], O_WRONLY | O_CLOEXEC), "open %s for writing", files[i]);
@@ -225,8 +231,16 @@ static void own_cgroup(void)
 /* Of a descriptor that is not open, so that only a kernel that was not asked says that it worked. */
 static void host_sync(void)
 {
+	int usr = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+
 	holds(syscall(SYS_syncfs, -1) == 0, "syncfs reaches the kernel");
 	sync();
+	holds(syscall(SYS_fsync, -1) == 0 && fsync(usr) == 0, "fsync reaches the kernel");
+	holds(syscall(SYS_fdatasync, -1) == 0 && fdatasync(usr) == 0, "fdatasync reaches the kernel");
+	holds(syscall(SYS_sync_file_range, -1, 0L, 0L, 7L) == 0, "sync_file_range reaches the kernel");
+	refused_with(syscall(SYS_pwritev2, -1, NULL, 0L, 0L, 0L, 2L /* RWF_DSYNC */), EOPNOTSUPP,
+		     "a write that flushes");
+	close(usr);
 }
 
 static void other_sockets(void)
