@@ -207,13 +207,13 @@ static const struct tool_header region[] = {{"Region", "region"}, {0}};
 #define FIXTURE(name_, description_, serve_)                                                                           \
 	{                                                                                                              \
 		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
-		.input_schema = ANY, .serve = serve_                                                                   \
+		.input_schema = ANY, .scope = ACCESS_FREE, .serve = serve_                                             \
 	}
 
 #define TASK(name_, description_, task_, serve_)                                                                       \
 	{                                                                                                              \
 		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
-		.input_schema = ANY, .serve = serve_, .task = task_                                                    \
+		.input_schema = ANY, .scope = ACCESS_FREE, .serve = serve_, .task = task_                              \
 	}
 
 const struct tool conformance_tools[] = {
@@ -233,11 +233,13 @@ const struct tool conformance_tools[] = {
 	{.name = "json_schema_2020_12_tool",
 	 .title = "json_schema_2020_12_tool",
 	 .description = "Conformance fixture: a schema with everything",
+	 .scope = ACCESS_FREE,
 	 .input_schema = DIALECT,
 	 .serve = any_text},
 	{.name = "test_x_mcp_header",
 	 .title = "test_x_mcp_header",
 	 .description = "Conformance fixture: an argument that a header repeats",
+	 .scope = ACCESS_FREE,
 	 .input_schema = "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\"}}}",
 	 .headers = region,
 	 .serve = any_text},

@@ -1,8 +1,9 @@
 /* access.c - see access.h. */
 #include "access.h"
 
-#include "cgi/mcp/mcp.h"
-#include "cgi/tool/tools.h"
+#include <pthread.h>
+#include <stdarg.h>
+
 #include "lib/base/util.h"
 
 #define SLOTS              256
@@ -15,7 +16,10 @@ struct entry {
 	char token[ID_SIZE];
 	int64_t credit_us; /* a request costs a minute divided by how many are allowed in one; time gives it back */
 	int64_t seen_us;
-	int64_t calls; /* of tools, under way */
+	/* Requests that call a tool and are being answered. limits.in_flight bounds this number, so that a token cannot
+	 * take every thread. lib/job bounds the token's jobs by the same limit (check_bounds): a task goes on after its
+	 * request was answered, and is not in this number. */
+	int64_t calls;
 };
 
 struct limiter {
@@ -67,26 +71,27 @@ static struct entry *find(struct limiter *limiter, const char *token)
 	return entry;
 }
 
-static bool is_call(const struct rpc_message *message)
+static bool refuse(struct access_refusal *ret, int status, int64_t retry_seconds, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static bool refuse(struct access_refusal *ret, int status, int64_t retry_seconds, const char *format, ...)
 {
-	return message->kind == RPC_REQUEST && streq(message->method, "tools/call");
+	va_list arguments;
+
+	*ret = (struct access_refusal){.status = status, .retry_seconds = retry_seconds};
+	va_start(arguments, format);
+	vsnprintf(ret->text, sizeof(ret->text), format, arguments);
+	va_end(arguments);
+	return false;
 }
 
-static void refuse(struct exchange *exchange, struct json_object *id, int64_t seconds, const char *text)
-{
-	reply_header(exchange->reply, "Retry-After", "%lld", (long long)seconds);
-	mcp_reply_error(exchange->reply, 429, id, RPC_INVALID_REQUEST, text);
-}
-
-bool access_rate(struct exchange *exchange)
+static bool take(const struct exchange *exchange, int64_t requests, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.requests_per_minute, now = clock_monotonic_us(), missing = 0;
-	char text[128];
 
 	if (most <= 0 || !exchange->token.id[0])
 		return true;
-	const int64_t cost = MINUTE_US / most;
+	const int64_t cost = MINUTE_US / most * requests;
 
 	pthread_mutex_lock(&limiter->lock);
 	struct entry *entry = find(limiter, exchange->token.id);
@@ -100,26 +105,23 @@ bool access_rate(struct exchange *exchange)
 	pthread_mutex_unlock(&limiter->lock);
 	if (!missing)
 		return true;
-	snprintf(text, sizeof(text), "Too many requests: this token may send %lld a minute", (long long)most);
-	refuse(exchange, NULL, (missing + 999999) / 1000000, text);
-	return false;
+	return refuse(ret, 429, (missing + 999999) / 1000000,
+		      "Too many requests: this token may send %lld a minute", (long long)most);
 }
 
-/* The scope that a request needs; 0: none. */
-static unsigned needed(const struct config *config, const struct rpc_message *message)
+bool access_rate(const struct exchange *exchange, struct access_refusal *ret)
 {
-	static const char *const reading[] = {"resources/list", "resources/read", "resources/subscribe"};
+	return take(exchange, 1, ret);
+}
 
-	for (size_t i = 0; i < ARRAY_SIZE(reading); i++) {
-		if (streq(message->method, reading[i]))
-			return STORE_SCOPE_FILES;
-	}
-	if (str_starts(message->method, "tasks/"))
-		return STORE_SCOPE_RUN;
-	const char *name = is_call(message) ? json_get_string(message->params, "name") : NULL;
-	const struct tool *tool = name ? tool_find(config, name) : NULL;
+bool access_rate_batch(const struct exchange *exchange, size_t messages, struct access_refusal *ret)
+{
+	int64_t most = exchange->server->config->limits.requests_per_minute;
 
-	return tool ? tool->scope : 0;
+	if (most > 0 && exchange->token.id[0] && (int64_t)messages > most)
+		return refuse(ret, 400, 0, "A batch of %zu messages: this token may send %lld a minute", messages,
+			      (long long)most);
+	return messages < 2 || take(exchange, (int64_t)messages - 1, ret);
 }
 
 unsigned access_scopes(const struct store_token *token)
@@ -129,34 +131,28 @@ unsigned access_scopes(const struct store_token *token)
 
 bool access_allows(unsigned scopes, unsigned scope)
 {
-	return !scope || (scopes & (scope | STORE_SCOPE_ADMIN));
+	return scope == ACCESS_FREE || (scope && (scopes & (scope | STORE_SCOPE_ADMIN)));
 }
 
-bool access_scope(struct exchange *exchange, const struct rpc_message *message)
+bool access_scope(const struct exchange *exchange, unsigned scope, struct access_refusal *ret)
 {
-	const struct store_token *token = &exchange->token;
-	unsigned scope = message->kind == RPC_REQUEST ? needed(exchange->server->config, message) : 0;
-	char name[STORE_SCOPES_TEXT], text[128];
+	char name[STORE_SCOPES_TEXT];
 
-	if (access_allows(access_scopes(token), scope))
+	if (access_allows(access_scopes(&exchange->token), scope))
 		return true;
 	store_scopes_print(scope, name);
-	snprintf(text, sizeof(text), "Forbidden: this token lacks the scope \"%s\"", name);
-	reply_header(exchange->reply, "WWW-Authenticate",
-		     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", error_description=\"%s is needed\", "
-		     "scope=\"%s\"",
-		     name, name);
-	mcp_reply_error(exchange->reply, 403, message->id, RPC_INVALID_REQUEST, text);
+	refuse(ret, 403, 0,
+	       scope ? "Forbidden: this token lacks the scope \"%s\"" : "Forbidden: no token may do this%s", name);
+	memcpy(ret->scope, name, sizeof(name));
 	return false;
 }
 
-bool access_enter(struct exchange *exchange, const struct rpc_message *message)
+bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
 	int64_t most = exchange->server->config->limits.in_flight;
-	char text[128];
 
-	if (!is_call(message) || !exchange->token.id[0])
+	if (!exchange->token.id[0])
 		return true;
 	pthread_mutex_lock(&limiter->lock);
 	struct entry *entry = find(limiter, exchange->token.id);
@@ -166,17 +162,16 @@ bool access_enter(struct exchange *exchange, const struct rpc_message *message)
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
-	snprintf(text, sizeof(text), "Too many calls: %lld of this token are under way already; wait for one of them",
-		 (long long)most);
-	refuse(exchange, message->id, CALL_RETRY_SECONDS, text);
-	return false;
+	return refuse(ret, 429, CALL_RETRY_SECONDS,
+		      "Too many calls: %lld of this token are under way already; wait for one of them",
+		      (long long)most);
 }
 
-void access_leave(struct exchange *exchange, const struct rpc_message *message)
+void access_leave(const struct exchange *exchange)
 {
 	struct limiter *limiter = exchange->server->limiter;
 
-	if (!is_call(message) || !exchange->token.id[0])
+	if (!exchange->token.id[0])
 		return;
 	pthread_mutex_lock(&limiter->lock);
 	find(limiter, exchange->token.id)->calls--;

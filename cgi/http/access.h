@@ -1,31 +1,43 @@
 /*
  * access.h - what a token may do, and how often: scopes, requests a minute, calls at once.
  *
- * A token without the scope gets 403 and a challenge that names it; one that asks too often, or has too many tool calls
- * under way, gets 429 and Retry-After. All of it is decided before an era looks at the message. Without authentication
- * everything is allowed.
+ * A token without the scope gets 403 and a challenge that names it. One that asks too often, or has too many tool
+ * calls under way, gets 429 and Retry-After. The caller knows what a request needs and writes the reply. Without
+ * authentication everything is allowed.
  */
 #pragma once
 
-#include "cgi/mcp/rpc.h"
 #include "exchange.h"
 #include "lib/store/store_token.h"
 
 #define ACCESS_BURST_US 60000000LL /* a token that was quiet may ask for a minute's requests at once */
 
+/* What needs no scope says so: 0 is a scope that was forgotten, and nobody has it. */
+#define ACCESS_FREE (1u << 31)
+
 struct limiter;
 struct limiter *limiter_new(void);
 void limiter_free(struct limiter *limiter); /* NULL is fine */
 
-/* Counts a request against limits.requests_per_minute; false: the reply is 429. */
-bool access_rate(struct exchange *exchange);
+/* Why a request is refused: what the reply says besides its body. */
+struct access_refusal {
+	int status;             /* 403, 429, or 400 where waiting does not help */
+	int64_t retry_seconds;  /* of 429 */
+	char scope[STORE_SCOPES_TEXT]; /* of 403: what the token lacks */
+	char text[128];
+};
+
+/* Counts an HTTP request against limits.requests_per_minute, before its body is read; false: *ret says why not. */
+bool access_rate(const struct exchange *exchange, struct access_refusal *ret);
+/* Counts the messages of a batch, all or none, so that a batch of N costs as much as N requests. The first is the HTTP
+ * request, which access_rate has counted. */
+bool access_rate_batch(const struct exchange *exchange, size_t messages, struct access_refusal *ret);
 /* The scopes that count for a token: everything where there is no authentication. */
 unsigned access_scopes(const struct store_token *token);
-/* Do they hold `scope` (0: nothing is needed)? */
+/* Do they hold `scope`: one of enum store_scope, or ACCESS_FREE? Never for 0. */
 bool access_allows(unsigned scopes, unsigned scope);
-/* May the token do this? false: the reply is 403. `message` may be a notification or response: those are free. */
-bool access_scope(struct exchange *exchange, const struct rpc_message *message);
-/* Takes a place among limits.in_flight for a call of a tool; false: the reply is 429. Every true is followed by one
- * access_leave. */
-bool access_enter(struct exchange *exchange, const struct rpc_message *message);
-void access_leave(struct exchange *exchange, const struct rpc_message *message);
+/* May the token do what needs `scope`? */
+bool access_scope(const struct exchange *exchange, unsigned scope, struct access_refusal *ret);
+/* Takes a place among limits.in_flight for a call of a tool. Every true is followed by one access_leave. */
+bool access_enter(const struct exchange *exchange, struct access_refusal *ret);
+void access_leave(const struct exchange *exchange);

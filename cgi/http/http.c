@@ -304,6 +304,7 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 	char host[HOST_MAX], origin[HOST_MAX];
 	const struct route *route = find_route(path);
 	struct reply *reply = exchange->reply;
+	struct access_refusal refusal;
 
 	if (!route) {
 		reply_refuse(reply, 404, "nothing here: the endpoint is /mcp");
@@ -333,8 +334,10 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 	if (route->token &&
 	    (conformance_on(exchange->server->config) ? check_open(exchange) : check_token(exchange)) < 0)
 		return;
-	if (route->token && !access_rate(exchange))
+	if (route->token && !access_rate(exchange, &refusal)) {
+		mcp_refuse(reply, NULL, &refusal);
 		return;
+	}
 	if (!method_listed(route->allow, method)) {
 		reply_header(reply, "Allow", "%s", route->allow);
 		reply_refuse(reply, 405, "this method is not allowed here");

@@ -7,8 +7,7 @@
  */
 #include "sse.h"
 
-#include "access.h"
-#include "cgi/mcp/mcp.h"
+#include "cgi/mcp/mcp_request.h"
 #include "hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -123,9 +122,10 @@ static int relay(void *arg, const char *data)
 	return -1;
 }
 
-static void work(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+static void work(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		 const struct session *session)
 {
+	const struct rpc_message *message = &request->message;
 	struct target target = {exchange->server->hub, session->id};
 	auto_reply struct reply answer;
 	struct exchange own = *exchange;
@@ -139,7 +139,7 @@ static void work(struct exchange *exchange, const struct rpc_message *message, s
 	else if (streq(message->method, "initialize"))
 		initialize(&own, message);
 	else
-		legacy_request(&own, message, session, &stream);
+		legacy_request(&own, request, session, &stream);
 	if (answer.body.length > 0) /* what was answered without the stream: initialize, a refusal */
 		stream_event(&stream, NULL, NULL, answer.body.data);
 	memcpy(exchange->reply->tool, answer.tool, sizeof(answer.tool));
@@ -149,7 +149,7 @@ static void work(struct exchange *exchange, const struct rpc_message *message, s
 void sse_message(struct exchange *exchange, const char *method, const char *rest)
 {
 	auto_json struct json_object *document = NULL;
-	struct rpc_message message;
+	struct mcp_request request;
 	struct session session;
 	char id[ID_SIZE];
 	struct err err = ERR_INIT;
@@ -167,15 +167,15 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 	}
 	if (!mcp_read_document(exchange, &document))
 		return;
-	if (rpc_parse(document, &message, &err) < 0) {
-		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
+	if (mcp_request_read_legacy(exchange, document, &request, &err) < 0) {
+		mcp_reply_error(exchange->reply, 400, request.message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
-		 message.method ? message.method : "(response)");
-	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
+		 request.message.method ? request.message.method : "(response)");
+	if (!mcp_request_begin(exchange, &request))
 		return;
 	accept_message(exchange);
-	work(exchange, &message, document, &session);
-	access_leave(exchange, &message);
+	work(exchange, &request, document, &session);
+	mcp_request_end(exchange, &request);
 }

@@ -3,8 +3,7 @@
  *
  * The order of the checks is the protocol's: media type (415), size (413), JSON (400, -32700), batches, the JSON-RPC
  * envelope (400, -32600), then the era. A request is modern when its params._meta names a protocol version, or when it
- * has none but its header claims a modern one (then it is malformed). `initialize` with an incomplete envelope stays
- * legacy, as the SDKs have it.
+ * has none but its header claims a modern one (then it is malformed; mcp_request.c).
  */
 #include "mcp.h"
 
@@ -16,6 +15,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
+#include "mcp_request.h"
 #include "mcp_tasks.h"
 
 #define VERSION_HEADER_MAX 64
@@ -170,79 +170,36 @@ const struct mcp_method *mcp_method_find(const struct mcp_method *table, const c
 	return NULL;
 }
 
-/* The member params._meta[key], whatever its type; false: absent. */
-static bool meta_has(struct json_object *params, const char *key)
+void mcp_refuse(struct reply *reply, struct json_object *id, const struct access_refusal *refusal)
 {
-	struct json_object *ignored;
-
-	return json_object_object_get_ex(json_get(params, "_meta", json_type_object), key, &ignored);
+	if (refusal->retry_seconds)
+		reply_header(reply, "Retry-After", "%lld", (long long)refusal->retry_seconds);
+	if (refusal->status == 403)
+		reply_header(reply, "WWW-Authenticate",
+			     "Bearer realm=\"sallyport\", error=\"insufficient_scope\", "
+			     "error_description=\"%s is needed\", scope=\"%s\"",
+			     refusal->scope, refusal->scope);
+	mcp_reply_error(reply, refusal->status, id, RPC_INVALID_REQUEST, refusal->text);
 }
 
-static bool claims_modern(const char *version)
-{
-	return version && strcmp(version, MCP_MODERN_VERSION) >= 0;
-}
-
-static void route_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+static void route_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
 			  const char *version)
 {
-	bool envelope = meta_has(message->params, MCP_META_VERSION);
-	struct err err = ERR_INIT;
+	const struct rpc_message *message = &request->message;
 
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
-		 message->method ? message->method : "(response)");
-	if (message->kind == RPC_RESPONSE) {
-		legacy_message(exchange, message, document, version);
-		return;
-	}
-	if (message->kind == RPC_NOTIFICATION) {
-		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
-		if (envelope || claims_modern(version)) {
-			mcp_observe_received(MCP_MODERN_VERSION, document);
-			mcp_accepted(exchange->reply);
-		} else {
-			legacy_message(exchange, message, document, version);
-		}
-		return;
-	}
-	if (streq(message->method, "initialize") && modern_envelope(message->params, &err) < 0) {
-		if (!envelope && claims_modern(version))
-			mcp_reply_error(
-				exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") && !request->modern &&
+	    !request->named && mcp_claims_modern(version)) {
+		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
 				"Header mismatch: initialize belongs to the revisions before " MCP_MODERN_VERSION);
-		else
-			legacy_message(exchange, message, document, NULL);
-		return;
+	} else if (!request->modern) {
+		legacy_message(exchange, request, document, version);
+	} else if (message->kind == RPC_REQUEST) {
+		modern_message(exchange, request, version);
+	} else {
+		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
+		mcp_observe_received(MCP_MODERN_VERSION, document);
+		mcp_accepted(exchange->reply);
 	}
-	if (envelope || claims_modern(version))
-		modern_message(exchange, message, version);
-	else
-		legacy_message(exchange, message, document, version);
-}
-
-static void route_batch(struct exchange *exchange, struct json_object *batch, const char *version)
-{
-	size_t count = json_object_array_length(batch);
-
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *params = json_get(json_object_array_get_idx(batch, i), "params", json_type_object);
-
-		struct rpc_message message;
-
-		if (rpc_parse(json_object_array_get_idx(batch, i), &message, NULL) == 0 &&
-		    !access_scope(exchange, &message))
-			return;
-		if (meta_has(params, MCP_META_VERSION)) {
-			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
-					"Invalid Request: revision " MCP_MODERN_VERSION " has no batches");
-			return;
-		}
-	}
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(batch)");
-	if (count == 0)
-		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: empty batch");
-	else
-		legacy_batch(exchange, batch, version);
 }
 
 static bool is_json(const char *content_type)
@@ -323,23 +280,25 @@ bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
 static void post(struct exchange *exchange, const char *version)
 {
 	auto_json struct json_object *document = NULL;
-	struct rpc_message message;
+	struct mcp_request request;
 	struct err err = ERR_INIT;
 
 	if (!mcp_read_document(exchange, &document))
 		return;
 	if (json_object_is_type(document, json_type_array)) {
-		route_batch(exchange, document, version);
+		mcp_batch(exchange, document, version);
 		return;
 	}
-	if (rpc_parse(document, &message, &err) < 0) {
-		mcp_reply_error(exchange->reply, 400, message.id, RPC_INVALID_REQUEST, err.text);
+	if (mcp_request_read(exchange, document, version, &request, &err) < 0) {
+		mcp_reply_error(exchange->reply, 400, request.message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
-	if (!access_scope(exchange, &message) || !access_enter(exchange, &message))
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
+		 request.message.method ? request.message.method : "(response)");
+	if (!mcp_request_begin(exchange, &request))
 		return;
-	route_message(exchange, &message, document, version);
-	access_leave(exchange, &message);
+	route_message(exchange, &request, document, version);
+	mcp_request_end(exchange, &request);
 }
 
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
@@ -355,7 +314,7 @@ void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
 		version = NULL;
 	if (streq(method, "POST")) {
 		post(exchange, version);
-	} else if (claims_modern(version)) {
+	} else if (mcp_claims_modern(version)) {
 		reply_header(exchange->reply, "Allow", "POST");
 		reply_refuse(exchange->reply, 405, "revision " MCP_MODERN_VERSION " uses POST only");
 	} else if (streq(method, "GET")) {

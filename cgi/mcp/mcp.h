@@ -28,6 +28,7 @@ bool mcp_read_document(struct exchange *exchange, struct json_object **ret);
 struct mcp_call {
 	struct exchange *exchange;
 	const struct rpc_message *message;
+	const struct tool *tool;       /* of tools/call; NULL: there is no such tool */
 	const struct session *session; /* legacy; NULL: none */
 	const char *protocol;          /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
 	bool modern;
@@ -51,13 +52,21 @@ struct mcp_call {
 	bool silent;               /* cancelled: no answer */
 };
 /* Only the protocol's cacheable methods say anything about it. */
+/* What a token needs for a method whose row cannot say it alone, besides the scopes of cgi/http/access.h. */
+#define MCP_SCOPE_TOOL (1u << 30) /* the scope of the tool that is called */
+#define MCP_SCOPE_REF  (1u << 29) /* completion: to complete parts of resources takes what reading them takes */
 enum mcp_cache { MCP_CACHE_UNSAID, MCP_CACHE_PRIVATE, MCP_CACHE_PUBLIC };
 struct mcp_method {
 	const char *name;
 	int (*handle)(struct mcp_call *call);
+	unsigned scope;       /* what a token must have; a row without one is refused to everybody */
+	bool cancellable;     /* legacy: it takes long enough */
+	const char *header;   /* modern: the member of params that the header Mcp-Name repeats; NULL: none */
 	enum mcp_cache cache; /* modern: what clients may do with the result … */
 	int64_t ttl_ms;       /* … and for how long */
 };
+/* A row; the scope cannot be left out. Further members follow by name. */
+#define MCP_METHOD(name_, handle_, scope_, ...) {.name = name_, .handle = handle_, .scope = scope_, ##__VA_ARGS__}
 /* What completion/complete asks for. */
 struct mcp_completion {
 	const char *argument, *value;
@@ -85,6 +94,9 @@ void mcp_reply(struct reply *reply, int status, struct json_object *answer);
 void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text);
 /* 202 without a body. */
 void mcp_accepted(struct reply *reply);
+/* The reply to what may not be done; `id` NULL: not known. */
+struct access_refusal;
+void mcp_refuse(struct reply *reply, struct json_object *id, const struct access_refusal *refusal);
 const struct mcp_method *mcp_method_find(const struct mcp_method *table, const char *name);
 
 /* mcp_fail with a name of the client's choice behind the text, cut to MCP_NAME_SHOWN bytes. */
@@ -105,15 +117,18 @@ int mcp_listen(struct mcp_call *call); /* mcp_listen.c */
 int mcp_require(struct mcp_call *call, const char *capability);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
 
-/* The eras. `version` is the MCP-Protocol-Version header, trimmed, or NULL. */
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+/* The eras, each with its table of methods, ended by {0}. `version` is the MCP-Protocol-Version header, trimmed, or
+ * NULL. */
+extern const struct mcp_method legacy_methods[], modern_methods[];
+struct mcp_request;
+void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		    const char *version);
 /* Answers one request of a session; `stream` NULL: with one JSON object. */
-void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+void legacy_request(struct exchange *exchange, const struct mcp_request *request, const struct session *session,
 		    struct stream *stream);
 void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
 		 struct json_object *document);
-void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version);
+void mcp_batch(struct exchange *exchange, struct json_object *batch, const char *version);
 void legacy_delete(struct exchange *exchange);
 struct hub_listener;
 /* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
@@ -122,8 +137,12 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
 		   struct stream *stream);
 void legacy_get(struct exchange *exchange, const char *version);
+/* Has the method's row answer a call of the legacy era; initialize is none of these. */
+void legacy_handle(struct mcp_call *call, const struct mcp_method *method);
+/* A JSON-RPC id as text, the caller's: how requests are told apart within a session. */
+char *mcp_id_text(struct json_object *id);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);
-void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version);
+void modern_message(struct exchange *exchange, const struct mcp_request *request, const char *version);
 /* Is params._meta a whole modern envelope? ERR_INVALID says what is missing. */
 int modern_envelope(struct json_object *params, struct err *err);

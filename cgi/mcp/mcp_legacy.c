@@ -9,11 +9,12 @@
 #include <strings.h>
 
 #include "cgi/conformance.h"
+#include "cgi/http/access.h"
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/store_session.h"
-#include "mcp.h"
+#include "mcp_request.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
 #include "prompts.h"
@@ -23,7 +24,6 @@
 
 /* Oldest first; the last one is offered to whoever asks for something else. */
 static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
-#define BATCH_VERSION "2025-03-26" /* the only revision with batches */
 
 static bool supported(const char *version)
 {
@@ -105,40 +105,38 @@ static int set_level(struct mcp_call *call)
 	return 0;
 }
 
-static const struct mcp_method methods[] = {
-	{.name = "ping", .handle = ping},
-	{.name = "tools/list", .handle = mcp_tools_list},
-	{.name = "tools/call", .handle = mcp_tools_call},
-	{.name = "resources/list", .handle = mcp_resources_list},
-	{.name = "resources/templates/list", .handle = mcp_resources_templates},
-	{.name = "resources/read", .handle = mcp_resources_read},
-	{.name = "resources/subscribe", .handle = mcp_resources_subscribe},
-	{.name = "resources/unsubscribe", .handle = mcp_resources_unsubscribe},
-	{.name = "prompts/list", .handle = mcp_prompts_list},
-	{.name = "prompts/get", .handle = mcp_prompts_get},
-	{.name = "completion/complete", .handle = mcp_completion},
-	{.name = "logging/setLevel", .handle = set_level},
-	{.name = "tasks/get", .handle = mcp_tasks_get},
-	{.name = "tasks/result", .handle = mcp_tasks_result},
-	{.name = "tasks/list", .handle = mcp_tasks_list},
-	{.name = "tasks/cancel", .handle = mcp_tasks_cancel},
+const struct mcp_method legacy_methods[] = {
+	MCP_METHOD("initialize", initialize, ACCESS_FREE),
+	MCP_METHOD("ping", ping, ACCESS_FREE),
+	MCP_METHOD("tools/list", mcp_tools_list, ACCESS_FREE),
+	MCP_METHOD("tools/call", mcp_tools_call, MCP_SCOPE_TOOL, .cancellable = true),
+	MCP_METHOD("resources/list", mcp_resources_list, STORE_SCOPE_FILES),
+	MCP_METHOD("resources/templates/list", mcp_resources_templates, ACCESS_FREE),
+	MCP_METHOD("resources/read", mcp_resources_read, STORE_SCOPE_FILES),
+	MCP_METHOD("resources/subscribe", mcp_resources_subscribe, STORE_SCOPE_FILES),
+	MCP_METHOD("resources/unsubscribe", mcp_resources_unsubscribe, STORE_SCOPE_FILES),
+	MCP_METHOD("prompts/list", mcp_prompts_list, ACCESS_FREE),
+	MCP_METHOD("prompts/get", mcp_prompts_get, ACCESS_FREE),
+	MCP_METHOD("completion/complete", mcp_completion, MCP_SCOPE_REF),
+	MCP_METHOD("logging/setLevel", set_level, ACCESS_FREE),
+	MCP_METHOD("tasks/get", mcp_tasks_get, STORE_SCOPE_RUN),
+	MCP_METHOD("tasks/result", mcp_tasks_result, STORE_SCOPE_RUN, .cancellable = true),
+	MCP_METHOD("tasks/list", mcp_tasks_list, STORE_SCOPE_RUN),
+	MCP_METHOD("tasks/cancel", mcp_tasks_cancel, STORE_SCOPE_RUN),
 	{0},
 };
 
-static void handle(struct mcp_call *call)
+void legacy_handle(struct mcp_call *call, const struct mcp_method *method)
 {
-	const struct mcp_method *method = mcp_method_find(methods, call->message->method);
-
-	if (streq(call->message->method, "initialize"))
-		mcp_fail(call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
-	else if (!method)
+	if (!method)
 		mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
+	else if (method->handle == initialize)
+		mcp_fail(call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
 	else
 		method->handle(call);
 }
 
-/* A JSON-RPC id as text: how requests are told apart within a session. */
-static char *id_text(struct json_object *id)
+char *mcp_id_text(struct json_object *id)
 {
 	auto_buf struct buf text = {0};
 
@@ -147,29 +145,30 @@ static char *id_text(struct json_object *id)
 	return buf_steal(&text, NULL);
 }
 
-void legacy_request(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
+void legacy_request(struct exchange *exchange, const struct mcp_request *request, const struct session *session,
 		    struct stream *stream)
 {
+	const struct rpc_message *message = &request->message;
 	struct hub *hub = exchange->server->hub;
-	auto_free char *id = id_text(message->id);
+	auto_free char *id = mcp_id_text(message->id);
 	struct hub_flight flight = {.session = session->id, .id = id, .stream = "", .wake_fd = -1};
 	struct mcp_call call = {.exchange = exchange,
 				.message = message,
+				.tool = request->tool,
 				.session = session,
 				.protocol = session->protocol,
 				.hangup_fd = -1,
 				.stream = stream};
 	struct err err = ERR_INIT;
 
-	/* Only these take long enough to be cancelled. */
-	if (streq(message->method, "tools/call") || streq(message->method, "tasks/result")) {
+	if (request->method && request->method->cancellable) {
 		if (hub_flight_begin(hub, &flight, &err) < 0) {
 			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
 			return;
 		}
 		call.flight = &flight;
 	}
-	handle(&call);
+	legacy_handle(&call, request->method);
 	mcp_finish(&call, 200);
 	if (call.flight)
 		hub_flight_end(hub, &flight);
@@ -184,12 +183,12 @@ void legacy_note(struct exchange *exchange, const struct rpc_message *message, c
 
 	mcp_observe_received(session->protocol, document);
 	if (message->kind == RPC_RESPONSE) {
-		auto_free char *id = id_text(message->id), *text = id_text(document);
+		auto_free char *id = mcp_id_text(message->id), *text = mcp_id_text(document);
 
 		hub_answer(hub, session->id, id, text);
 	} else if (streq(message->method, "notifications/cancelled") &&
 		   json_object_object_get_ex(message->params, "requestId", &request)) {
-		auto_free char *id = id_text(request);
+		auto_free char *id = mcp_id_text(request);
 
 		hub_cancel(hub, session->id, id);
 	}
@@ -229,13 +228,14 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 	return true;
 }
 
-void legacy_message(struct exchange *exchange, const struct rpc_message *message, struct json_object *document,
+void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		    const char *version)
 {
+	const struct rpc_message *message = &request->message;
 	struct session session;
 	struct stream stream;
 
-	if (message->kind == RPC_REQUEST && streq(message->method, "initialize")) {
+	if (request->method && request->method->handle == initialize) {
 		struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = -1};
 
 		initialize(&call);
@@ -250,115 +250,7 @@ void legacy_message(struct exchange *exchange, const struct rpc_message *message
 		return;
 	}
 	stream_init(&stream, exchange->request, exchange->reply);
-	legacy_request(exchange, message, &session, stream_possible(&stream) ? &stream : NULL);
-}
-
-/* One message of a batch. The call of a tool can be cancelled by another request, also while it waits for its turn. */
-struct member {
-	struct rpc_message message;
-	struct json_object *refused; /* its answer, if it could not be taken */
-	struct hub_flight flight;
-	char *id; /* flight.id; NULL: it is no such call */
-};
-
-static void member_refuse(struct member *member, int code, const char *text)
-{
-	member->refused = rpc_error(member->message.id, code, text, NULL);
-	mcp_observe(NULL, member->refused);
-}
-
-static void member_begin(struct member *ret, struct json_object *value, struct hub *hub, const struct session *session)
-{
-	struct err err = ERR_INIT;
-
-	if (rpc_parse(value, &ret->message, &err) < 0) {
-		member_refuse(ret, RPC_INVALID_REQUEST, err.text);
-		return;
-	}
-	if (ret->message.kind != RPC_REQUEST || !streq(ret->message.method, "tools/call"))
-		return;
-	ret->id = id_text(ret->message.id);
-	ret->flight = (struct hub_flight){.session = session->id, .id = ret->id, .stream = "", .wake_fd = -1};
-	if (hub_flight_begin(hub, &ret->flight, &err) == 0)
-		return;
-	free(steal(&ret->id));
-	member_refuse(ret, RPC_INTERNAL, err.text);
-}
-
-/* The answer to a request; NULL: it was cancelled. */
-static struct json_object *member_answer(struct member *member, struct exchange *exchange,
-					 const struct session *session)
-{
-	struct mcp_call call = {.exchange = exchange,
-				.message = &member->message,
-				.session = session,
-				.protocol = session->protocol,
-				.flight = member->id ? &member->flight : NULL,
-				.hangup_fd = -1};
-
-	handle(&call);
-	struct json_object *answer = mcp_answer(&call);
-
-	if (!call.silent)
-		return answer;
-	json_object_put(answer);
-	return NULL;
-}
-
-static void member_end(struct member *member, struct hub *hub)
-{
-	if (member->id)
-		hub_flight_end(hub, &member->flight);
-	free(member->id);
-}
-
-/* In their order; the answers. */
-static struct json_object *work_off(struct exchange *exchange, struct json_object *batch, const struct session *session)
-{
-	size_t count = json_object_array_length(batch);
-	auto_free struct member *members = xcalloc(count, sizeof(*members));
-	struct json_object *answers = json_object_new_array();
-	struct hub *hub = exchange->server->hub;
-
-	for (size_t i = 0; i < count; i++)
-		member_begin(&members[i], json_object_array_get_idx(batch, i), hub, session);
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *answer = members[i].refused;
-
-		if (!answer && members[i].message.kind == RPC_REQUEST)
-			answer = member_answer(&members[i], exchange, session);
-		else if (!answer)
-			legacy_note(exchange, &members[i].message, session, json_object_array_get_idx(batch, i));
-		if (answer)
-			json_object_array_add(answers, answer);
-	}
-	for (size_t i = 0; i < count; i++)
-		member_end(&members[i], hub);
-	return answers;
-}
-
-void legacy_batch(struct exchange *exchange, struct json_object *batch, const char *version)
-{
-	auto_json struct json_object *answers = NULL;
-	struct session session;
-
-	if (!legacy_session(exchange, NULL, version, &session))
-		return;
-	if (!streq(session.protocol, BATCH_VERSION)) {
-		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
-				"Invalid Request: only revision " BATCH_VERSION " has batches");
-		return;
-	}
-	if (json_object_array_length(batch) > MCP_BATCH_MAX) {
-		mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
-				"Invalid Request: more than 100 messages in a batch");
-		return;
-	}
-	answers = work_off(exchange, batch, &session);
-	if (json_object_array_length(answers) == 0)
-		mcp_accepted(exchange->reply);
-	else
-		mcp_reply(exchange->reply, 200, steal(&answers));
+	legacy_request(exchange, request, &session, stream_possible(&stream) ? &stream : NULL);
 }
 
 void legacy_delete(struct exchange *exchange)

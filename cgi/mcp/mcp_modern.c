@@ -16,10 +16,11 @@
  */
 #include <ctype.h>
 
+#include "cgi/http/access.h"
 #include "cgi/tool/tools.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "mcp.h"
+#include "mcp_request.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
 #include "prompts.h"
@@ -41,32 +42,22 @@ static int discover(struct mcp_call *call)
 	return 0;
 }
 
-static const struct mcp_method methods[] = {
-	{.name = "server/discover", .handle = discover, .cache = MCP_CACHE_PUBLIC, .ttl_ms = DISCOVER_MS},
-	{.name = "tools/list", .handle = mcp_tools_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
-	{.name = "tools/call", .handle = mcp_tools_call},
-	{.name = "resources/list", .handle = mcp_resources_list, .cache = MCP_CACHE_PRIVATE},
-	{.name = "resources/templates/list",
-	 .handle = mcp_resources_templates,
-	 .cache = MCP_CACHE_PRIVATE,
-	 .ttl_ms = LIST_MS},
-	{.name = "resources/read", .handle = mcp_resources_read, .cache = MCP_CACHE_PRIVATE},
-	{.name = "prompts/list", .handle = mcp_prompts_list, .cache = MCP_CACHE_PRIVATE, .ttl_ms = LIST_MS},
-	{.name = "prompts/get", .handle = mcp_prompts_get},
-	{.name = "completion/complete", .handle = mcp_completion},
-	{.name = "subscriptions/listen", .handle = mcp_listen},
-	{.name = "tasks/get", .handle = mcp_tasks_get},
-	{.name = "tasks/update", .handle = mcp_tasks_update},
-	{.name = "tasks/cancel", .handle = mcp_tasks_cancel},
+#define CACHE_PRIVATE .cache = MCP_CACHE_PRIVATE
+const struct mcp_method modern_methods[] = {
+	MCP_METHOD("server/discover", discover, ACCESS_FREE, .cache = MCP_CACHE_PUBLIC, .ttl_ms = DISCOVER_MS),
+	MCP_METHOD("tools/list", mcp_tools_list, ACCESS_FREE, CACHE_PRIVATE, .ttl_ms = LIST_MS),
+	MCP_METHOD("tools/call", mcp_tools_call, MCP_SCOPE_TOOL, .header = "name"),
+	MCP_METHOD("resources/list", mcp_resources_list, STORE_SCOPE_FILES, CACHE_PRIVATE),
+	MCP_METHOD("resources/templates/list", mcp_resources_templates, ACCESS_FREE, CACHE_PRIVATE, .ttl_ms = LIST_MS),
+	MCP_METHOD("resources/read", mcp_resources_read, STORE_SCOPE_FILES, CACHE_PRIVATE, .header = "uri"),
+	MCP_METHOD("prompts/list", mcp_prompts_list, ACCESS_FREE, CACHE_PRIVATE, .ttl_ms = LIST_MS),
+	MCP_METHOD("prompts/get", mcp_prompts_get, ACCESS_FREE, .header = "name"),
+	MCP_METHOD("completion/complete", mcp_completion, MCP_SCOPE_REF),
+	MCP_METHOD("subscriptions/listen", mcp_listen, ACCESS_FREE), /* it leaves out what the token may not read */
+	MCP_METHOD("tasks/get", mcp_tasks_get, STORE_SCOPE_RUN, .header = "taskId"),
+	MCP_METHOD("tasks/update", mcp_tasks_update, STORE_SCOPE_RUN, .header = "taskId"),
+	MCP_METHOD("tasks/cancel", mcp_tasks_cancel, STORE_SCOPE_RUN, .header = "taskId"),
 	{0},
-};
-
-/* Which member of params the Mcp-Name header repeats. */
-static const struct {
-	const char *method, *member;
-} named[] = {
-	{"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
-	{"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"},
 };
 
 int modern_envelope(struct json_object *params, struct err *err)
@@ -101,18 +92,14 @@ static int decode_header(const char *value, struct buf *ret, struct err *err)
 }
 
 /* Step e; true: the header is as it must be. */
-static bool name_matches(struct exchange *exchange, const struct rpc_message *message, struct err *err)
+static bool name_matches(struct exchange *exchange, const struct mcp_request *request, struct err *err)
 {
+	const char *member = request->method ? request->method->header : NULL;
 	auto_free char *buffer = xmalloc(HEADER_MAX);
 	auto_buf struct buf decoded = {0};
-	const char *member = NULL;
 
 	buf_init(&decoded, HEADER_MAX);
-	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
-		if (streq(named[i].method, message->method))
-			member = named[i].member;
-	}
-	struct json_object *expected = member ? json_get(message->params, member, json_type_string) : NULL;
+	struct json_object *expected = member ? json_get(request->message.params, member, json_type_string) : NULL;
 	const char *value = request_header(exchange->request, "HTTP_MCP_NAME", buffer, HEADER_MAX);
 
 	if (!expected)
@@ -184,8 +171,9 @@ static void unsupported(struct reply *reply, struct json_object *id, const char 
 }
 
 /* Steps a to e; true: go on. */
-static bool ladder(struct exchange *exchange, const struct rpc_message *message, const char *version)
+static bool ladder(struct exchange *exchange, const struct mcp_request *request, const char *version)
 {
+	const struct rpc_message *message = &request->message;
 	char method[256];
 	struct reply *reply = exchange->reply;
 	struct err err = ERR_INIT;
@@ -214,7 +202,7 @@ static bool ladder(struct exchange *exchange, const struct rpc_message *message,
 				      : "Header mismatch: Mcp-Method is missing");
 		return false;
 	}
-	if (!name_matches(exchange, message, &err)) {
+	if (!name_matches(exchange, request, &err)) {
 		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
 		return false;
 	}
@@ -241,11 +229,10 @@ static void complete(const struct mcp_method *method, struct json_object *result
 }
 
 /* Step g: header copies of arguments; true: they are as they must be. */
-static bool headers_match(struct exchange *exchange, const struct rpc_message *message, struct err *err)
+static bool headers_match(struct exchange *exchange, const struct mcp_request *request, struct err *err)
 {
-	struct json_object *arguments = json_get(message->params, "arguments", json_type_object);
-	const char *name = streq(message->method, "tools/call") ? json_get_string(message->params, "name") : NULL;
-	const struct tool *tool = name ? tool_find(exchange->server->config, name) : NULL;
+	struct json_object *arguments = json_get(request->message.params, "arguments", json_type_object);
+	const struct tool *tool = request->tool;
 
 	for (const struct tool_header *header = tool ? tool->headers : NULL; header && header->name; header++) {
 		if (!header_matches(exchange->request, header, arguments, err))
@@ -254,12 +241,15 @@ static bool headers_match(struct exchange *exchange, const struct rpc_message *m
 	return true;
 }
 
-void modern_message(struct exchange *exchange, const struct rpc_message *message, const char *version)
+void modern_message(struct exchange *exchange, const struct mcp_request *request, const char *version)
 {
+	const struct rpc_message *message = &request->message;
+	const struct mcp_method *method = request->method;
 	struct stream stream;
 	struct mcp_call call = {
 		.exchange = exchange,
 		.message = message,
+		.tool = request->tool,
 		.protocol = MCP_MODERN_VERSION,
 		.modern = true,
 		.hangup_fd = exchange->request->hangup_fd,
@@ -267,16 +257,14 @@ void modern_message(struct exchange *exchange, const struct rpc_message *message
 	};
 	struct err err = ERR_INIT;
 
-	if (!ladder(exchange, message, version))
+	if (!ladder(exchange, request, version))
 		return;
-	const struct mcp_method *method = mcp_method_find(methods, message->method);
-
 	if (!method) {
 		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);
 		mcp_reply(exchange->reply, 404, mcp_answer(&call));
 		return;
 	}
-	if (!headers_match(exchange, message, &err)) {
+	if (!headers_match(exchange, request, &err)) {
 		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
 		return;
 	}

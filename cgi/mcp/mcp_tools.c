@@ -36,7 +36,7 @@ int mcp_tools_call(struct mcp_call *call)
 	if (params && json_object_object_get_ex(params, "arguments", &arguments) &&
 	    !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
-	const struct tool *tool = tool_find(call->exchange->server->config, name);
+	const struct tool *tool = call->tool;
 
 	if (!tool)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown tool", name);

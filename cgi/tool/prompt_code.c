@@ -107,6 +107,8 @@ static int complete(struct mcp_call *call, const struct mcp_completion *ask, str
 
 	if (streq(ask->argument, "language"))
 		complete_language(server, ask->value, values);
+	else if (!access_allows(access_scopes(&call->exchange->token), STORE_SCOPE_FILES))
+		return 0; /* the rest are names of what the owner has */
 	else if (streq(ask->argument, "conversationId"))
 		return store_complete_conversation(server->store, &page, add_value, values, err);
 	else if (streq(ask->argument, "file") && conversation)

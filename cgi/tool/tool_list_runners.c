@@ -131,6 +131,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 const struct tool tool_list_runners = {
 	.name = "list_runners",
 	.title = "List languages",
+	.scope = ACCESS_FREE,
 	.description = "Lists the programming languages that run_code takes, with their versions, aliases and "
 		       "installed libraries, and the "
 		       "limits of a run.",

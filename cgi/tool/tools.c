@@ -9,7 +9,6 @@
 #include "tools.h"
 
 #include "cgi/conformance.h"
-#include "cgi/http/access.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"

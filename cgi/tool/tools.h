@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "cgi/http/access.h"
 #include "cgi/server.h"
 #include "lib/base/bind.h"
 #include "lib/store/store_token.h"
@@ -44,7 +45,7 @@ struct job_result;
 struct tool {
 	const char *name, *title, *description;
 	bool (*enabled)(const struct config *config); /* where false, there is no such tool; NULL: always */
-	unsigned scope; /* of enum store_scope: what the token must have; 0: nothing */
+	unsigned scope; /* what the token must have: of enum store_scope, or ACCESS_FREE; 0: nobody may call it */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
 	const char *output_schema;                           /* JSON */

@@ -150,6 +150,8 @@ static int check_bounds(struct job_engine *engine, const struct job *job, struct
 	if (order && order->jobs > JOB_CONVERSATION_QUEUE)
 		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
 			       JOB_CONVERSATION_QUEUE);
+	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
+	 * without a request. */
 	for (const struct job *other = engine->jobs; other; other = other->next)
 		in_flight += streq(other->record.token_id, job->record.token_id);
 	if (in_flight >= limits->in_flight)

@@ -21,10 +21,21 @@ scoped() {
 	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope "$1")
 }
 
-list() {
-	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{"_meta":{%s,%s}}}' "$1" \
+# A request of the modern era: modern METHOD MEMBERS-OF-PARAMS
+modern() {
+	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s"_meta":{%s,%s}}}' "$1" "$2" \
 		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1"
+}
+list() {
+	modern "$1" ""
+}
+
+# initialize of REVISION: sets $SESSION
+open_session() {
+	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":%s}}' \
+		"$1" '{"name":"t","version":"1"}' | sp_http POST /mcp
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
 }
 
 RUN='{"conversationId":"c","language":"bash","code":"echo 1"}'
@@ -66,16 +77,15 @@ tools() {
 }
 
 @test "tools/list shows what the token may call, in both eras" {
-	local scope session
+	local scope
 	local all="list_runners run_code upload_file reset_session"
 	declare -A expected=([run]="list_runners run_code reset_session" [files]="list_runners upload_file" [run,files]="$all" [admin]="$all")
 	for scope in run files run,files admin run; do
 		scoped "$scope"
 		list tools/list
 		[ "$(tools)" = "${expected[$scope]}" ]
-		printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp
-		session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
-		printf '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+		open_session 2025-11-25
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
 		[ "$(tools)" = "${expected[$scope]}" ]
 	done
 }
@@ -106,12 +116,41 @@ languages() {
 
 @test "a batch is no way around it" {
 	scoped files
-	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' | sp_http POST /mcp
-	local session
-	session=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	open_session 2025-03-26
 	printf '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":%s}}]' "$RUN" |
-		sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
 	forbidden run
+}
+
+@test "names of conversations and files are not for a token without files, in both eras" {
+	local resource='"ref":{"type":"ref/resource","uri":"sallyport://conversation/{conversation}/{+path}{?offset,length}"},'
+	local prompt='"ref":{"type":"ref/prompt","name":"solve_with_code"},' argument path
+	argument='"argument":{"name":"conversation","value":""},'
+	path='"argument":{"name":"path","value":""},"context":{"arguments":{"conversation":"c"}},'
+	sp_call upload_file "$UPLOAD"
+	[ "$SP_STATUS" = 200 ]
+	modern completion/complete "$resource$argument"
+	[ "$(sp_get '.result.completion.values | index("c") != null')" = true ] # there is something to keep back
+	modern completion/complete "$resource$path"
+	[ "$(sp_get '.result.completion.values | join(" ")')" = a ]
+	scoped run
+	modern completion/complete "$resource$argument"
+	forbidden files
+	modern completion/complete "$resource$path"
+	forbidden files
+	modern completion/complete "$prompt"'"argument":{"name":"language","value":"ba"},'
+	[ "$(sp_get '.result.completion.values[0]')" = bash ]
+	modern completion/complete "$prompt"'"argument":{"name":"conversationId","value":""},'
+	[ "$(sp_get '.result.completion.values | length')" = 0 ]
+	modern completion/complete "$prompt"'"argument":{"name":"file","value":""},"context":{"arguments":{"conversationId":"c"}},'
+	[ "$(sp_get '.result.completion.values | length')" = 0 ]
+	open_session 2025-11-25
+	printf '{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{%s}}' "$resource${argument%,}" |
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	forbidden files
+	printf '{"jsonrpc":"2.0","id":1,"method":"resources/unsubscribe","params":{"uri":"sallyport://conversation/c/a"}}' |
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	forbidden files
 }
 
 @test "unknown scopes are refused, and list shows those there are" {
@@ -122,6 +161,17 @@ languages() {
 	[ "$(jq -r .scopes <<<"$output")" = "run files" ]
 	run -0 "$SP_BIN/sallyport" token list --config "$SP_CONFIG"
 	[[ $output == *SCOPES* && $output == *"run files"* ]]
+}
+
+# batch MESSAGE… in $SESSION
+batch() {
+	local IFS=,
+	echo "[$*]" | sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+}
+PING='{"jsonrpc":"2.0","id":1,"method":"ping"}'
+# put CONVERSATION: an upload as member of a batch
+put() {
+	printf '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"upload_file","arguments":%s}}' "${UPLOAD/\"c\"/\"$1\"}"
 }
 
 # A call in the background with files of its own.
@@ -143,7 +193,7 @@ place_free() {
 }
 
 @test "more calls at once than a token may have: 429, and a place when one is over" {
-	scoped run
+	scoped run,files
 	background 1
 	background 2
 	sp_until "" running 2
@@ -152,6 +202,11 @@ place_free() {
 	grep -qx 'Retry-After: 1' "$SP_DIR/head"
 	[[ $(sp_get .error.message) == "Too many calls: 2 of this token"* ]]
 	[ "$(sp_get .id)" = 1 ]
+	open_session 2025-03-26
+	batch "$PING" "$(put full)"
+	[ "$SP_STATUS" = 429 ]
+	batch "$PING"
+	[ "$SP_STATUS" = 200 ]
 	list tools/list # is no call
 	[ "$SP_STATUS" = 200 ]
 	local mine=$SP_TOKEN
@@ -165,9 +220,16 @@ place_free() {
 	[ "$(sp_sql "select group_concat(distinct verdict) from execution where conversation_name like 'b_'")" = CX ]
 }
 
-@test "more requests in a minute than a token may send: 429 and when to come again" {
+# A gateway that takes three requests a minute of a token: on a slow machine many would never be as fast. One comes back every twenty seconds.
+few() {
+	[ ! -e "$SP_DIR/few" ] || return 0
 	sp_stop "$SP_GATEWAY_PID"
-	SALLYPORT_LIMITS_REQUESTS_PER_MINUTE=2 sp_start_gateway # few: on a slow machine many would never be as fast
+	SALLYPORT_LIMITS_REQUESTS_PER_MINUTE=3 sp_start_gateway
+	touch "$SP_DIR/few"
+}
+
+@test "more requests in a minute than a token may send: 429 and when to come again" {
+	few
 	scoped run
 	local i
 	for ((i = 0; i < 20; i++)); do
@@ -175,12 +237,37 @@ place_free() {
 		[ "$SP_STATUS" = 404 ] || break
 	done
 	[ "$SP_STATUS" = 429 ]
-	[ "$i" -ge 2 ]
-	grep -qxE 'Retry-After: ([1-9]|[12][0-9]|30)' "$SP_DIR/head" # one comes back every thirty seconds
-	[[ $(sp_get .error.message) == *"2 a minute"* ]]
+	[ "$i" -ge 3 ]
+	grep -qxE 'Retry-After: ([1-9]|1[0-9]|20)' "$SP_DIR/head"
+	[[ $(sp_get .error.message) == *"3 a minute"* ]]
 	scoped run # another token is not concerned
 	list tools/list
 	[ "$SP_STATUS" = 200 ]
+}
+
+@test "a batch of N messages counts as N requests, and runs whole or not at all" {
+	few
+	scoped files
+	open_session 2025-03-26 # the owner's: his other tokens may use it
+	scoped files
+	batch "$PING" "$(put whole)" "$PING"
+	[ "$SP_STATUS" = 200 ]
+	[ "$(jq -c '[.[] | .id, (.result != null)]' "$SP_DIR/body")" = '[1,true,2,true,1,true]' ]
+	batch "$PING" "$(put no)" "$PING" # none is left
+	[ "$SP_STATUS" = 429 ]
+	scoped files
+	batch "$PING"
+	[ "$SP_STATUS" = 200 ]
+	batch "$(put no)" "$PING" "$(put no)" # two are left
+	[ "$SP_STATUS" = 429 ]
+	grep -qxE 'Retry-After: ([1-9]|1[0-9]|20)' "$SP_DIR/head"
+	[[ $(sp_get .error.message) == *"3 a minute"* ]]
+	scoped files
+	batch "$(put no)" "$PING" "$PING" "$PING" # there is never room for it
+	[ "$SP_STATUS" = 400 ]
+	[[ $(sp_get .error.message) == "A batch of 4 messages: this token may send 3 a minute" ]]
+	run ! grep -i retry-after "$SP_DIR/head"
+	[ "$(sp_sql "select group_concat(name) from conversation where name in ('whole', 'no')")" = whole ]
 }
 
 @test "pages of allowed Origins may ask, others not" {

@@ -1,0 +1,110 @@
+/* mcp_request.c - see mcp_request.h. */
+#include "mcp_request.h"
+
+#include "cgi/http/access.h"
+#include "cgi/tool/tools.h"
+#include "lib/base/util.h"
+
+/* The member params._meta[key], whatever its type; false: absent. */
+static bool meta_has(struct json_object *params, const char *key)
+{
+	struct json_object *ignored;
+
+	return json_object_object_get_ex(json_get(params, "_meta", json_type_object), key, &ignored);
+}
+
+bool mcp_claims_modern(const char *version)
+{
+	return version && strcmp(version, MCP_MODERN_VERSION) >= 0;
+}
+
+/* `initialize` with an incomplete envelope stays legacy, as the SDKs have it. */
+static bool is_modern(const struct mcp_request *request, const char *version)
+{
+	const struct rpc_message *message = &request->message;
+
+	if (message->kind == RPC_RESPONSE)
+		return false;
+	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") &&
+	    modern_envelope(message->params, NULL) < 0)
+		return false;
+	return request->named || mcp_claims_modern(version);
+}
+
+static void look_up(const struct exchange *exchange, struct mcp_request *request)
+{
+	const struct rpc_message *message = &request->message;
+	const char *name = json_get_string(message->params, "name");
+
+	if (message->kind != RPC_REQUEST)
+		return;
+	request->method = mcp_method_find(request->modern ? modern_methods : legacy_methods, message->method);
+	if (mcp_request_calls(request) && name)
+		request->tool = tool_find(exchange->server->config, name);
+}
+
+int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,
+		     struct mcp_request *ret, struct err *err)
+{
+	*ret = (struct mcp_request){0};
+	int result = rpc_parse(document, &ret->message, err);
+
+	if (result < 0)
+		return result;
+	ret->named = meta_has(ret->message.params, MCP_META_VERSION);
+	ret->modern = is_modern(ret, version);
+	look_up(exchange, ret);
+	return 0;
+}
+
+int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
+			    struct err *err)
+{
+	*ret = (struct mcp_request){0};
+	int result = rpc_parse(document, &ret->message, err);
+
+	if (result < 0)
+		return result;
+	ret->named = meta_has(ret->message.params, MCP_META_VERSION);
+	look_up(exchange, ret);
+	return 0;
+}
+
+bool mcp_request_calls(const struct mcp_request *request)
+{
+	return request->method && request->method->scope == MCP_SCOPE_TOOL;
+}
+
+unsigned mcp_request_scope(const struct mcp_request *request)
+{
+	struct json_object *ref = json_get(request->message.params, "ref", json_type_object);
+	const char *type = json_get_string(ref, "type");
+
+	if (!request->method)
+		return ACCESS_FREE; /* nothing will be done */
+	switch (request->method->scope) {
+	case MCP_SCOPE_TOOL:
+		return request->tool ? request->tool->scope : ACCESS_FREE;
+	case MCP_SCOPE_REF:
+		return type && streq(type, "ref/resource") ? STORE_SCOPE_FILES : ACCESS_FREE;
+	default:
+		return request->method->scope;
+	}
+}
+
+bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *request)
+{
+	struct access_refusal refusal;
+
+	if (access_scope(exchange, mcp_request_scope(request), &refusal) &&
+	    (!mcp_request_calls(request) || access_enter(exchange, &refusal)))
+		return true;
+	mcp_refuse(exchange->reply, request->message.id, &refusal);
+	return false;
+}
+
+void mcp_request_end(struct exchange *exchange, const struct mcp_request *request)
+{
+	if (mcp_request_calls(request))
+		access_leave(exchange);
+}

@@ -1,0 +1,34 @@
+/*
+ * mcp_request.h - a client's message, its era, its method's row and the tool that it calls.
+ *
+ * They are looked up once, before anything else reads the message. This is also where a token's scopes are compared
+ * with the scope that the row names.
+ */
+#pragma once
+
+#include "mcp.h"
+
+struct tool;
+struct mcp_request {
+	struct rpc_message message;
+	bool named;                      /* params._meta names a revision, as the modern era wants it */
+	bool modern;                     /* the era that answers it */
+	const struct mcp_method *method; /* a request's row; NULL: this era has no such method */
+	const struct tool *tool;         /* what tools/call calls; NULL: no such tool */
+};
+
+/* Does the header MCP-Protocol-Version (NULL: absent) name a revision of the modern era, or a later one? */
+bool mcp_claims_modern(const char *version);
+/* ERR_INVALID as rpc_parse: ret->message.id is then the id, where it could be read. */
+int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,
+		     struct mcp_request *ret, struct err *err);
+/* The same where only the legacy era is spoken: batches, the transport of 2024-11-05. */
+int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
+			    struct err *err);
+/* What a token needs for it, for access_scope. */
+unsigned mcp_request_scope(const struct mcp_request *request);
+/* Does it call a tool? Such requests take a place among limits.in_flight and can be cancelled. */
+bool mcp_request_calls(const struct mcp_request *request);
+/* May the token do this now? False: the reply says why not. Every true is followed by one mcp_request_end. */
+bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *request);
+void mcp_request_end(struct exchange *exchange, const struct mcp_request *request);
