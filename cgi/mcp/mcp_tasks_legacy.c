@@ -153,14 +153,14 @@ static int list_one(void *arg, const struct store_task *task)
 	return 0;
 }
 
-/* The id that the page comes after, "g" for the first. */
+/* The id that the page comes after, STORE_ID_ABOVE for the first. */
 static int read_cursor(struct mcp_call *call, struct buf *before)
 {
 	const char *cursor = json_get_string(call->message->params, "cursor");
 	struct json_object *value;
 
 	if (!json_object_object_get_ex(call->message->params, "cursor", &value) || !value) {
-		buf_puts(before, "g");
+		buf_puts(before, STORE_ID_ABOVE);
 		return 0;
 	}
 	if (cursor && strlen(cursor) <= CURSOR_MAX &&

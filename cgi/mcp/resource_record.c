@@ -384,7 +384,7 @@ static int list(struct mcp_call *call, const char *position, struct json_object 
 				  .limit = FILES_PAGE,
 				  .conversation = "",
 				  .name = "",
-				  .before = "g"};
+				  .before = STORE_ID_ABOVE};
 	int result = 0;
 
 	buf_init(&target.name, JAIL_NAME_MAX);

@@ -73,6 +73,15 @@ char *xstrdup(const char *text)
 	return xstrndup(text, strlen(text));
 }
 
+char *xmemdup(const void *data, size_t length)
+{
+	char *copy = xmalloc(length + 1);
+
+	memcpy(copy, data, length);
+	copy[length] = '\0';
+	return copy;
+}
+
 char *xstrndup(const char *text, size_t length)
 {
 	length = strnlen(text, length);

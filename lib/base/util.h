@@ -57,6 +57,8 @@ void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
+/* The bytes, which may hold NULs, and a NUL behind them. */
+char *xmemdup(const void *data, size_t length) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *text, size_t length) __attribute__((malloc, returns_nonnull));
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 

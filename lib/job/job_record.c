@@ -29,16 +29,6 @@ static struct job *job_of(struct job_task *task)
 	return container_of(task, struct job, task);
 }
 
-/* May hold NULs, which xstrndup would stop at. */
-static char *copy_bytes(const char *data, size_t length)
-{
-	char *copy = xmalloc(length + 1);
-
-	memcpy(copy, data, length);
-	copy[length] = '\0';
-	return copy;
-}
-
 int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		  struct err *err)
 {
@@ -49,7 +39,7 @@ int job_keep_text(struct store *store, const struct bind_text *text, struct stor
 		result = store_blob_put(store, text->data, text->length, ret->blob, err);
 		return result < 0 ? result : store_blob_open(store, ret->blob, ret_fd, NULL, err);
 	}
-	ret->data = copy_bytes(text->data, text->length);
+	ret->data = xmemdup(text->data, text->length);
 	*ret_fd = memfd_with("text", text->data, text->length);
 	return *ret_fd < 0 ? err_errno(err, "cannot make an anonymous file") : 0;
 }
@@ -288,7 +278,7 @@ static int record_stream(struct job *job, int fd, struct store_text *ret, struct
 		if (result < 0)
 			return result;
 	} else {
-		ret->data = copy_bytes(text, length);
+		ret->data = xmemdup(text, length);
 	}
 	ret_answer->length = MIN(length, answer_max);
 	text[ret_answer->length] = '\0';

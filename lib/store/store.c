@@ -312,7 +312,7 @@ int store_range(const char *prefix, struct store_range *ret, struct err *err)
 	if (length == 0 || length >= ID_SIZE)
 		return err_set(err, ERR_INVALID, "an id or the beginning of one was expected");
 	snprintf(ret->from, sizeof(ret->from), "%s", prefix);
-	snprintf(ret->to, sizeof(ret->to), "%sg", prefix); /* behind every digit of an id */
+	snprintf(ret->to, sizeof(ret->to), "%s" STORE_ID_ABOVE, prefix);
 	return 0;
 }
 

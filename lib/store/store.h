@@ -24,6 +24,7 @@
 #include "crypto.h"
 #include "lib/base/err.h"
 
+#define STORE_ID_ABOVE  "g" /* sorts behind every id, whose digits are 0-9 and a-f */
 #define STORE_OWNER_MAX 32 /* [a-z0-9-], starts with a letter or digit */
 
 struct store;

@@ -48,7 +48,7 @@ int store_folder_open(struct store *store, const char *name, mode_t mode, int *r
 	return 0;
 }
 
-bool store_sha256_valid(const char *text)
+static bool sha256_valid(const char *text)
 {
 	return strlen(text) == SHA256_HEX_SIZE - 1 && strspn(text, "0123456789abcdef") == SHA256_HEX_SIZE - 1;
 }
@@ -228,7 +228,7 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 	struct stat st;
 	int64_t size;
 
-	if (!store_sha256_valid(sha256))
+	if (!sha256_valid(sha256))
 		return err_set(err, ERR_NOT_FOUND, "no such blob");
 	store_blob_path(sha256, path);
 	auto_close int fd = openat(store->blobs_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -263,7 +263,7 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 	char path[BLOB_PATH_SIZE];
 	struct stat st;
 
-	if (!store_sha256_valid(sha256))
+	if (!sha256_valid(sha256))
 		return err_set(err, ERR_INTERNAL, "not the name of a blob: '%.80s'", sha256);
 	store_blob_path(sha256, path);
 	if (fstatat(txn->store->blobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
@@ -327,7 +327,7 @@ static int sweep_folder(struct store *store, const char *name, int64_t limit_us,
 			failed = sweep_one(store, fd, entry->d_name, NULL, limit_us, err);
 		else if (top && strlen(entry->d_name) == 2 && strspn(entry->d_name, "0123456789abcdef") == 2)
 			failed = sweep_folder(store, entry->d_name, limit_us, err);
-		else if (!top && store_sha256_valid(sha256))
+		else if (!top && sha256_valid(sha256))
 			failed = sweep_one(store, fd, entry->d_name, sha256, limit_us, err);
 	}
 	closedir(dir);

@@ -4,6 +4,10 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
+#define ROW struct store_event
+static const struct column columns[] = {STORE_EVENT_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 struct event_add {
 	const char *session;
 	const struct store_event *event;
@@ -42,10 +46,11 @@ int store_event_list(struct store *store, const struct store_event_filter *filte
 	query_bind_text(&q, ":session", filter->session);
 	query_bind_int(&q, ":from", filter->from);
 	while ((found = query_next(&q, err)) > 0) {
-		struct store_event event = {.number = query_int(&q, 0), .last = query_int(&q, 1) != 0};
+		struct store_event event = {0};
 
+		query_read(&q, columns, ARRAY_SIZE(columns), &event);
 		snprintf(event.stream, sizeof(event.stream), "%s", filter->stream);
-		event.message = query_bytes(&q, 2, &event.length);
+		event.message = query_bytes(&q, EVENT_MESSAGE, &event.length);
 		if (each(arg, &event) != 0)
 			return 0;
 	}

@@ -40,16 +40,9 @@ void store_sign(struct store *store, const void *data, size_t length, char ret[S
 	hex_encode(hash, sizeof(hash), ret);
 }
 
-static void read_conversation(struct query *query, struct store_conversation *ret)
-{
-	*ret = (struct store_conversation){.row = query_int(query, 0),
-					   .created_us = query_int(query, 4),
-					   .seen_us = query_int(query, 5),
-					   .bytes = query_int(query, 6)};
-	query_copy(query, 1, ret->owner, sizeof(ret->owner));
-	query_copy(query, 2, ret->name, sizeof(ret->name));
-	query_copy(query, 3, ret->hash, sizeof(ret->hash));
-}
+#define ROW struct store_conversation
+static const struct column columns[] = {STORE_CONVERSATION_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
 
 /* The one row of a bound query. */
 static int one_conversation(struct query *query, struct store_conversation *ret, struct err *err)
@@ -60,7 +53,8 @@ static int one_conversation(struct query *query, struct store_conversation *ret,
 		return err_set(err, ERR_NOT_FOUND, "there is no such conversation");
 	if (found < 0)
 		return found;
-	read_conversation(query, ret);
+	*ret = (struct store_conversation){0};
+	query_read(query, columns, ARRAY_SIZE(columns), ret);
 	return 0;
 }
 
@@ -113,13 +107,15 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 	return failed != 0 ? failed : query_run(&q, NULL, err);
 }
 
+#define ROW struct store_file
+static const struct column file_columns[] = {STORE_FILE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 void store_file_read(struct query *query, struct store_file *ret)
 {
-	*ret = (struct store_file){
-		.mode = (uint32_t)query_int(query, 3), .size = query_int(query, 4), .mtime_us = query_int(query, 5)};
-	ret->name = query_bytes(query, 0, &ret->name_length);
-	query_copy(query, 1, ret->blob, sizeof(ret->blob));
-	query_copy(query, 2, ret->media_type, sizeof(ret->media_type));
+	*ret = (struct store_file){0};
+	query_read(query, file_columns, ARRAY_SIZE(file_columns), ret);
+	ret->name = query_bytes(query, FILE_NAME, &ret->name_length);
 }
 
 int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
@@ -164,7 +160,16 @@ int store_file_find(struct store *store, int64_t conversation, const char *name,
 	return 0;
 }
 
-int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
+struct space {
+	char owner[STORE_OWNER_MAX + 1];
+	int64_t used, replaced;
+};
+#define ROW struct space
+static const struct column space_columns[] = {STORE_SPACE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
+/* ERR_LIMIT: with this file the owner is above the cap. */
+static int check_cap(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
 {
 	int64_t cap = atomic_load(&txn->store->owner_bytes);
 	auto_query struct query q = query_begin(txn->conn, SQL_OWNER_BYTES);
@@ -175,17 +180,18 @@ int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struc
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such conversation");
-	int64_t used = query_int(&q, 1), replaced = query_int(&q, 2);
+	struct space space = {0};
 
+	query_read(&q, space_columns, ARRAY_SIZE(space_columns), &space);
 	/* What grows nothing is always allowed: an operator may have lowered the cap below what is there. */
-	if (cap <= 0 || file->size <= replaced || used - replaced + file->size <= cap)
+	if (cap <= 0 || file->size <= space.replaced || space.used - space.replaced + file->size <= cap)
 		return 0;
 	return err_set(err, ERR_LIMIT,
 		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a "
 		       "program remove files from "
 		       "/data, or raise retention.owner_mb",
-		       query_text(&q, 0), (double)used / MEGABYTE, (double)cap / MEGABYTE,
-		       (double)(file->size - replaced) / MEGABYTE);
+		       space.owner, (double)space.used / MEGABYTE, (double)cap / MEGABYTE,
+		       (double)(file->size - space.replaced) / MEGABYTE);
 }
 
 /* A media type for whoever did not ask for it: by the first bytes of the blob. */
@@ -209,7 +215,7 @@ static int media_type(struct store *store, const struct store_file *file, char r
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
 {
 	char type[STORE_MEDIA_TYPE_SIZE];
-	int failed = store_txn_cap_check(txn, conversation, file, err);
+	int failed = check_cap(txn, conversation, file, err);
 
 	if (failed == 0)
 		failed = store_txn_blob(txn, file->blob, file->size, err);

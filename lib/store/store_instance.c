@@ -237,6 +237,13 @@ static int sweep_running(struct store *store, struct err *err)
 	return failed;
 }
 
+struct instance {
+	char id[ID_SIZE], kind[16];
+};
+#define ROW struct instance
+static const struct column columns[] = {STORE_INSTANCE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 int store_reap(struct store *store, struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
@@ -250,11 +257,10 @@ int store_reap(struct store *store, struct err *err)
 	while (failed == 0 && (found = query_next(&q, err)) != 0) {
 		if (found < 0)
 			return found;
-		char id[ID_SIZE], kind[16];
+		struct instance gone;
 
-		query_copy(&q, 0, id, sizeof(id));
-		query_copy(&q, 1, kind, sizeof(kind));
-		failed = reap_instance(store, id, kind, err);
+		query_read(&q, columns, ARRAY_SIZE(columns), &gone);
+		failed = reap_instance(store, gone.id, gone.kind, err);
 	}
 	return failed != 0 ? failed : sweep_running(store, err);
 }

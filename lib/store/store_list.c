@@ -34,37 +34,22 @@ void store_execution_clear(struct store_execution *execution)
 	}
 }
 
-static char *copy_bytes(const void *data, size_t length)
-{
-	char *copy = xmalloc(length + 1);
-
-	memcpy(copy, data, length);
-	copy[length] = '\0';
-	return copy;
-}
-
-static char *copy_text(struct query *query, int column)
-{
-	return query_is_null(query, column) ? NULL : xstrdup(query_text(query, column));
-}
-
-/* Three columns: the text, its blob, its length. */
-static void read_text(struct query *query, int column, struct store_text *ret)
+/* A text: `column` is its bytes (NULL where they are a blob) and `bytes` their number. */
+static void read_text(struct query *query, int column, int bytes, struct store_text *ret)
 {
 	size_t length;
 	const void *data = query_bytes(query, column, &length);
 
 	if (data != NULL)
-		ret->data = copy_bytes(data, length);
-	query_copy(query, column + 1, ret->blob, sizeof(ret->blob));
-	/* What stands here is as long as it is, whatever a row that was altered says of it. */
-	ret->length = data != NULL ? length : (size_t)query_int(query, column + 2);
+		ret->data = xmemdup(data, length);
+	/* A text in the row has the length of its bytes, whatever an altered row says. */
+	ret->length = data != NULL ? length : (size_t)query_int(query, bytes);
 }
 
-static int read_env(struct store *store, struct query *query, int column, struct store_execution *ret, struct err *err)
+static int read_env(struct store *store, struct query *query, struct store_execution *ret, struct err *err)
 {
 	size_t length;
-	const void *sealed = query_bytes(query, column, &length);
+	const void *sealed = query_bytes(query, EXECUTION_ENV, &length);
 	auto_buf struct buf env;
 
 	buf_init(&env, SIZE_MAX);
@@ -77,59 +62,29 @@ static int read_env(struct store *store, struct query *query, int column, struct
 	return 0;
 }
 
-static void read_usage(struct query *query, int column, struct store_usage *ret)
-{
-	*ret = (struct store_usage){query_int(query, column), query_int(query, column + 1),
-				    query_int(query, column + 2), query_int(query, column + 3)};
-}
+#define ROW struct store_execution
+static const struct column columns[] = {STORE_EXECUTION_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
 
-/* The columns of STORE_SQL_EXECUTION, in their order. */
 static int read_row(struct store *store, struct query *q, struct store_execution *ret, struct err *err)
 {
 	struct store_execution e = {0};
 
-	query_copy(q, 0, e.id, sizeof(e.id));
+	query_read(q, columns, ARRAY_SIZE(columns), &e);
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
-		if (streq(states[i], query_text(q, 1)))
+		if (streq(states[i], query_text(q, EXECUTION_STATE)))
 			e.state = (enum store_state)i;
-	query_copy(q, 2, e.owner, sizeof(e.owner));
-	query_copy(q, 3, e.token_id, sizeof(e.token_id));
-	query_copy(q, 4, e.session_id, sizeof(e.session_id));
-	e.conversation_row = query_int(q, 5);
-	query_copy(q, 6, e.conversation, sizeof(e.conversation));
-	e.created_us = query_int(q, 7);
-	e.finished_us = query_int(q, 8);
-	query_copy(q, 9, e.language, sizeof(e.language));
-	query_copy(q, 10, e.fingerprint, sizeof(e.fingerprint));
-	e.network = query_int(q, 11) != 0;
-	query_copy(q, 15, e.verdict, sizeof(e.verdict));
-	query_copy(q, 16, e.message, sizeof(e.message));
-	e.exit_code = query_is_null(q, 17) ? -1 : (int)query_int(q, 17);
-	e.signal = (int)query_int(q, 18);
-	e.stdout_truncated = query_int(q, 19) != 0;
-	e.stderr_truncated = query_int(q, 20) != 0;
-	read_usage(q, 21, &e.run);
-	read_usage(q, 25, &e.compile);
-	e.setup_us = query_int(q, 29);
-	e.warm = query_int(q, 30) != 0;
-	int failed = read_env(store, q, 14, &e, err);
+	read_text(q, EXECUTION_CODE, EXECUTION_CODE_BYTES, &e.code);
+	read_text(q, EXECUTION_STDIN, EXECUTION_STDIN_BYTES, &e.stdin_text);
+	read_text(q, EXECUTION_STDOUT, EXECUTION_STDOUT_BYTES, &e.stdout_text);
+	read_text(q, EXECUTION_STDERR, EXECUTION_STDERR_BYTES, &e.stderr_text);
+	int failed = read_env(store, q, &e, err);
 
 	if (failed != 0)
-		return failed;
-	e.args_json = copy_text(q, 12);
-	e.limits_json = copy_text(q, 13);
-	e.result_json = copy_text(q, 31);
-	read_text(q, 32, &e.code);
-	read_text(q, 35, &e.stdin_text);
-	read_text(q, 38, &e.stdout_text);
-	read_text(q, 41, &e.stderr_text);
-	e.entry = copy_text(q, 44);
-	query_copy(q, 45, e.sandbox_id, sizeof(e.sandbox_id));
-	e.sandbox_seq = query_int(q, 46);
-	query_copy(q, 47, e.task_id, sizeof(e.task_id));
-	query_copy(q, 48, e.task_state, sizeof(e.task_state));
-	*ret = e;
-	return 0;
+		store_execution_clear(&e);
+	else
+		*ret = e;
+	return failed;
 }
 
 int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length, struct err *err)
@@ -141,7 +96,7 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 	size_t length;
 
 	if (text->blob[0] == '\0') {
-		*ret = copy_bytes(text->data != NULL ? text->data : "", text->data != NULL ? text->length : 0);
+		*ret = xmemdup(text->data != NULL ? text->data : "", text->data != NULL ? text->length : 0);
 		*ret_length = text->data != NULL ? text->length : 0;
 		return 0;
 	}
@@ -198,7 +153,7 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 int store_execution_list(struct store *store, const struct store_filter *filter,
 			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err)
 {
-	struct store_range range = {"", "g"}; /* encloses every id */
+	struct store_range range = {"", STORE_ID_ABOVE}; /* encloses every id */
 	enum store_sql which = filter->newest_first ? SQL_EXECUTION_LIST_NEWEST : SQL_EXECUTION_LIST;
 	auto_reader struct store_reader reader = {0};
 	int failed = filter->id != NULL ? store_range(filter->id, &range, err) : 0, found;
@@ -266,6 +221,10 @@ int store_execution_find(struct store *store, const char *id, struct store_execu
 			 : err_set(err, ERR_CONFLICT, "several executions begin with '%s': give more of the id", id);
 }
 
+#define ROW struct store_execution_file
+static const struct column change_columns[] = {STORE_CHANGE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 int store_execution_files(struct store *store, const char *execution_id, enum store_phase phase,
 			  int (*each)(void *arg, const struct store_execution_file *file), void *arg, struct err *err)
 {
@@ -282,8 +241,7 @@ int store_execution_files(struct store *store, const char *execution_id, enum st
 		struct store_execution_file file = {.phase = phase};
 
 		store_file_read(&q, &file.file);
-		query_copy(&q, 6, file.change, sizeof(file.change));
-		query_copy(&q, 7, file.reason, sizeof(file.reason));
+		query_read(&q, change_columns, ARRAY_SIZE(change_columns), &file);
 		if (each(arg, &file) != 0)
 			return 0;
 	}

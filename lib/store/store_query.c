@@ -88,22 +88,32 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
 
+struct identity {
+	int64_t application, version, objects;
+};
+#define ROW struct identity
+static const struct column identity_columns[] = {
+	STORE_IDENTITY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *err)
 {
 	auto_query struct query q = query_begin(conn, SQL_IDENTITY);
-	int found = query_next(&q, err);
+	struct identity found = {0};
+	int result = query_next(&q, err);
 
-	if (found < 0)
-		return found;
-	int64_t application = query_int(&q, 0), version = query_int(&q, 1), objects = query_int(&q, 2);
+	if (result < 0)
+		return result;
+	query_read(&q, identity_columns, ARRAY_SIZE(identity_columns), &found);
+	int64_t version = found.version;
 
-	*ret_fresh = application == 0 && version == 0 && objects == 0;
+	*ret_fresh = found.application == 0 && version == 0 && found.objects == 0;
 	if (*ret_fresh)
 		return 0;
-	if (application != STORE_APPLICATION_ID)
+	if (found.application != STORE_APPLICATION_ID)
 		return err_set(err, ERR_INVALID,
 			       "this file is a database of another program (application id %#llx): it is left alone",
-			       (unsigned long long)application);
+			       (unsigned long long)found.application);
 	if (version > STORE_VERSION)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the database is of version %lld, this program knows versions up to %d: install the "
@@ -335,4 +345,34 @@ const void *query_bytes(struct query *query, int column, size_t *ret_length)
 void query_copy(struct query *query, int column, char *ret, size_t size)
 {
 	snprintf(ret, size, "%s", query_text(query, column));
+}
+
+void query_read(struct query *query, const struct column *columns, size_t n_columns, void *ret)
+{
+	for (int i = 0; i < (int)n_columns; i++) {
+		void *place = (char *)ret + columns[i].offset;
+
+		switch (columns[i].kind) {
+		case COLUMN_SKIPPED:
+			break;
+		case COLUMN_TEXT:
+			query_copy(query, i, place, columns[i].size);
+			break;
+		case COLUMN_STRING:
+			*(char **)place = query_is_null(query, i) ? NULL : xstrdup(query_text(query, i));
+			break;
+		case COLUMN_INT64:
+			*(int64_t *)place = query_int(query, i);
+			break;
+		case COLUMN_INT:
+			*(int *)place = (int)query_int(query, i);
+			break;
+		case COLUMN_UNSIGNED:
+			*(unsigned *)place = (unsigned)query_int(query, i);
+			break;
+		case COLUMN_BOOL:
+			*(bool *)place = query_int(query, i) != 0;
+			break;
+		}
+	}
 }

@@ -82,3 +82,5 @@ const char *query_text(struct query *query, int column);                      /*
 const void *query_bytes(struct query *query, int column,
 			size_t *ret_length); /* NULL: NULL; bytes are followed by a NUL */
 void query_copy(struct query *query, int column, char *ret, size_t size);     /* text, cut to the size */
+/* Fills the members of *ret that the table places (store_column.h); the others stay as they are. */
+void query_read(struct query *query, const struct column *columns, size_t n_columns, void *ret);

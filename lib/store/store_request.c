@@ -4,6 +4,13 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
+struct claim {
+	char hash[SHA256_HEX_SIZE], execution[ID_SIZE], state[16];
+};
+#define ROW struct claim
+static const struct column columns[] = {STORE_REQUEST_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 int store_txn_request_find(struct store_txn *txn, const struct store_request *request, char ret_execution[ID_SIZE],
 			   struct err *err)
 {
@@ -16,14 +23,17 @@ int store_txn_request_find(struct store_txn *txn, const struct store_request *re
 
 	if (found <= 0)
 		return found;
-	if (!streq(query_text(&q, 0), request->hash))
+	struct claim claim;
+
+	query_read(&q, columns, ARRAY_SIZE(columns), &claim);
+	if (!streq(claim.hash, request->hash))
 		return err_set(
 			err, ERR_CONFLICT,
 			"idempotencyKey: was used for a call with other arguments; choose a new key for a new call");
-	if (streq(query_text(&q, 2), "running"))
+	if (streq(claim.state, "running"))
 		return err_set(err, ERR_BUSY,
 			       "idempotencyKey: the first call with it is still running; try again in a moment");
-	query_copy(&q, 1, ret_execution, ID_SIZE);
+	memcpy(ret_execution, claim.execution, ID_SIZE);
 	return 1;
 }
 

@@ -8,6 +8,13 @@
 #include "store_file.h"
 #include "store_txn.h"
 
+#define ROW struct store_owner_file
+static const struct column file_columns[] = {STORE_OWNER_FILE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+#define ROW struct store_owner_output
+static const struct column output_columns[] = {STORE_OUTPUT_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 int store_owner_files(struct store *store, const struct store_page *page,
 		      int (*each)(void *arg, const struct store_owner_file *file), void *arg, struct err *err)
 {
@@ -26,7 +33,7 @@ int store_owner_files(struct store *store, const struct store_page *page,
 		struct store_owner_file file;
 
 		store_file_read(&q, &file.file);
-		query_copy(&q, 6, file.conversation, sizeof(file.conversation));
+		query_read(&q, file_columns, ARRAY_SIZE(file_columns), &file);
 		if (each(arg, &file) != 0)
 			return 0;
 	}
@@ -47,13 +54,9 @@ int store_owner_outputs(struct store *store, const struct store_page *page,
 	query_bind_text(&q, ":before", page->before);
 	query_bind_int(&q, ":limit", page->limit);
 	while ((found = query_next(&q, err)) > 0) {
-		struct store_owner_output output = {.created_us = query_int(&q, 3),
-						    .stdout_bytes = query_int(&q, 4),
-						    .stderr_bytes = query_int(&q, 5)};
+		struct store_owner_output output;
 
-		query_copy(&q, 0, output.id, sizeof(output.id));
-		query_copy(&q, 1, output.language, sizeof(output.language));
-		query_copy(&q, 2, output.verdict, sizeof(output.verdict));
+		query_read(&q, output_columns, ARRAY_SIZE(output_columns), &output);
 		if (each(arg, &output) != 0)
 			return 0;
 	}

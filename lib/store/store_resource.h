@@ -17,7 +17,7 @@ struct store_page {
 	const char *conversation; /* of the file that the page begins behind (""), or whose files are meant */
 	const char *name;         /* … and its name, bytes */
 	size_t name_length;
-	const char *before;       /* an execution's id; "g" is above every id */
+	const char *before;       /* an execution's id, or STORE_ID_ABOVE */
 	const char *prefix;
 };
 

@@ -4,6 +4,10 @@
 #include "lib/base/util.h"
 #include "store_txn.h"
 
+#define ROW struct store_session
+static const struct column columns[] = {STORE_SESSION_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 static int make_room(struct store_txn *txn, struct store_session *session, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_MAKE_ROOM);
@@ -70,17 +74,8 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
-	*ret = (struct store_session){.created_us = query_int(&q, 6),
-				      .seen_us = query_int(&q, 7),
-				      .ended_us = query_int(&q, 8),
-				      .client_offers = (unsigned)query_int(&q, 9),
-				      .log_level = (int)query_int(&q, 10)};
-	query_copy(&q, 0, ret->id, sizeof(ret->id));
-	query_copy(&q, 1, ret->token_id, sizeof(ret->token_id));
-	query_copy(&q, 2, ret->owner, sizeof(ret->owner));
-	query_copy(&q, 3, ret->protocol, sizeof(ret->protocol));
-	query_copy(&q, 4, ret->client_name, sizeof(ret->client_name));
-	query_copy(&q, 5, ret->client_version, sizeof(ret->client_version));
+	*ret = (struct store_session){0};
+	query_read(&q, columns, ARRAY_SIZE(columns), ret);
 	store_seen(store, SQL_SESSION_SEEN, ret->id, ret->seen_us);
 	return 0;
 }

@@ -154,24 +154,18 @@ int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct e
 
 /* -------- reading ------------------------------------------------------------------------------------- */
 
-/* Columns of STORE_SQL_TASK; the result stays the query's. */
+#define ROW struct store_task
+static const struct column columns[] = {STORE_TASK_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
+/* The result stays the query's. */
 static void read_task(struct query *q, struct store_task *ret)
 {
-	const char *state = query_text(q, 6);
+	const char *state = query_text(q, TASK_STATE);
 
-	*ret = (struct store_task){
-		.is_error = query_int(q, 7) != 0,
-		.created_us = query_int(q, 10),
-		.updated_us = query_int(q, 11),
-		.ttl_ms = (query_int(q, 12) - query_int(q, 10)) / 1000,
-	};
-	query_copy(q, 0, ret->id, sizeof(ret->id));
-	query_copy(q, 1, ret->owner, sizeof(ret->owner));
-	query_copy(q, 2, ret->token_id, sizeof(ret->token_id));
-	query_copy(q, 3, ret->session_id, sizeof(ret->session_id));
-	query_copy(q, 4, ret->tool, sizeof(ret->tool));
-	query_copy(q, 5, ret->execution, sizeof(ret->execution));
-	query_copy(q, 8, ret->message, sizeof(ret->message));
+	*ret = (struct store_task){0};
+	query_read(q, columns, ARRAY_SIZE(columns), ret);
+	ret->ttl_ms = (query_int(q, TASK_EXPIRES_US) - ret->created_us) / 1000;
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		if (streq(states[i], state))
 			ret->state = (enum store_task_state)i;
@@ -195,8 +189,8 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such task");
 	read_task(&q, ret);
-	if (!query_is_null(&q, 9))
-		ret->result = xstrdup(query_text(&q, 9));
+	if (!query_is_null(&q, TASK_RESULT))
+		ret->result = xstrdup(query_text(&q, TASK_RESULT));
 	return 0;
 }
 

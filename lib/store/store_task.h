@@ -40,7 +40,7 @@ int store_task_drop(struct store *store, const char *id, struct err *err);
 int store_task_find(struct store *store, const char *id, const char *owner, struct store_task *ret, struct err *err);
 
 struct store_task_page {
-	const char *owner, *before; /* an id: only older ones; "g": all */
+	const char *owner, *before; /* an id: only older ones; STORE_ID_ABOVE: all */
 	int64_t limit;
 };
 /* Newest first. */

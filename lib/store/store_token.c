@@ -25,14 +25,16 @@ static bool owner_valid(const char *owner)
 	       strspn(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
 }
 
+#define ROW struct store_token
+static const struct column columns[] = {STORE_TOKEN_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
+
 static void read_token(struct query *query, struct store_token *ret)
 {
-	*ret = (struct store_token){
-		.created_us = query_int(query, 3), .used_us = query_int(query, 4), .revoked_us = query_int(query, 5)};
-	query_copy(query, 0, ret->id, sizeof(ret->id));
-	query_copy(query, 1, ret->owner, sizeof(ret->owner));
-	query_copy(query, 2, ret->name, sizeof(ret->name));
-	store_scopes_parse(query_text(query, 6), &ret->scopes, NULL); /* a scope of a newer release: none of ours */
+	*ret = (struct store_token){0};
+	query_read(query, columns, ARRAY_SIZE(columns), ret);
+	/* A scope of a newer release: none of ours. */
+	store_scopes_parse(query_text(query, TOKEN_SCOPES), &ret->scopes, NULL);
 }
 
 struct token_work {
@@ -193,7 +195,7 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 
 	if (found < 0)
 		return found;
-	bool known = found > 0 && equal_constant_time(query_text(&q, 7), hash, SHA256_HEX_SIZE);
+	bool known = found > 0 && equal_constant_time(query_text(&q, TOKEN_HASH), hash, SHA256_HEX_SIZE);
 
 	if (known)
 		read_token(&q, &token);

@@ -110,10 +110,8 @@ int store_folder_open(struct store *store, const char *name, mode_t mode, int *r
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);
 /* Removes the file of a blob that has no row and was not touched since `limit_us`. */
 int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err);
-bool store_sha256_valid(const char *text);
 
-/* store_file.c: does this put the owner above the cap? ERR_LIMIT, in words. */
-int store_txn_cap_check(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
+/* store_file.c */
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
 
 /* store_token.c: brings "last used" (at last_us) of a row up to date, once a minute and without waiting. */

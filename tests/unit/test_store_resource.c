@@ -66,7 +66,7 @@ static void outputs_in_pages(void **state)
 	struct store_execution runs[4];
 	char list[LIST_SIZE] = "";
 	struct err err = ERR_INIT;
-	struct store_page page = {.owner = "ann", .before = "g", .limit = 1};
+	struct store_page page = {.owner = "ann", .before = STORE_ID_ABOVE, .limit = 1};
 
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
 		runs[i] = sample(i == 1 ? "bob" : "ann");

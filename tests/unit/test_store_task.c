@@ -139,7 +139,7 @@ static void listed_newest_first(void **state)
 	struct seen seen = {0};
 
 	add(f->store, "bob", "");
-	ok(store_task_list(f->store, &(struct store_task_page){"alice", "g", 2}, note, &seen, &err));
+	ok(store_task_list(f->store, &(struct store_task_page){"alice", STORE_ID_ABOVE, 2}, note, &seen, &err));
 	assert_int_equal(seen.count, 2);
 	assert_string_equal(seen.ids[0], three.id);
 	assert_string_equal(seen.ids[1], two.id);

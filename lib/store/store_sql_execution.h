@@ -1,0 +1,145 @@
+/*
+ * store_sql_execution.h - statements on executions and their files, and on what an owner may read of them, in pages.
+ */
+#pragma once
+
+#include "store_sql_file.h"
+
+#define STORE_EXECUTION_COLUMNS(FIRST, NEXT, OWN)                                                                      \
+	FIRST(EXECUTION_ID, "id", id)                                                                                  \
+	OWN(EXECUTION_STATE, "state")                                                                                  \
+	NEXT(EXECUTION_OWNER, "owner", owner)                                                                          \
+	NEXT(EXECUTION_TOKEN, "token", token_id)                                                                       \
+	NEXT(EXECUTION_SESSION, "session", session_id)                                                                 \
+	NEXT(EXECUTION_CONVERSATION_ROW, "conversation", conversation_row)                                             \
+	NEXT(EXECUTION_CONVERSATION, "conversation_name", conversation)                                                \
+	NEXT(EXECUTION_CREATED_US, "created_us", created_us)                                                           \
+	NEXT(EXECUTION_FINISHED_US, "finished_us", finished_us)                                                        \
+	NEXT(EXECUTION_LANGUAGE, "language", language)                                                                 \
+	NEXT(EXECUTION_FINGERPRINT, "fingerprint", fingerprint)                                                        \
+	NEXT(EXECUTION_NETWORK, "network", network)                                                                    \
+	NEXT(EXECUTION_ARGS, "args", args_json)                                                                        \
+	NEXT(EXECUTION_LIMITS, "limits", limits_json)                                                                  \
+	OWN(EXECUTION_ENV, "env")                                                                                      \
+	NEXT(EXECUTION_VERDICT, "verdict", verdict)                                                                    \
+	NEXT(EXECUTION_MESSAGE, "message", message)                                                                    \
+	NEXT(EXECUTION_EXIT_CODE, "coalesce(exit_code, -1)", exit_code)                                                \
+	NEXT(EXECUTION_SIGNAL, "signal", signal)                                                                       \
+	NEXT(EXECUTION_STDOUT_TRUNCATED, "stdout_truncated", stdout_truncated)                                         \
+	NEXT(EXECUTION_STDERR_TRUNCATED, "stderr_truncated", stderr_truncated)                                         \
+	NEXT(EXECUTION_RUN_WALL_US, "run_wall_us", run.wall_us)                                                        \
+	NEXT(EXECUTION_RUN_CPU_USER_US, "run_cpu_user_us", run.cpu_user_us)                                            \
+	NEXT(EXECUTION_RUN_CPU_SYSTEM_US, "run_cpu_system_us", run.cpu_system_us)                                      \
+	NEXT(EXECUTION_RUN_MEMORY_PEAK, "run_memory_peak", run.memory_peak_bytes)                                      \
+	NEXT(EXECUTION_COMPILE_WALL_US, "compile_wall_us", compile.wall_us)                                            \
+	NEXT(EXECUTION_COMPILE_CPU_USER_US, "compile_cpu_user_us", compile.cpu_user_us)                                \
+	NEXT(EXECUTION_COMPILE_CPU_SYSTEM_US, "compile_cpu_system_us", compile.cpu_system_us)                          \
+	NEXT(EXECUTION_COMPILE_MEMORY_PEAK, "compile_memory_peak", compile.memory_peak_bytes)                          \
+	NEXT(EXECUTION_SETUP_US, "setup_us", setup_us)                                                                 \
+	NEXT(EXECUTION_WARM, "warm", warm)                                                                             \
+	NEXT(EXECUTION_RESULT, "result", result_json)                                                                  \
+	OWN(EXECUTION_CODE, "code")                                                                                    \
+	NEXT(EXECUTION_CODE_BLOB, "code_blob", code.blob)                                                              \
+	OWN(EXECUTION_CODE_BYTES, "code_bytes")                                                                        \
+	OWN(EXECUTION_STDIN, "stdin")                                                                                  \
+	NEXT(EXECUTION_STDIN_BLOB, "stdin_blob", stdin_text.blob)                                                      \
+	OWN(EXECUTION_STDIN_BYTES, "stdin_bytes")                                                                      \
+	OWN(EXECUTION_STDOUT, "stdout")                                                                                \
+	NEXT(EXECUTION_STDOUT_BLOB, "stdout_blob", stdout_text.blob)                                                   \
+	OWN(EXECUTION_STDOUT_BYTES, "stdout_bytes")                                                                    \
+	OWN(EXECUTION_STDERR, "stderr")                                                                                \
+	NEXT(EXECUTION_STDERR_BLOB, "stderr_blob", stderr_text.blob)                                                   \
+	OWN(EXECUTION_STDERR_BYTES, "stderr_bytes")                                                                    \
+	NEXT(EXECUTION_ENTRY, "entry", entry)                                                                          \
+	NEXT(EXECUTION_SANDBOX, "sandbox", sandbox_id)                                                                 \
+	NEXT(EXECUTION_SANDBOX_SEQ, "sandbox_seq", sandbox_seq)                                                        \
+	NEXT(EXECUTION_TASK, "task", task_id)                                                                          \
+	NEXT(EXECUTION_TASK_STATE, "(SELECT state FROM task WHERE id = execution.task)", task_state)
+enum { STORE_EXECUTION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EXECUTION_COLUMNS };
+#define STORE_SQL_EXECUTION STORE_EXECUTION_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+/* Behind the columns of a file. */
+#define STORE_CHANGE_COLUMNS(FIRST, NEXT, OWN)                                                                         \
+	NEXT(CHANGE_CHANGE, "change", change)                                                                          \
+	NEXT(CHANGE_REASON, "reason", reason)
+enum { CHANGE_AFTER = FILE_COLUMNS - 1, STORE_CHANGE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CHANGE_COLUMNS };
+#define STORE_SQL_CHANGE STORE_CHANGE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+#define STORE_OUTPUT_COLUMNS(FIRST, NEXT, OWN)                                                                         \
+	FIRST(OUTPUT_ID, "id", id)                                                                                     \
+	NEXT(OUTPUT_LANGUAGE, "language", language)                                                                    \
+	NEXT(OUTPUT_VERDICT, "verdict", verdict)                                                                       \
+	NEXT(OUTPUT_CREATED_US, "created_us", created_us)                                                              \
+	NEXT(OUTPUT_STDOUT_BYTES, "stdout_bytes", stdout_bytes)                                                        \
+	NEXT(OUTPUT_STDERR_BYTES, "stderr_bytes", stderr_bytes)
+enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMNS };
+#define STORE_SQL_OUTPUT STORE_OUTPUT_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+/* Ids lie between two bounds that are always bound ('' and STORE_ID_ABOVE enclose every id), so the primary key serves
+ * every listing; `+id` keeps SQLite from using it. */
+#define STORE_SQL_LISTED(id)                                                                                           \
+	"FROM execution WHERE " id " > :after AND " id " >= :from AND " id                                             \
+	" < :to AND (:owner IS NULL OR owner = :owner) "                                                               \
+	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "     \
+	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR verdict = :verdict) "                \
+	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
+	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
+	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
+
+#define STORE_STATEMENTS_EXECUTION(X)                                                                                  \
+	/* executions */                                                                                               \
+	X(EXECUTION_ADD, WRITE,                                                                                        \
+	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, "       \
+	  "created_us, language, fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, "        \
+	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task) VALUES (:id, :instance, 'running', "            \
+	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
+	  ":created, :language, :fingerprint, :network, :args, :limits, :env, :code, :code_blob, :code_bytes, "        \
+	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task)")                                 \
+	X(EXECUTION_BEFORE, WRITE,                                                                                     \
+	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
+	  "FROM file WHERE conversation = :conversation")                                                              \
+	X(EXECUTION_FINISH, WRITE,                                                                                     \
+	  "UPDATE execution SET state = 'finished', finished_us = :now, fingerprint = iif(:fingerprint = '', "         \
+	  "fingerprint, :fingerprint), verdict = :verdict, message = :message, exit_code = :exit_code, signal = "      \
+	  ":signal, run_wall_us = :run_wall, run_cpu_user_us = :run_user, run_cpu_system_us = :run_system, "           \
+	  "run_memory_peak = :run_memory, compile_wall_us = :compile_wall, compile_cpu_user_us = :compile_user, "      \
+	  "compile_cpu_system_us = :compile_system, compile_memory_peak = :compile_memory, setup_us = :setup, "        \
+	  "warm = :warm, result = :result, stdout = :stdout, stdout_blob = :stdout_blob, stdout_bytes = "              \
+	  ":stdout_bytes, stdout_truncated = :stdout_truncated, stderr = :stderr, stderr_blob = :stderr_blob, "        \
+	  "stderr_bytes = :stderr_bytes, stderr_truncated = :stderr_truncated WHERE id = :id AND instance = "          \
+	  ":instance AND state = 'running' RETURNING conversation")                                                    \
+	X(EXECUTION_INTERRUPT, WRITE,                                                                                  \
+	  "UPDATE execution SET state = 'interrupted', finished_us = :now, verdict = 'XX', message = :message, "       \
+	  "stdout = :stdout, stdout_blob = :stdout_blob, stdout_bytes = :stdout_bytes, stdout_truncated = 0, "         \
+	  "stderr = :stderr, stderr_blob = :stderr_blob, stderr_bytes = :stderr_bytes, stderr_truncated = 0 "          \
+	  "WHERE id = :id AND instance = :instance AND state = 'running'")                                             \
+	X(EXECUTION_STATE, READ, "SELECT state FROM execution WHERE id = :id")                                         \
+	X(EXECUTION_FIND, READ, "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id >= :from AND id < :to LIMIT 2") \
+	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id")                    \
+	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id DESC")        \
+	X(EXECUTION_LIST_FINISHED, READ, /* for whoever follows: in the order in which they were recorded */           \
+	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("+id") "AND finished_us > :finished_after ORDER BY "          \
+								"finished_us")                                         \
+	X(EXECUTION_SANDBOX, READ,                                                                                     \
+	  "SELECT id FROM execution WHERE sandbox = :sandbox AND sandbox_seq <= :last ORDER BY sandbox_seq")           \
+	X(EXECUTION_FILE_ADD, WRITE,                                                                                   \
+	  "INSERT INTO execution_file (execution, phase, name, change, reason, blob, media_type, mode, size, "         \
+	  "mtime_us) VALUES (:id, 'after', :name, :change, :reason, :blob, :media_type, :mode, :size, :mtime)")        \
+	X(EXECUTION_FILE_LIST, READ,                                                                                   \
+	  "SELECT " STORE_SQL_FILE STORE_SQL_CHANGE "FROM execution_file WHERE execution = :id AND phase = "           \
+	  ":phase ORDER BY name")                                                                                      \
+	/* what an owner may read, in pages */                                                                         \
+	X(OWNER_FILES, READ,                                                                                           \
+	  "SELECT " STORE_SQL_FILE STORE_SQL_OWNER_FILE "FROM (SELECT id, name AS conversation_name FROM "             \
+	  "conversation WHERE owner = :owner) JOIN file ON conversation = id WHERE (conversation_name, name) > "       \
+	  "(:conversation, :name) ORDER BY conversation_name, name LIMIT :limit")                                      \
+	X(OWNER_OUTPUTS, READ,                                                                                         \
+	  "SELECT " STORE_SQL_OUTPUT "FROM execution WHERE owner = :owner AND id < :before AND state <> "              \
+	  "'running' AND (stdout_bytes > 0 OR stderr_bytes > 0) ORDER BY id DESC LIMIT :limit")                        \
+	X(COMPLETE_CONVERSATION, READ,                                                                                 \
+	  "SELECT name FROM conversation WHERE owner = :owner AND substr(name, 1, length(:prefix)) = :prefix "         \
+	  "ORDER BY name LIMIT :limit")                                                                                \
+	X(COMPLETE_FILE, READ,                                                                                         \
+	  "SELECT file.name FROM file JOIN conversation ON conversation.id = file.conversation WHERE owner = "         \
+	  ":owner AND conversation.name = :conversation AND typeof(file.name) = 'text' AND substr(file.name, 1, "      \
+	  "length(:prefix)) = :prefix ORDER BY file.name LIMIT :limit")

@@ -1,0 +1,87 @@
+/*
+ * store_sql_file.h - statements on conversations, their files and blobs.
+ */
+#pragma once
+
+#include "store_column.h"
+
+#define STORE_CONVERSATION_COLUMNS(FIRST, NEXT, OWN)                                                                   \
+	FIRST(CONVERSATION_ID, "id", row)                                                                              \
+	NEXT(CONVERSATION_OWNER, "owner", owner)                                                                       \
+	NEXT(CONVERSATION_NAME, "name", name)                                                                          \
+	NEXT(CONVERSATION_HASH, "hash", hash)                                                                          \
+	NEXT(CONVERSATION_CREATED_US, "created_us", created_us)                                                        \
+	NEXT(CONVERSATION_SEEN_US, "seen_us", seen_us)                                                                 \
+	NEXT(CONVERSATION_BYTES, "bytes", bytes)
+enum { STORE_CONVERSATION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CONVERSATION_COLUMNS };
+#define STORE_SQL_CONVERSATION STORE_CONVERSATION_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+#define STORE_FILE_COLUMNS(FIRST, NEXT, OWN)                                                                           \
+	FIRST(FILE_BLOB, "blob", blob)                                                                                 \
+	OWN(FILE_NAME, "name")                                                                                         \
+	NEXT(FILE_MEDIA_TYPE, "media_type", media_type)                                                                \
+	NEXT(FILE_MODE, "mode", mode)                                                                                  \
+	NEXT(FILE_SIZE, "size", size)                                                                                  \
+	NEXT(FILE_MTIME_US, "mtime_us", mtime_us)
+enum { STORE_FILE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) FILE_COLUMNS };
+#define STORE_SQL_FILE STORE_FILE_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+/* Behind the columns of a file. */
+#define STORE_OWNER_FILE_COLUMNS(FIRST, NEXT, OWN) NEXT(OWNER_FILE_CONVERSATION, "conversation_name", conversation)
+enum {
+	OWNER_FILE_AFTER = FILE_COLUMNS - 1,
+	STORE_OWNER_FILE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OWNER_FILE_COLUMNS
+};
+#define STORE_SQL_OWNER_FILE STORE_OWNER_FILE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+/* What an owner's files take, and the one that would be replaced. */
+#define STORE_SPACE_COLUMNS(FIRST, NEXT, OWN)                                                                          \
+	FIRST(SPACE_OWNER, "owner", owner)                                                                             \
+	NEXT(SPACE_USED, "(SELECT sum(bytes) FROM conversation AS c WHERE c.owner = conversation.owner)", used)        \
+	NEXT(SPACE_REPLACED,                                                                                           \
+	     "coalesce((SELECT size FROM file WHERE conversation = conversation.id AND name = :name), 0)", replaced)
+enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS };
+#define STORE_SQL_SPACE STORE_SPACE_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+#define STORE_SQL_NOT_REFERRED                                                                                         \
+	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                    \
+	"AND NOT EXISTS (SELECT 1 FROM execution_file WHERE execution_file.blob = sha256) "                            \
+	"AND NOT EXISTS (SELECT 1 FROM execution WHERE code_blob = sha256) "                                           \
+	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdin_blob = sha256) "                                          \
+	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdout_blob = sha256) "                                         \
+	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stderr_blob = sha256)"
+
+#define STORE_STATEMENTS_FILE(X)                                                                                       \
+	/* conversations and files */                                                                                  \
+	X(CONVERSATION_TOUCH, WRITE,                                                                                   \
+	  "INSERT INTO conversation (owner, name, hash, created_us, seen_us) VALUES (:owner, :name, :hash, "           \
+	  ":now, :now) ON CONFLICT (owner, name) DO UPDATE SET seen_us = max(seen_us, excluded.seen_us) "              \
+	  "RETURNING " STORE_SQL_CONVERSATION)                                                                         \
+	X(CONVERSATION_SEEN, WRITE, "UPDATE conversation SET seen_us = max(seen_us, :now) WHERE id = :id")             \
+	X(CONVERSATION_FIND, READ,                                                                                     \
+	  "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE owner = :owner AND name = :name")                  \
+	X(CONVERSATION_BY_HASH, READ, "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE hash = :hash")         \
+	X(CONVERSATION_IDLE, READ,                                                                                     \
+	  "SELECT id FROM conversation WHERE seen_us < :limit AND NOT EXISTS (SELECT 1 FROM execution WHERE "          \
+	  "execution.conversation = conversation.id AND state = 'running')")                                           \
+	X(CONVERSATION_EXPIRE, WRITE, /* asks again: it may have been used since it was listed */                      \
+	  "DELETE FROM conversation WHERE id = :id AND seen_us < :limit AND NOT EXISTS (SELECT 1 FROM execution "      \
+	  "WHERE execution.conversation = conversation.id AND state = 'running') RETURNING owner")                     \
+	X(OWNER_BYTES, READ, "SELECT " STORE_SQL_SPACE "FROM conversation WHERE id = :conversation")                   \
+	X(FILE_LIST, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation ORDER BY name")      \
+	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")   \
+	X(FILE_BELOW, READ,                                                                                            \
+	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "           \
+	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < "           \
+	  "CAST(:to AS BLOB) LIMIT 1")                                                                                 \
+	X(FILE_PUT, WRITE,                                                                                             \
+	  "INSERT INTO file (conversation, name, blob, media_type, mode, size, mtime_us) VALUES (:conversation, "      \
+	  ":name, :blob, :media_type, :mode, :size, :mtime) ON CONFLICT (conversation, name) DO UPDATE SET blob "      \
+	  "= excluded.blob, media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, "            \
+	  "mtime_us = excluded.mtime_us")                                                                              \
+	X(FILE_DELETE, WRITE, "DELETE FROM file WHERE conversation = :conversation AND name = :name")                  \
+	/* blobs */                                                                                                    \
+	X(BLOB_ADD, WRITE, "INSERT OR IGNORE INTO blob (sha256, size, created_us) VALUES (:sha256, :size, :now)")      \
+	X(BLOB_SIZE, READ, "SELECT size FROM blob WHERE sha256 = :sha256")                                             \
+	X(BLOB_UNUSED, READ, "SELECT sha256 FROM blob WHERE created_us < :limit AND " STORE_SQL_NOT_REFERRED)          \
+	X(BLOB_DELETE, WRITE, "DELETE FROM blob WHERE sha256 = :sha256 AND " STORE_SQL_NOT_REFERRED)
