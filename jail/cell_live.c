@@ -75,12 +75,16 @@ int cell_live_begin(struct cell *cell)
 int cell_live_output(struct cell *cell, int ret_write[2])
 {
 	for (int i = 0; i < 2; i++) {
+		if (cell->run.output.direct[i] >= 0) {
+			ret_write[i] = steal_fd(&cell->run.output.direct[i]);
+			continue;
+		}
 		cell->run.output.pipe[i] = fcntl(cell->live.pipes[i][0], F_DUPFD_CLOEXEC, 3);
 		ret_write[i] = fcntl(cell->live.pipes[i][1], F_DUPFD_CLOEXEC, 3);
+		if (cell->run.output.pipe[i] < 0 || ret_write[i] < 0)
+			return -1;
 	}
-	return ret_write[0] >= 0 && ret_write[1] >= 0 && cell->run.output.pipe[0] >= 0 && cell->run.output.pipe[1] >= 0
-		       ? 0
-		       : -1;
+	return 0;
 }
 
 /* Everything stands still, or is dead. */

@@ -58,9 +58,12 @@ static int phase_output(struct cell *cell, int ret_write[2])
 	bool lasting = cell->live.on && run->phase == PHASE_RUN;
 	if (lasting ? cell_live_output(cell, ret_write) : output_pipes(&run->output, ret_write, &err))
 		return -1;
-	if (loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready))
+	if (run->output.pipe[0] >= 0 &&
+	    loop_add(cell->cells->loop, &run->pipes[0], run->output.pipe[0], EPOLLIN, stdout_ready))
 		return -1;
-	return loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
+	return run->output.pipe[1] < 0
+		       ? 0
+		       : loop_add(cell->cells->loop, &run->pipes[1], run->output.pipe[1], EPOLLIN, stderr_ready);
 }
 
 /* What the runner's libraries would make again at each start. */

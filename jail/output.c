@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/util.h"
@@ -12,7 +13,14 @@
 
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd)
 {
-	*output = (struct output){.pipe = {-1, -1}, .sink = {stdout_fd, stderr_fd}, .limit = limit};
+	*output = (struct output){
+		.pipe = {-1, -1}, .sink = {stdout_fd, stderr_fd}, .direct = {-1, -1}, .limit = limit};
+	for (int i = 0; i < 2; i++) {
+		struct stat st;
+
+		if (output->sink[i] >= 0 && fstat(output->sink[i], &st) == 0 && S_ISFIFO(st.st_mode))
+			output->direct[i] = steal_fd(&output->sink[i]);
+	}
 }
 
 int output_pipes(struct output *output, int ret_write[2], struct err *err)
@@ -20,6 +28,10 @@ int output_pipes(struct output *output, int ret_write[2], struct err *err)
 	for (int i = 0; i < 2; i++) {
 		int ends[2];
 
+		if (output->direct[i] >= 0) {
+			ret_write[i] = steal_fd(&output->direct[i]);
+			continue;
+		}
 		if (pipe2(ends, O_CLOEXEC))
 			return err_errno(err, "making a pipe for the program's output");
 		output->pipe[i] = ends[0];
@@ -105,6 +117,8 @@ void output_clear(struct output *output)
 			close(output->pipe[i]);
 		if (output->sink[i] >= 0)
 			close(output->sink[i]);
+		if (output->direct[i] >= 0)
+			close(output->direct[i]);
 	}
 	output_init(output, 0, -1, -1);
 }

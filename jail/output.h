@@ -3,6 +3,9 @@
  *
  * The pipes never hold a run up: what is beyond the limit is thrown away, and the end of a run is the end of the
  * program, not of the pipes (a child that holds them is killed, what is in them is drained).
+ *
+ * A client's pipe goes to the program itself, as its standard input does: two programs talk to each other so. Nothing
+ * of such a stream is seen, counted or limited here.
  */
 #pragma once
 
@@ -14,6 +17,7 @@
 struct output {
 	int pipe[2]; /* read ends of stdout and stderr, -1 closed */
 	int sink[2]; /* where it goes, -1: counted and thrown away */
+	int direct[2]; /* the client's pipe, for the program; -1: none, or handed out */
 	int64_t written[2];
 	int64_t limit;
 	bool over; /* the limit was reached and there was more */
@@ -23,7 +27,8 @@ struct output {
 
 /* Takes the sinks over. */
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd);
-/* New pipes; ret_write are the ends for the program, the caller's also after a failure (-1 in: none). */
+/* New pipes (pipe[i] stays -1 where a client's goes to the program); ret_write are the ends for the program, the
+ * caller's also after a failure (-1 in: none). */
 int output_pipes(struct output *output, int ret_write[2], struct err *err);
 /* Reads what is there, at most a fair share. False: the stream has ended. */
 bool output_pump(struct output *output, int stream);

@@ -182,8 +182,16 @@ static bool is_null_device(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
 
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 /* What may stand behind a program's descriptors. Input goes to the guest itself: neither a terminal nor a socket, and a
- * file only as a copy. Output is written by us: nothing that can block. */
+ * file only as a copy. Output to files is written by us, a pipe goes to the guest: we write to nothing that can block.
+ */
 static int check_stream(int fd, bool input, struct err *err)
 {
 	struct stat st;
@@ -198,11 +206,11 @@ static int check_stream(int fd, bool input, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       input ? "standard input must be open for reading"
 				     : "standard output and error must be open for writing");
-	if (S_ISREG(st.st_mode) || is_null_device(&st) || (input && S_ISFIFO(st.st_mode)))
+	if (S_ISREG(st.st_mode) || is_null_device(&st) || S_ISFIFO(st.st_mode))
 		return 0;
 	if (input)
 		return err_set(err, ERR_INVALID, "standard input must be a file or a pipe, not a terminal or socket");
-	return err_set(err, ERR_INVALID, "standard output and error must be files, not pipes, terminals or sockets");
+	return err_set(err, ERR_INVALID, "standard output and error must be files or pipes, not terminals or sockets");
 }
 
 static int check_program(const struct cell *cell, const struct cell_program *program, struct err *err)
@@ -221,10 +229,11 @@ static int check_program(const struct cell *cell, const struct cell_program *pro
 		result = check_stream(program->stderr_fd, false, err);
 	if (result < 0)
 		return result;
-	if (program->stdin_fd >= 0 && cell_driven(cell) && fstat(program->stdin_fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		return err_set(
-			err, ERR_INVALID,
-			"standard input of a live sandbox that keeps its interpreter must be a file, not a pipe");
+	if (cell_driven(cell) &&
+	    (is_pipe(program->stdin_fd) || is_pipe(program->stdout_fd) || is_pipe(program->stderr_fd)))
+		return err_set(err, ERR_INVALID,
+			       "standard input and output of a live sandbox that keeps its interpreter must be files, "
+			       "not pipes");
 	return 0;
 }
 

@@ -98,8 +98,9 @@ struct jail_file {
 };
 
 /* One program to run. Descriptors stay the caller's; -1 means /dev/null. Output is written to the two descriptors at
- * their current position as it arrives (a file or memfd: never a descriptor that can block), at most
- * limits.output_bytes over both. */
+ * their current position as it arrives (a file or memfd), at most limits.output_bytes over both. A pipe goes to the
+ * program itself, so that two programs can talk to each other: what is written there is neither counted nor limited.
+ * Not in a live sandbox that keeps its interpreter. */
 struct jail_program {
 	int code_fd; /* the source text, read from offset 0 */
 	/* NULL, or a file of /data (filled before) that is compiled or run in place: what it names relative to itself
