@@ -51,11 +51,16 @@ static const struct cli_group replay_groups[] = {
 	{0},
 };
 
+struct item {
+	char id[ID_SIZE];
+	struct store_execution *execution; /* NULL: not read yet */
+};
+
 struct work {
 	const struct config *config;
 	struct store *store;
-	char (*ids)[ID_SIZE];
-	size_t count;
+	struct item *items;
+	size_t count, size;
 
 	pthread_mutex_t lock; /* for the rest */
 	pthread_cond_t more;
@@ -66,15 +71,24 @@ struct work {
 
 /* -------- which --------------------------------------------------------------------------------------- */
 
-static void add_id(struct work *work, const char *id)
+static struct item *add_item(struct work *work, const char *id)
 {
-	work->ids = xrealloc(work->ids, work->count + 1, sizeof(*work->ids));
-	snprintf(work->ids[work->count++], ID_SIZE, "%s", id);
+	struct item *item;
+
+	if (work->count == work->size) {
+		work->size = work->size ? 2 * work->size : 64;
+		work->items = xrealloc(work->items, work->size, sizeof(*work->items));
+	}
+	item = &work->items[work->count++];
+	*item = (struct item){0};
+	snprintf(item->id, sizeof(item->id), "%s", id);
+	return item;
 }
 
+/* Only its id is kept: a list can be longer than memory holds code and output. */
 static int add_listed(void *arg, const struct store_execution *execution)
 {
-	add_id(arg, execution->id);
+	add_item(arg, execution->id);
 	return 0;
 }
 
@@ -89,13 +103,14 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	if (options->common.n_args > 0 && (options->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
 	for (size_t i = 0; i < options->common.n_args; i++) {
-		struct store_execution execution = {0};
-		int result = store_execution_find(work->store, options->common.args[i], &execution, err);
+		struct store_execution *execution = xcalloc(1, sizeof(*execution));
+		int result = store_execution_find(work->store, options->common.args[i], execution, err);
 
-		if (result < 0)
+		if (result < 0) {
+			free(execution);
 			return result;
-		add_id(work, execution.id);
-		store_execution_clear(&execution);
+		}
+		add_item(work, execution->id)->execution = execution;
 	}
 	if (options->common.n_args > 0)
 		return 0;
@@ -112,8 +127,9 @@ struct comparison {
 	bool done;
 };
 
-/* Every run: the one that is asked for, and those of its sandbox before it. Takes the replay over. */
-static int compare_run(void *arg, const struct store_execution *execution, struct job_replay *now, struct err *err)
+/* Every run: the one that is asked for, and those of its sandbox before it. */
+static int compare_run(void *arg, const struct store_execution *execution, const struct job_replay *now,
+		       struct err *err)
 {
 	struct comparison *comparison = arg;
 	struct replay_report *report = comparison->report, one = {0};
@@ -134,12 +150,11 @@ static int compare_run(void *arg, const struct store_execution *execution, struc
 		result = replay_compare(comparison->store, execution, now, &one, err);
 		replay_report_earlier(report, &one, execution->sandbox_seq);
 	}
-	job_replay_clear(now);
 	return result;
 }
 
-static int replay_one(struct work *work, struct jail_client **client, const struct store_execution *execution,
-		      struct replay_report *report, struct err *err)
+static int compare_execution(struct work *work, struct jail_client **client, const struct store_execution *execution,
+			     struct replay_report *report, struct err *err)
 {
 	struct comparison comparison = {.store = work->store, .report = report};
 	int result = 0;
@@ -148,9 +163,7 @@ static int replay_one(struct work *work, struct jail_client **client, const stru
 		result = cli_open_jailer(work->config, client, err);
 	if (result < 0)
 		return result;
-	const struct job_replay_where where = {.config = work->config, .store = work->store, .client = *client};
-
-	result = job_replay_runs(&where, execution, compare_run, &comparison, err);
+	result = job_replay(work->store, *client, execution, compare_run, &comparison, err);
 	if (result == 0 && !comparison.done)
 		replay_report_unreached(report, comparison.reached);
 	if (result == 0 && report->n_differences > 0)
@@ -162,27 +175,48 @@ static int replay_one(struct work *work, struct jail_client **client, const stru
 	return result;
 }
 
-static void report_on(struct work *work, struct jail_client **client, const char *id, struct replay_report *report)
+static void item_clear(struct item *item)
 {
-	struct store_execution execution = {0};
-	struct err err = ERR_INIT;
+	if (item->execution)
+		store_execution_clear(item->execution);
+	free(steal(&item->execution));
+}
 
-	snprintf(report->id, sizeof(report->id), "%s", id);
-	if (store_execution_find(work->store, id, &execution, &err) < 0) {
+static int item_read(struct work *work, struct item *item, struct err *err)
+{
+	int result;
+
+	if (item->execution)
+		return 0;
+	item->execution = xcalloc(1, sizeof(*item->execution));
+	result = store_execution_find(work->store, item->id, item->execution, err);
+	if (result < 0)
+		free(steal(&item->execution));
+	return result;
+}
+
+static void report_on(struct work *work, struct jail_client **client, struct item *item, struct replay_report *report)
+{
+	struct err err = ERR_INIT;
+	int result = item_read(work, item, &err);
+
+	snprintf(report->id, sizeof(report->id), "%s", item->id);
+	if (result == 0) {
+		snprintf(report->language, sizeof(report->language), "%s", item->execution->language);
+		report->reason = replay_incomparable(item->execution);
+		report->outcome = report->reason ? REPLAY_INCOMPARABLE : REPLAY_IDENTICAL;
+		if (!report->reason)
+			result = compare_execution(work, client, item->execution, report, &err);
+		if (result < 0) {
+			jail_client_free(*client);
+			*client = NULL;
+		}
+	}
+	if (result < 0) {
 		report->outcome = REPLAY_FAILED;
 		report->reason = xstrdup(err.text);
-		return;
 	}
-	snprintf(report->language, sizeof(report->language), "%s", execution.language);
-	report->reason = replay_incomparable(&execution);
-	report->outcome = report->reason ? REPLAY_INCOMPARABLE : REPLAY_IDENTICAL;
-	if (!report->reason && replay_one(work, client, &execution, report, &err) < 0) {
-		report->outcome = REPLAY_FAILED;
-		report->reason = xstrdup(err.text);
-		jail_client_free(*client);
-		*client = NULL;
-	}
-	store_execution_clear(&execution);
+	item_clear(item);
 }
 
 static void *worker(void *arg)
@@ -195,7 +229,7 @@ static void *worker(void *arg)
 		size_t i = work->next++;
 
 		pthread_mutex_unlock(&work->lock);
-		report_on(work, &client, work->ids[i], &work->reports[i]);
+		report_on(work, &client, &work->items[i], &work->reports[i]);
 		pthread_mutex_lock(&work->lock);
 		work->ready[i] = true;
 		pthread_cond_signal(&work->more);
@@ -295,7 +329,9 @@ static int replay_run(void *arg, struct err *err)
 	result = choose(&work, options, err);
 	if (result == 0)
 		result = replay_all(&work, options, err);
-	free(work.ids);
+	for (size_t i = 0; i < work.count; i++)
+		item_clear(&work.items[i]);
+	free(work.items);
 	free(work.reports);
 	free(work.ready);
 	return result;

@@ -167,10 +167,8 @@ static void prepared_clear(struct prepared *p)
 	free(p->inputs);
 	close_pointer(&p->code_fd);
 	close_pointer(&p->meta_fd);
-	close_pointer(&p->outcome.stdout_fd);
-	close_pointer(&p->outcome.stderr_fd);
+	jail_once_clear(&p->outcome.once);
 	run_files_clear(&p->outcome.files);
-	jail_result_clear(&p->outcome.result);
 }
 #define auto_prepared __attribute__((cleanup(prepared_clear)))
 
@@ -270,15 +268,15 @@ static int run_run(void *options, struct err *err)
 	struct run *run = options;
 	auto_prepared struct prepared p = {.code_fd = -1,
 					   .meta_fd = -1,
-					   .outcome = {.stdout_fd = -1, .stderr_fd = -1, .files = {.output_dir = -1}}};
+					   .outcome = {.files = {.output_dir = -1}}};
 	run->network = run->network || share_net();
 	int result = prepare(run, &p, err);
 
 	if (!result)
 		result = execute(run, &p, err);
 	if (result)
-		p.outcome.failure = *err;
-	if (result && p.outcome.finished)
+		p.outcome.once.failure = *err;
+	if (result && p.outcome.once.done)
 		cli_complain(err); /* the program ended well, its output did not get through */
 	if (p.meta_fd >= 0 && run_meta_write(p.meta_fd, &p.outcome, err)) {
 		cli_complain(err);

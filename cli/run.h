@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cli.h"
+#include "jail/client/client_once.h"
 
 #define RUN_CODE_MAX (16LL * 1024 * 1024)
 #define RUN_FILES_MAX 1024 /* --file options, and files that are written back */
@@ -49,16 +50,13 @@ struct run_request {
 	bool live;          /* output goes to our stdout and stderr as it arrives */
 };
 struct run_outcome {
-	bool finished;             /* `result` holds */
-	bool grouped;              /* by a jailer with cgroups; known only where a meta file was asked for */
-	struct jail_result result; /* its `denied` is ours */
-	struct err failure;        /* refused, or a step failed */
+	struct jail_once once; /* result, failure, and the whole output (captured) */
+	bool grouped;           /* by a jailer with cgroups; known only where a meta file was asked for */
 	struct run_files files;
-	int stdout_fd, stderr_fd;  /* memfds with the whole output */
-	int cancelled_by;          /* signal, 0: none */
+	int cancelled_by;      /* signal, 0: none */
 };
-/* 0 when the jailer answered (look at finished and failure), else an error of ours. SIGINT, SIGTERM and SIGHUP cancel
- * the run once, and kill this program the second time. */
+/* 0 when the jailer answered (look at once.done and once.failure), else an error of ours. SIGINT, SIGTERM and SIGHUP
+ * cancel the run once, and kill this program the second time. */
 int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome,
 		struct err *err);
 

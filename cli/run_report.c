@@ -20,9 +20,9 @@
 
 int run_exit_code(const struct run_outcome *outcome)
 {
-	const struct jail_result *result = &outcome->result;
+	const struct jail_result *result = &outcome->once.result;
 
-	if (!outcome->finished)
+	if (!outcome->once.done)
 		return outcome->cancelled_by ? CLI_RUN_SIGNAL + outcome->cancelled_by : CLI_RUN_REFUSED;
 	switch (result->verdict) {
 	case JAIL_OK:
@@ -86,7 +86,7 @@ static void meta_status(struct buf *meta, const char *status, const struct jail_
 
 static void meta_result(struct buf *meta, const struct run_outcome *outcome)
 {
-	const struct jail_result *result = &outcome->result;
+	const struct jail_result *result = &outcome->once.result;
 	/* after a compile error there was no run: its step is what the file is about */
 	const struct jail_usage *usage = result->verdict == JAIL_CE ? &result->compile : &result->run;
 	bool killed = result->verdict == JAIL_TO || result->verdict == JAIL_ML || result->verdict == JAIL_OL ||
@@ -121,10 +121,10 @@ int run_meta_write(int fd, const struct run_outcome *outcome, struct err *err)
 	auto_buf struct buf meta;
 
 	buf_init(&meta, 16 * 1024);
-	if (outcome->finished)
+	if (outcome->once.done)
 		meta_result(&meta, outcome);
 	else
-		buf_printf(&meta, "status:XX\nmessage:%s\n", outcome->failure.text);
+		buf_printf(&meta, "status:XX\nmessage:%s\n", outcome->once.failure.text);
 	return write_all(fd, meta.data, meta.length) ? err_errno(err, "writing the meta file") : 0;
 }
 
@@ -171,19 +171,19 @@ static struct json_object *files_json(const struct run_files *files)
 struct json_object *run_json(const struct run_outcome *outcome)
 {
 	struct json_object *object = json_object_new_object();
-	const struct jail_result *result = &outcome->result;
+	const struct jail_result *result = &outcome->once.result;
 
-	json_add_string(object, "verdict", jail_verdict_text(outcome->finished ? result->verdict : JAIL_XX));
-	json_add_string(object, "message", outcome->finished ? result->message : outcome->failure.text);
-	if (!outcome->finished)
+	json_add_string(object, "verdict", jail_verdict_text(outcome->once.done ? result->verdict : JAIL_XX));
+	json_add_string(object, "message", outcome->once.done ? result->message : outcome->once.failure.text);
+	if (!outcome->once.done)
 		return object;
 	json_add(object, "exit_code", result->exit_code < 0 ? NULL : json_object_new_int(result->exit_code));
 	json_add(object, "signal", result->signal ? json_object_new_int(result->signal) : NULL);
 	json_add_string(object, "limit", *result->limit ? result->limit : NULL);
 	if (*result->step)
 		json_add_string(object, "step", result->step);
-	add_output(object, "stdout", outcome->stdout_fd);
-	add_output(object, "stderr", outcome->stderr_fd);
+	add_output(object, "stdout", outcome->once.program.stdout_fd);
+	add_output(object, "stderr", outcome->once.program.stderr_fd);
 	json_add_bool(object, "stdout_truncated", result->stdout_truncated);
 	json_add_bool(object, "stderr_truncated", result->stderr_truncated);
 	json_add(object, "run", bind_print(jail_usage_table, &result->run));
@@ -230,10 +230,10 @@ static void remark_network(const struct jail_result *result)
 
 void run_remarks(const struct run_outcome *outcome, bool interactive)
 {
-	const struct jail_result *result = &outcome->result;
+	const struct jail_result *result = &outcome->once.result;
 
-	if (!outcome->finished) {
-		remark(outcome->failure.text);
+	if (!outcome->once.done) {
+		remark(outcome->once.failure.text);
 		return;
 	}
 	if (result->verdict != JAIL_OK && result->verdict != JAIL_RE)

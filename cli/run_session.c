@@ -2,7 +2,7 @@
  * run_session.c - one run from beginning to end, with its streams.
  *
  * The jailer must never wait for a reader, so the program's output goes into two anonymous files, and we copy what has
- * arrived to our own stdout and stderr whenever the jailer says that there is more, and once more at the end. A slow
+ * arrived to our own stdout and stderr whenever the jailer says something, and once more at the end. A slow
  * reader of ours so delays only us. Our standard input is not handed over as it is: a terminal or a file of the host
  * has no business inside a jail. It is pumped through a pipe instead, in one poll loop with the connection to the
  * jailer.
@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,8 +27,8 @@
 
 struct session {
 	struct run_outcome *outcome;
-	struct jail *jail;
-	bool live, done, over;
+	struct jail_once *once;
+	bool live;
 	off_t copied[2]; /* of stdout and stderr */
 	int write_errno; /* our own stdout or stderr failed */
 	int feed;        /* writing end of the program's standard input, -1: closed */
@@ -76,7 +75,7 @@ static void stream_copy(struct session *session, int n, int from, int to)
 	       (got = pread(from, chunk, sizeof(chunk), session->copied[n])) > 0) {
 		if (write_all(to, chunk, (size_t)got)) {
 			session->write_errno = errno;
-			jail_cancel(session->jail);
+			jail_cancel(session->once->jail);
 			return;
 		}
 		session->copied[n] += got;
@@ -85,26 +84,8 @@ static void stream_copy(struct session *session, int n, int from, int to)
 
 static void streams_copy(struct session *session)
 {
-	stream_copy(session, 0, session->outcome->stdout_fd, STDOUT_FILENO);
-	stream_copy(session, 1, session->outcome->stderr_fd, STDERR_FILENO);
-}
-
-static void on_output(void *arg, int64_t stdout_bytes, int64_t stderr_bytes)
-{
-	(void)stdout_bytes;
-	(void)stderr_bytes;
-	streams_copy(arg);
-}
-
-static void on_done(void *arg, const struct jail_result *result)
-{
-	struct session *session = arg;
-
-	session->outcome->result = *result;
-	jail_result_share(&session->outcome->result);
-	session->outcome->finished = true;
-	session->done = true;
-	streams_copy(session);
+	stream_copy(session, 0, session->once->program.stdout_fd, STDOUT_FILENO);
+	stream_copy(session, 1, session->once->program.stderr_fd, STDERR_FILENO);
 }
 
 static void on_file(void *arg, const struct jail_change *change)
@@ -112,21 +93,6 @@ static void on_file(void *arg, const struct jail_change *change)
 	struct session *session = arg;
 
 	run_files_add(&session->outcome->files, change);
-}
-
-static void on_collected(void *arg)
-{
-	struct session *session = arg;
-
-	session->over = true;
-}
-
-static void on_failed(void *arg, const struct err *err)
-{
-	struct session *session = arg;
-
-	session->outcome->failure = *err;
-	session->over = true;
 }
 
 static void feed_close(struct session *session)
@@ -161,9 +127,7 @@ static void feed_step(struct session *session, short input, short output)
 
 static int loop(struct session *session, struct jail_client *client, struct err *err)
 {
-	struct jail *jail = session->jail;
-
-	while (!session->over) {
+	while (!session->once->over) {
 		bool pending = session->chunk_sent < session->chunk_length;
 		struct pollfd polled[] = {
 			{.fd = jail_client_fd(client), .events = jail_client_poll_events(client)},
@@ -178,7 +142,7 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 			uint64_t count;
 
 			if (read(signal_event, &count, sizeof(count)) == sizeof(count))
-				jail_cancel(jail);
+				jail_cancel(session->once->jail);
 			session->outcome->cancelled_by = signal_number;
 		}
 		if (session->feed >= 0)
@@ -186,8 +150,9 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 		/* also when nothing is to be read: what jail_cancel queued must go out */
 		int result = jail_client_dispatch(client, err);
 
-		if (result) /* where the callbacks spoke they told more than the lost connection does */
-			return session->outcome->finished || session->outcome->failure.code ? 0 : result;
+		streams_copy(session);
+		if (result < 0) /* a result or a failure says more than the lost connection does */
+			return session->once->done || session->once->failure.code ? 0 : result;
 	}
 	return 0;
 }
@@ -207,55 +172,37 @@ static int feed_open(struct session *session, int *ret, struct err *err)
 	return 0;
 }
 
-static int steps_queue(struct session *session, const struct run_request *request, const struct jail_program *program,
-		       struct err *err)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < request->n_inputs && !result; i += JAIL_BATCH_FILES)
-		result = jail_fill(session->jail, request->inputs + i,
-				   MIN(request->n_inputs - i, (size_t)JAIL_BATCH_FILES), err);
-	if (!result)
-		result = jail_run(session->jail, program, err);
-	if (!result)
-		result = jail_collect(session->jail, err);
-	return result;
-}
-
 int run_session(struct jail_client *client, const struct run_request *request, struct run_outcome *outcome,
 		struct err *err)
 {
-	static const struct jail_events events = {
-		.output = on_output, .done = on_done, .file = on_file, .collected = on_collected, .failed = on_failed};
-	struct session session = {.outcome = outcome, .live = request->live, .feed = -1};
-	struct jail_program program = request->program;
+	struct jail_once *once = &outcome->once;
+	struct session session = {.outcome = outcome, .once = once, .live = request->live, .feed = -1};
 	auto_close int input = -1;
-	int result;
+	int result = signals_catch(err);
 
-	outcome->stdout_fd = memfd_create("stdout", MFD_CLOEXEC);
-	outcome->stderr_fd = memfd_create("stderr", MFD_CLOEXEC);
-	if (outcome->stdout_fd < 0 || outcome->stderr_fd < 0)
-		return err_errno(err, "memfd_create");
-	result = signals_catch(err);
-	if (!result && request->forward_stdin)
+	*once = (struct jail_once){
+		.spec = request->spec,
+		.program = request->program,
+		.capture = true,
+		.files = request->inputs,
+		.n_files = request->n_inputs,
+		.file = on_file,
+		.arg = &session,
+	};
+	if (result == 0 && request->forward_stdin)
 		result = feed_open(&session, &input, err);
-	if (!result)
-		result = jail_open(client, &request->spec, &events, &session, &session.jail, err);
-	if (result)
-		return result;
-	program.stdin_fd = input;
-	program.stdout_fd = outcome->stdout_fd;
-	program.stderr_fd = outcome->stderr_fd;
-	result = steps_queue(&session, request, &program, err);
-	if (!result) {
+	once->program.stdin_fd = input;
+	if (result == 0)
+		result = jail_once_begin(client, once, err);
+	if (result == 0) {
 		close_pointer(&input); /* the message holds a duplicate: the program must see the end of file */
-		input = -1;
+		once->program.stdin_fd = input = -1;
 		result = loop(&session, client, err);
 	}
-	jail_close(session.jail);
+	jail_close(steal(&once->jail));
 	if (session.feed >= 0)
 		feed_close(&session);
-	if (!result && session.write_errno) {
+	if (result == 0 && session.write_errno) {
 		errno = session.write_errno;
 		return err_errno(err, "writing the output");
 	}

@@ -10,10 +10,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/client/client_once.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 #include "selftest.h"
@@ -27,11 +27,8 @@
 
 /* One jail with one run of a probe. */
 struct attempt {
-	struct jail *jail;
-	int out_fd, error_fd;
-	bool ran, over, wrote;
-	struct err failure;
-	struct jail_result result;
+	struct jail_once once;
+	bool wrote;
 	struct buf kept, left;             /* names, percent-encoded, with commas */
 	char foul[JAIL_NAME_MAX * 3 + 64]; /* what is wrong with a file that came out; "": nothing */
 };
@@ -40,23 +37,6 @@ struct attempt {
 static void on_output(void *arg, int64_t out, int64_t error)
 {
 	((struct attempt *)arg)->wrote = out + error > 0;
-}
-
-static void on_done(void *arg, const struct jail_result *result)
-{
-	struct attempt *attempt = arg;
-
-	attempt->ran = attempt->over = true;
-	attempt->result = *result;
-	attempt->result.denied = NULL;
-}
-
-static void on_failed(void *arg, const struct err *err)
-{
-	struct attempt *attempt = arg;
-
-	attempt->over = true;
-	attempt->failure = *err;
 }
 
 static void add_name(struct buf *list, const char *name)
@@ -104,14 +84,9 @@ static void on_file(void *arg, const struct jail_change *change)
 /* -------- running ------------------------------------------------------------------------------------- */
 static void attempt_clear(struct attempt *attempt)
 {
-	jail_close(attempt->jail);
-	if (attempt->out_fd >= 0)
-		close(attempt->out_fd);
-	if (attempt->error_fd >= 0)
-		close(attempt->error_fd);
+	jail_once_clear(&attempt->once);
 	buf_clear(&attempt->kept);
 	buf_clear(&attempt->left);
-	*attempt = (struct attempt){.out_fd = -1, .error_fd = -1};
 }
 #define auto_attempt __attribute__((cleanup(attempt_clear)))
 
@@ -134,58 +109,41 @@ static struct jail_limits limits_of(const struct probe_place *place, const struc
 	return limits;
 }
 
-/* Everything is queued: fill, run, collect. */
 static int attempt_start(const struct probe_place *place, const struct probe_entry *probe, const char *more,
 			 struct attempt *ret, struct err *err)
 {
-	static const struct jail_events events = {
-		.output = on_output, .done = on_done, .file = on_file, .failed = on_failed};
-	const struct jail_spec spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
-				       .label = "selftest",
-				       .live = place->live,
-				       .limits = limits_of(place, &probe->terms)};
 	const struct jail_file file = {.name = PROGRAM_NAME, .mode = 0755, .fd = place->program_fd};
 	const char *const args[] = {probe->name, more, NULL};
 	auto_close int code_fd = -1;
+	int result = code_of(probe, &code_fd, err);
 
-	*ret = (struct attempt){.out_fd = memfd_create("out", MFD_CLOEXEC),
-				.error_fd = memfd_create("error", MFD_CLOEXEC)};
+	if (result < 0)
+		return result;
 	buf_init(&ret->kept, NAMES_MAX);
 	buf_init(&ret->left, NAMES_MAX);
-	if (ret->out_fd < 0 || ret->error_fd < 0)
-		return err_errno(err, "memfd_create");
-	int result = code_of(probe, &code_fd, err);
-	if (!result)
-		result = jail_open(place->client, &spec, &events, ret, &ret->jail, err);
-	if (!result && !probe->script)
-		result = jail_fill(ret->jail, &file, 1, err);
-	const struct jail_program program = {
-		.code_fd = code_fd, .args = args, .stdin_fd = -1, .stdout_fd = ret->out_fd, .stderr_fd = ret->error_fd};
-	if (!result)
-		result = jail_run(ret->jail, &program, err);
-	return result ? result : jail_collect(ret->jail, err);
-}
-
-static int attempt_end(const struct probe_place *place, struct attempt *attempt, struct err *err)
-{
-	int result = jail_client_wait(place->client, attempt->jail, err);
-
-	if (!result && !attempt->ran) {
-		*err = attempt->failure;
-		result = -(int)attempt->failure.code;
-	}
-	return result;
+	ret->once = (struct jail_once){
+		.spec = {.runner = probe->terms.runner[0] ? probe->terms.runner : "bash",
+			 .label = "selftest",
+			 .live = place->live,
+			 .limits = limits_of(place, &probe->terms)},
+		.program = {.code_fd = code_fd, .args = args, .stdin_fd = -1},
+		.capture = true,
+		.files = &file,
+		.n_files = probe->script ? 0 : 1,
+		.output = on_output,
+		.file = on_file,
+		.arg = ret,
+	};
+	return jail_once_begin(place->client, &ret->once, err);
 }
 
 /* As text: it may hold NULs. */
 static int text_of(const struct attempt *attempt, char **ret, struct err *err)
 {
 	size_t length;
+	int result = jail_once_output(&attempt->once, 1, OUTPUT_MAX, ret, &length, err);
 
-	if (lseek(attempt->out_fd, 0, SEEK_SET))
-		return err_errno(err, "reading the probe's output");
-	int result = read_fd(attempt->out_fd, OUTPUT_MAX, ret, &length, err);
-	for (size_t i = 0; !result && i < length; i++)
+	for (size_t i = 0; result == 0 && i < length; i++)
 		if ((*ret)[i] == '\0')
 			(*ret)[i] = '?';
 	return result;
@@ -194,7 +152,7 @@ static int text_of(const struct attempt *attempt, char **ret, struct err *err)
 /* Until it has written something or is over. */
 static int wait_for_output(const struct probe_place *place, struct attempt *attempt, struct err *err)
 {
-	while (!attempt->wrote && !attempt->over) {
+	while (!attempt->wrote && !attempt->once.over) {
 		struct pollfd poller = {.fd = jail_client_fd(place->client),
 					.events = jail_client_poll_events(place->client)};
 
@@ -265,7 +223,7 @@ static enum jail_verdict expected(const struct probe_place *place, const struct 
 static void judge(const struct probe_place *place, const struct probe_terms *terms, struct attempt *attempt,
 		  const char *said, struct probe_outcome *ret)
 {
-	const struct jail_result *result = &attempt->result;
+	const struct jail_result *result = &attempt->once.result;
 	enum jail_verdict ends = expected(place, terms, result->verdict);
 	int64_t cpu = result->run.cpu_user_us + result->run.cpu_system_us;
 
@@ -286,11 +244,11 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 static int run_once(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
 		    char **ret_said, struct err *err)
 {
-	auto_attempt struct attempt attempt = {.out_fd = -1, .error_fd = -1};
+	auto_attempt struct attempt attempt = {0};
 	int result = attempt_start(place, probe, NULL, &attempt, err);
 
 	if (!result)
-		result = attempt_end(place, &attempt, err);
+		result = jail_once_end(place->client, &attempt.once, err);
 	if (!result)
 		result = text_of(&attempt, ret_said, err);
 	if (!result)
@@ -302,7 +260,7 @@ static int run_once(const struct probe_place *place, const struct probe_entry *p
 static int run_planted(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
 		       char **ret_said, struct err *err)
 {
-	auto_attempt struct attempt plant = {.out_fd = -1, .error_fd = -1};
+	auto_attempt struct attempt plant = {0};
 	auto_free char *planted = NULL;
 	int result = attempt_start(place, probe, "plant", &plant, err);
 
@@ -312,10 +270,10 @@ static int run_planted(const struct probe_place *place, const struct probe_entry
 		result = run_once(place, probe, ret, ret_said, err);
 	if (result)
 		return result;
-	if (plant.over)
-		complain(ret, "what was to stay has ended: %.200s", plant.result.message);
-	jail_cancel(plant.jail);
-	result = attempt_end(place, &plant, err);
+	if (plant.once.over)
+		complain(ret, "what was to stay has ended: %.200s", plant.once.result.message);
+	jail_cancel(plant.once.jail);
+	result = jail_once_end(place->client, &plant.once, err);
 	if (!result)
 		result = text_of(&plant, &planted, err);
 	if (result)

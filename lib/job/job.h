@@ -137,27 +137,18 @@ int job_file_name_check(const char *name, const char *member, struct err *err);
 int job_file_path_check(const char *path, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);
 
-/* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. The result is the
- * caller's. */
+/* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. A run of a live sandbox
+ * depends on all that ran there before, so the earlier runs are run again, too, in one jail. */
 struct job_replay {
 	struct jail_result jail;
 	int stdout_fd, stderr_fd; /* memfds, positioned at 0 */
 	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
 	size_t n_changes;
 };
-int job_replay(const struct config *config, struct store *store, struct jail_client *client,
-	       const struct store_execution *execution, struct job_replay *ret, struct err *err);
-/* A run of a live sandbox depends on all that ran there before, so those are run again, too, in one jail: `each` is
- * called for every run in the order of the record, `execution` last. The replay is the caller's (job_replay_clear). A
- * negative code ends it and is passed on. Where a run ends the sandbox that did not do so then, nothing comes after it;
- * that is no error. For an execution that had a jail of its own it is job_replay. */
-typedef int job_replay_each(void *arg, const struct store_execution *execution, struct job_replay *replay,
+/* Called for every run in the order of the record, `execution` last. `now` ends with the call. A negative code ends the
+ * replay and is passed on. */
+typedef int job_replay_each(void *arg, const struct store_execution *execution, const struct job_replay *now,
 			    struct err *err);
-struct job_replay_where {
-	const struct config *config;
-	struct store *store;
-	struct jail_client *client;
-};
-int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution,
-		    job_replay_each *each, void *arg, struct err *err);
-void job_replay_clear(struct job_replay *replay);
+/* Where a run ends the sandbox that did not do so then, nothing comes after it; that is not an error. */
+int job_replay(struct store *store, struct jail_client *client, const struct store_execution *execution,
+	       job_replay_each *each, void *arg, struct err *err);

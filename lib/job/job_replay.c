@@ -8,6 +8,7 @@
  * has no client that may vanish.
  */
 #include "job_internal.h"
+#include "jail/client/client_once.h"
 #include "job_known.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
@@ -17,23 +18,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define HASH_CHUNK 65536
 
 struct replay {
 	struct store *store;
+	struct jail_client *client;
+	struct jail_once once;
 	struct job_replay made; /* of the run that is under way */
-	struct jail *jail;
-	bool done;
-	struct err error; /* the first that went wrong */
+	struct err error;       /* the first file that could not be read */
 	struct job_input *inputs;
 	size_t n_inputs;
 	char **args, **env;
-	int code_fd, stdin_fd;
-	struct jail_limits limits;
-	bool live, last;        /* last: of the runs of its sandbox that are wanted */
+	bool last;              /* of the runs of its sandbox that are wanted */
 	struct job_known known; /* live: what /data holds by the record … */
 	struct job_gone gone;   /* … and what of it the run must not find */
 };
@@ -52,20 +50,14 @@ static void run_clear(struct replay *replay)
 	job_gone_clear(&replay->gone);
 	strings_free(replay->args);
 	strings_free(replay->env);
-	close_pointer(&replay->code_fd);
-	close_pointer(&replay->stdin_fd);
+	close_pointer(&replay->once.program.code_fd);
+	close_pointer(&replay->once.program.stdin_fd);
+	job_changes_free(replay->made.changes, replay->made.n_changes);
+	replay->made = (struct job_replay){0};
 	replay->inputs = NULL;
 	replay->n_inputs = 0;
 	replay->args = replay->env = NULL;
-	replay->code_fd = replay->stdin_fd = -1;
-	replay->done = false;
-}
-
-static void replay_end(struct replay *replay)
-{
-	jail_close(replay->jail);
-	run_clear(replay);
-	job_known_clear(&replay->known);
+	replay->once.program.code_fd = replay->once.program.stdin_fd = -1;
 }
 
 /* -------- from the row -------------------------------------------------------------------------------- */
@@ -126,9 +118,9 @@ static int load_limits(struct replay *replay, const char *text, struct err *err)
 	auto_json struct json_object *object = NULL;
 	int result = parse_stored("limits", text, json_type_object, &object, err);
 
-	if (result == 0 && bind_parse(jail_limits_table, object, &replay->limits, err) < 0)
+	if (result == 0 && bind_parse(jail_limits_table, object, &replay->once.spec.limits, err) < 0)
 		result = err_wrap(err, "the row's limits");
-	replay->limits.cpu_percent = -1;
+	replay->once.spec.limits.cpu_percent = -1;
 	return result;
 }
 
@@ -156,10 +148,10 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 	if ((result = load_arguments(replay, execution->args_json, err)) < 0 ||
 	    (result = load_environment(replay, execution->env_json, err)) < 0 ||
 	    (result = load_limits(replay, execution->limits_json, err)) < 0 ||
-	    (result = load_text(replay, &execution->code, &replay->code_fd, err)) < 0)
+	    (result = load_text(replay, &execution->code, &replay->once.program.code_fd, err)) < 0)
 		return result;
 	if ((execution->stdin_text.data || *execution->stdin_text.blob) &&
-	    (result = load_text(replay, &execution->stdin_text, &replay->stdin_fd, err)) < 0)
+	    (result = load_text(replay, &execution->stdin_text, &replay->once.program.stdin_fd, err)) < 0)
 		return result;
 	job_known_begin(&replay->known);
 	result = store_execution_files(replay->store, execution->id, STORE_BEFORE, add_input, replay, err);
@@ -168,16 +160,7 @@ static int load(struct replay *replay, const struct store_execution *execution, 
 	return result;
 }
 
-/* -------- what the jail tells ------------------------------------------------------------------------- */
-
-static void on_done(void *arg, const struct jail_result *result)
-{
-	struct replay *replay = arg;
-
-	replay->made.jail = *result;
-	jail_result_share(&replay->made.jail);
-	replay->done = true;
-}
+/* -------- what the run made ------------------------------------------------------------------------- */
 
 static int hash_fd(int fd, char ret[SHA256_HEX_SIZE], int64_t *ret_size, struct err *err)
 {
@@ -226,112 +209,51 @@ static void on_file(void *arg, const struct jail_change *change)
 	close_pointer(&change->fd);
 }
 
-static void on_failed(void *arg, const struct err *err)
-{
-	struct replay *replay = arg;
-
-	if (replay->error.code == ERR_NONE)
-		replay->error = *err;
-}
-
-static const struct jail_events events = {.done = on_done, .file = on_file, .failed = on_failed};
-
 /* -------- the run ------------------------------------------------------------------------------------- */
 
-static int fill_batch(struct replay *replay, const struct job_input *inputs, size_t count, struct err *err)
+static int open_input(void *arg, size_t index, struct jail_file *ret, struct err *err)
 {
-	struct jail_file files[JAIL_BATCH_FILES];
-	int fds[JAIL_BATCH_FILES];
-	size_t opened = 0;
-	int result = 0;
+	struct replay *replay = arg;
+	const struct store_file *file = &replay->inputs[index].file;
 
-	for (; opened < count; opened++) {
-		const struct store_file *file = &inputs[opened].file;
-
-		result = store_blob_open(replay->store, file->blob, &fds[opened], NULL, err);
-		if (result < 0) {
-			result = err_wrap(err, "the file \"%s\"", file->name);
-			break;
-		}
-		files[opened] = (struct jail_file){
-			.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = fds[opened]};
-	}
-	if (result == 0)
-		result = jail_fill(replay->jail, files, count, err);
-	for (size_t i = 0; i < opened; i++)
-		close_pointer(&fds[i]);
-	return result;
+	*ret = (struct jail_file){.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us};
+	return store_blob_open(replay->store, file->blob, &ret->fd, NULL, err) < 0
+		       ? err_wrap(err, "the file \"%s\"", file->name)
+		       : 0;
 }
 
-static int run(struct replay *replay, struct jail_client *client, const struct store_execution *execution,
-	       struct err *err)
+/* One run, in the jail that is open or the one to open, shown to `each`. */
+static int replay_run(struct replay *replay, const struct store_execution *execution, job_replay_each *each, void *arg,
+		      struct err *err)
 {
-	struct jail_spec spec = {.runner = execution->language,
-				 .limits = replay->limits,
-				 .network = execution->network,
-				 .label = execution->id,
-				 .live = replay->live};
-	struct jail_program program = {
-		.code_fd = replay->code_fd,
-		.entry = execution->entry,
-		.args = (const char *const *)replay->args,
-		.env = (const char *const *)replay->env,
-		.stdin_fd = replay->stdin_fd,
-		.stdout_fd = replay->made.stdout_fd,
-		.stderr_fd = replay->made.stderr_fd,
-	};
-	int result = replay->jail ? 0 : jail_open(client, &spec, &events, replay, &replay->jail, err);
+	struct jail_once *once = &replay->once;
+	int result = load(replay, execution, err);
 
-	if (result == 0)
-		result = jail_remove(replay->jail, replay->gone.files, replay->gone.count, err);
-	for (size_t at = 0; result == 0 && at < replay->n_inputs; at += JAIL_BATCH_FILES)
-		result = fill_batch(replay, replay->inputs + at, MIN(replay->n_inputs - at, JAIL_BATCH_FILES), err);
-	if (result < 0 || (result = jail_run(replay->jail, &program, err)) < 0 ||
-	    (result = jail_collect(replay->jail, err)) < 0 ||
-	    (result = jail_client_wait(client, replay->jail, err)) < 0)
+	if (result < 0)
 		return result;
-	if (replay->error.code != ERR_NONE) {
+	once->spec.runner = execution->language;
+	once->spec.network = execution->network;
+	once->spec.label = execution->id;
+	once->program.entry = execution->entry;
+	once->program.args = (const char *const *)replay->args;
+	once->program.env = (const char *const *)replay->env;
+	once->removed = replay->gone.files;
+	once->n_removed = replay->gone.count;
+	once->n_files = replay->n_inputs;
+	result = jail_once(replay->client, once, err);
+	if (result == 0 && replay->error.code != ERR_NONE) {
 		if (err)
 			*err = replay->error;
-		return -(int)replay->error.code;
+		result = -(int)replay->error.code;
 	}
-	return replay->done ? 0 : err_set(err, ERR_INTERNAL, "the jail ended without a result");
-}
-
-/* One run in the jail that is open, or the one to open. */
-static int replay_one(struct replay *replay, struct jail_client *client, const struct store_execution *execution,
-		      struct job_replay *ret, struct err *err)
-{
-	struct job_replay *made = &replay->made;
-	int result = 0;
-
-	*made = (struct job_replay){.stdout_fd = memfd_create("stdout", MFD_CLOEXEC),
-				    .stderr_fd = memfd_create("stderr", MFD_CLOEXEC)};
-	if (made->stdout_fd < 0 || made->stderr_fd < 0)
-		result = err_errno(err, "cannot make an anonymous file");
-	if (result == 0)
-		result = load(replay, execution, err);
-	if (result == 0)
-		result = run(replay, client, execution, err);
-	if (result < 0) {
-		job_replay_clear(made);
+	if (result < 0)
 		return result;
-	}
-	lseek(made->stdout_fd, 0, SEEK_SET);
-	lseek(made->stderr_fd, 0, SEEK_SET);
-	*ret = *made;
-	return 0;
-}
-
-int job_replay(const struct config *config, struct store *store, struct jail_client *client,
-	       const struct store_execution *execution, struct job_replay *ret, struct err *err)
-{
-	struct replay replay = {.store = store, .code_fd = -1, .stdin_fd = -1};
-	int result = replay_one(&replay, client, execution, ret, err);
-
-	(void)config;
-	replay_end(&replay);
-	return result;
+	replay->made.jail = once->result;
+	replay->made.stdout_fd = once->program.stdout_fd;
+	replay->made.stderr_fd = once->program.stderr_fd;
+	lseek(replay->made.stdout_fd, 0, SEEK_SET);
+	lseek(replay->made.stderr_fd, 0, SEEK_SET);
+	return each(arg, execution, &replay->made, err);
 }
 
 /* -------- a live sandbox's runs ----------------------------------------------------------------------- */
@@ -368,64 +290,65 @@ static int note_change(void *arg, const struct store_execution_file *found)
 }
 
 /* One of them. Returns 1 where the sandbox ended with it. */
-static int replay_in_turn(struct replay *replay, const struct job_replay_where *where, const char *id,
-			  job_replay_each *each, void *arg, struct err *err)
+static int replay_in_turn(struct replay *replay, const struct store_execution *execution, job_replay_each *each,
+			  void *arg, struct err *err)
 {
-	struct store_execution execution;
-	struct job_replay made;
-	int result = store_execution_find(where->store, id, &execution, err);
+	int result;
 
-	if (result < 0)
-		return result;
-	if (!replay->last &&
-	    streq(execution.verdict, "CX")) { /* it never began, else nothing would have come after it */
-		store_execution_clear(&execution);
+	if (!replay->last && streq(execution->verdict, "CX")) /* it never began, else it had ended the sandbox */
 		return 0;
-	}
-	result = replay_one(replay, where->client, &execution, &made, err);
+	result = replay_run(replay, execution, each, arg, err);
 	if (result == 0) {
-		bool ended = made.jail.ended;
-
 		job_known_forget(&replay->known, &replay->gone);
 		for (size_t i = 0; i < replay->n_inputs; i++)
 			job_known_put(&replay->known, &replay->inputs[i].file);
-		result = each(arg, &execution, &made, err);
-		if (result == 0)
-			result = store_execution_files(where->store, id, STORE_AFTER, note_change, &replay->known, err);
-		if (result == 0 && ended)
-			result = 1;
+		result = store_execution_files(replay->store, execution->id, STORE_AFTER, note_change, &replay->known,
+					       err);
 	}
+	if (result == 0 && replay->made.jail.ended)
+		result = 1;
 	run_clear(replay);
-	store_execution_clear(&execution);
 	return result;
 }
 
-int job_replay_runs(const struct job_replay_where *where, const struct store_execution *execution,
-		    job_replay_each *each, void *arg, struct err *err)
+/* The runs of its sandbox up to `execution`, which was read already. */
+static int replay_sandbox(struct replay *replay, const struct store_execution *execution, job_replay_each *each,
+			  void *arg, struct err *err)
 {
-	struct replay replay = {.store = where->store, .code_fd = -1, .stdin_fd = -1, .live = true};
 	__attribute__((cleanup(runs_clear))) struct runs runs = {0};
-	struct job_replay made;
-	int result;
+	int result = store_sandbox_runs(replay->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs,
+					err);
 
-	if (!*execution->sandbox_id) {
-		result = job_replay(where->config, where->store, where->client, execution, &made, err);
-		return result < 0 ? result : each(arg, execution, &made, err);
+	replay->once.spec.live = true;
+	for (size_t i = 0; result == 0 && i < runs.count && !streq(runs.ids[i], execution->id); i++) {
+		struct store_execution earlier = {0};
+
+		result = store_execution_find(replay->store, runs.ids[i], &earlier, err);
+		if (result < 0)
+			break;
+		result = replay_in_turn(replay, &earlier, each, arg, err);
+		store_execution_clear(&earlier);
 	}
-	result = store_sandbox_runs(where->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs, err);
-	for (size_t i = 0; result == 0 && i < runs.count; i++) {
-		replay.last = i + 1 == runs.count;
-		result = replay_in_turn(&replay, where, runs.ids[i], each, arg, err);
-	}
-	replay_end(&replay);
-	return MIN(result, 0);
+	replay->last = true;
+	return result == 0 ? replay_in_turn(replay, execution, each, arg, err) : MIN(result, 0);
 }
 
-void job_replay_clear(struct job_replay *replay)
+int job_replay(struct store *store, struct jail_client *client, const struct store_execution *execution,
+	       job_replay_each *each, void *arg, struct err *err)
 {
-	jail_result_clear(&replay->jail);
-	close_pointer(&replay->stdout_fd);
-	close_pointer(&replay->stderr_fd);
-	job_changes_free(replay->changes, replay->n_changes);
-	*replay = (struct job_replay){.stdout_fd = -1, .stderr_fd = -1};
+	struct replay replay = {
+		.store = store,
+		.client = client,
+		.once = {.capture = true, .open_file = open_input, .file = on_file},
+	};
+	int result;
+
+	replay.once.program.code_fd = replay.once.program.stdin_fd = -1;
+	replay.once.arg = &replay;
+	result = *execution->sandbox_id ? replay_sandbox(&replay, execution, each, arg, err)
+					: replay_run(&replay, execution, each, arg, err);
+	jail_once_clear(&replay.once);
+	run_clear(&replay);
+	job_known_clear(&replay.known);
+	return MIN(result, 0);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "jail/client/client_once.h"
 #include "jail/client/jail.h"
 #include "lib/base/buf.h"
 #include "lib/base/config.h"
@@ -217,18 +218,36 @@ static inline void try_clear(struct try *try)
 }
 #define auto_try __attribute__((cleanup(try_clear)))
 
+/* The program in a jail of its own, from open to the last file. */
 static inline void try_program(struct jail_client *client, struct try *try, const struct jail_spec *spec,
 			       const char *code)
 {
 	auto_close int code_fd = memfd_with("code", code, strlen(code));
+	auto_once struct jail_once once = {
+		.spec = *spec,
+		.program = {.code_fd = code_fd, .stdin_fd = -1},
+		.capture = true,
+		.file = try_on_file,
+		.output = try_on_output,
+		.arg = try,
+	};
 	struct err err = ERR_INIT;
+	size_t length;
 
-	try_begin(client, try, spec);
-	struct jail_program program = {
-		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
-	if (jail_run(try->jail, &program, &err) || jail_collect(try->jail, &err))
+	try->changes = xcalloc(TRY_CHANGES, sizeof(*try->changes));
+	if (jail_once_begin(client, &once, &err) < 0)
 		fail_msg("%s", err.text);
-	try_end(client, try);
+	try->jail = once.jail; /* for cancel */
+	if (jail_once_end(client, &once, &err) < 0 && once.failure.code == ERR_NONE)
+		fail_msg("%s", err.text);
+	try->jail = NULL;
+	if (once.failure.code != ERR_NONE)
+		try_on_failed(try, &once.failure);
+	if (once.done)
+		try_on_done(try, &once.result);
+	try->collected = once.done && once.over;
+	assert_int_equal(jail_once_output(&once, 1, 64 << 20, &try->out, &length, NULL), 0);
+	assert_int_equal(jail_once_output(&once, 2, 64 << 20, &try->error, &length, NULL), 0);
 }
 
 static inline const struct try_change *try_find(const struct try *try, const char *name)

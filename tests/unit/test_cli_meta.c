@@ -57,12 +57,14 @@ static void verdicts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct run_outcome outcome = {.finished = true, .grouped = true, .result = cases[i].result};
+		struct run_outcome outcome = {.once = {.done = true, .result = cases[i].result}, .grouped = true};
 		auto_close int fd = memfd_create("meta", MFD_CLOEXEC);
 		auto_free char *text = NULL;
 		size_t length;
 
-		*(outcome.result.verdict == JAIL_CE ? &outcome.result.compile : &outcome.result.run) = usage;
+		struct jail_result *result = &outcome.once.result;
+
+		*(result->verdict == JAIL_CE ? &result->compile : &result->run) = usage;
 		assert_int_equal(run_meta_write(fd, &outcome, NULL), 0);
 		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 		assert_int_equal(read_fd(fd, 4096, &text, &length, NULL), 0);
@@ -73,8 +75,8 @@ static void verdicts(void **state)
 /* As isolate without --cg: neither of the group's keys. */
 static void no_cgroup(void **state)
 {
-	struct run_outcome outcome = {.finished = true,
-				      .result = {.verdict = JAIL_OK, .message = "fine", .run = usage}};
+	struct run_outcome outcome = {
+		.once = {.done = true, .result = {.verdict = JAIL_OK, .message = "fine", .run = usage}}};
 	auto_close int fd = memfd_create("meta", MFD_CLOEXEC);
 	auto_free char *text = NULL;
 	size_t length;

@@ -40,7 +40,8 @@ static struct job *cancel_before_it_begins(const struct job_request *request)
 	return job;
 }
 
-static int add_output(void *arg, const struct store_execution *execution, struct job_replay *made, struct err *err)
+static int add_output(void *arg, const struct store_execution *execution, const struct job_replay *made,
+		      struct err *err)
 {
 	struct buf *all = arg;
 	auto_free char *text = NULL;
@@ -49,25 +50,24 @@ static int add_output(void *arg, const struct store_execution *execution, struct
 	(void)execution;
 	assert_ok(read_fd(made->stdout_fd, 65536, &text, &length, err));
 	buf_add(all, text, length);
-	job_replay_clear(made);
 	return 0;
 }
 
 static void replays_as(const char *id, const char *expected)
 {
 	auto_free char *program = xasprintf("%s/sallyport-jailer", f.bin);
-	struct job_replay_where where = {.config = &f.config, .store = f.store};
+	struct jail_client *client = NULL;
 	struct store_execution execution;
 	auto_buf struct buf all = {0};
 
 	buf_init(&all, 65536);
-	assert_ok(jail_client_spawn(program, f.config_path, &where.client, &fixture_err));
+	assert_ok(jail_client_spawn(program, f.config_path, &client, &fixture_err));
 	assert_ok(store_execution_find(f.store, id, &execution, &fixture_err));
-	assert_ok(job_replay_runs(&where, &execution, add_output, &all, &fixture_err));
+	assert_ok(job_replay(f.store, client, &execution, add_output, &all, &fixture_err));
 	assert_int_equal(all.length, strlen(expected));
 	assert_memory_equal(all.data, expected, all.length);
 	store_execution_clear(&execution);
-	jail_client_free(where.client);
+	jail_client_free(client);
 }
 
 static void session_goes_on(void **state)
