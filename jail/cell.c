@@ -2,7 +2,7 @@
  * cell.c - the life of a jail after it was opened: reports of its init, its death, taking it down. See cell.h.
  *
  * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still stands on
- * it. It is marked as dying and killed, and cells_reap, called by the main loop between events, frees it once its init
+ * it. It becomes DYING and is killed, and cells_reap, called by the main loop between events, frees it once its init
  * is dead.
  */
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "jail/client/wire_fd.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "verdict.h"
 
 #define SETUP_US 60000000 /* as much as a machine needs that has a hundred jails and other things to do */
 
@@ -51,15 +52,49 @@ static void cell_free(struct cell *cell)
 	free(cell);
 }
 
+/* -------- states -------------------------------------------------------------------------------------- */
+enum cell_state cell_next(enum cell_state state, enum cell_event event)
+{
+#define NEXT(state, event, next) [CELL_##state][CELL_##event] = CELL_##next,
+	static const unsigned char transitions[CELL_STATES][CELL_EVENTS] = {CELL_TRANSITIONS(NEXT)};
+
+	return (enum cell_state)transitions[state][event];
+}
+
+void cell_happened(struct cell *cell, enum cell_event event)
+{
+	enum cell_state next = cell_next(cell->state, event);
+
+	if (next != CELL_IMPOSSIBLE) {
+		cell->state = next;
+		return;
+	}
+	auto_free char *what = xasprintf("event %d in state %d", event, cell->state);
+	log_event(LOG_ERROR, "a jail is ended: its states are confused", "jail", cell->label, "what", what, NULL);
+	cell_kill(cell);
+}
+
+bool cell_has_run(const struct cell *cell)
+{
+	return cell->state == CELL_RUNNING || cell->state == CELL_FREEZING || cell->state == CELL_FAILED ||
+	       cell->state == CELL_DECIDED;
+}
+
+void cell_break(struct cell *cell, const char *step, int error)
+{
+	snprintf(cell->broken.step, sizeof(cell->broken.step), "%s", step);
+	cell->broken.error = error;
+}
+
 /* -------- orders and reports -------------------------------------------------------------------------- */
 void cell_fail(struct cell *cell, const struct err *why)
 {
-	struct cell_events events = cell->events;
+	struct cell_callbacks callbacks = cell->callbacks;
 	void *arg = cell->arg;
 
-	cell->events = (struct cell_events){.done = NULL};
-	if (events.failed)
-		events.failed(arg, why);
+	cell->callbacks = (struct cell_callbacks){.done = NULL};
+	if (callbacks.failed)
+		callbacks.failed(arg, why);
 }
 
 static void fill_failed(struct cell *cell, const struct init_report *report)
@@ -83,9 +118,8 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 	switch (report->kind) {
 	case INIT_READY:
 		cell->ready_us = clock_monotonic_us();
-		if (cell->state == CELL_BUILDING)
-			cell->state = CELL_READY;
-		if (cell->state == CELL_RUNNING && cell->run.sent)
+		cell_happened(cell, CELL_SET_UP);
+		if (cell->state == CELL_RUNNING)
 			cell_run_ready(cell);
 		break;
 	case INIT_FILLED:
@@ -99,7 +133,7 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 			cell_run_ended(cell, report);
 		break;
 	case INIT_DENIED:
-		if (cell->state == CELL_RUNNING)
+		if (cell_has_run(cell))
 			verdict_denied(cell, (int)report->index);
 		break;
 	case INIT_FAILED:
@@ -108,8 +142,7 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 			cell_run_failed(cell, report->step, report->error);
 			break;
 		}
-		snprintf(cell->broken_step, sizeof(cell->broken_step), "%s", report->step);
-		cell->broken_errno = report->error;
+		cell_break(cell, report->step, report->error);
 		break;
 	}
 }
@@ -120,7 +153,7 @@ static void read_reports(struct cell *cell)
 	struct init_report report;
 	struct wire_fds none = {.room = 0};
 
-	while (!cell->dying && cell->control.fd >= 0 &&
+	while (cell->state != CELL_DYING && cell->control.fd >= 0 &&
 	       wire_fd_receive(cell->control.fd, &report, sizeof(report), MSG_DONTWAIT, &none) ==
 		       (ssize_t)sizeof(report))
 		handle_report(cell, &report);
@@ -156,19 +189,20 @@ void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 	loop_remove(cell->cells->loop, watch);
 	waitid(P_PIDFD, (id_t)cell->pidfd_fd, &(siginfo_t){0}, WEXITED);
 	close_cell_fd(&cell->pidfd_fd);
-	if (cell->dying)
+	if (cell->state == CELL_DYING)
 		return;
-	bool running = cell->state == CELL_RUNNING;
-	cell->state = CELL_DEAD;
-	if (cell->parked) {
-		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken_step, "why",
-			  strerror(cell->broken_errno), NULL);
+	if (cell->state == CELL_PARKED) {
+		log_event(LOG_WARN, "a prepared jail ended", "step", cell->broken.step, "why",
+			  strerror(cell->broken.error), NULL);
 		cell->cells->parking_failed = true;
 		cell_destroy(cell);
 		return;
 	}
-	if (running)
-		cell_run_lost(cell);
+	enum cell_state before = cell->state;
+	bool had_run = cell_has_run(cell);
+	cell_happened(cell, CELL_DIED);
+	if (had_run)
+		cell_run_lost(cell, before);
 	cell_advance(cell);
 }
 
@@ -177,19 +211,18 @@ void cell_kill(struct cell *cell)
 	if (cell->pidfd_fd < 0)
 		return;
 	pidfd_send_signal(cell->pidfd_fd, SIGKILL, NULL, 0);
-	if (cell->state == CELL_RUNNING)
+	if (cell_has_run(cell))
 		cgroup_lift_cpu(cell->group);
 }
 
 void cell_destroy(struct cell *cell)
 {
-	if (cell->dying)
+	if (cell->state == CELL_DYING)
 		return;
-	cell->dying = true;
-	if (!cell->parked)
+	if (cell->state != CELL_PARKED)
 		cell->cells->count -= !cell->extra;
-	cell->events = (struct cell_events){.done = NULL};
-	if (cell->state == CELL_RUNNING && cell->run.step) {
+	cell->callbacks = (struct cell_callbacks){.done = NULL};
+	if (cell_has_run(cell) && cell->run.step) {
 		loop_remove(cell->cells->loop, &cell->run.pipes[0]);
 		loop_remove(cell->cells->loop, &cell->run.pipes[1]);
 		loop_remove(cell->cells->loop, &cell->live.frozen);
@@ -198,6 +231,7 @@ void cell_destroy(struct cell *cell)
 	}
 	net_detach(steal(&cell->net));
 	cell_kill(cell);
+	cell_happened(cell, CELL_DESTROYED);
 }
 
 int cell_data(const struct cell *cell)
@@ -220,7 +254,7 @@ void cells_reap(struct cells *cells)
 {
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
-		if (cell->dying && cell->pidfd_fd < 0)
+		if (cell->state == CELL_DYING && cell->pidfd_fd < 0)
 			cell_free(cell);
 	}
 }
@@ -236,7 +270,7 @@ int64_t cells_deadline(const struct cells *cells)
 	int64_t next = INT64_MAX;
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
-		if (!cell->dying)
+		if (cell->state != CELL_DYING)
 			next = MIN(next,
 				   MIN(MIN(cell_run_deadline(cell), setup_deadline(cell)), cell_live_deadline(cell)));
 	return next;
@@ -246,7 +280,7 @@ void cells_advance(struct cells *cells)
 {
 	for (struct cell *cell = cells->first, *next; cell; cell = next) {
 		next = cell->next;
-		if (!cell->dying)
+		if (cell->state != CELL_DYING)
 			cell_advance(cell);
 	}
 }
@@ -264,18 +298,18 @@ void cells_tick(struct cells *cells)
 		next = cell->next;
 		/* It may have said in time that it is ready, or at its end: others, here or elsewhere, had their turn
 		 * since. */
-		if (!cell->dying && overdue(cell, now)) {
+		if (cell->state != CELL_DYING && overdue(cell, now)) {
 			read_reports(cell);
 			cell_advance(cell);
 		}
-		if (!cell->dying && now >= setup_deadline(cell)) {
-			snprintf(cell->broken_step, sizeof(cell->broken_step), "set-up took too long");
+		if (cell->state != CELL_DYING && now >= setup_deadline(cell)) {
+			cell_break(cell, "set-up took too long", 0);
 			cell->ready_us = now;
 			cell_kill(cell);
 		}
-		if (!cell->dying && now >= cell_run_deadline(cell))
+		if (cell->state != CELL_DYING && now >= cell_run_deadline(cell))
 			cell_run_tick(cell, now);
-		if (!cell->dying && now >= cell_live_deadline(cell))
+		if (cell->state != CELL_DYING && now >= cell_live_deadline(cell))
 			cell_live_tick(cell);
 	}
 }

@@ -3,12 +3,11 @@
  * time.
  *
  * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is told through struct
- * cell_events. A cell whose init is dead still has its /data and can be collected. A cell is destroyed at once from its
- * owner's view; it stays in the list of the dying until the kernel has taken down everything in it.
+ * cell_callbacks. A cell whose init is dead still has its /data and can be collected. A cell is destroyed at once from
+ * its owner's view; it stays in the list of the dying until the kernel has taken down everything in it.
  *
- *     BUILDING -> READY <-> RUNNING -> DEAD        (set-up failure: BUILDING -> DEAD with `broken`)
- *
- * A live cell is the same with many runs; between them what runs in it is frozen (cell_live.c).
+ * Its states are a table at the top of cell_internal.h. A live cell is the same with many runs; between them what runs
+ * in it is frozen (cell_live.c).
  */
 #pragma once
 
@@ -31,7 +30,7 @@
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
 #define CELL_LABEL     65
-#define CELLS_PARKED   2 /* jails made ahead */
+#define CELLS_PARKED   2     /* jails made ahead */
 #define CELLS_AWAIT_US 20000 /* none is made so long after a jail was opened that has no program yet */
 
 struct cell;
@@ -42,9 +41,9 @@ struct cells {
 	const struct config *config;
 	const struct identity *identity;
 	struct cgroup *cgroup;
-	struct net *net; /* the jailer's; NULL: no network */
+	struct net *net;                             /* the jailer's; NULL: no network */
 	struct sock_fprog filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
-	const struct root_mount *root; /* the usual one */
+	const struct root_mount *root;               /* the usual one */
 	int fence_abi;      /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;
@@ -56,7 +55,7 @@ struct cells {
 	size_t n_slots;
 };
 
-struct cell_events {
+struct cell_callbacks {
 	void (*output)(void *arg, int64_t stdout_bytes, int64_t stderr_bytes);
 	void (*done)(void *arg, const struct jail_result *result);
 	/* The last callback. Every callback may destroy the cell. */
@@ -71,7 +70,7 @@ struct cell_program {
 	size_t n_args;
 	const char *const *env;
 	size_t n_env;
-	const char *entry; /* NULL, or the file of /data that is compiled or run */
+	const char *entry;                  /* NULL, or the file of /data that is compiled or run */
 	const struct bind_strings *command; /* instead of the runner's run and compile steps: for probing versions */
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 };
@@ -87,12 +86,12 @@ void cells_tick(struct cells *cells);
 int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err);
 /* For idle moments: makes one jail ahead, or first a filter that its programs may need. */
 void cells_prepare(struct cells *cells);
-void cells_advance(struct cells *cells); /* what the runs of some waited for is there */
+void cells_advance(struct cells *cells);        /* what the runs of some waited for is there */
 bool cells_prepared(const struct cells *cells); /* enough are there */
 /* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for
  * a clone. */
 int64_t cells_awaited(const struct cells *cells);
-void cells_reap(struct cells *cells);           /* frees what is destroyed and dead; only between events */
+void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */
 
 struct cell_request {
 	struct runner *runner;
@@ -102,14 +101,14 @@ struct cell_request {
 	bool live;
 	bool fingerprint; /* runs wait as long as runner->awaited */
 	bool extra;       /* not one of config.jailer.jails: the jailer's own */
-	const struct cell_events *events;
+	const struct cell_callbacks *callbacks;
 	void *arg;
 };
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
 int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
 int cell_queue_remove(struct cell *cell, const struct wire_message *message,
-		struct err *err); /* the files that its strings name */
+		      struct err *err); /* the files that its strings name */
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_queue_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */

@@ -87,11 +87,9 @@ int cell_live_output(struct cell *cell, int ret_write[2])
 	return 0;
 }
 
-/* Everything stands still, or is dead. */
-static void settled(struct cell *cell)
+void cell_live_settled(struct cell *cell)
 {
 	loop_remove(cell->cells->loop, &cell->live.frozen);
-	cell->live.freezing = false;
 	cell->live.frozen_us = clock_monotonic_us();
 	cell_run_settled(cell, &cell->live.report);
 }
@@ -105,16 +103,16 @@ void cell_live_settle(struct cell *cell, const struct init_report *report)
 	live->frozen_us = clock_monotonic_us();
 	live->deadline_us = live->frozen_us + FREEZE_US;
 	live->look_us = live->frozen_us + LOOK_US;
-	live->freezing = true;
+	cell_happened(cell, CELL_FREEZE);
 	if (report->gone)
 		live->look_us = live->deadline_us = INT64_MAX;
 	if (report->gone || cgroup_freeze(cell->group, true) ||
 	    loop_add(cell->cells->loop, &live->frozen, live->events, EPOLLPRI, frozen_ready)) {
-		cell_kill(cell); /* cell_live_lost goes on */
+		cell_kill(cell); /* cell_run_lost goes on */
 		return;
 	}
 	if (cgroup_is_frozen(live->events))
-		settled(cell);
+		cell_live_settled(cell);
 }
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events)
@@ -124,17 +122,8 @@ static void frozen_ready(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	if (!cgroup_is_frozen(cell->live.events))
 		return;
-	settled(cell);
+	cell_live_settled(cell);
 	cell_advance(cell);
-}
-
-bool cell_live_lost(struct cell *cell)
-{
-	bool freezing = cell->live.freezing;
-
-	if (freezing)
-		settled(cell);
-	return freezing;
 }
 
 bool cell_live_must_end(const struct cell *cell)
@@ -159,7 +148,7 @@ int64_t cell_live_deadline(const struct cell *cell)
 {
 	const struct cell_live *live = &cell->live;
 
-	if (live->freezing)
+	if (cell->state == CELL_FREEZING)
 		return MIN(live->look_us, live->deadline_us);
 	if (live->frozen_us && cell->state == CELL_READY && !cell->fills && cell->first &&
 	    cell->first->kind == STEP_RUN)
@@ -176,14 +165,15 @@ void cell_live_tick(struct cell *cell)
 {
 	struct cell_live *live = &cell->live;
 	int64_t now = clock_monotonic_us();
+	bool freezing = cell->state == CELL_FREEZING;
 
-	if (live->freezing && cgroup_is_frozen(live->events)) {
-		settled(cell);
-	} else if (live->freezing && now >= live->deadline_us) {
+	if (freezing && cgroup_is_frozen(live->events)) {
+		cell_live_settled(cell);
+	} else if (freezing && now >= live->deadline_us) {
 		log_event(LOG_WARN, "a jail does not freeze and is ended", "jail", cell->label, NULL);
 		live->deadline_us = live->look_us = INT64_MAX;
 		cell_kill(cell);
-	} else if (live->freezing) {
+	} else if (freezing) {
 		live->look_us = now + 2 * (now - live->frozen_us); /* then it is the event that tells */
 	}
 	cell_advance(cell);

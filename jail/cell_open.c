@@ -94,8 +94,7 @@ static void network_lost(void *arg)
 {
 	struct cell *cell = arg;
 
-	snprintf(cell->broken_step, sizeof(cell->broken_step), "network relay");
-	cell->broken_errno = ECONNRESET;
+	cell_break(cell, "network relay", ECONNRESET);
 	cell_kill(cell);
 }
 
@@ -198,7 +197,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.root = root,
 		.network = network,
 		.slot = slot,
-		.parked = true,
+		.state = CELL_PARKED,
 		.pidfd_fd = -1,
 		.control = LOOP_WATCH_INIT,
 		.pidfd = LOOP_WATCH_INIT,
@@ -227,7 +226,7 @@ static size_t count_parked(const struct cells *cells)
 	size_t n = 0;
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next)
-		n += cell->parked && !cell->dying;
+		n += cell->state == CELL_PARKED;
 	return n;
 }
 
@@ -243,7 +242,7 @@ int64_t cells_awaited(const struct cells *cells)
 	for (const struct cell *cell = cells->first; cell; cell = cell->next) {
 		bool before = cell->state == CELL_BUILDING || (cell->state == CELL_READY && !cell->run.started_us);
 
-		if (before && !cell->parked && !cell->dying)
+		if (before)
 			until = MAX(until, cell->opened_us + CELLS_AWAIT_US);
 	}
 	return until;
@@ -295,8 +294,7 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 {
 	struct cell *cell = cells->first;
 
-	while (cell && (!cell->parked || cell->dying || cell->state == CELL_DEAD ||
-			cell->limits.tmp_bytes != limits->tmp_bytes))
+	while (cell && (cell->state != CELL_PARKED || cell->limits.tmp_bytes != limits->tmp_bytes))
 		cell = cell->next;
 	if (!cell)
 		return NULL;
@@ -335,9 +333,11 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	if (result)
 		return result;
 	cells->parking_failed = false;
-	cell->parked = false;
+	cell_happened(cell, CELL_OPENED);
+	if (cell->ready_us)
+		cell_happened(cell, CELL_SET_UP);
 	cell->runner = request->runner;
-	cell->events = *request->events;
+	cell->callbacks = *request->callbacks;
 	cell->arg = request->arg;
 	snprintf(cell->label, sizeof(cell->label), "%s", request->label ? request->label : "");
 	cell->fingerprint = request->fingerprint;

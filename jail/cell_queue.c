@@ -13,6 +13,7 @@
 #include "cell_internal.h"
 #include "jail/client/wire_fd.h"
 #include "lib/base/util.h"
+#include "verdict.h"
 
 void cell_step_free(struct cell_step *step)
 {
@@ -73,9 +74,9 @@ static void fail_dead(struct cell *cell)
 {
 	struct err why = ERR_INIT;
 
-	if (cell->broken_step[0]) {
-		errno = cell->broken_errno;
-		err_errno(&why, "the sandbox failed at \"%s\"", cell->broken_step);
+	if (cell->broken.step[0]) {
+		errno = cell->broken.error;
+		err_errno(&why, "the sandbox failed at \"%s\"", cell->broken.step);
 	} else {
 		err_set(&why, ERR_LIMIT, "the jail has ended: it was stopped by a limit, or ran out of memory");
 	}
@@ -116,20 +117,53 @@ static void refuse_run(struct cell *cell, struct cell_step *step)
 	bool ended = cell->live.on && !step->cancelled;
 	struct jail_result result = {
 		.verdict = JAIL_CX, .exit_code = -1, .ended = ended || (cell->live.on && cell->state == CELL_DEAD)};
-	struct cell_events events = cell->events;
+	struct cell_callbacks callbacks = cell->callbacks;
 	void *arg = cell->arg;
 
 	snprintf(result.runner, sizeof(result.runner), "%s", cell->runner->name);
 	if (step->cancelled)
 		snprintf(result.message, sizeof(result.message), "The run was cancelled before it began.");
 	else
-		verdict_sandbox(&result, cell->broken_step[0] ? cell->broken_step : "the jail has ended",
-				cell->broken_errno);
+		verdict_sandbox(&result, cell->broken.step[0] ? cell->broken.step : "the jail has ended",
+				cell->broken.error);
 	cell_step_free(step);
 	if (ended)
 		cell_kill(cell);
-	if (events.done)
-		events.done(arg, &result);
+	if (callbacks.done)
+		callbacks.done(arg, &result);
+}
+
+/* Can the run that is next begin now? */
+static bool run_may_begin(const struct cell *cell)
+{
+	bool quiet = cell->state == CELL_READY && cell->fills == 0;
+
+	/* Without files there is nothing to look at: the order may wait in the socket until init is ready for it. */
+	if (!quiet && (cell->has_files || (cell->state != CELL_READY && cell->state != CELL_BUILDING)))
+		return false;
+	if (!cell_live_may_run(cell))
+		return false;                                /* cell_live_tick comes back to it */
+	return !cell->fingerprint || !cell->runner->awaited; /* cells_advance, too */
+}
+
+/* What changes are measured against, and the page of the network. */
+static int prepare_run(struct cell *cell)
+{
+	/* In a live jail, changes are measured from the first run since the last collection. */
+	bool look = cell->has_files && !cell->live.dirty;
+
+	cell->live.dirty = cell->live.on;
+	if (look)
+		cell_forget_trees(cell);
+	if (look && data_walk(cell->data_root, cell->limits.data_bytes, &cell->before, NULL) < 0) {
+		cell_break(cell, "look at /data", errno);
+		return -1;
+	}
+	if (cell->net && net_begin(cell->net, NULL) < 0) {
+		cell_break(cell, "network page", errno);
+		return -1;
+	}
+	return 0;
 }
 
 static bool advance_run(struct cell *cell)
@@ -141,14 +175,8 @@ static bool advance_run(struct cell *cell)
 		refuse_run(cell, step);
 		return true;
 	}
-	/* Without files there is nothing to look at: the order may wait in the socket until init is ready for it. */
-	if (cell->has_files ? cell->state != CELL_READY || cell->fills
-			    : cell->state != CELL_BUILDING && cell->state != CELL_READY)
+	if (!run_may_begin(cell))
 		return false;
-	if (!cell_live_may_run(cell))
-		return false; /* cell_live_tick comes back to it */
-	if (cell->fingerprint && cell->runner->awaited)
-		return false; /* cells_advance, too */
 	if (!cell->runner->interpreter) {
 		struct err why = ERR_INIT;
 
@@ -158,25 +186,11 @@ static bool advance_run(struct cell *cell)
 		cell_fail(cell, &why);
 		return false;
 	}
-	/* In a live jail, changes are measured from the first run since the last collection. */
-	bool look = cell->has_files && !cell->live.dirty;
-	cell->live.dirty = cell->live.on;
-	if (look)
-		cell_forget_trees(cell);
 	pop(cell);
-	if (look && data_walk(cell->data_root, cell->limits.data_bytes, &cell->before, NULL)) {
-		snprintf(cell->broken_step, sizeof(cell->broken_step), "look at /data");
-		cell->broken_errno = errno;
+	if (prepare_run(cell) < 0)
 		refuse_run(cell, step);
-		return true;
-	}
-	if (cell->net && net_begin(cell->net, NULL)) {
-		snprintf(cell->broken_step, sizeof(cell->broken_step), "network page");
-		cell->broken_errno = errno;
-		refuse_run(cell, step);
-		return true;
-	}
-	cell_run_begin(cell, step);
+	else
+		cell_run_begin(cell, step);
 	return true;
 }
 
@@ -199,10 +213,9 @@ static bool advance_collect(struct cell *cell)
 	bool unchanged = cell->live.on && !cell->live.dirty;
 	size_t count = unchanged ? 0 : data_compare(&cell->before, &cell->after, &cell->changes);
 	cell->live.dirty = false;
-	if (cell->state == CELL_READY)
-		cell->state = CELL_COLLECTING;
-	if (cell->events.collect)
-		cell->events.collect(cell->arg, cell->changes, count);
+	cell_happened(cell, CELL_COLLECT);
+	if (cell->callbacks.collect)
+		cell->callbacks.collect(cell->arg, cell->changes, count);
 	return false; /* goes on with cell_collected */
 }
 
@@ -210,7 +223,7 @@ void cell_advance(struct cell *cell)
 {
 	bool more = true;
 
-	while (more && cell->first && !cell->dying) {
+	while (more && cell->first && cell->state != CELL_DYING) {
 		switch (cell->first->kind) {
 		case STEP_FILL:
 			more = advance_fill(cell);
@@ -320,14 +333,13 @@ int cell_queue_collect(struct cell *cell, struct err *err)
 
 void cell_collected(struct cell *cell)
 {
-	if (cell->state == CELL_COLLECTING)
-		cell->state = CELL_READY;
+	cell_happened(cell, CELL_COLLECTED);
 	cell_advance(cell);
 }
 
 void cell_cancel(struct cell *cell)
 {
-	if (cell->state == CELL_RUNNING) {
+	if (cell_has_run(cell)) {
 		cell_run_stop(cell, STOP_CANCEL);
 		return;
 	}

@@ -83,6 +83,7 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 	int fds[5], ends[2] = {-1, -1};
 	size_t n = 0;
 
+	cell_happened(cell, CELL_RUN);
 	run->phase = phase;
 	if (cell->live.on && cell_live_begin(cell)) {
 		cell_run_failed(cell, "thaw the jail", errno);
@@ -122,7 +123,6 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 		return;
 	}
 	/* Any other failure: init is dead, and its pidfd will say so. */
-	run->sent = true;
 	if (cell->ready_us)
 		cell_run_ready(cell);
 }
@@ -137,6 +137,5 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
 	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);
-	cell->state = CELL_RUNNING;
 	cell_run_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);
 }

@@ -11,6 +11,7 @@
 #include "cell_internal.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "verdict.h"
 
 static void close_pipes(struct cell *cell)
 {
@@ -33,7 +34,7 @@ static void deliver(struct cell *cell)
 			net_end(cell->net); /* an interpreter that stays keeps its connections */
 	}
 	struct jail_result result = run->result;
-	struct cell_events events = cell->events;
+	struct cell_callbacks callbacks = cell->callbacks;
 	void *arg = cell->arg;
 
 	result.stdout_bytes = run->output.written[0];
@@ -46,15 +47,14 @@ static void deliver(struct cell *cell)
 	output_clear(&run->output);
 	bool bare = run->step->bare;
 	cell_step_free(steal(&run->step));
-	if (cell->state == CELL_RUNNING)
-		cell->state = CELL_READY;
+	cell_happened(cell, CELL_DELIVER);
 	cell->has_files = true;
 	result.ended = cell->live.on && cell->state == CELL_DEAD;
 	log_event(bare ? LOG_DEBUG : LOG_INFO, "run done", "jail", cell->label, "runner", cell->runner->name, "verdict",
 		  jail_verdict_text(result.verdict), "message", result.message, NULL);
 	run->result.denied = run->result.network = NULL; /* the copy has them */
-	if (events.done)
-		events.done(arg, &result); /* the cell may be gone after it */
+	if (callbacks.done)
+		callbacks.done(arg, &result); /* the cell may be gone after it */
 	jail_result_clear(&result);
 }
 
@@ -77,7 +77,7 @@ static void tell(struct cell *cell)
 		deliver(cell);
 		return;
 	}
-	cell->run.decided = true;
+	cell_happened(cell, CELL_DECIDE);
 	cell_kill(cell);
 }
 
@@ -121,14 +121,14 @@ void cell_run_ended(struct cell *cell, const struct init_report *report)
 		cell_run_settled(cell, report);
 }
 
-void cell_run_lost(struct cell *cell)
+void cell_run_lost(struct cell *cell, enum cell_state before)
 {
-	if (cell->run.decided)
+	if (before == CELL_DECIDED)
 		deliver(cell);
-	else if (cell_live_lost(cell))
-		return;
-	else if (cell->broken_step[0])
-		cell_run_failed(cell, cell->broken_step, cell->broken_errno);
+	else if (before == CELL_FREEZING)
+		cell_live_settled(cell);
+	else if (cell->broken.step[0])
+		cell_run_failed(cell, cell->broken.step, cell->broken.error);
 	else
 		cell_run_settled(cell, NULL);
 }
@@ -139,8 +139,8 @@ void cell_run_failed(struct cell *cell, const char *step, int error)
 
 	/* Others may be running in there, and write: first it dies. */
 	if (cell->live.on && cell->state != CELL_DEAD) {
-		snprintf(cell->broken_step, sizeof(cell->broken_step), "%s", step);
-		cell->broken_errno = error;
+		cell_break(cell, step, error);
+		cell_happened(cell, CELL_FAIL);
 		cell_kill(cell);
 		return;
 	}

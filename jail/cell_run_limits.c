@@ -103,9 +103,9 @@ int64_t cell_run_deadline(const struct cell *cell)
 	const struct cell_run *run = &cell->run;
 	int64_t next = MIN(run->wall_deadline_us, run->cpu_check_us);
 
-	if (cell->state != CELL_RUNNING)
+	if (!cell_has_run(cell))
 		return INT64_MAX;
-	if (cell->events.output && bytes_now(cell) != run->told_bytes)
+	if (cell->callbacks.output && bytes_now(cell) != run->told_bytes)
 		next = MIN(next, run->told_us + OUTPUT_EVENT_US);
 	return next;
 }
@@ -114,10 +114,10 @@ void cell_run_tick(struct cell *cell, int64_t now_us)
 {
 	struct cell_run *run = &cell->run;
 
-	if (cell->events.output && bytes_now(cell) != run->told_bytes && now_us >= run->told_us + OUTPUT_EVENT_US) {
+	if (cell->callbacks.output && bytes_now(cell) != run->told_bytes && now_us >= run->told_us + OUTPUT_EVENT_US) {
 		run->told_us = now_us;
 		run->told_bytes = bytes_now(cell);
-		cell->events.output(cell->arg, run->output.written[0], run->output.written[1]);
+		cell->callbacks.output(cell->arg, run->output.written[0], run->output.written[1]);
 	}
 	if (now_us >= run->wall_deadline_us) {
 		cell_run_stop(cell, STOP_WALL);

@@ -69,7 +69,7 @@ static void on_collect(void *arg, const struct data_change *changes, size_t coun
 	jail->collecting = true;
 }
 
-static const struct cell_events events = {
+static const struct cell_callbacks callbacks = {
 	.output = on_output, .done = on_done, .failed = on_failed, .collect = on_collect};
 
 /* -------- verbs --------------------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static int do_open(struct server_request *asked)
 		.live = request->live,
 		.fingerprint = request->fingerprint,
 		.label = request->label,
-		.events = &events,
+		.callbacks = &callbacks,
 		.arg = jail,
 	};
 	if (wanted.fingerprint && !runner->asked)

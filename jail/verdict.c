@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cell_internal.h"
 #include "jail/init/seccomp.h"
 #include "lib/base/util.h"
+#include "verdict.h"
 
 #define MEBI 1048576
 

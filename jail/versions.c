@@ -144,7 +144,7 @@ static const struct bind_strings *command_of(const struct runner *runner, size_t
 
 static int begin(struct versions *versions, struct err *err)
 {
-	static const struct cell_events events = {.done = on_done, .failed = on_failed};
+	static const struct cell_callbacks callbacks = {.done = on_done, .failed = on_failed};
 	struct jail_limits asked = {.output_bytes = OUTPUT_MAX, .wall_us = WALL_US, .cpu_percent = -1}, limits;
 	int result;
 
@@ -157,7 +157,7 @@ static int begin(struct versions *versions, struct err *err)
 					       .limits = &limits,
 					       .label = "versions",
 					       .extra = true,
-					       .events = &events,
+					       .callbacks = &callbacks,
 					       .arg = versions},
 			&versions->cell, err);
 	if (result)
