@@ -23,6 +23,7 @@ JOB_SRC     := $(wildcard lib/job/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
 GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c cgi/*/*.c))
+FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
@@ -51,6 +52,7 @@ $(B)/libjob.a: $(call obj,$(JOB_SRC))
 $(B)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
+$(B)/libfixtures.a: $(call obj,$(FIXTURES_SRC))
 $(B)/libcli.a: $(call obj,$(CLI_SRC))
 $(B)/lib%.a:
 	@mkdir -p $(@D)
@@ -72,9 +74,10 @@ $(B)/schema_sql.inc: schema.sql
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/store_schema.c): $(B)/schema_sql.inc
 
-# The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c), the others are the same files.
+# The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
+# conformance suite (tests/gateway), the others are the same files.
 RECORDED := $(B)/bin-recorded
-$(RECORDED)/sallyport-gateway: $(call obj,cgi/main.c tests/exchanges/recorder.c) $(B)/libgateway.a $(ARCHIVES)
+$(RECORDED)/sallyport-gateway: $(call obj,cgi/main.c tests/exchanges/recorder.c $(FIXTURES_SRC)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
 $(RECORDED)/%: $(BIN)/%
@@ -85,9 +88,10 @@ recorded: $(addprefix $(RECORDED)/,sallyport-gateway sallyport sallyport-jailer)
 # Unit tests: one cmocka program a file. What they test is optimized; their own code would only be compiled twice as long.
 UNIT_CFLAGS := -Og
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
-$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) \
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a \
+		$(ARCHIVES) \
 		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
 # The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
 $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)/flags
@@ -131,8 +135,8 @@ deps-run:
 	@.ci/deps --npm jail/runners/npm
 
 run: deps-run
-	@$(SUBMAKE) all
-	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(BIN) $(if $(STATE),--state $(STATE)) $(PORT)
+	@$(SUBMAKE) all $(if $(PROFILE),recorded)
+	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
 
 # A first look with a real MCP client, in a second terminal beside `make run`.
 chart: deps-run

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cgi/http/http.h"
 #include "lib/base/util.h"
+#include "routes.h"
 
 #define CHUNK      (16 * 1024)
 #define FILE_CHUNK (64 * 1024)
@@ -86,7 +86,7 @@ int cgi_serve(struct server *server, struct err *err)
 	auto_reply struct reply reply;
 
 	reply_init(&reply);
-	http_handle(server, &request, &reply);
+	routes_handle(server, &request, &reply);
 	return write_reply(&reply, err);
 }
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "server.h"
+#include "cgi/http/server.h"
 
 /* Were we started as a CGI program? */
 bool cgi_started(void);

@@ -27,7 +27,7 @@
 #include "lib/base/util.h"
 #include "lib/base/version.h"
 #include "serve.h"
-#include "server.h"
+#include "server_start.h"
 
 #define EXIT_USAGE 2
 

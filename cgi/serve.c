@@ -18,7 +18,8 @@
 #include "cgi/http/fcgi.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "server.h"
+#include "routes.h"
+#include "server_start.h"
 
 #define BACKLOG        512
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
@@ -152,8 +153,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	if (result == 0 && !inherited)
 		result = serve_listen(config->gateway.socket, &own_fd, err);
 	if (result == 0)
-		result = fcgi_pool_start(&server, inherited ? STDIN_FILENO : own_fd, (int)config->gateway.threads,
-					 &pool, err);
+		result = fcgi_pool_start(&server, routes_handle, inherited ? STDIN_FILENO : own_fd,
+					 (int)config->gateway.threads, &pool, err);
 	if (result < 0) {
 		server_close(&server);
 		return result;

@@ -5,6 +5,7 @@
 
 #include "http.h"
 #include "lib/store/store_token.h"
+#include "server.h"
 
 struct exchange {
 	struct server *server;

@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cgi/thread.h"
+#include "thread.h"
 #include "fcgi_head.h"
 #include "http.h"
 #include "lib/base/log.h"
@@ -46,6 +46,7 @@
 
 struct fcgi_pool {
 	struct server *server;
+	http_handler *handle;
 	int listen_fd, spare;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -205,7 +206,7 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 		give_up(fcgi);
 }
 
-static void serve_one(struct server *server, FCGX_Request *fcgi)
+static void serve_one(const struct fcgi_pool *pool, FCGX_Request *fcgi)
 {
 	const struct request request = {
 		.params = (const char *const *)fcgi->envp,
@@ -218,7 +219,7 @@ static void serve_one(struct server *server, FCGX_Request *fcgi)
 	auto_reply struct reply reply;
 
 	reply_init(&reply);
-	http_handle(server, &request, &reply);
+	pool->handle(pool->server, &request, &reply);
 	send_reply(fcgi, &reply);
 }
 
@@ -282,7 +283,7 @@ static void serve_connection(struct worker *worker, FCGX_Request *fcgi, int fd)
 	if (!fcgi_head_wait(fd)) {
 		close(fd);
 	} else if (begin_request(fcgi, fd)) {
-		serve_one(worker->pool->server, fcgi);
+		serve_one(worker->pool, fcgi);
 		FCGX_Finish_r(fcgi);
 	}
 }
@@ -354,7 +355,8 @@ static void woken(int signal_number)
 	(void)signal_number;
 }
 
-int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi_pool **ret, struct err *err)
+int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, int spare, struct fcgi_pool **ret,
+		    struct err *err)
 {
 	struct fcgi_pool *pool = xcalloc(1, sizeof(*pool));
 	const struct sigaction action = {.sa_handler = woken};
@@ -363,7 +365,8 @@ int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi
 	sigaction(WAKE_SIGNAL, &action, NULL);
 	cap_descriptors();
 	FCGX_Init();
-	*pool = (struct fcgi_pool){.server = server, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};
+	*pool = (struct fcgi_pool){
+		.server = server, .handle = handle, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);
 	pthread_mutex_lock(&pool->lock);

@@ -8,7 +8,8 @@
  */
 #pragma once
 
-#include "cgi/server.h"
+#include "http.h"
+#include "server.h"
 
 /* libfcgi looks at a new connection with select(2), whose sets end at descriptor 1023: this many threads stay well
  * below. */
@@ -17,8 +18,9 @@
 #define FCGI_SPARE_FACTOR 2
 
 struct fcgi_pool;
-/* Serves `listen_fd` (stays the caller's) on threads of its own. Signals must be blocked in the caller. */
-int fcgi_pool_start(struct server *server, int listen_fd, int spare, struct fcgi_pool **ret, struct err *err);
+/* Serves `listen_fd` (stays the caller's) by `handle` on threads of its own. Signals must be blocked in the caller. */
+int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, int spare, struct fcgi_pool **ret,
+		    struct err *err);
 /* No new requests from now on; returns when no thread is in accept any more. */
 void fcgi_pool_stop_accepting(struct fcgi_pool *pool);
 /* Waits for the requests that are under way, at most this long; returns how many are left. Frees the pool if none is.

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "cgi/mcp/resource_record.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
+#include "uri.h"
 
 #define HASH_DIGITS (SHA256_HEX_SIZE - 1)
 #define NOT_FOUND   "no such file"
@@ -17,38 +17,6 @@ bool files_is_image(const char *media_type)
 {
 	return streq(media_type, "image/png") || streq(media_type, "image/jpeg") || streq(media_type, "image/gif") ||
 	       streq(media_type, "image/webp");
-}
-
-void files_percent_encode(const char *text, size_t length, const char *keep, struct buf *out)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    (c && strchr(keep, c))) {
-			buf_putc(out, (char)c);
-		} else {
-			buf_putc(out, '%');
-			buf_putc(out, digits[c >> 4]);
-			buf_putc(out, digits[c & 15]);
-		}
-	}
-}
-
-void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file,
-	       struct buf *out)
-{
-	const char *name = file->name;
-	size_t length = file->name_length;
-
-	if (!config->public_base_url || !config->public_base_url[0]) {
-		resource_file_uri(out, conversation, name, length);
-		return;
-	}
-	buf_printf(out, "%s/files/%s/", config->public_base_url, hash);
-	files_percent_encode(name, length, "-._~/", out);
 }
 
 /* A name as people see it in a download dialogue: the last segment, in both spellings of RFC 6266. */
@@ -68,7 +36,7 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 		buf_putc(&ascii, c < ' ' || c > '~' || strchr("\"\\%;", c) ? '_' : (char)c);
 	}
 	utf8_safe(&safe, base, base_length);
-	files_percent_encode(safe.data, safe.length, "-._~", &extended);
+	uri_encode(safe.data, safe.length, "-._~", &extended);
 	reply_header(reply, "Content-Disposition", "%s; filename=\"%s\"; filename*=UTF-8''%s",
 		     shown ? "inline" : "attachment", ascii.data, extended.data);
 }
@@ -104,7 +72,7 @@ static int find(struct exchange *exchange, const char *rest, struct buf *name, s
 	memcpy(hash, rest, HASH_DIGITS);
 	hash[HASH_DIGITS] = '\0';
 	/* An encoded slash is a slash: names may hold folders, and folders have no meaning of their own here. */
-	if (http_decode(rest + HASH_DIGITS + 1, name, err) < 0 || !name_ok(name->data, name->length))
+	if (uri_decode(rest + HASH_DIGITS + 1, name, err) < 0 || !name_ok(name->data, name->length))
 		return err_set(err, ERR_NOT_FOUND, NOT_FOUND);
 	result = store_conversation_by_hash(exchange->server->store, hash, &conversation, err);
 	if (result < 0)

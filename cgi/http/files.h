@@ -12,11 +12,5 @@
 #include "lib/store/store_file.h"
 
 void files_handle(struct exchange *exchange, const char *method, const char *rest);
-/* Appends the download URL of a file; its name may be any bytes. Without a public_base_url (stdio) its resource's URI.
- */
-void files_url(const struct config *config, const char *conversation, const char *hash, const struct store_file *file,
-	       struct buf *out);
-/* RFC 3986: letters, digits and the bytes of `keep` stay, everything else becomes %XX. */
-void files_percent_encode(const char *text, size_t length, const char *keep, struct buf *out);
 /* One of the types that are shown in place and handed to models: PNG, JPEG, GIF, WebP. */
 bool files_is_image(const char *media_type);

@@ -1,17 +1,19 @@
 /*
- * http.h - HTTP rules: from the web server's variables (CGI/1.1, FastCGI) to a reply.
+ * http.h - a request as the web server's variables (CGI/1.1, FastCGI) give it, a reply, and the rules of HTTP that
+ * belong to no route.
  *
- * fcgi.c and cgi.c make a struct request and send a struct reply; everything between is here and does not know which of
- * them it was. The order of the checks is that of MCP's transport chapter: path (404), Host and Origin (403), token
- * (401), method (405), media type (415), size (413), then the body. A refusal never reads the body.
+ * fcgi.c and cgi.c make a struct request and send a struct reply; what happens between (cgi/routes.h) does not know
+ * which of them it was.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cgi/server.h"
 #include "lib/base/buf.h"
+#include "lib/base/config.h"
+#include "lib/base/json.h"
+#include "lib/store/store.h"
 
 #define HTTP_REPLY_MAX  (256 * 1024 * 1024)
 #define HTTP_HEADER_MAX (16 * 1024) /* all headers of a reply */
@@ -59,25 +61,19 @@ void reply_json(struct reply *reply, int status, struct json_object *body);
 /* The head as a CGI program writes it: "Status: 200 OK\r\n…\r\n\r\n". */
 void reply_print_head(const struct reply *reply, struct buf *out);
 
-/* Works the request off and writes one log line. Never fails: what goes wrong is in the reply. */
-void http_handle(struct server *server, const struct request *request, struct reply *reply);
+/* Serves one request; never fails: what goes wrong is in the reply. */
+struct server;
+typedef void http_handler(struct server *server, const struct request *request, struct reply *reply);
 
 /* A variable of the request, NULL if absent. */
 const char *request_param(const struct request *request, const char *name);
 /* The same without blanks and tabs around it, in the caller's buffer; NULL if absent or longer than the buffer. */
 const char *request_header(const struct request *request, const char *name, char *buffer, size_t size);
 
-/* For streams: is the token, which was good when they began, still so? Looks every HTTP_TOKEN_AGAIN_US; *looked_us
- * (monotonic): when it was looked at last. That the store cannot be read is no reason to end one. */
-struct exchange;
-#define HTTP_TOKEN_AGAIN_US (10 * 1000000LL)
-bool http_still_allowed(const struct exchange *exchange, int64_t *looked_us);
-
 /* May a request that names this Host, or comes from a page of this Origin, be served? NULL: no such header, which no
  * browser does. */
 bool http_host_allowed(const struct config *config, const char *host);
 bool http_origin_allowed(const struct config *config, const char *origin);
-/* The path of the request, still encoded, without query and without the name of a CGI script in front; ERR_INVALID. */
-int http_path(const struct request *request, char ret[HTTP_PATH_MAX], struct err *err);
-/* Decodes %XX once; ERR_INVALID for bad escapes and NUL. */
-int http_decode(const char *text, struct buf *ret, struct err *err);
+/* The path of the request, still encoded, without query; ERR_INVALID. The name of a CGI script in front of it is cut
+ * off unless the path is `known` as it is. */
+int http_path(const struct request *request, bool (*known)(const char *path), char ret[HTTP_PATH_MAX], struct err *err);

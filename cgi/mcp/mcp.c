@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <strings.h>
 
-#include "cgi/conformance.h"
 #include "cgi/http/access.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -55,10 +54,10 @@ struct json_object *mcp_capabilities(const struct exchange *exchange, const char
 	if (stream_offered(exchange->request)) {
 		json_add_bool(resources, "listChanged", true);
 		json_add_bool(resources, "subscribe", true);
-		if (!streq(protocol, MCP_MODERN_VERSION) || conformance_on(exchange->server->config))
+		if (!streq(protocol, MCP_MODERN_VERSION) || exchange->server->fixtures)
 			json_add(capabilities, "logging", json_object_new_object());
 	}
-	if (!conformance_on(exchange->server->config))
+	if (!exchange->server->fixtures)
 		return capabilities;
 	json_add_bool(tools, "listChanged", true);
 	json_add_bool(prompts, "listChanged", true);

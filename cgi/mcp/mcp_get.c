@@ -6,6 +6,7 @@
  * too. A stream whose handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
  */
 #include "cgi/http/access.h"
+#include "cgi/http/auth.h"
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -112,7 +113,7 @@ void legacy_follow(struct exchange *exchange, const struct session *session, str
 
 		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
 		text = message ? legacy_notification(session, message) : NULL;
-		if (!http_still_allowed(exchange, &looked_us))
+		if (!auth_still_good(exchange, &looked_us))
 			break;
 		if (text)
 			stream_event(stream, NULL, NULL, text);

@@ -8,7 +8,6 @@
  */
 #include <strings.h>
 
-#include "cgi/conformance.h"
 #include "cgi/http/access.h"
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"

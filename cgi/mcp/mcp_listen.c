@@ -7,12 +7,13 @@
  */
 #include <poll.h>
 
-#include "cgi/conformance.h"
 #include "cgi/http/access.h"
+#include "cgi/http/auth.h"
 #include "cgi/http/hub.h"
 #include "lib/base/util.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
+#include "resources.h"
 
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 #define URIS_MAX                                                                                                       \
@@ -49,7 +50,7 @@ static bool may_read(const struct mcp_call *call)
 /* Does this server tell of it, and may the client know? */
 static bool offered(const struct mcp_call *call, enum hub_topic topic)
 {
-	return topic == HUB_RESOURCES_CHANGED ? may_read(call) : conformance_on(call->exchange->server->config);
+	return topic == HUB_RESOURCES_CHANGED ? may_read(call) : call->exchange->server->fixtures != NULL;
 }
 
 /* The resources among those asked for that can be followed. */
@@ -62,7 +63,7 @@ static struct json_object *honoured_uris(struct mcp_call *call, struct json_obje
 	for (size_t i = 0; asked && may_read(call) && i < json_object_array_length(asked) && count < URIS_MAX; i++) {
 		struct json_object *uri = json_object_array_get_idx(asked, i);
 		const char *text = json_object_is_type(uri, json_type_string) ? json_object_get_string(uri) : "";
-		const struct resource_provider *provider = resource_provider_find(call->exchange->server->config, text);
+		const struct resource_provider *provider = resource_provider_find(call->exchange->server, text);
 
 		if (!provider || !provider->subscribe || provider->subscribe(call, text, NULL) < 0)
 			continue;
@@ -169,7 +170,7 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 		auto_free char *message = NULL;
 
 		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
-		if (!http_still_allowed(call->exchange, &looked_us))
+		if (!auth_still_good(call->exchange, &looked_us))
 			break;
 		if (message)
 			pass_on(call, message);

@@ -40,7 +40,7 @@ static void look_up(const struct exchange *exchange, struct mcp_request *request
 		return;
 	request->method = mcp_method_find(request->modern ? modern_methods : legacy_methods, message->method);
 	if (mcp_request_calls(request) && name)
-		request->tool = tool_find(exchange->server->config, name);
+		request->tool = tool_find(exchange->server, name);
 }
 
 int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,

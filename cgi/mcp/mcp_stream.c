@@ -7,7 +7,6 @@
  */
 #include "mcp_stream.h"
 
-#include "cgi/conformance.h"
 #include "cgi/http/hub.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -153,7 +152,7 @@ void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const 
 static int least_level(const struct mcp_call *call)
 {
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
-	bool fixtures = conformance_on(call->exchange->server->config);
+	bool fixtures = call->exchange->server->fixtures;
 
 	if (call->modern)
 		return fixtures ? mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) : -1;
@@ -236,7 +235,7 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 void mcp_finish(struct mcp_call *call, int status)
 {
 	/* The suite wants to see streams work where we would not need one. */
-	bool shown = conformance_on(call->exchange->server->config) && !call->code;
+	bool shown = call->exchange->server->fixtures && !call->code;
 	bool streams = call->stream && (call->stream->open || call->silent || shown);
 
 	if (!streams) {

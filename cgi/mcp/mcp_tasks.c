@@ -51,7 +51,7 @@ void mcp_task_support(struct mcp_call *call, struct json_object *tools)
 		struct json_object *tool = json_object_array_get_idx(tools, i), *execution = json_object_new_object();
 
 		json_add_string(execution, "taskSupport",
-				texts[tool_find(server->config, json_get_string(tool, "name"))->task]);
+				texts[tool_find(server, json_get_string(tool, "name"))->task]);
 		json_add(tool, "execution", execution);
 	}
 }
@@ -160,7 +160,7 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	struct server *server = call->exchange->server;
 	const struct tool_call tool_call = {
 		.server = server, .token = &call->exchange->token, .protocol = call->protocol, .hangup_fd = -1};
-	const struct tool *tool = tool_find(server->config, task->tool);
+	const struct tool *tool = tool_find(server, task->tool);
 	struct job_result run;
 	struct tool_result result;
 

@@ -7,7 +7,7 @@
 #include <poll.h>
 
 #include "cgi/http/hub.h"
-#include "cgi/signed.h"
+#include "signed.h"
 #include "lib/base/util.h"
 #include "mcp_stream.h"
 

@@ -1,7 +1,6 @@
 /* prompts.c - prompts/list, prompts/get, completion/complete; see prompts.h. */
 #include "prompts.h"
 
-#include "cgi/conformance.h"
 #include "cgi/tool/prompt_code.h"
 #include "cgi/tool/prompt_snippet.h"
 #include "lib/base/log.h"
@@ -12,19 +11,28 @@
 static const struct prompt *const tables[] = {
 	prompt_code,
 	prompt_snippet,
-	conformance_prompts,
 };
 
-static bool enabled(const struct prompt *prompt, const struct config *config)
+/* The table with this number, with the fixtures behind ours; NULL: there are no more. */
+static const struct prompt *table_at(const struct server *server, size_t index)
 {
-	return !prompt->enabled || prompt->enabled(config);
+	if (index < ARRAY_SIZE(tables))
+		return tables[index];
+	return index == ARRAY_SIZE(tables) && server->fixtures ? server->fixtures->prompts : NULL;
 }
 
-static const struct prompt *find(const struct config *config, const char *name)
+static bool enabled(const struct prompt *prompt, const struct server *server)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		for (const struct prompt *prompt = tables[i]; prompt->name; prompt++) {
-			if (enabled(prompt, config) && streq(prompt->name, name))
+	return !prompt->enabled || prompt->enabled(server->config);
+}
+
+static const struct prompt *find(const struct server *server, const char *name)
+{
+	const struct prompt *prompt;
+
+	for (size_t i = 0; (prompt = table_at(server, i)); i++) {
+		for (; prompt->name; prompt++) {
+			if (enabled(prompt, server) && streq(prompt->name, name))
 				return prompt;
 		}
 	}
@@ -53,14 +61,15 @@ static struct json_object *describe(const struct prompt *prompt)
 int mcp_prompts_list(struct mcp_call *call)
 {
 	struct json_object *prompts = json_object_new_array(), *cursor;
+	const struct prompt *prompt;
 
 	call->result = json_object_new_object();
 	json_add(call->result, "prompts", prompts);
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		for (const struct prompt *prompt = tables[i]; prompt->name; prompt++) {
-			if (enabled(prompt, call->exchange->server->config))
+	for (size_t i = 0; (prompt = table_at(call->exchange->server, i)); i++) {
+		for (; prompt->name; prompt++) {
+			if (enabled(prompt, call->exchange->server))
 				json_object_array_add(prompts, describe(prompt));
 		}
 	}
@@ -95,7 +104,7 @@ int mcp_prompts_get(struct mcp_call *call)
 	if (json_object_object_get_ex(call->message->params, "arguments", &arguments) &&
 	    !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
-	const struct prompt *prompt = find(call->exchange->server->config, name);
+	const struct prompt *prompt = find(call->exchange->server, name);
 
 	if (!prompt)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown prompt", name);
@@ -114,20 +123,20 @@ int mcp_prompts_get(struct mcp_call *call)
 static int suggest(struct mcp_call *call, struct json_object *ref, const struct mcp_completion *ask,
 		   struct json_object *values)
 {
-	const struct config *config = call->exchange->server->config;
+	const struct server *server = call->exchange->server;
 	const char *type = json_get_string(ref, "type"), *name = json_get_string(ref, "name"),
 		   *uri = json_get_string(ref, "uri");
 	struct err err = ERR_INIT;
 	int result = 0;
 
 	if (type && streq(type, "ref/prompt") && name) {
-		const struct prompt *prompt = find(config, name);
+		const struct prompt *prompt = find(server, name);
 
 		/* Nothing for a prompt that is not there: snippets come and go while somebody types, and the official
 		 * suite asks so. */
 		result = prompt && prompt->complete ? prompt->complete(call, ask, values, &err) : 0;
 	} else if (type && streq(type, "ref/resource") && uri) {
-		const struct resource_provider *provider = resource_provider_find(config, uri);
+		const struct resource_provider *provider = resource_provider_find(server, uri);
 
 		if (!provider)
 			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown resource template", uri);

@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 
 #include "cgi/http/hub.h"
-#include "cgi/server.h"
-#include "cgi/thread.h"
+#include "cgi/http/server.h"
+#include "cgi/http/thread.h"
+#include "cgi/http/uri.h"
 #include "lib/base/util.h"
 #include "lib/job/job_news.h"
-#include "resource_record.h"
 
 struct news_listener {
 	struct server *server;
@@ -24,14 +24,14 @@ static void publish(struct hub *hub, const struct job_news *news)
 {
 	auto_buf struct buf uri = {0};
 
-	buf_init(&uri, RESOURCE_URI_MAX);
+	buf_init(&uri, URI_MAX);
 	if (news->name) {
-		resource_file_uri(&uri, news->conversation, news->name, news->name_length);
+		uri_file(&uri, news->conversation, news->name, news->name_length);
 		hub_publish(hub, news->owner, HUB_RESOURCE_UPDATED, uri.data);
 	}
 	for (int i = 0; news->execution && i < 2; i++) {
 		buf_reset(&uri);
-		resource_output_uri(&uri, news->execution, i == 1);
+		uri_output(&uri, news->execution, i == 1);
 		hub_publish(hub, news->owner, HUB_RESOURCE_UPDATED, uri.data);
 	}
 	hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);

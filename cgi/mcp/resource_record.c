@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgi/http/files.h"
+#include "cgi/http/uri.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -21,9 +21,6 @@
 #include "lib/store/store_resource.h"
 #include "prompts.h"
 
-#define SCHEME       "sallyport://"
-#define CONVERSATION SCHEME "conversation/"
-#define EXECUTION    SCHEME "execution/"
 #define FILES_PAGE   100
 #define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more tells that there are more */
 #define OUTPUTS_PAGE 50                          /* each has up to two resources */
@@ -42,19 +39,6 @@ static void target_clear(struct target *target)
 	buf_clear(&target->name);
 }
 #define auto_target __attribute__((cleanup(target_clear)))
-
-void resource_file_uri(struct buf *out, const char *conversation, const char *name, size_t length)
-{
-	buf_puts(out, CONVERSATION);
-	files_percent_encode(conversation, strlen(conversation), "-._~", out);
-	buf_putc(out, '/');
-	files_percent_encode(name, length, "-._~/", out);
-}
-
-void resource_output_uri(struct buf *out, const char *execution_id, bool is_stderr)
-{
-	buf_printf(out, EXECUTION "%s/%s", execution_id, is_stderr ? "stderr" : "stdout");
-}
 
 /* -------- a URI, taken apart -------------------------------------------------------------------------- */
 
@@ -105,10 +89,10 @@ static int take_file(const char *rest, struct target *ret, struct err *err)
 	auto_buf struct buf name = {0};
 
 	buf_init(&name, STORE_CONVERSATION_MAX);
-	if (!slash || http_decode(encoded, &name, err) < 0 || name.overflow || name.length == 0)
+	if (!slash || uri_decode(encoded, &name, err) < 0 || name.overflow || name.length == 0)
 		return unknown(err);
 	memcpy(ret->conversation, name.data, name.length + 1);
-	if (http_decode(slash + 1, &ret->name, err) < 0 || ret->name.overflow || ret->name.length == 0)
+	if (uri_decode(slash + 1, &ret->name, err) < 0 || ret->name.overflow || ret->name.length == 0)
 		return unknown(err);
 	return 0;
 }
@@ -121,16 +105,16 @@ static int take_uri(const char *uri, struct target *ret, struct err *err)
 
 	*ret = (struct target){0};
 	buf_init(&ret->name, JAIL_NAME_MAX);
-	if (uri[length] == '#' || length > RESOURCE_URI_MAX)
+	if (uri[length] == '#' || length > URI_MAX)
 		return unknown(err);
 	if (uri[length] == '?')
 		result = take_range(uri + length + 1, ret, err);
 	if (result < 0)
 		return result;
-	if (str_starts(path, EXECUTION))
-		return take_output(path + strlen(EXECUTION), ret, err);
-	if (str_starts(path, CONVERSATION))
-		return take_file(path + strlen(CONVERSATION), ret, err);
+	if (str_starts(path, URI_EXECUTION))
+		return take_output(path + strlen(URI_EXECUTION), ret, err);
+	if (str_starts(path, URI_CONVERSATION))
+		return take_file(path + strlen(URI_CONVERSATION), ret, err);
 	return unknown(err);
 }
 
@@ -331,15 +315,15 @@ static int add_file(void *arg, const struct store_owner_file *entry)
 	auto_buf struct buf uri = {0};
 	auto_free char *description = xasprintf("File of the conversation \"%s\"", entry->conversation);
 
-	buf_init(&uri, RESOURCE_URI_MAX);
-	resource_file_uri(&uri, entry->conversation, file->name, file->name_length);
+	buf_init(&uri, URI_MAX);
+	uri_file(&uri, entry->conversation, file->name, file->name_length);
 	struct json_object *resource = describe(&uri, file->media_type, file->size, file->mtime_us);
 
 	json_add_bytes(resource, "name", file->name, file->name_length);
 	json_add_string(resource, "description", description);
 	json_object_array_add(listing->resources, resource);
 	buf_reset(listing->next);
-	buf_printf(listing->next, "f%s", uri.data + strlen(CONVERSATION));
+	buf_printf(listing->next, "f%s", uri.data + strlen(URI_CONVERSATION));
 	listing->count++;
 	return 0;
 }
@@ -353,8 +337,8 @@ static void add_stream(struct listing *listing, const struct store_owner_output 
 
 	if (bytes == 0)
 		return;
-	buf_init(&uri, RESOURCE_URI_MAX);
-	resource_output_uri(&uri, output->id, is_stderr);
+	buf_init(&uri, URI_MAX);
+	uri_output(&uri, output->id, is_stderr);
 	struct json_object *resource = describe(&uri, "text/plain", bytes, output->created_us);
 
 	json_add_string(resource, "name", name);
@@ -425,11 +409,12 @@ static void add_template(struct json_object *templates, const char *uri, const c
 static void list_templates(struct mcp_call *call, struct json_object *templates)
 {
 	(void)call;
-	add_template(templates, CONVERSATION "{conversation}/{+path}{?offset,length}", "conversation-file",
+	add_template(templates, URI_CONVERSATION "{conversation}/{+path}{?offset,length}", "conversation-file",
 		     "File of a conversation",
 		     "A file that was uploaded or that a program left in /data. offset and length (bytes) read a part "
 		     "of it.");
-	add_template(templates, EXECUTION "{id}/{stream}{?offset,length}", "execution-output", "Output of a program",
+	add_template(templates, URI_EXECUTION "{id}/{stream}{?offset,length}", "execution-output",
+		     "Output of a program",
 		     "Everything that a program printed to stdout or stderr (stream), where the answer to run_code "
 		     "shows the beginning; "
 		     "id is the execution_id. offset and length (bytes) read a part of it.");
@@ -450,11 +435,11 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 		result = open_output(call->exchange->server->store, call->exchange->token.owner, &target, &source, err);
 	if (result < 0)
 		return result;
-	buf_init(&spelling, RESOURCE_URI_MAX);
+	buf_init(&spelling, URI_MAX);
 	if (target.output)
-		resource_output_uri(&spelling, target.id, target.is_stderr);
+		uri_output(&spelling, target.id, target.is_stderr);
 	else
-		resource_file_uri(&spelling, target.conversation, target.name.data, target.name.length);
+		uri_file(&spelling, target.conversation, target.name.data, target.name.length);
 	if (!streq(spelling.data, uri))
 		return err_set(err, ERR_INVALID, "uri: changes are told under %.200s: subscribe to that",
 			       spelling.data);
@@ -483,7 +468,7 @@ static int complete(struct mcp_call *call, const char *uri_template, const struc
 		return store_complete_conversation(store, &page, add_value, values, err);
 	if (streq(ask->argument, "path") && conversation)
 		return store_complete_file(store, &page, add_value, values, err);
-	for (int i = 0; streq(ask->argument, "stream") && str_starts(uri_template, EXECUTION) && i < 2; i++) {
+	for (int i = 0; streq(ask->argument, "stream") && str_starts(uri_template, URI_EXECUTION) && i < 2; i++) {
 		if (str_starts(i ? "stderr" : "stdout", ask->value))
 			add_value(values, i ? "stderr" : "stdout");
 	}
@@ -491,7 +476,7 @@ static int complete(struct mcp_call *call, const char *uri_template, const struc
 }
 
 const struct resource_provider resource_record = {
-	.scheme = SCHEME,
+	.scheme = URI_SCHEME,
 	.list = list,
 	.templates = list_templates,
 	.read = read_uri,

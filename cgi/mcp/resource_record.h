@@ -14,10 +14,6 @@
 #include "lib/base/buf.h"
 #include "resources.h"
 
-#define RESOURCE_URI_MAX  (8 * 1024)
 #define RESOURCE_READ_MAX (4 * 1024 * 1024) /* bytes of one read; larger ones are read in parts */
 
 extern const struct resource_provider resource_record;
-
-void resource_file_uri(struct buf *out, const char *conversation, const char *name, size_t length);
-void resource_output_uri(struct buf *out, const char *execution_id, bool is_stderr);

@@ -1,30 +1,41 @@
-/* resources.c - resources/list, templates/list, read, subscribe: dispatch to the providers; see resources.h. */
+/*
+ * resources.c - resources/list, templates/list, read, subscribe: dispatch to the providers; see resources.h.
+ *
+ * The list goes through the providers in their order, ours and then the fixtures'. A cursor says with which of them the
+ * next page begins and where in it; it is signed, so a provider's position is one that it gave itself.
+ */
 #include "resources.h"
 
-#include "cgi/conformance.h"
-#include "cgi/signed.h"
+#include <limits.h>
+
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/store_subscription.h"
 #include "resource_record.h"
+#include "signed.h"
 
-static const struct resource_provider *const providers[] = {
-	&resource_record,
-	&conformance_resources,
-};
+static const struct resource_provider *const providers[] = {&resource_record};
 
-static bool enabled(const struct resource_provider *provider, const struct config *config)
+/* The one with this number, with the fixtures behind ours; NULL: there are no more. */
+static const struct resource_provider *provider_at(const struct server *server, size_t index)
 {
-	return !provider->enabled || provider->enabled(config);
+	if (index < ARRAY_SIZE(providers))
+		return providers[index];
+	const struct resource_provider *more = server->fixtures ? server->fixtures->resources : NULL;
+
+	for (index -= ARRAY_SIZE(providers); more && more->scheme && index > 0; index--)
+		more++;
+	return more && more->scheme ? more : NULL;
 }
 
-const struct resource_provider *resource_provider_find(const struct config *config, const char *uri)
+const struct resource_provider *resource_provider_find(const struct server *server, const char *uri)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(providers); i++) {
-		if (enabled(providers[i], config) && str_starts(uri, providers[i]->scheme))
-			return providers[i];
-	}
-	return NULL;
+	const struct resource_provider *provider;
+	size_t i = 0;
+
+	while ((provider = provider_at(server, i)) && !str_starts(uri, provider->scheme))
+		i++;
+	return provider;
 }
 
 /* A provider's failure as the JSON-RPC error of this era. */
@@ -63,7 +74,8 @@ static int read_cursor(struct mcp_call *call, struct buf *position)
 	if (!colon)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: not one of this list");
 	*colon = '\0';
-	if (parse_u64(text.data, 0, ARRAY_SIZE(providers) - 1, &index) < 0)
+	if (parse_u64(text.data, 0, INT_MAX, &index) < 0 ||
+	    !provider_at(call->exchange->server, index))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: not one of this list");
 	buf_puts(position, colon + 1);
 	return (int)index;
@@ -81,7 +93,7 @@ static void add_cursor(struct mcp_call *call, size_t index, const char *position
 
 int mcp_resources_list(struct mcp_call *call)
 {
-	const struct config *config = call->exchange->server->config;
+	const struct resource_provider *provider;
 	auto_json struct json_object *resources = json_object_new_array();
 	auto_buf struct buf position = {0}, next = {0};
 	struct err err = ERR_INIT;
@@ -93,10 +105,10 @@ int mcp_resources_list(struct mcp_call *call)
 	if (index < 0)
 		return -1;
 	call->result = json_object_new_object();
-	for (size_t i = (size_t)index; i < ARRAY_SIZE(providers) && next.length == 0; i++) {
+	for (size_t i = (size_t)index; next.length == 0 && (provider = provider_at(call->exchange->server, i)); i++) {
 		const char *from = position.length ? position.data : NULL;
 
-		if (enabled(providers[i], config) && providers[i]->list(call, from, resources, &next, &err) < 0)
+		if (provider->list(call, from, resources, &next, &err) < 0)
 			return fail(call, "", &err);
 		if (next.length)
 			add_cursor(call, i, next.data);
@@ -109,14 +121,15 @@ int mcp_resources_list(struct mcp_call *call)
 int mcp_resources_templates(struct mcp_call *call)
 {
 	struct json_object *templates = json_object_new_array(), *cursor;
+	const struct resource_provider *provider;
 
 	call->result = json_object_new_object();
 	json_add(call->result, "resourceTemplates", templates);
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
-	for (size_t i = 0; i < ARRAY_SIZE(providers); i++) {
-		if (enabled(providers[i], call->exchange->server->config) && providers[i]->templates)
-			providers[i]->templates(call, templates);
+	for (size_t i = 0; (provider = provider_at(call->exchange->server, i)); i++) {
+		if (provider->templates)
+			provider->templates(call, templates);
 	}
 	return 0;
 }
@@ -130,7 +143,7 @@ static const struct resource_provider *provider_of(struct mcp_call *call, const 
 		mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: uri: must be a string");
 		return NULL;
 	}
-	const struct resource_provider *provider = resource_provider_find(call->exchange->server->config, uri);
+	const struct resource_provider *provider = resource_provider_find(call->exchange->server, uri);
 
 	if (!provider)
 		fail(call, uri, &(struct err){.code = ERR_NOT_FOUND});

@@ -14,8 +14,7 @@
 #include "mcp.h"
 
 struct resource_provider {
-	const char *scheme;                           /* "conv://" */
-	bool (*enabled)(const struct config *config); /* NULL: always */
+	const char *scheme; /* "conv://" */
 	/* Appends Resource objects from `position` on (NULL: from the beginning). What the next page begins with goes
 	 * into `next`, which stays empty at the end. */
 	int (*list)(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next,
@@ -41,4 +40,4 @@ int mcp_resources_read(struct mcp_call *call);
 int mcp_resources_subscribe(struct mcp_call *call);   /* legacy */
 int mcp_resources_unsubscribe(struct mcp_call *call); /* legacy */
 /* The provider that answers for a URI (or a template); NULL: none. */
-const struct resource_provider *resource_provider_find(const struct config *config, const char *uri);
+const struct resource_provider *resource_provider_find(const struct server *server, const char *uri);

@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "cgi/http/hub.h"
-#include "cgi/thread.h"
+#include "cgi/http/thread.h"
 #include "cgi/tool/tools.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"

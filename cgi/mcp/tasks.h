@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "cgi/server.h"
+#include "cgi/http/server.h"
 #include "lib/base/json.h"
 #include "lib/store/store_task.h"
 #include "lib/store/store_token.h"

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "cgi/mcp/mcp.h"
-#include "cgi/thread.h"
+#include "cgi/http/thread.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stdio_serve.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "cgi/server.h"
+#include "cgi/http/server.h"
 
 struct stdio_news;
 /* `message` sends one JSON text (struct request). The session belongs to STDIO_OWNER. */

@@ -26,8 +26,8 @@
 #include <unistd.h>
 
 #include "cgi/mcp/mcp.h"
-#include "cgi/server.h"
-#include "cgi/thread.h"
+#include "cgi/server_start.h"
+#include "cgi/http/thread.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stdio_news.h"

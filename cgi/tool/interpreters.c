@@ -6,15 +6,21 @@
 
 #include "lib/base/util.h"
 
-void interpreters_init(struct interpreters *interpreters)
+struct interpreters *interpreters_new(void)
 {
-	*interpreters = (struct interpreters){.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct interpreters *interpreters = xcalloc(1, sizeof(*interpreters));
+
+	pthread_mutex_init(&interpreters->lock, NULL);
+	return interpreters;
 }
 
-void interpreters_clear(struct interpreters *interpreters)
+void interpreters_free(struct interpreters *interpreters)
 {
+	if (!interpreters)
+		return;
 	free(interpreters->items);
 	pthread_mutex_destroy(&interpreters->lock);
+	free(interpreters);
 }
 
 /* The client's, or the number of items. */

@@ -25,8 +25,8 @@ struct interpreters {
 	struct interpreter *items; /* the one that was used last stands last */
 	size_t count;
 };
-void interpreters_init(struct interpreters *interpreters);
-void interpreters_clear(struct interpreters *interpreters);
+struct interpreters *interpreters_new(void);
+void interpreters_free(struct interpreters *interpreters); /* NULL is fine */
 /* Replaces what the client had. */
 void interpreters_put(struct interpreters *interpreters, const struct interpreter *interpreter);
 /* ERR_NOT_FOUND: the client has none. `take`: it has none from now on. */

@@ -10,8 +10,8 @@
 #include "run_result.h"
 
 #include "cgi/http/files.h"
+#include "cgi/http/uri.h"
 #include "cgi/mcp/mcp_stream.h"
-#include "cgi/mcp/resource_record.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
@@ -52,7 +52,7 @@ static struct json_object *describe_file(struct server *server, const struct job
 	auto_buf struct buf url = {0};
 
 	buf_init(&url, URL_MAX);
-	files_url(server->config, result->conversation, result->conversation_hash, file, &url);
+	uri_download(server->config, result->conversation, result->conversation_hash, file, &url);
 	json_add(object, "name", safe_string(file->name, file->name_length));
 	json_add_string(object, "url", url.data);
 	json_add_int(object, "size", file->size);
@@ -168,7 +168,7 @@ static void add_stream(struct buf *text, const struct job_result *result, bool i
 		buf_printf(text,
 			   "[cut here: only the first %zu bytes are shown; all that was recorded is the resource ",
 			   stream->length);
-		resource_output_uri(text, result->id, is_stderr);
+		uri_output(text, result->id, is_stderr);
 		buf_puts(text, "]\n");
 	} else if (is_stderr ? result->jail.stderr_truncated : result->jail.stdout_truncated) {
 		end_line(text);
@@ -187,7 +187,7 @@ static void add_change(struct server *server, const struct job_result *result, c
 		buf_printf(text, ": %s", change->reason);
 	} else if (change->kind != JAIL_FILE_DELETED) {
 		buf_printf(text, " (%s, %lld bytes): ", file->media_type, (long long)file->size);
-		files_url(server->config, result->conversation, result->conversation_hash, file, text);
+		uri_download(server->config, result->conversation, result->conversation_hash, file, text);
 	}
 	buf_putc(text, '\n');
 }
@@ -327,7 +327,7 @@ static void add_links(const struct job_result *result, struct json_object *conte
 		if (result->changes[i].kind != JAIL_FILE_CREATED && result->changes[i].kind != JAIL_FILE_CHANGED)
 			continue;
 		buf_init(&uri, URL_MAX);
-		resource_file_uri(&uri, result->conversation, file->name, file->name_length);
+		uri_file(&uri, result->conversation, file->name, file->name_length);
 		struct json_object *block = json_object_new_object();
 
 		json_add_string(block, "type", "resource_link");

@@ -12,6 +12,7 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "lib/store/crypto.h"
+#include "interpreters.h"
 #include "run_result.h"
 
 #define IMAGE_MAX           256
@@ -32,7 +33,7 @@ static const char *client_of(const struct tool_call *call)
  * can try again: else it would go on with nobody left to stop it. */
 static int end_sandbox(struct tool_call *call, struct interpreter *ret, struct err *err)
 {
-	struct interpreters *interpreters = &call->server->interpreters;
+	struct interpreters *interpreters = call->server->interpreters;
 	struct job_engine *engine;
 	size_t ended;
 	int result = interpreters_find(interpreters, call->token->owner, client_of(call), true, ret, err);
@@ -135,7 +136,7 @@ static int initialize(struct tool_call *call, const void *bound, struct tool_res
 	snprintf(interpreter.owner, sizeof(interpreter.owner), "%s", call->token->owner);
 	snprintf(interpreter.client, sizeof(interpreter.client), "%s", client_of(call));
 	snprintf(interpreter.conversation, sizeof(interpreter.conversation), "sandbox-%s", id);
-	interpreters_put(&call->server->interpreters, &interpreter);
+	interpreters_put(call->server->interpreters, &interpreter);
 	auto_free char *text = xasprintf("Sandbox initialized with %s.", interpreter.language);
 
 	answer(ret, &interpreter, text);
@@ -198,7 +199,7 @@ int interpreter_execute(struct tool_call *call, const struct interpreter_call *w
 			struct err *err)
 {
 	struct interpreter interpreter;
-	int result = interpreters_find(&call->server->interpreters, call->token->owner, client_of(call), false,
+	int result = interpreters_find(call->server->interpreters, call->token->owner, client_of(call), false,
 				       &interpreter, err);
 
 	if (result < 0)

@@ -1,7 +1,8 @@
 /* tool_upload_file.c - upload_file: puts one file into a conversation; argument names and answer are those of the
  * system that it replaces.
  */
-#include "cgi/http/files.h"
+#include "cgi/http/http.h"
+#include "cgi/http/uri.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -47,7 +48,7 @@ static struct json_object *result_object(struct server *server, const struct upl
 	char message[512];
 
 	buf_init(&url, URL_MAX);
-	files_url(server->config, arguments->conversation, hash, &named, &url);
+	uri_download(server->config, arguments->conversation, hash, &named, &url);
 	snprintf(message, sizeof(message), "File '%s' uploaded successfully (%zu bytes)", arguments->filename, bytes);
 	json_add_bool(object, "success", true);
 	json_add_string(object, "message", message);

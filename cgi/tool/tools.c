@@ -8,7 +8,6 @@
  */
 #include "tools.h"
 
-#include "cgi/conformance.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -32,13 +31,19 @@ static bool enabled(const struct tool *tool, const struct config *config)
 	return !tool->enabled || tool->enabled(config);
 }
 
-const struct tool *tool_find(const struct config *config, const char *name)
+/* The first of the fixtures, ended by {0}; NULL: there are none. */
+static const struct tool *fixtures(const struct server *server)
+{
+	return server->fixtures ? server->fixtures->tools : NULL;
+}
+
+const struct tool *tool_find(const struct server *server, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (enabled(table[i], config) && streq(table[i]->name, name))
+		if (enabled(table[i], server->config) && streq(table[i]->name, name))
 			return table[i];
 	}
-	for (const struct tool *tool = conformance_on(config) ? conformance_tools : NULL; tool && tool->name; tool++) {
+	for (const struct tool *tool = fixtures(server); tool && tool->name; tool++) {
 		if (streq(tool->name, name))
 			return tool;
 	}
@@ -97,8 +102,7 @@ struct json_object *tools_describe(struct server *server, unsigned scopes)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (enabled(table[i], server->config) && access_allows(scopes, table[i]->scope))
 			json_object_array_add(list, describe(server, table[i]));
-	for (const struct tool *tool = conformance_on(server->config) ? conformance_tools : NULL; tool && tool->name;
-	     tool++)
+	for (const struct tool *tool = fixtures(server); tool && tool->name; tool++)
 		json_object_array_add(list, describe(server, tool));
 	return list;
 }

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "cgi/http/access.h"
-#include "cgi/server.h"
+#include "cgi/http/server.h"
 #include "lib/base/bind.h"
 #include "lib/store/store_token.h"
 
@@ -64,7 +64,7 @@ struct tool {
 	void (*result)(const struct tool_call *call, const struct job_result *run, struct tool_result *ret);
 };
 
-const struct tool *tool_find(const struct config *config, const char *name);
+const struct tool *tool_find(const struct server *server, const char *name);
 /* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. The
  * caller's. */
 struct json_object *tools_describe(struct server *server, unsigned scopes);

@@ -414,6 +414,22 @@ runs_with() {
 	wait "$SP_GATEWAY_PID"
 }
 
+@test "the installed gateway has no fixtures and refuses the profile that asks for them" {
+	local installed=${SP_BIN%-recorded}/sallyport-gateway names='test_simple_text|conformance_token|only this machine is served'
+	[ -x "$installed" ] && [ "$installed" != "$SP_BIN/sallyport-gateway" ] || skip "there is only one gateway here"
+	grep -qaE "$names" "$SP_BIN/sallyport-gateway"
+	run -1 grep -aoE "$names" "$installed"
+	mkdir "$SP_DIR/profile"
+	printf '{"data_dir": "%s", "public_base_url": "http://127.0.0.1:9", "gateway": {"socket": "%s", "profile": "conformance"}}' \
+		"$SP_DIR/profile" "$SP_DIR/profile.sock" >"$SP_DIR/profile.json"
+	run timeout "$SP_DEADLINE" "$installed" --config "$SP_DIR/profile.json" </dev/null 3>&-
+	[ "$status" -ne 0 ]
+	[ "$status" -ne 124 ]
+	[[ $output == *"gateway.profile: this gateway has no conformance fixtures"* ]]
+	[ -z "$(ls -A "$SP_DIR/profile")" ]
+	[ ! -e "$SP_DIR/profile.sock" ]
+}
+
 @test "a listening socket as descriptor 0 is served" {
 	sp_token dora
 	/usr/bin/python3 - "$SP_DIR/fd0.sock" "$SP_BIN/sallyport-gateway" "$SP_CONFIG" 2>>"$SP_DIR/fd0.log" 3>&- <<-'EOF' &

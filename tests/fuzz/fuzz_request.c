@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgi/http/http.h"
+#include "cgi/routes.h"
+#include "cgi/server_start.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -129,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 		.params = (const char *const *)params, .read_body = read_body, .arg = &body, .hangup_fd = -1};
 
 	reply_init(&reply);
-	http_handle(&server, &request, &reply);
+	routes_handle(&server, &request, &reply);
 	check(&reply);
 	for (size_t i = 0; i < count; i++)
 		free(params[i]);

@@ -14,9 +14,9 @@
 #include <ftw.h>
 #include <unistd.h>
 
-#include "cgi/http/http.h"
 #include "cgi/mcp/mcp.h"
-#include "cgi/server.h"
+#include "cgi/routes.h"
+#include "cgi/server_start.h"
 #include "lib/base/util.h"
 #include "lib/store/store_token.h"
 
@@ -130,7 +130,7 @@ static inline struct answer ask(struct fixture *fixture, const char *method, con
 
 	reply_init(&reply);
 	buf_init(&head, HTTP_HEADER_MAX * 2);
-	http_handle(&fixture->server, &request, &reply);
+	routes_handle(&fixture->server, &request, &reply);
 	reply_print_head(&reply, &head);
 	struct answer answer = {.status = reply.status, .head = buf_steal(&head, NULL)};
 

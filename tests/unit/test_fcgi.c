@@ -133,7 +133,7 @@ static int start(void **state)
 	fixture_open(&fixture);
 	snprintf(socket_path, sizeof(socket_path), "%s/s", fixture.folder);
 	if (serve_listen(socket_path, &listen_fd, &err) < 0 ||
-	    fcgi_pool_start(&fixture.server, listen_fd, SPARE, &pool, &err) < 0)
+	    fcgi_pool_start(&fixture.server, routes_handle, listen_fd, SPARE, &pool, &err) < 0)
 		fail_msg("%s", err.text);
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* HTTP rules of the gateway: paths, Host, Origin, tokens, methods, sizes. */
+#include "cgi/http/auth.h"
+#include "cgi/http/uri.h"
 #include "gateway.h"
 
 static void hosts(void **state)
@@ -73,7 +75,7 @@ static void path_is(const char *uri, const char *script, const char *info, const
 	char path[HTTP_PATH_MAX];
 	struct err err = ERR_INIT;
 
-	assert_int_equal(http_path(&request, path, &err), 0);
+	assert_int_equal(http_path(&request, routes_known, path, &err), 0);
 	assert_string_equal(path, expected);
 }
 
@@ -94,7 +96,7 @@ static void paths(void **state)
 	char path[HTTP_PATH_MAX];
 	struct err err = ERR_INIT;
 
-	assert_int_equal(http_path(&without, path, &err), -ERR_INVALID);
+	assert_int_equal(http_path(&without, routes_known, path, &err), -ERR_INVALID);
 	assert_non_null(strstr(err.text, "REQUEST_URI"));
 }
 
@@ -122,10 +124,10 @@ static void escapes(void **state)
 
 	(void)state;
 	buf_init(&out, 64);
-	assert_int_equal(http_decode("a%20b%2Fc%252e%ff", &out, &err), 0);
+	assert_int_equal(uri_decode("a%20b%2Fc%252e%ff", &out, &err), 0);
 	assert_string_equal(out.data, "a b/c%2e\xff");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(http_decode(bad[i], &out, &err), -ERR_INVALID);
+		assert_int_equal(uri_decode(bad[i], &out, &err), -ERR_INVALID);
 }
 
 static void unknown_paths(void **state)

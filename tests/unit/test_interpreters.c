@@ -10,19 +10,19 @@
 #include "cgi/tool/interpreters.h"
 #include "lib/base/util.h"
 
-static struct interpreters interpreters;
+static struct interpreters *interpreters;
 
 static int make(void **state)
 {
 	(void)state;
-	interpreters_init(&interpreters);
+	interpreters = interpreters_new();
 	return 0;
 }
 
 static int clear(void **state)
 {
 	(void)state;
-	interpreters_clear(&interpreters);
+	interpreters_free(interpreters);
 	return 0;
 }
 
@@ -33,7 +33,7 @@ static void put(const char *owner, int client, const char *conversation)
 	snprintf(interpreter.owner, sizeof(interpreter.owner), "%s", owner);
 	snprintf(interpreter.client, sizeof(interpreter.client), "%d", client);
 	snprintf(interpreter.conversation, sizeof(interpreter.conversation), "%s", conversation);
-	interpreters_put(&interpreters, &interpreter);
+	interpreters_put(interpreters, &interpreter);
 }
 
 /* The conversation that the client has; "" none. */
@@ -44,7 +44,7 @@ static const char *has(const char *owner, int client, bool take)
 	struct err err = ERR_INIT;
 
 	snprintf(name, sizeof(name), "%d", client);
-	if (interpreters_find(&interpreters, owner, name, take, &found, &err) == 0)
+	if (interpreters_find(interpreters, owner, name, take, &found, &err) == 0)
 		return found.conversation;
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	return "";
@@ -63,7 +63,7 @@ static void by_owner_and_client(void **state)
 	assert_string_equal(has("bob", 2, false), "");
 	put("alice", 1, "d");
 	assert_string_equal(has("alice", 1, false), "d");
-	assert_int_equal(interpreters.count, 3);
+	assert_int_equal(interpreters->count, 3);
 	assert_string_equal(has("alice", 1, true), "d");
 	assert_string_equal(has("alice", 1, true), "");
 	assert_string_equal(has("alice", 2, false), "b");
@@ -77,7 +77,7 @@ static void one_owner_cannot_grow_without_bound(void **state)
 		put("alice", i, "own");
 	assert_string_equal(has("alice", 0, false), "own"); /* now 1 is the one that was used least lately */
 	put("alice", 1000, "new");
-	assert_int_equal(interpreters.count, INTERPRETERS_PER_OWNER + 1);
+	assert_int_equal(interpreters->count, INTERPRETERS_PER_OWNER + 1);
 	assert_string_equal(has("alice", 0, false), "own");
 	assert_string_equal(has("alice", 1, false), "");
 	assert_string_equal(has("alice", 1000, false), "new");

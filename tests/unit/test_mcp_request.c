@@ -32,7 +32,7 @@ static void scopes(void **state)
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i);
 
-		assert_true(tool_find(&fixture.config, json_get_string(tool, "name"))->scope);
+		assert_true(tool_find(&fixture.server, json_get_string(tool, "name"))->scope);
 	}
 	reply_init(&reply);
 	assert_false(mcp_request_begin(&exchange, &request));

@@ -2,8 +2,8 @@
  * are asked for. */
 #include "gateway.h"
 
-#include "cgi/conformance.h"
-#include "cgi/signed.h"
+#include "cgi/mcp/signed.h"
+#include "tests/gateway/conformance.h"
 
 #define META                                                                                                           \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"             \
@@ -17,8 +17,8 @@ static int open_conformance(void **state)
 {
 	(void)state;
 	fixture_open(&fixture);
-	fixture.config.gateway.profile = "conformance";
-	return 0;
+	fixture.server.fixtures = server_fixtures;
+	return server_fixtures->open(&fixture.server, NULL);
 }
 
 /* A modern request; `params` in front of _meta, with its comma. `name`: Mcp-Name or NULL. */
@@ -176,7 +176,7 @@ static int second_round(const char *tool, const char *state, const char *says)
 
 static void request_state(void **state)
 {
-	const char *owner = fixture.server.open_token.owner;
+	const char *owner = conformance_token.owner;
 	struct store *store = fixture.server.store;
 	auto_buf struct buf text = {0}, old = {0};
 

@@ -37,7 +37,7 @@ static void descriptions(void **state)
 		struct json_object *output = json_get(tool, "outputSchema", json_type_object);
 		const char *name = json_get_string(tool, "name");
 
-		assert_non_null(tool_find(&fixture.config, name));
+		assert_non_null(tool_find(&fixture.server, name));
 		assert_true(strlen(name) <= 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
 		assert_true(strlen(json_get_string(tool, "description")) > 40);
 		assert_non_null(json_get_string(tool, "title"));
@@ -46,8 +46,8 @@ static void descriptions(void **state)
 		assert_string_equal(json_get_string(output, "type"), "object");
 		assert_non_null(json_get(tool, "annotations", json_type_object));
 	}
-	assert_null(tool_find(&fixture.config, "Run_code"));
-	assert_null(tool_find(&fixture.config, ""));
+	assert_null(tool_find(&fixture.server, "Run_code"));
+	assert_null(tool_find(&fixture.server, ""));
 }
 
 /* The caps of this server stand in the schema. */
@@ -72,7 +72,7 @@ static void refused(const char *tool_name, const char *arguments, const char *me
 	struct err err = ERR_INIT;
 
 	assert_int_equal(json_parse(arguments, strlen(arguments), &document, &err), 0);
-	assert_int_equal(tool_run(tool_find(&fixture.config, tool_name), &call, document, &result, &err), 0);
+	assert_int_equal(tool_run(tool_find(&fixture.server, tool_name), &call, document, &result, &err), 0);
 	assert_true(json_object_get_boolean(json_get(result, "isError", json_type_boolean)));
 	assert_null(json_get(result, "structuredContent", json_type_object));
 	if (!strstr(text_of(result), member))

@@ -7,11 +7,11 @@
  */
 #include "sse.h"
 
-#include "cgi/mcp/mcp_request.h"
-#include "hub.h"
+#include "cgi/http/hub.h"
+#include "cgi/http/stream.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "stream.h"
+#include "mcp_request.h"
 
 #define SSE_VERSION "2024-11-05"
 

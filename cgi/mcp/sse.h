@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "exchange.h"
+#include "cgi/http/exchange.h"
 
 void sse_stream(struct exchange *exchange, const char *method, const char *rest);
 void sse_message(struct exchange *exchange, const char *method, const char *rest);

@@ -1,6 +1,14 @@
-/* conformance.c - the fixtures' resources; see conformance.h. */
+/*
+ * conformance.c - the fixtures' resources, and what makes them part of a gateway; see conformance.h.
+ *
+ * Like tests/exchanges/recorder.c this is linked into the gateway of the tests (build/bin-recorded) only, and sets
+ * server_fixtures before main.
+ */
 #include "conformance.h"
 
+#include <string.h>
+
+#include "cgi/http/auth.h"
 #include "lib/base/util.h"
 
 /* A red dot: 1 × 1 pixel. */
@@ -10,11 +18,6 @@ const char conformance_png[] =
 #define TEMPLATE      "test://template/{id}/data"
 #define TEMPLATE_HEAD "test://template/"
 #define TEMPLATE_TAIL "/data"
-
-bool conformance_on(const struct config *config)
-{
-	return config->gateway.profile && streq(config->gateway.profile, "conformance");
-}
 
 static const struct {
 	const char *uri, *name, *description, *media_type, *text, *blob;
@@ -100,11 +103,47 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 		       : err_set(err, ERR_INVALID, "uri: only test://watched-resource changes");
 }
 
-const struct resource_provider conformance_resources = {
-	.scheme = "test://",
-	.enabled = conformance_on,
-	.list = list,
-	.templates = templates,
-	.read = read_resource,
-	.subscribe = subscribe,
+static const struct resource_provider providers[] = {
+	{.scheme = "test://", .list = list, .templates = templates, .read = read_resource, .subscribe = subscribe},
+	{0},
 };
+
+/* -------- the link unit ------------------------------------------------------------------------------- */
+
+struct store_token conformance_token;
+
+/* The requests come without a token, but what runs needs an owner: nobody ever sees this token's text. */
+static int open_to_all(struct server *server, struct err *err)
+{
+	char text[STORE_TOKEN_TEXT];
+	int result =
+		store_token_add(server->store, "conformance", "profile conformance", text, &conformance_token, err);
+
+	explicit_bzero(text, sizeof(text));
+	return result;
+}
+
+/* Everybody on this machine is the one owner. */
+static int authenticate(struct exchange *exchange)
+{
+	if (!auth_from_loopback(exchange->request)) {
+		reply_refuse(exchange->reply, 403, "gateway.profile is conformance: only this machine is served");
+		return -ERR_DENIED;
+	}
+	exchange->token = conformance_token;
+	snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
+	return 0;
+}
+
+static const struct fixtures fixtures = {
+	.open = open_to_all,
+	.authenticate = authenticate,
+	.tools = conformance_tools,
+	.prompts = conformance_prompts,
+	.resources = providers,
+};
+
+__attribute__((constructor)) static void begin(void)
+{
+	server_fixtures = &fixtures;
+}

@@ -1,6 +1,6 @@
 /*
- * conformance.h - the fixtures of the official conformance suite: tools, resources and prompts that mean nothing and
- * are never there in a normal start.
+ * conformance.h - the fixtures of the official conformance suite: tools, resources and prompts that mean nothing, in a
+ * gateway that is never installed.
  *
  * They are switched on by gateway.profile "conformance", which the configuration accepts only with a public_base_url on
  * loopback; then no token is asked for either, and requests from elsewhere than loopback are refused. Names, schemas
@@ -12,10 +12,8 @@
 #include "cgi/mcp/resources.h"
 #include "cgi/tool/tools.h"
 
-bool conformance_on(const struct config *config);
-
 extern const char conformance_png[]; /* base64 */
-extern const struct resource_provider conformance_resources;
+extern struct store_token conformance_token; /* whose requests without a token are */
 /* ended by {0} */
 extern const struct prompt conformance_prompts[];
 extern const struct tool conformance_tools[];

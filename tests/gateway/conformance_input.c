@@ -5,7 +5,7 @@
  * Nothing is kept between the rounds: how far a call has come stands in requestState, which is signed for owner and
  * tool and expires. A state that is not ours is an error, a missing or malformed answer makes the tool ask again.
  */
-#include "signed.h"
+#include "cgi/mcp/signed.h"
 #include "conformance.h"
 #include "lib/base/util.h"
 

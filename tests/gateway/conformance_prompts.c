@@ -87,7 +87,7 @@ static const struct prompt_argument resource_argument[] = {
 
 #define FIXTURE(name_, title_, description_, ...)                                                                      \
 	{                                                                                                              \
-		.name = name_, .title = title_, .description = description_, .enabled = conformance_on, __VA_ARGS__    \
+		.name = name_, .title = title_, .description = description_, __VA_ARGS__    \
 	}
 
 const struct prompt conformance_prompts[] = {

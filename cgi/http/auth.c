@@ -1,0 +1,87 @@
+/* auth.c - see auth.h. */
+#include "auth.h"
+
+#include <strings.h>
+
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+
+#define TOKEN_MAX 512
+
+/* What stands behind "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something
+ * else. */
+static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
+{
+	static const char scheme[] = "Bearer ";
+	const size_t length = sizeof(scheme) - 1;
+	const char *value = request_header(request, "HTTP_AUTHORIZATION", buffer, TOKEN_MAX);
+
+	if (!value || strncasecmp(value, scheme, length) != 0 || strlen(value) == length)
+		return NULL;
+	return value + length + strspn(value + length, " ");
+}
+
+bool auth_still_good(const struct exchange *exchange, int64_t *looked_us)
+{
+	const int64_t now_us = clock_monotonic_us();
+	char buffer[TOKEN_MAX];
+	struct store_token token;
+	struct err err = ERR_INIT;
+
+	if (!exchange->token.id[0] || now_us - *looked_us < AUTH_AGAIN_US)
+		return true;
+	*looked_us = now_us;
+	const char *text = bearer_token(exchange->request, buffer);
+	int result = text ? store_token_check(exchange->server->store, text, &token, &err) : 0;
+
+	explicit_bzero(buffer, sizeof(buffer));
+	return result == 0 || (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND);
+}
+
+int auth_token(struct exchange *exchange)
+{
+	static const char *const texts[] = {
+		"Missing Authorization header: send \"Authorization: Bearer TOKEN\"",
+		"Malformed Authorization header: it must be \"Bearer TOKEN\"",
+		"Unknown or revoked token: `sallyport token add` makes a new one",
+	};
+	char buffer[TOKEN_MAX];
+	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");
+	const char *text = bearer_token(exchange->request, buffer);
+	struct err err = ERR_INIT;
+	int fault = 2;
+
+	if (!raw || !*raw)
+		fault = 0;
+	else if (!text)
+		fault = 1;
+	else if (store_token_check(exchange->server->store, text, &exchange->token, &err) == 0) {
+		snprintf(exchange->reply->owner, sizeof(exchange->reply->owner), "%s", exchange->token.owner);
+		explicit_bzero(buffer, sizeof(buffer));
+		return 0;
+	} else if (err.code != ERR_DENIED && err.code != ERR_NOT_FOUND && err.code != ERR_INVALID) {
+		log_event(LOG_ERROR, "token check failed", "error", err.text, NULL);
+		reply_refuse(exchange->reply, 503, "the token cannot be checked at the moment: try again");
+		return -ERR_SYSTEM;
+	}
+	explicit_bzero(buffer, sizeof(buffer));
+	auto_json struct json_object *body = json_object_new_object();
+
+	json_add_string(body, "error", "invalid_token");
+	json_add_string(body, "error_description", texts[fault]);
+	if (fault == 0)
+		reply_header(exchange->reply, "WWW-Authenticate", "Bearer realm=\"sallyport\"");
+	else
+		reply_header(exchange->reply, "WWW-Authenticate",
+			     "Bearer realm=\"sallyport\", error=\"invalid_token\", error_description=\"unknown, "
+			     "revoked or malformed token\"");
+	reply_json(exchange->reply, 401, body);
+	return -ERR_DENIED;
+}
+
+bool auth_from_loopback(const struct request *request)
+{
+	const char *address = request_param(request, "REMOTE_ADDR");
+
+	return !address || streq(address, "127.0.0.1") || streq(address, "::1");
+}

@@ -1,0 +1,53 @@
+/*
+ * server.h - what every request of this process shares: configuration, store, job engine, known sessions.
+ *
+ * cgi/server_start.c sets it up and knows what the members of the rooms above this one are; to what is here they are
+ * pointers that are handed on. Thread-safe.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "hub.h"
+#include "lib/base/config.h"
+#include "lib/job/job_news.h"
+#include "lib/store/store_token.h"
+#include "sessions.h"
+
+struct exchange;
+struct server;
+/* What a gateway that is linked for the conformance suite has besides (tests/gateway): things that mean nothing, and
+ * requests without a token. */
+struct fixtures {
+	int (*open)(struct server *server, struct err *err);
+	int (*authenticate)(struct exchange *exchange); /* takes the place of auth_token */
+	/* each ended by {0} */
+	const struct tool *tools;
+	const struct prompt *prompts;
+	const struct resource_provider *resources;
+};
+/* Set before main by that link unit; NULL in the programs that are installed. */
+extern const struct fixtures *server_fixtures;
+
+struct server {
+	const struct config *config;
+	struct store *store;
+	struct sessions *sessions;
+	struct hub *hub;
+	struct limiter *limiter;
+	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
+	struct interpreters *interpreters;
+	struct tools_cache *tools;
+	struct tasks *tasks;        /* NULL: this process does not stay long enough */
+	struct news_listener *news; /* of other processes; NULL: this process does not stay long enough */
+	struct job_news_sender news_sender; /* to other processes */
+	void (*tell)(void *server, const struct job_news *news); /* of what the engine recorded */
+	pthread_mutex_t lock;      /* guards the two below */
+	struct job_engine *engine; /* NULL: not started */
+	bool stopping;
+};
+
+/* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */
+int server_engine(struct server *server, struct job_engine **ret, struct err *err);
+/* From now on server_engine refuses. Running jobs go on. */
+void server_stop(struct server *server);

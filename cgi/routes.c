@@ -1,0 +1,181 @@
+/*
+ * routes.c - see routes.h.
+ *
+ * The routes are one table; a path is added by adding a row. /mcp needs a token; /files/ does not: the 64 hexadecimal
+ * digits in the path are the capability.
+ */
+#include "routes.h"
+
+#include "cgi/http/access.h"
+#include "cgi/http/auth.h"
+#include "cgi/http/cors.h"
+#include "cgi/http/files.h"
+#include "cgi/mcp/mcp.h"
+#include "cgi/mcp/sse.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+
+#define HOST_MAX  256
+#define NOT_FOUND "nothing here: the endpoint is /mcp"
+
+enum route_auth {
+	ROUTE_OPEN,
+	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
+	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
+};
+struct route {
+	const char *path;
+	bool below;          /* everything below the path; the rest is handed on */
+	const char *methods; /* for 405, Allow, and the preflight of pages */
+	enum route_auth auth;
+	bool cors; /* pages of allowed Origins may read the replies */
+	void (*handle)(struct exchange *exchange, const char *method, const char *rest);
+};
+
+/* For supervisors and load balancers on the same machine. */
+static void health_get(struct exchange *exchange, const char *method, const char *rest)
+{
+	(void)method;
+	(void)rest;
+	exchange->reply->status = 200;
+	reply_header(exchange->reply, "Content-Type", "text/plain");
+	buf_puts(&exchange->reply->body, "ok\n");
+}
+
+static const struct route routes[] = {
+	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle},
+	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream},
+	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
+	{"/files/", true, "GET, HEAD", ROUTE_OPEN, true, files_handle},
+	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get},
+};
+
+static const struct route *find_route(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		if (routes[i].below ? str_starts(path, routes[i].path) : streq(path, routes[i].path))
+			return &routes[i];
+	}
+	return NULL;
+}
+
+bool routes_known(const char *path)
+{
+	return find_route(path);
+}
+
+/* "POST" in "POST, DELETE"? */
+static bool method_listed(const char *methods, const char *method)
+{
+	size_t length = strlen(method);
+
+	for (const char *p = methods; length && (p = strstr(p, method)); p += length) {
+		if ((p == methods || p[-1] == ' ') && (p[length] == ',' || p[length] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/* May this request use the route? false: the reply says why not. */
+static bool admitted(struct exchange *exchange, const struct route *route)
+{
+	const struct fixtures *fixtures = exchange->server->fixtures;
+	struct access_refusal refusal;
+
+	switch (route->auth) {
+	case ROUTE_OPEN:
+		return true;
+	case ROUTE_TOKEN:
+		if ((fixtures ? fixtures->authenticate(exchange) : auth_token(exchange)) < 0)
+			return false;
+		if (access_rate(exchange, &refusal))
+			return true;
+		mcp_refuse(exchange->reply, NULL, &refusal);
+		return false;
+	case ROUTE_LOOPBACK:
+		if (auth_from_loopback(exchange->request))
+			return true;
+		reply_refuse(exchange->reply, 404, NOT_FOUND);
+	}
+	return false;
+}
+
+static void dispatch(struct exchange *exchange, const char *method, const char *path)
+{
+	char host[HOST_MAX], origin[HOST_MAX];
+	const struct route *route = find_route(path);
+	struct reply *reply = exchange->reply;
+
+	if (!route) {
+		reply_refuse(reply, 404, NOT_FOUND);
+		return;
+	}
+	/* A header that does not fit the buffer must not pass for an absent one. */
+	const char *host_raw = request_param(exchange->request, "HTTP_HOST"),
+		   *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
+	const char *host_value = request_header(exchange->request, "HTTP_HOST", host, sizeof(host));
+	const char *origin_value = request_header(exchange->request, "HTTP_ORIGIN", origin, sizeof(origin));
+
+	if ((host_raw && !host_value) || !http_host_allowed(exchange->server->config, host_value)) {
+		reply_refuse(reply, 403,
+			     "this Host is not served here: public_base_url or gateway.allowed_hosts must name it");
+		return;
+	}
+	if ((origin_raw && !origin_value) || !http_origin_allowed(exchange->server->config, origin_value)) {
+		reply_refuse(
+			reply, 403,
+			"requests from pages of this Origin are not allowed: gateway.allowed_origins must name it");
+		return;
+	}
+	if (origin_value && route->cors)
+		cors_headers(reply, origin_value);
+	if (route->cors && streq(method, "OPTIONS") && cors_preflight(exchange, route->methods))
+		return;
+	if (!admitted(exchange, route))
+		return;
+	if (!method_listed(route->methods, method)) {
+		reply_header(reply, "Allow", "%s", route->methods);
+		reply_refuse(reply, 405, "this method is not allowed here");
+		return;
+	}
+	route->handle(exchange, method, path + strlen(route->path));
+}
+
+static void write_log(const struct request *request, const struct reply *reply, const char *method, const char *route,
+		      int64_t started_us)
+{
+	char status[16], duration[32], id[72];
+	const char *request_id = request_header(request, "HTTP_X_REQUEST_ID", id, sizeof(id));
+
+	snprintf(status, sizeof(status), "%d", reply->gone ? 499 : reply->status);
+	snprintf(duration, sizeof(duration), "%lld", (long long)(clock_monotonic_us() - started_us));
+	log_event(LOG_INFO, "request", "method", method, "route", route, "status", status, "us", duration, "owner",
+		  reply->owner, "rpc", reply->method, "tool", reply->tool, "outcome", reply->outcome, "request_id",
+		  request_id ? request_id : "", NULL);
+}
+
+void routes_handle(struct server *server, const struct request *request, struct reply *reply)
+{
+	int64_t started = clock_monotonic_us();
+	auto_free char *path = xmalloc(HTTP_PATH_MAX);
+	const char *method = request_param(request, "REQUEST_METHOD");
+	struct exchange exchange = {.server = server, .request = request, .reply = reply};
+	struct err err = ERR_INIT;
+
+	if (!method)
+		method = "";
+	reply->head = streq(method, "HEAD");
+	path[0] = '\0';
+	if (http_path(request, routes_known, path, &err) < 0)
+		reply_refuse(reply, 400, err.text);
+	else
+		dispatch(&exchange, method, path);
+	if (reply->body.overflow || reply->headers.overflow) {
+		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
+		buf_reset(&reply->headers);
+		reply_refuse(reply, 500, "the answer is larger than the server can send");
+	}
+	const struct route *route = find_route(path);
+
+	write_log(request, reply, method, route ? route->path : "-", started);
+}
