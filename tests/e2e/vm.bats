@@ -43,7 +43,8 @@ ran() {
 }
 
 @test "v2 as root: what the cgroup counts and limits" { ran root test_jail_cgroup; }
-@test "v2 as root: verdicts, limits and files" { ran root test_jail; }
+@test "v2 as root: verdicts and files" { ran root test_jail; }
+@test "v2 as root: limits" { ran root test_jail_limits; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
 @test "a core_pattern that is a program: it is not started for guests" { long && ran cores test_jail_probe && ran cores core_pattern; }
