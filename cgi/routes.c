@@ -10,7 +10,7 @@
 #include "cgi/http/auth.h"
 #include "cgi/http/cors.h"
 #include "cgi/http/files.h"
-#include "cgi/mcp/mcp.h"
+#include "cgi/mcp/mcp_endpoint.h"
 #include "cgi/mcp/sse.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"

@@ -1,9 +1,9 @@
 /*
- * mcp.h - the Model Context Protocol: one endpoint, both eras, decided per request.
+ * mcp.h - the Model Context Protocol: a call, its answer, and what all methods share.
  *
- * mcp.c looks at a POST's envelope and hands each message to the era it belongs to: mcp_legacy.c (2024-11-05 to
- * 2025-11-25: initialize, sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Both
- * have a table of methods; mcp_tools.c holds what they share. Nothing is remembered about a connection.
+ * mcp_endpoint.c takes a request, mcp_request.c tells which era it belongs to: mcp_legacy.c (2024-11-05 to 2025-11-25:
+ * initialize, sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Each has a table
+ * of methods, whose handlers get a struct mcp_call. Nothing is remembered about a connection.
  */
 #pragma once
 
@@ -16,13 +16,7 @@
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
-#define MCP_BATCH_MAX         100 /* messages in one legacy batch */
 
-/* The route's handler: POST, GET and DELETE. */
-void mcp_handle(struct exchange *exchange, const char *method, const char *rest);
-
-/* The body of a POST as JSON, the caller's; false: the reply says what is wrong with it. */
-bool mcp_read_document(struct exchange *exchange, struct json_object **ret);
 
 /* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
 struct mcp_call {
@@ -67,6 +61,14 @@ struct mcp_method {
 };
 /* A row; the scope cannot be left out. Further members follow by name. */
 #define MCP_METHOD(name_, handle_, scope_, ...) {.name = name_, .handle = handle_, .scope = scope_, ##__VA_ARGS__}
+/* A client's message, its era, its method's row and the tool that it calls (mcp_request.h). */
+struct mcp_request {
+	struct rpc_message message;
+	bool named;                      /* params._meta names a revision, as the modern era wants it */
+	bool modern;                     /* the era that answers it */
+	const struct mcp_method *method; /* a request's row; NULL: this era has no such method */
+	const struct tool *tool;         /* what tools/call calls; NULL: no such tool */
+};
 /* What completion/complete asks for. */
 struct mcp_completion {
 	const char *argument, *value;
@@ -103,46 +105,8 @@ const struct mcp_method *mcp_method_find(const struct mcp_method *table, const c
 #define MCP_NAME_SHOWN 100
 int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char *name);
 
-/* Shared by both eras. */
-struct json_object *mcp_server_info(void);
-/* For clients that speak this revision. */
-struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol);
-extern const char mcp_instructions[];
-extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
-int mcp_log_level(const char *name);       /* its index; -1: no such level */
-int mcp_tools_list(struct mcp_call *call);
-int mcp_tools_call(struct mcp_call *call);
-int mcp_listen(struct mcp_call *call); /* mcp_listen.c */
 /* Modern: fails with 400 -32021 unless the request declares the capability. */
 int mcp_require(struct mcp_call *call, const char *capability);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
-
-/* The eras, each with its table of methods, ended by {0}. `version` is the MCP-Protocol-Version header, trimmed, or
- * NULL. */
-extern const struct mcp_method legacy_methods[], modern_methods[];
-struct mcp_request;
-void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
-		    const char *version);
-/* Answers one request of a session; `stream` NULL: with one JSON object. */
-void legacy_request(struct exchange *exchange, const struct mcp_request *request, const struct session *session,
-		    struct stream *stream);
-void legacy_note(struct exchange *exchange, const struct rpc_message *message, const struct session *session,
-		 struct json_object *document);
-void mcp_batch(struct exchange *exchange, struct json_object *batch, const char *version);
-void legacy_delete(struct exchange *exchange);
-struct hub_listener;
-/* hub_listen for the session's own stream (listener->session), with what the session subscribed to. */
-int legacy_listen(struct exchange *exchange, struct hub_listener *listener, struct err *err);
-/* Sends the session's client what its listener hears, until it leaves or the server stops; ends with hub_leave. */
-void legacy_follow(struct exchange *exchange, const struct session *session, struct hub_listener *listener,
-		   struct stream *stream);
-void legacy_get(struct exchange *exchange, const char *version);
-/* Has the method's row answer a call of the legacy era; initialize is none of these. */
-void legacy_handle(struct mcp_call *call, const struct mcp_method *method);
 /* A JSON-RPC id as text, the caller's: how requests are told apart within a session. */
 char *mcp_id_text(struct json_object *id);
-/* Finds the session that the request names; false: the reply says why not. */
-bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);
-void modern_message(struct exchange *exchange, const struct mcp_request *request, const char *version);
-/* Is params._meta a whole modern envelope? ERR_INVALID says what is missing. */
-int modern_envelope(struct json_object *params, struct err *err);

@@ -5,9 +5,12 @@
  * it may not send that many messages now (a batch of N counts as N). Otherwise the members are answered in order, in
  * one JSON array. Only one of them is under way at a time, so a batch takes one place among limits.in_flight.
  */
+#include "mcp_batch.h"
+
 #include "cgi/http/access.h"
 #include "cgi/http/hub.h"
 #include "lib/base/util.h"
+#include "mcp_legacy.h"
 #include "mcp_request.h"
 
 #define BATCH_VERSION "2025-03-26"

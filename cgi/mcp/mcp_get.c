@@ -5,6 +5,8 @@
  * it sent after that event comes from the store, and as long as its handler is at work in this process, what follows,
  * too. A stream whose handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
  */
+#include "mcp_get.h"
+
 #include "cgi/http/access.h"
 #include "cgi/http/auth.h"
 #include "cgi/http/hub.h"
@@ -12,6 +14,7 @@
 #include "lib/base/util.h"
 #include "lib/store/store_event.h"
 #include "lib/store/store_subscription.h"
+#include "mcp_legacy.h"
 #include "mcp_stream.h"
 
 static void refuse_listener(struct exchange *exchange, const struct err *err)

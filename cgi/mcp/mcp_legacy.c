@@ -6,6 +6,8 @@
  * because clients take any 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests
  * before notifications/initialized are served: several clients race.
  */
+#include "mcp_legacy.h"
+
 #include <strings.h>
 
 #include "cgi/http/access.h"
@@ -13,9 +15,10 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/store_session.h"
-#include "mcp_request.h"
+#include "mcp_about.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
+#include "mcp_tools.h"
 #include "prompts.h"
 #include "resources.h"
 

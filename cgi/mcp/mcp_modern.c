@@ -14,15 +14,19 @@
  *   i. everything else                            200 with a JSON-RPC error
  * Leaving is cancelling.
  */
+#include "mcp_modern.h"
+
 #include <ctype.h>
 
 #include "cgi/http/access.h"
 #include "cgi/tool/tools.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
-#include "mcp_request.h"
+#include "mcp_about.h"
+#include "mcp_listen.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
+#include "mcp_tools.h"
 #include "prompts.h"
 #include "resources.h"
 

@@ -4,6 +4,8 @@
 #include "cgi/http/access.h"
 #include "cgi/tool/tools.h"
 #include "lib/base/util.h"
+#include "mcp_legacy.h"
+#include "mcp_modern.h"
 
 /* The member params._meta[key], whatever its type; false: absent. */
 static bool meta_has(struct json_object *params, const char *key)

@@ -8,15 +8,6 @@
 
 #include "mcp.h"
 
-struct tool;
-struct mcp_request {
-	struct rpc_message message;
-	bool named;                      /* params._meta names a revision, as the modern era wants it */
-	bool modern;                     /* the era that answers it */
-	const struct mcp_method *method; /* a request's row; NULL: this era has no such method */
-	const struct tool *tool;         /* what tools/call calls; NULL: no such tool */
-};
-
 /* Does the header MCP-Protocol-Version (NULL: absent) name a revision of the modern era, or a later one? */
 bool mcp_claims_modern(const char *version);
 /* ERR_INVALID as rpc_parse: ret->message.id is then the id, where it could be read. */

@@ -16,6 +16,8 @@
 #define MCP_PROGRESS_TEXT_MAX  4096  /* bytes of output in one progress message */
 #define MCP_PROGRESS_PAUSE_US  300000 /* between two progress messages of a run */
 
+extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
+int mcp_log_level(const char *name);       /* its index; -1: no such level */
 /* `params` is taken over. Harmless where nothing can be sent. */
 void mcp_notify(struct mcp_call *call, const char *method, struct json_object *params);
 /* The request's progressToken; NULL: none. */

@@ -1,4 +1,6 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
+#include "mcp_tools.h"
+
 #include "cgi/tool/tools.h"
 #include "cgi/tool/tools_cache.h"
 #include "lib/base/log.h"

@@ -11,6 +11,10 @@
 #include "cgi/http/stream.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "mcp_about.h"
+#include "mcp_endpoint.h"
+#include "mcp_get.h"
+#include "mcp_legacy.h"
 #include "mcp_request.h"
 
 #define SSE_VERSION "2024-11-05"

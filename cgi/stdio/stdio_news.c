@@ -3,8 +3,8 @@
 
 #include <sys/socket.h>
 
-#include "cgi/mcp/mcp.h"
 #include "cgi/http/thread.h"
+#include "cgi/mcp/mcp_get.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stdio_serve.h"

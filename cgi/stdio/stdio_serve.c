@@ -25,9 +25,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cgi/mcp/mcp.h"
-#include "cgi/server_start.h"
 #include "cgi/http/thread.h"
+#include "cgi/mcp/mcp_endpoint.h"
+#include "cgi/server_start.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "stdio_news.h"

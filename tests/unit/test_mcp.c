@@ -1,6 +1,8 @@
 /* The protocol: envelopes, the router of eras, every boundary of the modern ladder, legacy sessions. */
 #include "gateway.h"
 
+#include "cgi/mcp/mcp_batch.h"
+
 #include "lib/store/crypto.h"
 
 #define META                                                                                                           \

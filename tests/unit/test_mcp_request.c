@@ -2,6 +2,8 @@
 #include "gateway.h"
 
 #include "cgi/http/access.h"
+#include "cgi/mcp/mcp_legacy.h"
+#include "cgi/mcp/mcp_modern.h"
 #include "cgi/mcp/mcp_request.h"
 #include "cgi/tool/tools.h"
 

@@ -1,0 +1,51 @@
+/* mcp_about.c - see mcp_about.h. */
+#include "mcp_about.h"
+
+#include "lib/base/util.h"
+#include "lib/base/version.h"
+#include "mcp_tasks.h"
+
+const char mcp_instructions[] = "Sallyport runs code in an isolated sandbox and keeps the files of a conversation "
+				"between calls. Choose one conversationId "
+				"for a conversation and use it in every call. Put input in place with upload_file (or "
+				"the files argument), run programs with "
+				"run_code: they work in /data, and what they write there stays for the next call and "
+				"can be downloaded from the URLs in the "
+				"result. list_runners tells which languages and libraries there are.";
+
+struct json_object *mcp_server_info(void)
+{
+	struct json_object *info = json_object_new_object();
+
+	json_add_string(info, "name", "sallyport");
+	json_add_string(info, "title", "Sallyport code sandbox");
+	json_add_string(info, "version", SALLYPORT_VERSION);
+	return info;
+}
+
+/* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of
+ * tools and prompts that change are only the fixtures', and so are messages in the modern era, where they are
+ * deprecated. */
+struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol)
+{
+	struct json_object *capabilities = json_object_new_object();
+	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(),
+			   *prompts = json_object_new_object();
+
+	json_add(capabilities, "tools", tools);
+	json_add(capabilities, "resources", resources);
+	json_add(capabilities, "prompts", prompts);
+	json_add(capabilities, "completions", json_object_new_object());
+	mcp_task_capabilities(exchange->server, protocol, capabilities);
+	if (stream_offered(exchange->request)) {
+		json_add_bool(resources, "listChanged", true);
+		json_add_bool(resources, "subscribe", true);
+		if (!streq(protocol, MCP_MODERN_VERSION) || exchange->server->fixtures)
+			json_add(capabilities, "logging", json_object_new_object());
+	}
+	if (!exchange->server->fixtures)
+		return capabilities;
+	json_add_bool(tools, "listChanged", true);
+	json_add_bool(prompts, "listChanged", true);
+	return capabilities;
+}
