@@ -12,6 +12,7 @@
 
 #include "cell_internal.h"
 #include "jail/client/wire_fd.h"
+#include "lib/base/secret.h"
 #include "lib/base/util.h"
 #include "verdict.h"
 
@@ -22,15 +23,9 @@ void cell_step_free(struct cell_step *step)
 	for (size_t i = 0; i < step->n_fds; i++)
 		if (step->fds[i] >= 0)
 			close(step->fds[i]);
-	for (char **arg = step->argv; arg && *arg; arg++)
-		free(*arg);
-	for (char **variable = step->env; variable && *variable; variable++) {
-		explicit_bzero(*variable, strlen(*variable));
-		free(*variable);
-	}
-	free(step->argv);
+	secret_free(step->argv);
+	secret_free(step->env);
 	free(step->entry);
-	free(step->env);
 	free(step->tail);
 	free(step);
 }
@@ -38,13 +33,12 @@ void cell_step_free(struct cell_step *step)
 int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
 	       size_t n_fds)
 {
-	auto_free char *packet = xmalloc(sizeof(*order) + tail_length);
+	auto_secret char *packet = secret_alloc(sizeof(*order) + tail_length);
 
 	__builtin_memcpy(packet, order, sizeof(*order));
 	if (tail_length)
 		__builtin_memcpy(packet + sizeof(*order), tail, tail_length);
 	int result = wire_fd_send(cell->control.fd, packet, sizeof(*order) + tail_length, fds, n_fds);
-	explicit_bzero(packet, sizeof(*order) + tail_length);
 	if (result)
 		return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -ERR_BUSY : -ERR_SYSTEM;
 	return 0;
@@ -296,12 +290,31 @@ int cell_queue_remove(struct cell *cell, const struct wire_message *message, str
 	return push(cell, step, err);
 }
 
+/* Ended by NULL, with their bytes behind the pointers. */
 static char **copy_strings(const char *const *strings, size_t n)
 {
-	char **copy = xcalloc(n + 1, sizeof(*copy));
+	size_t bytes = (n + 1) * sizeof(char *);
 
 	for (size_t i = 0; i < n; i++)
-		copy[i] = xstrdup(strings[i]);
+		bytes += strlen(strings[i]) + 1;
+	char **copy = secret_alloc(bytes), *at = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = at;
+		at = stpcpy(at, strings[i]) + 1;
+	}
+	return copy;
+}
+
+static char **expanded(const struct runner *runner, const struct bind_strings *command)
+{
+	char **strings = xcalloc(command->count + 1, sizeof(*strings));
+
+	for (size_t i = 0; i < command->count; i++)
+		strings[i] = runner_expand(runner, command->items[i]);
+	char **copy = copy_strings((const char *const *)strings, command->count);
+	for (size_t i = 0; i < command->count; i++)
+		free(strings[i]);
+	free(strings);
 	return copy;
 }
 
@@ -316,13 +329,8 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->env = copy_strings(program->env, program->n_env);
 	step->entry = program->entry ? xstrdup(program->entry) : NULL;
 	step->bare = program->command != NULL;
-	if (program->command) {
-		step->argv = xcalloc(program->command->count + 1, sizeof(*step->argv));
-		for (size_t i = 0; i < program->command->count; i++)
-			step->argv[i] = runner_expand(cell->runner, program->command->items[i]);
-	} else {
-		step->argv = copy_strings(program->args, program->n_args);
-	}
+	step->argv = program->command ? expanded(cell->runner, program->command)
+				      : copy_strings(program->args, program->n_args);
 	return push(cell, step, err);
 }
 

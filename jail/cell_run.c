@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cell_internal.h"
+#include "lib/base/secret.h"
 #include "lib/base/util.h"
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
@@ -100,8 +101,9 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 		cell_run_failed(cell, "pipes", errno);
 		return;
 	}
-	auto_buf struct buf tail;
-	buf_init(&tail, INIT_TAIL_MAX);
+	auto_secret char *room = secret_alloc(INIT_TAIL_MAX + 1);
+	struct buf tail;
+	buf_init_room(&tail, room, INIT_TAIL_MAX + 1);
 	cell_run_order(cell, &order, &tail);
 	run->result.warm = order.driven && cell->live.driver_runs;
 	cell->live.driver_runs |= order.driven;
@@ -117,7 +119,6 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 	send_cache(cell);
 	/* The socket is empty here: the last order was answered, or this is the first. */
 	int result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
-	explicit_bzero(tail.data, tail.length);
 	if (result == -ERR_LIMIT || result == -ERR_BUSY) {
 		cell_run_failed(cell, "order to init", E2BIG);
 		return;

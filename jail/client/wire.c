@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/secret.h"
 #include "lib/base/util.h"
 #include "wire_fd.h"
 
@@ -33,7 +34,7 @@ void wire_message_clear(struct wire_message *message)
 			close(message->fds[i]);
 	json_put_pointer(&message->head);
 	free(message->strings);
-	free(message->bytes);
+	secret_free(message->bytes);
 	*message = (struct wire_message){.bytes = NULL};
 }
 
@@ -59,7 +60,7 @@ static int split_tail(struct wire_message *message, const char *tail, size_t len
 
 int wire_receive(int socket, struct wire_message *ret, struct err *err)
 {
-	auto_message struct wire_message message = {.bytes = xmalloc(JAIL_WIRE_MAX + 1)};
+	auto_message struct wire_message message = {.bytes = secret_alloc(JAIL_WIRE_MAX + 1)};
 	struct wire_fds fds = {.fds = message.fds, .room = WIRE_FDS_MAX};
 	ssize_t n = wire_fd_receive(socket, message.bytes, JAIL_WIRE_MAX, MSG_DONTWAIT, &fds);
 
@@ -95,9 +96,7 @@ static void packet_free(struct wire_packet *packet)
 {
 	for (size_t i = 0; i < packet->n_fds; i++)
 		close(packet->fds[i]);
-	/* Environment values may be secrets: nothing of them stays in the heap that a forked init inherits. */
-	explicit_bzero(packet->bytes, packet->length);
-	free(packet->bytes);
+	secret_free(packet->bytes);
 	free(packet);
 }
 
@@ -123,22 +122,23 @@ int wire_queue_add(struct wire_queue *queue, struct json_object *head, const str
 {
 	static const struct wire_parts none = {.n_fds = 0};
 	auto_json struct json_object *owned = head;
-	auto_buf struct buf buf;
+	struct buf buf;
 
 	parts = parts ? parts : &none;
 	struct wire_packet *packet = xcalloc(1, sizeof(*packet) + parts->n_fds * sizeof(int));
 	packet->n_fds = parts->n_fds;
 	for (size_t i = 0; i < parts->n_fds; i++)
 		packet->fds[i] = parts->fds[i];
-	buf_init(&buf, JAIL_WIRE_MAX);
+	/* Environment values may be secrets. */
+	packet->bytes = secret_alloc(JAIL_WIRE_MAX + 1);
+	buf_init_room(&buf, packet->bytes, JAIL_WIRE_MAX + 1);
 	json_print(&buf, owned);
 	if (parts->n_strings)
 		buf_putc(&buf, '\0');
 	for (size_t i = 0; i < parts->n_strings; i++)
 		buf_add(&buf, parts->strings[i], strlen(parts->strings[i]) + 1);
-	bool overflow = buf.overflow;
-	packet->bytes = buf_steal(&buf, &packet->length);
-	if (overflow || packet->n_fds > WIRE_FDS_MAX) {
+	packet->length = buf.length;
+	if (buf.overflow || packet->n_fds > WIRE_FDS_MAX) {
 		packet_free(packet);
 		return err_set(err, ERR_LIMIT, "the message to the jailer would be longer than %d bytes",
 			       JAIL_WIRE_MAX);

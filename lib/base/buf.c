@@ -16,6 +16,11 @@ void buf_init(struct buf *buf, size_t max)
 	*buf = (struct buf){.data = nothing, .max = max};
 }
 
+void buf_init_room(struct buf *buf, char *room, size_t size)
+{
+	*buf = (struct buf){.data = room, .size = size, .max = size - 1};
+}
+
 void buf_clear(struct buf *buf)
 {
 	if (buf->size > 0)

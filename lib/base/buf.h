@@ -19,9 +19,11 @@ struct buf {
 };
 
 void buf_init(struct buf *buf, size_t max);
-void buf_clear(struct buf *buf); /* gives the memory back; the struct may be initialised again */
+/* Writes into `room` of the caller's, at most size - 1 bytes; such a buffer is not cleared, nor its bytes stolen. */
+void buf_init_room(struct buf *buf, char *room, size_t size);
+void buf_clear(struct buf *buf);                     /* gives the memory back; the struct may be initialised again */
 #define auto_buf __attribute__((cleanup(buf_clear))) /* a zeroed struct (= {0}) may be cleared too */
-void buf_reset(struct buf *buf); /* empty again, memory kept */
+void buf_reset(struct buf *buf);                     /* empty again, memory kept */
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);
 void buf_putc(struct buf *buf, char c);

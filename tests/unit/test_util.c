@@ -11,6 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/base/secret.h"
 #include "lib/base/util.h"
 
 static void test_parse_u64(void **state)
@@ -213,12 +217,42 @@ static void test_clock(void **state)
 	assert_true(clock_monotonic_us() >= before);
 }
 
+/* Nothing of it is in a child, and nothing in the next one that is taken. */
+static void test_secret(void **state)
+{
+	char *secret = secret_alloc(32), *large = secret_alloc(1 << 20);
+	int status = 0;
+
+	(void)state;
+	memset(secret, 'x', 32);
+	memset(large, 'x', 1 << 20);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(secret[0] || secret[31] || large[0] || large[(1 << 20) - 1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	secret_free(secret);
+	secret_free(large);
+	for (int i = 0; i < 8; i++) {
+		char *next = secret_alloc(32);
+
+		for (int k = 0; k < 32; k++)
+			assert_int_equal(next[k], 0);
+		memset(next, 'x', 32);
+		if (i % 2)
+			secret_free(next);
+	}
+	secret_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_u64), cmocka_unit_test(test_strings), cmocka_unit_test(test_steal),
-		cmocka_unit_test(test_close),     cmocka_unit_test(test_files),   cmocka_unit_test(test_large_file),
+		cmocka_unit_test(test_parse_u64), cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_steal),     cmocka_unit_test(test_close),
+		cmocka_unit_test(test_files),     cmocka_unit_test(test_large_file),
 		cmocka_unit_test(test_clock),     cmocka_unit_test(test_standard_fds),
+		cmocka_unit_test(test_secret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
