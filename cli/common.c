@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
+#include "lib/job/job.h"
 
 static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
 
@@ -161,17 +162,6 @@ static void add_text_facts(struct json_object *object, const char *key, const st
 	json_add(object, key, facts);
 }
 
-static void add_usage(struct json_object *object, const char *key, const struct store_usage *usage)
-{
-	struct json_object *value = json_object_new_object();
-
-	json_add_int(value, "wall_us", usage->wall_us);
-	json_add_int(value, "cpu_user_us", usage->cpu_user_us);
-	json_add_int(value, "cpu_system_us", usage->cpu_system_us);
-	json_add_int(value, "memory_peak_bytes", usage->memory_peak_bytes);
-	json_add(object, key, value);
-}
-
 static void add_time(struct json_object *object, const char *key, int64_t us)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -183,18 +173,12 @@ static void add_time(struct json_object *object, const char *key, int64_t us)
 
 static void add_outcome(struct json_object *object, const struct store_execution *e)
 {
-	json_add_string(object, "verdict", e->verdict);
-	json_add_string(object, "message", e->message);
-	json_add(object, "exit_code", e->exit_code < 0 ? NULL : json_object_new_int(e->exit_code));
-	json_add(object, "signal", e->signal ? json_object_new_int(e->signal) : NULL);
+	struct jail_result result;
+
+	job_result_columns(e, &result, NULL);
+	bind_print_into(object, jail_result_table, &result, JAIL_COLUMNS);
 	add_text_facts(object, "stdout", &e->stdout_text);
 	add_text_facts(object, "stderr", &e->stderr_text);
-	json_add_bool(object, "stdout_truncated", e->stdout_truncated);
-	json_add_bool(object, "stderr_truncated", e->stderr_truncated);
-	add_usage(object, "run", &e->run);
-	add_usage(object, "compile", &e->compile);
-	json_add_int(object, "setup_us", e->setup_us);
-	json_add_bool(object, "warm", e->warm);
 	json_add(object, "result", json_stored(e->result_json));
 }
 

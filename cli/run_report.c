@@ -170,34 +170,17 @@ static struct json_object *files_json(const struct run_files *files)
 
 struct json_object *run_json(const struct run_outcome *outcome)
 {
-	struct json_object *object = json_object_new_object();
-	const struct jail_result *result = &outcome->once.result;
+	struct json_object *object;
 
-	json_add_string(object, "verdict", jail_verdict_text(outcome->once.done ? result->verdict : JAIL_XX));
-	json_add_string(object, "message", outcome->once.done ? result->message : outcome->once.failure.text);
-	if (!outcome->once.done)
+	if (!outcome->once.done) {
+		object = json_object_new_object();
+		json_add_string(object, "verdict", jail_verdict_text(JAIL_XX));
+		json_add_string(object, "message", outcome->once.failure.text);
 		return object;
-	json_add(object, "exit_code", result->exit_code < 0 ? NULL : json_object_new_int(result->exit_code));
-	json_add(object, "signal", result->signal ? json_object_new_int(result->signal) : NULL);
-	json_add_string(object, "limit", *result->limit ? result->limit : NULL);
-	if (*result->step)
-		json_add_string(object, "step", result->step);
+	}
+	object = bind_print_view(jail_result_table, &outcome->once.result, JAIL_REPORT);
 	add_output(object, "stdout", outcome->once.program.stdout_fd);
 	add_output(object, "stderr", outcome->once.program.stderr_fd);
-	json_add_bool(object, "stdout_truncated", result->stdout_truncated);
-	json_add_bool(object, "stderr_truncated", result->stderr_truncated);
-	json_add(object, "run", bind_print(jail_usage_table, &result->run));
-	if (result->compiled)
-		json_add(object, "compile", bind_print(jail_usage_table, &result->compile));
-	json_add_bool(object, "oom_killed", result->oom_killed);
-	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
-	json_add_int(object, "setup_us", result->setup_us);
-	json_add_bool(object, "warm", result->warm);
-	json_add_string(object, "runner", result->runner);
-	json_add_string(object, "fingerprint", result->fingerprint);
-	json_add(object, "denied", result->denied ? json_object_get(result->denied) : json_object_new_array());
-	if (result->network)
-		json_add(object, "network", json_object_get(result->network));
 	json_add(object, "files", files_json(&outcome->files));
 	return object;
 }

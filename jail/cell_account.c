@@ -29,6 +29,7 @@ static void account_cpu(struct cell *cell, struct jail_usage *usage, const struc
 	system = MAX(system, 0);
 	usage->cpu_user_us = user + system > 0 ? (int64_t)((double)sum * (double)user / (double)(user + system)) : sum;
 	usage->cpu_system_us = sum - usage->cpu_user_us;
+	usage->cpu_us = sum;
 }
 
 void cell_run_account(struct cell *cell, const struct init_report *report)

@@ -16,139 +16,12 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "run_answer.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
 
 #define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
 #define URL_MAX  (16 * 1024)
-
-static void add_usage(struct json_object *object, const struct jail_usage *usage)
-{
-	json_add_int(object, "wall_us", usage->wall_us);
-	json_add_int(object, "cpu_us", usage->cpu_user_us + usage->cpu_system_us);
-	json_add_int(object, "cpu_user_us", usage->cpu_user_us);
-	json_add_int(object, "cpu_system_us", usage->cpu_system_us);
-	json_add_int(object, "memory_peak_bytes", usage->memory_peak_bytes);
-	json_add_int(object, "rss_peak_bytes", usage->rss_peak_bytes);
-	json_add_int(object, "pids_peak", usage->pids_peak);
-	json_add_int(object, "pids_hits", usage->pids_hits);
-	json_add_int(object, "switches_voluntary", usage->switches_voluntary);
-	json_add_int(object, "switches_forced", usage->switches_forced);
-}
-
-static struct json_object *safe_string(const char *data, size_t length)
-{
-	auto_buf struct buf safe = {0};
-
-	buf_init(&safe, 4 * length + 1);
-	utf8_safe(&safe, data, length);
-	return json_object_new_string_len(safe.data, (int)safe.length);
-}
-
-static struct json_object *describe_file(struct server *server, const struct job_result *result,
-					 const struct store_file *file)
-{
-	struct json_object *object = json_object_new_object();
-	auto_buf struct buf url = {0};
-
-	buf_init(&url, URL_MAX);
-	uri_download(server->config, result->conversation, result->conversation_hash, file, &url);
-	json_add(object, "name", safe_string(file->name, file->name_length));
-	json_add_string(object, "url", url.data);
-	json_add_int(object, "size", file->size);
-	json_add_string(object, "media_type", file->media_type);
-	return object;
-}
-
-static struct json_object *describe_files(struct server *server, const struct job_result *result)
-{
-	static const char *const names[] = {
-		[JAIL_FILE_CREATED] = "created",
-		[JAIL_FILE_CHANGED] = "changed",
-		[JAIL_FILE_DELETED] = "deleted",
-		[JAIL_FILE_NOT_KEPT] = "not_kept",
-	};
-	struct json_object *lists[ARRAY_SIZE(names)], *files = json_object_new_object();
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		lists[i] = json_object_new_array();
-		json_add(files, names[i], lists[i]);
-	}
-	for (size_t i = 0; i < result->n_changes; i++) {
-		const struct job_change *change = &result->changes[i];
-		const struct store_file *file = &change->file;
-		struct json_object *item;
-
-		switch (change->kind) {
-		case JAIL_FILE_DELETED:
-			item = safe_string(file->name, file->name_length);
-			break;
-		case JAIL_FILE_NOT_KEPT:
-			item = json_object_new_object();
-			json_add(item, "name", safe_string(file->name, file->name_length));
-			json_add_string(item, "reason", change->reason);
-			break;
-		default:
-			item = describe_file(server, result, file);
-		}
-		json_object_array_add(lists[change->kind], item);
-	}
-	return files;
-}
-
-static struct json_object *structured(struct server *server, const struct job_result *result)
-{
-	const struct jail_result *jail = &result->jail;
-	struct json_object *object = json_object_new_object();
-
-	json_add_string(object, "execution_id", result->id);
-	json_add_string(object, "verdict", jail_verdict_text(jail->verdict));
-	json_add_string(object, "message", jail->message);
-	if (jail->limit[0])
-		json_add_string(object, "limit", jail->limit);
-	if (jail->step[0])
-		json_add_string(object, "step", jail->step);
-	json_add_string(object, "language", jail->runner);
-	json_add(object, "exit_code", jail->exit_code >= 0 ? json_object_new_int(jail->exit_code) : NULL);
-	json_add(object, "signal", jail->signal > 0 ? json_object_new_int(jail->signal) : NULL);
-	json_add_bytes(object, "stdout", result->stdout_text.data ? result->stdout_text.data : "",
-		       result->stdout_text.length);
-	json_add_bytes(object, "stderr", result->stderr_text.data ? result->stderr_text.data : "",
-		       result->stderr_text.length);
-	json_add_bool(object, "stdout_truncated", result->stdout_more || jail->stdout_truncated);
-	json_add_bool(object, "stderr_truncated", result->stderr_more || jail->stderr_truncated);
-	json_add_bool(object, "oom_killed", jail->oom_killed);
-	json_add_int(object, "setup_us", jail->setup_us);
-	json_add_bool(object, "warm", jail->warm);
-	add_usage(object, &jail->run);
-	if (jail->compiled) {
-		struct json_object *compile = json_object_new_object();
-
-		add_usage(compile, &jail->compile);
-		json_add(object, "compile", compile);
-	}
-	if (*result->sandbox_id) {
-		struct json_object *session = json_object_new_object();
-
-		json_add_string(session, "sandbox_id", result->sandbox_id);
-		json_add_int(session, "number", result->sandbox_seq);
-		if (*result->note)
-			json_add_string(session, "message", result->note);
-		json_add(object, "session", session);
-	}
-	/* The array belongs to the job, other threads may read it: a copy. */
-	if (jail->denied && json_object_array_length(jail->denied) > 0) {
-		struct json_object *denied = NULL;
-
-		if (json_object_deep_copy(jail->denied, &denied, NULL) == 0)
-			json_add(object, "denied", denied);
-	}
-	struct json_object *network = NULL;
-	if (jail->network && json_object_deep_copy(jail->network, &network, NULL) == 0)
-		json_add(object, "network", network);
-	json_add(object, "files", describe_files(server, result));
-	return object;
-}
 
 static void end_line(struct buf *text)
 {
@@ -208,9 +81,7 @@ static void add_text_json(struct server *server, const struct job_result *result
 
 		if (change->kind != JAIL_FILE_CREATED && change->kind != JAIL_FILE_CHANGED)
 			continue;
-		file = describe_file(server, result, &change->file);
-		json_object_object_del(file, "size");
-		json_object_object_del(file, "media_type");
+		file = run_answer_file(server->config, result, &change->file, RUN_TEXT_FORM);
 		json_object_array_add(files, file);
 	}
 	json_add(object, "files", files);
@@ -332,7 +203,7 @@ static void add_links(const struct job_result *result, struct json_object *conte
 
 		json_add_string(block, "type", "resource_link");
 		json_add_string(block, "uri", uri.data);
-		json_add(block, "name", safe_string(file->name, file->name_length));
+		json_add_bytes(block, "name", file->name, file->name_length);
 		json_add_string(block, "mimeType", file->media_type);
 		json_add_int(block, "size", file->size);
 		json_object_array_add(content, block);
@@ -363,7 +234,7 @@ static void add_rest(const struct tool_call *call, const struct job_result *resu
 	add_images(server, result, ret->content);
 	if (call->protocol && strcmp(call->protocol, RUN_LINKS_SINCE) >= 0 && *result->conversation)
 		add_links(result, ret->content);
-	ret->structured = structured(server, result);
+	ret->structured = run_answer(server->config, result);
 }
 
 static struct tool_result begin(const struct job_result *result)

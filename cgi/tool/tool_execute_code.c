@@ -13,6 +13,7 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "lib/store/crypto.h"
+#include "run_answer.h"
 #include "run_result.h"
 #include "snippets.h"
 #include "tool_interpreter.h"
@@ -280,7 +281,7 @@ static void make_result(const struct tool_call *call, const struct job_result *f
 		.description = description_,                                                                           \
 		.arguments = table_,                                                                                   \
 		.arguments_size = sizeof(struct execute_arguments),                                                    \
-		.output_schema = RUN_RESULT_SCHEMA,                                                                    \
+		.output = run_answer_table,                                                                            \
 		.destructive = true,                                                                                   \
 		.call = call_,                                                                                         \
 		.task = TOOL_TASK_OPTIONAL,                                                                            \

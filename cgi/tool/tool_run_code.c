@@ -7,6 +7,7 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "run_answer.h"
 #include "run_result.h"
 #include "tools.h"
 
@@ -313,7 +314,7 @@ const struct tool tool_run_code = {
 		"repair the program, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),
-	.output_schema = RUN_RESULT_SCHEMA,
+	.output = run_answer_table,
 	.destructive = true, /* a program may overwrite and remove the conversation's files */
 	.refine = refine,
 	.call = run,

@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/job/job.h"
 
 /* In the order in which clients see them. list_runners takes no argument and comes first: probes call the first tool
  * with {}. */
@@ -63,6 +64,16 @@ static void add_schema(struct json_object *object, const char *key, const char *
 		json_add(object, key, schema);
 }
 
+struct json_object *tool_output_schema(const struct tool *tool)
+{
+	auto_json struct json_object *object = json_object_new_object();
+
+	if (tool->output)
+		return bind_schema_output(tool->output, JAIL_ANSWER);
+	add_schema(object, "schema", tool->output_schema);
+	return json_object_get(json_get(object, "schema", json_type_object));
+}
+
 static struct json_object *annotations(const struct tool *tool)
 {
 	struct json_object *object = json_object_new_object();
@@ -86,7 +97,9 @@ static struct json_object *describe(struct server *server, const struct tool *to
 		add_schema(object, "inputSchema", tool->input_schema);
 	else
 		json_add(object, "inputSchema", bind_schema(tool->arguments));
-	add_schema(object, "outputSchema", tool->output_schema);
+	struct json_object *output = tool_output_schema(tool);
+	if (output)
+		json_add(object, "outputSchema", output);
 	json_add(object, "annotations", annotations(tool));
 	if (tool->refine)
 		tool->refine(server, object);

@@ -48,6 +48,7 @@ struct tool {
 	unsigned scope; /* what the token must have: of enum store_scope, or ACCESS_FREE; 0: nobody may call it */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
+	const struct bind *output;                           /* of structuredContent (view JAIL_ANSWER), or */
 	const char *output_schema;                           /* JSON */
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
 	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
@@ -64,6 +65,7 @@ struct tool {
 	void (*result)(const struct tool_call *call, const struct job_result *run, struct tool_result *ret);
 };
 
+struct json_object *tool_output_schema(const struct tool *tool); /* the caller's; NULL: none */
 const struct tool *tool_find(const struct server *server, const char *name);
 /* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. The
  * caller's. */

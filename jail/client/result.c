@@ -1,5 +1,5 @@
 /*
- * result.c - the result of a run: verdicts as text, and the whole as JSON by one table for both directions.
+ * result.c - the result of a run: verdicts as text, and the table of its fields (result.h).
  *
  * What has no fixed shape in C (names of refused calls, what the network did) stays JSON and is only checked: it goes
  * on into the record and into answers as it is. Both ends of the wire use this file; the jailer prints, clients parse,
@@ -51,205 +51,134 @@ void jail_result_share(struct jail_result *result)
 	result->network = result->network ? json_object_get(result->network) : NULL;
 }
 
-/* As the table wants it: text as pointers, numbers as int64_t. */
-struct flat_result {
-	const char *verdict, *message, *limit, *step, *runner, *fingerprint;
-	int64_t step_errno, exit_code, signal;
-	bool compiled, oom_killed, pids_limit_hit, stdout_truncated, stderr_truncated, warm, ended;
-	int64_t stdout_bytes, stderr_bytes, setup_us;
-	struct jail_usage compile, run;
-	struct json_object *denied, *network;
-};
-
-#define USAGE(field)                                                                                                   \
+#define USAGE(field, views_, text_)                                                                                    \
 	{                                                                                                              \
-		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX       \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct jail_usage, field), .max = INT64_MAX,      \
+		.views = views_, .description = text_                                                                  \
 	}
+#define COLUMN (JAIL_WIRE | JAIL_COLUMNS | JAIL_ANSWER | JAIL_REPORT)
+#define DETAIL (JAIL_WIRE | JAIL_RECORD | JAIL_ANSWER | JAIL_REPORT)
+
 const struct bind jail_usage_table[] = {
-	USAGE(wall_us),         USAGE(cpu_user_us),
-	USAGE(cpu_system_us),   USAGE(memory_peak_bytes),
-	USAGE(rss_peak_bytes),  USAGE(pids_peak),
-	USAGE(pids_hits),       USAGE(switches_voluntary),
-	USAGE(switches_forced), {0},
-};
-
-#define FLAT(field, kind, least, most)                                                                                 \
-	{                                                                                                              \
-		.name = #field, .type = kind, .offset = offsetof(struct flat_result, field), .min = least, .max = most \
-	}
-static const struct bind result_table[] = {
-	{.name = "verdict",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct flat_result, verdict),
-	 .flags = BIND_REQUIRED,
-	 .choices = verdict_texts},
-	FLAT(message, BIND_STRING, 0, JAIL_MESSAGE_TEXT - 1),
-	FLAT(limit, BIND_STRING, 0, 15),
-	FLAT(step, BIND_STRING, 0, 31),
-	FLAT(step_errno, BIND_INT, 0, 4095),
-	FLAT(compiled, BIND_BOOL, 0, 0),
-	FLAT(exit_code, BIND_INT, -1, 255),
-	FLAT(signal, BIND_INT, 0, 64),
-	FLAT(oom_killed, BIND_BOOL, 0, 0),
-	FLAT(pids_limit_hit, BIND_BOOL, 0, 0),
-	FLAT(stdout_bytes, BIND_INT, 0, INT64_MAX),
-	FLAT(stderr_bytes, BIND_INT, 0, INT64_MAX),
-	FLAT(stdout_truncated, BIND_BOOL, 0, 0),
-	FLAT(stderr_truncated, BIND_BOOL, 0, 0),
-	{.name = "compile",
-	 .type = BIND_OBJECT,
-	 .offset = offsetof(struct flat_result, compile),
-	 .table = jail_usage_table},
-	{.name = "run", .type = BIND_OBJECT, .offset = offsetof(struct flat_result, run), .table = jail_usage_table},
-	FLAT(setup_us, BIND_INT, 0, INT64_MAX),
-	FLAT(warm, BIND_BOOL, 0, 0),
-	FLAT(ended, BIND_BOOL, 0, 0),
-	FLAT(runner, BIND_STRING, 0, 31),
-	FLAT(fingerprint, BIND_STRING, 0, 255),
-	FLAT(denied, BIND_ANY, 0, 0),
-	FLAT(network, BIND_ANY, 0, 0),
+	USAGE(wall_us, COLUMN, "Wall clock time, microseconds"),
+	USAGE(cpu_us, JAIL_WIRE | JAIL_ANSWER, "CPU time of all its processes, microseconds"),
+	USAGE(cpu_user_us, COLUMN, "of it outside of the kernel"),
+	USAGE(cpu_system_us, COLUMN, "of it in the kernel"),
+	USAGE(memory_peak_bytes, COLUMN, "Most memory in use at once"),
+	USAGE(rss_peak_bytes, DETAIL, "of its largest process; 0 unknown"),
+	USAGE(pids_peak, DETAIL, "Most processes and threads at once; 0 unknown"),
+	USAGE(pids_hits, DETAIL, "Times that the limit of processes refused one"),
+	USAGE(switches_voluntary, DETAIL, "Context switches because it waited"),
+	USAGE(switches_forced, DETAIL, "because others had their turn"),
 	{0},
 };
 
-struct json_object *jail_result_print(const struct jail_result *result)
-{
-	struct flat_result flat = {
-		.verdict = jail_verdict_text(result->verdict),
-		.message = result->message,
-		.limit = result->limit,
-		.step = result->step,
-		.runner = result->runner,
-		.fingerprint = result->fingerprint,
-		.step_errno = result->step_errno,
-		.exit_code = result->exit_code,
-		.signal = result->signal,
-		.compiled = result->compiled,
-		.oom_killed = result->oom_killed,
-		.pids_limit_hit = result->pids_limit_hit,
-		.stdout_truncated = result->stdout_truncated,
-		.stderr_truncated = result->stderr_truncated,
-		.warm = result->warm,
-		.ended = result->ended,
-		.stdout_bytes = result->stdout_bytes,
-		.stderr_bytes = result->stderr_bytes,
-		.setup_us = result->setup_us,
-		.compile = result->compile,
-		.run = result->run,
-		.denied = result->denied,
-		.network = result->network,
-	};
-
-	return bind_print(result_table, &flat);
-}
-
-static int check_denied(struct json_object *denied, struct err *err)
-{
-	bool good = !denied || (json_object_is_type(denied, json_type_array) &&
-				json_object_array_length(denied) <= JAIL_DENIED_MAX);
-
-	for (size_t i = 0; good && denied && i < json_object_array_length(denied); i++) {
-		struct json_object *call = json_object_array_get_idx(denied, i);
-
-		good = json_get_string(call, "name") && json_get(call, "number", json_type_int) &&
-		       json_object_object_length(call) == 2;
-	}
-	return good ? 0
-		    : err_member(err, "denied", "must be at most %d system calls with name and number",
-				 JAIL_DENIED_MAX);
-}
-
-struct network_denied {
+struct denied_call {
+	const char *name;
+	int64_t number;
+};
+struct denied_host {
 	const char *host, *reason;
 	int64_t port;
-};
-static const struct bind network_denied_table[] = {
-	{.name = "host",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct network_denied, host),
-	 .flags = BIND_REQUIRED,
-	 .max = 2048},
-	{.name = "port",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct network_denied, port),
-	 .flags = BIND_REQUIRED,
-	 .max = UINT16_MAX},
-	{.name = "reason",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct network_denied, reason),
-	 .flags = BIND_REQUIRED,
-	 .max = 128},
-	{0},
 };
 struct network {
 	int64_t connections, bytes_in, bytes_out, unrouted;
 	struct bind_objects denied;
 };
-#define NETWORK(field)                                                                                                 \
-	{                                                                                                              \
-		.name = #field, .type = BIND_INT, .offset = offsetof(struct network, field), .flags = BIND_REQUIRED,   \
-		.max = INT64_MAX                                                                                       \
-	}
+#define MUST(struct_, field, kind, least, most)                                                                        \
+	.name = #field, .type = kind, .offset = offsetof(struct struct_, field), .flags = BIND_REQUIRED, .min = least, \
+	.max = most
+static const struct bind denied_call_table[] = {
+	{MUST(denied_call, name, BIND_STRING, 0, 64)},
+	{MUST(denied_call, number, BIND_INT, INT64_MIN, INT64_MAX)},
+	{0},
+};
+static const struct bind denied_host_table[] = {
+	{MUST(denied_host, host, BIND_STRING, 0, 2048)},
+	{MUST(denied_host, port, BIND_INT, 0, UINT16_MAX)},
+	{MUST(denied_host, reason, BIND_STRING, 0, 128)},
+	{0},
+};
 static const struct bind network_table[] = {
-	NETWORK(connections),
-	NETWORK(bytes_in),
-	NETWORK(bytes_out),
-	NETWORK(unrouted),
-	{.name = "denied",
-	 .type = BIND_OBJECTS,
-	 .offset = offsetof(struct network, denied),
-	 .flags = BIND_REQUIRED,
-	 .max = JAIL_DENIED_MAX,
-	 .table = network_denied_table,
-	 .size = sizeof(struct network_denied)},
+	{MUST(network, connections, BIND_INT, 0, INT64_MAX)},
+	{MUST(network, bytes_in, BIND_INT, 0, INT64_MAX)},
+	{MUST(network, bytes_out, BIND_INT, 0, INT64_MAX)},
+	{MUST(network, unrouted, BIND_INT, 0, INT64_MAX),
+	 .description = "Attempts to reach addresses directly, which all fail"},
+	{MUST(network, denied, BIND_OBJECTS, 0, JAIL_DENIED_MAX),
+	 .table = denied_host_table,
+	 .size = sizeof(struct denied_host),
+	 .description = "What could not be reached, and why"},
 	{0},
 };
 
-static int check_network(struct json_object *object, struct err *err)
+#define NAMED(name_, field, kind, views_)                                                                              \
+	.name = name_, .type = kind, .offset = offsetof(struct jail_result, field),                                    \
+	.size = sizeof(((struct jail_result *)0)->field), .views = views_
+#define FIELD(field, kind, views_) NAMED(#field, field, kind, views_)
+#define JSON(field, kind)                                                                                              \
+	.name = #field, .type = kind, .flags = BIND_JSON, .offset = offsetof(struct jail_result, field)
+
+const struct bind jail_result_table[] = {
+	{FIELD(verdict, BIND_CHOICE, COLUMN),
+	 .flags = BIND_REQUIRED,
+	 .choices = verdict_texts,
+	 .description = "OK; RE exit code not 0; SG ended by a signal; TO time; ML memory; OL output; CE compile step "
+			"failed; CX cancelled; XX the sandbox failed"},
+	{FIELD(message, BIND_CHARS, COLUMN), .description = "The verdict as a sentence"},
+	{FIELD(limit, BIND_CHARS, DETAIL),
+	 .sparse = JAIL_ANSWER,
+	 .null = JAIL_REPORT,
+	 .description = "Which limit was hit"},
+	{FIELD(step, BIND_CHARS, DETAIL),
+	 .sparse = JAIL_RECORD | JAIL_ANSWER | JAIL_REPORT,
+	 .description = "XX: what of the sandbox failed"},
+	{FIELD(step_errno, BIND_INT, JAIL_WIRE | JAIL_RECORD), .sparse = JAIL_RECORD, .max = 4095},
+	{FIELD(compiled, BIND_BOOL, JAIL_WIRE | JAIL_RECORD)},
+	{FIELD(exit_code, BIND_INT, COLUMN), .null = COLUMN & ~JAIL_WIRE, .none = -1, .min = -1, .max = 255},
+	{FIELD(signal, BIND_INT, COLUMN), .null = COLUMN & ~JAIL_WIRE, .max = 64},
+	{FIELD(oom_killed, BIND_BOOL, DETAIL)},
+	{FIELD(pids_limit_hit, BIND_BOOL, DETAIL & ~JAIL_ANSWER)},
+	{FIELD(stdout_bytes, BIND_INT, JAIL_WIRE), .max = INT64_MAX},
+	{FIELD(stderr_bytes, BIND_INT, JAIL_WIRE), .max = INT64_MAX},
+	{FIELD(stdout_truncated, BIND_BOOL, COLUMN)},
+	{FIELD(stderr_truncated, BIND_BOOL, COLUMN)},
+	{FIELD(setup_us, BIND_INT, COLUMN), .max = INT64_MAX, .description = "Making the sandbox, microseconds"},
+	{FIELD(warm, BIND_BOOL, COLUMN), .description = "The interpreter was running already"},
+	{FIELD(run, BIND_OBJECT, JAIL_WIRE | JAIL_COLUMNS | JAIL_REPORT), .table = jail_usage_table},
+	{FIELD(run, BIND_INLINE, JAIL_RECORD | JAIL_ANSWER), .table = jail_usage_table},
+	{FIELD(compile, BIND_OBJECT, 0), .sparse = DETAIL & ~JAIL_WIRE, .table = jail_usage_table},
+	{FIELD(ended, BIND_BOOL, JAIL_WIRE)},
+	{FIELD(runner, BIND_CHARS, JAIL_WIRE | JAIL_REPORT)},
+	{NAMED("language", runner, BIND_CHARS, JAIL_ANSWER)},
+	{FIELD(fingerprint, BIND_CHARS, JAIL_WIRE | JAIL_REPORT)},
+	{JSON(denied, BIND_OBJECTS),
+	 .views = DETAIL,
+	 .sparse = DETAIL & ~JAIL_REPORT,
+	 .max = JAIL_DENIED_MAX,
+	 .table = denied_call_table,
+	 .size = sizeof(struct denied_call),
+	 .description = "System calls that the sandbox refused"},
+	{JSON(network, BIND_OBJECT),
+	 .views = DETAIL,
+	 .sparse = DETAIL,
+	 .table = network_table,
+	 .size = sizeof(struct network)},
+	{0},
+};
+
+struct json_object *jail_result_print(const struct jail_result *result)
 {
-	struct network network = {.connections = 0};
-	int result = object ? bind_parse(network_table, object, &network, err) : 0;
-
-	bind_clear(network_table, &network);
-	return result ? err_wrap(err, "network") : 0;
+	return bind_print(jail_result_table, result);
 }
-
-#define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")
 
 int jail_result_parse(struct json_object *object, struct jail_result *ret, struct err *err)
 {
-	struct flat_result flat = {.exit_code = -1};
-	int result = bind_parse(result_table, object, &flat, err);
+	struct jail_result result = {.exit_code = -1};
+	int failed = bind_parse(jail_result_table, object, &result, err);
 
-	if (!result)
-		result = check_denied(flat.denied, err);
-	if (!result)
-		result = check_network(flat.network, err);
-	if (result)
-		return result;
-	*ret = (struct jail_result){
-		.step_errno = (int)flat.step_errno,
-		.exit_code = (int)flat.exit_code,
-		.signal = (int)flat.signal,
-		.compiled = flat.compiled,
-		.oom_killed = flat.oom_killed,
-		.pids_limit_hit = flat.pids_limit_hit,
-		.stdout_truncated = flat.stdout_truncated,
-		.stderr_truncated = flat.stderr_truncated,
-		.warm = flat.warm,
-		.ended = flat.ended,
-		.stdout_bytes = flat.stdout_bytes,
-		.stderr_bytes = flat.stderr_bytes,
-		.setup_us = flat.setup_us,
-		.compile = flat.compile,
-		.run = flat.run,
-	};
-	jail_verdict_parse(flat.verdict, &ret->verdict);
-	COPY_TEXT(ret->message, flat.message);
-	COPY_TEXT(ret->limit, flat.limit);
-	COPY_TEXT(ret->step, flat.step);
-	COPY_TEXT(ret->runner, flat.runner);
-	COPY_TEXT(ret->fingerprint, flat.fingerprint);
-	ret->denied = flat.denied ? json_object_get(flat.denied) : NULL;
-	ret->network = flat.network ? json_object_get(flat.network) : NULL;
+	if (failed < 0)
+		return failed;
+	*ret = result;
 	return 0;
 }

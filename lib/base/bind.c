@@ -14,6 +14,7 @@
 
 #include "util.h"
 
+#define LENIENT (1u << 31) /* with a view: bind_recall */
 #define INT64_EDGE 9223372036854775808.0 /* 2^63, exact as a double: the first that does not fit */
 
 static void *field(const struct bind *bind, void *base)
@@ -77,7 +78,7 @@ static int check_count(const struct bind *bind, size_t count, const char *unit, 
 	return 0;
 }
 
-static int parse_int(const struct bind *bind, struct json_object *value, int64_t *ret, struct err *err)
+static int parse_int(const struct bind *bind, struct json_object *value, void *ret, struct err *err)
 {
 	int64_t number;
 
@@ -95,7 +96,10 @@ static int parse_int(const struct bind *bind, struct json_object *value, int64_t
 	if (number < bind->min || number > bind->max)
 		return err_member(err, bind->name, "must be between %lld and %lld, not %lld", (long long)bind->min,
 				  (long long)bind->max, (long long)number);
-	*ret = number;
+	if (bind->size == sizeof(int))
+		*(int *)ret = (int)number;
+	else
+		*(int64_t *)ret = number;
 	return 0;
 }
 
@@ -139,6 +143,31 @@ static int parse_string(const struct bind *bind, struct json_object *value, cons
 		result = check_choices(bind, text, err);
 	if (result == 0)
 		*ret = text;
+	return result;
+}
+
+static int parse_chars(const struct bind *bind, struct json_object *value, char *ret, struct err *err)
+{
+	struct bind bounded = *bind;
+	const char *text;
+
+	bounded.max = (int64_t)bind->size - 1;
+	int result = parse_string(&bounded, value, &text, err);
+	if (result == 0)
+		memcpy(ret, text, strlen(text) + 1);
+	return result;
+}
+
+static int parse_choice(const struct bind *bind, struct json_object *value, unsigned *ret, struct err *err)
+{
+	const char *text;
+	int result = parse_string(bind, value, &text, err);
+	unsigned i = 0;
+
+	while (result == 0 && !streq(bind->choices[i], text))
+		i++;
+	if (result == 0)
+		*ret = i;
 	return result;
 }
 
@@ -206,7 +235,12 @@ static void clear_objects(const struct bind *bind, struct bind_objects *objects)
 	*objects = (struct bind_objects){0};
 }
 
-static int parse_objects(const struct bind *bind, struct json_object *value, struct bind_objects *ret, struct err *err)
+static int parse_object(const struct bind *table, struct json_object *object, void *base, unsigned view,
+			struct err *err);
+static int parse_member(const struct bind *bind, struct json_object *value, void *to, unsigned view, struct err *err);
+
+static int parse_objects(const struct bind *bind, struct json_object *value, struct bind_objects *ret, unsigned view,
+			 struct err *err)
 {
 	struct bind_objects parsed = {0};
 
@@ -221,7 +255,7 @@ static int parse_objects(const struct bind *bind, struct json_object *value, str
 	for (; parsed.count < count; parsed.count++) {
 		void *item = (char *)parsed.items + parsed.count * bind->size;
 
-		if (bind_parse(bind->table, json_object_array_get_idx(value, parsed.count), item, err) < 0) {
+		if (parse_object(bind->table, json_object_array_get_idx(value, parsed.count), item, view, err) < 0) {
 			result = inside(err, bind->name, (ssize_t)parsed.count);
 			clear_objects(bind, &parsed);
 			return result;
@@ -232,10 +266,28 @@ static int parse_objects(const struct bind *bind, struct json_object *value, str
 	return 0;
 }
 
-static int parse_member(const struct bind *bind, struct json_object *value, void *base, struct err *err)
+/* Bound to check it, and forgotten; what is kept is the value. */
+static int parse_json(const struct bind *bind, struct json_object *value, struct json_object **ret, unsigned view,
+		      struct err *err)
 {
-	void *to = field(bind, base);
+	struct bind shape[] = {*bind, {0}};
+	auto_free void *scratch = xcalloc(1, MAX(bind->size, sizeof(struct bind_map)));
 
+	shape[0].flags &= ~(unsigned)BIND_JSON;
+	shape[0].offset = 0;
+	int result = parse_member(shape, value, scratch, view & ~LENIENT, err);
+	if (result < 0)
+		return result;
+	bind_clear(shape, scratch);
+	json_put_pointer(ret);
+	*ret = json_object_get(value);
+	return 0;
+}
+
+static int parse_member(const struct bind *bind, struct json_object *value, void *to, unsigned view, struct err *err)
+{
+	if (bind->flags & BIND_JSON)
+		return parse_json(bind, value, to, view, err);
 	switch (bind->type) {
 	case BIND_BOOL:
 		if (!json_object_is_type(value, json_type_boolean))
@@ -246,6 +298,10 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 		return parse_int(bind, value, to, err);
 	case BIND_STRING:
 		return parse_string(bind, value, to, err);
+	case BIND_CHARS:
+		return parse_chars(bind, value, to, err);
+	case BIND_CHOICE:
+		return parse_choice(bind, value, to, err);
 	case BIND_TEXT:
 		return parse_text(bind, value, to, err);
 	case BIND_STRINGS:
@@ -253,9 +309,11 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	case BIND_STRING_MAP:
 		return parse_map(bind, value, to, err);
 	case BIND_OBJECTS:
-		return parse_objects(bind, value, to, err);
+		return parse_objects(bind, value, to, view, err);
 	case BIND_OBJECT:
-		return bind_parse(bind->table, value, to, err) < 0 ? inside(err, bind->name, -1) : 0;
+		return parse_object(bind->table, value, to, view, err) < 0 ? inside(err, bind->name, -1) : 0;
+	case BIND_INLINE:
+		break; /* parse_members */
 	case BIND_ANY:
 		*(struct json_object **)to = value;
 		return 0;
@@ -263,44 +321,78 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	return err_set(err, ERR_INTERNAL, "the table's entry for %s has no type", bind->name);
 }
 
-static int check_unknown(const struct bind *table, struct json_object *object, struct err *err)
+static bool known(const struct bind *table, const char *key, unsigned view, const char **ret_near)
+{
+	for (const struct bind *bind = table; bind->name != NULL; bind++) {
+		if (!bind_in_view(bind, view))
+			continue;
+		if (bind->type == BIND_INLINE ? known(bind->table, key, view, ret_near) : streq(bind->name, key))
+			return true;
+		if (bind->type != BIND_INLINE && *ret_near == NULL && str_near(bind->name, key))
+			*ret_near = bind->name;
+	}
+	return false;
+}
+
+static int check_unknown(const struct bind *table, struct json_object *object, unsigned view, struct err *err)
 {
 	json_object_object_foreach(object, key, value)
 	{
-		const struct bind *bind = table, *near = NULL;
+		const char *near = NULL;
 
 		(void)value;
-		for (; bind->name != NULL && !streq(bind->name, key); bind++)
-			if (near == NULL && str_near(bind->name, key))
-				near = bind;
-		if (bind->name != NULL)
+		if (known(table, key, view, &near))
 			continue;
 		if (near != NULL)
-			return err_member(err, key, "unknown member, did you mean \"%s\"?", near->name);
+			return err_member(err, key, "unknown member, did you mean \"%s\"?", near);
 		return err_member(err, key, "unknown member");
 	}
 	return 0;
 }
 
-int bind_parse(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err)
+static int parse_members(const struct bind *table, struct json_object *object, void *base, unsigned view,
+			 struct err *err)
 {
-	int result = 0;
-
-	if (!json_object_is_type(object, json_type_object))
-		return err_set(err, ERR_INVALID, "must be an object, not %s", type_name(object));
-	for (const struct bind *bind = table; bind->name != NULL && result == 0; bind++) {
+	for (const struct bind *bind = table; bind->name != NULL; bind++) {
 		struct json_object *value;
+		int result = 0;
 
-		if (json_object_object_get_ex(object, bind->name, &value))
-			result = parse_member(bind, value, ret_struct, err);
+		if (!bind_in_view(bind, view))
+			continue;
+		if (bind->type == BIND_INLINE)
+			result = parse_members(bind->table, object, field(bind, base), view, err);
+		else if (json_object_object_get_ex(object, bind->name, &value))
+			result = parse_member(bind, value, field(bind, base), view, err);
 		else if (bind->flags & BIND_REQUIRED)
 			result = err_member(err, bind->name, "is required");
+		if (result < 0 && !(view & LENIENT))
+			return result;
 	}
-	if (result == 0)
-		result = check_unknown(table, object, err);
+	return 0;
+}
+
+static int parse_object(const struct bind *table, struct json_object *object, void *base, unsigned view,
+			struct err *err)
+{
+	if (!json_object_is_type(object, json_type_object))
+		return err_set(err, ERR_INVALID, "must be an object, not %s", type_name(object));
+	int result = parse_members(table, object, base, view, err);
+
+	if (result == 0 && !(view & LENIENT))
+		result = check_unknown(table, object, view, err);
 	if (result < 0)
-		bind_clear(table, ret_struct);
+		bind_clear(table, base);
 	return result;
+}
+
+int bind_parse(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err)
+{
+	return parse_object(table, object, ret_struct, BIND_PLAIN, err);
+}
+
+void bind_recall(const struct bind *table, struct json_object *object, void *ret_struct, unsigned view)
+{
+	(void)parse_object(table, object, ret_struct, view | LENIENT, NULL);
 }
 
 void bind_clear(const struct bind *table, void *bound)
@@ -308,7 +400,10 @@ void bind_clear(const struct bind *table, void *bound)
 	for (const struct bind *bind = table; bind->name != NULL; bind++) {
 		void *at = field(bind, bound);
 
-		if (bind->type == BIND_STRINGS) {
+		if (bind->flags & BIND_JSON) {
+			json_put_pointer(at);
+			*(struct json_object **)at = NULL;
+		} else if (bind->type == BIND_STRINGS) {
 			struct bind_strings *strings = at;
 
 			free(strings->items);
@@ -321,7 +416,7 @@ void bind_clear(const struct bind *table, void *bound)
 			*map = (struct bind_map){0};
 		} else if (bind->type == BIND_OBJECTS) {
 			clear_objects(bind, at);
-		} else if (bind->type == BIND_OBJECT) {
+		} else if (bind->type == BIND_OBJECT || bind->type == BIND_INLINE) {
 			bind_clear(bind->table, at);
 		}
 	}

@@ -1,4 +1,12 @@
-/* bind_schema.c - from a table to a JSON Schema, and from a struct back to an object; see bind.h. */
+/*
+ * bind_schema.c - from a table to a JSON Schema, and from a struct back to an object; see bind.h.
+ *
+ * A schema has two uses. For arguments it says what bind_parse takes: bounds, and what is required. For results it says
+ * what bind_print_view makes, which needs no bounds, but the views: a member is required unless it is sparse, and has
+ * the type null besides its own where the row says so. OUTPUT, a bit beside the view's, tells the two apart.
+ *
+ * Empty, for sparse and null, means: nothing was put there. Of an object, that all its members are empty.
+ */
 #include "bind.h"
 #include "util.h"
 
@@ -8,6 +16,8 @@ static const void *field_const(const struct bind *bind, const void *base)
 {
 	return (const char *)base + bind->offset;
 }
+
+#define OUTPUT (1u << 31) /* with a view: bind_schema_output */
 
 static void schema_bounds(struct json_object *schema, const struct bind *bind, const char *min, const char *max)
 {
@@ -52,9 +62,26 @@ static struct json_object *string_schema(void)
 	return schema;
 }
 
-static struct json_object *schema_member(const struct bind *bind)
+static void add_members(struct json_object *properties, struct json_object *required, const struct bind *table,
+			unsigned view);
+
+static struct json_object *schema_object(const struct bind *table, unsigned view)
 {
-	struct json_object *schema = bind->type == BIND_OBJECT ? bind_schema(bind->table) : json_object_new_object();
+	struct json_object *schema = json_object_new_object(), *properties = json_object_new_object();
+	struct json_object *required = json_object_new_array();
+
+	add_members(properties, required, table, view);
+	json_add_string(schema, "type", "object");
+	json_add(schema, "properties", properties);
+	json_add(schema, "required", required);
+	json_add_bool(schema, "additionalProperties", false);
+	return schema;
+}
+
+static struct json_object *schema_type(const struct bind *bind, unsigned view)
+{
+	struct json_object *schema = bind->type == BIND_OBJECT ? schema_object(bind->table, view)
+							       : json_object_new_object();
 
 	switch (bind->type) {
 	case BIND_BOOL:
@@ -64,13 +91,16 @@ static struct json_object *schema_member(const struct bind *bind)
 		schema_int(schema, bind);
 		break;
 	case BIND_STRING:
+	case BIND_CHARS:
+	case BIND_CHOICE:
 	case BIND_TEXT:
 		schema_string(schema, bind);
 		break;
 	case BIND_STRINGS:
 	case BIND_OBJECTS:
 		json_add_string(schema, "type", "array");
-		json_add(schema, "items", bind->type == BIND_OBJECTS ? bind_schema(bind->table) : string_schema());
+		json_add(schema, "items",
+			 bind->type == BIND_OBJECTS ? schema_object(bind->table, view) : string_schema());
 		schema_bounds(schema, bind, "minItems", "maxItems");
 		break;
 	case BIND_STRING_MAP:
@@ -79,31 +109,59 @@ static struct json_object *schema_member(const struct bind *bind)
 		schema_bounds(schema, bind, "minProperties", "maxProperties");
 		break;
 	case BIND_OBJECT:
+	case BIND_INLINE:
 	case BIND_ANY:
 		break;
+	}
+	return schema;
+}
+
+static struct json_object *schema_member(const struct bind *bind, unsigned view)
+{
+	struct bind shown = *bind;
+
+	if (view & OUTPUT) {
+		shown.min = bind->type == BIND_INT ? INT64_MIN : 0;
+		shown.max = bind->type == BIND_INT ? INT64_MAX : 0;
+	}
+	struct json_object *schema = schema_type(&shown, view);
+
+	if (bind->null & view) {
+		struct json_object *types = json_object_new_array();
+
+		json_object_array_add(types, json_object_get(json_get(schema, "type", json_type_string)));
+		json_object_array_add(types, json_object_new_string("null"));
+		json_add(schema, "type", types);
 	}
 	if (bind->description != NULL)
 		json_add_string(schema, "description", bind->description);
 	return schema;
 }
 
-struct json_object *bind_schema(const struct bind *table)
+static void add_members(struct json_object *properties, struct json_object *required, const struct bind *table,
+			unsigned view)
 {
-	struct json_object *schema = json_object_new_object(), *properties = json_object_new_object();
-	struct json_object *required = json_object_new_array();
-
 	for (const struct bind *bind = table; bind->name != NULL; bind++) {
-		if (bind->flags & BIND_HIDDEN)
+		if ((bind->flags & BIND_HIDDEN) || !bind_in_view(bind, view))
 			continue;
-		json_add(properties, bind->name, schema_member(bind));
-		if (bind->flags & BIND_REQUIRED)
+		if (bind->type == BIND_INLINE) {
+			add_members(properties, required, bind->table, view);
+			continue;
+		}
+		json_add(properties, bind->name, schema_member(bind, view));
+		if (view & OUTPUT ? !(bind->sparse & view) : bind->flags & BIND_REQUIRED)
 			json_object_array_add(required, json_object_new_string(bind->name));
 	}
-	json_add_string(schema, "type", "object");
-	json_add(schema, "properties", properties);
-	json_add(schema, "required", required);
-	json_add_bool(schema, "additionalProperties", false);
-	return schema;
+}
+
+struct json_object *bind_schema(const struct bind *table)
+{
+	return schema_object(table, BIND_PLAIN);
+}
+
+struct json_object *bind_schema_output(const struct bind *table, unsigned view)
+{
+	return schema_object(table, view | OUTPUT);
 }
 
 static struct json_object *print_strings(const struct bind_strings *strings)
@@ -124,28 +182,97 @@ static struct json_object *print_map(const struct bind_map *map)
 	return object;
 }
 
-static struct json_object *print_objects(const struct bind *bind, const struct bind_objects *objects)
+static struct json_object *print_objects(const struct bind *bind, const struct bind_objects *objects, unsigned view)
 {
 	struct json_object *array = objects->count > 0 ? json_object_new_array() : NULL;
 
 	for (size_t i = 0; i < objects->count; i++)
-		json_object_array_add(array, bind_print(bind->table, (const char *)objects->items + i * bind->size));
+		json_object_array_add(
+			array, bind_print_view(bind->table, (const char *)objects->items + i * bind->size, view));
 	return array;
 }
 
-/* NULL: absent. */
-static struct json_object *print_member(const struct bind *bind, const void *from)
+static int64_t int_of(const struct bind *bind, const void *from)
 {
+	return bind->size == sizeof(int) ? *(const int *)from : *(const int64_t *)from;
+}
+
+static bool is_empty(const struct bind *bind, const void *from);
+
+static bool all_empty(const struct bind *table, const void *bound)
+{
+	for (const struct bind *bind = table; bind->name != NULL; bind++)
+		if (!is_empty(bind, field_const(bind, bound)))
+			return false;
+	return true;
+}
+
+static bool json_empty(struct json_object *value)
+{
+	return value == NULL || (json_object_is_type(value, json_type_array) && json_object_array_length(value) == 0);
+}
+
+static bool is_empty(const struct bind *bind, const void *from)
+{
+	if (bind->flags & BIND_JSON)
+		return json_empty(*(struct json_object *const *)from);
+	switch (bind->type) {
+	case BIND_BOOL:
+		return !*(const bool *)from;
+	case BIND_INT:
+		return int_of(bind, from) == bind->none;
+	case BIND_CHARS:
+		return *(const char *)from == '\0';
+	case BIND_STRING: {
+		const char *text = *(const char *const *)from;
+
+		return text == NULL || *text == '\0';
+	}
+	case BIND_TEXT:
+		return ((const struct bind_text *)from)->data == NULL;
+	case BIND_STRINGS:
+		return ((const struct bind_strings *)from)->count == 0;
+	case BIND_STRING_MAP:
+		return ((const struct bind_map *)from)->count == 0;
+	case BIND_OBJECTS:
+		return ((const struct bind_objects *)from)->count == 0;
+	case BIND_OBJECT:
+	case BIND_INLINE:
+		return all_empty(bind->table, from);
+	case BIND_ANY:
+		return json_empty(*(struct json_object *const *)from);
+	case BIND_CHOICE:
+		break;
+	}
+	return false;
+}
+
+static struct json_object *print_json(const struct bind *bind, struct json_object *value)
+{
+	bool list = bind->type == BIND_OBJECTS || bind->type == BIND_STRINGS;
+
+	return value != NULL ? json_object_get(value) : list ? json_object_new_array() : NULL;
+}
+
+/* NULL: absent. */
+static struct json_object *print_member(const struct bind *bind, const void *from, unsigned view)
+{
+	if (bind->flags & BIND_JSON)
+		return print_json(bind, *(struct json_object *const *)from);
 	switch (bind->type) {
 	case BIND_BOOL:
 		return json_object_new_boolean(*(const bool *)from);
 	case BIND_INT:
-		return json_object_new_int64(*(const int64_t *)from);
+		return json_object_new_int64(int_of(bind, from));
 	case BIND_STRING: {
 		const char *text = *(const char *const *)from;
 
 		return text != NULL ? json_object_new_string(text) : NULL;
 	}
+	case BIND_CHARS:
+		return json_object_new_string(from);
+	case BIND_CHOICE:
+		return json_object_new_string(bind->choices[*(const unsigned *)from]);
 	case BIND_TEXT: {
 		const struct bind_text *text = from;
 
@@ -156,24 +283,44 @@ static struct json_object *print_member(const struct bind *bind, const void *fro
 	case BIND_STRING_MAP:
 		return print_map(from);
 	case BIND_OBJECTS:
-		return print_objects(bind, from);
+		return print_objects(bind, from, view);
 	case BIND_OBJECT:
-		return bind_print(bind->table, from);
+		return bind_print_view(bind->table, from, view);
 	case BIND_ANY:
 		return json_object_get(*(struct json_object *const *)from);
+	case BIND_INLINE:
+		break; /* bind_print_into */
 	}
 	return NULL;
 }
 
-struct json_object *bind_print(const struct bind *table, const void *bound)
+void bind_print_into(struct json_object *object, const struct bind *table, const void *bound, unsigned view)
+{
+	for (const struct bind *bind = table; bind->name != NULL; bind++) {
+		const void *from = field_const(bind, bound);
+		struct json_object *value = NULL;
+		bool null = (bind->null & view) && is_empty(bind, from);
+
+		if (!bind_in_view(bind, view) || ((bind->sparse & view) && is_empty(bind, from)))
+			continue;
+		if (bind->type == BIND_INLINE)
+			bind_print_into(object, bind->table, from, view);
+		else if (!null)
+			value = print_member(bind, from, view);
+		if (null || value != NULL)
+			json_add(object, bind->name, value);
+	}
+}
+
+struct json_object *bind_print_view(const struct bind *table, const void *bound, unsigned view)
 {
 	struct json_object *object = json_object_new_object();
 
-	for (const struct bind *bind = table; bind->name != NULL; bind++) {
-		struct json_object *value = print_member(bind, field_const(bind, bound));
-
-		if (value != NULL)
-			json_add(object, bind->name, value);
-	}
+	bind_print_into(object, table, bound, view);
 	return object;
+}
+
+struct json_object *bind_print(const struct bind *table, const void *bound)
+{
+	return bind_print_view(table, bound, BIND_PLAIN);
 }

@@ -203,13 +203,18 @@ void json_add_bool(struct json_object *object, const char *key, bool value)
 	json_add(object, key, json_object_new_boolean(value));
 }
 
-void json_add_bytes(struct json_object *object, const char *key, const char *data, size_t length)
+struct json_object *json_new_safe(const char *data, size_t length)
 {
 	auto_buf struct buf safe = {0};
 
 	buf_init(&safe, INT_MAX); /* json-c counts in int */
-	utf8_safe(&safe, data, length);
-	json_add(object, key, json_object_new_string_len(safe.data, (int)safe.length));
+	utf8_safe(&safe, data != NULL ? data : "", length);
+	return json_object_new_string_len(safe.data, (int)safe.length);
+}
+
+void json_add_bytes(struct json_object *object, const char *key, const char *data, size_t length)
+{
+	json_add(object, key, json_new_safe(data, length));
 }
 
 struct json_object *json_new_printed(const char *text, size_t length)

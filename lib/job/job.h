@@ -104,6 +104,8 @@ struct job_result {
  * `stream_max` bytes of each stream. ERR_NOT_FOUND; ERR_BUSY while it runs. The caller clears it. Needs no engine. */
 int job_result_load(struct store *store, const char *id, int64_t stream_max, struct job_result *ret, struct err *err);
 void job_result_clear(struct job_result *result);
+/* What a row's columns say of it, without strings to free: for listings (view JAIL_COLUMNS). */
+int job_result_columns(const struct store_execution *execution, struct jail_result *ret, struct err *err);
 
 struct job;
 /* Checks the request (ERR_INVALID names the member), takes it into the queue or refuses (ERR_BUSY, ERR_LIMIT,

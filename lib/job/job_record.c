@@ -304,40 +304,11 @@ void job_list_changes(struct job *job)
 	job->result.n_changes = i;
 }
 
-static void print_usage(struct json_object *object, const struct jail_usage *usage)
-{
-	json_add_int(object, "rss_peak_bytes", usage->rss_peak_bytes);
-	json_add_int(object, "pids_peak", usage->pids_peak);
-	json_add_int(object, "pids_hits", usage->pids_hits);
-	json_add_int(object, "switches_voluntary", usage->switches_voluntary);
-	json_add_int(object, "switches_forced", usage->switches_forced);
-}
-
 /* What has no column of its own. */
 static char *print_result(const struct job *job)
 {
-	const struct jail_result *result = &job->result.jail;
-	auto_json struct json_object *object = json_object_new_object();
+	auto_json struct json_object *object = bind_print_view(jail_result_table, &job->result.jail, JAIL_RECORD);
 
-	json_add_string(object, "limit", result->limit);
-	if (*result->step) {
-		json_add_string(object, "step", result->step);
-		json_add_int(object, "step_errno", result->step_errno);
-	}
-	json_add_bool(object, "compiled", result->compiled);
-	json_add_bool(object, "oom_killed", result->oom_killed);
-	json_add_bool(object, "pids_limit_hit", result->pids_limit_hit);
-	print_usage(object, &result->run);
-	if (result->compiled) {
-		struct json_object *compile = json_object_new_object();
-
-		print_usage(compile, &result->compile);
-		json_add(object, "compile", compile);
-	}
-	if (result->denied)
-		json_object_object_add(object, "denied", json_object_get(result->denied));
-	if (result->network)
-		json_object_object_add(object, "network", json_object_get(result->network));
 	if (*job->result.note)
 		json_add_string(object, "note", job->result.note);
 	return json_text(object);

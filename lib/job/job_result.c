@@ -14,57 +14,17 @@ static struct jail_usage usage_of(const struct store_usage *usage)
 {
 	return (struct jail_usage){
 		.wall_us = usage->wall_us,
+		.cpu_us = usage->cpu_user_us + usage->cpu_system_us,
 		.cpu_user_us = usage->cpu_user_us,
 		.cpu_system_us = usage->cpu_system_us,
 		.memory_peak_bytes = usage->memory_peak_bytes,
 	};
 }
 
-static int64_t number_of(struct json_object *object, const char *name)
+int job_result_columns(const struct store_execution *execution, struct jail_result *ret, struct err *err)
 {
-	return json_object_get_int64(json_get(object, name, json_type_int));
-}
-
-static void recall_usage(struct json_object *from, struct jail_usage *ret)
-{
-	ret->rss_peak_bytes = number_of(from, "rss_peak_bytes");
-	ret->pids_peak = number_of(from, "pids_peak");
-	ret->pids_hits = number_of(from, "pids_hits");
-	ret->switches_voluntary = number_of(from, "switches_voluntary");
-	ret->switches_forced = number_of(from, "switches_forced");
-}
-
-/* What has no column of its own. An interrupted row has none of it. */
-static int recall_more(const char *result_json, struct job_result *recalled, struct err *err)
-{
-	struct jail_result *ret = &recalled->jail;
-	auto_json struct json_object *more = NULL;
-	int result = result_json ? json_parse(result_json, strlen(result_json), &more, err) : 0;
-	const char *limit = json_get_string(more, "limit"), *step = json_get_string(more, "step");
-	const char *note = json_get_string(more, "note");
-	struct json_object *denied = json_get(more, "denied", json_type_array);
-
-	if (result < 0)
-		return err_wrap(err, "the record's result");
-	snprintf(ret->limit, sizeof(ret->limit), "%s", limit ? limit : "");
-	snprintf(ret->step, sizeof(ret->step), "%s", step ? step : "");
-	snprintf(recalled->note, sizeof(recalled->note), "%s", note ? note : "");
-	ret->compiled = json_object_get_boolean(json_get(more, "compiled", json_type_boolean));
-	ret->oom_killed = json_object_get_boolean(json_get(more, "oom_killed", json_type_boolean));
-	ret->pids_limit_hit = json_object_get_boolean(json_get(more, "pids_limit_hit", json_type_boolean));
-	ret->step_errno = (int)number_of(more, "step_errno");
-	ret->denied = json_object_get(denied);
-	ret->network = json_object_get(json_get(more, "network", json_type_object));
-	recall_usage(more, &ret->run);
-	recall_usage(json_get(more, "compile", json_type_object), &ret->compile);
-	return 0;
-}
-
-static int recall_verdict(const struct store_execution *execution, struct job_result *recalled, struct err *err)
-{
-	struct jail_result *ret = &recalled->jail;
-
 	*ret = (struct jail_result){
+		.verdict = JAIL_XX,
 		.exit_code = execution->exit_code,
 		.signal = execution->signal,
 		.stdout_truncated = execution->stdout_truncated,
@@ -79,7 +39,24 @@ static int recall_verdict(const struct store_execution *execution, struct job_re
 	snprintf(ret->fingerprint, sizeof(ret->fingerprint), "%s", execution->fingerprint);
 	if (jail_verdict_parse(execution->verdict, &ret->verdict) < 0)
 		return err_set(err, ERR_CORRUPT, "the record has no verdict '%s'", execution->verdict);
-	return recall_more(execution->result_json, recalled, err);
+	return 0;
+}
+
+/* An interrupted row has nothing beyond its columns. */
+static int recall_verdict(const struct store_execution *execution, struct job_result *ret, struct err *err)
+{
+	const char *text = execution->result_json;
+	auto_json struct json_object *more = NULL;
+	int result = job_result_columns(execution, &ret->jail, err);
+
+	if (result == 0 && text && json_parse(text, strlen(text), &more, err) < 0)
+		result = err_wrap(err, "the record's result");
+	if (result < 0)
+		return result;
+	bind_recall(jail_result_table, more, &ret->jail, JAIL_RECORD);
+	const char *note = json_get_string(more, "note");
+	snprintf(ret->note, sizeof(ret->note), "%s", note ? note : "");
+	return 0;
 }
 
 static int recall_stream(struct store *store, const struct store_text *text, size_t answer_max, struct job_stream *ret,

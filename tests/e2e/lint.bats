@@ -218,6 +218,27 @@ function_of() {
 	for line in {4..11}; do [[ $output == *"lib/base/bad.c:$line:"* ]]; done
 }
 
+@test "facts: a field of a result outside of its table; a list of files that is too long or wrong" {
+	printf '/* result.c - fine. */\nconst struct bind t[] = {\n\tUSAGE(rss_peak_bytes, DETAIL, "x"),\n\t{FIELD(setup_us, BIND_INT, COLUMN)},\n};\n' \
+		>jail/client/result.c
+	# shellcheck disable=SC2016 # a document's backquotes
+	printf '**A thing.** As follows:\n\n1. `jail/client/result.c`\n2. `cgi/NAME.c`\n' >docs/hacking.md
+	clean facts
+	printf 'int f(void)\n{\n\treturn g("{\\"rss_peak_bytes\\":1}");\n}\n' >cli/bad.c
+	found facts 'cli/bad.c:3: the field "rss_peak_bytes" of a result'
+	printf 'int f(void)\n{\n\treturn g("setup_us");\n}\n' >cli/bad.c
+	found facts 'cli/bad.c:3: the field "setup_us" of a result'
+	rm cli/bad.c
+	# shellcheck disable=SC2016
+	printf '3. `cgi/gone.c`\n' >>docs/hacking.md
+	run "$LINT/facts.sh" "$TREE"
+	[ "$status" -eq 1 ]
+	[[ $output == *"A thing.: there is no cgi/gone.c"* ]]
+	printf '4. x\n5. x\n6. x\n7. x\n' >>docs/hacking.md
+	run "$LINT/facts.sh" "$TREE"
+	[[ $output == *"A thing. takes 7 steps, at most 6"* ]]
+}
+
 @test "shell: scripts by name and by their first line" {
 	# shellcheck disable=SC2016
 	printf '#!/usr/bin/env bash\necho "$1"\n' >fine

@@ -244,6 +244,146 @@ static void test_schema(void **state)
 		"\"required\":[\"word\"],\"additionalProperties\":false}");
 }
 
+/* -------- one struct, several views -------------------------------------------------------------------- */
+
+enum { PLAIN = BIND_PLAIN, SHOWN = 2, KEPT = 4 };
+enum fruit { APPLE, PEAR };
+static const char *const fruits[] = {"apple", "pear", NULL};
+
+struct part {
+	int64_t weight, count;
+};
+struct whole {
+	char name[8];
+	int code; /* -1: none */
+	enum fruit fruit;
+	struct part part;
+	struct json_object *tags; /* array of {"name", "size"} */
+};
+
+#define PART(field, views_)                                                                                            \
+	{                                                                                                              \
+		.name = #field, .type = BIND_INT, .offset = offsetof(struct part, field), .max = 99, .views = views_   \
+	}
+static const struct bind part_table[] = {PART(weight, 0), PART(count, PLAIN | KEPT), {0}};
+#define WHOLE(field, kind)                                                                                             \
+	.name = #field, .type = kind, .offset = offsetof(struct whole, field),                                         \
+	.size = sizeof(((struct whole *)0)->field)
+static const struct bind whole_table[] = {
+	{WHOLE(name, BIND_CHARS), .sparse = SHOWN, .null = KEPT, .description = "what it is called"},
+	{WHOLE(code, BIND_INT), .min = -1, .max = 9, .none = -1, .null = SHOWN},
+	{WHOLE(fruit, BIND_CHOICE), .choices = fruits, .flags = BIND_REQUIRED},
+	{WHOLE(part, BIND_OBJECT), .views = PLAIN, .table = part_table},
+	{WHOLE(part, BIND_INLINE), .views = SHOWN | KEPT, .table = part_table},
+	{.name = "tags",
+	 .type = BIND_OBJECTS,
+	 .flags = BIND_JSON,
+	 .offset = offsetof(struct whole, tags),
+	 .max = 2,
+	 .table = item_table,
+	 .size = sizeof(struct item),
+	 .sparse = PLAIN | KEPT},
+	{0},
+};
+
+static void expect_view(const struct whole *whole, unsigned view, const char *expected)
+{
+	auto_json struct json_object *object = bind_print_view(whole_table, whole, view);
+
+	assert_string_equal(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN), expected);
+}
+
+static void test_views(void **state)
+{
+	auto_json struct json_object *object =
+		parse("{\"name\":\"seven77\",\"code\":3.0,\"fruit\":\"pear\",\"part\":{\"weight\":1,\"count\":2},"
+		      "\"tags\":[{\"name\":\"a\"}]}");
+	struct whole whole = {.code = -1};
+
+	(void)state;
+	assert_int_equal(bind_parse(whole_table, object, &whole, NULL), 0);
+	assert_string_equal(whole.name, "seven77");
+	assert_int_equal(whole.code, 3);
+	assert_int_equal(whole.fruit, PEAR);
+	assert_int_equal(whole.part.count, 2);
+	expect_view(&whole, PLAIN,
+		    "{\"name\":\"seven77\",\"code\":3,\"fruit\":\"pear\",\"part\":{\"weight\":1,\"count\":2},"
+		    "\"tags\":[{\"name\":\"a\"}]}");
+	expect_view(&whole, SHOWN,
+		    "{\"name\":\"seven77\",\"code\":3,\"fruit\":\"pear\",\"weight\":1,\"tags\":[{\"name\":\"a\"}]}");
+	/* The document may go, what is JSON in the struct stays. */
+	json_object_put(steal(&object));
+	assert_int_equal(json_object_array_length(whole.tags), 1);
+	bind_clear(whole_table, &whole);
+	assert_null(whole.tags);
+
+	whole = (struct whole){.code = -1};
+	expect_view(&whole, PLAIN,
+		    "{\"name\":\"\",\"code\":-1,\"fruit\":\"apple\",\"part\":{\"weight\":0,\"count\":0}}");
+	expect_view(&whole, SHOWN, "{\"code\":null,\"fruit\":\"apple\",\"weight\":0,\"tags\":[]}");
+	expect_view(&whole, KEPT, "{\"name\":null,\"code\":-1,\"fruit\":\"apple\",\"weight\":0,\"count\":0}");
+}
+
+static void test_views_refused(void **state)
+{
+	static const char *const cases[][2] = {
+		{"{\"fruit\":\"plum\"}", "fruit: must be one of \"apple\", \"pear\""},
+		{"{\"fruit\":\"pear\",\"name\":\"eight888\"}", "name: must have at most 7 bytes, not 8"},
+		{"{\"fruit\":\"pear\",\"tags\":[{\"name\":\"a\"},{}]}", "tags[1].name: is required"},
+		{"{\"fruit\":\"pear\",\"tags\":null}", "tags: must be an array of objects, not null"},
+		/* In this view the part is an object of its own. */
+		{"{\"fruit\":\"pear\",\"tags\":[{\"name\":\"a\"}],\"weight\":1}", "weight: unknown member"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_json struct json_object *object = parse(cases[i][0]);
+		struct whole whole = {.code = -1};
+		struct err err = ERR_INIT;
+
+		assert_int_equal(bind_parse(whole_table, object, &whole, &err), -ERR_INVALID);
+		assert_string_equal(err.text, cases[i][1]);
+		assert_null(whole.tags);
+	}
+}
+
+/* What another version wrote: what fits is taken, the rest left alone. */
+static void test_recall(void **state)
+{
+	auto_json struct json_object *object =
+		parse("{\"name\":\"much too long\",\"code\":\"3\",\"weight\":7,\"count\":100,\"tags\":[{}],\"new\":1}");
+	struct whole whole = {.code = 4, .part.count = 5};
+
+	(void)state;
+	bind_recall(whole_table, object, &whole, KEPT);
+	assert_string_equal(whole.name, "");
+	assert_int_equal(whole.code, 4);
+	assert_int_equal(whole.fruit, APPLE);
+	assert_int_equal(whole.part.weight, 7);
+	assert_int_equal(whole.part.count, 5);
+	assert_null(whole.tags);
+	bind_recall(whole_table, NULL, &whole, KEPT);
+	assert_int_equal(whole.part.weight, 7);
+}
+
+static void test_schema_output(void **state)
+{
+	auto_json struct json_object *schema = bind_schema_output(whole_table, SHOWN);
+
+	(void)state;
+	assert_string_equal(
+		json_object_to_json_string_ext(schema, JSON_C_TO_STRING_PLAIN),
+		"{\"type\":\"object\",\"properties\":{"
+		"\"name\":{\"type\":\"string\",\"description\":\"what it is called\"},"
+		"\"code\":{\"type\":[\"integer\",\"null\"]},"
+		"\"fruit\":{\"type\":\"string\",\"enum\":[\"apple\",\"pear\"]},"
+		"\"weight\":{\"type\":\"integer\"},\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+		"\"properties\":{\"name\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"
+		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+		"\"required\":[\"name\",\"size\",\"tags\"],\"additionalProperties\":false}}},"
+		"\"required\":[\"code\",\"fruit\",\"weight\",\"tags\"],\"additionalProperties\":false}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +391,10 @@ int main(void)
 		cmocka_unit_test(test_defaults_stay),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_views_refused),
+		cmocka_unit_test(test_recall),
+		cmocka_unit_test(test_schema_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

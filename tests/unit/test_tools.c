@@ -172,11 +172,9 @@ static void jailer_away(void **state)
 
 static struct json_object *schema_of(const struct tool *tool)
 {
-	struct json_object *schema = NULL;
-	struct err err = ERR_INIT;
+	struct json_object *schema = tool_output_schema(tool);
 
-	if (json_parse(tool->output_schema, strlen(tool->output_schema), &schema, &err) < 0)
-		fail_msg("%s", err.text);
+	assert_non_null(schema);
 	return schema;
 }
 

@@ -1,0 +1,148 @@
+/* run_answer.c - see run_answer.h. */
+#include "run_answer.h"
+
+#include "cgi/http/uri.h"
+#include "lib/base/util.h"
+
+#define URL_MAX (16 * 1024)
+
+struct answer_file {
+	struct json_object *name;
+	const char *url, *media_type;
+	int64_t size;
+};
+struct answer_lost {
+	struct json_object *name;
+	const char *reason;
+};
+struct answer_files {
+	struct json_object *created, *changed, *deleted, *not_kept;
+};
+struct answer_session {
+	const char *sandbox_id, *message;
+	int64_t number;
+};
+struct answer {
+	const char *execution_id;
+	struct jail_result jail;
+	struct json_object *out, *error;
+	struct answer_session session;
+	struct answer_files files;
+};
+
+#define ROW(struct_, field, kind) .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
+#define JSON(struct_, field, kind) ROW(struct_, field, kind), .flags = BIND_JSON
+
+static const struct bind file_table[] = {
+	{JSON(answer_file, name, BIND_STRING)},
+	{ROW(answer_file, url, BIND_STRING)},
+	{ROW(answer_file, size, BIND_INT), .views = JAIL_ANSWER},
+	{ROW(answer_file, media_type, BIND_STRING), .views = JAIL_ANSWER},
+	{0},
+};
+static const struct bind lost_table[] = {
+	{JSON(answer_lost, name, BIND_STRING)},
+	{ROW(answer_lost, reason, BIND_STRING)},
+	{0},
+};
+static const struct bind files_table[] = {
+	{JSON(answer_files, created, BIND_OBJECTS), .table = file_table},
+	{JSON(answer_files, changed, BIND_OBJECTS), .table = file_table},
+	{JSON(answer_files, deleted, BIND_STRINGS)},
+	{JSON(answer_files, not_kept, BIND_OBJECTS), .table = lost_table},
+	{0},
+};
+static const struct bind session_table[] = {
+	{ROW(answer_session, sandbox_id, BIND_STRING), .description = "Runs with the same id shared one sandbox"},
+	{ROW(answer_session, number, BIND_INT), .description = "Of this run in its sandbox, from 1 on"},
+	{ROW(answer_session, message, BIND_STRING),
+	 .sparse = JAIL_ANSWER,
+	 .description = "What became of its state"},
+	{0},
+};
+const struct bind run_answer_table[] = {
+	{ROW(answer, execution_id, BIND_STRING), .description = "Under this id the run is recorded"},
+	{ROW(answer, jail, BIND_INLINE), .table = jail_result_table},
+	{.name = "stdout", .type = BIND_STRING, .flags = BIND_JSON, .offset = offsetof(struct answer, out)},
+	{.name = "stderr", .type = BIND_STRING, .flags = BIND_JSON, .offset = offsetof(struct answer, error)},
+	{ROW(answer, session, BIND_OBJECT), .sparse = JAIL_ANSWER, .table = session_table},
+	{ROW(answer, files, BIND_OBJECT), .table = files_table},
+	{0},
+};
+
+struct json_object *run_answer_file(const struct config *config, const struct job_result *result,
+				    const struct store_file *file, unsigned view)
+{
+	auto_json struct json_object *name = json_new_safe(file->name, file->name_length);
+	auto_buf struct buf url = {0};
+
+	buf_init(&url, URL_MAX);
+	uri_download(config, result->conversation, result->conversation_hash, file, &url);
+	const struct answer_file shown = {name, url.data, file->media_type, file->size};
+	return bind_print_view(file_table, &shown, view);
+}
+
+static struct json_object *lost_file(const struct job_change *change)
+{
+	auto_json struct json_object *name = json_new_safe(change->file.name, change->file.name_length);
+	const struct answer_lost shown = {name, change->reason};
+
+	return bind_print_view(lost_table, &shown, JAIL_ANSWER);
+}
+
+static void add_files(const struct config *config, const struct job_result *result, struct answer_files *files)
+{
+	struct json_object **const lists[] = {
+		[JAIL_FILE_CREATED] = &files->created,
+		[JAIL_FILE_CHANGED] = &files->changed,
+		[JAIL_FILE_DELETED] = &files->deleted,
+		[JAIL_FILE_NOT_KEPT] = &files->not_kept,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		*lists[i] = json_object_new_array();
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct job_change *change = &result->changes[i];
+		struct json_object *item;
+
+		if (change->kind == JAIL_FILE_DELETED)
+			item = json_new_safe(change->file.name, change->file.name_length);
+		else if (change->kind == JAIL_FILE_NOT_KEPT)
+			item = lost_file(change);
+		else
+			item = run_answer_file(config, result, &change->file, JAIL_ANSWER);
+		json_object_array_add(*lists[change->kind], item);
+	}
+}
+
+/* The result belongs to the job, and other threads may read it: copies. */
+static struct json_object *copy_of(struct json_object *from)
+{
+	struct json_object *copy = NULL;
+
+	if (from != NULL)
+		json_object_deep_copy(from, &copy, NULL);
+	return copy;
+}
+
+struct json_object *run_answer(const struct config *config, const struct job_result *result)
+{
+	struct answer answer = {
+		.execution_id = result->id,
+		.jail = result->jail,
+		.out = json_new_safe(result->stdout_text.data, result->stdout_text.length),
+		.error = json_new_safe(result->stderr_text.data, result->stderr_text.length),
+	};
+
+	answer.jail.denied = copy_of(result->jail.denied);
+	answer.jail.network = copy_of(result->jail.network);
+	answer.jail.stdout_truncated |= result->stdout_more;
+	answer.jail.stderr_truncated |= result->stderr_more;
+	if (*result->sandbox_id)
+		answer.session = (struct answer_session){result->sandbox_id, result->note, result->sandbox_seq};
+	add_files(config, result, &answer.files);
+	struct json_object *object = bind_print_view(run_answer_table, &answer, JAIL_ANSWER);
+
+	bind_clear(run_answer_table, &answer);
+	return object;
+}

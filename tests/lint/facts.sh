@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# One fact, one place: what a table says is not written out again elsewhere, and what docs/hacking.md lists for an addition is short and there.
+# shellcheck source=tests/lint/common.bash
+source "$(dirname "$0")/common.bash"
+
+# A field of a result stands as a string in its table only. Names of one word mean other things, too.
+table=jail/client/result.c
+fields=
+[ ! -e "$table" ] || fields=$(sed -nE 's/^\t\{?(USAGE|FIELD)\(([a-z]+_[a-z_]+),.*/\2/p' "$table" | sort -u)
+others=$(c_files '*.c' lib jail cgi cli | grep -vx "$table")
+for field in $fields; do
+	checked=$((checked + 1))
+	case $field in stdout_bytes | stderr_bytes) continue ;; esac # members of the wire's output event, too
+	# shellcheck disable=SC2086 # names of our own files
+	while IFS= read -r place; do
+		finding "$place: the field \"$field\" of a result comes from the table in $table"
+	done < <(grep -nE "\"$field\\\\?\"" $others | cut -d: -f1,2)
+done
+
+# What docs/hacking.md shows as a numbered list of files: at most six, and they exist.
+guide=docs/hacking.md
+if [ -e "$guide" ]; then
+	while IFS=$'\t' read -r title count paths; do
+		checked=$((checked + 1))
+		[ "$count" -le 6 ] || finding "$guide: $title takes $count steps, at most 6"
+		for path in $paths; do
+			[ -e "$path" ] || finding "$guide: $title: there is no $path"
+		done
+	done < <(perl -0ne 'while (/^\*\*([^*\n]+)\*\*[^\n]*\n(?:[^*\n][^\n]*\n)*?\n((?:\d+\. [^\n]*\n)+)/mg) {
+		my ($title, $list) = ($1, $2);
+		my $count = () = $list =~ /^\d+\. /mg;
+		print join("\t", $title, $count, join(" ", grep { !/[A-Z]{3}/ && m{/|\.sql$} } $list =~ /`([^`\s]+)`/g)), "\n";
+	}' "$guide")
+fi
+
+finish
