@@ -50,8 +50,8 @@ void (*mcp_observer)(const struct mcp_seen *seen);
 void mcp_observe(const struct mcp_call *call, struct json_object *message)
 {
 	if (mcp_observer)
-		mcp_observer(
-			&(struct mcp_seen){.message = message, .call = call, .protocol = call ? call->protocol : NULL});
+		mcp_observer(&(struct mcp_seen){
+			.message = message, .call = call, .protocol = call ? call->revision->name : NULL});
 }
 
 void mcp_observe_unasked(const char *protocol, const char *text)

@@ -9,14 +9,13 @@
 
 #include "cgi/http/exchange.h"
 #include "cgi/http/stream.h"
+#include "revision.h"
 #include "rpc.h"
 
-#define MCP_MODERN_VERSION    "2026-07-28"
 #define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
-
 
 /* One request being answered. A handler sets `result` and returns 0, or calls mcp_fail. */
 struct mcp_call {
@@ -24,8 +23,7 @@ struct mcp_call {
 	const struct rpc_message *message;
 	const struct tool *tool;       /* of tools/call; NULL: there is no such tool */
 	const struct session *session; /* legacy; NULL: none */
-	const char *protocol;          /* the revision that is spoken: MCP_MODERN_VERSION or the session's */
-	bool modern;
+	const struct mcp_revision *revision; /* that is spoken; never NULL */
 	int hangup_fd; /* >= 0: the client's leaving is a cancel (modern) */
 	struct json_object *result;
 	int code;   /* of the JSON-RPC error; 0: none */
@@ -45,10 +43,10 @@ struct mcp_call {
 	} task;
 	bool silent;               /* cancelled: no answer */
 };
-/* Only the protocol's cacheable methods say anything about it. */
 /* What a token needs for a method whose row cannot say it alone, besides the scopes of cgi/http/access.h. */
 #define MCP_SCOPE_TOOL (1u << 30) /* the scope of the tool that is called */
 #define MCP_SCOPE_REF  (1u << 29) /* completion: to complete parts of resources takes what reading them takes */
+/* Only the protocol's cacheable methods say anything about it. */
 enum mcp_cache { MCP_CACHE_UNSAID, MCP_CACHE_PRIVATE, MCP_CACHE_PUBLIC };
 struct mcp_method {
 	const char *name;

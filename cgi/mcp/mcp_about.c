@@ -26,7 +26,7 @@ struct json_object *mcp_server_info(void)
 /* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of
  * tools and prompts that change are only the fixtures', and so are messages in the modern era, where they are
  * deprecated. */
-struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol)
+struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision)
 {
 	struct json_object *capabilities = json_object_new_object();
 	struct json_object *tools = json_object_new_object(), *resources = json_object_new_object(),
@@ -36,11 +36,11 @@ struct json_object *mcp_capabilities(const struct exchange *exchange, const char
 	json_add(capabilities, "resources", resources);
 	json_add(capabilities, "prompts", prompts);
 	json_add(capabilities, "completions", json_object_new_object());
-	mcp_task_capabilities(exchange->server, protocol, capabilities);
+	mcp_task_capabilities(exchange->server, revision, capabilities);
 	if (stream_offered(exchange->request)) {
 		json_add_bool(resources, "listChanged", true);
 		json_add_bool(resources, "subscribe", true);
-		if (!streq(protocol, MCP_MODERN_VERSION) || exchange->server->fixtures)
+		if (revision->logging || exchange->server->fixtures)
 			json_add(capabilities, "logging", json_object_new_object());
 	}
 	if (!exchange->server->fixtures)

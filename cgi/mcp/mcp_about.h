@@ -8,4 +8,4 @@
 extern const char mcp_instructions[];
 struct json_object *mcp_server_info(void);
 /* For clients that speak this revision. */
-struct json_object *mcp_capabilities(const struct exchange *exchange, const char *protocol);
+struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision);

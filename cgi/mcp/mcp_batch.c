@@ -13,8 +13,6 @@
 #include "mcp_legacy.h"
 #include "mcp_request.h"
 
-#define BATCH_VERSION "2025-03-26"
-
 /* One message. The call of a tool can be cancelled by another request, also while it waits for its turn. */
 struct member {
 	struct mcp_request request;
@@ -60,7 +58,7 @@ static struct json_object *member_answer(struct member *member, struct exchange 
 				.message = &member->request.message,
 				.tool = member->request.tool,
 				.session = session,
-				.protocol = session->protocol,
+				.revision = mcp_revision_of(session->protocol),
 				.flight = member->id ? &member->flight : NULL,
 				.hangup_fd = -1};
 
@@ -177,13 +175,13 @@ void mcp_batch(struct exchange *exchange, struct json_object *document, const ch
 
 	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "(batch)");
 	if (any_modern(document))
-		fault = "Invalid Request: revision " MCP_MODERN_VERSION " has no batches";
+		fault = "Invalid Request: a revision without sessions has no batches";
 	else if (count == 0)
 		fault = "Invalid Request: empty batch";
 	else if (!legacy_session(exchange, NULL, version, &batch.session))
 		return;
-	else if (!streq(batch.session.protocol, BATCH_VERSION))
-		fault = "Invalid Request: only revision " BATCH_VERSION " has batches";
+	else if (!mcp_revision_of(batch.session.protocol)->batches)
+		fault = "Invalid Request: the revision of this session has no batches";
 	else if (count > MCP_BATCH_MAX)
 		fault = "Invalid Request: more than 100 messages in a batch";
 	if (fault)

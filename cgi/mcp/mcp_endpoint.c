@@ -24,16 +24,16 @@ static void route_message(struct exchange *exchange, const struct mcp_request *r
 	const struct rpc_message *message = &request->message;
 
 	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") && !request->modern &&
-	    !request->named && mcp_claims_modern(version)) {
+	    !request->named && mcp_revision_claims_modern(version)) {
 		mcp_reply_error(exchange->reply, 400, message->id, RPC_HEADER_MISMATCH,
-				"Header mismatch: initialize belongs to the revisions before " MCP_MODERN_VERSION);
+				"Header mismatch: the revision in MCP-Protocol-Version has no initialize");
 	} else if (!request->modern) {
 		legacy_message(exchange, request, document, version);
 	} else if (message->kind == RPC_REQUEST) {
 		modern_message(exchange, request, version);
 	} else {
 		/* The modern era defines no notification from a client over HTTP: it is taken and dropped. */
-		mcp_observe_received(MCP_MODERN_VERSION, document);
+		mcp_observe_received(mcp_revision_newest(true)->name, document);
 		mcp_accepted(exchange->reply);
 	}
 }
@@ -150,9 +150,9 @@ void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
 		version = NULL;
 	if (streq(method, "POST")) {
 		post(exchange, version);
-	} else if (mcp_claims_modern(version)) {
+	} else if (mcp_revision_claims_modern(version)) {
 		reply_header(exchange->reply, "Allow", "POST");
-		reply_refuse(exchange->reply, 405, "revision " MCP_MODERN_VERSION " uses POST only");
+		reply_refuse(exchange->reply, 405, "the revision in MCP-Protocol-Version uses POST only");
 	} else if (streq(method, "GET")) {
 		legacy_get(exchange, version);
 	} else {

@@ -1,5 +1,5 @@
 /*
- * mcp_legacy.c - revisions 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25 over Streamable HTTP.
+ * mcp_legacy.c - the revisions up to 2025-11-25 over Streamable HTTP.
  *
  * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none
  * is 400, an unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200,
@@ -23,18 +23,6 @@
 #include "resources.h"
 
 #define SESSION_HEADER_MAX 128
-
-/* Oldest first; the last one is offered to whoever asks for something else. */
-static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
-
-static bool supported(const char *version)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		if (streq(version, versions[i]))
-			return true;
-	}
-	return false;
-}
 
 /* What we may ask this client for. */
 static unsigned offers_of(struct json_object *params)
@@ -63,9 +51,12 @@ static int initialize(struct mcp_call *call)
 
 	if (!requested)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: protocolVersion: must be a string");
-	const char *version = supported(requested) ? requested : versions[ARRAY_SIZE(versions) - 1];
+	const struct mcp_revision *revision = mcp_revision_find(requested);
+
+	if (!revision || revision->modern)
+		revision = mcp_revision_newest(false);
 	const struct session_client opening = {
-		.protocol = version,
+		.protocol = revision->name,
 		.name = json_get_string(client, "name"),
 		.version = json_get_string(client, "version"),
 		.offers = offers_of(params),
@@ -76,10 +67,10 @@ static int initialize(struct mcp_call *call)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	}
 	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
-	call->protocol = version;
+	call->revision = revision;
 	call->result = json_object_new_object();
-	json_add_string(call->result, "protocolVersion", version);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, version));
+	json_add_string(call->result, "protocolVersion", revision->name);
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, revision));
 	json_add(call->result, "serverInfo", mcp_server_info());
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
@@ -158,7 +149,7 @@ void legacy_request(struct exchange *exchange, const struct mcp_request *request
 				.message = message,
 				.tool = request->tool,
 				.session = session,
-				.protocol = session->protocol,
+				.revision = mcp_revision_of(session->protocol),
 				.hangup_fd = -1,
 				.stream = stream};
 	struct err err = ERR_INIT;
@@ -196,6 +187,21 @@ void legacy_note(struct exchange *exchange, const struct rpc_message *message, c
 	}
 }
 
+/* MCP-Protocol-Version, if it is there, names a revision; false: the reply says which there are. */
+static bool known_version(struct exchange *exchange, struct json_object *id, const char *version)
+{
+	const struct mcp_revision *revision = mcp_revision_find(version);
+	char names[MCP_REVISIONS_TEXT], text[256];
+
+	if (!version || (revision && !revision->modern))
+		return true;
+	mcp_revision_names(names);
+	snprintf(text, sizeof(text),
+		 "Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: %s)", names);
+	mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST, text);
+	return false;
+}
+
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
 {
 	char buffer[SESSION_HEADER_MAX];
@@ -220,14 +226,7 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 				"Session not found: send initialize again");
 		return false;
 	}
-	if (version && !supported(version)) {
-		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
-				"Bad Request: Unsupported protocol version in MCP-Protocol-Version (supported: "
-				"2024-11-05, 2025-03-26, "
-				"2025-06-18, 2025-11-25 and " MCP_MODERN_VERSION ")");
-		return false;
-	}
-	return true;
+	return known_version(exchange, id, version);
 }
 
 void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
@@ -238,7 +237,10 @@ void legacy_message(struct exchange *exchange, const struct mcp_request *request
 	struct stream stream;
 
 	if (request->method && request->method->handle == initialize) {
-		struct mcp_call call = {.exchange = exchange, .message = message, .hangup_fd = -1};
+		struct mcp_call call = {.exchange = exchange,
+					.message = message,
+					.revision = mcp_revision_newest(false),
+					.hangup_fd = -1};
 
 		initialize(&call);
 		mcp_reply(exchange->reply, 200, mcp_answer(&call));

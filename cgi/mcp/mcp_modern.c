@@ -34,14 +34,23 @@
 #define DISCOVER_MS 3600000    /* how long clients may keep server/discover … */
 #define LIST_MS     60000      /* … and lists that may differ by the next start; what any call may change: 0 */
 
-static int discover(struct mcp_call *call)
+/* The names of the era's revisions. */
+static struct json_object *supported(void)
 {
 	struct json_object *list = json_object_new_array();
 
-	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
+	for (const struct mcp_revision *revision = mcp_revisions; revision->name; revision++) {
+		if (revision->modern)
+			json_object_array_add(list, json_object_new_string(revision->name));
+	}
+	return list;
+}
+
+static int discover(struct mcp_call *call)
+{
 	call->result = json_object_new_object();
-	json_add(call->result, "supportedVersions", list);
-	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, MCP_MODERN_VERSION));
+	json_add(call->result, "supportedVersions", supported());
+	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, call->revision));
 	json_add_string(call->result, "instructions", mcp_instructions);
 	return 0;
 }
@@ -163,10 +172,9 @@ static bool header_matches(const struct request *request, const struct tool_head
 
 static void unsupported(struct reply *reply, struct json_object *id, const char *requested)
 {
-	struct json_object *data = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *data = json_object_new_object();
 
-	json_object_array_add(list, json_object_new_string(MCP_MODERN_VERSION));
-	json_add(data, "supported", list);
+	json_add(data, "supported", supported());
 	json_add_string(data, "requested", requested);
 	struct json_object *answer = rpc_error(id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
 
@@ -174,8 +182,9 @@ static void unsupported(struct reply *reply, struct json_object *id, const char 
 	mcp_reply(reply, 400, answer);
 }
 
-/* Steps a to e; true: go on. */
-static bool ladder(struct exchange *exchange, const struct mcp_request *request, const char *version)
+/* Steps a to e; true: go on, in this revision. */
+static bool ladder(struct exchange *exchange, const struct mcp_request *request, const char *version,
+		   const struct mcp_revision **ret)
 {
 	const struct rpc_message *message = &request->message;
 	char method[256];
@@ -194,7 +203,9 @@ static bool ladder(struct exchange *exchange, const struct mcp_request *request,
 					: "Header mismatch: MCP-Protocol-Version is missing");
 		return false;
 	}
-	if (!streq(requested, MCP_MODERN_VERSION)) {
+	const struct mcp_revision *revision = mcp_revision_find(requested);
+
+	if (!revision || !revision->modern) {
 		unsupported(reply, message->id, requested);
 		return false;
 	}
@@ -210,6 +221,7 @@ static bool ladder(struct exchange *exchange, const struct mcp_request *request,
 		mcp_reply_error(reply, 400, message->id, RPC_HEADER_MISMATCH, err.text);
 		return false;
 	}
+	*ret = revision;
 	return true;
 }
 
@@ -254,14 +266,13 @@ void modern_message(struct exchange *exchange, const struct mcp_request *request
 		.exchange = exchange,
 		.message = message,
 		.tool = request->tool,
-		.protocol = MCP_MODERN_VERSION,
-		.modern = true,
+		.revision = mcp_revision_newest(true),
 		.hangup_fd = exchange->request->hangup_fd,
 		.stream = &stream,
 	};
 	struct err err = ERR_INIT;
 
-	if (!ladder(exchange, request, version))
+	if (!ladder(exchange, request, version, &call.revision))
 		return;
 	if (!method) {
 		mcp_fail_name(&call, RPC_METHOD_NOT_FOUND, "Method not found", message->method);

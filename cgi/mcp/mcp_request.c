@@ -15,11 +15,6 @@ static bool meta_has(struct json_object *params, const char *key)
 	return json_object_object_get_ex(json_get(params, "_meta", json_type_object), key, &ignored);
 }
 
-bool mcp_claims_modern(const char *version)
-{
-	return version && strcmp(version, MCP_MODERN_VERSION) >= 0;
-}
-
 /* `initialize` with an incomplete envelope stays legacy, as the SDKs have it. */
 static bool is_modern(const struct mcp_request *request, const char *version)
 {
@@ -30,7 +25,7 @@ static bool is_modern(const struct mcp_request *request, const char *version)
 	if (message->kind == RPC_REQUEST && streq(message->method, "initialize") &&
 	    modern_envelope(message->params, NULL) < 0)
 		return false;
-	return request->named || mcp_claims_modern(version);
+	return request->named || mcp_revision_claims_modern(version);
 }
 
 static void look_up(const struct exchange *exchange, struct mcp_request *request)

@@ -8,12 +8,10 @@
 
 #include "mcp.h"
 
-/* Does the header MCP-Protocol-Version (NULL: absent) name a revision of the modern era, or a later one? */
-bool mcp_claims_modern(const char *version);
 /* ERR_INVALID as rpc_parse: ret->message.id is then the id, where it could be read. */
 int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,
 		     struct mcp_request *ret, struct err *err);
-/* The same where only the legacy era is spoken: batches, the transport of 2024-11-05. */
+/* The same where only the legacy era is spoken: batches, the older transport (sse.h). */
 int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
 			    struct err *err);
 /* What a token needs for it, for access_scope. */

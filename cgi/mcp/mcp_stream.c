@@ -12,9 +12,6 @@
 #include "lib/base/util.h"
 #include "lib/store/store_event.h"
 
-#define PRIMED_FROM    "2025-11-25" /* older clients choke on an event without data */
-#define RESUMABLE_FROM "2025-03-26"
-
 const char *const mcp_log_levels[] = {"debug",    "info",  "notice",    "warning", "error",
 				      "critical", "alert", "emergency", NULL};
 
@@ -68,8 +65,7 @@ static void begin(struct mcp_call *call)
 
 	if (call->stream->open || call->stream_id[0])
 		return;
-	if (!call->modern && call->session && call->flight && call->exchange->request->send &&
-	    strcmp(call->protocol, RESUMABLE_FROM) >= 0) {
+	if (call->revision->resumable && call->session && call->flight && call->exchange->request->send) {
 		auto_buf struct buf text = {0};
 
 		buf_init(&text, SIZE_MAX);
@@ -79,7 +75,7 @@ static void begin(struct mcp_call *call)
 		keep(call, text.data, false);
 	}
 	mcp_event_id(call->stream_id, 0, id);
-	if (call->stream_id[0] && strcmp(call->protocol, PRIMED_FROM) >= 0)
+	if (call->stream_id[0] && call->revision->primed)
 		stream_prime(call->stream, id);
 }
 
@@ -154,7 +150,7 @@ static int least_level(const struct mcp_call *call)
 	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
 	bool fixtures = call->exchange->server->fixtures;
 
-	if (call->modern)
+	if (call->revision->modern)
 		return fixtures ? mcp_log_level(json_get_string(meta, MCP_META_LOG_LEVEL)) : -1;
 	if (call->session && call->session->log_level >= 0)
 		return call->session->log_level;
@@ -211,7 +207,7 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 	json_add_string(message, "id", id);
 	json_add_string(message, "method", method);
 	json_add(message, "params", params);
-	if (!call->stream || !call->flight || call->modern)
+	if (!call->stream || !call->flight || call->revision->modern)
 		return err_set(err, ERR_UNAVAILABLE, "the client cannot be asked: its reply cannot be a stream");
 	hub_question_begin(call->exchange->server->hub, call->flight, quoted);
 	mcp_observe(call, message);

@@ -13,30 +13,31 @@
 
 /* -------- who may have tasks -------------------------------------------------------------------------- */
 
-static bool legacy_tasks(const struct server *server, const char *protocol)
+static bool legacy_tasks(const struct server *server, const struct mcp_revision *revision)
 {
-	return server->tasks && streq(protocol, MCP_TASKS_SINCE);
+	return server->tasks && revision->tasks == MCP_TASKS_CORE;
 }
 
-void mcp_task_capabilities(const struct server *server, const char *protocol, struct json_object *capabilities)
+void mcp_task_capabilities(const struct server *server, const struct mcp_revision *revision,
+			   struct json_object *capabilities)
 {
-	static const char legacy[] = "{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}";
+	static const char core[] = "{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}";
 	struct json_object *tasks;
 
 	if (!server->tasks)
 		return;
-	if (streq(protocol, MCP_MODERN_VERSION)) {
+	if (revision->tasks == MCP_TASKS_BY_EXTENSION) {
 		tasks = json_object_new_object();
 		json_add(tasks, MCP_TASKS_EXTENSION, json_object_new_object());
 		json_add(capabilities, "extensions", tasks);
-	} else if (legacy_tasks(server, protocol) && json_parse(legacy, sizeof(legacy) - 1, &tasks, NULL) == 0) {
+	} else if (legacy_tasks(server, revision) && json_parse(core, sizeof(core) - 1, &tasks, NULL) == 0) {
 		json_add(capabilities, "tasks", tasks);
 	}
 }
 
 bool mcp_task_support_shown(const struct mcp_call *call)
 {
-	return !call->modern && legacy_tasks(call->exchange->server, call->protocol);
+	return legacy_tasks(call->exchange->server, call->revision);
 }
 
 void mcp_task_support(struct mcp_call *call, struct json_object *tools)
@@ -112,8 +113,8 @@ int mcp_task_offer(struct mcp_call *call, const struct tool *tool)
 {
 	const struct server *server = call->exchange->server;
 
-	if (!call->modern)
-		return legacy_tasks(server, call->protocol) ? read_hint(call, tool) : 0;
+	if (!call->revision->modern)
+		return legacy_tasks(server, call->revision) ? read_hint(call, tool) : 0;
 	if (server->tasks && tool->task == TOOL_TASK_REQUIRED && mcp_require_tasks(call) < 0)
 		return -1;
 	call->task.possible = server->tasks && tool->task != TOOL_TASK_NEVER && offers_tasks(call);
@@ -126,7 +127,7 @@ static const char *status_of(const struct mcp_call *call, const struct store_tas
 {
 	switch (task->state) {
 	case STORE_TASK_COMPLETED:
-		return task->is_error && !call->modern ? "failed" : "completed";
+		return task->is_error && !call->revision->modern ? "failed" : "completed";
 	case STORE_TASK_FAILED:
 		return "failed";
 	case STORE_TASK_CANCELLED:
@@ -150,8 +151,8 @@ void mcp_task_print(struct mcp_call *call, const struct store_task *task, bool a
 		json_add_string(ret, "statusMessage", task->message);
 	json_add_string(ret, "createdAt", created);
 	json_add_string(ret, "lastUpdatedAt", updated);
-	json_add_int(ret, call->modern ? "ttlMs" : "ttl", task->ttl_ms);
-	json_add_int(ret, call->modern ? "pollIntervalMs" : "pollInterval", TASKS_POLL_MS);
+	json_add_int(ret, call->revision->modern ? "ttlMs" : "ttl", task->ttl_ms);
+	json_add_int(ret, call->revision->modern ? "pollIntervalMs" : "pollInterval", TASKS_POLL_MS);
 }
 
 /* The CallToolResult of a task that has ended, the caller's. */
@@ -159,7 +160,7 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 {
 	struct server *server = call->exchange->server;
 	const struct tool_call tool_call = {
-		.server = server, .token = &call->exchange->token, .protocol = call->protocol, .hangup_fd = -1};
+		.server = server, .token = &call->exchange->token, .revision = call->revision, .hangup_fd = -1};
 	const struct tool *tool = tool_find(server, task->tool);
 	struct job_result run;
 	struct tool_result result;
@@ -224,7 +225,7 @@ struct json_object *mcp_task_describe(struct mcp_call *call, const char *id)
 	struct json_object *object = json_object_new_object();
 
 	mcp_task_print(call, &task, questions != NULL, object);
-	if (call->modern)
+	if (call->revision->modern)
 		add_details(call, &task, questions, object);
 	store_task_clear(&task);
 	return object;
@@ -251,7 +252,7 @@ int mcp_task_start(struct mcp_call *call, struct task_start *start, struct err *
 	struct json_object *object = json_object_new_object();
 
 	mcp_task_print(call, &task, false, object);
-	if (call->modern) {
+	if (call->revision->modern) {
 		json_add_string(object, "resultType", "task");
 		call->result = object;
 	} else {
@@ -268,11 +269,11 @@ int mcp_task_check(struct mcp_call *call, const char **ret_id)
 {
 	const struct server *server = call->exchange->server;
 
-	if (!server->tasks || (!call->modern && !legacy_tasks(server, call->protocol))) {
-		call->status = call->modern ? 404 : 0; /* as any other method that is not there */
+	if (!server->tasks || (!call->revision->modern && !legacy_tasks(server, call->revision))) {
+		call->status = call->revision->modern ? 404 : 0; /* as any other method that is not there */
 		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
 	}
-	if (call->modern && mcp_require_tasks(call) < 0)
+	if (call->revision->modern && mcp_require_tasks(call) < 0)
 		return -1;
 	if (!ret_id)
 		return 0;
@@ -312,14 +313,14 @@ int mcp_tasks_cancel(struct mcp_call *call)
 	int result = tasks_cancel(server->tasks, id, call->exchange->token.owner, &task, &err);
 
 	if (result < 0 && err.code == ERR_CONFLICT) {
-		if (!call->modern)
+		if (!call->revision->modern)
 			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Invalid params: the task has ended already",
 					     id);
 	} else if (result < 0) {
 		return mcp_task_fail(call, id, &err);
 	}
 	call->result = json_object_new_object();
-	if (!call->modern)
+	if (!call->revision->modern)
 		mcp_task_print(call, &task, false, call->result);
 	store_task_clear(&task);
 	return 0;

@@ -14,11 +14,11 @@
 #include "tasks.h"
 
 #define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
-#define MCP_TASKS_SINCE     "2025-11-25" /* the first legacy revision with tasks */
 #define MCP_TASKS_PAGE      50           /* tasks in one answer to tasks/list */
 
-/* What this server can do with tasks, added to the capabilities for clients that speak `protocol`. */
-void mcp_task_capabilities(const struct server *server, const char *protocol, struct json_object *capabilities);
+/* What this server can do with tasks, added to the capabilities for clients that speak this revision. */
+void mcp_task_capabilities(const struct server *server, const struct mcp_revision *revision,
+			   struct json_object *capabilities);
 /* Does this client's revision have a place for it? */
 bool mcp_task_support_shown(const struct mcp_call *call);
 /* Says in the list of tools, where the revision has a place for it, which of them may be tasks. */

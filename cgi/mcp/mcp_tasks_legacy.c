@@ -30,7 +30,7 @@ bool mcp_task_tell(struct server *server, const struct store_task *task, const c
 {
 	auto_json struct json_object *message = json_object_new_object();
 	struct json_object *params = json_object_new_object(), *value = NULL;
-	struct mcp_call call = {.protocol = MCP_TASKS_SINCE}; /* mcp_task_print() asks for no more */
+	struct mcp_call call = {.revision = mcp_revision_newest(false)}; /* mcp_task_print() asks for no more */
 	auto_buf struct buf line = {0};
 
 	json_add_string(message, "jsonrpc", "2.0");
@@ -49,7 +49,7 @@ bool mcp_task_tell(struct server *server, const struct store_task *task, const c
 	bool told = hub_tell(server->hub, task->session_id, line.data);
 
 	if (told)
-		mcp_observe_unasked(MCP_TASKS_SINCE, line.data);
+		mcp_observe_unasked(call.revision->name, line.data);
 	return told;
 }
 

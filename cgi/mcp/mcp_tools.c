@@ -28,7 +28,7 @@ int mcp_tools_call(struct mcp_call *call)
 		.server = call->exchange->server,
 		.token = &call->exchange->token,
 		.session_id = call->session ? call->session->id : NULL,
-		.protocol = call->protocol,
+		.revision = call->revision,
 		.hangup_fd = call->hangup_fd,
 	};
 	struct err err = ERR_INIT;
@@ -48,15 +48,15 @@ int mcp_tools_call(struct mcp_call *call)
 	if (tool->serve)
 		return tool->serve(call, arguments);
 	if (tool_run(tool, &tool_call, arguments, &call->result, &err) == 0) {
-		if (tool_call.task_needed && call->modern && call->exchange->server->tasks)
+		if (tool_call.task_needed && call->revision->modern && call->exchange->server->tasks)
 			return mcp_require_tasks(call);
 		snprintf(reply->outcome, sizeof(reply->outcome), "%s", tool_call.outcome);
 		return 0;
 	}
 	snprintf(reply->outcome, sizeof(reply->outcome), "%s", err_info(err.code)->name);
 	if (err.code == ERR_CANCELLED) {
-		call->silent = !call->modern;
-		reply->gone = call->modern;
+		call->silent = !call->revision->modern;
+		reply->gone = call->revision->modern;
 		return mcp_fail(call, RPC_INTERNAL, "cancelled");
 	}
 	log_event(LOG_ERROR, "tool failed", "tool", tool->name, "error", err.text, NULL);

@@ -44,7 +44,7 @@ static int fail(struct mcp_call *call, const char *uri, const struct err *err)
 	if (err->code == ERR_NOT_FOUND) {
 		call->data = json_object_new_object();
 		json_add_string(call->data, "uri", uri);
-		return mcp_fail_name(call, call->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+		return mcp_fail_name(call, call->revision->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
 				     "Resource not found", uri);
 	}
 	if (err->code == ERR_INVALID || err->code == ERR_LIMIT)

@@ -17,8 +17,6 @@
 #include "mcp_legacy.h"
 #include "mcp_request.h"
 
-#define SSE_VERSION "2024-11-05"
-
 static bool switched_on(struct exchange *exchange)
 {
 	if (exchange->server->config->gateway.http_sse && exchange->request->send)
@@ -39,7 +37,7 @@ static char *endpoint(const struct config *config, const char *session)
 
 void sse_stream(struct exchange *exchange, const char *method, const char *rest)
 {
-	const struct session_client client = {.protocol = SSE_VERSION};
+	const struct session_client client = {.protocol = mcp_revision_two_paths()->name};
 	struct hub_listener listener = {0};
 	struct session session;
 	struct stream stream;
@@ -101,11 +99,12 @@ static void accept_message(struct exchange *exchange)
 /* initialize names no session of its own here: the stream is it. */
 static void initialize(struct exchange *exchange, const struct rpc_message *message)
 {
-	struct mcp_call call = {.exchange = exchange, .message = message, .protocol = SSE_VERSION, .hangup_fd = -1};
+	const struct mcp_revision *revision = mcp_revision_two_paths();
+	struct mcp_call call = {.exchange = exchange, .message = message, .revision = revision, .hangup_fd = -1};
 
 	call.result = json_object_new_object();
-	json_add_string(call.result, "protocolVersion", SSE_VERSION);
-	json_add(call.result, "capabilities", mcp_capabilities(exchange, SSE_VERSION));
+	json_add_string(call.result, "protocolVersion", revision->name);
+	json_add(call.result, "capabilities", mcp_capabilities(exchange, revision));
 	json_add(call.result, "serverInfo", mcp_server_info());
 	json_add_string(call.result, "instructions", mcp_instructions);
 	mcp_reply(exchange->reply, 200, mcp_answer(&call));
@@ -164,7 +163,7 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 		return;
 	if (!query_session(exchange->request, id) ||
 	    sessions_find(exchange->server->sessions, id, exchange->token.owner, &session, &err) < 0 ||
-	    !streq(session.protocol, SSE_VERSION)) {
+	    !mcp_revision_of(session.protocol)->two_paths) {
 		mcp_reply_error(exchange->reply, 404, NULL, RPC_SESSION_NOT_FOUND,
 				"Session not found: open /sse again");
 		return;

@@ -232,7 +232,7 @@ static void add_rest(const struct tool_call *call, const struct job_result *resu
 	struct server *server = call->server;
 
 	add_images(server, result, ret->content);
-	if (call->protocol && strcmp(call->protocol, RUN_LINKS_SINCE) >= 0 && *result->conversation)
+	if (call->revision->links && *result->conversation)
 		add_links(result, ret->content);
 	ret->structured = run_answer(server->config, result);
 }

@@ -16,7 +16,6 @@
 #define RUN_IMAGES_MAX (2 * 1024 * 1024) /* all images of a call */
 
 /* The first revision whose clients know resource_link blocks; older ones have the text. */
-#define RUN_LINKS_SINCE "2025-06-18"
 
 typedef void run_result_maker(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it; or makes a

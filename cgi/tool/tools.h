@@ -20,7 +20,7 @@ struct tool_call {
 	struct server *server;
 	const struct store_token *token;
 	const char *session_id; /* NULL: none */
-	const char *protocol;   /* the revision that the client speaks; NULL: the oldest */
+	const struct mcp_revision *revision; /* that the client speaks */
 	int hangup_fd;          /* >= 0: cancel when it reports that the client left */
 	/* filled in: */
 	const struct tool *tool; /* by tool_run */

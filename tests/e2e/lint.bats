@@ -239,6 +239,17 @@ function_of() {
 	[[ $output == *"A thing. takes 7 steps, at most 6"* ]]
 }
 
+@test "revisions: the protocol's revisions are named in their table only" {
+	mkdir -p cgi/mcp
+	printf 'const char *const names[] = {"2025-03-26"};\n' >cgi/mcp/revision.c
+	printf '/* since 2025-03-26 */\nconst char schema[] = "https://json-schema.org/draft/2020-12/schema"; // 2025-06-18\n' >cgi/fine.c
+	clean revisions
+	printf 'bool a = streq(protocol, "2025-03-26");\nbool b = strncmp(protocol, "2025-", 5) == 0;\n' >cgi/bad.c
+	printf '/* x\n*/\nconst char text[] = "revision 2026-07-28 has none";\n' >cgi/mcp/worse.c
+	found revisions "cgi/bad.c:1: names revision 2025-03-26" 3
+	[[ $output == *"cgi/bad.c:2:"* && $output == *"cgi/mcp/worse.c:3:"* ]]
+}
+
 @test "shell: scripts by name and by their first line" {
 	# shellcheck disable=SC2016
 	printf '#!/usr/bin/env bash\necho "$1"\n' >fine

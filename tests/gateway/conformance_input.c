@@ -156,7 +156,7 @@ int conformance_rounds(struct mcp_call *call)
 {
 	const struct plan *plan = plan_of(call);
 
-	if (!plan || !call->modern)
+	if (!plan || !call->revision->modern)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: clients of the modern era only");
 	int round = round_of(call, plan);
 

@@ -161,7 +161,7 @@ static int any_text(struct mcp_call *call, struct json_object *arguments)
 static int missing_capability(struct mcp_call *call, struct json_object *arguments)
 {
 	(void)arguments;
-	return call->modern && mcp_require(call, "sampling") < 0 ? -1
+	return call->revision->modern && mcp_require(call, "sampling") < 0 ? -1
 								 : conformance_text(call, "The client can sample.");
 }
 

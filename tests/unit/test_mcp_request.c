@@ -1,4 +1,4 @@
-/* What a token needs for a request: every method and every tool says it. */
+/* What is known of a request before it is answered: the scope that it needs, the revision that it speaks. */
 #include "gateway.h"
 
 #include "cgi/http/access.h"
@@ -42,9 +42,41 @@ static void scopes(void **state)
 	assert_non_null(strstr(reply.body.data, "no token may do this"));
 }
 
+/* What each revision has is said once: the table is whole, in order, and both eras have a newest one. */
+static void revisions(void **state)
+{
+	char names[MCP_REVISIONS_TEXT];
+	size_t assumed = 0, two_paths = 0;
+
+	(void)state;
+	for (const struct mcp_revision *revision = mcp_revisions; revision->name; revision++) {
+		const struct mcp_revision *next = revision + 1;
+
+		assert_true(!next->name || strcmp(revision->name, next->name) < 0);
+		assert_true(!next->name || revision->modern <= next->modern);
+		assert_true(strlen(revision->name) < sizeof(((struct session *)0)->protocol));
+		assert_ptr_equal(mcp_revision_find(revision->name), revision);
+		assert_int_equal(mcp_revision_claims_modern(revision->name), revision->modern);
+		assumed += revision->assumed;
+		two_paths += revision->two_paths;
+	}
+	assert_int_equal(assumed, 1);
+	assert_int_equal(two_paths, 1);
+	assert_string_equal(mcp_revision_newest(false)->name, "2025-11-25");
+	assert_string_equal(mcp_revision_newest(true)->name, "2026-07-28");
+	assert_null(mcp_revision_find("2026-07-29"));
+	assert_null(mcp_revision_find(NULL));
+	assert_true(mcp_revision_claims_modern("2027-01-01"));
+	assert_false(mcp_revision_claims_modern(NULL));
+	mcp_revision_names(names);
+	assert_string_equal(names, "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28");
+	assert_ptr_equal(mcp_revision_of("2031-01-01"), mcp_revisions); /* a later release's */
+	assert_string_equal(mcp_revision_of("2025-06-18")->name, "2025-06-18");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(scopes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(scopes), cmocka_unit_test(revisions)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

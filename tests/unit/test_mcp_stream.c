@@ -47,7 +47,7 @@ static void talk_begin(struct talk *talk, const char *protocol)
 	talk->call = (struct mcp_call){.exchange = &talk->exchange,
 				       .message = &talk->message,
 				       .session = &talk->session,
-				       .protocol = protocol,
+				       .revision = mcp_revision_find(protocol),
 				       .hangup_fd = -1,
 				       .stream = &talk->stream,
 				       .flight = &talk->flight};

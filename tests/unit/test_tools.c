@@ -67,7 +67,8 @@ static void caps_in_schema(void **state)
 
 static void refused(const char *tool_name, const char *arguments, const char *member)
 {
-	struct tool_call call = {.server = &fixture.server, .token = &fixture.alice, .hangup_fd = -1};
+	struct tool_call call = {
+		.server = &fixture.server, .token = &fixture.alice, .revision = mcp_revisions, .hangup_fd = -1};
 	auto_json struct json_object *document = NULL, *result = NULL;
 	struct err err = ERR_INIT;
 
@@ -192,7 +193,8 @@ static struct job_result sample(void)
 static void check(const struct job_result *result, struct tool_result *ret)
 {
 	auto_json struct json_object *schema = schema_of(&tool_run_code);
-	const struct tool_call call = {.server = &fixture.server, .token = &fixture.alice, .hangup_fd = -1};
+	const struct tool_call call = {
+		.server = &fixture.server, .token = &fixture.alice, .revision = mcp_revisions, .hangup_fd = -1};
 
 	run_result_make(&call, result, ret);
 	assert_true(schema_check(schema, ret->structured, "result"));
