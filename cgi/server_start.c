@@ -5,13 +5,17 @@
 
 #include "cgi/http/access.h"
 #include "cgi/mcp/resource_news.h"
+#include "cgi/mcp/resource_record.h"
 #include "cgi/mcp/tasks.h"
+#include "cgi/mcp/tools_cache.h"
 #include "cgi/tool/interpreters.h"
-#include "cgi/tool/tools_cache.h"
+#include "cgi/tool/tool_table.h"
 #include "lib/base/util.h"
 #include "lib/store/store_expire.h"
 
 #define DAY_US (24 * 3600 * 1000000LL)
+
+static const struct resource_provider *const providers[] = {&resource_record, NULL};
 
 int server_check_url(const struct config *config, struct err *err)
 {
@@ -61,6 +65,12 @@ int server_open(struct server *server, const struct config *config, enum store_m
 		return err_wrap(err, "opening the database");
 	store_set_retention(server->store, config->retention.owner_mb << 20,
 			    config->retention.conversation_days * DAY_US);
+	server->tables = (struct server_tables){
+		.tools = tool_table,
+		.prompts = prompt_table,
+		.resources = providers,
+		.next = server->fixtures ? &server->fixtures->tables : NULL,
+	};
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new();
 	server->limiter = limiter_new();

@@ -16,15 +16,19 @@
 
 struct exchange;
 struct server;
+/* What clients are offered; each is ended by NULL. */
+struct server_tables {
+	const struct tool *const *tools;
+	const struct prompt *const *prompts; /* arrays, each ended by {0} */
+	const struct resource_provider *const *resources;
+	const struct server_tables *next; /* is offered, too; NULL: nothing more */
+};
 /* What a gateway that is linked for the conformance suite has besides (tests/gateway): things that mean nothing, and
  * requests without a token. */
 struct fixtures {
 	int (*open)(struct server *server, struct err *err);
 	int (*authenticate)(struct exchange *exchange); /* takes the place of auth_token */
-	/* each ended by {0} */
-	const struct tool *tools;
-	const struct prompt *prompts;
-	const struct resource_provider *resources;
+	struct server_tables tables;
 };
 /* Set before main by that link unit; NULL in the programs that are installed. */
 extern const struct fixtures *server_fixtures;
@@ -35,6 +39,7 @@ struct server {
 	struct sessions *sessions;
 	struct hub *hub;
 	struct limiter *limiter;
+	struct server_tables tables;
 	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
 	struct interpreters *interpreters;
 	struct tools_cache *tools;

@@ -68,6 +68,7 @@ struct mcp_request {
 	const struct tool *tool;         /* what tools/call calls; NULL: no such tool */
 };
 /* What completion/complete asks for. */
+#define COMPLETION_VALUES_MAX 100 /* the protocol's maximum in one answer */
 struct mcp_completion {
 	const char *argument, *value;
 	struct json_object *context; /* the arguments known so far; NULL: none */

@@ -16,6 +16,7 @@
 #include "lib/base/util.h"
 #include "lib/store/store_session.h"
 #include "mcp_about.h"
+#include "mcp_completion.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
 #include "mcp_tools.h"

@@ -19,16 +19,17 @@
 #include <ctype.h>
 
 #include "cgi/http/access.h"
-#include "cgi/tool/tools.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "mcp_about.h"
+#include "mcp_completion.h"
 #include "mcp_listen.h"
 #include "mcp_stream.h"
 #include "mcp_tasks.h"
 #include "mcp_tools.h"
 #include "prompts.h"
 #include "resources.h"
+#include "tools.h"
 
 #define HEADER_MAX  (8 * 1024) /* one header's value: the web servers' own limit */
 #define DISCOVER_MS 3600000    /* how long clients may keep server/discover … */

@@ -2,10 +2,10 @@
 #include "mcp_request.h"
 
 #include "cgi/http/access.h"
-#include "cgi/tool/tools.h"
 #include "lib/base/util.h"
 #include "mcp_legacy.h"
 #include "mcp_modern.h"
+#include "tools.h"
 
 /* The member params._meta[key], whatever its type; false: absent. */
 static bool meta_has(struct json_object *params, const char *key)

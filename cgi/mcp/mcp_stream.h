@@ -13,8 +13,6 @@
 #define MCP_EVENT_ID_MAX       64
 #define MCP_EVENTS_MAX         2000  /* notifications kept of one resumable stream; more are dropped */
 #define MCP_ASK_SECONDS        60    /* for a client's answer to a question of ours */
-#define MCP_PROGRESS_TEXT_MAX  4096  /* bytes of output in one progress message */
-#define MCP_PROGRESS_PAUSE_US  300000 /* between two progress messages of a run */
 
 extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
 int mcp_log_level(const char *name);       /* its index; -1: no such level */

@@ -9,9 +9,9 @@
  */
 #pragma once
 
-#include "cgi/tool/tools.h"
 #include "mcp.h"
 #include "tasks.h"
+#include "tools.h"
 
 #define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 #define MCP_TASKS_PAGE      50           /* tasks in one answer to tasks/list */

@@ -1,11 +1,11 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
 #include "mcp_tools.h"
 
-#include "cgi/tool/tools.h"
-#include "cgi/tool/tools_cache.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "mcp_tasks.h"
+#include "tools.h"
+#include "tools_cache.h"
 
 int mcp_tools_list(struct mcp_call *call)
 {

@@ -1,39 +1,21 @@
-/* prompts.c - prompts/list, prompts/get, completion/complete; see prompts.h. */
+/* prompts.c - prompts/list, prompts/get; see prompts.h. */
 #include "prompts.h"
 
-#include "cgi/tool/prompt_code.h"
-#include "cgi/tool/prompt_snippet.h"
-#include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "resources.h"
-
-/* One line per file; each array is ended by {0}. */
-static const struct prompt *const tables[] = {
-	prompt_code,
-	prompt_snippet,
-};
-
-/* The table with this number, with the fixtures behind ours; NULL: there are no more. */
-static const struct prompt *table_at(const struct server *server, size_t index)
-{
-	if (index < ARRAY_SIZE(tables))
-		return tables[index];
-	return index == ARRAY_SIZE(tables) && server->fixtures ? server->fixtures->prompts : NULL;
-}
 
 static bool enabled(const struct prompt *prompt, const struct server *server)
 {
 	return !prompt->enabled || prompt->enabled(server->config);
 }
 
-static const struct prompt *find(const struct server *server, const char *name)
+const struct prompt *prompt_find(const struct server *server, const char *name)
 {
-	const struct prompt *prompt;
-
-	for (size_t i = 0; (prompt = table_at(server, i)); i++) {
-		for (; prompt->name; prompt++) {
-			if (enabled(prompt, server) && streq(prompt->name, name))
-				return prompt;
+	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
+		for (const struct prompt *const *table = tables->prompts; *table; table++) {
+			for (const struct prompt *prompt = *table; prompt->name; prompt++) {
+				if (enabled(prompt, server) && streq(prompt->name, name))
+					return prompt;
+			}
 		}
 	}
 	return NULL;
@@ -58,20 +40,26 @@ static struct json_object *describe(const struct prompt *prompt)
 	return object;
 }
 
+static void add_table(struct json_object *prompts, const struct prompt *table, const struct server *server)
+{
+	for (const struct prompt *prompt = table; prompt->name; prompt++) {
+		if (enabled(prompt, server))
+			json_object_array_add(prompts, describe(prompt));
+	}
+}
+
 int mcp_prompts_list(struct mcp_call *call)
 {
+	const struct server *server = call->exchange->server;
 	struct json_object *prompts = json_object_new_array(), *cursor;
-	const struct prompt *prompt;
 
 	call->result = json_object_new_object();
 	json_add(call->result, "prompts", prompts);
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
-	for (size_t i = 0; (prompt = table_at(call->exchange->server, i)); i++) {
-		for (; prompt->name; prompt++) {
-			if (enabled(prompt, call->exchange->server))
-				json_object_array_add(prompts, describe(prompt));
-		}
+	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
+		for (const struct prompt *const *table = tables->prompts; *table; table++)
+			add_table(prompts, *table, server);
 	}
 	return 0;
 }
@@ -104,7 +92,7 @@ int mcp_prompts_get(struct mcp_call *call)
 	if (json_object_object_get_ex(call->message->params, "arguments", &arguments) &&
 	    !json_object_is_type(arguments, json_type_object))
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: arguments: must be an object");
-	const struct prompt *prompt = find(call->exchange->server, name);
+	const struct prompt *prompt = prompt_find(call->exchange->server, name);
 
 	if (!prompt)
 		return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown prompt", name);
@@ -116,66 +104,6 @@ int mcp_prompts_get(struct mcp_call *call)
 	call->result = json_object_new_object();
 	json_add_string(call->result, "description", prompt->description);
 	json_add(call->result, "messages", steal(&messages));
-	return 0;
-}
-
-/* The values that whoever `ref` names suggests; negative: the call has failed. */
-static int suggest(struct mcp_call *call, struct json_object *ref, const struct mcp_completion *ask,
-		   struct json_object *values)
-{
-	const struct server *server = call->exchange->server;
-	const char *type = json_get_string(ref, "type"), *name = json_get_string(ref, "name"),
-		   *uri = json_get_string(ref, "uri");
-	struct err err = ERR_INIT;
-	int result = 0;
-
-	if (type && streq(type, "ref/prompt") && name) {
-		const struct prompt *prompt = find(server, name);
-
-		/* Nothing for a prompt that is not there: snippets come and go while somebody types, and the official
-		 * suite asks so. */
-		result = prompt && prompt->complete ? prompt->complete(call, ask, values, &err) : 0;
-	} else if (type && streq(type, "ref/resource") && uri) {
-		const struct resource_provider *provider = resource_provider_find(server, uri);
-
-		if (!provider)
-			return mcp_fail_name(call, RPC_INVALID_PARAMS, "Unknown resource template", uri);
-		result = provider->complete ? provider->complete(call, uri, ask, values, &err) : 0;
-	} else {
-		return mcp_fail(call, RPC_INVALID_PARAMS,
-				"Invalid params: ref: must be {type: ref/prompt, name} or {type: ref/resource, uri}");
-	}
-	if (result == 0)
-		return 0;
-	log_event(LOG_ERROR, "completion failed", "error", err.text, NULL);
-	return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
-}
-
-int mcp_completion(struct mcp_call *call)
-{
-	struct json_object *params = call->message->params, *argument = json_get(params, "argument", json_type_object);
-	auto_json struct json_object *values = json_object_new_array();
-	const struct mcp_completion ask = {
-		.argument = json_get_string(argument, "name"),
-		.value = json_get_string(argument, "value"),
-		.context = json_get(json_get(params, "context", json_type_object), "arguments", json_type_object),
-	};
-
-	if (!ask.argument || !ask.value)
-		return mcp_fail(call, RPC_INVALID_PARAMS,
-				"Invalid params: argument: must have the strings name and value");
-	if (suggest(call, json_get(params, "ref", json_type_object), &ask, values) < 0)
-		return -1;
-	struct json_object *completion = json_object_new_object();
-	size_t total = json_object_array_length(values);
-
-	if (total > COMPLETION_VALUES_MAX)
-		json_object_array_del_idx(values, COMPLETION_VALUES_MAX, total - COMPLETION_VALUES_MAX);
-	json_add(completion, "values", steal(&values));
-	json_add_int(completion, "total", (int64_t)total);
-	json_add_bool(completion, "hasMore", total > COMPLETION_VALUES_MAX);
-	call->result = json_object_new_object();
-	json_add(call->result, "completion", completion);
 	return 0;
 }
 

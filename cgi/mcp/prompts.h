@@ -1,8 +1,8 @@
 /*
- * prompts.h - prompts as data, and completion/complete.
+ * prompts.h - prompts as data.
  *
- * One file per prompt (or group of prompts) exports const structs, prompts.c lists them. Arguments are checked before
- * `get` is called: all that are required are there, every value is a string; an unknown name is -32602.
+ * One file per prompt (or group of prompts) exports const structs, cgi/tool/tool_table.c lists them. Arguments are
+ * checked before `get` is called: all that are required are there, every value is a string; an unknown name is -32602.
  */
 #pragma once
 
@@ -24,10 +24,9 @@ struct prompt {
 			struct err *err);
 };
 
-#define COMPLETION_VALUES_MAX 100 /* the protocol's maximum in one answer */
-
 int mcp_prompts_list(struct mcp_call *call);
 int mcp_prompts_get(struct mcp_call *call);
-int mcp_completion(struct mcp_call *call);
+/* NULL: there is none of this name. */
+const struct prompt *prompt_find(const struct server *server, const char *name);
 /* {"role":"user","content":{"type":"text","text":…}} */
 void prompt_add_text(struct json_object *messages, const char *text);

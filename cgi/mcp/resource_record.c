@@ -19,7 +19,6 @@
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
 #include "lib/store/store_resource.h"
-#include "prompts.h"
 
 #define FILES_PAGE   100
 #define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more tells that there are more */

@@ -1,7 +1,7 @@
 /*
  * resources.c - resources/list, templates/list, read, subscribe: dispatch to the providers; see resources.h.
  *
- * The list goes through the providers in their order, ours and then the fixtures'. A cursor says with which of them the
+ * The list goes through the providers in their order. A cursor says with which of them the
  * next page begins and where in it; it is signed, so a provider's position is one that it gave itself.
  */
 #include "resources.h"
@@ -11,21 +11,18 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/store_subscription.h"
-#include "resource_record.h"
 #include "signed.h"
 
-static const struct resource_provider *const providers[] = {&resource_record};
-
-/* The one with this number, with the fixtures behind ours; NULL: there are no more. */
+/* The one with this number; NULL: there are no more. */
 static const struct resource_provider *provider_at(const struct server *server, size_t index)
 {
-	if (index < ARRAY_SIZE(providers))
-		return providers[index];
-	const struct resource_provider *more = server->fixtures ? server->fixtures->resources : NULL;
-
-	for (index -= ARRAY_SIZE(providers); more && more->scheme && index > 0; index--)
-		more++;
-	return more && more->scheme ? more : NULL;
+	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
+		for (const struct resource_provider *const *provider = tables->resources; *provider; provider++) {
+			if (index-- == 0)
+				return *provider;
+		}
+	}
+	return NULL;
 }
 
 const struct resource_provider *resource_provider_find(const struct server *server, const char *uri)

@@ -1,10 +1,10 @@
 /*
  * resources.h - what clients read by URI: providers as data; resources.c dispatches resources/… to them.
  *
- * One file per provider exports one const struct resource_provider, resources.c lists them. A provider answers for the
- * URIs that begin with its scheme, and checks on every call that the caller (call->exchange->token.owner) may see them.
- * Providers are listed one after the other; the cursor that clients get is made and checked by resources.c (an altered
- * one is -32602), providers see only their own position in it.
+ * One file per provider exports one const struct resource_provider, cgi/server_start.c lists them. A provider answers
+ * for the URIs that begin with its scheme, and checks on every call that the caller (call->exchange->token.owner) may
+ * see them. Providers are listed one after the other; the cursor that clients get is made and checked by resources.c
+ * (an altered one is -32602), providers see only their own position in it.
  *
  * Every function returns 0 or a negative code with *err set; ERR_NOT_FOUND becomes -32002 (legacy) or -32602 (modern)
  * with data.uri, ERR_INVALID -32602.

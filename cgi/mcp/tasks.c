@@ -13,10 +13,10 @@
 
 #include "cgi/http/hub.h"
 #include "cgi/http/thread.h"
-#include "cgi/tool/tools.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "mcp_stream.h"
+#include "progress.h"
 
 struct task_at_work {
 	struct task_at_work *next;
@@ -96,7 +96,7 @@ static int wait_run(struct task_at_work *work, const struct job_result **ret, st
 		int64_t after[2] = {offset[0], offset[1]};
 
 		buf_reset(&text);
-		tool_new_output(work->job, after, &text);
+		progress_new_output(work->job, after, &text);
 		if (text.length > 0 &&
 		    work->tell(work->tasks->server, &work->task, work->progress_token, after[0] + after[1], text.data))
 			memcpy(offset, after, sizeof(offset));

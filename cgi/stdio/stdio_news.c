@@ -7,7 +7,6 @@
 #include "cgi/mcp/mcp_get.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "stdio_serve.h"
 
 struct stdio_news {
 	struct exchange exchange;

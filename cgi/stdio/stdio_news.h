@@ -9,6 +9,8 @@
 
 #include "cgi/http/server.h"
 
+#define STDIO_OWNER "local"
+
 struct stdio_news;
 /* `message` sends one JSON text (struct request). The session belongs to STDIO_OWNER. */
 int stdio_news_start(struct server *server, const char *session_id, int (*message)(void *arg, const char *text),

@@ -2,7 +2,7 @@
  * stdio_serve.h - the gateway over standard input and output: one JSON-RPC message a line, for desktop clients that
  * start their server.
  *
- * Whoever started us is the one owner, "local"; there are no tokens. Requests are answered side by side, at most
+ * Whoever started us is the one owner (STDIO_OWNER); there are no tokens. Requests are answered side by side, at most
  * STDIO_REQUESTS_MAX at once. The end of standard input ends us when everything that was asked is answered, SIGTERM at
  * once: what still runs is cancelled.
  */
@@ -12,7 +12,6 @@
 
 #define STDIO_REQUESTS_MAX  32
 #define STDIO_LISTENING_MAX 32 /* subscriptions/listen, besides */
-#define STDIO_OWNER        "local"
 
 /* Fills in what a configuration for desktop use may leave out: data_dir is $XDG_DATA_HOME/sallyport, made if need be.
  */

@@ -3,7 +3,7 @@
 
 #include "lib/base/util.h"
 #include "lib/store/store_resource.h"
-#include "tools.h"
+#include "tool_common.h"
 
 #define PROMPT_MAX (64 * 1024)
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "lib/job/job.h"
-#include "tools.h"
+#include "tool_common.h"
 
 #define RUN_ARGS_MAX      1024 /* arguments of a program … */
 #define RUN_VARIABLES_MAX 1024 /* … and variables; all of their bytes have a cap in lib/job, too */

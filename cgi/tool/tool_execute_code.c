@@ -16,8 +16,8 @@
 #include "run_answer.h"
 #include "run_result.h"
 #include "snippets.h"
+#include "tool_common.h"
 #include "tool_interpreter.h"
-#include "tools.h"
 
 struct execute_file {
 	const char *filename;

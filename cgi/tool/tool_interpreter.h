@@ -1,7 +1,7 @@
 /* tool_interpreter.h - the part of the set "interpreter" that its execute_code has in another file. */
 #pragma once
 
-#include "tools.h"
+#include "tool_common.h"
 
 struct interpreter_call {
 	struct bind_text code;

@@ -1,6 +1,6 @@
 /* tool_list_runners.c - list_runners: which languages, versions and libraries there are, and the limits of a run. */
 #include "lib/base/util.h"
-#include "tools.h"
+#include "tool_common.h"
 
 #define TEXT_MAX (256 * 1024)
 

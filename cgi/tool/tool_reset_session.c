@@ -1,6 +1,6 @@
 /* tool_reset_session.c - reset_session: ends the live interpreters that run_code with session true keeps. */
 #include "lib/base/util.h"
-#include "tools.h"
+#include "tool_common.h"
 
 struct reset_arguments {
 	const char *conversation, *language;

@@ -9,7 +9,7 @@
 #include "lib/base/util.h"
 #include "run_answer.h"
 #include "run_result.h"
-#include "tools.h"
+#include "tool_common.h"
 
 #define TIMEOUT_MAX_SECONDS (24 * 3600) /* the server's own cap is in its configuration and lower */
 #define MEMORY_MAX_MB       (1024 * 1024)

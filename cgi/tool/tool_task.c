@@ -1,7 +1,7 @@
 /* tool_task.c - runs that become tasks instead of being waited for; see tools.h. */
 #include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
-#include "tools.h"
+#include "tool_common.h"
 
 int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err)
 {

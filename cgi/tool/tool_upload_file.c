@@ -6,7 +6,7 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "tools.h"
+#include "tool_common.h"
 
 #define URL_MAX (16 * 1024)
 

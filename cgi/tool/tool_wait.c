@@ -9,11 +9,9 @@
  */
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp_stream.h"
-#include "lib/base/utf8.h"
+#include "cgi/mcp/progress.h"
 #include "lib/base/util.h"
-#include "tools.h"
-
-#define OUTPUT_CHUNK (MCP_PROGRESS_TEXT_MAX / 4) /* a byte that is no UTF-8 becomes four */
+#include "tool_common.h"
 
 struct watch {
 	struct mcp_call *mcp;
@@ -21,20 +19,6 @@ struct watch {
 	int64_t offset[2]; /* how much of each stream was told */
 	int64_t told_us;   /* when */
 };
-
-void tool_new_output(struct job *job, int64_t offset[2], struct buf *text)
-{
-	for (int stream = 1; stream <= 2; stream++) {
-		char chunk[OUTPUT_CHUNK];
-		size_t length = job_output_read(job, stream, offset[stream - 1], chunk, sizeof(chunk));
-		size_t whole = utf8_cut(chunk, length, length > 4 ? length - 1 : length);
-
-		if (length == sizeof(chunk))
-			length = whole;
-		utf8_safe(text, chunk, length);
-		offset[stream - 1] += (int64_t)length;
-	}
-}
 
 /* How many milliseconds to sleep until there may be something to tell. */
 static int patience(const struct watch *watch)
@@ -54,7 +38,7 @@ static void tell(struct watch *watch)
 
 	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
 	watch->told_us = clock_monotonic_us();
-	tool_new_output(watch->job, watch->offset, &text);
+	progress_new_output(watch->job, watch->offset, &text);
 	/* Bytes of output, or one more where a sign of life was counted before. */
 	if (text.length > 0 || due)
 		mcp_progress(watch->mcp, MAX(watch->offset[0] + watch->offset[1], watch->mcp->progress + 1), -1,

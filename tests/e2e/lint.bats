@@ -71,6 +71,18 @@ clean() {
 	[[ $output == *"lib/job/bad.c:1: includes jail/client/wire.h"* ]]
 }
 
+@test "layers: a circle of modules in cgi" {
+	printf '/* a.h */\n#pragma once\n' | tee cgi/a.h >cgi/b.h
+	cp cgi/a.h cgi/c.h
+	printf '#include "a.h"\n#include "b.h"\n' >cgi/a.c
+	printf '#include "b.h"\n#include "c.h"\n' >cgi/b.c
+	printf '#include "c.h"\n' >cgi/c.c
+	clean layers
+	printf '#include "c.h"\n#include "a.h"\n' >cgi/c.c
+	found layers "cgi/a.c:1: is part of a circle of includes" 3
+	[[ $output == *"cgi/b.c:1:"* && $output == *"cgi/c.c:1:"* ]]
+}
+
 @test "layers: a folder that is not in the table, and a table that names what is not there" {
 	mkdir lib/more
 	printf '#include "lib/base/good.h"\n' >lib/more/bad.c

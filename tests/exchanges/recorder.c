@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "cgi/mcp/mcp.h"
-#include "cgi/tool/tools.h"
+#include "cgi/mcp/tools.h"
 #include "lib/base/util.h"
 
 #define LINE_MAX_BYTES (512 * 1024 * 1024)

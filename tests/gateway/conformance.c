@@ -103,9 +103,12 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 		       : err_set(err, ERR_INVALID, "uri: only test://watched-resource changes");
 }
 
-static const struct resource_provider providers[] = {
-	{.scheme = "test://", .list = list, .templates = templates, .read = read_resource, .subscribe = subscribe},
-	{0},
+static const struct resource_provider provider = {
+	.scheme = "test://",
+	.list = list,
+	.templates = templates,
+	.read = read_resource,
+	.subscribe = subscribe,
 };
 
 /* -------- the link unit ------------------------------------------------------------------------------- */
@@ -135,12 +138,12 @@ static int authenticate(struct exchange *exchange)
 	return 0;
 }
 
+static const struct prompt *const prompts[] = {conformance_prompts, NULL};
+static const struct resource_provider *const providers[] = {&provider, NULL};
 static const struct fixtures fixtures = {
 	.open = open_to_all,
 	.authenticate = authenticate,
-	.tools = conformance_tools,
-	.prompts = conformance_prompts,
-	.resources = providers,
+	.tables = {.tools = conformance_tools, .prompts = prompts, .resources = providers},
 };
 
 __attribute__((constructor)) static void begin(void)

@@ -10,13 +10,12 @@
 
 #include "cgi/mcp/prompts.h"
 #include "cgi/mcp/resources.h"
-#include "cgi/tool/tools.h"
+#include "cgi/mcp/tools.h"
 
 extern const char conformance_png[]; /* base64 */
 extern struct store_token conformance_token; /* whose requests without a token are */
-/* ended by {0} */
-extern const struct prompt conformance_prompts[];
-extern const struct tool conformance_tools[];
+extern const struct prompt conformance_prompts[];    /* ended by {0} */
+extern const struct tool *const conformance_tools[]; /* ended by NULL */
 
 /* {"content":[{"type":"text",…}]} as result */
 int conformance_text(struct mcp_call *call, const char *text);

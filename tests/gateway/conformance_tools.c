@@ -204,19 +204,15 @@ static int change_prompts(struct mcp_call *call, struct json_object *arguments)
 
 static const struct tool_header region[] = {{"Region", "region"}, {0}};
 
-#define FIXTURE(name_, description_, serve_)                                                                           \
+#define FIXTURE(name_, description_, serve_, ...)                                                                      \
+	&(const struct tool)                                                                                           \
 	{                                                                                                              \
 		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
-		.input_schema = ANY, .scope = ACCESS_FREE, .serve = serve_                                             \
+		.input_schema = ANY, .scope = ACCESS_FREE, .serve = serve_, ##__VA_ARGS__                              \
 	}
+#define TASK(name_, description_, task_, serve_) FIXTURE(name_, description_, serve_, .task = task_)
 
-#define TASK(name_, description_, task_, serve_)                                                                       \
-	{                                                                                                              \
-		.name = name_, .title = name_, .description = "Conformance fixture: " description_,                    \
-		.input_schema = ANY, .scope = ACCESS_FREE, .serve = serve_, .task = task_                              \
-	}
-
-const struct tool conformance_tools[] = {
+const struct tool *const conformance_tools[] = {
 	FIXTURE("test_simple_text", "a text", simple_text),
 	FIXTURE("test_image_content", "an image", image),
 	FIXTURE("test_audio_content", "a sound", audio),
@@ -230,19 +226,23 @@ const struct tool conformance_tools[] = {
 	FIXTURE("test_elicitation_sep1034_defaults", "asks the user, with defaults", conformance_defaults),
 	FIXTURE("test_elicitation_sep1330_enums", "asks the user to choose", conformance_enums),
 	FIXTURE("test_reconnection", "ends the connection before the answer", reconnection),
-	{.name = "json_schema_2020_12_tool",
-	 .title = "json_schema_2020_12_tool",
-	 .description = "Conformance fixture: a schema with everything",
-	 .scope = ACCESS_FREE,
-	 .input_schema = DIALECT,
-	 .serve = any_text},
-	{.name = "test_x_mcp_header",
-	 .title = "test_x_mcp_header",
-	 .description = "Conformance fixture: an argument that a header repeats",
-	 .scope = ACCESS_FREE,
-	 .input_schema = "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\"}}}",
-	 .headers = region,
-	 .serve = any_text},
+	&(const struct tool){
+		.name = "json_schema_2020_12_tool",
+		.title = "json_schema_2020_12_tool",
+		.description = "Conformance fixture: a schema with everything",
+		.scope = ACCESS_FREE,
+		.input_schema = DIALECT,
+		.serve = any_text,
+	},
+	&(const struct tool){
+		.name = "test_x_mcp_header",
+		.title = "test_x_mcp_header",
+		.description = "Conformance fixture: an argument that a header repeats",
+		.scope = ACCESS_FREE,
+		.input_schema = "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\"}}}",
+		.headers = region,
+		.serve = any_text,
+	},
 	FIXTURE("test_missing_capability", "needs a client that samples", missing_capability),
 	FIXTURE("test_streaming_elicitation", "asks nothing", any_text),
 	FIXTURE("test_logging_tool", "a log message where it is asked for", log_once),
@@ -263,5 +263,5 @@ const struct tool conformance_tools[] = {
 	TASK("confirm_delete", "a task that asks the user", TOOL_TASK_REQUIRED, conformance_confirm),
 	TASK("multi_input", "a task that asks two things at once", TOOL_TASK_REQUIRED, conformance_multi_input),
 	TASK("test_tool_with_task", "asks back, then goes on as a task", TOOL_TASK_REQUIRED, conformance_input_task),
-	{0},
+	NULL,
 };

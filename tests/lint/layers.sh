@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Who may include whom: the tables of docs/architecture.md ("The house") name what each folder may include and where each third-party header
-# belongs. Libraries neither print nor exit.
+# belongs. The includes of cgi/ have no circle. Libraries neither print nor exit.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
@@ -44,11 +44,20 @@ lead() {
 	done
 }
 
+# An include from cgi/ to cgi/ as an arrow between modules: a .c and the .h of the same name are one.
+arrows=()
+add_arrow() { # FILE PATH
+	if [[ $1 == cgi/* && $2 == cgi/* && ${1%.*} != "${2%.*}" ]]; then
+		arrows+=("${1%.*} ${2%.*}")
+	fi
+}
+
 check_own() { # FILE LINE INCLUDED
 	local file=$1 folder=${1%/*} path allowed
 	lead "$folder" "$3"
 	allow "$file"
 	[ -e "$path" ] || path=$3 # from the top of the tree (-I.)
+	add_arrow "$file" "$path"
 	if [[ $path == *.inc ]]; then
 		return # made by the build
 	elif [ ! -e "$path" ]; then
@@ -82,6 +91,13 @@ while IFS=: read -r file line text; do
 	fi
 done < <(grep -rnE --include='*.[ch]' --exclude-dir=node_modules '^[[:space:]]*#[[:space:]]*include' "${SOURCES[@]}")
 checked=$(c_files '*.[ch]' | wc -l)
+
+# tsort(1) names the members of each circle on its standard error.
+while read -r _ module; do
+	[[ $module == cgi/* ]] || continue
+	if [ -e "$module.c" ]; then module+=.c; else module+=.h; fi
+	finding "$module:1: is part of a circle of includes"
+done < <(printf '%s\n' "${arrows[@]}" | tsort 2>&1 >/dev/null)
 
 # Libraries are silent: the log writes lines, the jailer's main file is a program.
 prints='((v?printf|puts|putchar|perror|exit|quick_exit|warnx?|errx?)[[:space:]]*\(|(stdout|stderr)[^A-Za-z0-9_])'

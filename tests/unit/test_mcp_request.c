@@ -5,7 +5,7 @@
 #include "cgi/mcp/mcp_legacy.h"
 #include "cgi/mcp/mcp_modern.h"
 #include "cgi/mcp/mcp_request.h"
-#include "cgi/tool/tools.h"
+#include "cgi/mcp/tools.h"
 
 static int never(struct mcp_call *call)
 {

@@ -18,6 +18,7 @@ static int open_conformance(void **state)
 	(void)state;
 	fixture_open(&fixture);
 	fixture.server.fixtures = server_fixtures;
+	fixture.server.tables.next = &server_fixtures->tables;
 	return server_fixtures->open(&fixture.server, NULL);
 }
 

@@ -4,7 +4,7 @@
 
 #include "cgi/http/files.h"
 #include "cgi/tool/run_result.h"
-#include "cgi/tool/tools.h"
+#include "cgi/mcp/tools.h"
 #include "lib/base/utf8.h"
 #include "lib/store/crypto.h"
 #include "lib/store/store_blob.h"

@@ -2,8 +2,8 @@
 #include "tools_cache.h"
 
 #include "cgi/http/access.h"
-#include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
+#include "mcp_tasks.h"
 
 #define SETS                                                                                                           \
 	(2 *                                                                                                           \

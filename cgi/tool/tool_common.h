@@ -1,0 +1,53 @@
+/*
+ * tool_common.h - what the tools share; each is a struct tool (cgi/mcp/tools.h) of its own.
+ */
+#pragma once
+
+#include "cgi/mcp/tools.h"
+
+struct job;
+struct job_engine;
+struct job_request;
+/* Before a run of so many seconds (0: the default) is begun: shall it be a task? ERR_LIMIT: it is too long to be waited
+ * for. */
+int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err);
+/* First in the initialiser of a struct job_request: who asks. */
+#define TOOL_CALLER(call_)                                                                                             \
+	.owner = (call_)->token->owner, .token_id = (call_)->token->id, .session_id = (call_)->session_id
+/* Submits it as a task and makes the answer of the call. */
+int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
+		    struct err *err);
+/* Waits for a job and tells the client of its progress meanwhile; as job_wait. A call that was cancelled:
+ * ERR_CANCELLED, the job is being ended. */
+int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
+
+/* The runners that the jailer told of, or NULL while it is away; the caller's. */
+struct json_object *tool_runners(struct server *server);
+/* "name" and ", alias"…: for people. */
+void tool_print_names(struct buf *out, struct json_object *runner);
+
+
+/* Does the caller's token have the scope? For tools that run programs; `asked`: the call wants it. ERR_DENIED names the
+ * remedy. */
+int tool_network_check(const struct tool_call *call, bool asked, struct err *err);
+/* What programs with network reach on this server, as a sentence. */
+void tool_network_describe(const struct config *config, struct buf *out);
+
+/* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count
+ * by name only: their values must not leave a trace. */
+void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE]);
+/* The member for the argument table of a tool that acts. */
+#define TOOL_KEY_MAX 128
+#define TOOL_KEY_MEMBER(struct_, member_)                                                                              \
+	{                                                                                                              \
+		.name = "idempotencyKey", .type = BIND_STRING, .offset = offsetof(struct_, member_), .min = 1,         \
+		.max = TOOL_KEY_MAX,                                                                                   \
+		.description = "Any unique text. If the answer to a call is lost, repeat the call with the same key "  \
+			       "and the same arguments "                                                               \
+			       "within a day: it does not act again but gives the first result."                       \
+	}
+
+extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners;
+/* Of the sets of other systems (tools.sets). */
+extern const struct tool tool_execute_code, tool_execute_code_live, tool_execute_code_both, tool_initialize_sandbox,
+	tool_stop_sandbox;

@@ -1,0 +1,26 @@
+/* tool_table.c - see tool_table.h. One line per file. */
+#include "tool_table.h"
+
+#include "prompt_code.h"
+#include "prompt_snippet.h"
+#include "tool_common.h"
+
+/* list_runners takes no argument and comes first: probes call the first tool with {}. */
+const struct tool *const tool_table[] = {
+	&tool_list_runners,
+	&tool_run_code,
+	&tool_upload_file,
+	&tool_reset_session,
+	&tool_execute_code,
+	&tool_execute_code_live,
+	&tool_execute_code_both,
+	&tool_initialize_sandbox,
+	&tool_stop_sandbox,
+	NULL,
+};
+
+const struct prompt *const prompt_table[] = {
+	prompt_code,
+	prompt_snippet,
+	NULL,
+};
