@@ -260,7 +260,7 @@ static int submit(struct task_at_work *work, const struct task_start *start, str
 		return 0;
 	request = *start->request;
 	request.id = work->task.execution;
-	request.task = work->task.id;
+	request.task_id = work->task.id;
 	return job_submit(start->engine, &request, &work->job, err);
 }
 

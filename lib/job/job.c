@@ -2,18 +2,15 @@
  * job.c - the job engine's door: what other threads call.
  *
  * A submitting thread checks the request, takes its place in the order (under the lock, where every bound is checked),
- * then writes the inputs into the blob folder - slow disk work that belongs to nobody but this caller - and lets the
- * reactor go on. The place is taken first so that a refused request has stored nothing and calls of one conversation
+ * then writes the inputs into the blob folder - slow disk work that belongs to nobody but this caller - and posts that
+ * it is through. The place is taken first so that a refused request has stored nothing and calls of one conversation
  * run in the order in which they came. After that the caller only waits: on the job's eventfd and, if it gave one, on
  * its client's descriptor.
  *
- * A job has two references while it runs, the caller's and the engine's, so a caller may leave at any time. An upload
- * is a job without a jail: the same order, the same bounds, one transaction.
+ * A job has two references while it runs, the caller's and the engine's, so a caller may leave at any time.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
-#include "lib/store/store_blob.h"
-#include "lib/store/store_execution.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +19,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-char *json_text(struct json_object *object)
+char *job_json_text(struct json_object *object)
 {
 	struct buf text;
 
@@ -33,16 +30,22 @@ char *json_text(struct json_object *object)
 
 /* -------- a job's life -------------------------------------------------------------------------------- */
 
-struct job *job_new(struct job_engine *engine)
+static void advance(struct job_turn *turn, enum job_event event)
+{
+	job_advance(turn->job, event);
+}
+
+static struct job *job_new(struct job_engine *engine)
 {
 	struct job *job = xcalloc(1, sizeof(*job));
 
 	atomic_init(&job->references, 1);
 	job->engine = engine;
-	job->stage = JOB_RESERVED;
-	job->code_fd = job->stdin_fd = job->stdout_fd = job->stderr_fd = -1;
-	job->outputs_tail = &job->outputs;
-	job->result.jail.exit_code = -1;
+	job_turn_init(&job->turn, engine, advance);
+	job->turn.job = job;
+	job->asked.code_fd = job->asked.stdin_fd = job->stdout_fd = job->stderr_fd = -1;
+	job->run.outputs_tail = &job->run.outputs;
+	job->run.result.jail.exit_code = -1;
 	job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return job;
 }
@@ -52,11 +55,23 @@ void job_reference(struct job *job)
 	atomic_fetch_add(&job->references, 1);
 }
 
-static void outputs_free(struct job *job)
+static void asked_clear(struct job_asked *asked)
+{
+	for (char **argument = asked->args; argument && *argument; argument++)
+		free(*argument);
+	free(asked->args);
+	free(asked->key);
+	job_inputs_free(asked->files.items, asked->files.count);
+	close_pointer(&asked->code_fd);
+	close_pointer(&asked->stdin_fd);
+	store_execution_clear(&asked->row);
+}
+
+static void outputs_free(struct job_output *first)
 {
 	struct job_output *next;
 
-	for (struct job_output *output = job->outputs; output; output = next) {
+	for (struct job_output *output = first; output; output = next) {
 		next = output->next;
 		close_pointer(&output->fd);
 		free(output->change.name);
@@ -64,27 +79,30 @@ static void outputs_free(struct job *job)
 	}
 }
 
+static void run_clear(struct job_run *run)
+{
+	free(run->limits_json);
+	job_inputs_free(run->inputs, run->n_inputs);
+	job_gone_clear(&run->gone);
+	for (size_t i = 0; i < run->n_input_fds; i++)
+		close_pointer(&run->input_fds[i]);
+	outputs_free(run->outputs);
+	free(run->changes);
+	free(run->stdout_text.data);
+	free(run->stderr_text.data);
+	free(run->result_json);
+	job_result_clear(&run->result);
+}
+
 static void job_free(struct job *job)
 {
 	job_wipe_env(job);
-	free(job->key);
-	for (char **argument = job->args; argument && *argument; argument++)
-		free(*argument);
-	free(job->args);
-	job_inputs_free(job->files, job->n_files);
-	job_inputs_free(job->inputs, job->n_inputs);
-	job_gone_clear(&job->gone);
-	for (size_t i = 0; i < job->n_input_fds; i++)
-		close_pointer(&job->input_fds[i]);
-	outputs_free(job);
-	close_pointer(&job->code_fd);
-	close_pointer(&job->stdin_fd);
+	asked_clear(&job->asked);
+	run_clear(&job->run);
+	job_result_clear(&job->end.result);
 	close_pointer(&job->stdout_fd);
 	close_pointer(&job->stderr_fd);
 	close_pointer(&job->wake_fd);
-	store_execution_clear(&job->record);
-	job_result_clear(&job->result);
-	free(job->changes);
 	free(job);
 }
 
@@ -96,201 +114,64 @@ void job_release(struct job *job)
 
 const char *job_id(const struct job *job)
 {
-	return job->result.id;
-}
-
-/* -------- the order of jobs; under the engine's lock -------------------------------------------------- */
-
-static struct job_conversation *conversation_find(struct job_engine *engine, const char *hash)
-{
-	for (struct job_conversation *order = engine->conversations; order; order = order->next)
-		if (streq(order->hash, hash))
-			return order;
-	return NULL;
-}
-
-static struct job_conversation *conversation_join(struct job_engine *engine, const char *hash)
-{
-	struct job_conversation *order = conversation_find(engine, hash);
-
-	if (!order) {
-		order = xcalloc(1, sizeof(*order));
-		snprintf(order->hash, sizeof(order->hash), "%s", hash);
-		order->next = engine->conversations;
-		engine->conversations = order;
-	}
-	order->jobs++;
-	return order;
-}
-
-static void conversation_leave(struct job_engine *engine, struct job_conversation *order)
-{
-	struct job_conversation **link = &engine->conversations;
-
-	if (--order->jobs > 0)
-		return;
-	while (*link != order)
-		link = &(*link)->next;
-	*link = order->next;
-	free(order);
-}
-
-/* Is there room? The three bounds, in the order of who is at fault: this conversation, this token, everybody. */
-static int check_bounds(struct job_engine *engine, const struct job *job, struct err *err)
-{
-	const struct config_limits *limits = &engine->config->limits;
-	const char *hash = job->result.conversation_hash;
-	const struct job_conversation *order = *hash ? conversation_find(engine, hash) : NULL;
-	int64_t in_flight = 0;
-
-	if (engine->stopping)
-		return err_set(err, ERR_UNAVAILABLE, "the server is stopping; try again in a moment");
-	if (!engine->connected && !job->upload && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
-		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	if (order && order->jobs > JOB_CONVERSATION_QUEUE)
-		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
-			       JOB_CONVERSATION_QUEUE);
-	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
-	 * without a request. */
-	for (const struct job *other = engine->jobs; other; other = other->next)
-		in_flight += streq(other->record.token_id, job->record.token_id);
-	if (in_flight >= limits->in_flight)
-		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them",
-			       (long long)in_flight);
-	if (engine->n_jobs >= (size_t)(engine->config->jailer.jails + limits->queue))
-		return err_set(err, ERR_BUSY,
-			       "%zu calls are running or waiting on this server already; try again in a moment",
-			       engine->n_jobs);
-	return 0;
-}
-
-static int enter(struct job_engine *engine, struct job *job, struct err *err)
-{
-	int result = check_bounds(engine, job, err);
-
-	if (result < 0)
-		return result;
-	if (*job->result.conversation_hash)
-		job->order = conversation_join(engine, job->result.conversation_hash);
-	job->previous = engine->jobs_last;
-	if (job->previous)
-		job->previous->next = job;
-	else
-		engine->jobs = job;
-	engine->jobs_last = job;
-	engine->n_jobs++;
-	job_reference(job);
-	return 0;
-}
-
-static void leave(struct job_engine *engine, struct job *job)
-{
-	if (job->previous)
-		job->previous->next = job->next;
-	else
-		engine->jobs = job->next;
-	if (job->next)
-		job->next->previous = job->previous;
-	else
-		engine->jobs_last = job->previous;
-	job->next = job->previous = NULL;
-	engine->n_jobs--;
-	if (job->order && job->stage == JOB_ACTIVE)
-		job->order->busy = false;
-	if (job->order)
-		conversation_leave(engine, job->order);
-	job->order = NULL;
-}
-
-void job_over(struct job *job)
-{
-	const uint64_t one = 1;
-
-	pthread_mutex_lock(&job->engine->lock);
-	leave(job->engine, job);
-	pthread_mutex_unlock(&job->engine->lock);
-	atomic_store(&job->finished, true);
-	if (write(job->wake_fd, &one, sizeof(one)) < 0)
-		log_event(LOG_ERROR, "job wake failed", "id", job->record.id, NULL);
-	job_release(job);
+	return job->asked.row.id;
 }
 
 /* -------- submitting ---------------------------------------------------------------------------------- */
 
 /* The slow part: code, standard input and files go to disk. */
-static int keep_inputs(struct job *job, const struct job_request *request, struct err *err)
+static int store_inputs(struct job *job, const struct job_request *request, struct err *err)
 {
 	struct store *store = job->engine->store;
-	int result;
+	struct job_asked *asked = &job->asked;
+	int result = job_store_files(store, request, &asked->files, err);
 
-	for (size_t i = 0; i < job->n_files; i++) {
-		struct store_file *file = &job->files[i].file;
-
-		file->size = (int64_t)request->files[i].length;
-		result = store_blob_put(store, request->files[i].data, request->files[i].length, file->blob, err);
-		store_media_type(file->name, file->name_length, (const unsigned char *)request->files[i].data,
-				 request->files[i].length, file->media_type);
-		if (result < 0)
-			return err_wrap(err, "keeping the file \"%s\"", file->name);
-	}
-	if (job->upload)
-		return 0;
-	result = job_keep_text(store, &request->code, &job->record.code, &job->code_fd, err);
+	if (result == 0)
+		result = job_store_text(store, &request->code, &asked->row.code, &asked->code_fd, err);
 	if (result == 0 && request->stdin_text.data)
-		result = job_keep_text(store, &request->stdin_text, &job->record.stdin_text, &job->stdin_fd, err);
+		result = job_store_text(store, &request->stdin_text, &asked->row.stdin_text, &asked->stdin_fd, err);
 	return result;
 }
 
-static int take(struct job *job, const struct job_request *request, struct err *err)
+/* With its place in the order. */
+static int enter(struct job *job, const struct job_request *request, struct err *err)
 {
 	struct job_engine *engine = job->engine;
+	struct job_turn *turn = &job->turn;
 	int result;
 
 	if (job->wake_fd < 0)
 		return err_errno(err, "cannot make an eventfd");
 	pthread_mutex_lock(&engine->lock);
 	result = job_take_request(job, request, engine->runners, err);
+	turn->owner = job->asked.row.owner;
+	turn->token_id = job->asked.row.token_id;
+	turn->place = job->asked.place;
+	turn->key = job->asked.key;
+	turn->key_hash = job->asked.key_hash;
 	if (result == 0)
-		result = enter(engine, job, err);
+		result = job_turn_enter(turn, err);
+	if (result == 0)
+		job_reference(job); /* the engine's, until it is over */
 	pthread_mutex_unlock(&engine->lock);
-	if (result < 0)
-		return result;
-
-	result = keep_inputs(job, request, err);
-	if (result < 0) {
-		job_over(job);
-		job_wake_reactor(engine);
-		return result;
-	}
-	pthread_mutex_lock(&engine->lock);
-	job->stage = JOB_WAITING;
-	job->waiting_since_us = clock_monotonic_us();
-	pthread_mutex_unlock(&engine->lock);
-	job_wake_reactor(engine);
-	return 0;
-}
-
-enum kind { KIND_RUN, KIND_UPLOAD, KIND_RESET };
-
-static int submit(struct job_engine *engine, const struct job_request *request, enum kind kind, struct job **ret,
-		  struct err *err)
-{
-	struct job *job = job_new(engine);
-	int result;
-
-	job->upload = kind != KIND_RUN;
-	job->reset = kind == KIND_RESET;
-	result = take(job, request, err);
-	if (result < 0)
-		job_release(job);
-	else
-		*ret = job;
 	return result;
 }
 
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err)
 {
-	return submit(engine, request, KIND_RUN, ret, err);
+	struct job *job = job_new(engine);
+	int result = enter(job, request, err);
+
+	if (result == 0) {
+		result = store_inputs(job, request, err);
+		job->turn.errand.code = result;
+		job_post(&job->turn.errand);
+	}
+	if (result < 0)
+		job_release(job);
+	else
+		*ret = job;
+	return result;
 }
 
 int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err)
@@ -300,12 +181,12 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
 				{.fd = wake_fd, .events = POLLIN}};
 	int ready;
 
-	if (atomic_load(&job->finished))
+	if (atomic_load(&job->over))
 		return 0;
 	ready = poll(fds, 3, timeout_ms);
 	if (ready < 0 && errno != EINTR)
 		return err_errno(err, "waiting for a job");
-	if (atomic_load(&job->finished))
+	if (atomic_load(&job->over))
 		return 0;
 	if (ready > 0 && (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR)))
 		return err_set(err, ERR_CANCELLED, "the client went away");
@@ -320,13 +201,13 @@ int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, stru
 		;
 	if (result < 0)
 		return result;
-	if (job->error.code != ERR_NONE) {
+	if (job->end.error.code != ERR_NONE) {
 		if (err)
-			*err = job->error;
-		return -(int)job->error.code;
+			*err = job->end.error;
+		return -(int)job->end.error.code;
 	}
 	if (ret)
-		*ret = &job->result;
+		*ret = &job->end.result;
 	return 0;
 }
 
@@ -343,64 +224,13 @@ void job_cancel(struct job *job)
 {
 	struct job_engine *engine = job->engine;
 
-	if (atomic_load(&job->finished))
+	if (atomic_load(&job->over))
 		return;
-	atomic_store(&job->cancelled, true);
+	atomic_store(&job->turn.cancelled, true);
 	pthread_mutex_lock(&engine->lock);
 	engine->cancels = true;
 	pthread_mutex_unlock(&engine->lock);
 	job_wake_reactor(engine);
-}
-
-/* What acts on a conversation without a run. The job is over, and the caller's. */
-static int submit_and_wait(struct job_engine *engine, const struct job_request *request, enum kind kind,
-			   struct job **ret, struct err *err)
-{
-	struct job *job;
-	int result;
-
-	if (!request->conversation)
-		return err_member(err, "conversationId", "is missing");
-	if ((result = submit(engine, request, kind, &job, err)) < 0)
-		return result;
-	if ((result = job_wait(job, -1, NULL, err)) < 0)
-		job_release(job);
-	else
-		*ret = job;
-	return result;
-}
-
-int job_upload(struct job_engine *engine, const struct job_request *who, const struct job_file *file,
-	       struct store_file *ret, char ret_hash[SHA256_HEX_SIZE], struct err *err)
-{
-	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
-				      .conversation = who->conversation, .files = file, .n_files = 1,
-				      .key = who->key, .key_hash = who->key_hash};
-	struct job *job;
-	int result = submit_and_wait(engine, &request, KIND_UPLOAD, &job, err);
-
-	if (result < 0)
-		return result;
-	*ret = job->files[0].file;
-	ret->name = NULL;
-	ret->name_length = 0;
-	snprintf(ret_hash, SHA256_HEX_SIZE, "%s", job->result.conversation_hash);
-	job_release(job);
-	return 0;
-}
-
-int job_reset(struct job_engine *engine, const struct job_request *who, size_t *ret_ended, struct err *err)
-{
-	struct job_request request = {.owner = who->owner, .token_id = who->token_id, .session_id = who->session_id,
-				      .conversation = who->conversation, .language = who->language};
-	struct job *job;
-	int result = submit_and_wait(engine, &request, KIND_RESET, &job, err);
-
-	if (result < 0)
-		return result;
-	*ret_ended = job->n_reset;
-	job_release(job);
-	return 0;
 }
 
 /* -------- the engine ---------------------------------------------------------------------------------- */
@@ -443,7 +273,7 @@ static void engine_free(struct job_engine *engine)
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);
 	close_pointer(&engine->wake_fd);
-	pthread_cond_destroy(&engine->keep_more);
+	pthread_cond_destroy(&engine->keepers_wake);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -473,7 +303,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	engine->config = config;
 	engine->store = store;
 	pthread_mutex_init(&engine->lock, NULL);
-	pthread_cond_init(&engine->keep_more, NULL);
+	pthread_cond_init(&engine->keepers_wake, NULL);
 	result = engine_begin(engine, err);
 	if (result < 0)
 		engine_free(engine);

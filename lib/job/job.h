@@ -13,6 +13,7 @@
 #pragma once
 
 #include "jail/client/jail.h"
+#include "job_step.h"
 #include "lib/base/bind.h"
 #include "lib/base/config.h"
 #include "lib/store/store_execution.h"
@@ -69,7 +70,7 @@ struct job_request {
 	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
-	const char *task; /* the task that this is the work of; NULL: none */
+	const char *task_id; /* the MCP task that this is the work of; NULL: none */
 };
 
 /* A file that the run made, changed or removed. */
@@ -122,8 +123,18 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
  * there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
-const char *job_id(const struct job *job);
+const char *job_id(const struct job *job); /* a call that repeats another has the other's id in its result */
 void job_release(struct job *job); /* NULL is fine */
+
+/* Where the jobs of an engine are: those that wait or run, in order of arrival, then the last JOB_ENDED_LISTED that are
+ * over. Returns how many; *ret is the caller's to free. Thread-safe. */
+#define JOB_ENDED_LISTED 32
+struct job_listing {
+	char id[ID_SIZE], owner[STORE_OWNER_MAX + 1], conversation[STORE_CONVERSATION_MAX + 1]; /* "": none */
+	enum job_step step;
+	int64_t since_us; /* UTC: when the step began */
+};
+size_t job_engine_list(struct job_engine *engine, struct job_listing **ret);
 
 /* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
 int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */,

@@ -14,8 +14,8 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 
-#define MB (1024 * 1024)
-#define SECOND_US 1000000
+#define MB          (1024 * 1024)
+#define SECOND_US   1000000
 #define MEMBER_SIZE 64
 
 /* UTF-8 without control characters (C0, DEL, C1): what people, file systems and logs can live with. */
@@ -123,7 +123,7 @@ static int check_size(const struct job_request *request, size_t more, struct err
 static void add_variable(struct job *job, size_t *count, struct json_object *record, const char *name,
 			 const char *value, bool secret)
 {
-	job->env[(*count)++] = xasprintf("%s=%s", name, value);
+	job->run.env[(*count)++] = xasprintf("%s=%s", name, value);
 	json_add_string(record, name, secret ? NULL : value);
 }
 
@@ -144,11 +144,11 @@ static int take_environment(struct job *job, const struct job_request *request, 
 					  secrets->keys[i]);
 	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
 	    !map_has(secrets, "FILE_BASE_URL"))
-		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->result.conversation_hash);
+		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->asked.place);
 	if ((result = check_size(request, url ? strlen(url) + sizeof("FILE_BASE_URL=") : 0, err)) < 0)
 		return result;
 
-	job->env = xcalloc(environment->count + secrets->count + 2, sizeof(*job->env));
+	job->run.env = xcalloc(environment->count + secrets->count + 2, sizeof(*job->run.env));
 	record = json_object_new_object();
 	for (size_t i = 0; i < environment->count; i++)
 		add_variable(job, &count, record, environment->keys[i], environment->values[i], false);
@@ -156,30 +156,30 @@ static int take_environment(struct job *job, const struct job_request *request, 
 		add_variable(job, &count, record, secrets->keys[i], secrets->values[i], true);
 	if (url)
 		add_variable(job, &count, record, "FILE_BASE_URL", url, false);
-	job->record.env_json = json_text(record);
+	job->asked.row.env_json = job_json_text(record);
 	return 0;
 }
 
 void job_wipe_env(struct job *job)
 {
-	for (char **variable = job->env; variable && *variable; variable++) {
+	for (char **variable = job->run.env; variable && *variable; variable++) {
 		explicit_bzero(*variable, strlen(*variable));
 		free(*variable);
 	}
-	free(job->env);
-	job->env = NULL;
+	free(job->run.env);
+	job->run.env = NULL;
 }
 
 static void take_arguments(struct job *job, const struct job_request *request)
 {
 	auto_json struct json_object *record = json_object_new_array();
 
-	job->args = xcalloc(request->args.count + 1, sizeof(*job->args));
+	job->asked.args = xcalloc(request->args.count + 1, sizeof(*job->asked.args));
 	for (size_t i = 0; i < request->args.count; i++) {
-		job->args[i] = xstrdup(request->args.items[i]);
+		job->asked.args[i] = xstrdup(request->args.items[i]);
 		json_object_array_add(record, json_object_new_string(request->args.items[i]));
 	}
-	job->record.args_json = json_text(record);
+	job->asked.row.args_json = job_json_text(record);
 }
 
 /* The same file, or one would have to be a folder for the other. */
@@ -191,7 +191,31 @@ static bool same_place(const char *a, const char *b)
 	       (b[length] == '\0' || b[length] == '/');
 }
 
-static int take_files(struct job *job, const struct job_request *request, struct err *err)
+/* Name and place of one of the files. */
+static int check_file(const struct job_request *request, size_t index, bool upload, struct err *err)
+{
+	const char *name = request->files[index].name;
+	char member[MEMBER_SIZE];
+	int result;
+
+	if (upload)
+		snprintf(member, sizeof(member), "filename");
+	else
+		snprintf(member, sizeof(member), "files[%zu].filename", index);
+	if (request->paths)
+		result = job_file_path_check(name, member, err);
+	else
+		result = job_file_name_check(name, member, err);
+	if (result < 0)
+		return result;
+	for (size_t i = 0; i < index; i++)
+		if (same_place(name, request->files[i].name))
+			return err_member(err, member, "the same name as files[%zu]%s", i,
+					  request->paths ? ", or one is a folder of the other" : "");
+	return 0;
+}
+
+int job_take_files(const struct job_request *request, bool upload, struct job_files *ret, struct err *err)
 {
 	int64_t bytes = 0, now = clock_now_us();
 
@@ -201,30 +225,19 @@ static int take_files(struct job *job, const struct job_request *request, struct
 		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX,
 				  request->n_files);
 	for (size_t i = 0; i < request->n_files; i++) {
-		char member[MEMBER_SIZE];
-		int result;
+		int result = check_file(request, i, upload, err);
 
-		if (job->upload)
-			snprintf(member, sizeof(member), "filename");
-		else
-			snprintf(member, sizeof(member), "files[%zu].filename", i);
-		result = (request->paths ? job_file_path_check : job_file_name_check)(request->files[i].name, member,
-										      err);
 		if (result < 0)
 			return result;
-		for (size_t j = 0; j < i; j++)
-			if (same_place(request->files[i].name, request->files[j].name))
-				return err_member(err, member, "the same name as files[%zu]%s", j,
-						  request->paths ? ", or one is a folder of the other" : "");
 		bytes += (int64_t)request->files[i].length;
 	}
-	if (bytes > job->limits.data_bytes)
+	if (bytes > ret->bytes_max)
 		return err_set(err, ERR_LIMIT, "files: %lld bytes do not fit into /data, which holds %lld",
-			       (long long)bytes, (long long)job->limits.data_bytes);
-	job->files = xcalloc(request->n_files + 1, sizeof(*job->files));
-	job->n_files = request->n_files;
+			       (long long)bytes, (long long)ret->bytes_max);
+	ret->items = xcalloc(request->n_files + 1, sizeof(*ret->items));
+	ret->count = request->n_files;
 	for (size_t i = 0; i < request->n_files; i++) {
-		struct job_input *input = &job->files[i];
+		struct job_input *input = &ret->items[i];
 
 		input->name = xstrdup(request->files[i].name);
 		input->file = (struct store_file){
@@ -267,6 +280,16 @@ static int runner_find(struct json_object *runners, const char *language, struct
 	return 0;
 }
 
+int job_take_language(struct json_object *runners, const char *language, char ret[32], struct err *err)
+{
+	struct json_object *runner;
+	int result = runner_find(runners, language, &runner, err);
+
+	if (result == 0)
+		snprintf(ret, 32, "%s", json_get_string(runner, "name"));
+	return result;
+}
+
 static int in_range(int64_t value, int64_t max, const char *member, struct err *err)
 {
 	if (value < 0 || value > max)
@@ -279,7 +302,6 @@ static int in_range(int64_t value, int64_t max, const char *member, struct err *
 static int take_limits(struct job *job, const struct job_request *request, struct err *err)
 {
 	const struct config_limits *limits = &job->engine->config->limits;
-	auto_json struct json_object *record = NULL;
 	int64_t wall_us, memory;
 	int result;
 
@@ -288,7 +310,7 @@ static int take_limits(struct job *job, const struct job_request *request, struc
 		return result;
 	wall_us = (request->timeout_seconds ? request->timeout_seconds : limits->wall_seconds) * SECOND_US;
 	memory = (request->memory_mb ? request->memory_mb : limits->memory_mb) * MB;
-	job->limits = (struct jail_limits){
+	job->asked.limits = (struct jail_limits){
 		.wall_us = wall_us,
 		.cpu_us = wall_us,
 		.cpu_percent = limits->cpu_percent,
@@ -301,77 +323,87 @@ static int take_limits(struct job *job, const struct job_request *request, struc
 		.compile_wall_us = limits->compile_seconds * SECOND_US,
 		.compile_memory_bytes = limits->compile_memory_mb * MB,
 	};
-	record = bind_print(jail_limits_table, &job->limits);
-	job->record.limits_json = json_text(record);
 	return 0;
 }
 
 static void take_identity(struct job *job, const struct job_request *request)
 {
-	struct store_execution *record = &job->record;
+	struct store_execution *row = &job->asked.row;
 
-	snprintf(record->task_id, sizeof(record->task_id), "%s", request->task ? request->task : "");
+	snprintf(row->task_id, sizeof(row->task_id), "%s", request->task_id ? request->task_id : "");
 	if (request->id)
-		memcpy(record->id, request->id, sizeof(record->id));
+		memcpy(row->id, request->id, sizeof(row->id));
 	else
-		id_new(record->id);
-	snprintf(job->result.id, sizeof(job->result.id), "%s", record->id);
-	snprintf(record->owner, sizeof(record->owner), "%s", request->owner);
-	snprintf(record->token_id, sizeof(record->token_id), "%s", request->token_id ? request->token_id : "");
-	snprintf(record->session_id, sizeof(record->session_id), "%s", request->session_id ? request->session_id : "");
-	snprintf(record->conversation, sizeof(record->conversation), "%s",
+		id_new(row->id);
+	snprintf(row->owner, sizeof(row->owner), "%s", request->owner);
+	snprintf(row->token_id, sizeof(row->token_id), "%s", request->token_id ? request->token_id : "");
+	snprintf(row->session_id, sizeof(row->session_id), "%s", request->session_id ? request->session_id : "");
+	snprintf(row->conversation, sizeof(row->conversation), "%s",
 		 request->conversation ? request->conversation : "");
-	record->created_us = clock_now_us();
-	record->exit_code = -1;
-	snprintf(job->result.conversation, sizeof(job->result.conversation), "%s", record->conversation);
+	row->created_us = clock_now_us();
+	row->exit_code = -1;
 	if (request->conversation)
-		store_conversation_hash(job->engine->store, request->owner, request->conversation,
-					job->result.conversation_hash);
+		store_conversation_hash(job->engine->store, request->owner, request->conversation, job->asked.place);
+	if (request->key) {
+		job->asked.key = xstrdup(request->key);
+		snprintf(job->asked.key_hash, sizeof(job->asked.key_hash), "%s", request->key_hash);
+	}
+}
+
+/* Its result begins with what is known of it now. */
+static void begin_result(const struct job_asked *asked, struct job_result *ret)
+{
+	memcpy(ret->id, asked->row.id, sizeof(ret->id));
+	memcpy(ret->conversation, asked->row.conversation, sizeof(ret->conversation));
+	memcpy(ret->conversation_hash, asked->place, sizeof(ret->conversation_hash));
+}
+
+static int take_language(struct job *job, const struct job_request *request, struct json_object *runners,
+			 struct err *err)
+{
+	struct job_asked *asked = &job->asked;
+	struct json_object *runner;
+	int result = runner_find(runners, request->language, &runner, err);
+
+	if (result < 0)
+		return result;
+	snprintf(asked->row.language, sizeof(asked->row.language), "%s", json_get_string(runner, "name"));
+	asked->live = request->live;
+	asked->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
+	return 0;
 }
 
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err)
 {
-	struct json_object *runner;
+	struct job_asked *asked = &job->asked;
 	int result;
 
 	if (request->conversation &&
 	    (result = job_conversation_check(request->conversation, "conversationId", err)) < 0)
 		return result;
 	take_identity(job, request);
-	if (request->key) {
-		job->key = xstrdup(request->key);
-		snprintf(job->key_hash, sizeof(job->key_hash), "%s", request->key_hash);
-	}
-	if (job->reset) {
-		if (request->language && (result = runner_find(runners, request->language, &runner, err)) < 0)
-			return result;
-		snprintf(job->record.language, sizeof(job->record.language), "%s",
-			 request->language ? json_get_string(runner, "name") : "");
-		return 0;
-	}
-	if (job->upload) {
-		job->limits.data_bytes = job->engine->config->limits.data_mb * MB;
-		return take_files(job, request, err);
-	}
+	begin_result(asked, &job->run.result);
 	if (request->live && !request->conversation)
 		return err_member(err, "session", "needs a conversation");
 	if (request->network && job->engine->config->network.allow.count == 0)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "network: not allowed on this server: network.allow in its configuration is empty");
-	job->record.network = request->network;
-	if ((result = runner_find(runners, request->language, &runner, err)) < 0)
+	asked->row.network = request->network;
+	if ((result = take_language(job, request, runners, err)) < 0)
 		return result;
-	snprintf(job->record.language, sizeof(job->record.language), "%s", json_get_string(runner, "name"));
-	job->live = request->live;
-	job->keeps_state = json_object_get_boolean(json_get(runner, "live", json_type_boolean));
-	job->asked_time = request->timeout_seconds != 0;
-	job->asked_memory = request->memory_mb != 0;
+	asked->asked_time = request->timeout_seconds != 0;
+	asked->asked_memory = request->memory_mb != 0;
 	if (!request->code.data)
 		return err_member(err, "code", "is missing");
-	if ((result = take_limits(job, request, err)) < 0 || (result = take_files(job, request, err)) < 0 ||
+	if ((result = take_limits(job, request, err)) < 0)
+		return result;
+	asked->files = (struct job_files){.owner = asked->row.owner,
+					  .conversation = asked->row.conversation,
+					  .bytes_max = asked->limits.data_bytes};
+	if ((result = job_take_files(request, false, &asked->files, err)) < 0 ||
 	    (result = take_environment(job, request, err)) < 0)
 		return result;
 	take_arguments(job, request);
-	job->record.entry = request->entry ? xstrdup(request->entry) : NULL;
+	asked->row.entry = request->entry ? xstrdup(request->entry) : NULL;
 	return 0;
 }

@@ -1,28 +1,29 @@
-/* Tasks between the threads of the job engine: the keepers' queue for slow disk work, the reactor's inbox. */
+/* job_keeper.c - work between the threads of the job engine: the keepers' queue for slow disk work, the writer's
+ * transactions, and the reactor's inbox, to which every errand returns. */
 #include "job_internal.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-void job_tasks_add(struct job_tasks *tasks, struct job_task *task)
+void job_errands_add(struct job_errands *errands, struct job_errand *errand)
 {
-	task->next = NULL;
-	if (tasks->tail)
-		tasks->tail->next = task;
+	errand->next = NULL;
+	if (errands->tail)
+		errands->tail->next = errand;
 	else
-		tasks->head = task;
-	tasks->tail = task;
+		errands->head = errand;
+	errands->tail = errand;
 }
 
-struct job_task *job_tasks_take(struct job_tasks *tasks)
+struct job_errand *job_errands_take(struct job_errands *errands)
 {
-	struct job_task *task = tasks->head;
+	struct job_errand *errand = errands->head;
 
-	if (task)
-		tasks->head = task->next;
-	if (!tasks->head)
-		tasks->tail = NULL;
-	return task;
+	if (errand)
+		errands->head = errand->next;
+	if (!errands->head)
+		errands->tail = NULL;
+	return errand;
 }
 
 void job_wake_reactor(struct job_engine *engine)
@@ -34,35 +35,57 @@ void job_wake_reactor(struct job_engine *engine)
 		return;
 }
 
-void job_post(struct job_engine *engine, struct job_task *task)
+void job_post(struct job_errand *errand)
 {
+	struct job_engine *engine = errand->engine;
+
 	pthread_mutex_lock(&engine->lock);
-	job_tasks_add(&engine->inbox, task);
+	job_errands_add(&engine->inbox, errand);
 	pthread_mutex_unlock(&engine->lock);
 	job_wake_reactor(engine);
 }
 
-void job_keep(struct job_engine *engine, struct job_task *task)
+void job_lend_keeper(struct job_errand *errand, int (*work)(struct job_errand *errand, struct err *err))
 {
+	struct job_engine *engine = errand->engine;
+
+	errand->work = work;
 	pthread_mutex_lock(&engine->lock);
-	job_tasks_add(&engine->keep, task);
-	pthread_cond_signal(&engine->keep_more);
+	job_errands_add(&engine->for_keepers, errand);
+	pthread_cond_signal(&engine->keepers_wake);
 	pthread_mutex_unlock(&engine->lock);
+}
+
+/* On the writer's thread. */
+static void committed(void *arg, int result, const struct err *err)
+{
+	struct job_errand *errand = arg;
+
+	errand->code = result;
+	if (result < 0 && errand->error)
+		*errand->error = *err;
+	job_post(errand);
+}
+
+void job_lend_writer(struct job_errand *errand, store_work work, bool durable)
+{
+	store_commit_async(errand->engine->store, work, errand, durable, committed);
 }
 
 static void *keeper(void *arg)
 {
 	struct job_engine *engine = arg;
-	struct job_task *task;
+	struct job_errand *errand;
 
 	pthread_mutex_lock(&engine->lock);
 	for (;;) {
-		while (!(task = job_tasks_take(&engine->keep)) && !engine->keepers_stop)
-			pthread_cond_wait(&engine->keep_more, &engine->lock);
-		if (!task)
+		while (!(errand = job_errands_take(&engine->for_keepers)) && !engine->keepers_stop)
+			pthread_cond_wait(&engine->keepers_wake, &engine->lock);
+		if (!errand)
 			break;
 		pthread_mutex_unlock(&engine->lock);
-		task->work(task);
+		errand->code = errand->work(errand, errand->error);
+		job_post(errand);
 		pthread_mutex_lock(&engine->lock);
 	}
 	pthread_mutex_unlock(&engine->lock);
@@ -87,7 +110,7 @@ void job_keepers_stop(struct job_engine *engine)
 {
 	pthread_mutex_lock(&engine->lock);
 	engine->keepers_stop = true;
-	pthread_cond_broadcast(&engine->keep_more);
+	pthread_cond_broadcast(&engine->keepers_wake);
 	pthread_mutex_unlock(&engine->lock);
 	for (size_t i = 0; i < engine->n_keepers; i++)
 		pthread_join(engine->keepers[i], NULL);

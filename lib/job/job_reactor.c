@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define RETRY_FIRST_US 20000
-#define RETRY_MOST_US 1000000
+#define RETRY_MOST_US  1000000
 
 static int dial(const struct config *config, struct jail_client **ret, struct err *err)
 {
@@ -87,16 +87,14 @@ int job_jailer_begin(struct job_engine *engine, struct err *err)
 
 static size_t active_jobs(struct job_engine *engine, struct job ***ret)
 {
-	size_t count = 0, i = 0;
+	size_t count = 0;
 
 	pthread_mutex_lock(&engine->lock);
-	for (struct job *job = engine->jobs; job; job = job->next)
-		count += job->stage == JOB_ACTIVE;
-	*ret = xcalloc(count + 1, sizeof(**ret));
-	for (struct job *job = engine->jobs; job; job = job->next)
-		if (job->stage == JOB_ACTIVE) {
-			job_reference(job);
-			(*ret)[i++] = job;
+	*ret = xcalloc(engine->n_turns + 1, sizeof(**ret));
+	for (struct job_turn *turn = engine->turns; turn; turn = turn->next)
+		if (turn->job && job_turn_active(turn)) {
+			job_reference(turn->job);
+			(*ret)[count++] = turn->job;
 		}
 	pthread_mutex_unlock(&engine->lock);
 	return count;
@@ -118,28 +116,21 @@ static void sweep(struct job *job, const char *why)
 {
 	(void)why;
 	if (job->engine->client)
-		job_fill_next(job);
+		job_advance(job, JOB_ROOM);
 	job_jail_sweep(job);
 }
 
 static void pass_cancel(struct job *job, const char *why)
 {
 	(void)why;
-	if (atomic_load(&job->cancelled) && job->jail && job->run_started)
-		jail_cancel(job->jail);
+	if (atomic_load(&job->turn.cancelled) && job->run.jail && job->run.started)
+		jail_cancel(job->run.jail);
 }
 
 static void cancel(struct job *job, const char *why)
 {
-	atomic_store(&job->cancelled, true);
+	atomic_store(&job->turn.cancelled, true);
 	pass_cancel(job, why);
-}
-
-/* Ends a job that has not begun. */
-static void turn_away(struct job *job, enum err_code code, const char *text)
-{
-	err_set(&job->error, code, "%s", text);
-	job_over(job);
 }
 
 /* -------- the jailer ---------------------------------------------------------------------------------- */
@@ -214,7 +205,7 @@ static void jailer_dispatch(struct job_engine *engine)
 {
 	struct err err = ERR_INIT;
 
-	if (engine->client && engine->keeping < JOB_KEEP_BACKLOG && jail_client_dispatch(engine->client, &err) < 0)
+	if (engine->client && engine->storing < JOB_STORE_BACKLOG && jail_client_dispatch(engine->client, &err) < 0)
 		jailer_lost(engine, err.text);
 }
 
@@ -225,7 +216,7 @@ static void jailer_watch(struct job_engine *engine)
 	struct err err = ERR_INIT;
 
 	if (!engine->client || engine->running == 0 ||
-	    engine->keeping >= JOB_KEEP_BACKLOG) /* then nobody reads its answer */
+	    engine->storing >= JOB_STORE_BACKLOG) /* then nobody reads its answer */
 		return;
 	int64_t since = jail_client_pinged_us(engine->client);
 
@@ -239,89 +230,20 @@ static void jailer_watch(struct job_engine *engine)
 	}
 }
 
-/* -------- whose turn it is ---------------------------------------------------------------------------- */
-
-/* Is the call that this one repeats still on its way? Those that repeat it with other arguments are refused without
- * waiting. */
-static bool repeats(const struct job_engine *engine, const struct job *job)
-{
-	const struct job *first = engine->jobs;
-
-	while (job->key && first != job &&
-	       !(first->key && streq(first->key, job->key) && streq(first->key_hash, job->key_hash) &&
-		 streq(first->record.owner, job->record.owner)))
-		first = first->next;
-	return job->key && first != job;
-}
-
-/* The next job that may start, made active; or one that must be turned away (*ret_away). Under the lock. */
-static struct job *pick(struct job_engine *engine, bool *ret_away)
-{
-	const int64_t patience_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
-	const bool room = engine->connected &&
-			  engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
-
-	engine->scan++;
-	for (struct job *job = engine->jobs; job; job = job->next) {
-		bool held =
-			(job->order && (job->order->busy || job->order->scan == engine->scan)) || repeats(engine, job);
-
-		if (job->stage == JOB_ACTIVE)
-			continue;
-		*ret_away = job->stage == JOB_WAITING &&
-			    (atomic_load(&job->cancelled) ||
-			     (!job->upload && !engine->connected && engine->away_since_us < patience_us &&
-			      job->waiting_since_us < patience_us));
-		if (*ret_away)
-			return job;
-		if (job->stage == JOB_RESERVED || held ||
-		    !(room || job->upload || (engine->connected && job_sandbox_waits(job)))) {
-			if (job->order)
-				job->order->scan = engine->scan;
-			continue;
-		}
-		job->stage = JOB_ACTIVE;
-		if (job->order)
-			job->order->busy = true;
-		return job;
-	}
-	return NULL;
-}
-
-static void schedule(struct job_engine *engine)
-{
-	for (;;) {
-		bool away = false;
-		struct job *job;
-
-		pthread_mutex_lock(&engine->lock);
-		job = pick(engine, &away);
-		pthread_mutex_unlock(&engine->lock);
-		if (!job)
-			return;
-		if (!away)
-			job_start(job);
-		else if (atomic_load(&job->cancelled))
-			turn_away(job, ERR_CANCELLED, "cancelled before it was started");
-		else
-			turn_away(job, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
-	}
-}
-
 /* -------- a turn -------------------------------------------------------------------------------------- */
 
 static void take_inbox(struct job_engine *engine)
 {
-	struct job_task *task;
+	struct job_errand *errand;
 	bool cancels;
 
 	for (;;) {
 		pthread_mutex_lock(&engine->lock);
-		task = job_tasks_take(&engine->inbox);
+		errand = job_errands_take(&engine->inbox);
 		pthread_mutex_unlock(&engine->lock);
-		if (!task)
+		if (!errand)
 			break;
-		task->done(task);
+		errand->back(errand);
 	}
 	pthread_mutex_lock(&engine->lock);
 	cancels = engine->cancels;
@@ -331,57 +253,96 @@ static void take_inbox(struct job_engine *engine)
 		each_active(engine, pass_cancel, NULL);
 }
 
-/* The stop: drain, then cancel what is left, then give the jailer up. True once nothing is left. */
-static bool stopping_over(struct job_engine *engine)
+static void cancel_waiting(struct job_engine *engine)
+{
+	for (struct job_turn *turn = engine->turns; turn; turn = turn->next)
+		if (turn->step == JOB_WAITING)
+			atomic_store(&turn->cancelled, true);
+}
+
+static void stop_enter(struct job_engine *engine, enum stop_phase phase, int64_t until_us)
+{
+	engine->stop_phase = phase;
+	engine->stop_us = until_us;
+}
+
+/* A phase of the stop has begun, or its time is over: drain, then cancel what is left, then give the jailer up. */
+static void stop_go_on(struct job_engine *engine)
 {
 	const int64_t now = clock_monotonic_us();
+
+	switch (engine->stop_phase) {
+	case STOP_NOT:
+		stop_enter(engine, STOP_DRAINING, now + (int64_t)JOB_DRAIN_SECONDS * 1000000);
+		break;
+	case STOP_DRAINING:
+		each_active(engine, cancel, NULL);
+		stop_enter(engine, STOP_CANCELLING, now + JOB_CANCEL_GRACE_US);
+		break;
+	case STOP_CANCELLING:
+		stop_enter(engine, STOP_GIVEN_UP, INT64_MAX);
+		if (engine->client)
+			jailer_lost(engine, "it did not answer to the cancelling of its runs");
+		break;
+	case STOP_GIVEN_UP:
+		break;
+	}
+}
+
+/* True once nothing is left. */
+static bool stopping_over(struct job_engine *engine)
+{
 	bool stopping, empty;
 
 	pthread_mutex_lock(&engine->lock);
 	stopping = engine->stopping;
-	empty = !engine->jobs && engine->removing == 0;
-	for (struct job *job = engine->jobs; job && engine->drain_us < 0; job = job->next)
-		if (job->stage == JOB_WAITING)
-			atomic_store(&job->cancelled, true);
+	empty = !engine->turns && engine->removing == 0;
+	if (engine->stop_phase >= STOP_CANCELLING)
+		cancel_waiting(engine);
 	pthread_mutex_unlock(&engine->lock);
 	if (!stopping || empty)
 		return stopping;
-	if (engine->drain_us == 0) {
-		engine->drain_us = now + (int64_t)JOB_DRAIN_SECONDS * 1000000;
-	} else if (engine->drain_us > 0 && now >= engine->drain_us) {
-		each_active(engine, cancel, NULL);
-		engine->drain_us = -(now + JOB_CANCEL_GRACE_US);
-	} else if (engine->drain_us < 0 && now >= -engine->drain_us) {
-		engine->drain_us = -INT64_MAX;
-		if (engine->client)
-			jailer_lost(engine, "it did not answer to the cancelling of its runs");
-	}
+	if (engine->stop_phase == STOP_NOT || clock_monotonic_us() >= engine->stop_us)
+		stop_go_on(engine);
 	return false;
+}
+
+/* Does the reactor connect again when the jailer is away? */
+static bool retries(const struct job_engine *engine)
+{
+	return engine->stop_phase < STOP_CANCELLING;
+}
+
+/* When the connection to the jailer has to be looked at without a message: INT64_MAX: never. */
+static int64_t jailer_deadline(const struct job_engine *engine, bool reading)
+{
+	if (engine->client) {
+		if (!reading || engine->running == 0)
+			return INT64_MAX;
+		if (jail_client_pinged_us(engine->client))
+			return jail_client_pinged_us(engine->client) + JOB_SILENT_US;
+		return engine->ping_us;
+	}
+	if (engine->candidate)
+		return jail_client_pinged_us(engine->candidate) + JOB_SILENT_US;
+	return retries(engine) ? engine->retry_us : INT64_MAX;
 }
 
 static void await(struct job_engine *engine)
 {
-	const bool reading = engine->client && engine->keeping < JOB_KEEP_BACKLOG;
+	const bool reading = engine->client && engine->storing < JOB_STORE_BACKLOG;
+	const struct jail_client *heard = reading ? engine->client : engine->client ? NULL : engine->candidate;
 	struct pollfd fds[2] = {{.fd = engine->wake_fd, .events = POLLIN}, {.fd = -1}};
-	int64_t now = clock_monotonic_us(), until = INT64_MAX;
+	int64_t now = clock_monotonic_us(), until = jailer_deadline(engine, reading);
 	uint64_t count;
 
-	if (reading) {
-		fds[1].fd = jail_client_fd(engine->client);
-		fds[1].events = jail_client_poll_events(engine->client);
+	if (heard) {
+		fds[1].fd = jail_client_fd(heard);
+		fds[1].events = jail_client_poll_events(heard);
 	}
-	if (reading && engine->running > 0)
-		until = jail_client_pinged_us(engine->client) ? jail_client_pinged_us(engine->client) + JOB_SILENT_US
-							      : engine->ping_us;
-	if (!engine->client && engine->candidate) {
-		fds[1].fd = jail_client_fd(engine->candidate);
-		fds[1].events = jail_client_poll_events(engine->candidate);
-		until = jail_client_pinged_us(engine->candidate) + JOB_SILENT_US;
-	} else if (!engine->client && engine->drain_us >= 0)
-		until = MIN(until, engine->retry_us);
 	until = MIN(until, job_sandboxes_deadline(engine));
-	if (engine->drain_us != 0)
-		until = MIN(until, engine->drain_us < 0 ? -engine->drain_us : engine->drain_us);
+	if (engine->stop_phase != STOP_NOT)
+		until = MIN(until, engine->stop_us);
 	poll(fds, 2, until == INT64_MAX ? -1 : (int)((MAX(until - now, 0) + 999) / 1000));
 	if ((fds[0].revents & POLLIN) && read(engine->wake_fd, &count, sizeof(count)) < 0)
 		return; /* somebody else's ring: the inbox is looked at in any case */
@@ -396,10 +357,10 @@ void *job_reactor(void *arg)
 		take_inbox(engine);
 		jailer_dispatch(engine);
 		jailer_watch(engine);
-		if (engine->drain_us >= 0)
+		if (retries(engine))
 			jailer_retry(engine);
 		job_sandboxes_sweep(engine);
-		schedule(engine);
+		job_turns_schedule(engine);
 		jailer_dispatch(engine); /* what was queued goes out at once */
 		each_active(engine, sweep, NULL);
 	}

@@ -24,13 +24,13 @@
 #include "lib/store/store_execution.h"
 #include "lib/store/store_request.h"
 
-static struct job *job_of(struct job_task *task)
+static struct job *job_of(struct job_errand *errand)
 {
-	return container_of(task, struct job, task);
+	return container_of(errand, struct job, turn.errand);
 }
 
-int job_keep_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
-		  struct err *err)
+int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
+		   struct err *err)
 {
 	int result;
 
@@ -46,101 +46,97 @@ int job_keep_text(struct store *store, const struct bind_text *text, struct stor
 
 /* -------- the first transaction ----------------------------------------------------------------------- */
 
-static int put_files(struct store_txn *txn, struct job *job, struct err *err)
+int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t *ret_row, struct err *err)
 {
-	const char *owner = job->record.owner, *name = job->record.conversation;
 	struct store_conversation conversation;
-	int result = store_txn_conversation(txn, owner, name, &conversation, err);
+	int result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
 
-	for (size_t i = 0; result == 0 && i < job->n_files; i++) {
-		result = store_txn_file_place(txn, conversation.row, job->files[i].file.name, err);
+	for (size_t i = 0; result == 0 && i < files->count; i++) {
+		result = store_txn_file_place(txn, conversation.row, files->items[i].file.name, err);
 		if (result == 0)
-			result = store_txn_file_put(txn, conversation.row, &job->files[i].file, err);
+			result = store_txn_file_put(txn, conversation.row, &files->items[i].file, err);
 	}
-	if (result == 0 && job->n_files > 0)
-		result = store_txn_conversation(txn, owner, name, &conversation, err);
+	if (result == 0 && files->count > 0)
+		result = store_txn_conversation(txn, files->owner, files->conversation, &conversation, err);
 	if (result < 0)
 		return result;
-	if (job->n_files > 0 && conversation.bytes > job->limits.data_bytes)
+	if (files->count > 0 && conversation.bytes > files->bytes_max)
 		return err_set(err, ERR_LIMIT,
 			       "with this the conversation's files have %lld bytes; a program's /data holds %lld",
-			       (long long)conversation.bytes, (long long)job->limits.data_bytes);
-	job->record.conversation_row = conversation.row;
+			       (long long)conversation.bytes, (long long)files->bytes_max);
+	*ret_row = conversation.row;
 	return 0;
 }
 
 static struct store_request request_of(const struct job *job)
 {
-	return (struct store_request){.owner = job->record.owner,
-				      .key = job->key,
-				      .hash = job->key_hash,
-				      .execution = job->upload ? NULL : job->record.id};
+	return (struct store_request){.owner = job->asked.row.owner,
+				      .key = job->asked.key,
+				      .hash = job->asked.key_hash,
+				      .execution = job->asked.row.id};
 }
 
-int job_upload_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	struct job *job = arg;
-	const struct store_request request = request_of(job);
-	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
-
-	if (result != 0) /* 1: the file was put by the first call, whatever became of it */
-		return MIN(result, 0);
-	result = put_files(txn, job, err);
-	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
-}
-
-/* Was the key used before? Then the error is ERR_CONFLICT, and job->recalled says where. */
+/* Was the key used before? Then the error is ERR_CONFLICT, and run.recalled says where. */
 static int find_key(struct store_txn *txn, struct job *job, struct err *err)
 {
 	const struct store_request request = request_of(job);
-	int result = job->key ? store_txn_request_find(txn, &request, job->recalled, err) : 0;
+	int result = request.key ? store_txn_request_find(txn, &request, job->run.recalled, err) : 0;
 
-	return result > 0 ? err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->recalled) : result;
+	if (result > 0)
+		return err_set(err, ERR_CONFLICT, "the key's first call is execution %s", job->run.recalled);
+	return result;
 }
 
-int job_key_work(struct store_txn *txn, void *arg, struct err *err)
+int job_key_work(struct store_txn *txn, void *errand, struct err *err)
 {
-	struct job *job = arg;
+	struct job *job = job_of(errand);
 	int result = find_key(txn, job, err);
 
 	if (result == 0)
-		*err = job->error;
+		*err = job->turn.error;
 	return -(int)err->code;
-}
-
-int job_reset_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	const struct job *job = arg;
-	const struct store_sandbox place = {
-		.owner = job->record.owner, .conversation = job->record.conversation, .language = job->record.language};
-
-	return store_txn_sandbox_dismiss(txn, &place, err);
 }
 
 /* With its first run; a begin that is repeated after a roll-back finds nothing of the first. */
 static int add_sandbox(struct store_txn *txn, struct job *job, struct err *err)
 {
-	const struct store_sandbox sandbox = {.id = job->record.sandbox_id,
-					      .owner = job->record.owner,
-					      .conversation = job->record.conversation,
-					      .language = job->record.language};
+	const struct store_sandbox sandbox = {.id = job->run.sandbox_id,
+					      .owner = job->asked.row.owner,
+					      .conversation = job->asked.row.conversation,
+					      .language = job->asked.row.language};
 
-	return store_txn_sandbox_add(txn, &sandbox, job->before, err);
+	return store_txn_sandbox_add(txn, &sandbox, job->run.before, err);
 }
 
-int job_begin_work(struct store_txn *txn, void *arg, struct err *err)
+/* The row: what was asked, and what the run adds. Its strings stay theirs. */
+static struct store_execution row_of(const struct job *job)
 {
-	struct job *job = arg;
+	const struct job_run *run = &job->run;
+	struct store_execution row = job->asked.row;
+
+	row.conversation_row = run->conversation_row;
+	row.limits_json = run->limits_json;
+	memcpy(row.sandbox_id, run->sandbox_id, sizeof(row.sandbox_id));
+	row.sandbox_seq = run->sandbox_seq;
+	return row;
+}
+
+int job_begin_work(struct store_txn *txn, void *errand, struct err *err)
+{
+	struct job *job = job_of(errand);
 	const struct store_request request = request_of(job);
 	int result = find_key(txn, job, err);
 
-	if (result == 0 && *job->record.conversation)
-		result = put_files(txn, job, err);
-	if (result == 0 && job->record.sandbox_seq == 1)
+	if (result == 0 && *job->asked.row.conversation)
+		result = job_put_files(txn, &job->asked.files, &job->run.conversation_row, err);
+	if (result == 0 && job->run.sandbox_seq == 1)
 		result = add_sandbox(txn, job, err);
-	if (result == 0)
-		result = store_txn_execution_begin(txn, &job->record, err);
-	return result < 0 || !job->key ? result : store_txn_request_put(txn, &request, err);
+	if (result < 0)
+		return result;
+	const struct store_execution row = row_of(job);
+
+	result = store_txn_execution_begin(txn, &row, err);
+	return result < 0 || !request.key ? result : store_txn_request_put(txn, &request, err);
 }
 
 /* -------- what goes into the jail --------------------------------------------------------------------- */
@@ -165,56 +161,50 @@ void job_inputs_free(struct job_input *inputs, size_t count)
 
 static int add_input(void *arg, const struct store_execution_file *found)
 {
-	struct job *job = arg;
+	struct job_run *run = arg;
 
-	if (!job->sandbox || !job_known_has(&job->sandbox->known, &found->file))
-		job_inputs_add(&job->inputs, &job->n_inputs, &found->file);
+	if (!run->sandbox || !job_known_has(&run->sandbox->known, &found->file))
+		job_inputs_add(&run->inputs, &run->n_inputs, &found->file);
 	return 0;
 }
 
-static void open_batch(struct job *job)
+int job_open_batch(struct job_errand *errand, struct err *err)
 {
-	size_t count = MIN(job->n_inputs - job->inputs_sent, JAIL_BATCH_FILES);
+	struct job_run *run = &job_of(errand)->run;
+	size_t count = MIN(run->n_inputs - run->inputs_sent, JAIL_BATCH_FILES);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct store_file *file = &job->inputs[job->inputs_sent + i].file;
+		const struct store_file *file = &run->inputs[run->inputs_sent + i].file;
 
-		if (store_blob_open(job->engine->store, file->blob, &job->input_fds[i], NULL, &job->error) < 0) {
-			err_wrap(&job->error, "the file \"%s\"", file->name);
-			return;
-		}
-		job->n_input_fds++;
+		if (store_blob_open(errand->engine->store, file->blob, &run->input_fds[i], NULL, err) < 0)
+			return err_wrap(err, "the file \"%s\"", file->name);
+		run->n_input_fds++;
 	}
+	return 0;
 }
 
-void job_open_batch(struct job_task *task)
+int job_prepare(struct job_errand *errand, struct err *err)
 {
-	open_batch(job_of(task));
-	job_post(job_of(task)->engine, task);
-}
-
-void job_prepare(struct job_task *task)
-{
-	struct job *job = job_of(task);
+	struct job *job = job_of(errand);
+	struct job_run *run = &job->run;
 	struct store *store = job->engine->store;
-	const char *id = job->record.id;
+	const char *id = job->asked.row.id;
 	int result;
 
-	result = store_running_open(store, id, "out", &job->stdout_fd, &job->error);
-	if (result == 0)
-		result = store_running_open(store, id, "err", &job->stderr_fd, &job->error);
-	if (result == 0)
-		atomic_store(&job->has_output, true);
-	if (result == 0 && job->record.conversation_row != 0) {
-		if (job->sandbox)
-			job_known_begin(&job->sandbox->known);
-		result = store_execution_files(store, id, STORE_BEFORE, add_input, job, &job->error);
-		if (result == 0 && job->sandbox)
-			job_known_gone(&job->sandbox->known, &job->gone);
+	if ((result = store_running_open(store, id, "out", &job->stdout_fd, err)) < 0 ||
+	    (result = store_running_open(store, id, "err", &job->stderr_fd, err)) < 0)
+		return result;
+	atomic_store(&job->has_output, true);
+	if (run->conversation_row != 0) {
+		if (run->sandbox)
+			job_known_begin(&run->sandbox->known);
+		result = store_execution_files(store, id, STORE_BEFORE, add_input, run, err);
+		if (result < 0)
+			return result;
+		if (run->sandbox)
+			job_known_gone(&run->sandbox->known, &run->gone);
 	}
-	if (result == 0)
-		open_batch(job);
-	job_post(job->engine, task);
+	return job_open_batch(errand, err);
 }
 
 /* -------- what comes out ------------------------------------------------------------------------------ */
@@ -227,14 +217,14 @@ void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE])
 	store_media_type(name, strlen(name), head, got > 0 ? (size_t)got : 0, ret);
 }
 
-void job_keep_output(struct job_task *task)
+int job_store_output(struct job_errand *errand, struct err *unused)
 {
-	struct job_output *output = container_of(task, struct job_output, task);
+	struct job_output *output = container_of(errand, struct job_output, errand);
 	struct job_change *change = &output->change;
-	struct job_engine *engine = output->job->engine;
 	struct err err = ERR_INIT;
 
-	if (store_blob_put_fd(engine->store, output->fd, output->job->limits.data_bytes, change->file.blob,
+	(void)unused; /* a file that is lost costs the run nothing else */
+	if (store_blob_put_fd(errand->engine->store, output->fd, output->job->run.limits.data_bytes, change->file.blob,
 			      &change->file.size, &err) < 0) {
 		int kept = (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1);
 
@@ -244,7 +234,7 @@ void job_keep_output(struct job_task *task)
 	job_media_type(change->file.name, output->fd, change->file.media_type);
 	close_pointer(&output->fd);
 	output->fd = -1;
-	job_post(engine, task);
+	return 0;
 }
 
 /* One stream: into the row or a blob, and its beginning into the answer. */
@@ -292,26 +282,38 @@ const char *job_change_text(enum jail_change_kind kind)
 	return kind == JAIL_FILE_NOT_KEPT ? "lost" : jail_change_text(kind);
 }
 
+static struct store_execution_file for_store(const struct job_change *change)
+{
+	struct store_execution_file file = {.file = change->file, .phase = STORE_AFTER};
+
+	snprintf(file.change, sizeof(file.change), "%s", job_change_text(change->kind));
+	snprintf(file.reason, sizeof(file.reason), "%s", change->reason);
+	return file;
+}
+
 void job_list_changes(struct job *job)
 {
-	size_t i = 0;
+	struct job_run *run = &job->run;
+	struct job_result *result = &run->result;
 
-	job->result.changes = xcalloc(job->n_outputs + 1, sizeof(*job->result.changes));
-	for (struct job_output *output = job->outputs; output; output = output->next) {
-		job->result.changes[i++] = output->change;
+	result->changes = xcalloc(run->n_outputs + 1, sizeof(*result->changes));
+	run->changes = xcalloc(run->n_outputs + 1, sizeof(*run->changes));
+	for (struct job_output *output = run->outputs; output; output = output->next) {
+		result->changes[result->n_changes] = output->change;
 		output->change.name = NULL; /* the result's from now on */
+		run->changes[result->n_changes] = for_store(&output->change);
+		result->n_changes++;
 	}
-	job->result.n_changes = i;
 }
 
 /* What has no column of its own. */
 static char *print_result(const struct job *job)
 {
-	auto_json struct json_object *object = bind_print_view(jail_result_table, &job->result.jail, JAIL_RECORD);
+	auto_json struct json_object *object = bind_print_view(jail_result_table, &job->run.result.jail, JAIL_RECORD);
 
-	if (*job->result.note)
-		json_add_string(object, "note", job->result.note);
-	return json_text(object);
+	if (*job->run.result.note)
+		json_add_string(object, "note", job->run.result.note);
+	return job_json_text(object);
 }
 
 static struct store_usage usage_of(const struct jail_usage *usage)
@@ -324,52 +326,52 @@ static struct store_usage usage_of(const struct jail_usage *usage)
 	};
 }
 
-static void fill_record(struct job *job)
+/* What came of it. */
+static void fill_outcome(const struct job *job, struct store_execution *row)
 {
-	const struct jail_result *result = &job->result.jail;
-	struct store_execution *record = &job->record;
+	const struct job_run *run = &job->run;
+	const struct jail_result *result = &run->result.jail;
 
-	record->state = STORE_FINISHED;
-	record->finished_us = clock_now_us();
-	snprintf(record->fingerprint, sizeof(record->fingerprint), "%s", result->fingerprint);
-	snprintf(record->verdict, sizeof(record->verdict), "%s", jail_verdict_text(result->verdict));
-	snprintf(record->message, sizeof(record->message), "%s", result->message);
-	record->exit_code = result->exit_code;
-	record->signal = result->signal;
-	record->stdout_truncated = result->stdout_truncated;
-	record->stderr_truncated = result->stderr_truncated;
-	record->run = usage_of(&result->run);
-	record->compile = usage_of(&result->compile);
-	record->setup_us = result->setup_us;
-	record->warm = result->warm;
-	if (job->sandbox)
-		job_sandbox_note(job);
-	record->result_json = print_result(job);
+	row->state = STORE_FINISHED;
+	row->finished_us = run->finished_us;
+	snprintf(row->fingerprint, sizeof(row->fingerprint), "%s", result->fingerprint);
+	snprintf(row->verdict, sizeof(row->verdict), "%s", jail_verdict_text(result->verdict));
+	snprintf(row->message, sizeof(row->message), "%s", result->message);
+	row->exit_code = result->exit_code;
+	row->signal = result->signal;
+	row->stdout_text = run->stdout_text;
+	row->stderr_text = run->stderr_text;
+	row->stdout_truncated = result->stdout_truncated;
+	row->stderr_truncated = result->stderr_truncated;
+	row->run = usage_of(&result->run);
+	row->compile = usage_of(&result->compile);
+	row->setup_us = result->setup_us;
+	row->warm = result->warm;
+	row->result_json = run->result_json;
 }
 
-static int finish_work(struct store_txn *txn, void *arg, struct err *err)
+int job_finish_work(struct store_txn *txn, void *errand, struct err *err)
 {
-	struct job *job = arg;
+	struct job *job = job_of(errand);
+	struct store_execution row = row_of(job);
 
-	return store_txn_execution_finish(txn, &job->record, job->changes, job->result.n_changes, err);
+	fill_outcome(job, &row);
+	return store_txn_execution_finish(txn, &row, job->run.changes, job->run.result.n_changes, err);
 }
 
-/* On the writer's thread. The store may have turned changes that exceed the owner's cap into lost ones. */
-static void finished(void *arg, int result, const struct err *err)
+/* The store may have turned changes that exceed the owner's cap into lost ones. */
+void job_note_lost_changes(struct job *job)
 {
-	struct job *job = arg;
+	struct job_result *result = &job->run.result;
 
-	if (result < 0)
-		job->error = *err;
-	for (size_t i = 0; i < job->result.n_changes; i++) {
-		struct job_change *change = &job->result.changes[i];
+	for (size_t i = 0; i < result->n_changes; i++) {
+		const struct store_execution_file *stored = &job->run.changes[i];
 
-		if (streq(job->changes[i].change, job_change_text(JAIL_FILE_NOT_KEPT))) {
-			change->kind = JAIL_FILE_NOT_KEPT;
-			snprintf(change->reason, sizeof(change->reason), "%s", job->changes[i].reason);
+		if (streq(stored->change, job_change_text(JAIL_FILE_NOT_KEPT))) {
+			result->changes[i].kind = JAIL_FILE_NOT_KEPT;
+			snprintf(result->changes[i].reason, sizeof(result->changes[i].reason), "%s", stored->reason);
 		}
 	}
-	job_post(job->engine, &job->task);
 }
 
 bool job_output_inline(const struct job *job)
@@ -383,36 +385,24 @@ bool job_output_inline(const struct job *job)
 	return true;
 }
 
-void job_record_work(struct job_task *task)
+int job_store_streams(struct job_errand *errand, struct err *err)
 {
-	struct job *job = job_of(task);
-	struct job_result *result = &job->result;
-	int failed;
+	struct job *job = job_of(errand);
+	struct job_run *run = &job->run;
+	struct job_result *result = &run->result;
+	int failed =
+		record_stream(job, job->stdout_fd, &run->stdout_text, &result->stdout_text, &result->stdout_more, err);
 
-	job_list_changes(job);
-	fill_record(job);
-	job->changes = xcalloc(result->n_changes + 1, sizeof(*job->changes));
-	for (size_t i = 0; i < result->n_changes; i++) {
-		struct store_execution_file *change = &job->changes[i];
-
-		change->file = result->changes[i].file;
-		change->phase = STORE_AFTER;
-		snprintf(change->change, sizeof(change->change), "%s", job_change_text(result->changes[i].kind));
-		snprintf(change->reason, sizeof(change->reason), "%s", result->changes[i].reason);
-	}
-	failed = record_stream(job, job->stdout_fd, &job->record.stdout_text, &result->stdout_text,
-			       &result->stdout_more, &job->error);
 	if (failed == 0)
-		failed = record_stream(job, job->stderr_fd, &job->record.stderr_text, &result->stderr_text,
-				       &result->stderr_more, &job->error);
-	if (failed < 0)
-		job_post(job->engine, task);
-	else
-		store_commit_async(job->engine->store, finish_work, job, true, finished);
+		failed = record_stream(job, job->stderr_fd, &run->stderr_text, &result->stderr_text,
+				       &result->stderr_more, err);
+	run->result_json = print_result(job);
+	return failed;
 }
 
-void job_remove_running(struct job_task *task)
+int job_remove_running(struct job_errand *errand, struct err *err)
 {
-	store_running_remove(job_of(task)->engine->store, job_of(task)->record.id);
-	job_post(job_of(task)->engine, task);
+	(void)err;
+	store_running_remove(errand->engine->store, job_of(errand)->asked.row.id);
+	return 0;
 }

@@ -153,13 +153,12 @@ void job_result_clear(struct job_result *result)
 	*result = (struct job_result){0};
 }
 
-void job_recall_work(struct job_task *task)
+int job_recall(struct job_errand *errand, struct err *err)
 {
-	struct job *job = container_of(task, struct job, task);
-	struct job_engine *engine = job->engine;
+	struct job *job = container_of(errand, struct job, turn.errand);
+	struct job_engine *engine = errand->engine;
 
-	job_result_clear(&job->result);
-	job_result_load(engine->store, job->recalled, engine->config->limits.answer_kb * 1024, &job->result,
-			&job->error);
-	job_post(engine, task);
+	job_result_clear(&job->run.result);
+	return job_result_load(engine->store, job->run.recalled, engine->config->limits.answer_kb * 1024,
+			       &job->run.result, err);
 }

@@ -1,16 +1,12 @@
 /*
- * job_run.c - one job's way through its jail, on the reactor.
+ * job_run.c - the steps of a job, on the reactor: the table of job_step.h as functions.
  *
- *     job_start      jail_open, and at the same time the first transaction (files, row `running`)        -> writer
- *       begun          the row is there                                                                 -> keeper:
- * job_prepare prepared       jail_fill for each batch of blobs (-> keeper: job_open_batch), then jail_run and
- * jail_collect on_done        the verdict on_file        a changed file -> keeper: job_keep_output on_collected   and
- * once all files are kept                                (-> keeper: long output) -> writer: job_record_work recorded
- * waiters wake; running/ID.* go                                                      -> keeper: job_remove_running
+ * Each function below that returns an enum job_step does what one event demands in one step and returns the next step.
+ * Where it lends the job to another thread (job_lend_keeper, job_lend_writer) that is the last thing that it does with
+ * the job. The jail is opened while the writer writes the row: whatever the jail reports before the row exists is only
+ * noted (jail_over, the verdict), and counts when the job returns.
  *
- * While a keeper or the writer holds the job (`awaiting_task`) the jail may fail or its jailer may be lost: that is
- * only noted, and acted on when the job is back. Whatever happens after the row was begun ends in one place, finish():
- * there the row gets its verdict.
+ * Once a row was begun there is one way to its end, settle(): there the job gets its verdict if it has none yet.
  */
 #include "job_internal.h"
 #include "job_sandbox.h"
@@ -18,57 +14,354 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/utf8.h"
-
-static void recorded(struct job_task *task);
-
-static struct job *job_of(struct job_task *task)
-{
-	return container_of(task, struct job, task);
-}
-
-static void prepare_task(struct job *job, void (*work)(struct job_task *task), void (*done)(struct job_task *task))
-{
-	job->awaiting_task = true;
-	job->task.work = work;
-	job->task.done = done;
-}
-
-/* Hands the job to a keeper. */
-static void keep(struct job *job, void (*work)(struct job_task *task), void (*done)(struct job_task *task))
-{
-	prepare_task(job, work, done);
-	job_keep(job->engine, &job->task);
-}
 
 /* The verdict of a job whose program did not come to an end that could be reported. */
 static void set_outcome(struct job *job, enum jail_verdict verdict, const char *message)
 {
-	struct jail_result *result = &job->result.jail;
+	struct jail_result *result = &job->run.result.jail;
 
 	jail_result_clear(result);
 	*result = (struct jail_result){.verdict = verdict, .exit_code = -1};
 	snprintf(result->message, sizeof(result->message), "%.*s",
 		 (int)utf8_cut(message, strlen(message), sizeof(result->message) - 1), message);
-	snprintf(result->runner, sizeof(result->runner), "%s", job->record.language);
-	job->has_result = true;
+	snprintf(result->runner, sizeof(result->runner), "%s", job->asked.row.language);
+	job->run.has_verdict = true;
 }
 
-/* Goes on to the record once the jail is through and every file is kept. */
-static void finish(struct job *job)
+/* Nothing more comes from the jail, and something went wrong: the program's own verdict, if there is one, is not the
+ * whole truth any more. */
+static void note_failure(struct job *job, const char *why)
 {
-	if (!job->jail_over || job->keeping > 0 || job->awaiting_task)
+	if (!job->run.has_verdict || job->run.result.jail.verdict != JAIL_XX)
+		set_outcome(job, JAIL_XX, why);
+	job->run.jail_over = true;
+}
+
+void job_jail_sweep(struct job *job)
+{
+	struct job_run *run = &job->run;
+
+	if (!run->jail || !run->jail_over)
 		return;
-	if (!job->has_result)
+	if (!run->sandbox) /* else it is the sandbox's */
+		jail_close(run->jail);
+	run->jail = NULL;
+}
+
+/* -------- the end ------------------------------------------------------------------------------------- */
+
+/* What was recorded: the request's own files, what the program made of its folder, and the end of it. */
+static void tell(const struct job *job)
+{
+	const struct job_engine *engine = job->engine;
+	const struct job_result *result = &job->run.result;
+	struct job_news news = {.owner = job->asked.row.owner, .conversation = job->asked.row.conversation};
+
+	if (!engine->tell)
+		return;
+	job_tell_files(engine, &job->asked.files);
+	for (size_t i = 0; *news.conversation && i < result->n_changes; i++) {
+		news.name = result->changes[i].file.name;
+		news.name_length = result->changes[i].file.name_length;
+		if (result->changes[i].kind != JAIL_FILE_NOT_KEPT)
+			engine->tell(engine->tell_arg, &news);
+	}
+	news.name = NULL;
+	news.execution = job->asked.row.id;
+	engine->tell(engine->tell_arg, &news);
+}
+
+/* The jail is given back, whatever became of the run. */
+static void give_back(struct job *job)
+{
+	job->run.jail_over = true;
+	job_jail_sweep(job);
+	if (job->run.has_jail)
+		job->engine->running--;
+	job->run.has_jail = false;
+}
+
+/* After the row's end was written, or could not be: then the row stays `running` with its output in running/, and the
+ * next start marks it interrupted. */
+static enum job_step end(struct job *job)
+{
+	const bool recorded = job->turn.error.code == ERR_NONE;
+
+	if (recorded)
+		tell(job);
+	give_back(job);
+	if (job->run.sandbox)
+		job_sandbox_give(job);
+	if (!recorded)
+		return JOB_OVER;
+	job->engine->removing++;
+	job_reference(job);
+	job_lend_keeper(&job->turn.errand, job_remove_running);
+	return JOB_OVER;
+}
+
+static enum job_step removed(struct job *job)
+{
+	job->engine->removing--;
+	job_release(job);
+	return JOB_OVER;
+}
+
+static enum job_step recorded(struct job *job)
+{
+	job_note_lost_changes(job);
+	return end(job);
+}
+
+static enum job_step streams_stored(struct job *job)
+{
+	if (job->turn.errand.code < 0)
+		return end(job);
+	job->run.finished_us = clock_now_us();
+	job_lend_writer(&job->turn.errand, job_finish_work, true);
+	return JOB_RECORDING;
+}
+
+static enum job_step settle(struct job *job)
+{
+	struct job_run *run = &job->run;
+	struct job_errand *errand = &job->turn.errand;
+
+	if (!run->jail_over || run->storing > 0)
+		return JOB_COLLECTING;
+	if (!run->has_verdict)
 		set_outcome(job, JAIL_XX, "the jail ended without a result");
+	job_list_changes(job);
+	if (run->sandbox)
+		job_sandbox_note(job);
 	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking a keeper. */
 	if (!job_output_inline(job)) {
-		keep(job, job_record_work, recorded);
-		return;
+		job_lend_keeper(errand, job_store_streams);
+		return JOB_STORING;
 	}
-	prepare_task(job, job_record_work, recorded);
-	job_record_work(&job->task);
+	errand->code = job_store_streams(errand, errand->error);
+	return streams_stored(job);
+}
+
+/* -------- towards the run ----------------------------------------------------------------------------- */
+
+static enum job_step received(struct job *job)
+{
+	return job->turn.errand.code < 0 ? JOB_OVER : JOB_WAITING;
+}
+
+static enum job_step turned_away(struct job *job)
+{
+	(void)job;
+	return JOB_OVER;
+}
+
+static int open_jail(struct job *job, struct err *err)
+{
+	const struct jail_spec spec = {
+		.runner = job->asked.row.language,
+		.limits = job->run.limits,
+		.network = job->asked.row.network,
+		.label = job->asked.row.id,
+		.fingerprint = true,
+	};
+
+	if (job->asked.live)
+		return job_sandbox_take(job, err);
+	return jail_open(job->engine->client, &spec, &job_jail_events, job, &job->run.jail, err);
+}
+
+static enum job_step start(struct job *job)
+{
+	struct job_run *run = &job->run;
+	auto_json struct json_object *limits = NULL;
+
+	run->limits = job->asked.limits;
+	if (open_jail(job, &job->turn.error) < 0) {
+		if (!job->asked.key)
+			return JOB_OVER;
+		/* A call that is repeated needs no jail: its result may be there. */
+		job_lend_writer(&job->turn.errand, job_key_work, false);
+		return JOB_BEGINNING;
+	}
+	run->has_jail = true;
+	job->engine->running++;
+	limits = bind_print(jail_limits_table, &run->limits);
+	run->limits_json = job_json_text(limits);
+	job_lend_writer(&job->turn.errand, job_begin_work, false);
+	return JOB_BEGINNING;
+}
+
+/* The first transaction did not happen: nothing was stored, so the job is refused; or it gets the result of the key's
+ * first call. */
+static enum job_step not_begun(struct job *job)
+{
+	give_back(job);
+	if (job->run.sandbox)
+		job_sandbox_return(job);
+	if (!*job->run.recalled)
+		return JOB_OVER;
+	job->turn.error = ERR_INIT;
+	job_lend_keeper(&job->turn.errand, job_recall);
+	return JOB_RECALLING;
+}
+
+static enum job_step begun(struct job *job)
+{
+	if (job->turn.errand.code < 0)
+		return not_begun(job);
+	job_lend_keeper(&job->turn.errand, job_prepare);
+	return JOB_PREPARING;
+}
+
+static enum job_step recalled(struct job *job)
+{
+	(void)job;
+	return JOB_OVER;
+}
+
+static enum job_step send_program(struct job *job)
+{
+	struct job_run *run = &job->run;
+	const struct jail_program program = {
+		.code_fd = job->asked.code_fd,
+		.entry = job->asked.row.entry,
+		.args = (const char *const *)job->asked.args,
+		.env = (const char *const *)run->env,
+		.stdin_fd = job->asked.stdin_fd,
+		.stdout_fd = job->stdout_fd,
+		.stderr_fd = job->stderr_fd,
+	};
+	struct err err = ERR_INIT;
+	int result = jail_run(run->jail, &program, &err);
+
+	job_wipe_env(job);
+	run->started = true;
+	if (run->sandbox)
+		job_known_forget(&run->sandbox->known, &run->gone);
+	for (size_t i = 0; run->sandbox && i < run->n_inputs; i++)
+		job_known_put(&run->sandbox->known, &run->inputs[i].file);
+	if (result == 0)
+		result = jail_collect(run->jail, &err);
+	if (result == 0)
+		return JOB_RUNNING;
+	note_failure(job, err.text);
+	return settle(job);
+}
+
+/* Sends the batch that was opened. */
+static int send_batch(struct job_run *run, struct err *err)
+{
+	struct jail_file files[JAIL_BATCH_FILES];
+	int result = 0;
+
+	for (size_t i = 0; i < run->n_input_fds; i++) {
+		const struct store_file *file = &run->inputs[run->inputs_sent + i].file;
+
+		files[i] = (struct jail_file){
+			.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = run->input_fds[i]};
+	}
+	if (run->inputs_sent == 0) /* first: a name that went may be a directory now */
+		result = jail_remove(run->jail, run->gone.files, run->gone.count, err);
+	if (result == 0 && run->n_input_fds > 0)
+		result = jail_fill(run->jail, files, run->n_input_fds, err);
+	run->inputs_sent += run->n_input_fds;
+	for (size_t i = 0; i < run->n_input_fds; i++)
+		close_pointer(&run->input_fds[i]);
+	run->n_input_fds = 0;
+	return result;
+}
+
+static enum job_step fill(struct job *job)
+{
+	struct job_run *run = &job->run;
+	struct err err = ERR_INIT;
+
+	if (!run->jail_over && atomic_load(&job->turn.cancelled)) {
+		set_outcome(job, JAIL_CX, "cancelled before the program was started");
+		run->jail_over = true;
+	}
+	if (run->jail_over)
+		return settle(job);
+	/* While messages queue up the batch waits: its descriptors count against this process. */
+	if (jail_client_poll_events(job->engine->client) & POLLOUT)
+		return JOB_FILLING;
+	if (send_batch(run, &err) < 0) {
+		note_failure(job, err.text);
+		return settle(job);
+	}
+	if (run->inputs_sent == run->n_inputs)
+		return send_program(job);
+	job_lend_keeper(&job->turn.errand, job_open_batch);
+	return JOB_PREPARING;
+}
+
+static enum job_step prepared(struct job *job)
+{
+	if (job->turn.errand.code < 0) {
+		if (!job->run.jail_over)
+			note_failure(job, job->turn.error.text);
+		job->turn.error = ERR_INIT; /* the run has a result: this */
+	}
+	return fill(job);
+}
+
+static enum job_step has_verdict(struct job *job)
+{
+	(void)job;
+	return JOB_COLLECTING;
+}
+
+/* -------- job_step.h's table -------------------------------------------------------------------------- */
+
+typedef enum job_step transition(struct job *job);
+
+static transition *const transitions[JOB_STEPS][JOB_EVENTS] = {
+	[JOB_RECEIVING] = {[JOB_RETURNED] = received},
+	[JOB_WAITING] = {[JOB_TURN] = start, [JOB_TURNED_AWAY] = turned_away},
+	[JOB_BEGINNING] = {[JOB_RETURNED] = begun},
+	[JOB_RECALLING] = {[JOB_RETURNED] = recalled},
+	[JOB_PREPARING] = {[JOB_RETURNED] = prepared},
+	[JOB_FILLING] = {[JOB_ROOM] = fill, [JOB_JAIL_OVER] = settle},
+	[JOB_RUNNING] = {[JOB_VERDICT] = has_verdict, [JOB_JAIL_OVER] = settle},
+	[JOB_COLLECTING] = {[JOB_FILE_STORED] = settle, [JOB_JAIL_OVER] = settle},
+	[JOB_STORING] = {[JOB_RETURNED] = streams_stored},
+	[JOB_RECORDING] = {[JOB_RETURNED] = recorded},
+	[JOB_OVER] = {[JOB_RETURNED] = removed},
+};
+
+/* Publishes the end and wakes who waits for it. */
+static void publish(struct job *job)
+{
+	const uint64_t one = 1;
+
+	job_turn_over(&job->turn);
+	job->end = (struct job_end){.error = job->turn.error, .result = job->run.result};
+	job->run.result = (struct job_result){0};
+	atomic_store(&job->over, true);
+	if (write(job->wake_fd, &one, sizeof(one)) < 0)
+		log_event(LOG_ERROR, "job wake failed", "id", job->asked.row.id, NULL);
+	job_release(job);
+}
+
+void job_advance(struct job *job, enum job_event event)
+{
+	const enum job_step step = job->turn.step;
+	transition *due = transitions[step][event];
+
+	if (!due)
+		return;
+	job_reference(job);
+	enum job_step next = due(job);
+
+	if (next == JOB_OVER && step != JOB_OVER)
+		publish(job);
+	else if (next != step)
+		job_turn_step(&job->turn, next);
+	job_release(job);
 }
 
 /* -------- what the jail tells ------------------------------------------------------------------------- */
@@ -77,24 +370,27 @@ static void on_done(void *arg, const struct jail_result *result)
 {
 	struct job *job = arg;
 
-	job->result.jail = *result;
-	jail_result_share(&job->result.jail);
-	job->has_result = true;
+	if (job->run.jail_over)
+		return;
+	job->run.result.jail = *result;
+	jail_result_share(&job->run.result.jail);
+	job->run.has_verdict = true;
+	job_advance(job, JOB_VERDICT);
 }
 
-static void kept(struct job_task *task)
+static void output_stored(struct job_errand *errand)
 {
-	struct job_output *output = container_of(task, struct job_output, task);
-	struct job *job = output->job;
+	struct job *job = container_of(errand, struct job_output, errand)->job;
 
-	job->keeping--;
-	job->engine->keeping--;
-	finish(job);
+	job->run.storing--;
+	job->engine->storing--;
+	job_advance(job, JOB_FILE_STORED);
 }
 
 static void on_file(void *arg, const struct jail_change *change)
 {
 	struct job *job = arg;
+	struct job_engine *engine = job->engine;
 	struct job_output *output = xcalloc(1, sizeof(*output));
 	struct store_file *file = &output->change.file;
 
@@ -107,38 +403,36 @@ static void on_file(void *arg, const struct jail_change *change)
 	file->mode = change->mode;
 	file->mtime_us = change->mtime_us;
 	file->size = change->size;
-	*job->outputs_tail = output;
-	job->outputs_tail = &output->next;
-	job->n_outputs++;
+	*job->run.outputs_tail = output;
+	job->run.outputs_tail = &output->next;
+	job->run.n_outputs++;
 	if (change->fd < 0)
 		return;
-	job->keeping++;
-	job->engine->keeping++;
-	if (job->engine->keeping >= JOB_KEEP_BACKLOG)
-		jail_client_hold(job->engine->client);
-	output->task.work = job_keep_output;
-	output->task.done = kept;
-	job_keep(job->engine, &output->task);
+	job->run.storing++;
+	engine->storing++;
+	if (engine->storing >= JOB_STORE_BACKLOG)
+		jail_client_hold(engine->client);
+	output->errand = (struct job_errand){.engine = engine, .back = output_stored};
+	job_lend_keeper(&output->errand, job_store_output);
 }
 
 static void on_collected(void *arg)
 {
 	struct job *job = arg;
 
-	job->jail_over = true;
-	finish(job);
+	job->run.jail_over = true;
+	job_advance(job, JOB_JAIL_OVER);
 }
 
-/* Opening, filling or collecting failed: the program's own verdict, if there is one, is not the whole truth any more.
- */
+/* Opening, filling or collecting failed. A live sandbox may fail when its run is over and being recorded: that is the
+ * next run's affair. */
 static void on_failed(void *arg, const struct err *err)
 {
 	struct job *job = arg;
 
-	if (!job->has_result || job->result.jail.verdict != JAIL_XX)
-		set_outcome(job, JAIL_XX, err->text);
-	job->jail_over = true;
-	finish(job);
+	if (!job->run.jail_over)
+		note_failure(job, err->text);
+	job_advance(job, JOB_JAIL_OVER);
 }
 
 const struct jail_events job_jail_events = {
@@ -150,265 +444,10 @@ const struct jail_events job_jail_events = {
 
 void job_jail_lost(struct job *job, const char *why)
 {
-	if (!job->jail)
+	if (!job->run.jail)
 		return;
-	if (!job->jail_over) {
-		if (!job->has_result || job->result.jail.verdict != JAIL_XX)
-			set_outcome(job, JAIL_XX, why);
-		job->jail_over = true;
-	}
+	if (!job->run.jail_over)
+		note_failure(job, why);
 	job_jail_sweep(job);
-	finish(job);
-}
-
-void job_jail_sweep(struct job *job)
-{
-	if (!job->jail || !job->jail_over)
-		return;
-	if (!job->sandbox) /* else it is the sandbox's */
-		jail_close(job->jail);
-	job->jail = NULL;
-}
-
-/* -------- towards the run ----------------------------------------------------------------------------- */
-
-static void send_program(struct job *job)
-{
-	const struct jail_program program = {
-		.code_fd = job->code_fd,
-		.entry = job->record.entry,
-		.args = (const char *const *)job->args,
-		.env = (const char *const *)job->env,
-		.stdin_fd = job->stdin_fd,
-		.stdout_fd = job->stdout_fd,
-		.stderr_fd = job->stderr_fd,
-	};
-	struct err err = ERR_INIT;
-	int result = jail_run(job->jail, &program, &err);
-
-	job_wipe_env(job);
-	job->run_started = true;
-	if (job->sandbox)
-		job_known_forget(&job->sandbox->known, &job->gone);
-	for (size_t i = 0; job->sandbox && i < job->n_inputs; i++)
-		job_known_put(&job->sandbox->known, &job->inputs[i].file);
-	if (result == 0)
-		result = jail_collect(job->jail, &err);
-	if (result < 0)
-		on_failed(job, &err);
-}
-
-/* Is there a reason to run it no more? Then the row ends here. */
-static bool given_up(struct job *job)
-{
-	if (!job->jail_over && job->error.code != ERR_NONE) {
-		set_outcome(job, JAIL_XX, job->error.text);
-		job->jail_over = true;
-	} else if (!job->jail_over && atomic_load(&job->cancelled)) {
-		set_outcome(job, JAIL_CX, "cancelled before the program was started");
-		job->jail_over = true;
-	}
-	if (!job->jail_over)
-		return false;
-	job->error = ERR_INIT;
-	finish(job);
-	return true;
-}
-
-static void batch_opened(struct job_task *task)
-{
-	struct job *job = job_of(task);
-
-	job->awaiting_task = false;
-	if (given_up(job))
-		return;
-	job->batch_ready = true;
-	job_fill_next(job);
-}
-
-void job_fill_next(struct job *job)
-{
-	struct jail_file files[JAIL_BATCH_FILES];
-	struct err err = ERR_INIT;
-	int result = 0;
-
-	/* While messages queue up the next batch waits: its descriptors count against this process. */
-	if (!job->batch_ready || job->awaiting_task || given_up(job) ||
-	    (jail_client_poll_events(job->engine->client) & POLLOUT))
-		return;
-	for (size_t i = 0; i < job->n_input_fds; i++) {
-		const struct store_file *file = &job->inputs[job->inputs_sent + i].file;
-
-		files[i] = (struct jail_file){
-			.name = file->name, .mode = file->mode, .mtime_us = file->mtime_us, .fd = job->input_fds[i]};
-	}
-	if (job->inputs_sent == 0) /* first: a name that went may be a directory now */
-		result = jail_remove(job->jail, job->gone.files, job->gone.count, &err);
-	if (result == 0 && job->n_input_fds > 0)
-		result = jail_fill(job->jail, files, job->n_input_fds, &err);
-	job->inputs_sent += job->n_input_fds;
-	for (size_t i = 0; i < job->n_input_fds; i++)
-		close_pointer(&job->input_fds[i]);
-	job->n_input_fds = 0;
-	job->batch_ready = false;
-	if (result < 0)
-		on_failed(job, &err);
-	else if (job->inputs_sent < job->n_inputs)
-		keep(job, job_open_batch, batch_opened);
-	else
-		send_program(job);
-}
-
-/* The first transaction did not happen: nothing was stored, so this is a refusal and no result. */
-static void refused(struct job_task *task)
-{
-	struct job *job = job_of(task);
-
-	job->awaiting_task = false;
-	job->jail_over = true;
-	job_jail_sweep(job);
-	if (job->sandbox)
-		job_sandbox_return(job);
-	job->engine->running--;
-	job_over(job);
-}
-
-/* On the writer's thread. */
-static void begun(void *arg, int result, const struct err *err)
-{
-	struct job *job = arg;
-
-	if (result < 0 && *job->recalled) {
-		job->error = ERR_INIT;
-		job->task.work = job_recall_work;
-		job->task.done = refused; /* its jail is not needed */
-		job_keep(job->engine, &job->task);
-		return;
-	}
-	if (result < 0) {
-		job->error = *err;
-		job->task.done = refused;
-		job_post(job->engine, &job->task);
-		return;
-	}
-	job->task.work = job_prepare;
-	job->task.done = batch_opened;
-	job_keep(job->engine, &job->task);
-}
-
-static void uploaded(void *arg, int result, const struct err *err)
-{
-	struct job *job = arg;
-
-	if (result < 0)
-		job->error = *err;
-	job_post(job->engine, &job->task);
-}
-
-/* What was recorded: the request's own files, what the program made of its folder, and the end of it. */
-static void tell(const struct job *job)
-{
-	const struct job_engine *engine = job->engine;
-	struct job_news news = {.owner = job->record.owner, .conversation = job->record.conversation};
-
-	if (!engine->tell || job->error.code != ERR_NONE)
-		return;
-	for (size_t i = 0; i < job->n_files; i++) {
-		news.name = job->files[i].file.name;
-		news.name_length = job->files[i].file.name_length;
-		engine->tell(engine->tell_arg, &news);
-	}
-	for (size_t i = 0; *news.conversation && i < job->result.n_changes; i++) {
-		const struct job_change *change = &job->result.changes[i];
-
-		news.name = change->file.name;
-		news.name_length = change->file.name_length;
-		if (change->kind != JAIL_FILE_NOT_KEPT)
-			engine->tell(engine->tell_arg, &news);
-	}
-	news.name = NULL;
-	news.execution = job->record.id;
-	if (!job->upload)
-		engine->tell(engine->tell_arg, &news);
-}
-
-static void upload_over(struct job_task *task)
-{
-	tell(job_of(task));
-	job_over(job_of(task));
-}
-
-static void reset_over(struct job_task *task)
-{
-	job_over(job_of(task));
-}
-
-void job_start(struct job *job)
-{
-	struct job_engine *engine = job->engine;
-	struct jail_spec spec = {
-		.runner = job->record.language,
-		.limits = job->limits,
-		.network = job->record.network,
-		.label = job->record.id,
-		.fingerprint = true,
-	};
-
-	job->awaiting_task = true;
-	if (job->reset) {
-		job->n_reset = job_sandboxes_reset(engine, job->result.conversation_hash, job->record.language);
-		job->task.done = reset_over;
-		store_commit_async(engine->store, job_reset_work, job, true, uploaded);
-		return;
-	}
-	if (job->upload) {
-		job->task.done = upload_over;
-		store_commit_async(engine->store, job_upload_work, job, true, uploaded);
-		return;
-	}
-	engine->running++;
-	if (job->live ? job_sandbox_take(job, &job->error) < 0
-		      : jail_open(engine->client, &spec, &job_jail_events, job, &job->jail, &job->error) < 0) {
-		/* A call that is repeated needs no jail: its result may be there. */
-		if (job->key) {
-			store_commit_async(engine->store, job_key_work, job, false, begun);
-			return;
-		}
-		engine->running--;
-		job_over(job);
-		return;
-	}
-	store_commit_async(engine->store, job_begin_work, job, false, begun);
-}
-
-/* -------- the end ------------------------------------------------------------------------------------- */
-
-static void removed(struct job_task *task)
-{
-	struct job *job = job_of(task);
-
-	job->engine->removing--;
-	job_release(job);
-}
-
-static void recorded(struct job_task *task)
-{
-	struct job *job = job_of(task);
-	struct job_engine *engine = job->engine;
-
-	tell(job);
-	job_jail_sweep(job);
-	if (job->sandbox)
-		job_sandbox_give(job);
-	engine->running--;
-	engine->removing++;
-	job_reference(job);
-	job->awaiting_task = false;
-	/* A result that could not be recorded stays `running` with its output in running/: the next start marks it
-	 * interrupted. */
-	if (job->error.code == ERR_NONE)
-		keep(job, job_remove_running, removed);
-	job_over(job);
-	if (job->error.code != ERR_NONE)
-		removed(task);
+	job_advance(job, JOB_JAIL_OVER);
 }

@@ -157,14 +157,14 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 {
 	struct job_engine *engine = job->engine;
 	const struct jail_spec spec = {
-		.runner = job->record.language,
-		.limits = job->limits,
-		.network = job->record.network,
-		.label = job->record.id,
+		.runner = job->asked.row.language,
+		.limits = job->run.limits,
+		.network = job->asked.row.network,
+		.label = job->asked.row.id,
 		.live = true,
 		.fingerprint = true,
 	};
-	int result = check_room(engine, job->record.owner, err);
+	int result = check_room(engine, job->asked.row.owner, err);
 
 	if (result < 0)
 		return result;
@@ -172,11 +172,11 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 
 	sandbox->engine = engine;
 	id_new(sandbox->id);
-	snprintf(sandbox->owner, sizeof(sandbox->owner), "%s", job->record.owner);
-	snprintf(sandbox->place, sizeof(sandbox->place), "%s", job->result.conversation_hash);
-	snprintf(sandbox->language, sizeof(sandbox->language), "%s", job->record.language);
-	sandbox->limits = job->limits;
-	sandbox->network = job->record.network;
+	snprintf(sandbox->owner, sizeof(sandbox->owner), "%s", job->asked.row.owner);
+	snprintf(sandbox->place, sizeof(sandbox->place), "%s", job->asked.place);
+	snprintf(sandbox->language, sizeof(sandbox->language), "%s", job->asked.row.language);
+	sandbox->limits = job->run.limits;
+	sandbox->network = job->asked.row.network;
 	sandbox->cause = "ended";
 	sandbox->next = engine->sandboxes;
 	engine->sandboxes = sandbox;
@@ -191,33 +191,29 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 /* A jail's limits are those that it was opened with. */
 static int take_limits(struct job *job, const struct job_sandbox *sandbox, struct err *err)
 {
-	const struct jail_limits *now = &job->limits, *then = &sandbox->limits;
-	auto_json struct json_object *record = NULL;
+	const struct jail_limits *now = &job->run.limits, *then = &sandbox->limits;
 
-	if (job->asked_time && now->wall_us != then->wall_us)
+	if (job->asked.asked_time && now->wall_us != then->wall_us)
 		return err_member(err, "timeout_seconds",
 				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
 				  (long long)(then->wall_us / SECOND_US));
-	if (job->asked_memory && now->memory_bytes != then->memory_bytes)
+	if (job->asked.asked_memory && now->memory_bytes != then->memory_bytes)
 		return err_member(err, "memory_mb",
 				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
 				  (long long)(then->memory_bytes >> 20));
 	/* Both ways: another token of the owner's may not have the network. */
-	if (job->record.network != sandbox->network)
+	if (job->asked.row.network != sandbox->network)
 		return err_member(
 			err, "network",
 			"this session was begun with%s network; say the same, or end the session (reset_session)",
 			sandbox->network ? "" : "out");
-	job->limits = *then;
-	record = bind_print(jail_limits_table, &job->limits);
-	free(job->record.limits_json);
-	job->record.limits_json = json_text(record);
+	job->run.limits = *then;
 	return 0;
 }
 
 int job_sandbox_take(struct job *job, struct err *err)
 {
-	struct job_sandbox *sandbox = find(job->engine, job->result.conversation_hash, job->record.language);
+	struct job_sandbox *sandbox = find(job->engine, job->asked.place, job->asked.row.language);
 	int result;
 
 	if (sandbox && sandbox->over) {
@@ -228,19 +224,19 @@ int job_sandbox_take(struct job *job, struct err *err)
 	if (result < 0)
 		return result;
 	sandbox->job = job;
-	job->sandbox = sandbox;
-	job->jail = sandbox->jail;
-	snprintf(job->record.sandbox_id, sizeof(job->record.sandbox_id), "%s", sandbox->id);
-	job->record.sandbox_seq = sandbox->runs + 1;
+	job->run.sandbox = sandbox;
+	job->run.jail = sandbox->jail;
+	snprintf(job->run.sandbox_id, sizeof(job->run.sandbox_id), "%s", sandbox->id);
+	job->run.sandbox_seq = sandbox->runs + 1;
 	return 0;
 }
 
 void job_sandbox_return(struct job *job)
 {
-	struct job_sandbox *sandbox = steal(&job->sandbox);
+	struct job_sandbox *sandbox = steal(&job->run.sandbox);
 
 	sandbox->job = NULL;
-	job->jail = NULL;
+	job->run.jail = NULL;
 	if (sandbox->runs == 0)
 		sandbox_free(sandbox);
 }
@@ -262,22 +258,22 @@ static void note_files(struct job_known *known, const struct job_result *result)
  * a jail that has ended says so, and here nothing was filled in yet. */
 static bool spent(const struct job *job)
 {
-	const enum jail_verdict verdict = job->result.jail.verdict;
+	const enum jail_verdict verdict = job->run.result.jail.verdict;
 
-	return job->sandbox->over || verdict == JAIL_XX ||
-	       (!job->run_started && (verdict != JAIL_CX || job->inputs_sent > 0));
+	return job->run.sandbox->over || verdict == JAIL_XX ||
+	       (!job->run.started && (verdict != JAIL_CX || job->run.inputs_sent > 0));
 }
 
 void job_sandbox_give(struct job *job)
 {
-	bool over = spent(job) || job->error.code != ERR_NONE;
-	struct job_sandbox *sandbox = steal(&job->sandbox);
+	bool over = spent(job) || job->turn.error.code != ERR_NONE;
+	struct job_sandbox *sandbox = steal(&job->run.sandbox);
 
-	job->jail = NULL;
+	job->run.jail = NULL;
 	sandbox->job = NULL;
 	sandbox->runs++;
 	sandbox->idle_since_us = clock_monotonic_us();
-	note_files(&sandbox->known, &job->result);
+	note_files(&sandbox->known, &job->run.result);
 	if (over)
 		end(sandbox, sandbox->cause);
 }
@@ -292,14 +288,14 @@ void job_sandbox_note(struct job *job)
 		{"lost", "the sandbox failed"},
 		{"gone", "the server was started anew"},
 	};
-	char *note = job->result.note;
+	char *note = job->run.result.note;
 	const char *before = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lost); i++)
-		if (streq(lost[i].cause, job->before))
+		if (streq(lost[i].cause, job->run.before))
 			before = lost[i].why;
-	snprintf(job->result.sandbox_id, sizeof(job->result.sandbox_id), "%s", job->record.sandbox_id);
-	job->result.sandbox_seq = job->record.sandbox_seq;
+	snprintf(job->run.result.sandbox_id, sizeof(job->run.result.sandbox_id), "%s", job->run.sandbox_id);
+	job->run.result.sandbox_seq = job->run.sandbox_seq;
 	if (spent(job))
 		snprintf(
 			note, JOB_NOTE_SIZE,
@@ -311,18 +307,18 @@ void job_sandbox_note(struct job *job)
 			 "conversation's "
 			 "files, without variables and processes.",
 			 before);
-	else if (job->record.sandbox_seq == 1 && !job->keeps_state)
+	else if (job->run.sandbox_seq == 1 && !job->asked.keeps_state)
 		snprintf(note, JOB_NOTE_SIZE,
 			 "A session was begun. In %s it keeps files and processes from call to call, variables it does "
 			 "not.",
-			 job->record.language);
+			 job->asked.row.language);
 }
 
 /* -------- for the reactor ----------------------------------------------------------------------------- */
 
 bool job_sandbox_waits(const struct job *job)
 {
-	return job->live && find(job->engine, job->result.conversation_hash, job->record.language);
+	return job->asked.live && find(job->engine, job->asked.place, job->asked.row.language);
 }
 
 size_t job_sandboxes_idle(const struct job_engine *engine)

@@ -156,6 +156,31 @@ static inline const struct job_result *fixture_wait(struct job *job)
 	return result;
 }
 
+/* The job's line in the engine's list; false: it is not there. */
+static inline bool fixture_listed(const struct fixture *f, const char *id, struct job_listing *ret)
+{
+	auto_free struct job_listing *lines = NULL;
+	size_t count = job_engine_list(f->engine, &lines);
+
+	for (size_t i = 0; i < count; i++)
+		if (streq(lines[i].id, id)) {
+			*ret = lines[i];
+			return true;
+		}
+	return false;
+}
+
+static inline struct job_listing fixture_wait_step(const struct fixture *f, const char *id, enum job_step step)
+{
+	struct job_listing line = {0};
+	int64_t until = 0;
+
+	while (!fixture_listed(f, id, &line) || line.step != step)
+		if (!patience_left(&until))
+			fail_msg("%s is %s, not %s", id, job_step_text(line.step), job_step_text(step));
+	return line;
+}
+
 static inline struct job *fixture_submit(const struct fixture *f, const struct job_request *request)
 {
 	struct job *job;

@@ -219,9 +219,10 @@ static void jailer_away_and_back(void **state)
 	 */
 	service_lost();
 	job = fixture_submit(&f, &request);
+	fixture_wait_step(&f, job_id(job), JOB_WAITING);
 	pthread_mutex_lock(&f.engine->lock);
 	f.engine->away_since_us -= JOB_JAILER_WAIT_US + 1;
-	job->waiting_since_us -= JOB_JAILER_WAIT_US + 1;
+	job->turn.since_us -= JOB_JAILER_WAIT_US + 1;
 	pthread_mutex_unlock(&f.engine->lock);
 	job_wake_reactor(f.engine);
 	assert_int_equal(job_wait(job, -1, NULL, &err), -ERR_UNAVAILABLE);

@@ -2,10 +2,6 @@
  * leaves it out. */
 #include "job_fixture.h"
 
-#include <pthread.h>
-#include <sched.h>
-
-#include "lib/job/job_internal.h"
 #include "store_gate.h"
 
 static struct job_request request_of(const char *code)
@@ -16,15 +12,6 @@ static struct job_request request_of(const char *code)
 	return request;
 }
 
-static void wait_until_active(struct job *job)
-{
-	for (bool active = false; !active; sched_yield()) {
-		pthread_mutex_lock(&f.engine->lock);
-		active = job->stage == JOB_ACTIVE;
-		pthread_mutex_unlock(&f.engine->lock);
-	}
-}
-
 /* Taken by the session, and cancelled while its row waits to be written. */
 static struct job *cancel_before_it_begins(const struct job_request *request)
 {
@@ -33,7 +20,7 @@ static struct job *cancel_before_it_begins(const struct job_request *request)
 
 	gate_shut(&gate, f.store);
 	job = fixture_submit(&f, request);
-	wait_until_active(job);
+	fixture_wait_step(&f, job_id(job), JOB_BEGINNING);
 	job_cancel(job);
 	gate_open(&gate);
 	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);

@@ -1,0 +1,304 @@
+/*
+ * job_turn.c - see job_turn.h.
+ *
+ * All turns stand in one list, in order of arrival, each also counted in the queue of its conversation. A scan goes
+ * through the list and starts what is ready: of a conversation at most one, and none before an earlier one of it that
+ * had to wait; a call that repeats an earlier one (the same idempotency key) waits for that one's end, because its
+ * result will be its own.
+ *
+ * The list also says where every job is (job_engine_list). Jobs that are over leave a copy of their line in a ring.
+ */
+#include "job_internal.h"
+#include "job_sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *job_step_text(enum job_step step)
+{
+	static const char *const texts[JOB_STEPS] = {
+		[JOB_RECEIVING] = "receiving", [JOB_WAITING] = "waiting",
+		[JOB_BEGINNING] = "beginning", [JOB_RECALLING] = "recalling",
+		[JOB_PREPARING] = "preparing", [JOB_FILLING] = "filling",
+		[JOB_RUNNING] = "running",     [JOB_COLLECTING] = "collecting",
+		[JOB_STORING] = "storing",     [JOB_RECORDING] = "recording",
+		[JOB_OVER] = "over",
+	};
+
+	return texts[step];
+}
+
+static void returned(struct job_errand *errand)
+{
+	struct job_turn *turn = container_of(errand, struct job_turn, errand);
+
+	turn->advance(turn, JOB_RETURNED);
+}
+
+void job_turn_init(struct job_turn *turn, struct job_engine *engine,
+		   void (*advance)(struct job_turn *turn, enum job_event event))
+{
+	*turn = (struct job_turn){.advance = advance, .errand = {.engine = engine, .back = returned}};
+	turn->errand.error = &turn->error;
+	atomic_init(&turn->cancelled, false);
+}
+
+/* -------- entering and leaving; under the engine's lock ----------------------------------------------- */
+
+static struct job_queue *queue_find(struct job_engine *engine, const char *hash)
+{
+	for (struct job_queue *queue = engine->queues; queue; queue = queue->next)
+		if (streq(queue->hash, hash))
+			return queue;
+	return NULL;
+}
+
+static struct job_queue *queue_join(struct job_engine *engine, const char *hash)
+{
+	struct job_queue *queue = queue_find(engine, hash);
+
+	if (!queue) {
+		queue = xcalloc(1, sizeof(*queue));
+		snprintf(queue->hash, sizeof(queue->hash), "%s", hash);
+		queue->next = engine->queues;
+		engine->queues = queue;
+	}
+	queue->count++;
+	return queue;
+}
+
+static void queue_leave(struct job_engine *engine, struct job_turn *turn)
+{
+	struct job_queue *queue = steal(&turn->queue), **link = &engine->queues;
+
+	if (!queue)
+		return;
+	if (queue->holder == turn)
+		queue->holder = NULL;
+	if (--queue->count > 0)
+		return;
+	while (*link != queue)
+		link = &(*link)->next;
+	*link = queue->next;
+	free(queue);
+}
+
+/* Is there room? The three bounds, in the order of who is at fault: this conversation, this token, everybody. */
+static int check_bounds(struct job_engine *engine, const struct job_turn *turn, struct err *err)
+{
+	const struct config_limits *limits = &engine->config->limits;
+	const struct job_queue *queue = *turn->place ? queue_find(engine, turn->place) : NULL;
+	int64_t in_flight = 0;
+
+	if (engine->stopping)
+		return err_set(err, ERR_UNAVAILABLE, "the server is stopping; try again in a moment");
+	if (!engine->connected && turn->job && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+	if (queue && queue->count > JOB_CONVERSATION_QUEUE)
+		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
+			       JOB_CONVERSATION_QUEUE);
+	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
+	 * without a request. */
+	for (const struct job_turn *other = engine->turns; other; other = other->next)
+		in_flight += streq(other->token_id, turn->token_id);
+	if (in_flight >= limits->in_flight)
+		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them",
+			       (long long)in_flight);
+	if (engine->n_turns >= (size_t)(engine->config->jailer.jails + limits->queue))
+		return err_set(err, ERR_BUSY,
+			       "%zu calls are running or waiting on this server already; try again in a moment",
+			       engine->n_turns);
+	return 0;
+}
+
+int job_turn_enter(struct job_turn *turn, struct err *err)
+{
+	struct job_engine *engine = turn->errand.engine;
+	int result = check_bounds(engine, turn, err);
+
+	if (result < 0)
+		return result;
+	if (*turn->place)
+		turn->queue = queue_join(engine, turn->place);
+	turn->step = JOB_RECEIVING;
+	turn->since_us = clock_monotonic_us();
+	turn->previous = engine->turns_last;
+	if (turn->previous)
+		turn->previous->next = turn;
+	else
+		engine->turns = turn;
+	engine->turns_last = turn;
+	engine->n_turns++;
+	return 0;
+}
+
+static void leave(struct job_engine *engine, struct job_turn *turn)
+{
+	if (turn->previous)
+		turn->previous->next = turn->next;
+	else
+		engine->turns = turn->next;
+	if (turn->next)
+		turn->next->previous = turn->previous;
+	else
+		engine->turns_last = turn->previous;
+	turn->next = turn->previous = NULL;
+	engine->n_turns--;
+	queue_leave(engine, turn);
+}
+
+void job_turn_step(struct job_turn *turn, enum job_step step)
+{
+	struct job_engine *engine = turn->errand.engine;
+
+	pthread_mutex_lock(&engine->lock);
+	turn->step = step;
+	turn->since_us = clock_monotonic_us();
+	pthread_mutex_unlock(&engine->lock);
+}
+
+/* -------- where every job is -------------------------------------------------------------------------- */
+
+static struct job_listing line_of(const struct job_turn *turn)
+{
+	const struct store_execution *row = &turn->job->asked.row;
+	struct job_listing line = {.step = turn->step,
+				   .since_us = clock_now_us() - (clock_monotonic_us() - turn->since_us)};
+
+	memcpy(line.id, row->id, sizeof(line.id));
+	memcpy(line.owner, row->owner, sizeof(line.owner));
+	memcpy(line.conversation, row->conversation, sizeof(line.conversation));
+	return line;
+}
+
+void job_turn_over(struct job_turn *turn)
+{
+	struct job_engine *engine = turn->errand.engine;
+
+	pthread_mutex_lock(&engine->lock);
+	leave(engine, turn);
+	turn->step = JOB_OVER;
+	turn->since_us = clock_monotonic_us();
+	if (turn->job)
+		engine->ended[engine->n_ended++ % JOB_ENDED_LISTED] = line_of(turn);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+size_t job_engine_list(struct job_engine *engine, struct job_listing **ret)
+{
+	struct job_listing *lines;
+	size_t count = 0;
+
+	pthread_mutex_lock(&engine->lock);
+	lines = xcalloc(engine->n_turns + JOB_ENDED_LISTED, sizeof(*lines));
+	for (const struct job_turn *turn = engine->turns; turn; turn = turn->next)
+		if (turn->job)
+			lines[count++] = line_of(turn);
+	for (size_t i = engine->n_ended - MIN(engine->n_ended, JOB_ENDED_LISTED); i < engine->n_ended; i++)
+		lines[count++] = engine->ended[i % JOB_ENDED_LISTED];
+	pthread_mutex_unlock(&engine->lock);
+	*ret = lines;
+	return count;
+}
+
+/* -------- whose turn it is ---------------------------------------------------------------------------- */
+
+bool job_turn_active(const struct job_turn *turn)
+{
+	return turn->step > JOB_WAITING && turn->step < JOB_OVER;
+}
+
+/* Is the call that this one repeats still on its way? One that repeats it with other arguments does not wait: it is
+ * refused. */
+static bool repeats(const struct job_engine *engine, const struct job_turn *turn)
+{
+	if (!turn->key)
+		return false;
+	for (const struct job_turn *first = engine->turns; first != turn; first = first->next)
+		if (first->key && streq(first->key, turn->key) && streq(first->key_hash, turn->key_hash) &&
+		    streq(first->owner, turn->owner))
+			return true;
+	return false;
+}
+
+/* Has the jailer been away for too long, and the turn waited for it? */
+static bool out_of_patience(const struct job_engine *engine, const struct job_turn *turn)
+{
+	const int64_t limit_us = clock_monotonic_us() - JOB_JAILER_WAIT_US;
+
+	return !engine->connected && engine->away_since_us < limit_us && turn->since_us < limit_us;
+}
+
+static bool jail_free(const struct job_engine *engine)
+{
+	return engine->connected && engine->running + job_sandboxes_idle(engine) < (size_t)engine->config->jailer.jails;
+}
+
+enum readiness { NOT_YET, START, TURN_AWAY };
+
+/* Of a turn that has not begun. */
+static enum readiness readiness_of(const struct job_engine *engine, const struct job_turn *turn)
+{
+	if (turn->step == JOB_RECEIVING)
+		return NOT_YET;
+	if (atomic_load(&turn->cancelled))
+		return TURN_AWAY;
+	if (turn->job && out_of_patience(engine, turn))
+		return TURN_AWAY;
+	if (turn->queue && turn->queue->holder)
+		return NOT_YET;
+	if (turn->queue && turn->queue->scan == engine->scan) /* an earlier one of its conversation waits */
+		return NOT_YET;
+	if (repeats(engine, turn))
+		return NOT_YET;
+	if (!turn->job || jail_free(engine))
+		return START;
+	if (engine->connected && job_sandbox_waits(turn->job))
+		return START;
+	return NOT_YET;
+}
+
+/* The first turn for which something can be done; NULL: none. One that may start holds its queue from now on. */
+static struct job_turn *scan(struct job_engine *engine, enum readiness *ret_readiness)
+{
+	engine->scan++;
+	for (struct job_turn *turn = engine->turns; turn; turn = turn->next) {
+		if (job_turn_active(turn))
+			continue;
+		*ret_readiness = readiness_of(engine, turn);
+		if (*ret_readiness == START && turn->queue)
+			turn->queue->holder = turn;
+		if (*ret_readiness != NOT_YET)
+			return turn;
+		if (turn->queue)
+			turn->queue->scan = engine->scan;
+	}
+	return NULL;
+}
+
+static void turn_away(struct job_turn *turn)
+{
+	if (atomic_load(&turn->cancelled))
+		err_set(&turn->error, ERR_CANCELLED, "cancelled before it was started");
+	else
+		err_set(&turn->error, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+	turn->advance(turn, JOB_TURNED_AWAY);
+}
+
+void job_turns_schedule(struct job_engine *engine)
+{
+	enum readiness readiness = NOT_YET;
+	struct job_turn *turn;
+
+	for (;;) {
+		pthread_mutex_lock(&engine->lock);
+		turn = scan(engine, &readiness);
+		pthread_mutex_unlock(&engine->lock);
+		if (!turn)
+			return;
+		if (readiness == START)
+			turn->advance(turn, JOB_TURN);
+		else
+			turn_away(turn);
+	}
+}
