@@ -13,11 +13,11 @@
 -- a shell has them off until PRAGMA foreign_keys = ON. (JSON is not checked beyond its first byte: to this SQLite json_valid is a
 -- function that a schema may not call while trusted_schema is off.)
 --
--- A table arrives together with the code that writes it; a change of a table that was released comes as a migration that raises
--- user_version.
+-- A table arrives together with the code that writes it. A change of a table that was released raises user_version and comes with a
+-- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -30,6 +30,15 @@ CREATE TABLE instance (
 	started_us INTEGER NOT NULL,
 	ended_us   INTEGER                       -- NULL: it runs, or it was killed and nobody noticed yet
 ) STRICT;
+
+-- How long gateways have served this database, all together, in one row: the clock by which a conversation's idle time is measured. It
+-- goes on only while a gateway runs, so neither a wrong clock of the machine nor a time out of service makes files expire. Written by
+-- the gateway about once an hour and at its end.
+CREATE TABLE uptime (
+	one       INTEGER PRIMARY KEY CHECK (one = 1),
+	served_us INTEGER NOT NULL CHECK (served_us >= 0)
+) STRICT;
+INSERT INTO uptime (one, served_us) VALUES (1, 0);
 
 -- A bearer token. Its text is sp_<owner>_<secret> and is shown once, when it is made: only its SHA-256 is kept. Everything is
 -- isolated by owner; several tokens may share one. Written by `sallyport token`; rows are revoked, never removed, because
@@ -88,7 +97,7 @@ CREATE TABLE subscription (
 -- A conversation is a folder of files under a name that the client chose; the same name under two owners is two conversations.
 -- hash = HMAC-SHA-256(secret.key, owner NUL name) in hex is the folder in download addresses: it cannot be guessed, and comes out
 -- the same if the conversation is made again. bytes is the sum of its files' sizes, kept by the triggers below; the sum over an
--- owner's conversations is what the owner's cap is compared with. Removed (with its files) when seen_us is too long ago.
+-- owner's conversations is what the owner's cap is compared with. Removed (with its files) when idle_from_us is too long ago.
 CREATE TABLE conversation (
 	id         INTEGER PRIMARY KEY,
 	owner      TEXT NOT NULL,
@@ -97,9 +106,10 @@ CREATE TABLE conversation (
 	created_us INTEGER NOT NULL,
 	seen_us    INTEGER NOT NULL,             -- last upload or run
 	bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+	idle_from_us INTEGER NOT NULL DEFAULT 0, -- uptime.served_us at the last upload or run
 	UNIQUE (owner, name)
 ) STRICT;
-CREATE INDEX conversation_by_seen ON conversation (seen_us);
+CREATE INDEX conversation_by_idle ON conversation (idle_from_us);
 
 -- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… beside the database. The file is complete and on
 -- disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
@@ -187,7 +197,7 @@ CREATE TABLE execution (
 	sandbox_seq       INTEGER CHECK (sandbox_seq >= 1), -- its first run is 1
 	task              TEXT,                  -- the task that it is the work of; not a reference: tasks are removed when their time is up
 	-- what came of it; NULL while it runs
-	finished_us       INTEGER,               -- when it was recorded: in the order of the commits
+	finished_us       INTEGER,               -- when it was recorded
 	verdict           TEXT CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE', 'CX', 'XX')),
 	message           TEXT,                  -- one plain sentence
 	exit_code         INTEGER,               -- NULL: none, it was ended
@@ -211,6 +221,7 @@ CREATE TABLE execution (
 	stderr_blob       TEXT REFERENCES blob (sha256),
 	stderr_bytes      INTEGER,
 	stderr_truncated  INTEGER CHECK (stderr_truncated IN (0, 1)),
+	recorded          INTEGER,               -- 1, 2, 3 …: the order in which ends were recorded, whatever the clock said; NULL while it runs
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
@@ -223,7 +234,7 @@ CREATE INDEX execution_by_instance ON execution (instance, state);
 CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX execution_by_owner ON execution (owner, id); -- for listings of what an owner may read
 CREATE UNIQUE INDEX execution_by_sandbox ON execution (sandbox, sandbox_seq) WHERE sandbox IS NOT NULL;
-CREATE INDEX execution_by_finish ON execution (finished_us) WHERE finished_us IS NOT NULL;
+CREATE UNIQUE INDEX execution_by_record ON execution (recorded) WHERE recorded IS NOT NULL;
 -- For the question whether anything still refers to a blob.
 CREATE INDEX execution_by_code_blob ON execution (code_blob) WHERE code_blob IS NOT NULL;
 CREATE INDEX execution_by_stdin_blob ON execution (stdin_blob) WHERE stdin_blob IS NOT NULL;

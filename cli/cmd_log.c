@@ -4,8 +4,8 @@
  * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since
  * it last looked, at most four times a second, so that a busy server does not keep it busy. It asks once a second
  * without a change, too: what a writer commits can be seen a while after its last write, which is all that is told.
- * Rows of one microsecond are asked for again and told apart by their ids. It ends with Ctrl-C, or when its reader is
- * gone.
+ * The position is a row's place in the order of recording, which no clock decides. It ends with Ctrl-C, or when its
+ * reader is gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,6 @@
 #define ID_SHOWN 18 /* of a UUIDv7: the millisecond and 12 bits that tell runs of one millisecond apart */
 #define FOLLOW_EVERY_US 250000
 #define FOLLOW_LEAST_MS 1000
-#define FOLLOW_OVERLAP_US 2000000 /* a row's time is a little older than its commit */
 
 struct log_command {
 	struct cli_common common;
@@ -54,19 +53,9 @@ static const struct cli_column columns[] = {
 	{"TASK", false, 4, 9},           {"WALL", true, 7, 0},       {"CPU", true, 7, 0},
 	{"MEMORY", true, 9, 0},          {"CODE", false, 4, 120}};
 
-/* A row that was shown, or that was there before we came. */
-struct known {
-	char id[ID_SIZE];
-	int64_t finished_us;
-};
-
 struct view {
 	struct cli_table *table; /* NULL: JSON lines */
-	/* --follow: what was recorded up to here has been dealt with, except that rows of exactly this time may still
-	 * come */
-	int64_t position_us;
-	struct known *known; /* recorded at position_us or later */
-	size_t n_known, known_size;
+	int64_t position;        /* --follow: what was recorded up to this place has been dealt with */
 };
 
 static void first_line(const struct store_execution *execution, char *ret, size_t size)
@@ -128,64 +117,26 @@ static int plain_each(void *arg, const struct store_execution *execution)
 	return 0;
 }
 
-static int known_add(void *arg, const struct store_execution *execution)
-{
-	struct view *view = arg;
-
-	if (view->n_known == view->known_size) {
-		view->known_size = view->known_size ? 2 * view->known_size : 64;
-		view->known = xrealloc(view->known, view->known_size, sizeof(*view->known));
-	}
-	struct known *known = &view->known[view->n_known++];
-
-	*known = (struct known){.finished_us = execution->finished_us};
-	snprintf(known->id, ID_SIZE, "%s", execution->id);
-	return 0;
-}
-
 static int follow_each(void *arg, const struct store_execution *execution)
 {
 	struct view *view = arg;
 
-	for (size_t i = 0; i < view->n_known; i++) {
-		if (streq(view->known[i].id, execution->id))
-			return 0;
-	}
+	view->position = execution->recorded;
 	row_show(view, execution);
-	return known_add(view, execution);
-}
-
-static void position_advance(struct view *view)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < view->n_known; i++)
-		view->position_us = MAX(view->position_us, view->known[i].finished_us);
-	for (size_t i = 0; i < view->n_known; i++) {
-		if (view->known[i].finished_us == view->position_us)
-			view->known[kept++] = view->known[i];
-	}
-	view->n_known = kept;
-}
-
-/* Hands what was recorded since the position to `each`. */
-static int recorded_since(struct view *view, struct store *store, const struct cli_filter *options,
-			  int (*each)(void *arg, const struct store_execution *execution), struct err *err)
-{
-	struct store_filter filter;
-
-	cli_filter_to_store(options, &filter);
-	filter.finished_after_us = view->position_us - 1;
-	return store_execution_list(store, &filter, each, view, err);
+	return 0;
 }
 
 static int follow_look(struct view *view, struct store *store, const struct cli_filter *options, struct err *err)
 {
-	int result = recorded_since(view, store, options, follow_each, err);
+	struct store_filter filter;
 
-	if (result)
+	cli_filter_to_store(options, &filter);
+	filter.follow = true;
+	filter.recorded_after = view->position;
+	int result = store_execution_list(store, &filter, follow_each, view, err);
+
+	if (result < 0)
 		return result;
-	position_advance(view);
 	if (view->table)
 		cli_table_print(view->table, stdout);
 	return fflush(stdout) ? err_errno(err, "writing the output") : 0;
@@ -222,9 +173,11 @@ static int follow_wait(int watch, struct err *err)
 	}
 }
 
-/* The rows of the first screen: found newest first, gathered because they are shown oldest first. */
+/* The rows of the first screen: found newest first, gathered because they are shown oldest first. What was recorded
+ * after `position` comes later. */
 struct screen {
 	struct store_filter filter;
+	int64_t position;
 	char (*ids)[ID_SIZE];
 	size_t count;
 };
@@ -233,6 +186,8 @@ static int screen_each(void *arg, const struct store_execution *execution)
 {
 	struct screen *screen = arg;
 
+	if (execution->recorded > screen->position)
+		return 0;
 	screen->ids = xrealloc(screen->ids, screen->count + 1, sizeof(*screen->ids));
 	snprintf(screen->ids[screen->count++], ID_SIZE, "%s", execution->id);
 	return 0;
@@ -240,7 +195,7 @@ static int screen_each(void *arg, const struct store_execution *execution)
 
 static int screen_show(struct view *view, const struct log_command *log, struct store *store, struct err *err)
 {
-	struct screen screen = {0};
+	struct screen screen = {.position = view->position};
 	int result;
 
 	cli_filter_to_store(&log->filter, &screen.filter);
@@ -253,7 +208,6 @@ static int screen_show(struct view *view, const struct log_command *log, struct 
 		result = store_execution_find(store, screen.ids[i - 1], &execution, err);
 		if (!result) {
 			row_show(view, &execution);
-			known_add(view, &execution);
 		}
 		store_execution_clear(&execution);
 	}
@@ -297,10 +251,8 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 	if (result)
 		return result;
 	if (log->follow) {
-		/* what is there already is known; what is recorded from now on, even before the first screen, is told
-		 * once */
-		view->position_us = clock_now_us() - FOLLOW_OVERLAP_US;
-		result = recorded_since(view, store, &log->filter, known_add, err);
+		/* What is recorded from now on, even before the first screen, is shown once. */
+		result = store_execution_recorded(store, &view->position, err);
 		if (!result)
 			result = follow(view, log, store, &config, err);
 		return result;
@@ -320,10 +272,8 @@ static int log_run(void *options, struct err *err)
 	const struct log_command *log = options;
 	auto_table struct cli_table *table = log->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
 	struct view view = {.table = table};
-	int result = log_list(log, &view, err);
 
-	free(view.known);
-	return result;
+	return log_list(log, &view, err);
 }
 
 const struct cli_command cmd_log = {

@@ -185,7 +185,7 @@ static void check_data(struct doctor *doctor)
 	struct statvfs space;
 	auto_store struct store *store = NULL;
 	struct err err = ERR_INIT;
-	int result;
+	int result, version;
 
 	if (!*path) {
 		doctor_add(doctor, "data folder", DOCTOR_OK, NULL,
@@ -210,8 +210,8 @@ static void check_data(struct doctor *doctor)
 	else if (result)
 		doctor_add(doctor, "database", DOCTOR_WEAKER, "see what it says; a backup or the newer release helps",
 			   "%s", err.text);
-	else
-		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, its version is known");
+	else if (store_schema_version(path, &version, &err) == 0)
+		doctor_add(doctor, "database", DOCTOR_OK, NULL, "opens, version %d", version);
 }
 
 void doctor_host(struct doctor *doctor)

@@ -27,6 +27,8 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "store_migrate.h"
+#include "store_schema.h"
 #include "store_txn.h"
 
 #define DATABASE     "sallyport.db"
@@ -151,17 +153,20 @@ static int make_database(struct store *store, struct err *err)
 static int open_writer(struct store *store, struct err *err)
 {
 	auto_free char *path = database_path(store);
-	bool fresh;
-	int failed;
+	int failed, version;
 
 	if (store->mode == STORE_SERVE && make_database(store, err) != 0)
 		return -(int)err->code;
-	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &fresh, err);
+	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
 	if (failed != 0)
 		return failed;
-	if (fresh && store->mode != STORE_SERVE)
+	if (version == 0 && store->mode != STORE_SERVE)
 		return err_set(err, ERR_NOT_FOUND, "%s is empty: the gateway fills it when it starts", path);
-	failed = store_conn_prepare(store->writer, fresh, err);
+	if (version > 0 && version < store_schema_newest)
+		failed = store->mode == STORE_SERVE ? store_migrate(store, store->writer, err)
+						    : store_migrate_refuse(version, err);
+	if (failed == 0)
+		failed = store_conn_prepare(store->writer, version == 0, err);
 	if (failed == 0)
 		failed = store_conn_check(store->writer, STORE_CONN_WRITER, err);
 	return failed != 0 ? err_wrap(err, "%s", path) : 0;
@@ -203,6 +208,8 @@ static int open_steps(struct store *store, const char *data_dir, struct err *err
 		if (failed == 0)
 			failed = store_writer_start(store, err);
 		if (failed == 0)
+			failed = store_uptime_begin(store, err);
+		if (failed == 0)
 			failed = store_instance_begin(store, err);
 		if (failed == 0)
 			failed = store_reap(store, err);
@@ -241,6 +248,7 @@ void store_close(struct store *store)
 			   store->instance_fd, store->dir_fd,     store->lock_fd};
 
 	if (store->writer_started) {
+		store_uptime_save(store, NULL); /* conversations live a little longer where it fails */
 		store_instance_end(store);
 		store_writer_stop(store);
 	}
@@ -266,7 +274,7 @@ void store_close(struct store *store)
 int store_reader_take(struct store *store, struct store_reader *ret, struct err *err)
 {
 	struct store_conn *conn;
-	bool fresh;
+	int version;
 
 	pthread_mutex_lock(&store->readers_lock);
 	conn = store->readers;
@@ -277,10 +285,15 @@ int store_reader_take(struct store *store, struct store_reader *ret, struct err 
 	pthread_mutex_unlock(&store->readers_lock);
 	if (conn == NULL) {
 		auto_free char *path = database_path(store);
-		int failed = store_conn_open(path, STORE_CONN_READER, &conn, &fresh, err);
+		int failed = store_conn_open(path, STORE_CONN_READER, &conn, &version, err);
 
 		if (failed != 0)
 			return failed;
+		if (version != store_schema_newest) {
+			store_conn_close(conn);
+			store_migrate_refuse(version, err);
+			return err_wrap(err, "%s", path);
+		}
 	}
 	*ret = (struct store_reader){store, conn};
 	return 0;
@@ -313,6 +326,23 @@ int store_range(const char *prefix, struct store_range *ret, struct err *err)
 		return err_set(err, ERR_INVALID, "an id or the beginning of one was expected");
 	snprintf(ret->from, sizeof(ret->from), "%s", prefix);
 	snprintf(ret->to, sizeof(ret->to), "%s" STORE_ID_ABOVE, prefix);
+	return 0;
+}
+
+int store_schema_version(const char *data_dir, int *ret, struct err *err)
+{
+	auto_free char *path = xasprintf("%s/%s", data_dir, DATABASE);
+	struct store_conn *conn;
+	int version, result;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "there is no database in %s: the gateway makes it when it starts",
+			       data_dir);
+	result = store_conn_open(path, STORE_CONN_READER, &conn, &version, err);
+	if (result < 0)
+		return result;
+	store_conn_close(conn);
+	*ret = version;
 	return 0;
 }
 

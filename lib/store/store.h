@@ -29,8 +29,8 @@
 
 struct store;
 enum store_mode {
-	STORE_SERVE, /* create or migrate, lock as the one gateway of this database, mark what dead instances left as
-			interrupted */
+	STORE_SERVE, /* create or migrate (store_migrate.h), lock as the one gateway of this database, mark what dead
+			instances left as interrupted */
 	STORE_WRITE, /* as a CLI: the database must exist */
 	STORE_READ,
 };
@@ -38,6 +38,9 @@ enum store_mode {
  * gateway. */
 int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
+/* The version of the schema of a database (0: an empty file), also where it is older than this program's
+ * store_schema_newest (store_schema.h). ERR_NOT_FOUND: none yet; ERR_UNAVAILABLE: newer. */
+int store_schema_version(const char *data_dir, int *ret, struct err *err);
 
 /* -------- writing: everything goes through here ------------------------------------------------------- */
 struct store_txn; /* an open write transaction on the writer's thread */

@@ -224,6 +224,7 @@ static int touch(struct store_txn *txn, int64_t conversation, struct err *err)
 
 	query_bind_int(&q, ":id", conversation);
 	query_bind_int(&q, ":now", store_txn_now(txn));
+	store_uptime_bind(txn, &q);
 	return query_run(&q, NULL, err);
 }
 

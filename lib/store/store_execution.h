@@ -26,6 +26,7 @@ struct store_execution {
 	int64_t conversation_row;                                                /* 0: none */
 	char conversation[STORE_CONVERSATION_MAX + 1];
 	int64_t created_us, finished_us;
+	int64_t recorded; /* its place in the order in which ends were recorded; 0: it runs */
 	/* what was asked */
 	char language[32], fingerprint[256]; /* canonical runner name; interpreter and version */
 	struct store_text code, stdin_text;
@@ -61,10 +62,13 @@ struct store_filter {
 	int64_t limit;      /* 0: all */
 	bool newest_first;
 	const char *after;  /* id: only later ones */
-	int64_t finished_after_us; /* only rows recorded later than that, in that order (for --follow); 0: any */
+	bool follow;            /* only rows recorded after the one of place `recorded_after`, in that order */
+	int64_t recorded_after;
 };
 int store_execution_list(struct store *store, const struct store_filter *filter,
 			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
+/* The place of the row that was recorded last; 0: none was. */
+int store_execution_recorded(struct store *store, int64_t *ret, struct err *err);
 /* By id or unique prefix: ERR_NOT_FOUND, ERR_CONFLICT (several). */
 int store_execution_find(struct store *store, const char *id, struct store_execution *ret, struct err *err);
 

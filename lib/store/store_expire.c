@@ -150,11 +150,16 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 {
 	int64_t ttl = atomic_load(&store->conversation_ttl_us), event_limit = now_us - STORE_EVENT_TTL_US;
 	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
-	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN;
-	const struct removal conversations = {
-		.which = SQL_CONVERSATION_EXPIRE, .limit_us = idle_limit, .owners = owners};
-	int failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
+	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN, served = 0;
+	struct removal conversations = {.which = SQL_CONVERSATION_EXPIRE, .limit_us = INT64_MIN, .owners = owners};
+	int failed = store_uptime_save(store, err);
 
+	if (failed == 0)
+		failed = store_uptime(store, &served, err);
+	if (ttl > 0)
+		conversations.limit_us = served - ttl;
+	if (failed == 0)
+		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
 	if (failed == 0)
 		failed = store_commit(store, session_work, &idle_limit, false, err);
 	if (failed == 0)

@@ -8,9 +8,10 @@
 #define STORE_BLOB_GRACE_US                                                                                            \
 	(6 * 3600 * 1000000ll) /* longer than a call can wait in its queue between putting a file and naming it */
 
-/* Removes conversations idle beyond their time to live (store_set_retention), ended sessions, events, keys and tasks
- * whose time is up, and blobs that nothing refers to any more (STORE_BLOB_GRACE_US after they were put last); also
- * marks what instances left running that died meanwhile. The executions stay. At the end `lost` (NULL: nobody) is told
- * each owner whose conversations went, once. */
+/* Removes conversations that idled beyond their time to live (store_set_retention) while gateways served, whatever the
+ * clock says (store_uptime.c); ended and idle sessions, events, keys and tasks whose time is up, and blobs that nothing
+ * refers to any more (STORE_BLOB_GRACE_US after they were put last); also marks what instances left running that died
+ * meanwhile. The executions stay. At the end `lost` (NULL: nobody) is called for each owner whose conversations went,
+ * once. */
 int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
 		 struct err *err);

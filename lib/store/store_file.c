@@ -102,6 +102,7 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 	query_bind_text(&q, ":name", name);
 	query_bind_text(&q, ":hash", hash);
 	query_bind_int(&q, ":now", store_txn_now(txn));
+	store_uptime_bind(txn, &q);
 	int failed = one_conversation(&q, ret, err);
 
 	return failed != 0 ? failed : query_run(&q, NULL, err);

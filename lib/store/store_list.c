@@ -163,13 +163,13 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 		failed = store_reader_take(store, &reader, err);
 	if (failed != 0)
 		return failed;
-	if (filter->finished_after_us > 0)
-		which = SQL_EXECUTION_LIST_FINISHED;
+	if (filter->follow)
+		which = SQL_EXECUTION_LIST_RECORDED;
 	auto_query struct query q = query_begin(reader.conn, which);
 
 	bind_filter(&q, filter, &range);
-	if (which == SQL_EXECUTION_LIST_FINISHED)
-		query_bind_int(&q, ":finished_after", filter->finished_after_us);
+	if (filter->follow)
+		query_bind_int(&q, ":recorded_after", filter->recorded_after);
 	for (int64_t n = 0; !stop && (filter->limit == 0 || n < filter->limit) && (found = query_next(&q, err)) != 0;) {
 		struct store_execution execution;
 		bool wanted;
@@ -186,6 +186,22 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 		if (failed != 0)
 			return failed;
 	}
+	return 0;
+}
+
+int store_execution_recorded(struct store *store, int64_t *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int result = store_reader_take(store, &reader, err);
+
+	if (result < 0)
+		return result;
+	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_LAST_RECORD);
+
+	result = query_next(&q, err);
+	if (result < 0)
+		return result;
+	*ret = query_int(&q, 0);
 	return 0;
 }
 

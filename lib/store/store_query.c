@@ -96,7 +96,7 @@ static const struct column identity_columns[] = {
 	STORE_IDENTITY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
 
-static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *err)
+static int check_identity(struct store_conn *conn, int *ret_version, struct err *err)
 {
 	auto_query struct query q = query_begin(conn, SQL_IDENTITY);
 	struct identity found = {0};
@@ -107,25 +107,26 @@ static int check_identity(struct store_conn *conn, bool *ret_fresh, struct err *
 	query_read(&q, identity_columns, ARRAY_SIZE(identity_columns), &found);
 	int64_t version = found.version;
 
-	*ret_fresh = found.application == 0 && version == 0 && found.objects == 0;
-	if (*ret_fresh)
+	*ret_version = 0;
+	if (found.application == 0 && version == 0 && found.objects == 0)
 		return 0;
 	if (found.application != STORE_APPLICATION_ID)
 		return err_set(err, ERR_INVALID,
 			       "this file is a database of another program (application id %#llx): it is left alone",
 			       (unsigned long long)found.application);
-	if (version > STORE_VERSION)
+	if (version > store_schema_newest)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the database is of version %lld, this program knows versions up to %d: install the "
 			       "newer release",
-			       (long long)version, STORE_VERSION);
+			       (long long)version, store_schema_newest);
 	if (version < 1)
 		return err_set(err, ERR_CORRUPT, "the database has no valid version (%lld): restore it from a backup",
 			       (long long)version);
+	*ret_version = (int)version;
 	return 0;
 }
 
-int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh,
+int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, int *ret_version,
 		    struct err *err)
 {
 	int flags = SQLITE_OPEN_NOMUTEX | (kind == STORE_CONN_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
@@ -134,7 +135,7 @@ int store_conn_open(const char *path, enum store_conn_kind kind, struct store_co
 	int failed = result == SQLITE_OK ? configure(conn, kind, err) : store_conn_error(conn, result, err);
 
 	if (failed == 0)
-		failed = check_identity(conn, ret_fresh, err);
+		failed = check_identity(conn, ret_version, err);
 	if (failed == 0 && kind == STORE_CONN_READER)
 		sqlite3_set_authorizer(conn->db, authorize_reader, NULL);
 	if (failed != 0) {

@@ -38,8 +38,9 @@ struct store_conn {
 };
 enum store_conn_kind { STORE_CONN_WRITER, STORE_CONN_READER };
 /* Opens the file (which must exist), sets everything that makes it ours except the journal mode, and looks at the
- * identity: *ret_fresh says that the file is empty. A reader gets its authorizer. */
-int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, bool *ret_fresh,
+ * identity: *ret_version is the schema's, at most store_schema_newest; 0: the file is empty. A reader gets its
+ * authorizer. */
+int store_conn_open(const char *path, enum store_conn_kind kind, struct store_conn **ret, int *ret_version,
 		    struct err *err);
 void store_conn_close(struct store_conn *conn); /* NULL is fine */
 /* Write-ahead log, and schema.sql into a fresh file. */

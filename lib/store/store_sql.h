@@ -38,6 +38,8 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	X(ROLLBACK_TO, WRITE, "ROLLBACK TO work")                                                                      \
 	X(SYNC_FULL, WRITE, "PRAGMA synchronous = FULL")                                                               \
 	X(SYNC_NORMAL, WRITE, "PRAGMA synchronous = NORMAL")                                                           \
+	X(UPTIME, READ, "SELECT served_us FROM uptime WHERE one = 1")                                                  \
+	X(UPTIME_SAVE, WRITE, "UPDATE uptime SET served_us = max(served_us, :served) WHERE one = 1")                   \
 	/* instances */                                                                                                \
 	X(INSTANCE_ADD, WRITE,                                                                                         \
 	  "INSERT INTO instance (id, kind, pid, boot_id, started_us) VALUES (:id, :kind, :pid, :boot_id, :now)")       \

@@ -15,6 +15,7 @@
 	NEXT(EXECUTION_CONVERSATION, "conversation_name", conversation)                                                \
 	NEXT(EXECUTION_CREATED_US, "created_us", created_us)                                                           \
 	NEXT(EXECUTION_FINISHED_US, "finished_us", finished_us)                                                        \
+	NEXT(EXECUTION_RECORDED, "recorded", recorded)                                                                 \
 	NEXT(EXECUTION_LANGUAGE, "language", language)                                                                 \
 	NEXT(EXECUTION_FINGERPRINT, "fingerprint", fingerprint)                                                        \
 	NEXT(EXECUTION_NETWORK, "network", network)                                                                    \
@@ -86,6 +87,10 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
 
+#define STORE_SQL_RECORDED_AFTER STORE_SQL_LISTED("+id") "AND recorded > :recorded_after ORDER BY recorded"
+#define STORE_SQL_LAST_RECORD    "coalesce((SELECT max(recorded) FROM execution WHERE recorded IS NOT NULL), 0)"
+#define STORE_SQL_NEXT_RECORD    "1 + " STORE_SQL_LAST_RECORD
+
 #define STORE_STATEMENTS_EXECUTION(X)                                                                                  \
 	/* executions */                                                                                               \
 	X(EXECUTION_ADD, WRITE,                                                                                        \
@@ -99,7 +104,8 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
 	  "FROM file WHERE conversation = :conversation")                                                              \
 	X(EXECUTION_FINISH, WRITE,                                                                                     \
-	  "UPDATE execution SET state = 'finished', finished_us = :now, fingerprint = iif(:fingerprint = '', "         \
+	  "UPDATE execution SET state = 'finished', finished_us = :now, recorded = " STORE_SQL_NEXT_RECORD ", "        \
+	  "fingerprint = iif(:fingerprint = '', "                                                                      \
 	  "fingerprint, :fingerprint), verdict = :verdict, message = :message, exit_code = :exit_code, signal = "      \
 	  ":signal, run_wall_us = :run_wall, run_cpu_user_us = :run_user, run_cpu_system_us = :run_system, "           \
 	  "run_memory_peak = :run_memory, compile_wall_us = :compile_wall, compile_cpu_user_us = :compile_user, "      \
@@ -109,7 +115,8 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "stderr_bytes = :stderr_bytes, stderr_truncated = :stderr_truncated WHERE id = :id AND instance = "          \
 	  ":instance AND state = 'running' RETURNING conversation")                                                    \
 	X(EXECUTION_INTERRUPT, WRITE,                                                                                  \
-	  "UPDATE execution SET state = 'interrupted', finished_us = :now, verdict = 'XX', message = :message, "       \
+	  "UPDATE execution SET state = 'interrupted', finished_us = :now, recorded = " STORE_SQL_NEXT_RECORD ", "     \
+	  "verdict = 'XX', message = :message, "                                                                       \
 	  "stdout = :stdout, stdout_blob = :stdout_blob, stdout_bytes = :stdout_bytes, stdout_truncated = 0, "         \
 	  "stderr = :stderr, stderr_blob = :stderr_blob, stderr_bytes = :stderr_bytes, stderr_truncated = 0 "          \
 	  "WHERE id = :id AND instance = :instance AND state = 'running'")                                             \
@@ -117,9 +124,9 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	X(EXECUTION_FIND, READ, "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id >= :from AND id < :to LIMIT 2") \
 	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id")                    \
 	X(EXECUTION_LIST_NEWEST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id DESC")        \
-	X(EXECUTION_LIST_FINISHED, READ, /* for whoever follows: in the order in which they were recorded */           \
-	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("+id") "AND finished_us > :finished_after ORDER BY "          \
-								"finished_us")                                         \
+	X(EXECUTION_LAST_RECORD, READ, "SELECT " STORE_SQL_LAST_RECORD)                                                \
+	X(EXECUTION_LIST_RECORDED, READ, /* for followers */                                                           \
+	  "SELECT " STORE_SQL_EXECUTION STORE_SQL_RECORDED_AFTER)                                                      \
 	X(EXECUTION_SANDBOX, READ,                                                                                     \
 	  "SELECT id FROM execution WHERE sandbox = :sandbox AND sandbox_seq <= :last ORDER BY sandbox_seq")           \
 	X(EXECUTION_FILE_ADD, WRITE,                                                                                   \

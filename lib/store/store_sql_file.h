@@ -51,21 +51,26 @@ enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS 
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdout_blob = sha256) "                                         \
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stderr_blob = sha256)"
 
+#define STORE_SQL_SERVED "coalesce(:served, (SELECT served_us FROM uptime WHERE one = 1))"
+
 #define STORE_STATEMENTS_FILE(X)                                                                                       \
 	/* conversations and files */                                                                                  \
 	X(CONVERSATION_TOUCH, WRITE,                                                                                   \
-	  "INSERT INTO conversation (owner, name, hash, created_us, seen_us) VALUES (:owner, :name, :hash, "           \
-	  ":now, :now) ON CONFLICT (owner, name) DO UPDATE SET seen_us = max(seen_us, excluded.seen_us) "              \
+	  "INSERT INTO conversation (owner, name, hash, created_us, seen_us, idle_from_us) VALUES (:owner, :name, "    \
+	  ":hash, :now, :now, " STORE_SQL_SERVED ") ON CONFLICT (owner, name) DO UPDATE SET "                          \
+	  "seen_us = max(seen_us, excluded.seen_us), idle_from_us = max(idle_from_us, excluded.idle_from_us) "         \
 	  "RETURNING " STORE_SQL_CONVERSATION)                                                                         \
-	X(CONVERSATION_SEEN, WRITE, "UPDATE conversation SET seen_us = max(seen_us, :now) WHERE id = :id")             \
+	X(CONVERSATION_SEEN, WRITE,                                                                                    \
+	  "UPDATE conversation SET seen_us = max(seen_us, :now), idle_from_us = max(idle_from_us, " STORE_SQL_SERVED   \
+	  ") WHERE id = :id")                                                                                          \
 	X(CONVERSATION_FIND, READ,                                                                                     \
 	  "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE owner = :owner AND name = :name")                  \
 	X(CONVERSATION_BY_HASH, READ, "SELECT " STORE_SQL_CONVERSATION "FROM conversation WHERE hash = :hash")         \
 	X(CONVERSATION_IDLE, READ,                                                                                     \
-	  "SELECT id FROM conversation WHERE seen_us < :limit AND NOT EXISTS (SELECT 1 FROM execution WHERE "          \
+	  "SELECT id FROM conversation WHERE idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution WHERE "     \
 	  "execution.conversation = conversation.id AND state = 'running')")                                           \
 	X(CONVERSATION_EXPIRE, WRITE, /* asks again: it may have been used since it was listed */                      \
-	  "DELETE FROM conversation WHERE id = :id AND seen_us < :limit AND NOT EXISTS (SELECT 1 FROM execution "      \
+	  "DELETE FROM conversation WHERE id = :id AND idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution " \
 	  "WHERE execution.conversation = conversation.id AND state = 'running') RETURNING owner")                     \
 	X(OWNER_BYTES, READ, "SELECT " STORE_SQL_SPACE "FROM conversation WHERE id = :conversation")                   \
 	X(FILE_LIST, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation ORDER BY name")      \

@@ -14,7 +14,9 @@
  *   store_request.c          idempotency keys
  *   store_task.c             tasks
  *   store_expire.c           times to live, unused blobs
+ *   store_uptime.c           the clock by which conversations idle
  *   store_media.c            media types
+ *   store_migrate.c          from older versions to this one
  *   store_query.c            SQLite;  store_sql.h: every statement;  store_schema.c: schema.sql
  */
 #pragma once
@@ -64,6 +66,7 @@ struct store {
 	pthread_t thread;
 	bool synchronous; /* the writer's connection is at synchronous = FULL */
 	int64_t last_us;  /* of store_txn_now */
+	int64_t served_us, served_at_us; /* STORE_SERVE: uptime when it was opened, and the monotonic time then */
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
 	struct store_op *queue, **queue_end;
@@ -102,6 +105,13 @@ int store_instance_begin(struct store *store, struct err *err);
 void store_instance_end(struct store *store);
 /* Marks what instances left running that are gone, and removes partial output that nobody needs. */
 int store_reap(struct store *store, struct err *err);
+
+/* store_uptime.c: the clock of idle conversations */
+int store_uptime_begin(struct store *store, struct err *err);
+int store_uptime(struct store *store, int64_t *ret, struct err *err);
+int store_uptime_save(struct store *store, struct err *err);
+/* The parameter :served; NULL where this process is not the gateway. */
+void store_uptime_bind(struct store_txn *txn, struct query *query);
 
 /* store_blob.c */
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err);

@@ -119,7 +119,7 @@ on_terminal() {
 	exec {from}<"$BATS_TEST_TMPDIR/pipe"
 	read -r -t "$SP_DEADLINE" line <&"$from"
 	sqlite3 -cmd '.timeout 60000' "$SP_DIR/aside/sallyport.db" \
-		"update execution set finished_us = $(date +%s%6N) where conversation_name = 'other'"
+		"update execution set recorded = 1000000 where conversation_name = 'other'"
 	read -r -t "$SP_DEADLINE" line <&"$from"
 	[ "$(jq -r .conversation <<<"$line")" = other ]
 	kill $pid

@@ -3,6 +3,7 @@
 #include "lib/store/store_execution.h"
 #include "lib/store/store_expire.h"
 #include "lib/store/store_session.h"
+#include "lib/store/store_txn.h"
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -227,12 +228,16 @@ static void idle_conversations(void **state)
 	begin(f->store, &present); /* runs on */
 
 	store_set_retention(f->store, 0, 0);
+	f->store->served_us += 1000 * DAY_US;
 	ok(store_expire(f->store, now + 1000 * DAY_US, NULL, NULL, &err)); /* no time to live: they stay */
+	f->store->served_us -= 1000 * DAY_US;
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
 	store_set_retention(f->store, 0, 30 * DAY_US);
+	f->store->served_us += 29 * DAY_US;
 	ok(store_expire(f->store, now + 29 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
 	buf_init(&lost, 64);
+	f->store->served_us += 2 * DAY_US;
 	ok(store_expire(f->store, now + 31 * DAY_US, remember, &lost, &err));
 	assert_string_equal(lost.data, "ann ");
 	assert_answer(f, "SELECT group_concat(name) FROM conversation", "busy");
@@ -249,6 +254,38 @@ static void idle_conversations(void **state)
 	assert_true(kept(f, used)); /* a replay needs it */
 	assert_false(kept(f, unused));
 	assert_answer(f, "SELECT count(*) FROM blob", "2");
+	assert_sound(f);
+}
+
+/* Conversations idle while gateways serve, all together; what the machine's clock says does not count. */
+static void idle_while_served(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	const int64_t limit = 30 * DAY_US;
+
+	put_file(f->store, "ann", "talk", "a", "x");
+	put_file(f->store, "ann", "used", "a", "x");
+	for (int i = 1; i <= 2; i++) {
+		store_set_retention(f->store, 0, limit);
+		ok(store_expire(f->store, clock_now_us() + 1000 * DAY_US, NULL, NULL, &err)); /* a clock far ahead */
+		assert_answer(f, "SELECT count(*) FROM conversation", "2");
+		f->store->served_us += 14 * DAY_US;
+		reopen(f, STORE_SERVE);
+		auto_free char *served = ask(f, "SELECT served_us / 86400000000 FROM uptime");
+
+		assert_int_equal(served[0] == '1' ? 14 : 28, 14 * i);
+	}
+	/* A process beside the gateway uses one: it counts from what the gateway wrote last. */
+	struct store *beside;
+
+	ok(store_open(f->data, STORE_WRITE, &beside, &err));
+	put_file(beside, "ann", "used", "b", "x");
+	store_close(beside);
+	store_set_retention(f->store, 0, limit);
+	f->store->served_us += 3 * DAY_US;
+	ok(store_expire(f->store, 0, NULL, NULL, &err)); /* and one far behind */
+	assert_answer(f, "SELECT group_concat(name) FROM conversation", "used");
 	assert_sound(f);
 }
 
@@ -271,6 +308,7 @@ static void many_conversations(void **state)
 	}
 	store_set_retention(f->store, 0, DAY_US);
 	buf_init(&lost, 64);
+	f->store->served_us += 2 * DAY_US;
 	ok(store_expire(f->store, clock_now_us() + 2 * DAY_US, remember, &lost, &err));
 	assert_string_equal(lost.data, "ann "); /* once */
 	assert_answer(f,
@@ -384,6 +422,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_blob, setup, teardown),
 		cmocka_unit_test_setup_teardown(partial_output, setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_conversations, setup, teardown),
+		cmocka_unit_test_setup_teardown(idle_while_served, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_conversations, setup, teardown),
 		cmocka_unit_test_setup_teardown(blobs_in_use_stay, setup, teardown),
 		cmocka_unit_test_setup_teardown(put_again_counts_as_new, setup, teardown),

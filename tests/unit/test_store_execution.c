@@ -364,7 +364,7 @@ static void filters(void **state)
 
 struct order {
 	char text[4 * ID_SIZE];
-	int64_t finished_us;
+	int64_t recorded;
 	bool only_one;
 };
 
@@ -374,7 +374,7 @@ static int in_order(void *arg, const struct store_execution *execution)
 	size_t length = strlen(order->text);
 
 	snprintf(order->text + length, sizeof(order->text) - length, "%s", execution->owner);
-	order->finished_us = execution->finished_us;
+	order->recorded = execution->recorded;
 	return order->only_one;
 }
 
@@ -397,11 +397,11 @@ static void orders(void **state)
 	assert_string_equal(down.text, "cba");
 	ok(store_execution_list(f->store, &(struct store_filter){.newest_first = true}, in_order, &one, &err));
 	assert_string_equal(one.text, "c");
-	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = one.finished_us}, in_order,
-				&followed, &err));
+	ok(store_execution_list(f->store, &(struct store_filter){.follow = true, .recorded_after = one.recorded},
+				in_order, &followed, &err));
 	assert_string_equal(followed.text, "ab"); /* in the order of their ends: none is missed */
-	ok(store_execution_list(f->store, &(struct store_filter){.finished_after_us = followed.finished_us}, in_order,
-				&nothing, &err));
+	ok(store_execution_list(f->store, &(struct store_filter){.follow = true, .recorded_after = followed.recorded},
+				in_order, &nothing, &err));
 	assert_string_equal(nothing.text, "");
 }
 

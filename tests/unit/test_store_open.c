@@ -75,7 +75,7 @@ static void schema_agrees_with_the_program(void **state)
 	char application[16], version[16];
 
 	snprintf(application, sizeof(application), "%d", STORE_APPLICATION_ID);
-	snprintf(version, sizeof(version), "%d", STORE_VERSION);
+	snprintf(version, sizeof(version), "%d", store_schema_newest);
 	assert_answer(f, "PRAGMA application_id", application);
 	assert_answer(f, "PRAGMA user_version", version);
 	assert_answer(f, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'", "0");
@@ -211,7 +211,9 @@ static void foreign_files(void **state)
 	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
 
 	close_it(f);
-	assert_null(ask(f, "PRAGMA user_version = 2"));
+	auto_free char *newer = xasprintf("PRAGMA user_version = %d", store_schema_newest + 1);
+
+	assert_null(ask(f, newer));
 	refused_in_all_modes(f, ERR_UNAVAILABLE, "install the newer release");
 	assert_null(ask(f, "PRAGMA user_version = 0"));
 	refused_in_all_modes(f, ERR_CORRUPT, "no valid version");

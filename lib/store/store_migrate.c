@@ -1,0 +1,188 @@
+/*
+ * store_migrate.c - see store_migrate.h.
+ *
+ * The order: take the right to write (BEGIN IMMEDIATE; another process that wants to migrate waits here), look at the
+ * version again, check the room, copy by SQLite's backup API over a connection of its own (it reads what was committed
+ * before; nobody can write meanwhile), sync and name the copy, run the steps, commit. The copy gets its name when it is
+ * complete; one that a killed process left is removed by the next attempt.
+ *
+ * Room: the copy is as large as the database, and a step that touches every row writes as much to the log once more.
+ */
+#include "store_migrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "store_schema.h"
+
+#define PART     "sallyport.db.copy-part"
+#define MEGABYTE (1024 * 1024)
+#define SPARE    (4 * MEGABYTE) /* beyond twice the database */
+
+/* One row a version: what turns a database of version `from` into one of `from` + 1. A row is never changed once it was
+ * released. */
+static const struct {
+	int from;
+	const char *statements;
+} steps[] = {
+	/* The order of commits and the idle time of conversations no longer hang on the machine's clock. */
+	{1,
+	 "ALTER TABLE execution ADD COLUMN recorded INTEGER;"
+	 "UPDATE execution SET recorded = place FROM (SELECT id AS ended, row_number() OVER (ORDER BY finished_us, id) "
+	 "AS place FROM execution WHERE finished_us IS NOT NULL) WHERE id = ended;"
+	 "DROP INDEX execution_by_finish;"
+	 "CREATE UNIQUE INDEX execution_by_record ON execution (recorded) WHERE recorded IS NOT NULL;"
+	 "CREATE TABLE uptime (one INTEGER PRIMARY KEY CHECK (one = 1), "
+	 "served_us INTEGER NOT NULL CHECK (served_us >= 0)) STRICT;"
+	 "INSERT INTO uptime (one, served_us) VALUES (1, 0);"
+	 "ALTER TABLE conversation ADD COLUMN idle_from_us INTEGER NOT NULL DEFAULT 0;"
+	 "DROP INDEX conversation_by_seen;"
+	 "CREATE INDEX conversation_by_idle ON conversation (idle_from_us);"
+	 "PRAGMA user_version = 2;"},
+};
+const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
+
+int store_migrate_refuse(int version, struct err *err)
+{
+	return err_set(
+		err, ERR_UNAVAILABLE,
+		"the database is of version %d, and this program works with version %d: start the gateway of "
+		"this release, which upgrades it and keeps a copy (if it is starting now, try again in a moment)",
+		version, store_schema_newest);
+}
+
+static int exec(struct store_conn *conn, const char *sql, struct err *err)
+{
+	int result = sqlite3_exec(conn->db, sql, NULL, NULL, NULL);
+
+	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
+}
+
+static int64_t pragma(struct store_conn *conn, const char *sql)
+{
+	sqlite3_stmt *statement;
+	int64_t value = -1;
+
+	if (sqlite3_prepare_v2(conn->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return value;
+}
+
+static int check_room(struct store *store, struct store_conn *conn, struct err *err)
+{
+	int64_t size = pragma(conn, "PRAGMA page_count") * pragma(conn, "PRAGMA page_size");
+	int64_t wanted = 2 * size + SPARE;
+	struct statvfs space;
+
+	if (fstatvfs(store->dir_fd, &space) < 0)
+		return err_errno(err, "asking for the space in %s", store->path);
+	int64_t room = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
+
+	if (room >= wanted)
+		return 0;
+	return err_set(
+		err, ERR_SYSTEM,
+		"%.0f MB must be free in %s for a copy and the changes, and %.0f MB are: make room there, and start "
+		"again",
+		(double)wanted / MEGABYTE, store->path, (double)room / MEGABYTE);
+}
+
+/* All pages of the database into the file at `path`, which is there and empty. */
+static int copy_pages(struct store_conn *conn, const char *path, struct err *err)
+{
+	sqlite3 *to = NULL, *from = NULL;
+	int result = sqlite3_open_v2(sqlite3_db_filename(conn->db, "main"), &from, SQLITE_OPEN_READONLY, NULL);
+
+	if (result == SQLITE_OK)
+		result = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL);
+	sqlite3_backup *backup = result == SQLITE_OK ? sqlite3_backup_init(to, "main", from, "main") : NULL;
+
+	if (backup != NULL) {
+		result = sqlite3_backup_step(backup, -1);
+		if (result == SQLITE_DONE)
+			result = SQLITE_OK;
+		int finished = sqlite3_backup_finish(backup);
+
+		result = result == SQLITE_OK ? finished : result;
+	} else if (result == SQLITE_OK) {
+		result = sqlite3_errcode(to);
+	}
+	if (result != SQLITE_OK)
+		err_set(err, ERR_SYSTEM, "copying the database to %s: %s", path, sqlite3_errstr(result));
+	sqlite3_close(to);
+	sqlite3_close(from);
+	return result == SQLITE_OK ? 0 : -ERR_SYSTEM;
+}
+
+static int keep_copy(struct store *store, struct store_conn *conn, int version, char *ret_name, size_t size,
+		     struct err *err)
+{
+	auto_free char *path = xasprintf("%s/%s", store->path, PART);
+	time_t now = time(NULL);
+	char at[32];
+	struct tm utc;
+
+	strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+	snprintf(ret_name, size, "sallyport.db.version-%d.%s", version, at);
+	if (unlinkat(store->dir_fd, PART, 0) < 0 && errno != ENOENT)
+		return err_errno(err, "removing %s", path);
+	auto_close int fd = openat(store->dir_fd, PART, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 || store_give(store, fd) < 0)
+		return err_errno(err, "making %s", path);
+	int result = copy_pages(conn, path, err);
+
+	if (result == 0 &&
+	    (fsync(fd) < 0 || renameat(store->dir_fd, PART, store->dir_fd, ret_name) < 0 || fsync(store->dir_fd) < 0))
+		result = err_errno(err, "keeping the copy %s", path);
+	if (result < 0)
+		unlinkat(store->dir_fd, PART, 0);
+	return result;
+}
+
+/* Inside the transaction. *ret_copy: "" where another process was faster. */
+static int run_steps(struct store *store, struct store_conn *conn, char *ret_copy, size_t size, struct err *err)
+{
+	int version = (int)pragma(conn, "PRAGMA user_version"), result;
+
+	ret_copy[0] = '\0';
+	if (version == store_schema_newest)
+		return 0;
+	if (version < 1 || version > store_schema_newest)
+		return err_set(err, ERR_CONFLICT, "the database changed to version %d meanwhile", version);
+	result = check_room(store, conn, err);
+	if (result == 0)
+		result = keep_copy(store, conn, version, ret_copy, size, err);
+	for (int i = version - 1; result == 0 && i < (int)ARRAY_SIZE(steps); i++)
+		result = exec(conn, steps[i].statements, err);
+	if (result < 0)
+		return err_wrap(err, "upgrading the database from version %d to %d, which is left as it was", version,
+				store_schema_newest);
+	return 0;
+}
+
+int store_migrate(struct store *store, struct store_conn *conn, struct err *err)
+{
+	struct err ignored = ERR_INIT;
+	char copy[80];
+	int result = exec(conn, "BEGIN IMMEDIATE", err);
+
+	if (result < 0)
+		return result;
+	result = run_steps(store, conn, copy, sizeof(copy), err);
+	if (result == 0)
+		result = exec(conn, "COMMIT", err);
+	if (result < 0)
+		exec(conn, "ROLLBACK", &ignored);
+	else if (copy[0] != '\0')
+		log_event(LOG_WARN, "database upgraded", "copy", copy, NULL);
+	return result;
+}

@@ -1,0 +1,312 @@
+-- schema.sql - the database of Sallyport: what ran, for whom, and everything needed to run it again.
+--
+-- Read it from top to bottom: who may ask (token, session), where files live (conversation, blob, file), what ran (execution,
+-- execution_file, task), and which process wrote it (instance). At the end stand views for a person with a sqlite3 shell; try
+--     sqlite3 -readonly /var/lib/sallyport/sallyport.db 'SELECT * FROM recent LIMIT 20'
+--
+-- The program embeds this text and runs it once, in one transaction, on an empty file. It refuses a file with another
+-- application_id and one whose user_version is higher than it knows. Only lib/store writes here, through one connection a process.
+--
+-- Conventions: *_us is UTC in microseconds since 1970. Ids are UUIDs of version 7 in lower case: in order of time, not to be guessed.
+-- Columns of type ANY hold bytes: TEXT where they are UTF-8 without NUL, else BLOB. A text of up to 64 KiB stands in the row,
+-- a longer one is a blob; *_bytes is its length either way. Foreign keys are enforced by every connection of the program;
+-- a shell has them off until PRAGMA foreign_keys = ON. (JSON is not checked beyond its first byte: to this SQLite json_valid is a
+-- function that a schema may not call while trusted_schema is off.)
+--
+-- A table arrives together with the code that writes it; a change of a table that was released comes as a migration that raises
+-- user_version.
+
+PRAGMA application_id = 0x53505254; -- "SPRT"
+PRAGMA user_version = 1;
+
+-- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
+-- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
+-- people: the lock alone decides. Written at start and at an orderly end; a row that no execution names is removed at the end.
+CREATE TABLE instance (
+	id         TEXT PRIMARY KEY CHECK (length(id) = 36),
+	kind       TEXT NOT NULL CHECK (kind IN ('gateway', 'cli')),
+	pid        INTEGER NOT NULL,
+	boot_id    TEXT NOT NULL,
+	started_us INTEGER NOT NULL,
+	ended_us   INTEGER                       -- NULL: it runs, or it was killed and nobody noticed yet
+) STRICT;
+
+-- A bearer token. Its text is sp_<owner>_<secret> and is shown once, when it is made: only its SHA-256 is kept. Everything is
+-- isolated by owner; several tokens may share one. Written by `sallyport token`; rows are revoked, never removed, because
+-- executions name them. used_us is brought up to date about once a minute.
+CREATE TABLE token (
+	id         TEXT PRIMARY KEY CHECK (length(id) = 36),
+	owner      TEXT NOT NULL CHECK (owner GLOB '[a-z0-9]*' AND owner NOT GLOB '*[^a-z0-9-]*' AND length(owner) <= 32),
+	name       TEXT NOT NULL,                -- what the operator calls it
+	scopes     TEXT NOT NULL CHECK (scopes <> ''), -- 'run' programs, 'files': upload and read, 'network' for runs, 'admin': everything
+	hash       TEXT NOT NULL UNIQUE CHECK (length(hash) = 64),
+	created_us INTEGER NOT NULL,
+	used_us    INTEGER,
+	revoked_us INTEGER
+) STRICT;
+
+-- A session of the legacy protocol (Mcp-Session-Id): survives a restart of the gateway and belongs to an owner. Written by
+-- `initialize` and DELETE; removed when it ended, when nobody used it for as long as a conversation may idle, or when its owner opens so many
+-- (STORE_SESSIONS_MAX) that the one which was not used for longest has to go.
+CREATE TABLE session (
+	id             TEXT PRIMARY KEY CHECK (length(id) = 36),
+	token          TEXT REFERENCES token (id), -- NULL: a server without authentication
+	owner          TEXT NOT NULL,
+	protocol       TEXT NOT NULL,            -- '2025-06-18'
+	client_name    TEXT NOT NULL,
+	client_version TEXT NOT NULL,
+	client_offers  INTEGER NOT NULL,         -- what the server may ask it for: 1 sampling, 2 elicitation, 4 roots
+	log_level      INTEGER,                  -- of what is logged to it, the least it wants: 0 debug … 7 emergency; NULL: nothing
+	created_us     INTEGER NOT NULL,
+	seen_us        INTEGER NOT NULL,
+	ended_us       INTEGER
+) STRICT;
+CREATE INDEX session_by_owner ON session (owner, (ended_us IS NULL), seen_us, id);
+
+-- What was sent on the event stream of a legacy request, so that a client which lost the connection gets what it missed, also from the next
+-- start of the gateway. Written before it is sent: number 0 is the request's id when the stream was opened, `last` is the answer. Removed with
+-- its session, or an hour later.
+CREATE TABLE event (
+	stream     TEXT NOT NULL CHECK (length(stream) = 36),
+	number     INTEGER NOT NULL CHECK (number >= 0),
+	session    TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+	last       INTEGER NOT NULL CHECK (last IN (0, 1)),
+	created_us INTEGER NOT NULL,
+	message    TEXT NOT NULL,                -- JSON
+	PRIMARY KEY (stream, number)
+) STRICT;
+CREATE INDEX event_by_session ON event (session);
+CREATE INDEX event_by_created ON event (created_us);
+
+-- What a legacy session wants to be told about (resources/subscribe); gone with the session.
+CREATE TABLE subscription (
+	session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+	uri     TEXT NOT NULL,
+	PRIMARY KEY (session, uri)
+) STRICT, WITHOUT ROWID;
+
+-- A conversation is a folder of files under a name that the client chose; the same name under two owners is two conversations.
+-- hash = HMAC-SHA-256(secret.key, owner NUL name) in hex is the folder in download addresses: it cannot be guessed, and comes out
+-- the same if the conversation is made again. bytes is the sum of its files' sizes, kept by the triggers below; the sum over an
+-- owner's conversations is what the owner's cap is compared with. Removed (with its files) when seen_us is too long ago.
+CREATE TABLE conversation (
+	id         INTEGER PRIMARY KEY,
+	owner      TEXT NOT NULL,
+	name       TEXT NOT NULL,
+	hash       TEXT NOT NULL UNIQUE CHECK (length(hash) = 64),
+	created_us INTEGER NOT NULL,
+	seen_us    INTEGER NOT NULL,             -- last upload or run
+	bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+	UNIQUE (owner, name)
+) STRICT;
+CREATE INDEX conversation_by_seen ON conversation (seen_us);
+
+-- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… beside the database. The file is complete and on
+-- disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
+-- is removed after some hours, its file after that: a crash in between leaves a file too many, never one too few.
+CREATE TABLE blob (
+	sha256     TEXT PRIMARY KEY CHECK (length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'),
+	size       INTEGER NOT NULL CHECK (size >= 0),
+	created_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A file of a conversation as it is now: what a guest finds in /data, and what GET /files/{hash}/{name} serves. Written by uploads
+-- and by runs that made, changed or removed it.
+CREATE TABLE file (
+	conversation INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+	name         ANY NOT NULL CHECK (typeof(name) IN ('text', 'blob') AND length(name) > 0), -- path below /data
+	blob         TEXT NOT NULL REFERENCES blob (sha256),
+	media_type   TEXT NOT NULL,
+	mode         INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 511), -- permission bits, 0777 at most
+	size         INTEGER NOT NULL CHECK (size >= 0),
+	mtime_us     INTEGER NOT NULL,
+	PRIMARY KEY (conversation, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_by_blob ON file (blob);
+
+-- conversation.bytes follows its files, whoever writes them.
+CREATE TRIGGER file_added AFTER INSERT ON file BEGIN
+	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
+END;
+CREATE TRIGGER file_removed AFTER DELETE ON file BEGIN
+	UPDATE conversation SET bytes = bytes - old.size WHERE id = old.conversation;
+END;
+CREATE TRIGGER file_resized AFTER UPDATE OF size, conversation ON file BEGIN
+	UPDATE conversation SET bytes = bytes - old.size WHERE id = old.conversation;
+	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
+END;
+
+-- A live sandbox: runs of one conversation in one jail that stays open between them, so that a run finds what the one before left,
+-- in an interpreter's memory too. Its runs are the executions that name it, in the order of sandbox_seq, and are replayed together. Written
+-- with the first of them. ended_us is NULL while it is open; where its instance is gone it was lost with that.
+CREATE TABLE sandbox (
+	id                TEXT PRIMARY KEY CHECK (length(id) = 36),
+	instance          TEXT NOT NULL REFERENCES instance (id),
+	owner             TEXT NOT NULL,
+	conversation_name TEXT NOT NULL,
+	language          TEXT NOT NULL,
+	opened_us         INTEGER NOT NULL,
+	ended_us          INTEGER,
+	-- reset: asked for; idle: nobody used it; ended: by a run's end (limit, signal, cancelled …); lost: the jailer went away or failed
+	cause             TEXT CHECK (cause IN ('reset', 'idle', 'ended', 'lost')),
+	dismissed_us      INTEGER, -- a reset was asked for then, also after its end: nobody counts on its state any more
+	CHECK ((ended_us IS NULL) = (cause IS NULL))
+) STRICT;
+CREATE INDEX sandbox_by_place ON sandbox (owner, conversation_name, language, id);
+CREATE INDEX sandbox_by_instance ON sandbox (instance);
+
+-- A run: written as 'running' before the program starts, completed before the client gets its answer, in one transaction with its
+-- files. 'interrupted' says that the process which ran it was gone before it ended; the output that had arrived by then is kept.
+-- The first half is what was asked and is enough to ask again; the second is what came of it. Rows are never removed: a
+-- conversation that expires leaves its name here, a session that ended its id.
+CREATE TABLE execution (
+	id                TEXT PRIMARY KEY CHECK (length(id) = 36),
+	instance          TEXT NOT NULL REFERENCES instance (id),
+	state             TEXT NOT NULL CHECK (state IN ('running', 'finished', 'interrupted')),
+	owner             TEXT NOT NULL,
+	token             TEXT REFERENCES token (id),
+	session           TEXT,                  -- not a reference: sessions are removed
+	conversation      INTEGER REFERENCES conversation (id) ON DELETE SET NULL,
+	conversation_name TEXT,                  -- NULL: none, /data began empty and was not kept
+	created_us        INTEGER NOT NULL,
+	-- what was asked
+	language          TEXT NOT NULL,         -- canonical name of the runner
+	fingerprint       TEXT NOT NULL,         -- interpreter and version as found, 'Python 3.11.2'
+	network           INTEGER NOT NULL CHECK (network IN (0, 1)),
+	args              TEXT NOT NULL CHECK (substr(args, 1, 1) = '['),
+	limits            TEXT NOT NULL CHECK (substr(limits, 1, 1) = '{'), -- as resolved, not as asked
+	env               BLOB,                  -- sealed with AES-256-GCM under secret.key; secrets are in it by name only; NULL: empty
+	code              ANY CHECK (typeof(code) IN ('text', 'blob', 'null')),
+	code_blob         TEXT REFERENCES blob (sha256),
+	code_bytes        INTEGER NOT NULL,
+	stdin             ANY CHECK (typeof(stdin) IN ('text', 'blob', 'null')),
+	stdin_blob        TEXT REFERENCES blob (sha256),
+	stdin_bytes       INTEGER NOT NULL,
+	entry             TEXT,                  -- the file of /data that was run in place of a copy of the code; NULL: none
+	sandbox           TEXT REFERENCES sandbox (id), -- the live sandbox that it ran in; NULL: one of its own
+	sandbox_seq       INTEGER CHECK (sandbox_seq >= 1), -- its first run is 1
+	task              TEXT,                  -- the task that it is the work of; not a reference: tasks are removed when their time is up
+	-- what came of it; NULL while it runs
+	finished_us       INTEGER,               -- when it was recorded: in the order of the commits
+	verdict           TEXT CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE', 'CX', 'XX')),
+	message           TEXT,                  -- one plain sentence
+	exit_code         INTEGER,               -- NULL: none, it was ended
+	signal            INTEGER,
+	run_wall_us       INTEGER,
+	run_cpu_user_us   INTEGER,
+	run_cpu_system_us INTEGER,
+	run_memory_peak   INTEGER,               -- bytes
+	compile_wall_us       INTEGER,
+	compile_cpu_user_us   INTEGER,
+	compile_cpu_system_us INTEGER,
+	compile_memory_peak   INTEGER,
+	setup_us          INTEGER,               -- from the request for a jail to the program's start
+	warm              INTEGER CHECK (warm IN (0, 1)),
+	result            TEXT CHECK (substr(result, 1, 1) = '{'), -- everything else that the jailer reported
+	stdout            ANY CHECK (typeof(stdout) IN ('text', 'blob', 'null')),
+	stdout_blob       TEXT REFERENCES blob (sha256),
+	stdout_bytes      INTEGER,
+	stdout_truncated  INTEGER CHECK (stdout_truncated IN (0, 1)), -- cut at the record's limit
+	stderr            ANY CHECK (typeof(stderr) IN ('text', 'blob', 'null')),
+	stderr_blob       TEXT REFERENCES blob (sha256),
+	stderr_bytes      INTEGER,
+	stderr_truncated  INTEGER CHECK (stderr_truncated IN (0, 1)),
+	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
+	CHECK (code IS NULL OR code_blob IS NULL),
+	CHECK (stdin IS NULL OR stdin_blob IS NULL),
+	CHECK (stdout IS NULL OR stdout_blob IS NULL),
+	CHECK (stderr IS NULL OR stderr_blob IS NULL),
+	CHECK ((state = 'running') = (verdict IS NULL)),
+	CHECK ((state = 'running') = (finished_us IS NULL))
+) STRICT;
+CREATE INDEX execution_by_instance ON execution (instance, state);
+CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX execution_by_owner ON execution (owner, id); -- for listings of what an owner may read
+CREATE UNIQUE INDEX execution_by_sandbox ON execution (sandbox, sandbox_seq) WHERE sandbox IS NOT NULL;
+CREATE INDEX execution_by_finish ON execution (finished_us) WHERE finished_us IS NOT NULL;
+-- For the question whether anything still refers to a blob.
+CREATE INDEX execution_by_code_blob ON execution (code_blob) WHERE code_blob IS NOT NULL;
+CREATE INDEX execution_by_stdin_blob ON execution (stdin_blob) WHERE stdin_blob IS NOT NULL;
+CREATE INDEX execution_by_stdout_blob ON execution (stdout_blob) WHERE stdout_blob IS NOT NULL;
+CREATE INDEX execution_by_stderr_blob ON execution (stderr_blob) WHERE stderr_blob IS NOT NULL;
+
+-- The files of a run. 'before': what /data was filled with, copied from `file` when the run begins, so that a replay is filled the
+-- same way whatever became of the conversation. 'after': what the run made, changed or removed; 'lost' was there and was not
+-- kept, and reason says why (a link, a socket, the owner's cap …).
+CREATE TABLE execution_file (
+	execution  TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+	phase      TEXT NOT NULL CHECK (phase IN ('before', 'after')),
+	name       ANY NOT NULL CHECK (typeof(name) IN ('text', 'blob') AND length(name) > 0),
+	change     TEXT CHECK (change IN ('created', 'changed', 'deleted', 'lost')),
+	reason     TEXT,
+	blob       TEXT REFERENCES blob (sha256), -- NULL: deleted, lost
+	media_type TEXT,
+	mode       INTEGER NOT NULL,
+	size       INTEGER NOT NULL,
+	mtime_us   INTEGER NOT NULL,
+	PRIMARY KEY (execution, phase, name),
+	CHECK ((phase = 'before') = (change IS NULL)),
+	CHECK ((blob IS NULL) = (change IS NOT NULL AND change IN ('deleted', 'lost')))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX execution_file_by_blob ON execution_file (blob) WHERE blob IS NOT NULL;
+
+-- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
+-- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)
+-- or CX (cancelled) does not count, and is replaced by the next call with that key. execution is NULL for an upload: its file is there.
+CREATE TABLE request (
+	owner      TEXT NOT NULL,
+	key        TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 128), -- of the client's choice
+	hash       TEXT NOT NULL CHECK (length(hash) = 64), -- SHA-256 of tool and arguments, the values of secrets left out
+	execution  TEXT REFERENCES execution (id) ON DELETE CASCADE,
+	expires_us INTEGER NOT NULL,
+	PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_by_expiry ON request (expires_us);
+CREATE INDEX request_by_execution ON request (execution) WHERE execution IS NOT NULL;
+
+-- A task: a call of a tool that outlives its request. Written before the client is told of it; its end is written once and is final.
+-- Removed when its time is up. The result of a run stands in its execution, any other one here; what a task that ended as 'failed' has to
+-- say is its message. A task whose process is gone ends by what its execution says: 'completed' where that is finished, else 'failed'.
+CREATE TABLE task (
+	id         TEXT PRIMARY KEY CHECK (length(id) = 36),
+	owner      TEXT NOT NULL,
+	token      TEXT REFERENCES token (id),   -- NULL: a server without authentication
+	session    TEXT,                         -- not a reference: sessions are removed
+	instance   TEXT REFERENCES instance (id), -- that works on it; NULL when it has ended
+	tool       TEXT NOT NULL,
+	execution  TEXT,                         -- not a reference: its row comes when the run begins; NULL: no run
+	state      TEXT NOT NULL CHECK (state IN ('working', 'completed', 'failed', 'cancelled')),
+	is_error   INTEGER NOT NULL CHECK (is_error IN (0, 1)), -- the result is the tool's, and says that it failed
+	message    TEXT NOT NULL,                -- a sentence for people, may be empty
+	result     TEXT CHECK (substr(result, 1, 1) = '{'),
+	created_us INTEGER NOT NULL,
+	updated_us INTEGER NOT NULL,
+	expires_us INTEGER NOT NULL,             -- not while it is working
+	CHECK ((state = 'working') = (instance IS NOT NULL))
+) STRICT;
+CREATE INDEX task_by_owner ON task (owner, id);
+CREATE INDEX task_by_expiry ON task (expires_us);
+CREATE INDEX task_by_instance ON task (instance) WHERE instance IS NOT NULL;
+
+-- For people. The program does not use these.
+
+-- What ran lately, newest first.
+CREATE VIEW recent AS
+SELECT strftime('%Y-%m-%d %H:%M:%S', created_us / 1000000, 'unixepoch') AS at, id, state, verdict, language, owner,
+       conversation_name AS conversation, run_wall_us / 1000 AS wall_ms, (run_cpu_user_us + run_cpu_system_us) / 1000 AS cpu_ms,
+       run_memory_peak / 1048576 AS memory_mb, message, substr(code, 1, 60) AS code_begins
+FROM execution ORDER BY execution.id DESC;
+
+-- Every file of every conversation, and where its bytes are.
+CREATE VIEW files AS
+SELECT owner, conversation.name AS conversation, file.name AS name, size, media_type, printf('%04o', mode) AS mode,
+       strftime('%Y-%m-%d %H:%M:%S', mtime_us / 1000000, 'unixepoch') AS modified,
+       'blobs/' || substr(blob, 1, 2) || '/' || substr(blob, 3) AS stored, hash
+FROM file JOIN conversation ON conversation.id = file.conversation ORDER BY owner, conversation.name, file.name;
+
+-- What each owner has: bytes is what the cap is compared with.
+CREATE VIEW owners AS
+SELECT owner, sum(conversations) AS conversations, sum(bytes) AS bytes, sum(runs) AS runs FROM (
+	SELECT owner, count(*) AS conversations, sum(bytes) AS bytes, 0 AS runs FROM conversation GROUP BY owner
+	UNION ALL SELECT owner, 0, 0, count(*) FROM execution GROUP BY owner)
+GROUP BY owner ORDER BY owner;
