@@ -237,7 +237,7 @@ static bool free_closed(struct relay_jail *jail)
 	bool freed = false;
 
 	for (struct relay_connection **link = &jail->connections, *c; (c = *link);) {
-		if (!c->closed) {
+		if (c->state != RELAY_CLOSED) {
 			link = &c->next;
 			continue;
 		}
@@ -272,9 +272,9 @@ static void end_late(struct relay *relay, int64_t now)
 	relay->next_deadline_us = INT64_MAX;
 	for (struct relay_jail *jail = relay->jails; jail; jail = jail->next)
 		for (struct relay_connection *c = jail->connections; c; c = c->next) {
-			if (!c->closed && now >= c->deadline_us)
+			if (c->state != RELAY_CLOSED && now >= c->deadline_us)
 				relay_connection_late(c);
-			if (!c->closed)
+			if (c->state != RELAY_CLOSED)
 				relay->next_deadline_us = MIN(relay->next_deadline_us, c->deadline_us);
 		}
 }

@@ -88,7 +88,7 @@ struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, u
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	if (rule < egress->n_rules) {
-		c->tunnel = true;
+		c->kind = RELAY_TUNNEL;
 		c->rule = &egress->rules[rule];
 		c->port = c->rule->host.port;
 		memcpy(c->host, c->rule->host.host, HOST_SIZE);
@@ -113,11 +113,17 @@ static void close_side(struct relay_connection *c, struct relay_side *side)
 	close(steal_fd(&side->fd));
 }
 
+void relay_enter(struct relay_connection *c, enum relay_state state)
+{
+	if (c->state != RELAY_CLOSED)
+		c->state = state;
+}
+
 void relay_connection_close(struct relay_connection *c)
 {
-	if (c->closed)
+	if (c->state == RELAY_CLOSED)
 		return;
-	c->closed = true;
+	relay_enter(c, RELAY_CLOSED);
 	c->deadline_us = INT64_MAX;
 	c->jail->relay->untidy = true;
 	relay_resolvers_forget(c);
@@ -156,7 +162,7 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 	auto_buf struct buf answer = {0};
 
 	relay_deny(c, reason);
-	if (c->tunnel || c->state == RELAY_OPEN) {
+	if (c->kind == RELAY_TUNNEL || c->state == RELAY_OPEN || c->state == RELAY_CLOSED) {
 		relay_connection_close(c);
 		return;
 	}
@@ -169,7 +175,7 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
 	loop_remove(c->jail->relay->loop, &c->remote.watch);
 	if (c->remote.fd >= 0)
 		close(steal_fd(&c->remote.fd));
-	c->state = RELAY_ANSWERING;
+	relay_enter(c, RELAY_ANSWERING);
 	relay_deadline(c, RELAY_ANSWER_US);
 	relay_watch(c, &c->guest, EPOLLOUT, answer_ready);
 }
@@ -218,7 +224,7 @@ static void asked(struct relay_connection *c, const struct relay_request *reques
 {
 	memcpy(c->host, request->host, HOST_SIZE);
 	c->port = request->port;
-	c->connect = request->connect;
+	c->kind = request->connect ? RELAY_CONNECT : RELAY_FORWARD;
 	c->rule = egress_match(c->jail->relay->egress, c->host, request->kind, c->port);
 	/* What came behind the head goes on as it is. */
 	buf_add(&c->forward, c->head.data + head, c->head.length - head);
@@ -273,7 +279,19 @@ static void look_once(struct relay_connection *c)
 		[RELAY_INSIDE_NAMELESS] = RELAY_NAMELESS,
 		[RELAY_INSIDE_UNREADABLE] = RELAY_UNREADABLE,
 	};
-	const struct relay_inside_rule rule = {c->host, c->rule->host.below, c->again, c->word, c->second};
+	static const enum relay_inside_place places[] = {
+		[RELAY_LOOK_FIRST] = RELAY_PLACE_FIRST,
+		[RELAY_LOOK_AGAIN] = RELAY_PLACE_AGAIN,
+		[RELAY_LOOK_WORD] = RELAY_PLACE_WORD,
+		[RELAY_LOOK_SECOND] = RELAY_PLACE_SECOND,
+	};
+	static const enum relay_look next[] = {
+		[RELAY_INSIDE_FINE] = RELAY_LOOK_OFF,
+		[RELAY_INSIDE_HELLO] = RELAY_LOOK_REPLY,
+		[RELAY_INSIDE_REQUEST] = RELAY_LOOK_AGAIN,
+		[RELAY_INSIDE_WORD] = RELAY_LOOK_WORD,
+	};
+	const struct relay_inside_rule rule = {c->host, c->rule->host.below, places[c->look]};
 	auto_buf struct buf forward = {0};
 	size_t used = 0;
 
@@ -285,11 +303,9 @@ static void look_once(struct relay_connection *c)
 	}
 	relay_send(&c->remote, forward.data + c->passed, forward.length - c->passed);
 	c->passed = inside == RELAY_INSIDE_MORE ? forward.length : 0;
-	c->looking = inside != RELAY_INSIDE_FINE;
-	c->word = inside == RELAY_INSIDE_WORD;
-	c->waiting = inside == RELAY_INSIDE_HELLO;
+	if (inside != RELAY_INSIDE_MORE)
+		c->look = next[inside];
 	if (used > 0) {
-		c->again = inside == RELAY_INSIDE_REQUEST;
 		relay_deadline(c, INT64_MAX); /* the next one has its own */
 		c->head.length -= used;
 		memmove(c->head.data, c->head.data + used, c->head.length);
@@ -301,13 +317,14 @@ static void look_inside(struct relay_connection *c, const char *data, size_t len
 	size_t before = SIZE_MAX;
 
 	buf_add(&c->head, data, length);
-	while (!c->closed && c->looking && !c->waiting && c->head.length > 0 && c->head.length < before) {
+	while (c->state != RELAY_CLOSED && c->look != RELAY_LOOK_OFF && c->look != RELAY_LOOK_REPLY &&
+	       c->head.length > 0 && c->head.length < before) {
 		before = c->head.length;
 		look_once(c);
 	}
-	if (c->closed)
+	if (c->state == RELAY_CLOSED)
 		return;
-	if (!c->looking)
+	if (c->look == RELAY_LOOK_OFF)
 		buf_clear(&c->head);
 	if (c->head.length == c->passed)
 		relay_deadline(c, INT64_MAX);
@@ -323,19 +340,28 @@ static void look_at_reply(struct relay_connection *c, const char *data, size_t l
 	enum relay_reply reply = relay_hello_reply(c->reply.data, c->reply.length);
 	if (reply == RELAY_REPLY_MORE)
 		return;
-	c->waiting = false;
-	c->second = reply == RELAY_REPLY_AGAIN;
-	c->looking = c->second;
-	if (!c->looking)
+	c->look = reply == RELAY_REPLY_AGAIN ? RELAY_LOOK_SECOND : RELAY_LOOK_OFF;
+	if (c->look == RELAY_LOOK_OFF)
 		relay_send(&c->remote, c->head.data, c->head.length);
 	look_inside(c, "", 0);
+}
+
+/* Writes as much as goes; what is left waits at that side. */
+static void pass_on(struct relay_connection *c, struct relay_side *to, const char *data, size_t length)
+{
+	ssize_t sent = send(to->fd, data, length, MSG_NOSIGNAL);
+
+	if (sent < 0 && errno != EAGAIN)
+		relay_connection_close(c);
+	else if (sent < (ssize_t)length)
+		relay_send(to, data + MAX(sent, 0), length - (size_t)MAX(sent, 0));
 }
 
 /* One read, and as much writing as goes. */
 static void pump(struct relay_connection *c, struct relay_side *from, struct relay_side *to)
 {
 	static char chunk[RELAY_CHUNK];
-	bool look = c->looking && from == &c->guest;
+	bool look = c->look != RELAY_LOOK_OFF && from == &c->guest;
 	ssize_t n = recv(from->fd, chunk, look ? RELAY_INSIDE_MAX - c->head.length : sizeof(chunk), 0);
 
 	if (n < 0 && errno == EAGAIN)
@@ -351,16 +377,10 @@ static void pump(struct relay_connection *c, struct relay_side *from, struct rel
 	} else if (look) {
 		look_inside(c, chunk, (size_t)n);
 	} else {
-		if (c->waiting)
+		if (c->look == RELAY_LOOK_REPLY)
 			look_at_reply(c, chunk, (size_t)n);
-		if (c->closed)
-			return;
-		ssize_t sent = send(to->fd, chunk, (size_t)n, MSG_NOSIGNAL);
-
-		if (sent < 0 && errno != EAGAIN)
-			relay_connection_close(c);
-		else if (sent < n)
-			relay_send(to, chunk + MAX(sent, 0), (size_t)(n - MAX(sent, 0)));
+		if (c->state != RELAY_CLOSED)
+			pass_on(c, to, chunk, (size_t)n);
 	}
 }
 
@@ -368,9 +388,9 @@ static void side_ready(struct relay_connection *c, struct relay_side *side, stru
 {
 	if (events & (EPOLLOUT | EPOLLERR) && relay_flush(side) < 0)
 		relay_connection_close(c);
-	if (!c->closed && side->watch.events & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+	if (c->state != RELAY_CLOSED && side->watch.events & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		pump(c, side, other);
-	if (!c->closed)
+	if (c->state != RELAY_CLOSED)
 		update(c);
 }
 
@@ -407,11 +427,11 @@ static void update(struct relay_connection *c)
 		relay_connection_close(c);
 		return;
 	}
-	bool full = c->looking && c->head.length == RELAY_INSIDE_MAX;
+	bool full = c->look != RELAY_LOOK_OFF && c->head.length == RELAY_INSIDE_MAX;
 	uint32_t from_guest = !guest->ended && !remote->n_pending && !full ? EPOLLIN : 0;
 	uint32_t from_remote = !remote->ended && !guest->n_pending ? EPOLLIN : 0;
 	relay_watch(c, guest, from_guest | (guest->n_pending ? EPOLLOUT : 0), guest_ready);
-	if (!c->closed)
+	if (c->state != RELAY_CLOSED)
 		relay_watch(c, remote, from_remote | (remote->n_pending ? EPOLLOUT : 0), remote_ready);
 }
 
@@ -419,25 +439,26 @@ void relay_connection_open(struct relay_connection *c)
 {
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-	c->state = RELAY_OPEN;
+	relay_enter(c, RELAY_OPEN);
 	relay_deadline(c, INT64_MAX);
 	if (c->jail->page)
 		atomic_fetch_add(&c->jail->page->connections, 1);
-	if (c->connect)
+	if (c->kind == RELAY_CONNECT)
 		relay_send(&c->guest, established, strlen(established));
 	/* In a tunnel. An entry that is an address has no name to compare with. */
-	c->looking = (c->tunnel || c->connect) && !c->rule->host.address;
+	if (c->kind != RELAY_FORWARD && !c->rule->host.address)
+		c->look = RELAY_LOOK_FIRST;
 	buf_clear(&c->head);
 	buf_init(&c->head, RELAY_INSIDE_MAX);
 	if (c->forward.length && !within_limit(c, true, c->forward.length)) {
 		relay_refuse(c, RELAY_BYTES);
 		return;
 	}
-	if (c->looking && c->forward.length)
+	if (c->look != RELAY_LOOK_OFF && c->forward.length)
 		look_inside(c, c->forward.data, c->forward.length);
 	else
 		relay_send(&c->remote, c->forward.data, c->forward.length);
-	if (c->closed)
+	if (c->state == RELAY_CLOSED)
 		return;
 	buf_clear(&c->forward);
 	if (relay_flush(&c->guest) < 0 || relay_flush(&c->remote) < 0)

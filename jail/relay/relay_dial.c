@@ -31,7 +31,7 @@ static socklen_t length_of(const struct sockaddr_storage *address)
 
 static void resolve(struct relay_connection *c, bool to_proxy)
 {
-	c->state = RELAY_RESOLVING;
+	relay_enter(c, RELAY_RESOLVING);
 	c->to_proxy = to_proxy;
 	c->jail->relay->waiting = true;
 	relay_deadline(c, INT64_MAX); /* the resolver has its own */
@@ -152,7 +152,7 @@ static void dialled(struct loop_watch *watch, uint32_t events)
 		relay_connection_open(c);
 		return;
 	}
-	c->state = RELAY_GREETING;
+	relay_enter(c, RELAY_GREETING);
 	buf_reset(&c->head);
 	relay_deadline(c, RELAY_HEAD_US);
 	greet_proxy(c);
@@ -195,7 +195,7 @@ static void dial_next(struct relay_connection *c)
 			resolve(c, true);
 			return;
 		}
-		c->state = RELAY_DIALLING;
+		relay_enter(c, RELAY_DIALLING);
 		relay_deadline(c, RELAY_DIAL_US);
 		if (dial(c, address) == 0)
 			return;

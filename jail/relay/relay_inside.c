@@ -1,5 +1,10 @@
-/* relay_inside.c - see relay_inside.h. Whether something is HTTP is judged as the most lenient server would, what it
- * says strictly. */
+/*
+ * relay_inside.c - whom the guest's bytes name; see relay_inside.h.
+ *
+ * At the beginning of a connection, TLS is tried first (relay_hello.c), behind PostgreSQL's request for it; what is no
+ * ClientHello is looked at as text. Whether text is HTTP is judged as the most lenient server would, what it says
+ * strictly: a server must not find another name there than we did.
+ */
 #include "relay_inside.h"
 
 #include <string.h>
@@ -46,18 +51,29 @@ static size_t small_records(const char *data, size_t length)
 	}
 }
 
-static enum relay_inside look_at_tls(const struct relay_inside_rule *rule, enum relay_hello hello, const char *name)
+/* `end` 0: it is in the format of SSL 2, which is nothing that a server could ask for again. */
+static enum relay_inside look_at_tls(const struct relay_inside_rule *rule, enum relay_hello hello, const char *name,
+				     size_t end)
 {
+	bool second = rule->place == RELAY_PLACE_SECOND;
+
 	switch (hello) {
 	case RELAY_HELLO_MORE:
 		return RELAY_INSIDE_MORE;
 	case RELAY_HELLO_NAMED:
-		return streq(name, rule->host) ? RELAY_INSIDE_HELLO : RELAY_INSIDE_ANOTHER;
+		if (!streq(name, rule->host))
+			return RELAY_INSIDE_ANOTHER;
+		break;
 	case RELAY_HELLO_NAMELESS:
-		return rule->named ? RELAY_INSIDE_NAMELESS : RELAY_INSIDE_HELLO;
+		if (rule->named)
+			return RELAY_INSIDE_NAMELESS;
+		break;
 	default:
 		return RELAY_INSIDE_UNREADABLE;
 	}
+	if (second)
+		return end ? RELAY_INSIDE_FINE : RELAY_INSIDE_UNREADABLE;
+	return end ? RELAY_INSIDE_HELLO : RELAY_INSIDE_FINE;
 }
 
 static size_t word_length(const char *text, size_t length)
@@ -125,9 +141,17 @@ static enum relay_inside look_at_word(const char *data, size_t length, struct bu
 	return length > 0 ? RELAY_INSIDE_WORD : RELAY_INSIDE_MORE;
 }
 
+/* As much of one word as is looked at: nobody knows yet whether it is a method. */
+static bool endless_word(const char *line, const char *end, size_t length)
+{
+	return length == RELAY_INSIDE_MAX && line < end &&
+	       word_length(line, (size_t)(end - line)) == (size_t)(end - line);
+}
+
 static enum relay_inside look_at_text(const struct relay_inside_rule *rule, const char *data, size_t length,
 				      struct buf *forward, size_t *ret_used)
 {
+	bool again = rule->place == RELAY_PLACE_AGAIN;
 	size_t start = 0;
 
 	while (start < length && memchr(blanks, data[start], strlen(blanks)))
@@ -137,11 +161,10 @@ static enum relay_inside look_at_text(const struct relay_inside_rule *rule, cons
 		return RELAY_INSIDE_UNREADABLE;
 	if (!like_request(line, length - start) || (end && !says_http(line, end))) {
 		buf_add(forward, data, length);
-		return rule->again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
+		return again ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
 	}
 	size_t head = relay_http_head(line, length - start);
-	if (length == RELAY_INSIDE_MAX && !rule->again && line < data + length &&
-	    word_length(line, length - start) == length - start) {
+	if (!again && endless_word(line, data + length, length)) {
 		buf_add(forward, data, length);
 		*ret_used = length;
 		return RELAY_INSIDE_WORD;
@@ -172,24 +195,22 @@ enum relay_inside relay_inside(const struct relay_inside_rule *rule, const char 
 	size_t end = 0;
 
 	length = MIN(length, (size_t)RELAY_INSIDE_MAX);
-	if (rule->word)
+	if (rule->place == RELAY_PLACE_WORD)
 		return look_at_word(data, length, forward, ret_used);
-	if (rule->again)
+	if (rule->place == RELAY_PLACE_AGAIN)
 		return look_at_text(rule, data, length, forward, ret_used);
-	size_t before = rule->second ? small_records(data, length) : postgres_requests(data, length);
+	bool second = rule->place == RELAY_PLACE_SECOND;
+	size_t before = second ? small_records(data, length) : postgres_requests(data, length);
 	if (before == length && length < RELAY_INSIDE_MAX) {
 		buf_add(forward, data, length);
 		return RELAY_INSIDE_MORE;
 	}
 	enum relay_hello hello = relay_hello_parse(data + before, length - before, name, &end);
-	if (hello == RELAY_HELLO_NONE && !rule->second)
+	if (hello == RELAY_HELLO_NONE && !second)
 		return look_at_text(rule, data, length, forward, ret_used);
-	enum relay_inside found = look_at_tls(rule, hello, name);
+	enum relay_inside found = look_at_tls(rule, hello, name, end);
 	if (found == RELAY_INSIDE_MORE && length == RELAY_INSIDE_MAX)
 		found = RELAY_INSIDE_UNREADABLE;
-	if (found == RELAY_INSIDE_HELLO && (rule->second || !end))
-		/* In the format of SSL 2 it is nothing that a server could ask for again. */
-		found = rule->second && !end ? RELAY_INSIDE_UNREADABLE : RELAY_INSIDE_FINE;
 	if (found == RELAY_INSIDE_HELLO)
 		*ret_used = before + end;
 	buf_add(forward, data, found == RELAY_INSIDE_FINE ? length : before + (found == RELAY_INSIDE_HELLO ? end : 0));

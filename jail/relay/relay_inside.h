@@ -38,12 +38,17 @@ enum relay_inside {
 	RELAY_INSIDE_NAMELESS, /* TLS without a name, where one must be */
 	RELAY_INSIDE_UNREADABLE,
 };
+/* Where in the connection the bytes are. */
+enum relay_inside_place {
+	RELAY_PLACE_FIRST,  /* its beginning */
+	RELAY_PLACE_AGAIN,  /* behind a REQUEST: another one, or nothing */
+	RELAY_PLACE_WORD,   /* behind a WORD */
+	RELAY_PLACE_SECOND, /* behind a HELLO whose answer was RELAY_REPLY_AGAIN: another one, or a word why not */
+};
 struct relay_inside_rule {
 	const char *host; /* normalised */
 	bool named;       /* TLS must have a server name */
-	bool again;       /* behind a REQUEST: another one, or nothing */
-	bool word;        /* behind a WORD */
-	bool second;      /* behind a HELLO whose answer was RELAY_REPLY_AGAIN: another one, or a word why not */
+	enum relay_inside_place place;
 };
 /* `data`: all that has come, at most RELAY_INSIDE_MAX. Up to WORD: what may go on of it up to now goes into `forward`
  * (less than twice RELAY_INSIDE_MAX); with fewer bytes it was a beginning of that. HELLO, REQUEST, WORD: *ret_used

@@ -2,8 +2,35 @@
  * relay_internal.h - what relay.c (processes, jails), relay_connection.c (one connection), relay_dial.c (its way out)
  * and relay_resolve.c (names) share.
  *
- * A connection goes through the states in this order; every failure on the way ends in closing (a tunnel: the guest
- * sees a reset) or in ANSWERING (the proxy says why).
+ * The states of a connection. "Refused" is ANSWERING where the proxy was asked, CLOSED (a reset) for a tunnel or once
+ * it was OPEN; any state becomes CLOSED when an end or the jail is gone. relay_enter() is the only function that
+ * changes it.
+ *
+ *     state      event                             next
+ *     READING    the request is allowed            RESOLVING
+ *                it is not, malformed, late        refused
+ *     RESOLVING  addresses                         DIALLING (RESOLVING once more: the operator's proxy)
+ *                none                              refused
+ *     DIALLING   connected                         OPEN (GREETING: to the operator's proxy)
+ *                not, or late                      DIALLING the next address; refused after the last one
+ *     GREETING   the proxy's answer is 2xx         OPEN
+ *                another answer, or late           refused
+ *     OPEN       both directions ended             CLOSED
+ *                too many bytes, wrong name, late  refused
+ *     ANSWERING  the guest closed, or late         CLOSED
+ *
+ * While it is OPEN, the guest's bytes are looked at (relay_inside.h) before they go on:
+ *
+ *     look       what was found there              next
+ *     FIRST      REQUEST                           AGAIN
+ *     AGAIN      REQUEST                           AGAIN
+ *     FIRST      WORD                              WORD
+ *     WORD       WORD                              WORD
+ *     FIRST      HELLO                             REPLY
+ *     REPLY      the server asks for another one   SECOND
+ *                any other answer                  OFF
+ *     all        MORE                              the same
+ *     all        FINE                              OFF
  */
 #pragma once
 
@@ -18,7 +45,7 @@
 #define RELAY_RESOLVERS        4
 #define RELAY_LOOKUPS_PER_JAIL 2 /* so that one jail's slow names do not stop the others */
 #define RELAY_ADDRESSES_MAX    8
-#define RELAY_CHUNK            65536          /* read at once */
+#define RELAY_CHUNK            65536        /* read at once */
 #define RELAY_SOCKET_BYTES     (128 * 1024) /* the kernel's buffers, each way and side: bounds a connection's memory */
 #define RELAY_DIAL_US          (10 * 1000000) /* for one address */
 #define RELAY_HEAD_US          (30 * 1000000) /* for a guest's request or the proxy's answer */
@@ -31,6 +58,21 @@ enum relay_state {
 	RELAY_GREETING, /* asked the operator's proxy for a tunnel */
 	RELAY_OPEN,
 	RELAY_ANSWERING, /* a refusal is on its way to the guest */
+	RELAY_CLOSED,    /* freed by relay_tick */
+};
+enum relay_kind {
+	RELAY_FORWARD, /* the proxy was asked for a URL; also before it was asked */
+	RELAY_CONNECT, /* the proxy was asked for a tunnel */
+	RELAY_TUNNEL,  /* a listener of its own */
+};
+enum relay_look {
+	RELAY_LOOK_OFF,   /* all bytes go on */
+	RELAY_LOOK_FIRST, /* the guest has not said yet whom it means */
+	RELAY_LOOK_AGAIN, /* … it has sent a request, and may send another one */
+	RELAY_LOOK_WORD,  /* … it is in the middle of one word */
+	RELAY_LOOK_REPLY, /* … it has sent a ClientHello: what comes behind it stays in `head` until the server answers
+			   */
+	RELAY_LOOK_SECOND, /* … the server has asked for another one */
 };
 
 /* One end of a connection. What could not be written waits in `pending`, and until it is gone nothing is read at the
@@ -53,25 +95,19 @@ struct relay_connection {
 	struct relay_side guest, remote;
 	char host[HOST_SIZE];
 	uint16_t port;
-	bool tunnel, connect; /* how it was asked for: by a listener of its own, by CONNECT; else absolute-form */
-	struct buf head;      /* READING: from the guest; GREETING: from the proxy; OPEN and looking: from the guest */
-	bool looking;         /* the guest has not said yet whom it means (relay_inside.h) */
-	size_t passed;        /* … of what is kept this much went on already */
-	bool again;           /* … and it has sent a request */
-	bool word;            /* … and it is in the middle of one */
-	bool waiting; /* … and it has sent a ClientHello: what comes behind it stays in `head` until the server has
-			 answered */
-	bool second;          /* … and the server has asked for another one */
-	struct buf reply;     /* waiting: from the remote */
-	struct buf forward;   /* for the remote, as soon as there is one */
-	bool to_proxy;        /* what is resolved and dialled is the operator's proxy */
+	enum relay_kind kind;
+	enum relay_look look;
+	struct buf head;    /* READING: from the guest; GREETING: from the proxy; looked at: from the guest */
+	size_t passed;      /* of `head` this much went on already */
+	struct buf reply;   /* LOOK_REPLY: from the remote */
+	struct buf forward; /* for the remote, as soon as there is one */
+	bool to_proxy;      /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
 	size_t n_addresses, next_address;
 	struct sockaddr_storage checked; /* the target's address that a proxy is told */
 	enum relay_reason last;          /* what the addresses before failed for */
 	int resolver;                    /* that works for it, -1 */
 	int64_t deadline_us;             /* INT64_MAX: none */
-	bool closed;                     /* freed by relay_tick */
 };
 
 struct relay_listener {
@@ -124,7 +160,8 @@ void relay_deny(struct relay_connection *c, enum relay_reason reason); /* tells 
 void relay_deadline(struct relay_connection *c, int64_t us_from_now);  /* INT64_MAX: none */
 /* --- relay_connection.c */
 struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule);
-void relay_connection_close(struct relay_connection *c); /* at once; freed later */
+void relay_enter(struct relay_connection *c, enum relay_state state); /* CLOSED stays */
+void relay_connection_close(struct relay_connection *c);              /* at once; freed later */
 void relay_connection_free(struct relay_connection *c);
 void relay_connection_late(struct relay_connection *c);                  /* its deadline is over */
 void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* tells page and guest, ends it */

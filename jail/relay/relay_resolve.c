@@ -104,7 +104,7 @@ static struct relay_connection *first_waiting(const struct relay_jail *jail)
 {
 	struct relay_connection *c = jail->connections;
 
-	while (c && (c->closed || c->state != RELAY_RESOLVING || c->resolver >= 0))
+	while (c && (c->state != RELAY_RESOLVING || c->resolver >= 0))
 		c = c->next;
 	return c;
 }

@@ -44,8 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_buf struct buf whole = {0};
 	char host[HOST_SIZE] = "", again[HOST_SIZE];
 	const char *text = (const char *)data;
-	const struct relay_inside_rule rule = {
-		.host = HOST, .named = true, .again = size % 2, .word = size % 7 == 0, .second = size % 3 == 0};
+	const enum relay_inside_place place = size % 7 == 0 ? RELAY_PLACE_WORD
+					      : size % 2    ? RELAY_PLACE_AGAIN
+					      : size % 3    ? RELAY_PLACE_FIRST
+							    : RELAY_PLACE_SECOND;
+	const struct relay_inside_rule rule = {.host = HOST, .named = true, .place = place};
 	size_t used = 0;
 
 	if (relay_hello_parse(data, size, host, &used) == RELAY_HELLO_NAMED)
@@ -58,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	PROMISE(!whole.overflow && used <= length &&
 		(used > 0) == (found >= RELAY_INSIDE_HELLO && found <= RELAY_INSIDE_WORD));
 	PROMISE(found != RELAY_INSIDE_REQUEST || ends_with(&whole, "\r\nConnection: keep-alive\r\n\r\n"));
-	if (!rule.word && (found == RELAY_INSIDE_FINE || found == RELAY_INSIDE_REQUEST) && length > 0 && data[0] != 0)
+	if (place != RELAY_PLACE_WORD && (found == RELAY_INSIDE_FINE || found == RELAY_INSIDE_REQUEST) && length > 0 &&
+	    data[0] != 0)
 		check_request(&whole);
 	enum relay_reply reply = relay_hello_reply(data, size);
 	for (size_t n = 0; n < length; n += 1 + length / PIECES) {

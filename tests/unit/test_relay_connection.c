@@ -49,7 +49,7 @@ static int setup(void **state)
 	t->c = relay_connection_new(&t->jail, guest[OURS], 0);
 	t->c->remote.fd = server[OURS];
 	relay_connection_open(t->c);
-	assert_false(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_OPEN);
 	*state = t;
 	return 0;
 }
@@ -104,7 +104,7 @@ static void slow_hello(void **state)
 	assert_int_equal(t->c->deadline_us, deadline_us);
 	assert_int_equal(read(t->server, &byte, 1), -1); /* nothing of it went on */
 	relay_connection_late(t->c);
-	assert_true(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
 	assert_int_equal(t->c->deadline_us, INT64_MAX);
 	assert_int_equal(atomic_load(&t->page.n_denied), 1);
 	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
@@ -123,7 +123,7 @@ static void neither(void **state)
 	SAY(t, "\r\n");
 	assert_int_equal(t->c->deadline_us, INT64_MAX);
 	expect_server_got(t, "\r\n");
-	assert_false(t->c->looking);
+	assert_int_equal(t->c->look, RELAY_LOOK_OFF);
 }
 
 /* Each of a connection's requests has its own, also when it comes right behind the one before. */
@@ -154,12 +154,12 @@ static void long_word(void **state)
 		say(t, letters, sizeof(letters));
 		assert_int_equal(read(t->server, data, sizeof(data)), sizeof(letters));
 		assert_int_equal(t->c->deadline_us, INT64_MAX);
-		assert_true(t->c->looking);
+		assert_int_equal(t->c->look, RELAY_LOOK_WORD);
 	}
 	SAY(t, "x");
 	expect_server_got(t, "x");
 	SAY(t, " / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
-	assert_true(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
 	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
 	assert_int_equal(read(t->server, data, sizeof(data)), 0);
 }
@@ -200,11 +200,12 @@ static void behind_a_hello(void **state)
 	expect_deadline(t, begun_us);
 	SAY(t, "more");
 	expect_nothing(t->server);
+	assert_int_equal(t->c->look, RELAY_LOOK_REPLY);
 	answer(t, TLS_SERVER_HELLO, 20);
 	expect_nothing(t->server);
 	answer(t, &TLS_SERVER_HELLO[20], sizeof(TLS_SERVER_HELLO) - 1 - 20);
 	EXPECT_BYTES(t->server, TLS_EARLY "more");
-	assert_false(t->c->looking);
+	assert_int_equal(t->c->look, RELAY_LOOK_OFF);
 	assert_int_equal(t->c->deadline_us, INT64_MAX);
 	SAY(t, TLS_HELLO_EVIL); /* the server's to refuse */
 	EXPECT_BYTES(t->server, TLS_HELLO_EVIL);
@@ -224,7 +225,7 @@ static void flood_behind_a_hello(void **state)
 	say(t, data, sizeof(data));
 	assert_int_equal(write(t->guest, "y", 1), 1);
 	assert_int_equal(loop_once(t->relay.loop, 0), 0);
-	assert_false(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_OPEN);
 	ANSWER_WITH(t, TLS_SERVER_HELLO);
 	expect_bytes(t->server, data, sizeof(data));
 	assert_int_equal(loop_once(t->relay.loop, 0), 1);
@@ -242,7 +243,7 @@ static void no_tls_behind_a_hello(void **state)
 	SAY(t, TLS_HELLO_EVIL);
 	expect_nothing(t->server);
 	relay_connection_late(t->c);
-	assert_true(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
 	assert_int_equal(t->page.denied[0].reason, RELAY_UNREADABLE);
 }
 
@@ -253,6 +254,7 @@ static void second_hello(void **state)
 	SAY(t, TLS_HELLO);
 	EXPECT_BYTES(t->server, TLS_HELLO);
 	ANSWER_WITH(t, TLS_SERVER_RETRY);
+	assert_int_equal(t->c->look, RELAY_LOOK_SECOND);
 	assert_int_equal(t->c->deadline_us, INT64_MAX);
 	SAY(t, TLS_CHANGE_CIPHER);
 	EXPECT_BYTES(t->server, TLS_CHANGE_CIPHER);
@@ -260,7 +262,7 @@ static void second_hello(void **state)
 	expect_nothing(t->server);
 	say(t, &TLS_HELLO[10], sizeof(TLS_HELLO) - 1 - 10);
 	EXPECT_BYTES(t->server, TLS_HELLO);
-	assert_false(t->c->looking);
+	assert_int_equal(t->c->look, RELAY_LOOK_OFF);
 	SAY(t, TLS_EARLY);
 	EXPECT_BYTES(t->server, TLS_EARLY);
 	assert_int_equal(atomic_load(&t->page.n_denied), 0);
@@ -269,7 +271,7 @@ static void second_hello(void **state)
 /* Sent after the server's question, or ahead of it. */
 static void expect_another(struct tunnel *t)
 {
-	assert_true(t->c->closed);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
 	assert_int_equal(atomic_load(&t->page.n_denied), 1);
 	assert_int_equal(t->page.denied[0].reason, RELAY_ANOTHER);
 	expect_bytes(t->server, "", 0);
@@ -298,6 +300,20 @@ static void another_hello_ahead(void **state)
 	expect_another(t);
 }
 
+/* What comes too late for a connection does not bring it back; a proxy request would be answered otherwise. */
+static void closed_stays(void **state)
+{
+	struct tunnel *t = *state;
+
+	relay_connection_close(t->c);
+	t->c->kind = RELAY_FORWARD;
+	relay_refuse(t->c, RELAY_UNREACHABLE);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
+	relay_enter(t->c, RELAY_DIALLING);
+	assert_int_equal(t->c->state, RELAY_CLOSED);
+	assert_null(t->c->guest.pending);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +327,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(second_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_second_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_hello_ahead, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed_stays, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

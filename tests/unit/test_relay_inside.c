@@ -353,7 +353,7 @@ static void requests(void **state)
 		{"\x16\x03\x01", RELAY_INSIDE_UNREADABLE},
 		{"PRI * HTTP/2.0\r\n\r\n", RELAY_INSIDE_UNREADABLE},
 	};
-	const struct relay_inside_rule rule = {.host = HOST, .again = true};
+	const struct relay_inside_rule rule = {.host = HOST, .place = RELAY_PLACE_AGAIN};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -382,7 +382,7 @@ static void words(void **state)
 		{"xyz\n", RELAY_INSIDE_FINE, 0},
 		{"xyz(GET / HTTP/1.1\r\n", RELAY_INSIDE_FINE, 0},
 	};
-	const struct relay_inside_rule rule = {.host = HOST, .word = true};
+	const struct relay_inside_rule rule = {.host = HOST, .place = RELAY_PLACE_WORD};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -52,7 +52,7 @@ static void replies(void **state)
 static void expect_second(bool named, const char *before, size_t n_before, const char *text, size_t length,
 			  enum relay_inside found)
 {
-	const struct relay_inside_rule rule = {.host = TLS_HELLO_NAME, .named = named, .second = true};
+	const struct relay_inside_rule rule = {.host = TLS_HELLO_NAME, .named = named, .place = RELAY_PLACE_SECOND};
 	auto_buf struct buf data = {0};
 	size_t used = 0;
 
