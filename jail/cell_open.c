@@ -312,6 +312,19 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 	return cell;
 }
 
+/* A jail of these limits that belongs to nobody yet: made ahead or now. Those made ahead have the usual root and no
+ * network. */
+static int take(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
+{
+	bool own_root = request->runner->root.path[0] != '\0';
+	const struct root_mount *root = own_root ? &request->runner->root : cells->root;
+
+	if (!own_root && !request->network && (*ret = take_parked(cells, request->limits)))
+		return 0;
+	int result = make_filters(cells, request->runner, err);
+	return result < 0 ? result : build(cells, request->limits, root, request->network, ret, err);
+}
+
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
 	if (!request->extra && cells->count >= (size_t)cells->config->jailer.jails)
@@ -321,17 +334,15 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 	if (why)
 		return err_set(err, ERR_UNAVAILABLE, "live sandboxes are not available on this server, because %s",
 			       why);
-	/* Those that were made ahead have the usual root and no network. */
-	bool own = request->runner->root.path[0];
-	const struct root_mount *root = own ? &request->runner->root : cells->root;
-	struct cell *cell = own || request->network ? NULL : take_parked(cells, request->limits);
-	int result = cell ? 0 : make_filters(cells, request->runner, err);
-	if (!result && !cell)
-		result = build(cells, request->limits, root, request->network, &cell, err);
-	if (!result && request->live && (result = cell_live_open(cell, err)))
-		cell_destroy(cell);
-	if (result)
+	struct cell *cell;
+	int result = take(cells, request, &cell, err);
+	if (result < 0)
 		return result;
+	result = request->live ? cell_live_open(cell, err) : 0;
+	if (result < 0) {
+		cell_destroy(cell);
+		return result;
+	}
 	cells->parking_failed = false;
 	cell_happened(cell, CELL_OPENED);
 	if (cell->ready_us)

@@ -118,41 +118,55 @@ static int open_dir(const char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* For a user: the cgroup of this process, `dir`, or the one above. */
+static int find_users_place(const char *path, bool has_parent, int *dir, int *ret, struct err *err)
+{
+	auto_free char *above = xasprintf("%s/..", path);
+	auto_close int parent = has_parent ? open_dir(above) : -1;
+
+	if (parent >= 0 && given(parent)) {
+		*ret = steal_fd(&parent);
+		return 0;
+	}
+	if (*dir < 0 || !given(*dir))
+		return err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to this user in %s", path);
+	int result = make_empty(*dir, path, err);
+	if (result == 0)
+		*ret = steal_fd(dir);
+	return result;
+}
+
+static int find_roots_place(const char *mount, int *ret, struct err *err)
+{
+	auto_close int top = open_dir(mount);
+	int result = 0;
+
+	if (top < 0 || !given(top))
+		return err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
+	/* Only the true root has none, and may keep its processes. */
+	if (faccessat(top, "cgroup.type", F_OK, 0) == 0)
+		result = make_empty(top, mount, err);
+	if (result == 0)
+		*ret = steal_fd(&top);
+	return result;
+}
+
 /* Finds the place: see the top of the file. */
 static int find_place(const char *mount, const struct identity *identity, int *ret, struct err *err)
 {
 	char own[512];
-	bool user = identity->mode != IDENTITY_ROOT;
 
 	if (cgroup_own_path("", own, sizeof(own)) || strstr(own, ".."))
 		return err_set(err, ERR_UNAVAILABLE, "this process has no v2 cgroup below %s", mount);
 	auto_free char *path = xasprintf("%s/%s", mount, own);
-	auto_free char *above = xasprintf("%s/..", path);
 	auto_close int dir = open_dir(path);
-	auto_close int parent = own[0] ? open_dir(above) : -1;
-	auto_close int top = open_dir(mount);
-	int result = 0;
 	if (dir >= 0 && given(dir) && alone(dir)) {
 		*ret = steal_fd(&dir);
-	} else if (user && parent >= 0 && given(parent)) {
-		*ret = steal_fd(&parent);
-	} else if (user && dir >= 0 && given(dir)) {
-		result = make_empty(dir, path, err);
-		if (!result)
-			*ret = steal_fd(&dir);
-	} else if (user) {
-		result = err_set(err, ERR_UNAVAILABLE, "memory, pids and cpu are not delegated to this user in %s",
-				 path);
-	} else if (top < 0 || !given(top)) {
-		result = err_set(err, ERR_UNAVAILABLE, "%s lacks memory, pids or cpu, or cannot be written to", mount);
-	} else {
-		if (faccessat(top, "cgroup.type", F_OK, 0) ==
-		    0) /* only the true root has none, and may keep its processes */
-			result = make_empty(top, mount, err);
-		if (!result)
-			*ret = steal_fd(&top);
+		return 0;
 	}
-	return result;
+	if (identity->mode == IDENTITY_ROOT)
+		return find_roots_place(mount, ret, err);
+	return find_users_place(path, own[0] != '\0', &dir, ret, err);
 }
 
 static int v2_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity, struct err *err)

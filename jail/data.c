@@ -110,6 +110,31 @@ static void add_entry(struct walk *walk, const char *name, const struct stat *st
 	};
 }
 
+static int walk_directory(struct walk *walk, const char *path, int depth);
+
+/* One entry of the directory `path` that is open as `fd`. *long_named: one of it was too long already. */
+static int walk_entry(struct walk *walk, int fd, const char *path, const char *entry, int depth, bool *long_named)
+{
+	struct stat st;
+
+	if (fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	auto_free char *name = xasprintf("%s%s%s", path, path[0] ? "/" : "", entry);
+	if (strlen(name) > JAIL_NAME_MAX) {
+		/* Named by the directory that it is in, once: its own name would not fit a message. */
+		if (!*long_named)
+			add_entry(walk, path, &st, "the path is too long");
+		*long_named = true;
+	} else if (!S_ISDIR(st.st_mode)) {
+		add_entry(walk, name, &st, NULL);
+	} else if (depth == DATA_DEPTH_MAX) {
+		add_entry(walk, name, &st, "too many directories below each other");
+	} else {
+		return walk_directory(walk, name, depth + 1);
+	}
+	return 0;
+}
+
 /* `path` "" is the root. Depth bounds the recursion, and with it the descriptors. */
 static int walk_directory(struct walk *walk, const char *path, int depth)
 {
@@ -119,30 +144,10 @@ static int walk_directory(struct walk *walk, const char *path, int depth)
 	int error = list ? 0 : errno;
 	bool long_named = false;
 
-	for (struct dirent *entry; list && !error && (errno = 0, entry = readdir(list));) {
-		struct stat st;
-
-		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
-			continue;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+	for (struct dirent *entry; list && !error && (errno = 0, entry = readdir(list));)
+		if (!streq(entry->d_name, ".") && !streq(entry->d_name, "..") &&
+		    walk_entry(walk, fd, path, entry->d_name, depth, &long_named) < 0)
 			error = errno;
-			break;
-		}
-		auto_free char *name = xasprintf("%s%s%s", path, path[0] ? "/" : "", entry->d_name);
-		if (strlen(name) > JAIL_NAME_MAX) {
-			/* Named by the directory that it is in, once: its own name would not fit a message. */
-			if (!long_named)
-				add_entry(walk, path, &st, "the path is too long");
-			long_named = true;
-			continue;
-		}
-		if (!S_ISDIR(st.st_mode))
-			add_entry(walk, name, &st, NULL);
-		else if (depth == DATA_DEPTH_MAX)
-			add_entry(walk, name, &st, "too many directories below each other");
-		else if (walk_directory(walk, name, depth + 1))
-			error = errno;
-	}
 	if (!error)
 		error = errno; /* a list that cannot be read to its end would say that the rest is gone */
 	if (list)

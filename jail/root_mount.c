@@ -95,7 +95,7 @@ static const char *const copied[] = {"alternatives",
 				     NULL};
 /* Of a rootfs, what is not bound: what is made here, what is nobody's business, and where there is nothing for
  * programs. */
-static const char *const not_bound[] = {"boot", "code", "data", "dev",  "etc", "home", "lost+found", "media",
+static const char *const not_bound[] = {"boot", "code", "data", "dev", "etc", "home", "lost+found", "media",
 					"mnt",  "proc", "root", "run", "sys", "tmp",  "var",        NULL};
 /* debootstrap copies these from the host that it runs on. */
 static const char *const not_copied[] = {"machine-id", "resolv.conf", "ssh", NULL};
@@ -286,34 +286,50 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, of, err);
 }
 
+/* The next entry of a directory that does not begin with a dot and is not listed; NULL: none, or no directory. */
+static const char *next_entry(DIR *list, const char *const *without)
+{
+	struct dirent *entry;
+
+	while (list && (entry = readdir(list)))
+		if (entry->d_name[0] != '.' && !listed(without, entry->d_name))
+			return entry->d_name;
+	return NULL;
+}
+
+static void close_list(DIR **list)
+{
+	if (*list)
+		closedir(*list);
+}
+
+static DIR *open_list(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
 /* Its /etc is copied as far as everybody may read it; accounts and names are ours, they are there already. */
 static int fill_from_rootfs(int root, const char *rootfs, struct root_mount *of, struct err *err)
 {
 	auto_close int from = open(rootfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	auto_close int from_etc = from < 0 ? -1 : openat(from, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	auto_close int to_etc = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_close int listing = from < 0 ? -1 : openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int result = 0;
+	__attribute__((cleanup(close_list))) DIR *top = from < 0 ? NULL : open_list(from, ".");
+	__attribute__((cleanup(close_list))) DIR *etc = from < 0 ? NULL : open_list(from, "etc");
+	const char *name;
 
-	if (from_etc < 0 || to_etc < 0 || listing < 0)
+	if (!top || !etc || to_etc < 0)
 		return failed(err, "opening", rootfs);
-	DIR *list = fdopendir(listing);
-	if (list)
-		steal_fd(&listing);
-	for (struct dirent *entry; list && !result && (entry = readdir(list));)
-		if (entry->d_name[0] != '.' && !listed(not_bound, entry->d_name))
-			result = bind_directory(from, entry->d_name, root, of, err);
-	if (list)
-		closedir(list);
-	DIR *etc = result ? NULL : fdopendir(from_etc);
-	for (struct dirent *entry; etc && (entry = readdir(etc));)
-		if (entry->d_name[0] != '.' && !listed(not_copied, entry->d_name))
-			copy_entry(dirfd(etc), entry->d_name, to_etc, entry->d_name, 0);
-	if (etc) {
-		steal_fd(&from_etc);
-		closedir(etc);
-	}
-	return result;
+	while ((name = next_entry(top, not_bound)))
+		if (bind_directory(from, name, root, of, err) < 0)
+			return -ERR_SYSTEM;
+	while ((name = next_entry(etc, not_copied)))
+		copy_entry(dirfd(etc), name, to_etc, name, 0);
+	return 0;
 }
 
 int root_mount_begin(const char *hosts, struct err *err)
