@@ -24,11 +24,11 @@
 #include "sys.h"
 
 #define BASE           "/sys"
+#define OWN_NODES      BASE "/dev"
 #define COPY_DEPTH     4
 #define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* The nodes are the host's: a device can be written to all the same, its times, which everybody may set who may write,
- * cannot. */
+/* A device can be written to all the same; its times, which everybody may set who may write, cannot. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const directories[] = {"etc",
@@ -209,12 +209,39 @@ static int make_entries(int root, struct err *err)
 	return 0;
 }
 
+/* Where devices are bound from: nodes of ours, so that locks on /dev/null are not the host's, if we may make them and
+ * use them (root of the host may, and not in every container), else the host's. */
+static const char *device_nodes = "/dev";
+
+static bool make_node(const char *name)
+{
+	auto_free char *host = xasprintf("/dev/%s", name), *own = xasprintf(OWN_NODES "/%s", name);
+	struct stat st;
+
+	if (stat(host, &st) || mknod(own, S_IFCHR | 0666, st.st_rdev) || chmod(own, 0666))
+		return false;
+	auto_close int fd = open(own, O_RDWR | O_CLOEXEC);
+	return fd >= 0;
+}
+
+static int make_nodes(struct err *err)
+{
+	bool made = true;
+
+	if (mkdir(OWN_NODES, 0755) || mount("tmpfs", OWN_NODES, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,mode=755"))
+		return failed(err, "mounting", OWN_NODES);
+	for (const char *const *name = devices; *name && made; name++)
+		made = make_node(*name);
+	device_nodes = made ? OWN_NODES : "/dev";
+	return 0;
+}
+
 static int bind_devices(int root, struct err *err)
 {
 	for (const char *const *name = devices; *name; name++) {
-		auto_free char *path = xasprintf("/dev/%s", *name);
+		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
 
-		if (make_file(root, path + 1, "", err) || bind_at(AT_FDCWD, path, root, path + 1, ATTR_DEVICE, err))
+		if (make_file(root, to, "", err) || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err))
 			return -ERR_SYSTEM;
 	}
 	return 0;
@@ -279,10 +306,11 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 	/* Where Node and bun look, from /code and /data. */
 	if (symlinkat(ROOT_MOUNT_MODULES "/node_modules", root, "node_modules"))
 		return failed(err, "linking", "node_modules");
-	if (plan->modules_dir[0] &&
-	    bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err))
-		return -ERR_SYSTEM;
-	show(of, &ROOT_MOUNT_MODULES[1]);
+	if (plan->modules_dir[0]) {
+		if (bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err))
+			return -ERR_SYSTEM;
+		show(of, &ROOT_MOUNT_MODULES[1]);
+	}
 	return copy_etc(root, err) ? -ERR_SYSTEM : bind_extra(root, plan->binds, of, err);
 }
 
@@ -338,7 +366,23 @@ int root_mount_begin(const char *hosts, struct err *err)
 		return failed(err, "keeping mounts private below", "/");
 	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(BASE "/proc", 0755))
 		return failed(err, "mounting", BASE);
+	if (make_nodes(err))
+		return -ERR_SYSTEM;
 	return make_file(AT_FDCWD, BASE ROOT_MOUNT_HOSTS, hosts, err);
+}
+
+/* Asked once: where there is no such file system, each jail's mount would make the host's root look for its module. */
+static bool has_overlays(int root)
+{
+	static int known = -1;
+	const unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV;
+
+	if (known < 0 && fchdir(root) == 0) {
+		known = mount("overlay", "home", "overlay", flags, "lowerdir=" ROOT_MOUNT_EMPTY ":tmp") == 0;
+		if (known)
+			umount2("home", MNT_DETACH);
+	}
+	return known > 0;
 }
 
 int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct err *err)
@@ -357,6 +401,9 @@ int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct e
 		return -ERR_SYSTEM;
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)))
 		return failed(err, "making read-only", path);
+	of->n_bound = has_overlays(root) ? of->n_shown : 0;
+	if (!plan->rootfs && !plan->modules_dir[0])
+		show(of, &ROOT_MOUNT_MODULES[1]);
 	show(of, "etc");
 	show(of, "proc");
 	return 0;

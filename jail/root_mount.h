@@ -21,6 +21,7 @@
 #define ROOT_MOUNT_PATH                                                                                                \
 	"/t" /* of the root with the host's /usr; that of the runner in place K is ROOT_MOUNT_PATH and K */
 #define ROOT_MOUNT_MODULES "/opt/sallyport/modules"
+#define ROOT_MOUNT_EMPTY   "run"    /* of every root: a directory that is empty */
 #define ROOT_MOUNT_HOSTS   "/hosts" /* beside it: the /etc/hosts of jails with network */
 
 #define ROOT_MOUNT_PATH_SIZE 24
@@ -28,10 +29,11 @@ struct root_mount {
 	char path[ROOT_MOUNT_PATH_SIZE]; /* where the jailer finds it; "" = not made */
 	char **shown; /* what of it guests may read, ended by NULL: the second fence is made of it (fence.h) */
 	size_t n_shown;
+	size_t n_bound; /* the first so many are directories of somebody else, that a jail overlays (init_setup.c) */
 };
 struct root_plan {
-	const char *rootfs;               /* directory whose system it shows; NULL: the host's */
-	const char *modules_dir;          /* bound at ROOT_MOUNT_MODULES ("" = none); not with a rootfs */
+	const char *rootfs;      /* directory whose system it shows; NULL: the host's */
+	const char *modules_dir; /* bound at ROOT_MOUNT_MODULES ("" = none); not with a rootfs */
 	const struct bind_strings
 		*binds; /* directories of the host, shown read-only at the same place; not with a rootfs */
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The jailer as a program, and the suites of the jail (test_jail, _limits, _data, _denied, _host) in every mode that is not the one that the runner of
+# The jailer as a program, and the suites of the jail (test_jail, _limits, _data, _denied, _shared, _host) in every mode that is not the one that the runner of
 # the tests has (modes.bash). The probes are in probes.bats.
 
 bats_require_minimum_version 1.5.0
@@ -8,7 +8,7 @@ load modes
 
 suites() {
 	local suite
-	for suite in test_jail test_jail_limits test_jail_data test_jail_denied test_jail_host; do
+	for suite in test_jail test_jail_limits test_jail_data test_jail_denied test_jail_shared test_jail_host; do
 		run as_user "$TESTS/$suite"
 		echo "$output" | grep -v -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
 		[ "$status" -eq 0 ]

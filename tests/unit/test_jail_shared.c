@@ -1,0 +1,109 @@
+/*
+ * test_jail_shared.c - what all jails and the host see has inodes of each jail's own: locks that a guest holds on files
+ * of /usr, of the modules and on devices meet nobody else's. Asked from outside while the guest holds them.
+ */
+#include "jail_service.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/file.h>
+
+#define LOCKED "/usr/bin/env"
+
+/* Takes all kinds of locks on a file and a device, says what it got, and stays. */
+static const char holder[] = "import fcntl, time\n"
+			     "got = []\n"
+			     "for path in '" LOCKED "', '/dev/null':\n"
+			     " whole, part = open(path, 'rb'), open(path, 'rb')\n"
+			     " for take in (lambda: fcntl.flock(whole, fcntl.LOCK_EX | fcntl.LOCK_NB),\n"
+			     "              lambda: fcntl.lockf(part, fcntl.LOCK_SH | fcntl.LOCK_NB)):\n"
+			     "  try: take(); got.append('yes')\n"
+			     "  except OSError as e: got.append('no')\n"
+			     " globals()['keep' + path] = whole, part\n"
+			     "print(*got, flush=True)\n"
+			     "time.sleep(1000)\n";
+
+static void hold(struct service *service, struct try *try)
+{
+	const struct jail_spec spec = {.runner = "python"};
+	auto_close int code_fd = memfd_with("code", holder, strlen(holder));
+
+	try_begin(service->client, try, &spec);
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = -1, .stdout_fd = try->out_fd, .stderr_fd = try->error_fd};
+	assert_int_equal(jail_run(try->jail, &program, NULL), 0);
+	while (!try->outputs)
+		assert_true(try_hear(service->client, PATIENCE_MS) && !try->done && !try->failed);
+}
+
+static void let_go(struct service *service, struct try *try)
+{
+	jail_cancel(try->jail);
+	try_end(service->client, try);
+}
+
+static void assert_free(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(fcntl(fd, F_GETLK, &lock), 0);
+	assert_int_equal(lock.l_type, F_UNLCK);
+}
+
+/* Are device nodes the jailer's own? Root makes them; others bind the host's. */
+static bool own_nodes(const struct service *service)
+{
+	auto_free char *path = xasprintf("/proc/%d/root/dev/null", service->pid);
+	struct stat host, node;
+
+	return stat("/dev/null", &host) == 0 && stat(path, &node) == 0 && host.st_dev != node.st_dev;
+}
+
+static void host_locks(void **state)
+{
+	struct service *service = *state;
+	struct try try = {.jail = NULL};
+
+	hold(service, &try);
+	assert_free(LOCKED);
+	if (geteuid() == 0)
+		assert_true(own_nodes(service));
+	if (own_nodes(service))
+		assert_free("/dev/null");
+	let_go(service, &try);
+	assert_true(str_starts(try.out, "yes yes "));
+	try_clear(&try);
+}
+
+/* The file of /usr is free for a second jail; the device is one for all jails. */
+static void locks_of_another(void **state)
+{
+	struct service *service = *state;
+	struct try first = {.jail = NULL}, second = {.jail = NULL};
+
+	hold(service, &first);
+	hold(service, &second);
+	let_go(service, &first);
+	let_go(service, &second);
+	assert_true(str_starts(first.out, "yes yes "));
+	assert_true(str_starts(second.out, "yes yes "));
+	if (own_nodes(service)) { /* else another program of the host may have the host's */
+		assert_string_equal(first.out, "yes yes yes yes\n");
+		assert_string_equal(second.out, "yes yes no yes\n");
+	}
+	try_clear(&first);
+	try_clear(&second);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(host_locks, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(locks_of_another, service_setup, service_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
