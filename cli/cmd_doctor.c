@@ -1,59 +1,14 @@
 /* cmd_doctor.c - `sallyport doctor`: what this host has, lacks, and what to do about it. */
-#include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "doctor.h"
 #include "lib/base/util.h"
-
-#define LINE_MAX_BYTES 4096
 
 struct doctor_command {
 	struct cli_common common;
 };
 
 static const char *const state_texts[] = {[DOCTOR_OK] = "ok", [DOCTOR_WEAKER] = "weaker", [DOCTOR_MISSING] = "missing"};
-
-void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state, const char *remedy,
-		const char *format, ...)
-{
-	va_list args;
-	char found[512];
-
-	va_start(args, format);
-	vsnprintf(found, sizeof(found), format, args);
-	va_end(args);
-	if (doctor->count == doctor->size) {
-		doctor->size = doctor->size ? 2 * doctor->size : 64;
-		doctor->findings = xrealloc(doctor->findings, doctor->size, sizeof(*doctor->findings));
-	}
-	doctor->findings[doctor->count++] = (struct doctor_finding){
-		.name = name,
-		.state = state,
-		.found = xstrdup(found),
-		.remedy = state != DOCTOR_OK && remedy ? xstrdup(remedy) : NULL,
-	};
-}
-
-static void doctor_clear(struct doctor *doctor)
-{
-	for (size_t i = 0; i < doctor->count; i++) {
-		free(doctor->findings[i].found);
-		free(doctor->findings[i].remedy);
-	}
-	free(doctor->findings);
-}
-
-char *doctor_read_line(const char *path)
-{
-	auto_free char *text = NULL;
-	size_t length;
-
-	if (read_file_at(AT_FDCWD, path, LINE_MAX_BYTES, &text, &length, NULL))
-		return NULL;
-	text[strcspn(text, "\n")] = '\0';
-	return steal(&text);
-}
 
 static enum doctor_state doctor_worst(const struct doctor *doctor)
 {
@@ -113,9 +68,7 @@ static int doctor_run(void *options, struct err *err)
 
 	if (result)
 		return result;
-	doctor_kernel(&doctor);
-	doctor_namespaces(&doctor);
-	doctor_cgroups(&doctor);
+	doctor_jailer(&doctor);
 	doctor_host(&doctor);
 	doctor_network(&doctor);
 	if (command->common.json)
@@ -130,8 +83,9 @@ static int doctor_run(void *options, struct err *err)
 const struct cli_command cmd_doctor = {
 	.name = "doctor",
 	.summary = "Checks kernel and host for what jails need",
-	.help = "Each check is tried, by the user who runs doctor; run it as the user who runs the jailer. ok: as it "
-		"should be;\n"
+	.help = "A jailer makes its own start, runs a program in each language and ends (sallyport-jailer --check), as "
+		"the\n"
+		"user who runs doctor: run it as the user who runs the jailer. ok: as it should be;\n"
 		"weaker: programs run with less isolation, or a part of Sallyport is not usable; missing: it stops "
 		"programs from\n"
 		"being run.\n\n"

@@ -7,7 +7,6 @@
  * --json` and `show --json`.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "lib/base/util.h"
@@ -115,27 +114,15 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
 {
-	auto_free char *directory = NULL, *program = NULL;
 	auto_jailer struct jail_client *client = NULL;
 	auto_json struct json_object *info = NULL;
-	int result;
+	bool private = !config->jailer.socket || !*config->jailer.socket;
+	int result = jail_client_dial(config, &client, err);
 
-	if (config->jailer.socket && *config->jailer.socket)
-		return jail_client_connect(config->jailer.socket, ret, err);
-	if (config->jailer.program && *config->jailer.program) {
-		program = xstrdup(config->jailer.program);
-	} else {
-		directory = config_program_dir();
-		program = xasprintf("%s/sallyport-jailer", directory);
-	}
-	if (access(program, X_OK))
-		return err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program",
-			       program);
-	result = jail_client_spawn(program, config->path, &client, err);
-	if (result)
+	if (result < 0)
 		return result;
 	/* it answers when it has found all that it needs; else it has said on standard error why not */
-	if (jail_client_info(client, &info, err))
+	if (private && jail_client_info(client, &info, err) < 0)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the private jailer could not start: sallyport doctor says what is missing");
 	*ret = steal(&client);

@@ -1,5 +1,5 @@
 /*
- * doctor.h - the findings of `sallyport doctor`: each one looked at by doing it, not by guessing from version numbers.
+ * doctor.h - the findings of `sallyport doctor`. Whether programs can be run is the jailer's to say: it tries.
  *
  * OK: as it should be. WEAKER: runs are possible, with less isolation, comfort or one part missing. MISSING: it stops a
  * run.
@@ -11,7 +11,7 @@
 enum doctor_state { DOCTOR_OK, DOCTOR_WEAKER, DOCTOR_MISSING };
 
 struct doctor_finding {
-	const char *name; /* a constant */
+	char *name;
 	enum doctor_state state;
 	char *found;  /* what was seen */
 	char *remedy; /* NULL: nothing to do */
@@ -28,9 +28,11 @@ void doctor_add(struct doctor *doctor, const char *name, enum doctor_state state
 /* First line of the file without its newline; NULL if it cannot be read. The caller's. */
 char *doctor_read_line(const char *path);
 
-void doctor_kernel(struct doctor *doctor);     /* doctor_kernel.c: system calls */
-void doctor_namespaces(struct doctor *doctor); /* doctor_namespaces.c */
-void doctor_cgroups(struct doctor *doctor);    /* doctor_cgroups.c: cgroups, swap */
-void doctor_host(struct doctor *doctor);       /* doctor_host.c: ids, sysctls, nginx, jailer, data folder, database */
-void doctor_network(struct doctor *doctor);    /* doctor_network.c: network.allow */
-void doctor_runners(struct doctor *doctor, struct jail_client *client); /* doctor_runners.c */
+/* What a program writes to standard output, with `both` to standard error, too; NULL if it cannot be started. The
+ * caller's. *ret_status (NULL: not wanted) is as of waitpid(2). */
+char *doctor_ask(char *const argv[], bool both, int *ret_status);
+void doctor_clear(struct doctor *doctor);
+
+void doctor_jailer(struct doctor *doctor);  /* doctor_jailer.c: what sallyport-jailer --check says */
+void doctor_host(struct doctor *doctor);    /* doctor_host.c: sysctls, nginx, data folder, database */
+void doctor_network(struct doctor *doctor); /* doctor_network.c: network.allow */

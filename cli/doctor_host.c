@@ -1,67 +1,16 @@
-/*
- * doctor_host.c - what is set up around the kernel: ids, sysctls, programs, the jailer, the data folder, the database.
- *
- * These are files to read, but for two: nginx is asked for its version, and the jailer (a private one where none is
- * configured) what it made of this host. It is asked last because it is the judge over all that was found before.
- */
+/* doctor_host.c - what is around the jailer: sysctls that harden a host, nginx, the data folder, the database. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "doctor.h"
 #include "lib/base/util.h"
 
-#define SUBIDS_MIN 65536
-#define FREE_MIN   (1024LL * 1024 * 1024)
-
-extern char **environ;
-
-/* Does /etc/subuid or subgid give the user a range of at least SUBIDS_MIN? Lines are "name-or-id:first:count". */
-static bool subids_have(const char *path, const char *user, uid_t uid)
-{
-	auto_fclose FILE *file = fopen(path, "re");
-	char line[256], number[16];
-
-	snprintf(number, sizeof(number), "%u", uid);
-	while (file && fgets(line, sizeof(line), file)) {
-		char *rest = line, *name = strsep(&rest, ":"), *first = strsep(&rest, ":");
-		uint64_t count;
-
-		if (!rest || !first)
-			continue;
-		rest[strcspn(rest, "\n")] = '\0';
-		if ((streq(name, user) || streq(name, number)) && !parse_u64(rest, SUBIDS_MIN, UINT32_MAX, &count))
-			return true;
-	}
-	return false;
-}
-
-static void check_ids(struct doctor *doctor)
-{
-	struct passwd *user = getpwuid(geteuid());
-	const char *name = user ? user->pw_name : "";
-	bool tools = !access("/usr/bin/newuidmap", X_OK) && !access("/usr/bin/newgidmap", X_OK);
-	bool ranges = subids_have("/etc/subuid", name, geteuid()) && subids_have("/etc/subgid", name, geteuid());
-
-	if (geteuid() == 0) {
-		doctor_add(doctor, "guest ids", DOCTOR_OK, NULL, "started as root: a range of ids of its own");
-		return;
-	}
-	doctor_add(doctor, "guest ids", tools && ranges ? DOCTOR_OK : DOCTOR_WEAKER,
-		   tools ? "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER"
-			 : "apt-get install uidmap",
-		   "%s",
-		   !tools    ? "no newuidmap: guests run under your own id"
-		   : !ranges ? "no range in /etc/subuid and /etc/subgid: guests run under your own id"
-			     : "newuidmap and a range in /etc/subuid and /etc/subgid");
-}
+#define FREE_MIN (1024LL * 1024 * 1024)
 
 static void check_sysctls(struct doctor *doctor)
 {
@@ -90,41 +39,15 @@ static void check_sysctls(struct doctor *doctor)
 		   "%s", yama ? yama : "not there");
 }
 
-/* First line that `argv` writes to either stream; NULL if it cannot be started. */
-static char *program_says(char *const argv[])
-{
-	posix_spawn_file_actions_t actions;
-	int ends[2], status, failed;
-	auto_free char *text = NULL;
-	size_t length = 0;
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return NULL;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-	failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	if (!failed) {
-		read_fd(ends[0], 64 * 1024, &text, &length, NULL);
-		waitpid(child, &status, 0);
-	}
-	close(ends[0]);
-	if (failed || !text)
-		return NULL;
-	text[strcspn(text, "\n")] = '\0';
-	return steal(&text);
-}
-
 static void check_nginx(struct doctor *doctor)
 {
 	static char name[] = "nginx", path[] = "/usr/sbin/nginx", option[] = "-v";
-	auto_free char *on_path = program_says((char *const[]){name, option, NULL});
-	auto_free char *in_sbin = on_path ? NULL : program_says((char *const[]){path, option, NULL});
-	const char *version = on_path ? on_path : in_sbin;
+	auto_free char *on_path = doctor_ask((char *const[]){name, option, NULL}, true, NULL);
+	auto_free char *in_sbin = on_path ? NULL : doctor_ask((char *const[]){path, option, NULL}, true, NULL);
+	char *version = on_path ? on_path : in_sbin;
 
+	if (version)
+		version[strcspn(version, "\n")] = '\0';
 	doctor_add(doctor, "nginx", version ? DOCTOR_OK : DOCTOR_WEAKER,
 		   "apt-get install nginx-light (the gateway needs it, run does not)", "%s",
 		   version ? version : "not there");
@@ -143,40 +66,6 @@ static void check_container(struct doctor *doctor)
 	doctor_add(doctor, "container", DOCTOR_OK, NULL, "%s%s", name ? name : "not in one that says so",
 		   name ? ": jails are nested in it, and its seccomp, AppArmor and cgroup decide what is missing above"
 			: "");
-}
-
-static void check_live(struct doctor *doctor, struct json_object *info)
-{
-	struct json_object *live = json_get(info, "live", json_type_boolean);
-	bool works = live && json_object_get_boolean(live);
-
-	doctor_add(
-		doctor, "live sandboxes", works ? DOCTOR_OK : DOCTOR_WEAKER,
-		"mount cgroup2 (beside version 1 it needs no controllers) and start the jailer as root, or delegate it",
-		"%s", works ? "can be frozen between calls" : "cannot be frozen between calls, so they are refused");
-}
-
-/* The jailer is asked last: it is the judge over everything above. */
-static void check_jailer(struct doctor *doctor)
-{
-	auto_jailer struct jail_client *client = NULL;
-	auto_json struct json_object *info = NULL;
-	struct err err = ERR_INIT;
-
-	if (cli_open_jailer(doctor->config, &client, &err) || jail_client_info(client, &info, &err)) {
-		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
-			   "%s", err.text);
-		return;
-	}
-	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
-	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
-
-	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
-		   *doctor->config->jailer.socket ? doctor->config->jailer.socket : "private", mode ? mode : "?",
-		   cgroup ? cgroup : "?");
-	check_live(doctor, info);
-	doctor_runners(doctor, client);
 }
 
 static void check_data(struct doctor *doctor)
@@ -216,10 +105,8 @@ static void check_data(struct doctor *doctor)
 
 void doctor_host(struct doctor *doctor)
 {
-	check_ids(doctor);
 	check_sysctls(doctor);
 	check_container(doctor);
 	check_nginx(doctor);
-	check_jailer(doctor);
 	check_data(doctor);
 }

@@ -248,6 +248,14 @@ int cgroup_open(const struct config *config, const struct identity *identity, st
 		       why[0].text, why[1].text);
 }
 
+bool cgroup_limits_swap(const struct cgroup *cgroup)
+{
+	int dir = cgroup->kind ? cgroup->trees[cgroup->of[CGROUP_MEMORY]] : -1;
+
+	return dir >= 0 && (faccessat(dir, "memory.swap.max", F_OK, 0) == 0 ||
+			    faccessat(dir, "memory.memsw.limit_in_bytes", F_OK, 0) == 0);
+}
+
 const char *cgroup_kind(const struct cgroup *cgroup)
 {
 	return cgroup->kind ? cgroup->kind->name : "none";

@@ -98,6 +98,12 @@ static void finish(struct versions *versions)
 		cell_destroy(steal(&versions->cell));
 }
 
+static void answer(struct versions *versions, const struct jail_result *result, const struct err *why)
+{
+	if (versions->answered && versions->command == VERSIONS_VERSION)
+		versions->answered(versions->arg, versions->runner, result, why);
+}
+
 static void on_done(void *arg, const struct jail_result *result)
 {
 	struct versions *versions = arg;
@@ -123,6 +129,7 @@ static void on_done(void *arg, const struct jail_result *result)
 		else
 			take_version(runner, text);
 	}
+	answer(versions, result, NULL);
 	finish(versions);
 }
 
@@ -132,6 +139,7 @@ static void on_failed(void *arg, const struct err *why)
 
 	log_event(LOG_WARN, "runner cannot be asked for its version", "runner", versions->runner->name, "why",
 		  why->text, NULL);
+	answer(versions, NULL, why);
 	finish(versions);
 }
 

@@ -22,6 +22,10 @@ struct versions {
 	enum { VERSIONS_VERSION, VERSIONS_LIBRARIES, VERSIONS_CACHE, VERSIONS_COMMANDS } command;
 	int output; /* memfd, or -1 */
 	struct cell *cell;
+	/* NULL, or hears of each version command's end: its result, or (NULL) why no jail could be had */
+	void (*answered)(void *arg, const struct runner *runner, const struct jail_result *result,
+			 const struct err *why);
+	void *arg;
 	bool told; /* a version that runs wait for is there */
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "client_internal.h"
+#include "lib/base/config.h"
 #include "lib/base/util.h"
 
 #define JAILER_FD 3 /* where a private jailer finds its client */
@@ -85,6 +86,32 @@ int jail_client_spawn(const char *jailer_program, const char *config_path, struc
 		return err_errno(err, "preparing the jailer's socket");
 	*ret = client_new(steal_fd(&ours), pid);
 	return 0;
+}
+
+char *jail_client_program(const struct config *config, struct err *err)
+{
+	auto_free char *folder = NULL, *program = NULL;
+
+	if (config->jailer.program && *config->jailer.program) {
+		program = xstrdup(config->jailer.program);
+	} else {
+		folder = config_program_dir();
+		program = xasprintf("%s/sallyport-jailer", folder);
+	}
+	if (access(program, X_OK) == 0)
+		return steal(&program);
+	err_set(err, ERR_UNAVAILABLE, "no jailer at %s: install it there or name it as jailer.program", program);
+	return NULL;
+}
+
+int jail_client_dial(const struct config *config, struct jail_client **ret, struct err *err)
+{
+	auto_free char *program = NULL;
+
+	if (config->jailer.socket && *config->jailer.socket)
+		return jail_client_connect(config->jailer.socket, ret, err);
+	program = jail_client_program(config, err);
+	return program ? jail_client_spawn(program, config->path, ret, err) : -ERR_UNAVAILABLE;
 }
 
 void jail_client_free(struct jail_client *client)

@@ -121,11 +121,17 @@ struct jail_events {
 	void (*failed)(void *arg, const struct err *err);
 };
 
+struct config;
 struct jail_client;
 int jail_client_connect(const char *socket_path, struct jail_client **ret, struct err *err);
 /* A jailer of its own as a child of this process, rootless or (started by root) not; dies with the client.
  * `config_path` may be NULL: built-in defaults. */
 int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err);
+/* The jailer of a configuration: the one on jailer.socket, else a private one. */
+int jail_client_dial(const struct config *config, struct jail_client **ret, struct err *err);
+/* Path of the program of a private one: jailer.program, else next to ours. The caller's. NULL, ERR_UNAVAILABLE: it is
+ * not there. */
+char *jail_client_program(const struct config *config, struct err *err);
 void jail_client_free(struct jail_client *client); /* NULL is fine; kills its runs */
 /* For the caller's poll loop: the descriptor and the events to wait for (POLLIN, also POLLOUT while messages are
  * queued). */

@@ -22,21 +22,6 @@
 #define RETRY_FIRST_US 20000
 #define RETRY_MOST_US  1000000
 
-static int dial(const struct config *config, struct jail_client **ret, struct err *err)
-{
-	auto_free char *folder = NULL, *program = NULL;
-
-	if (config->jailer.socket && *config->jailer.socket)
-		return jail_client_connect(config->jailer.socket, ret, err);
-	if (config->jailer.program && *config->jailer.program) {
-		program = xstrdup(config->jailer.program);
-	} else {
-		folder = config_program_dir();
-		program = xasprintf("%s/sallyport-jailer", folder);
-	}
-	return jail_client_spawn(program, config->path, ret, err);
-}
-
 /* Takes the client over. */
 static int adopt(struct job_engine *engine, struct jail_client *client, struct err *err)
 {
@@ -69,7 +54,7 @@ int job_jailer_begin(struct job_engine *engine, struct err *err)
 	const char *socket = engine->config->jailer.socket;
 	struct err cause = ERR_INIT;
 	struct jail_client *client;
-	int result = dial(engine->config, &client, &cause);
+	int result = jail_client_dial(engine->config, &client, &cause);
 
 	if (result == 0)
 		result = adopt(engine, client, &cause);
@@ -185,7 +170,7 @@ static void jailer_retry(struct job_engine *engine)
 	if (engine->client || (!engine->candidate && clock_monotonic_us() < engine->retry_us))
 		return;
 	if (!engine->candidate)
-		result = dial(engine->config, &engine->candidate, &err);
+		result = jail_client_dial(engine->config, &engine->candidate, &err);
 	else
 		result = candidate_lives(engine, &err);
 	if (result > 0) {

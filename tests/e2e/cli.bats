@@ -116,12 +116,11 @@ commands() {
 	[ "$(jq '[.checks[] | select(.state == "missing")] | length > 0' <<<"$report")" = "$([ "$status" = 1 ] && echo true || echo false)" ]
 	[ "$(jq -r '[.checks[].state] | unique - ["ok","weaker","missing"] | length' <<<"$report")" = 0 ]
 	local name
-	for name in kernel openat2 pidfd "mount API" seccomp landlock "user namespace" "nested namespace" "mount namespace" "pid namespace" "net namespace" \
-		"ipc namespace" "uts namespace" "cgroup namespace" "time namespace" AppArmor cgroup swap "guest ids" core_pattern \
-		legacy_tiocsti yama quotas container nginx jailer "live sandboxes" "data folder" network; do
+	for name in kernel "open files" configuration "runner files" "guest ids" cgroup swap "live sandboxes" "egress relay" porter "root mounts" "user namespace" \
+		seccomp landlock jail jailer core_pattern legacy_tiocsti yama container nginx "data folder" network; do
 		[ "$(jq --arg name "$name" '[.checks[] | select(.name == $name)] | length' <<<"$report")" = 1 ]
 	done
-	[ "$(jq -r '.checks[] | select(.name == "quotas" or .name == "nested namespace") | .state' <<<"$report" | sort -u)" = ok ]
+	[ "$(jq -r '.checks[] | select(.name == "jail" or .name == "user namespace") | .state' <<<"$report" | sort -u)" = ok ]
 	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
 }
 
@@ -151,14 +150,42 @@ commands() {
 	[ "$(jq -r .result <<<"$output")" = missing ]
 	# no user namespaces: forbidden for a user by the limit of an outer one
 	[ "$(id -u)" = 0 ] || skip "the rest needs root"
+	export SALLYPORT_JAILER_WEAKER_LIMITS=true
 	# shellcheck disable=SC2016
 	run --separate-stderr unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
 	[ "$status" = 1 ]
 	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
+	[ "$(jq '[.checks[] | select(.name == "jail" or .name == "runner")] | length' <<<"$output")" = 0 ]
+	[ "$(jq -r '.checks[] | select(.name == "jailer") | .state + " " + .found' <<<"$output")" = "missing private, cannot start" ]
 	# one level, and no second one for the jails
+	mkfifo made mapped
+	chmod 0755 "$BATS_TEST_TMPDIR"
 	# shellcheck disable=SC2016
-	run --separate-stderr unshare --user --map-root-user sh -c 'echo 1 >/proc/sys/user/max_user_namespaces && exec "$0" doctor --json' "$SP_BIN/sallyport"
-	[ "$(jq -r '.checks[] | select(.name == "nested namespace") | .state' <<<"$output")" = missing ]
+	unshare --user --keep-caps sh -c 'echo >made && read -r _ <mapped && echo 1 >/proc/sys/user/max_user_namespaces &&
+		exec setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all "$0" doctor --json' "$SP_BIN/sallyport" >report &
+	read -r _ <made
+	echo 0 0 65536 >/proc/$!/uid_map
+	echo 0 0 65536 >/proc/$!/gid_map
+	echo >mapped
+	wait $! || true
+	output=$(<report)
+	[ "$(jq -r '.checks[] | select(.name == "user namespace") | .state' <<<"$output")" = ok ]
+	[ "$(jq -r '.checks[] | select(.name == "jail") | .state + " " + .remedy' <<<"$output")" = "missing sysctl user.max_user_namespaces=65536" ]
+}
+
+@test "doctor says what sallyport-jailer --check says, with remedies" {
+	"$SP_BIN/sallyport-jailer" --check >said || true
+	sallyport doctor --json >report || true
+	local step
+	while read -r step; do
+		[ "$(jq -r --arg step "$step" '.checks[] | select(.name == $step) | .state' report)" = \
+			"$(jq -r --arg step "$step" 'select(.step == $step) | if .ok | not then "missing" elif .weaker then "weaker" else "ok" end' said)" ]
+	done < <(jq -r 'select(.step != "runner") | .step' said)
+	# every key of jail/ has a text in cli/
+	local key
+	while read -r key; do
+		grep -qE "^	\\{\"$key\", |\"$key\"\\)" "$SP_ROOT/cli/doctor_jailer.c" || { echo "no remedy for $key" && return 1; }
+	done < <(sed -nE 's/^\t\[START_[A-Z_]+\] = \{"([a-z ]+)".*/\1/p' "$SP_ROOT/jail/start.c" && printf '%s\n' jail jailer runners subids swap freezer landlock landlock-new)
 }
 
 @test "doctor resolves what network.allow names" {

@@ -71,6 +71,34 @@ suites() {
 	[[ $output == *"jailer.socket"* ]]
 }
 
+@test "--check: the start up to the first jail, one JSON object a step" {
+	need_root
+	run "$JAILER" --check --fd 3
+	[ "$status" -eq 2 ]
+	"$JAILER" --check >"$DIR/said"
+	[ "$(jq -s 'map((.step | type) + (.ok | type) + (.weaker | type) + (.what | type)) | unique | join(" ")' "$DIR/said")" = '"stringbooleanbooleanstring"' ]
+	[[ $(jq -rs '.[-1].step + " " + .[-1].what' "$DIR/said") == "jailer root, cgroup v"[12] ]]
+	[ "$(jq -r 'select(.step == "jail") | .ok' "$DIR/said")" = true ]
+	[ "$(jq -r 'select(.runner == "bash") | .what' "$DIR/said")" = "$(/bin/bash --version | head -n 1)" ]
+	# without a cgroup it goes on, to see what else is missing
+	run --separate-stderr as_user "$JAILER" --check
+	[ "$status" -eq 1 ]
+	[ "$(jq -rs 'map(select(.ok | not) | .step + ":" + .remedy) | join(" ")' <<<"$output")" = "cgroup:cgroup jailer:jailer" ]
+	[ "$(jq -r 'select(.step == "jail") | .ok' <<<"$output")" = true ]
+	# what fails ends it
+	echo '{"limits":{"wall_seconds":-1}}' >"$DIR/config.json"
+	run --separate-stderr "$JAILER" --check --config "$DIR/config.json"
+	[ "$status" -eq 1 ]
+	[ "$(jq -rs 'map(.step) | join(" ")' <<<"$output")" = "kernel open files configuration jailer" ]
+	[[ $(jq -r 'select(.step == "configuration") | .what' <<<"$output") == *wall_seconds* ]]
+	mkdir -p "$DIR/runners"
+	echo '{"name":"bash","source":"main.sh","interpreters":["/bin/none"],"run":["/bin/none"],"version":["/bin/none"],"install":"apt-get install none"}' >"$DIR/runners/bash.json"
+	echo "{\"jailer\":{\"runners_dir\":\"$DIR/runners\"}}" >"$DIR/config.json"
+	run --separate-stderr "$JAILER" --check --config "$DIR/config.json"
+	[ "$status" -eq 1 ]
+	[ "$(jq -rs 'map(select(.step == "runner" or .step == "runners") | .step + " " + .what) | join(", ")' <<<"$output")" = "runner its interpreter is missing, runners no program can be run" ]
+}
+
 @test "runner files that are wrong are named" {
 	mkdir "$DIR/runners"
 	echo "{\"jailer\":{\"socket\":\"$DIR/socket\",\"runners_dir\":\"$DIR/runners\"}}" >"$DIR/config.json"

@@ -1,0 +1,152 @@
+/*
+ * doctor_jailer.c - can jails be made here? `sallyport-jailer --check` tries and says so, one JSON object a step
+ * (jail/check.h); we put the remedies to it and have no opinion of our own.
+ *
+ * Where a jailer serves on a socket it is asked for its mode, too: it may run as another user than doctor does.
+ */
+#include <string.h>
+#include <sys/wait.h>
+
+#include "doctor.h"
+#include "lib/base/util.h"
+
+/* One for the jailer, and none in it for jails, is too few. */
+static bool namespaces_limited(void)
+{
+	auto_free char *most = doctor_read_line("/proc/sys/user/max_user_namespaces");
+
+	return most && (streq(most, "0") || streq(most, "1"));
+}
+
+static const char *namespace_remedy(void)
+{
+	auto_free char *clone_switch = doctor_read_line("/proc/sys/kernel/unprivileged_userns_clone");
+	auto_free char *apparmor = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+
+	if (clone_switch && streq(clone_switch, "0"))
+		return "sysctl kernel.unprivileged_userns_clone=1, or start the jailer as root";
+	if (namespaces_limited())
+		return "sysctl user.max_user_namespaces=65536";
+	if (apparmor && streq(apparmor, "1"))
+		return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for "
+		       "sallyport-jailer";
+	return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is "
+	       "missing";
+}
+
+/* By the keys of jail/check.c. Not here: "user namespace" (above), "runner" (its own `install`). */
+static const struct {
+	const char *key, *text;
+} remedies[] = {
+	{"cgroup", "systemd-run --user --scope -p Delegate=yes …, or start the jailer as root; else "
+		   "jailer.weaker_limits"},
+	{"configuration", "correct what it names, see sallyport.conf(5)"},
+	{"egress relay", "correct network.allow or network.proxy, or leave network.allow empty"},
+	{"freezer", "mount cgroup2 (next to version 1 it needs no controllers) and start the jailer as root, or "
+		    "delegate it"},
+	{"guest ids", "correct jailer.id_base and jailer.id_count, or stop a jailer that is not needed"},
+	{"jail", "use a kernel of at least 5.10; in a container its seccomp profile must allow mounts and its /proc "
+		 "must not be masked (docker: --security-opt systempaths=unconfined)"},
+	{"jailer", "start it as root, or with a range of ids and a delegated cgroup; see what is missing above"},
+	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second fence"},
+	{"landlock-new", "install a kernel of at least 5.19"},
+	{"open files", "raise the limit (ulimit -Hn, LimitNOFILE=)"},
+	{"porter", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
+	{"root mounts", "correct the folder that it names; in a container, allow mounts"},
+	{"runner files", "correct the file that it names"},
+	{"runners", "install one of the interpreters above"},
+	{"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER, outside of emulators"},
+	{"subids", "apt-get install uidmap, then usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER"},
+	{"swap", "swapoff -a, or boot with swapaccount=1: a jail's memory limit does not count what is swapped out"},
+};
+
+static const char *remedy_of(struct json_object *line)
+{
+	const char *key = json_get_string(line, "remedy"), *install = json_get_string(line, "install");
+
+	if (!key || install)
+		return install;
+	if (streq(key, "user namespace") || (streq(key, "jail") && namespaces_limited()))
+		return namespace_remedy();
+	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
+		if (streq(remedies[i].key, key))
+			return remedies[i].text;
+	return key;
+}
+
+static enum doctor_state state_of(struct json_object *line)
+{
+	struct json_object *ok = json_get(line, "ok", json_type_boolean);
+	struct json_object *weaker = json_get(line, "weaker", json_type_boolean);
+
+	if (!ok || !json_object_get_boolean(ok))
+		return DOCTOR_MISSING;
+	return weaker && json_object_get_boolean(weaker) ? DOCTOR_WEAKER : DOCTOR_OK;
+}
+
+static void add_line(struct doctor *doctor, struct json_object *line)
+{
+	const char *step = json_get_string(line, "step"), *what = json_get_string(line, "what"),
+		   *runner = json_get_string(line, "runner");
+	bool jailer = streq(step, "jailer");
+
+	if (jailer && *doctor->config->jailer.socket)
+		return; /* it is the one on the socket that counts */
+	doctor_add(doctor, step, state_of(line), remedy_of(line), "%s%s%s", runner ? runner : jailer ? "private" : "",
+		   runner ? ": " : jailer ? ", " : "", what ? what : "?");
+}
+
+/* Runs the check. Every line of it is a finding; none at all is one, too. */
+static void run_check(struct doctor *doctor)
+{
+	static char check[] = "--check", config[] = "--config";
+	struct err err = ERR_INIT;
+	auto_free char *program = jail_client_program(doctor->config, &err), *answer = NULL;
+	bool judged = false;
+	char *rest;
+
+	if (program) {
+		char *const argv[] = {program, check, doctor->config->path ? config : NULL,
+				      unconst(doctor->config->path), NULL};
+
+		answer = doctor_ask(argv, false, NULL);
+	}
+	rest = answer;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		auto_json struct json_object *object = NULL;
+
+		if (!*line || json_parse(line, strlen(line), &object, NULL) < 0 || !json_get_string(object, "step"))
+			continue;
+		judged = judged || streq(json_get_string(object, "step"), "jailer");
+		add_line(doctor, object);
+	}
+	if (!judged)
+		doctor_add(doctor, "jailer check", DOCTOR_MISSING, "see what is missing above, or its standard error",
+			   "%s", program ? "sallyport-jailer --check did not come to its end" : err.text);
+}
+
+static void ask_service(struct doctor *doctor)
+{
+	auto_jailer struct jail_client *client = NULL;
+	auto_json struct json_object *info = NULL;
+	struct err err = ERR_INIT;
+
+	if (jail_client_dial(doctor->config, &client, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
+		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
+			   "%s", err.text);
+		return;
+	}
+	const char *mode = json_get_string(info, "mode"), *cgroup = json_get_string(info, "cgroup");
+	bool weaker = !mode || streq(mode, "single-id") || !cgroup || streq(cgroup, "none");
+
+	doctor_add(doctor, "jailer", weaker ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "start it as root, or with a range of ids and a delegated cgroup", "%s, %s, cgroup %s",
+		   doctor->config->jailer.socket, mode ? mode : "?", cgroup ? cgroup : "?");
+}
+
+void doctor_jailer(struct doctor *doctor)
+{
+	run_check(doctor);
+	if (*doctor->config->jailer.socket)
+		ask_service(doctor);
+}

@@ -1,0 +1,241 @@
+/*
+ * check.c - see check.h.
+ *
+ * The steps are those of start.c, in its order. Then the versions of all runners are asked for, as a jailer does for a
+ * client's first run (versions.c): each is a program in a jail of its own. The first jail speaks for all, as it is made
+ * of everything that a host must have: namespaces, mounts, limits, seccomp, Landlock. What is said of a step beyond
+ * "works" is read from what the start found (identity, cgroup, fence), so that it cannot differ from it.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/utsname.h>
+
+#include "jail/init/fence.h"
+#include "lib/base/util.h"
+#include "start.h"
+
+#define SWAPS_MAX (64 * 1024)
+
+struct check {
+	check_say *say;
+	struct jailer *jailer;
+	bool broken;    /* a step was not ok */
+	bool jail_made; /* of some runner */
+	bool no_jail;   /* the first one failed, and so would the others */
+	size_t usable;  /* runners */
+};
+
+enum state { OK, WEAKER, BROKEN };
+
+/* `more`: what goes with the step besides; it is taken over. NULL: nothing. */
+static void tell(struct check *check, const char *step, enum state state, const char *what, const char *remedy,
+		 struct json_object *more)
+{
+	auto_json struct json_object *line = json_object_new_object(), *rest = more;
+
+	json_add_string(line, "step", step);
+	json_add_bool(line, "ok", state != BROKEN);
+	json_add_bool(line, "weaker", state == WEAKER);
+	json_add_string(line, "what", what);
+	if (state != OK)
+		json_add_string(line, "remedy", remedy);
+	if (rest) {
+		json_object_object_foreach(rest, key, value)
+			json_add(line, key, json_object_get(value));
+	}
+	check->say(line);
+	check->broken = check->broken || state == BROKEN;
+}
+
+/* -------- the start ----------------------------------------------------------------------------------- */
+
+static void tell_ids(struct check *check)
+{
+	static const char *const texts[] = {
+		[IDENTITY_ROOT] = "started as root: a range of ids of its own",
+		[IDENTITY_ROOTLESS] = "newuidmap and a range in /etc/subuid and /etc/subgid",
+		[IDENTITY_SINGLE] = "no newuidmap, or no range in /etc/subuid and /etc/subgid: guests run under your "
+				    "own id",
+	};
+	enum identity_mode mode = check->jailer->identity.mode;
+
+	tell(check, start_name(START_IDS), mode == IDENTITY_SINGLE ? WEAKER : OK, texts[mode], "subids", NULL);
+}
+
+static bool swap_used(void)
+{
+	auto_free char *swaps = NULL;
+	size_t length = 0;
+	const char *second;
+
+	if (read_file_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &swaps, &length, NULL) < 0)
+		return false;
+	second = strchr(swaps, '\n'); /* after the titles */
+	return second && second[1];
+}
+
+static void tell_cgroup(struct check *check)
+{
+	const char *kind = cgroup_kind(check->jailer->cgroup);
+	auto_free char *what = xasprintf("version %s: memory, pids and cpu", kind + 1);
+	bool none = streq(kind, "none");
+
+	tell(check, start_name(START_CGROUP), none ? WEAKER : OK,
+	     none ? "none: memory, processes and CPU time are limited for each process alone" : what, "cgroup", NULL);
+}
+
+static void tell_grouped(struct check *check)
+{
+	const struct cgroup *cgroup = check->jailer->cgroup;
+	const char *why = cgroup_cannot_freeze(cgroup);
+	bool limited = cgroup_limits_swap(cgroup), used = swap_used();
+
+	tell(check, "swap", used && !limited ? WEAKER : OK,
+	     !used     ? "none in use"
+	     : limited ? "in use, and limited by cgroups"
+		       : "in use, and not limited by cgroups",
+	     "swap", NULL);
+	tell(check, "live sandboxes", why ? WEAKER : OK, why ? why : "can be frozen between calls", "freezer", NULL);
+}
+
+static void tell_landlock(struct check *check)
+{
+	int abi = fence_abi();
+	auto_free char *what = xasprintf("ABI %d", abi);
+
+	if (abi >= FENCE_ABI_LEAST)
+		tell(check, "landlock", OK, what, NULL, NULL);
+	else
+		tell(check, "landlock", WEAKER, abi > 0 ? "too old to be used" : "the kernel does not have it enabled",
+		     abi > 0 ? "landlock-new" : "landlock", NULL);
+}
+
+static void tell_step(struct check *check, enum start_step step)
+{
+	if (step == START_IDS)
+		tell_ids(check);
+	else if (step == START_CGROUP)
+		tell_cgroup(check);
+	else
+		tell(check, start_name(step), OK, "works", NULL, NULL);
+}
+
+static bool take(struct check *check, enum start_step step)
+{
+	struct err err = ERR_INIT;
+
+	if (start_take(check->jailer, step, &err) == 0) {
+		tell_step(check, step);
+	} else {
+		tell(check, start_name(step), BROKEN, err.text, start_name(step), NULL);
+		if (step != START_CGROUP)
+			return false;
+		check->jailer->config.jailer.weaker_limits = true;
+		if (start_take(check->jailer, step, &err) < 0)
+			return false;
+	}
+	if (step == START_CGROUP)
+		tell_grouped(check);
+	if (step == START_LOOP)
+		tell_landlock(check);
+	return true;
+}
+
+/* -------- the first jails ----------------------------------------------------------------------------- */
+
+static struct json_object *runner_line(const struct runner *runner)
+{
+	struct json_object *line = json_object_new_object();
+
+	json_add_string(line, "runner", runner->name);
+	json_add_string(line, "install", runner->install);
+	return line;
+}
+
+/* The first jail speaks for all: its failure is the host's. */
+static void tell_jail(struct check *check, const struct jail_result *result, const struct err *why)
+{
+	struct json_object *line = NULL;
+
+	check->jail_made = result && result->verdict != JAIL_XX;
+	check->no_jail = !check->jail_made;
+	if (result && *result->step) {
+		line = json_object_new_object();
+		json_add_string(line, "at", result->step);
+		json_add_int(line, "errno", result->step_errno);
+	}
+	tell(check, "jail", check->jail_made ? OK : BROKEN,
+	     check->jail_made ? "namespaces, mounts, limits and system call filter work" : result ? result->message
+											  : why->text,
+	     "jail", line);
+}
+
+static void on_version(void *arg, const struct runner *runner, const struct jail_result *result, const struct err *why)
+{
+	struct check *check = arg;
+	bool ran = result && result->verdict == JAIL_OK;
+
+	if (!check->jail_made && !check->no_jail)
+		tell_jail(check, result, why);
+	if (check->no_jail)
+		return;
+	bool usable = ran && runner->interpreter; /* NULL: too old */
+	check->usable += usable;
+	tell(check, "runner", usable ? OK : WEAKER,
+	     usable ? runner->fingerprint
+	     : ran  ? "its interpreter is too old"
+	     : !why ? "its version command fails in a jail"
+		    : why->text,
+	     "runner", runner_line(runner));
+}
+
+/* As clients would, all runners that can be used wait for their versions. */
+static void run_programs(struct check *check)
+{
+	struct jailer *jailer = check->jailer;
+	int event = 0;
+
+	for (size_t i = 0; i < jailer->runners.count; i++) {
+		struct runner *runner = &jailer->runners.items[i];
+
+		runner->awaited = runner->interpreter != NULL;
+		if (!runner->interpreter)
+			tell(check, "runner", WEAKER, "its interpreter is missing", "runner", runner_line(runner));
+	}
+	jailer->versions.answered = on_version;
+	jailer->versions.arg = check;
+	while (!jailer->stop && !jailer->versions.done && !check->no_jail && event >= 0) {
+		cells_tick(&jailer->cells);
+		versions_tick(&jailer->versions);
+		cells_reap(&jailer->cells);
+		if (!jailer->versions.done)
+			event = loop_once(jailer->loop, cells_deadline(&jailer->cells));
+	}
+	if (!check->usable && !check->no_jail)
+		tell(check, "runners", BROKEN, "no program can be run", "runners", NULL);
+}
+
+bool check_host(struct jailer *jailer, check_say *say)
+{
+	struct check check = {.say = say, .jailer = jailer};
+	bool started = true;
+	struct utsname host;
+
+	uname(&host);
+	auto_free char *kernel = xasprintf("%s %s", host.release, host.machine);
+	tell(&check, "kernel", OK, kernel, NULL, NULL);
+	for (enum start_step step = 0; started && step < START_STEPS; step++)
+		started = !start_wanted(jailer, step) || take(&check, step);
+	if (started)
+		run_programs(&check);
+	const char *kind = started ? cgroup_kind(jailer->cgroup) : "";
+	auto_free char *what = xasprintf("%s, cgroup %s", identity_mode_text(jailer->identity.mode), kind);
+	bool weaker = jailer->identity.mode == IDENTITY_SINGLE || streq(kind, "none");
+
+	tell(&check, "jailer", check.broken ? BROKEN : weaker ? WEAKER : OK, started ? what : "cannot start", "jailer",
+	     NULL);
+	start_clear(jailer);
+	return !check.broken;
+}

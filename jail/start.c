@@ -1,0 +1,342 @@
+/*
+ * start.c - see start.h.
+ *
+ * In the order of the steps: what needs the rights that we were started with (configuration, runner files, ids, the
+ * cgroup's directory, a service's socket) is read and claimed first. The relay and the porter are forked before the
+ * namespaces are left, because they stay in the host's. Then the outer user namespace is entered, in which we are 0 and
+ * on the host an id that owns nothing; the porter writes its maps. The event loop comes last: nobody is served before
+ * everything is there.
+ */
+#include "start.h"
+
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jail/init/fence.h"
+#include "jail/init/init.h"
+#include "jail/init/seccomp.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+#include "porter.h"
+
+#define OUTER_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define MODULES_DEFAULT  "npm" /* below the runners' directory */
+
+static bool is_service(const struct jailer *jailer)
+{
+	return jailer->options.client_fd < 0 && !jailer->options.check;
+}
+
+#define OPEN_FILES_LEAST 256 /* of the jailer; init.c moves descriptors to 64 and above */
+
+static void raise_soft(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
+
+/* Signals that wait are counted for the account that started us and for all jails together: half is theirs. The kernel
+ * takes the limit of who makes a user namespace as that of all below it. */
+static void halve_signals(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0) {
+		limit.rlim_cur /= 2;
+		setrlimit(RLIMIT_SIGPENDING, &limit);
+	}
+}
+
+/* What guests' limits are cut out of. Only root can raise a hard limit; where it is lower for a user, doctor says what
+ * that means. */
+static int raise_limits(struct jailer *jailer, struct err *err)
+{
+	struct rlimit limit;
+
+	(void)jailer;
+	raise_soft(RLIMIT_NOFILE);
+	raise_soft(RLIMIT_FSIZE);
+	halve_signals();
+	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < INIT_CORE_BYTES) {
+		limit.rlim_max = INIT_CORE_BYTES;
+		setrlimit(RLIMIT_CORE, &limit);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_LEAST)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "%llu open files are too few for a jailer: raise the limit to %d or more (ulimit -Hn, "
+			       "LimitNOFILE=)",
+			       (unsigned long long)limit.rlim_cur, OPEN_FILES_LEAST);
+	return 0;
+}
+
+/* The folder itself, as a link cannot be bound. */
+static int find_modules(const struct config *config, char **ret, struct err *err)
+{
+	auto_free char *usual = xasprintf("%s/" MODULES_DEFAULT, config->jailer.runners_dir);
+	auto_free char *packages = xasprintf("%s/node_modules", usual);
+	const char *named = config->jailer.modules_dir, *folder = named[0] ? named : usual;
+
+	if (!named[0] && access(packages, R_OK)) {
+		*ret = xstrdup("");
+		return 0;
+	}
+	*ret = realpath(folder, NULL);
+	return *ret ? 0 : err_errno(err, "jailer.modules_dir: %s", folder);
+}
+
+static int read_config(struct jailer *jailer, struct err *err)
+{
+	int result = config_load(jailer->options.config_path, &jailer->config, err);
+
+	if (result < 0)
+		return result;
+	if (is_service(jailer) && !jailer->config.jailer.socket[0])
+		return err_set(err, ERR_INVALID, "jailer.socket is not set: a service needs one");
+	result = find_modules(&jailer->config, &jailer->modules_dir, err);
+	return result < 0 ? result : net_init(&jailer->net, &jailer->config, err);
+}
+
+static int read_runners(struct jailer *jailer, struct err *err)
+{
+	const char *state = jailer->config.data_dir;
+	const struct runners_host host = {jailer->modules_dir, state ? state : ""};
+
+	return runners_load(jailer->config.jailer.runners_dir, &host, &jailer->runners, err);
+}
+
+static int claim_ids(struct jailer *jailer, struct err *err)
+{
+	return identity_claim(&jailer->config, &jailer->identity, err);
+}
+
+static int claim_cgroup(struct jailer *jailer, struct err *err)
+{
+	int result = cgroup_open(&jailer->config, &jailer->identity, &jailer->cgroup, err);
+
+	/* The standard error of a private one is that of its command: whose remains it met there is nobody's news. */
+	if (result == 0 && jailer->identity.found_dead)
+		log_event(is_service(jailer) ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed",
+			  "cgroup", cgroup_kind(jailer->cgroup), NULL);
+	return result;
+}
+
+static int start_relay(struct jailer *jailer, struct err *err)
+{
+	return net_start(&jailer->net, &jailer->identity, err);
+}
+
+static int start_porter(struct jailer *jailer, struct err *err)
+{
+	struct porter_spec spec = {.identity = &jailer->identity, .listen_fd = -1};
+	int result = porter_users(&jailer->config, &spec, err);
+
+	if (result == 0 && is_service(jailer))
+		result = porter_listen(jailer->config.jailer.socket, &spec.listen_fd, err);
+	return result < 0 ? result : porter_start(&spec, &jailer->porter, err);
+}
+
+static int build_roots(struct jailer *jailer, struct err *err)
+{
+	static const struct bind_strings none = {.count = 0};
+	const struct root_plan usual = {.modules_dir = jailer->modules_dir, .binds = &none};
+	auto_free char *hosts = egress_hosts(&jailer->net.egress);
+	int result = root_mount_begin(hosts, err);
+
+	if (!result)
+		result = root_mount_add(&usual, &jailer->root, err);
+	for (size_t i = 0; !result && i < jailer->runners.count; i++) {
+		struct runner *runner = &jailer->runners.items[i];
+		const struct root_plan own = {runner->rootfs, jailer->modules_dir, &runner->binds};
+
+		if (runner->root.path[0] && (result = root_mount_add(&own, &runner->root, err)))
+			err_wrap(err, "runner %s", runner->name);
+	}
+	return result ? result : root_mount_finish(err);
+}
+
+static int build_roots_first(struct jailer *jailer, struct err *err)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "making a mount namespace");
+	return build_roots(jailer, err);
+}
+
+static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
+{
+	int result;
+
+	if (unshare(OUTER_NAMESPACES) < 0)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "this host does not let us make user namespaces (%s): see user.max_user_namespaces, "
+			       "and AppArmor's kernel.apparmor_restrict_unprivileged_userns",
+			       strerror(errno));
+	result = porter_maps(jailer->porter, err);
+	if (result == 0)
+		result = identity_become(&jailer->identity, err);
+	/* Kept by everything that is started from here on. Mounts can still be made. */
+	if (result == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		result = err_errno(err, "no_new_privs");
+	/* An empty session keyring: guests inherit ours. Kernels without keys have nothing to inherit. */
+	if (result == 0)
+		syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	return result;
+}
+
+static void on_connection(struct loop_watch *watch, uint32_t events)
+{
+	struct jailer *jailer = loop_owner(watch, struct jailer, porter_watch);
+	int fd = porter_receive(watch->fd);
+
+	(void)events;
+	if (fd >= 0)
+		server_add(&jailer->server, fd);
+	else if (errno != EAGAIN) {
+		log_event(LOG_ERROR, "the porter is gone", NULL);
+		jailer->stop = true;
+	}
+}
+
+static void on_signal(struct loop_watch *watch, uint32_t events)
+{
+	struct jailer *jailer = loop_owner(watch, struct jailer, signal_watch);
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(watch->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		jailer->stop = true;
+}
+
+static int watch_signals(struct jailer *jailer, bool private, struct err *err)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	/* A terminal's Ctrl-C reaches us too, but it is the client that decides what it means. */
+	if (private)
+		signal(SIGINT, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	if (!private)
+		sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0 || loop_add(jailer->loop, &jailer->signal_watch, fd, EPOLLIN, on_signal))
+		return err_errno(err, "watching signals");
+	return 0;
+}
+
+static int start_loop(struct jailer *jailer, struct err *err)
+{
+	bool service = is_service(jailer), filters = service || jailer->options.check;
+	int result;
+
+	jailer->loop = loop_open();
+	if (jailer->loop < 0)
+		return err_errno(err, "making the event loop");
+	result = watch_signals(jailer, jailer->options.client_fd >= 0, err);
+	if (result < 0)
+		return result;
+	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
+	jailer->cells.root = &jailer->root;
+	jailer->cells.fence_abi = fence_abi();
+	jailer->cells.net = &jailer->net;
+	jailer->cells.command_line = jailer->options.command_line;
+	jailer->cells.command_line_size = jailer->options.command_line_size;
+	result = net_watch(&jailer->net, jailer->loop, err);
+	for (size_t i = 0; result == 0 && filters && i < SECCOMP_FAMILIES; i++)
+		result = cells_make_filter(&jailer->cells, (enum seccomp_family)i, err);
+	if (result < 0)
+		return result;
+	jailer->server = (struct server){
+		.cells = &jailer->cells,
+		.runners = &jailer->runners,
+		.config = &jailer->config,
+		.identity = &jailer->identity,
+		.private = !service,
+	};
+	versions_init(&jailer->versions, &jailer->cells, &jailer->runners, &jailer->config, service);
+	jailer->server.versions = &jailer->versions;
+	if (service)
+		return loop_add(jailer->loop, &jailer->porter_watch, jailer->porter, EPOLLIN, on_connection)
+			       ? err_errno(err, "watching the porter")
+			       : 0;
+	if (jailer->options.client_fd >= 0)
+		server_add(&jailer->server, jailer->options.client_fd);
+	wait(NULL); /* the porter has done its part */
+	return 0;
+}
+
+/* -------- the list ------------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	int (*take)(struct jailer *jailer, struct err *err);
+} steps[START_STEPS] = {
+	[START_LIMITS] = {"open files", raise_limits},
+	[START_CONFIG] = {"configuration", read_config},
+	[START_RUNNERS] = {"runner files", read_runners},
+	[START_IDS] = {"guest ids", claim_ids},
+	[START_CGROUP] = {"cgroup", claim_cgroup},
+	[START_RELAY] = {"egress relay", start_relay},
+	[START_PORTER] = {"porter", start_porter},
+	[START_ROOTS] = {"root mounts", build_roots_first},
+	[START_NAMESPACES] = {"user namespace", enter_outer_namespaces},
+	[START_USER_ROOTS] = {"root mounts", build_roots},
+	[START_LOOP] = {"seccomp", start_loop},
+};
+
+const char *start_name(enum start_step step)
+{
+	return steps[step].name;
+}
+
+bool start_wanted(const struct jailer *jailer, enum start_step step)
+{
+	bool root = jailer->identity.mode == IDENTITY_ROOT;
+
+	return step == START_ROOTS ? root : step == START_USER_ROOTS ? !root : true;
+}
+
+int start_take(struct jailer *jailer, enum start_step step, struct err *err)
+{
+	return steps[step].take(jailer, err);
+}
+
+/* First of all nobody new comes in: a client that is not served any more could keep a jail, for whose end we wait,
+ * open. */
+static void stop(struct jailer *jailer)
+{
+	if (!jailer->server.private) {
+		loop_remove(jailer->loop, &jailer->porter_watch);
+		close(jailer->porter); /* the porter ends */
+	}
+	versions_clear(&jailer->versions);
+	server_clear(&jailer->server);
+	cells_clear(&jailer->cells);
+}
+
+void start_clear(struct jailer *jailer)
+{
+	if (jailer->server.cells)
+		stop(jailer);
+	net_clear(&jailer->net);
+	cgroup_close(jailer->cgroup);
+	runners_clear(&jailer->runners);
+	root_mount_clear(&jailer->root);
+	identity_clear(&jailer->identity);
+	config_clear(&jailer->config);
+	free(jailer->modules_dir);
+}
