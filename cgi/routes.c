@@ -44,6 +44,7 @@ static void health_get(struct exchange *exchange, const char *method, const char
 
 static const struct route routes[] = {
 	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle},
+	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle}, /* some clients add the slash */
 	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream},
 	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
 	{"/files/", true, "GET, HEAD", ROUTE_OPEN, true, files_handle},

@@ -362,7 +362,7 @@ bool hub_cancel(struct hub *hub, const char *session, const char *id)
 
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_flight *flight = hub->flights; flight; flight = flight->next) {
-		if (!streq(flight->session, session) || !streq(flight->id, id))
+		if (!streq(flight->session, session) || (id && !streq(flight->id, id)))
 			continue;
 		flight->cancelled = found = true;
 		wake(flight->wake_fd);

@@ -88,7 +88,7 @@ struct hub_flight {
 int hub_flight_begin(struct hub *hub, struct hub_flight *flight, struct err *err);
 void hub_flight_end(struct hub *hub, struct hub_flight *flight);
 void hub_flight_stream(struct hub *hub, struct hub_flight *flight, const char *stream);
-/* notifications/cancelled; false: no such request (any more). */
+/* notifications/cancelled; false: no such request (any more). `id` NULL: all requests of the session. */
 bool hub_cancel(struct hub *hub, const char *session, const char *id);
 /* Was it cancelled? Takes the wake-up away. */
 bool hub_cancelled(struct hub *hub, struct hub_flight *flight);

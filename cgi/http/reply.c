@@ -1,4 +1,5 @@
 /* reply.c - building a reply and printing its head; see http.h. */
+#include <ctype.h>
 #include <stdarg.h>
 
 #include "http.h"
@@ -48,14 +49,6 @@ void reply_json(struct reply *reply, int status, struct json_object *body)
 	json_print(&reply->body, body);
 }
 
-void reply_refuse(struct reply *reply, int status, const char *text)
-{
-	auto_json struct json_object *body = json_object_new_object();
-
-	json_add_string(body, "error", text);
-	reply_json(reply, status, body);
-}
-
 static const char *reason(int status)
 {
 	static const struct {
@@ -83,6 +76,25 @@ static const char *reason(int status)
 			return table[i].text;
 	}
 	return "Status";
+}
+
+/* "not_found" of 404: what clients of OAuth's kind read as the error's code. */
+static void error_code(int status, char ret[32])
+{
+	snprintf(ret, 32, "%s", reason(status));
+	for (char *p = ret; *p; p++)
+		*p = *p == ' ' ? '_' : (char)tolower((unsigned char)*p);
+}
+
+void reply_refuse(struct reply *reply, int status, const char *text)
+{
+	auto_json struct json_object *body = json_object_new_object();
+	char code[32];
+
+	error_code(status, code);
+	json_add_string(body, "error", code);
+	json_add_string(body, "error_description", text);
+	reply_json(reply, status, body);
 }
 
 void reply_print_head(const struct reply *reply, struct buf *out)

@@ -22,7 +22,7 @@ struct mcp_call {
 	struct exchange *exchange;
 	const struct rpc_message *message;
 	const struct tool *tool;       /* of tools/call; NULL: there is no such tool */
-	const struct session *session; /* legacy; NULL: none */
+	const struct session *session; /* legacy; NULL: the request names none */
 	const struct mcp_revision *revision; /* that is spoken; never NULL */
 	int hangup_fd; /* >= 0: the client's leaving is a cancel (modern) */
 	struct json_object *result;
@@ -53,6 +53,7 @@ struct mcp_method {
 	int (*handle)(struct mcp_call *call);
 	unsigned scope;       /* what a token must have; a row without one is refused to everybody */
 	bool cancellable;     /* legacy: it takes long enough */
+	bool session;         /* legacy: it changes the session, so there must be one */
 	const char *header;   /* modern: the member of params that the header Mcp-Name repeats; NULL: none */
 	enum mcp_cache cache; /* modern: what clients may do with the result … */
 	int64_t ttl_ms;       /* … and for how long */

@@ -40,7 +40,7 @@ static void member_begin(struct member *member, struct hub *hub, const struct se
 {
 	struct err err = ERR_INIT;
 
-	if (member->refused || !mcp_request_calls(&member->request))
+	if (member->refused || !*session->id || !mcp_request_calls(&member->request))
 		return;
 	member->id = mcp_id_text(member->request.message.id);
 	member->flight = (struct hub_flight){.session = session->id, .id = member->id, .stream = "", .wake_fd = -1};
@@ -57,7 +57,7 @@ static struct json_object *member_answer(struct member *member, struct exchange 
 	struct mcp_call call = {.exchange = exchange,
 				.message = &member->request.message,
 				.tool = member->request.tool,
-				.session = session,
+				.session = *session->id ? session : NULL,
 				.revision = mcp_revision_of(session->protocol),
 				.flight = member->id ? &member->flight : NULL,
 				.hangup_fd = -1};
@@ -178,10 +178,10 @@ void mcp_batch(struct exchange *exchange, struct json_object *document, const ch
 		fault = "Invalid Request: a revision without sessions has no batches";
 	else if (count == 0)
 		fault = "Invalid Request: empty batch";
-	else if (!legacy_session(exchange, NULL, version, &batch.session))
+	else if (!legacy_session_or_none(exchange, NULL, version, &batch.session))
 		return;
 	else if (!mcp_revision_of(batch.session.protocol)->batches)
-		fault = "Invalid Request: the revision of this session has no batches";
+		fault = "Invalid Request: the revision of this session, or of MCP-Protocol-Version, has no batches";
 	else if (count > MCP_BATCH_MAX)
 		fault = "Invalid Request: more than 100 messages in a batch";
 	if (fault)

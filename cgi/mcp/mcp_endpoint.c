@@ -46,6 +46,11 @@ static bool is_json(const char *content_type)
 	       strchr("; \t", content_type[sizeof(type) - 1]); /* the NUL counts: end of the value */
 }
 
+static bool is_plain(const char *encoding)
+{
+	return !encoding || !*encoding || strcasecmp(encoding, "identity") == 0;
+}
+
 /* Clients must accept JSON and event streams; we refuse only those who say that they take neither. */
 static bool accepts(const char *accept)
 {
@@ -96,6 +101,12 @@ bool mcp_read_document(struct exchange *exchange, struct json_object **ret)
 	if (!is_json(request_param(exchange->request, "CONTENT_TYPE"))) {
 		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST,
 				"Unsupported Media Type: Content-Type must be application/json");
+		return false;
+	}
+	if (!is_plain(request_param(exchange->request, "HTTP_CONTENT_ENCODING"))) {
+		reply_header(reply, "Accept-Encoding", "identity");
+		mcp_reply_error(reply, 415, NULL, RPC_INVALID_REQUEST,
+				"Unsupported Media Type: the body must not be compressed (Content-Encoding)");
 		return false;
 	}
 	if (!accepts(request_param(exchange->request, "HTTP_ACCEPT"))) {

@@ -1,10 +1,12 @@
 /*
  * mcp_legacy.c - the revisions up to 2025-11-25 over Streamable HTTP.
  *
- * `initialize` opens a session (a row in the store, bound to the token's owner); every other message must name it: none
- * is 400, an unknown, ended or foreign one 404, upon which a client opens a new one. JSON-RPC errors go on HTTP 200,
- * because clients take any 4xx for a failure of the transport. A client that leaves does not cancel its run. Requests
- * before notifications/initialized are served: several clients race.
+ * `initialize` opens a session (a row in the store, bound to the token's owner), which later messages name: an unknown,
+ * ended or foreign one is 404, upon which a client opens a new one. A message that names none is answered, too, unless
+ * its method changes the session (400): it speaks the revision of its header, or the one that is assumed
+ * (revision.h), nobody can cancel it, and its stream cannot be resumed. JSON-RPC errors go on HTTP 200, because clients
+ * take any 4xx for a failure of the transport. A client that leaves does not cancel its run, ending its session does.
+ * Requests before notifications/initialized are served: several clients race.
  */
 #include "mcp_legacy.h"
 
@@ -107,12 +109,12 @@ const struct mcp_method legacy_methods[] = {
 	MCP_METHOD("resources/list", mcp_resources_list, STORE_SCOPE_FILES),
 	MCP_METHOD("resources/templates/list", mcp_resources_templates, ACCESS_FREE),
 	MCP_METHOD("resources/read", mcp_resources_read, STORE_SCOPE_FILES),
-	MCP_METHOD("resources/subscribe", mcp_resources_subscribe, STORE_SCOPE_FILES),
-	MCP_METHOD("resources/unsubscribe", mcp_resources_unsubscribe, STORE_SCOPE_FILES),
+	MCP_METHOD("resources/subscribe", mcp_resources_subscribe, STORE_SCOPE_FILES, .session = true),
+	MCP_METHOD("resources/unsubscribe", mcp_resources_unsubscribe, STORE_SCOPE_FILES, .session = true),
 	MCP_METHOD("prompts/list", mcp_prompts_list, ACCESS_FREE),
 	MCP_METHOD("prompts/get", mcp_prompts_get, ACCESS_FREE),
 	MCP_METHOD("completion/complete", mcp_completion, MCP_SCOPE_REF),
-	MCP_METHOD("logging/setLevel", set_level, ACCESS_FREE),
+	MCP_METHOD("logging/setLevel", set_level, ACCESS_FREE, .session = true),
 	MCP_METHOD("tasks/get", mcp_tasks_get, STORE_SCOPE_RUN),
 	MCP_METHOD("tasks/result", mcp_tasks_result, STORE_SCOPE_RUN, .cancellable = true),
 	MCP_METHOD("tasks/list", mcp_tasks_list, STORE_SCOPE_RUN),
@@ -126,8 +128,13 @@ void legacy_handle(struct mcp_call *call, const struct mcp_method *method)
 		mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found", call->message->method);
 	else if (method->handle == initialize)
 		mcp_fail(call, RPC_INVALID_REQUEST, "Invalid Request: initialize cannot be part of a batch");
-	else
+	else if (method->session && !call->session) {
+		call->status = 400;
+		mcp_fail(call, RPC_INVALID_REQUEST,
+			 "Bad Request: this method needs a session (Mcp-Session-Id): send initialize first");
+	} else {
 		method->handle(call);
+	}
 }
 
 char *mcp_id_text(struct json_object *id)
@@ -149,13 +156,14 @@ void legacy_request(struct exchange *exchange, const struct mcp_request *request
 	struct mcp_call call = {.exchange = exchange,
 				.message = message,
 				.tool = request->tool,
-				.session = session,
+				.session = *session->id ? session : NULL,
 				.revision = mcp_revision_of(session->protocol),
 				.hangup_fd = -1,
 				.stream = stream};
 	struct err err = ERR_INIT;
 
-	if (request->method && request->method->cancellable) {
+	/* Without a session nobody can name it: ids of different clients are the same. */
+	if (call.session && request->method && request->method->cancellable) {
 		if (hub_flight_begin(hub, &flight, &err) < 0) {
 			mcp_reply_error(exchange->reply, 503, message->id, RPC_INTERNAL, err.text);
 			return;
@@ -163,7 +171,7 @@ void legacy_request(struct exchange *exchange, const struct mcp_request *request
 		call.flight = &flight;
 	}
 	legacy_handle(&call, request->method);
-	mcp_finish(&call, 200);
+	mcp_finish(&call, call.code && call.status ? call.status : 200);
 	if (call.flight)
 		hub_flight_end(hub, &flight);
 }
@@ -176,6 +184,8 @@ void legacy_note(struct exchange *exchange, const struct rpc_message *message, c
 	struct json_object *request;
 
 	mcp_observe_received(session->protocol, document);
+	if (!*session->id)
+		return;
 	if (message->kind == RPC_RESPONSE) {
 		auto_free char *id = mcp_id_text(message->id), *text = mcp_id_text(document);
 
@@ -230,6 +240,20 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 	return known_version(exchange, id, version);
 }
 
+bool legacy_session_or_none(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret)
+{
+	const char *raw = request_param(exchange->request, "HTTP_MCP_SESSION_ID");
+
+	if (raw && *raw)
+		return legacy_session(exchange, id, version, ret);
+	if (!known_version(exchange, id, version))
+		return false;
+	*ret = (struct session){.log_level = -1};
+	snprintf(ret->owner, sizeof(ret->owner), "%s", exchange->token.owner);
+	snprintf(ret->protocol, sizeof(ret->protocol), "%s", version ? version : mcp_revision_assumed()->name);
+	return true;
+}
+
 void legacy_message(struct exchange *exchange, const struct mcp_request *request, struct json_object *document,
 		    const char *version)
 {
@@ -247,7 +271,7 @@ void legacy_message(struct exchange *exchange, const struct mcp_request *request
 		mcp_reply(exchange->reply, 200, mcp_answer(&call));
 		return;
 	}
-	if (!legacy_session(exchange, message->id, version, &session))
+	if (!legacy_session_or_none(exchange, message->id, version, &session))
 		return;
 	if (message->kind != RPC_REQUEST) {
 		legacy_note(exchange, message, &session, document);
@@ -274,5 +298,6 @@ void legacy_delete(struct exchange *exchange)
 		return;
 	}
 	hub_cut(exchange->server->hub, session.id);
+	hub_cancel(exchange->server->hub, session.id, NULL);
 	reply_json(exchange->reply, 200, body);
 }

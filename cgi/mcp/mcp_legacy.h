@@ -20,3 +20,7 @@ void legacy_delete(struct exchange *exchange);
 void legacy_handle(struct mcp_call *call, const struct mcp_method *method);
 /* Finds the session that the request names; false: the reply says why not. */
 bool legacy_session(struct exchange *exchange, struct json_object *id, const char *version, struct session *ret);
+/* The same for a request that need not name one. Without it ret->id is "", and ret->protocol the revision that
+ * `version` names, or the one that clients without that header are assumed to speak. */
+bool legacy_session_or_none(struct exchange *exchange, struct json_object *id, const char *version,
+			    struct session *ret);

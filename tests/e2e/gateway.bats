@@ -124,6 +124,25 @@ legacy() {
 	[ "$SP_STATUS" = 404 ]
 }
 
+@test "legacy: a program runs without a session, in the header's revision or the assumed one" {
+	local call variables links
+	call='{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"run_code","arguments":'$(python bare 'open("a", "w"); print(1)')'}}'
+	for variables in HTTP_X=1 HTTP_MCP_PROTOCOL_VERSION=2025-03-26 HTTP_MCP_PROTOCOL_VERSION=2025-11-25; do
+		sp_http POST /mcp/ "$variables" <<<"$call"
+		[ "$SP_STATUS" = 200 ]
+		[ "$(sp_get '.result.isError')" = false ]
+		[[ $(sp_get '.result.content[0].text') == *1* ]]
+		links=$(sp_get '[.result.content[] | select(.type == "resource_link")] | length > 0')
+		[ "$links" = "$([[ $variables == *2025-11-25 ]] && echo true || echo false)" ]
+		run ! grep -i mcp-session-id "$SP_DIR/head"
+	done
+	[ "$(sp_sql "select count(*) from execution where conversation_name = 'bare' and session is null and verdict = 'OK'")" = 3 ]
+	http_refuses 400 'needs a session' POST /mcp <<<'{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"sallyport://conversation/bare/a"}}'
+	http_refuses 400 'initialize' DELETE /mcp </dev/null
+	http_refuses 400 'initialize' GET /mcp HTTP_ACCEPT=text/event-stream </dev/null
+	http_refuses 415 'compressed' POST /mcp HTTP_CONTENT_ENCODING=gzip <<<"$call"
+}
+
 @test "legacy: a session of another owner is unknown" {
 	legacy 2025-11-25
 	SP_TOKEN=$BOB
@@ -353,6 +372,22 @@ runs_with() {
 	sp_until "" sp_gone "$CLIENT"
 	sp_wake
 	sp_until "" runs_with stayer OK
+}
+
+@test "legacy: the end of a session cancels its runs, and no others" {
+	legacy 2025-11-25
+	run_in_background ended 'sleep 1000' HTTP_MCP_SESSION_ID="$SESSION"
+	sp_until "" runs_with ended running
+	local first=$SESSION
+	legacy 2025-11-25
+	run_in_background other "sleep $SP_ASLEEP; echo done" HTTP_MCP_SESSION_ID="$SESSION"
+	sp_until "" runs_with other running
+	sp_http DELETE /mcp HTTP_MCP_SESSION_ID="$first" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	sp_until "" runs_with ended CX
+	runs_with other running
+	sp_wake
+	sp_until "" runs_with other OK
 }
 
 @test "long runs do not keep short calls waiting" {

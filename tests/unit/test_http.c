@@ -133,7 +133,6 @@ static void escapes(void **state)
 static void unknown_paths(void **state)
 {
 	static const char *const paths[] = {"/",
-					    "/mcp/",
 					    "/mcpx",
 					    "/.well-known/oauth-protected-resource",
 					    "/.well-known/oauth-protected-resource/mcp",
@@ -147,7 +146,8 @@ static void unknown_paths(void **state)
 		auto_answer struct answer answer = ask(&fixture, "GET", paths[i], NULL, "HTTP_AUTHORIZATION=", NULL);
 
 		assert_int_equal(answer.status, 404);
-		assert_non_null(json_get_string(answer.json, "error"));
+		assert_string_equal(json_get_string(answer.json, "error"), "not_found");
+		assert_non_null(json_get_string(answer.json, "error_description"));
 		assert_null(header_of(&answer, "WWW-Authenticate"));
 	}
 }

@@ -74,9 +74,63 @@ static void revisions(void **state)
 	assert_string_equal(mcp_revision_of("2025-06-18")->name, "2025-06-18");
 }
 
+#define SUBSCRIBE                                                                                                      \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"sallyport://x\"}}"
+#define PING "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"
+#define LIST "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"
+#define NOTE "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}"
+
+/* Legacy requests that name no session: what needs none is answered, in the header's revision or the assumed one. */
+static void without_session(void **state)
+{
+	static const struct {
+		const char *path, *body, *version; /* NULL: no header */
+		int status, code;
+	} cases[] = {
+		{"/mcp", PING, NULL, 200, 0},
+		{"/mcp/", PING, NULL, 200, 0},
+		{"/mcp/x", PING, NULL, 404, 0},
+		{"/mcp", LIST, NULL, 200, 0},
+		{"/mcp", LIST, "2025-11-25", 200, 0},
+		{"/mcp", LIST, "1999-01-01", 400, RPC_INVALID_REQUEST},
+		{"/mcp", NOTE, NULL, 202, 0},
+		{"/mcp", SUBSCRIBE, NULL, 400, RPC_INVALID_REQUEST},
+		{"/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}", NULL, 200, RPC_METHOD_NOT_FOUND},
+		{"/mcp", "[" PING "," LIST "," NOTE "]", NULL, 200, 0},
+		{"/mcp", "[" PING "]", "2025-06-18", 400, RPC_INVALID_REQUEST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_free char *version =
+			xasprintf("HTTP_MCP_PROTOCOL_VERSION=%s", cases[i].version ? cases[i].version : "");
+		auto_answer struct answer answer = ask(&fixture, "POST", cases[i].path, cases[i].body, version, NULL);
+
+		if (answer.status != cases[i].status || rpc_code(&answer) != cases[i].code)
+			fail_msg("%s %s: %d %s", cases[i].path, cases[i].body, answer.status, answer.body);
+		assert_null(header_of(&answer, "Mcp-Session-Id"));
+	}
+	auto_answer struct answer stream = ask(&fixture, "GET", "/mcp", NULL, NULL);
+
+	assert_true(stream.status >= 400);
+}
+
+static void compressed(void **state)
+{
+	(void)state;
+	auto_answer struct answer gzip = ask(&fixture, "POST", "/mcp", PING, "HTTP_CONTENT_ENCODING=gzip", NULL);
+	auto_answer struct answer plain = ask(&fixture, "POST", "/mcp", PING, "HTTP_CONTENT_ENCODING=Identity", NULL);
+
+	assert_int_equal(gzip.status, 415);
+	assert_string_equal(header_of(&gzip, "Accept-Encoding"), "identity");
+	assert_non_null(strstr(rpc_text(&gzip), "compressed"));
+	assert_int_equal(plain.status, 200);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(scopes), cmocka_unit_test(revisions)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(scopes), cmocka_unit_test(revisions),
+					   cmocka_unit_test(without_session), cmocka_unit_test(compressed)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }
