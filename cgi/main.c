@@ -7,11 +7,11 @@
  *   - by a web server as a CGI program (REQUEST_METHOD or GATEWAY_INTERFACE in the environment): serves one request and
  * ends.
  *
- *   - with --stdio, by a desktop client: serves it over standard input and output (stdio.c).
+ *   - with --stdio, by a desktop client: serves it over standard input and output (stdio_serve.c).
  *
- * A request goes fcgi.c or cgi.c -> http.c (path, Host, Origin, token, method) -> mcp.c (era) -> mcp_legacy.c or
- * mcp_modern.c -> tools.c -> one file per tool -> lib/job. Files go http.c -> files.c. The process needs no privileges:
- * its data folder, and the jailer's socket.
+ * A request goes fcgi.c or cgi.c -> routes.c (path, Host, Origin, token, method) -> mcp_endpoint.c (era) ->
+ * mcp_legacy.c or mcp_modern.c -> tools.c -> one file per tool -> lib/job. Files go routes.c -> files.c. The process
+ * needs no privileges: its data folder, and the jailer's socket.
  *
  * Exit codes: 0 stopped by a signal (or the CGI request was answered), else that of the error (lib/base/err.c), 2 for a
  * wrong command line.

@@ -45,6 +45,7 @@ struct reply {
 	bool head;      /* answer to HEAD: the body is not sent */
 	bool gone;      /* the client left: nothing is sent */
 	bool streamed;  /* everything was sent already (stream.h) */
+	char session[ID_SIZE]; /* that it opens (and names in a header); "": none */
 	/* for the log line */
 	char owner[STORE_OWNER_MAX + 1];
 	char method[64], tool[64], outcome[32];

@@ -15,15 +15,11 @@
 
 #include "lib/base/util.h"
 
-struct hub_message {
-	struct hub_message *next;
-	char *text;
-};
-
 struct hub {
 	pthread_mutex_t lock;
 	struct hub_listener *listeners;
 	struct hub_flight *flights;
+	uint64_t questions; /* that were numbered */
 	bool stopping;
 };
 
@@ -41,6 +37,20 @@ void hub_free(struct hub *hub)
 		return;
 	pthread_mutex_destroy(&hub->lock);
 	free(hub);
+}
+
+void hub_message_free(struct hub_message *message)
+{
+	if (!message)
+		return;
+	free(message->uri);
+	free(message->text);
+	free(message);
+}
+
+void hub_message_free_pointer(struct hub_message **message)
+{
+	hub_message_free(*message);
 }
 
 static void wake(int fd)
@@ -128,20 +138,21 @@ void hub_leave(struct hub *hub, struct hub_listener *listener)
 		free(listener->followed[i]);
 	for (struct hub_message *message = listener->first; message; message = next) {
 		next = message->next;
-		free(message->text);
-		free(message);
+		hub_message_free(message);
 	}
 }
 
-/* Under the lock. */
-static void tell(struct hub_listener *listener, const char *text)
+/* Under the lock: news of a topic (`text` NULL), or a text. */
+static void tell(struct hub_listener *listener, enum hub_topic topic, const char *uri, const char *text)
 {
 	if (listener->queued == HUB_QUEUE_MAX) {
 		listener->overflow = true;
 	} else {
 		struct hub_message *message = xcalloc(1, sizeof(*message));
 
-		message->text = xstrdup(text);
+		message->topic = topic;
+		message->uri = xstrdup(uri);
+		message->text = text ? xstrdup(text) : NULL;
 		*listener->last = message;
 		listener->last = &message->next;
 		listener->queued++;
@@ -150,7 +161,7 @@ static void tell(struct hub_listener *listener, const char *text)
 }
 
 /* Under the lock: the first message, or NULL. */
-static char *take(struct hub_listener *listener)
+static struct hub_message *take(struct hub_listener *listener)
 {
 	struct hub_message *message = listener->first;
 
@@ -160,14 +171,11 @@ static char *take(struct hub_listener *listener)
 	if (!listener->first)
 		listener->last = &listener->first;
 	listener->queued--;
-	char *text = message->text;
-
-	free(message);
-	return text;
+	return message;
 }
 
 /* Under the lock: is there a message (in *ret_message), will none come any more, or not yet (HUB_TIME)? */
-static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, char **ret_message)
+static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, struct hub_message **ret_message)
 {
 	*ret_message = listener->overflow ? NULL : take(listener);
 	if (*ret_message)
@@ -176,7 +184,7 @@ static enum hub_wait look(const struct hub *hub, struct hub_listener *listener, 
 }
 
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
-		       char **ret_message)
+		       struct hub_message **ret_message)
 {
 	struct pollfd fds[2] = {{.fd = listener->wake_fd, .events = POLLIN}, {.fd = hangup_fd, .events = POLLRDHUP}};
 	eventfd_t ignored;
@@ -219,35 +227,26 @@ static bool wants(const struct hub_listener *listener, enum hub_topic topic, con
 	return false;
 }
 
-static bool is_queued(const struct hub_listener *listener, const char *text)
+static bool is_queued(const struct hub_listener *listener, enum hub_topic topic, const char *uri)
 {
 	const struct hub_message *message = listener->first;
 
-	while (message && !streq(message->text, text))
+	while (message && !(message->topic == topic && streq(message->uri, uri)))
 		message = message->next;
 	return message;
 }
 
 void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri)
 {
-	auto_free char *text = xasprintf("%d %s", (int)topic, uri ? uri : "");
+	const char *of = uri ? uri : "";
 
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
-		if ((!owner || streq(owner, listener->owner)) && wants(listener, topic, uri ? uri : "") &&
-		    !is_queued(listener, text))
-			tell(listener, text);
+		if ((!owner || streq(owner, listener->owner)) && wants(listener, topic, of) &&
+		    !is_queued(listener, topic, of))
+			tell(listener, topic, of, NULL);
 	}
 	pthread_mutex_unlock(&hub->lock);
-}
-
-enum hub_topic hub_topic_of(const char *message, const char **ret_uri)
-{
-	char *end;
-	long topic = strtol(message, &end, 10);
-
-	*ret_uri = *end ? end + 1 : end;
-	return (enum hub_topic)topic;
 }
 
 /* Under the lock. */
@@ -277,8 +276,12 @@ void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool 
 {
 	pthread_mutex_lock(&hub->lock);
 	for (struct hub_listener *listener = hub->listeners; listener; listener = listener->next) {
-		if (listener->exclusive && streq(listener->session, session))
-			(on ? follow : unfollow)(listener, uri);
+		if (!listener->exclusive || !streq(listener->session, session))
+			continue;
+		if (on)
+			follow(listener, uri);
+		else
+			unfollow(listener, uri);
 	}
 	pthread_mutex_unlock(&hub->lock);
 }
@@ -291,7 +294,7 @@ bool hub_tell(struct hub *hub, const char *session, const char *text)
 	for (struct hub_listener *listener = hub->listeners; listener && !found; listener = listener->next) {
 		found = listener->exclusive && streq(listener->session, session);
 		if (found)
-			tell(listener, text);
+			tell(listener, 0, "", text);
 	}
 	pthread_mutex_unlock(&hub->lock);
 	return found;
@@ -392,6 +395,15 @@ bool hub_cancelled(struct hub *hub, struct hub_flight *flight)
 
 	pthread_mutex_unlock(&hub->lock);
 	return cancelled;
+}
+
+uint64_t hub_question_number(struct hub *hub)
+{
+	pthread_mutex_lock(&hub->lock);
+	uint64_t number = ++hub->questions;
+
+	pthread_mutex_unlock(&hub->lock);
+	return number;
 }
 
 void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id)

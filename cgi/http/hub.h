@@ -4,7 +4,7 @@
  * A listener is a thread that holds a stream open and sleeps until there is something for it. A flight is a legacy
  * request that is being answered: another request of its session may cancel it, or bring the answer to a question that
  * its handler asked the client. Both live on their thread's stack between _begin and _end; the hub only points at them.
- * What is told to a listener is a text, queued up to HUB_QUEUE_MAX: a client that does not take more is cut off.
+ * Messages to a listener are queued up to HUB_QUEUE_MAX: a client that does not take more is cut off.
  * Thread-safe.
  */
 #pragma once
@@ -32,7 +32,17 @@ void hub_free(struct hub *hub); /* NULL is fine */
 /* Everybody who waits returns, and nobody waits any more. */
 void hub_stop(struct hub *hub);
 
-struct hub_message;
+/* What a listener gets: the news of a topic, or a text that was made for its session (hub_tell). */
+struct hub_message {
+	enum hub_topic topic; /* 0: none, it is a text */
+	char *uri;            /* of HUB_RESOURCE_UPDATED and HUB_TASK_CHANGED; "" of the others */
+	char *text;           /* NULL: it is news */
+	struct hub_message *next; /* the hub's */
+};
+void hub_message_free(struct hub_message *message); /* NULL is fine */
+void hub_message_free_pointer(struct hub_message **message);
+#define auto_hub_message __attribute__((cleanup(hub_message_free_pointer)))
+
 struct hub_listener {
 	/* set before hub_listen */
 	const char *owner;
@@ -58,13 +68,11 @@ enum hub_wait { HUB_MESSAGE, HUB_TIME, HUB_GONE };
 /* Sleeps until there is a message (the caller's to free; NULL when it was only woken), the time is up, or the client
  * left, was cut off, or the server stops: then what was told before still comes. */
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
-		       char **ret_message);
+		       struct hub_message **ret_message);
 
-/* A topic to all listeners of the owner (NULL: of everybody) that want it: {"jsonrpc","method","params"} is made by the
- * listener. The text that they get is "TOPIC URI", see hub_topic_of. One that is in a listener's queue already is not
- * put there again. */
+/* News of a topic to all listeners of the owner (NULL: of every owner) that want it; `uri` NULL: "". News that is in a
+ * listener's queue already is not put there again. */
 void hub_publish(struct hub *hub, const char *owner, enum hub_topic topic, const char *uri);
-enum hub_topic hub_topic_of(const char *message, const char **ret_uri);
 /* The exclusive listener of a session, if there is one, follows this resource from now on, or no longer. */
 void hub_follow_uri(struct hub *hub, const char *session, const char *uri, bool on);
 /* A text to the listener of a session; false: there is none. */
@@ -94,6 +102,8 @@ bool hub_cancel(struct hub *hub, const char *session, const char *id);
 bool hub_cancelled(struct hub *hub, struct hub_flight *flight);
 /* Is the request whose event stream this is still being answered here? */
 bool hub_stream_live(struct hub *hub, const char *stream);
+/* A number that no question of this process had before: for its id. */
+uint64_t hub_question_number(struct hub *hub);
 /* Waits for the answer to the question `id`, which was sent before; the JSON text of the response, the caller's.
  * ERR_CANCELLED. */
 void hub_question_begin(struct hub *hub, struct hub_flight *flight, const char *id);

@@ -10,9 +10,9 @@ void stream_init(struct stream *stream, const struct request *request, struct re
 	*stream = (struct stream){.request = request, .reply = reply, .sent_us = clock_monotonic_us()};
 }
 
-void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg)
+void stream_init_forward(struct stream *stream, int (*forward)(void *arg, const char *data), void *arg)
 {
-	*stream = (struct stream){.relay = relay, .arg = arg, .open = true, .sent_us = clock_monotonic_us()};
+	*stream = (struct stream){.forward = forward, .arg = arg, .open = true, .sent_us = clock_monotonic_us()};
 }
 
 bool stream_offered(const struct request *request)
@@ -79,8 +79,8 @@ void stream_event(struct stream *stream, const char *id, const char *event, cons
 {
 	auto_buf struct buf text = {0};
 
-	if (stream->relay) {
-		stream->gone = stream->gone || stream->relay(stream->arg, data) < 0;
+	if (stream->forward) {
+		stream->gone = stream->gone || stream->forward(stream->arg, data) < 0;
 		stream->sent_us = clock_monotonic_us();
 		return;
 	}
@@ -122,7 +122,7 @@ void stream_keep_alive(struct stream *stream)
 {
 	if (stream_patience_ms(stream) > 0)
 		return;
-	if (stream->relay) { /* due again later: who waits for it must not spin */
+	if (stream->forward) { /* due again later: who waits for it must not spin */
 		stream->sent_us = clock_monotonic_us();
 		return;
 	}
@@ -132,7 +132,7 @@ void stream_keep_alive(struct stream *stream)
 
 void stream_end(struct stream *stream)
 {
-	if (stream->relay)
+	if (stream->forward)
 		return;
 	stream_open(stream);
 	if (!stream->gone && stream->request->end)

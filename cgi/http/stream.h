@@ -6,8 +6,8 @@
  * takes nothing for STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream
  * decides what to make of it. Over stdio (request->message) an event is its data, and there is nothing else.
  *
- * A relay is a stream that another thread holds (the session's own one of the old transport): events are handed to it,
- * and its head and its signs of life are that thread's business.
+ * A forwarded stream is one that another thread holds (the session's own one of the old transport): events are handed
+ * to it, and its head and its signs of life are that thread's business.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct stream {
 	struct reply *reply;
 	bool open, gone;
 	int64_t sent_us; /* monotonic: when something was sent last; before it is open: when the request came */
-	int (*relay)(void *arg,
+	int (*forward)(void *arg,
 		     const char *data); /* NULL: the reply is the stream; negative: nobody holds it any more */
 	void *arg;
 };
 
 void stream_init(struct stream *stream, const struct request *request, struct reply *reply);
-void stream_init_relay(struct stream *stream, int (*relay)(void *arg, const char *data), void *arg);
+void stream_init_forward(struct stream *stream, int (*forward)(void *arg, const char *data), void *arg);
 /* Does this server send anything but answers? (Plain CGI cannot.) */
 bool stream_offered(const struct request *request);
 /* The same for this request: its client may accept JSON only. */
@@ -43,5 +43,5 @@ void stream_prime(struct stream *stream, const char *id);
 void stream_keep_alive(struct stream *stream);
 /* Milliseconds until the next keep-alive is due. */
 int stream_patience_ms(const struct stream *stream);
-/* Ends the reply for the client while the caller goes on; not a relay's. */
+/* Ends the reply for the client while the caller goes on; not a forwarded one's. */
 void stream_end(struct stream *stream);

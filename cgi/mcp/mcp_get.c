@@ -27,7 +27,7 @@ static void refuse_listener(struct exchange *exchange, const struct err *err)
 }
 
 /* The notification of a topic. */
-static char *notification(const char *message)
+static char *notification(const struct hub_message *message)
 {
 	static const struct {
 		enum hub_topic topic;
@@ -37,11 +37,9 @@ static char *notification(const char *message)
 		{HUB_PROMPTS_CHANGED, "notifications/prompts/list_changed"},
 		{HUB_RESOURCES_CHANGED, "notifications/resources/list_changed"},
 	};
-	const char *uri;
-	enum hub_topic topic = hub_topic_of(message, &uri);
 
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
-		if (methods[i].topic == topic)
+		if (methods[i].topic == message->topic)
 			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
 	}
 	auto_json struct json_object *updated = json_object_new_object();
@@ -50,7 +48,7 @@ static char *notification(const char *message)
 
 	json_add_string(updated, "jsonrpc", "2.0");
 	json_add_string(updated, "method", "notifications/resources/updated");
-	json_add_string(params, "uri", uri);
+	json_add_string(params, "uri", message->uri);
 	json_add(updated, "params", params);
 	buf_init(&text, SIZE_MAX);
 	json_print(&text, updated);
@@ -58,10 +56,10 @@ static char *notification(const char *message)
 }
 
 /* What the session's client is sent of a message from the hub, as JSON text; the caller's. */
-static char *legacy_notification(const struct session *session, const char *message)
+static char *legacy_notification(const struct session *session, const struct hub_message *message)
 {
-	if (message[0] == '{') /* made for this session (hub_tell), and observed there */
-		return xstrdup(message);
+	if (message->text) /* made for this session, and observed there */
+		return xstrdup(message->text);
 	char *text = notification(message);
 
 	mcp_observe_unasked(session->protocol, text);
@@ -112,7 +110,8 @@ void legacy_follow(struct exchange *exchange, const struct session *session, str
 	enum hub_wait what;
 
 	do {
-		auto_free char *message = NULL, *text = NULL;
+		auto_hub_message struct hub_message *message = NULL;
+		auto_free char *text = NULL;
 
 		what = hub_wait(hub, listener, exchange->request->hangup_fd, stream_patience_ms(stream), &message);
 		text = message ? legacy_notification(session, message) : NULL;
@@ -138,7 +137,7 @@ static void own_stream(struct exchange *exchange, const struct session *session,
 	legacy_follow(exchange, session, &listener, stream);
 }
 
-struct replay {
+struct resend {
 	struct stream *stream;
 	int64_t next; /* the first number that was not sent yet */
 	bool known, over;
@@ -147,36 +146,36 @@ struct replay {
 
 static int send_event(void *arg, const struct store_event *event)
 {
-	struct replay *replay = arg;
+	struct resend *resend = arg;
 	char id[MCP_EVENT_ID_MAX];
 
-	replay->known = true;
-	if (event->number == 0 && !replay->request_id)
-		replay->request_id = xstrdup(event->message);
-	replay->over = event->last;
-	if (event->number < replay->next)
+	resend->known = true;
+	if (event->number == 0 && !resend->request_id)
+		resend->request_id = xstrdup(event->message);
+	resend->over = event->last;
+	if (event->number < resend->next)
 		return 0;
-	replay->next = event->number + 1;
+	resend->next = event->number + 1;
 	mcp_event_id(event->stream, event->number, id);
 	if (event->number > 0 && event->length > 0)
-		stream_event(replay->stream, id, NULL, event->message);
-	return replay->stream->gone;
+		stream_event(resend->stream, id, NULL, event->message);
+	return resend->stream->gone;
 }
 
 /* The answer that the lost handler can't give any more. */
-static void send_interrupted(struct replay *replay, const struct session *session)
+static void send_interrupted(struct resend *resend, const struct session *session)
 {
 	auto_free char *text = xasprintf(
 		"{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"Internal error: the server "
 		"was started again while this ran; what ran is recorded as interrupted\"}}",
-		replay->request_id, RPC_INTERNAL);
+		resend->request_id, RPC_INTERNAL);
 
 	mcp_observe_unasked(session->protocol, text);
-	stream_event(replay->stream, NULL, NULL, text);
+	stream_event(resend->stream, NULL, NULL, text);
 }
 
 static void take_up(struct exchange *exchange, const struct session *session, const char *stream_id,
-		    struct replay *replay)
+		    struct resend *resend)
 {
 	struct hub *hub = exchange->server->hub;
 	struct hub_listener listener = {.owner = exchange->token.owner, .session = session->id, .stream = stream_id};
@@ -187,31 +186,31 @@ static void take_up(struct exchange *exchange, const struct session *session, co
 		refuse_listener(exchange, &err);
 		return;
 	}
-	while (what != HUB_GONE && !replay->over && !replay->stream->gone) {
+	while (what != HUB_GONE && !resend->over && !resend->stream->gone) {
 		/* In this order: a handler that ends in between has stored its answer before. */
 		bool live = hub_stream_live(hub, stream_id);
-		auto_free char *message = NULL;
-		const struct store_event_filter filter = {session->id, stream_id, replay->known ? replay->next : 0};
+		auto_hub_message struct hub_message *message = NULL;
+		const struct store_event_filter filter = {session->id, stream_id, resend->known ? resend->next : 0};
 
-		if (store_event_list(exchange->server->store, &filter, send_event, replay, &err) < 0) {
+		if (store_event_list(exchange->server->store, &filter, send_event, resend, &err) < 0) {
 			log_event(LOG_ERROR, "events not read", "error", err.text, NULL);
 			break;
 		}
-		if (!replay->known) {
+		if (!resend->known) {
 			mcp_reply_error(exchange->reply, 400, NULL, RPC_INVALID_REQUEST,
 					"Bad Request: Last-Event-ID: no such event in this session");
 			break;
 		}
-		stream_open(replay->stream);
-		if (!live && !replay->over) {
-			send_interrupted(replay, session);
+		stream_open(resend->stream);
+		if (!live && !resend->over) {
+			send_interrupted(resend, session);
 			break;
 		}
-		if (replay->over)
+		if (resend->over)
 			break;
-		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(replay->stream),
+		what = hub_wait(hub, &listener, exchange->request->hangup_fd, stream_patience_ms(resend->stream),
 				&message);
-		stream_keep_alive(replay->stream);
+		stream_keep_alive(resend->stream);
 	}
 	hub_leave(hub, &listener);
 }
@@ -249,8 +248,8 @@ void legacy_get(struct exchange *exchange, const char *version)
 				"Bad Request: Last-Event-ID: not an id of this server");
 		return;
 	}
-	struct replay replay = {.stream = &stream, .next = number + 1};
+	struct resend resend = {.stream = &stream, .next = number + 1};
 
-	take_up(exchange, &session, stream_id, &replay);
-	free(replay.request_id);
+	take_up(exchange, &session, stream_id, &resend);
+	free(resend.request_id);
 }

@@ -70,6 +70,7 @@ static int initialize(struct mcp_call *call)
 		return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 	}
 	reply_header(call->exchange->reply, "Mcp-Session-Id", "%s", session.id);
+	memcpy(call->exchange->reply->session, session.id, ID_SIZE);
 	call->revision = revision;
 	call->result = json_object_new_object();
 	json_add_string(call->result, "protocolVersion", revision->name);

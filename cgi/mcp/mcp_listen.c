@@ -141,21 +141,18 @@ static struct json_object *honour(struct mcp_call *call, struct json_object *ask
 	return honoured;
 }
 
-static void pass_on(struct mcp_call *call, const char *message)
+static void pass_on(struct mcp_call *call, const struct hub_message *message)
 {
-	const char *uri;
-	enum hub_topic topic = hub_topic_of(message, &uri);
-
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (kinds[i].topic == topic)
+		if (kinds[i].topic == message->topic)
 			notify(call, kinds[i].method, json_object_new_object());
 	}
-	if (topic == HUB_TASK_CHANGED)
-		notify_task(call, uri);
-	if (topic == HUB_RESOURCE_UPDATED) {
+	if (message->topic == HUB_TASK_CHANGED)
+		notify_task(call, message->uri);
+	if (message->topic == HUB_RESOURCE_UPDATED) {
 		struct json_object *params = json_object_new_object();
 
-		json_add_string(params, "uri", uri);
+		json_add_string(params, "uri", message->uri);
 		notify(call, "notifications/resources/updated", params);
 	}
 }
@@ -169,7 +166,7 @@ static void follow(struct mcp_call *call, struct hub_listener *listener)
 	enum hub_wait what;
 
 	do {
-		auto_free char *message = NULL;
+		auto_hub_message struct hub_message *message = NULL;
 
 		what = hub_wait(hub, listener, call->hangup_fd, stream_patience_ms(call->stream), &message);
 		if (!auth_still_good(call->exchange, &looked_us))

@@ -199,8 +199,9 @@ static int wait_answer(struct mcp_call *call, char **ret, struct err *err)
 int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,
 	    struct err *err)
 {
-	static _Atomic unsigned long counter;
-	auto_free char *id = xasprintf("s-%lu", ++counter), *quoted = xasprintf("\"%s\"", id), *text = NULL;
+	struct hub *hub = call->exchange->server->hub;
+	auto_free char *id = xasprintf("s-%llu", (unsigned long long)hub_question_number(hub)),
+		       *quoted = xasprintf("\"%s\"", id), *text = NULL;
 	auto_json struct json_object *message = json_object_new_object(), *answer = NULL;
 
 	json_add_string(message, "jsonrpc", "2.0");
@@ -209,12 +210,12 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 	json_add(message, "params", params);
 	if (!call->stream || !call->flight || call->revision->modern)
 		return err_set(err, ERR_UNAVAILABLE, "the client cannot be asked: its reply cannot be a stream");
-	hub_question_begin(call->exchange->server->hub, call->flight, quoted);
+	hub_question_begin(hub, call->flight, quoted);
 	mcp_observe(call, message);
 	send_message(call, steal(&message), false, true);
 	int result = wait_answer(call, &text, err);
 
-	hub_question_begin(call->exchange->server->hub, call->flight, NULL);
+	hub_question_begin(hub, call->flight, NULL);
 	if (result < 0 || !text)
 		return result;
 	result = json_parse(text, strlen(text), &answer, err);

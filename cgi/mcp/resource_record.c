@@ -263,8 +263,10 @@ static int read_uri(struct mcp_call *call, const char *uri, struct json_object *
 	int64_t length = 0;
 	int result = take_uri(uri, &target, err);
 
-	if (result == 0)
-		result = (target.output ? open_output : open_file)(store, owner, &target, &source, err);
+	if (result == 0 && target.output)
+		result = open_output(store, owner, &target, &source, err);
+	else if (result == 0)
+		result = open_file(store, owner, &target, &source, err);
 	if (result == 0)
 		result = choose(&source, uri, &target, &length, err);
 	if (result < 0)

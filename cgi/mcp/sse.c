@@ -115,7 +115,7 @@ struct target {
 	const char *session;
 };
 
-static int relay(void *arg, const char *data)
+static int forward(void *arg, const char *data)
 {
 	const struct target *target = arg;
 
@@ -135,7 +135,7 @@ static void work(struct exchange *exchange, const struct mcp_request *request, s
 	struct stream stream;
 
 	reply_init(&answer);
-	stream_init_relay(&stream, relay, &target);
+	stream_init_forward(&stream, forward, &target);
 	own.reply = &answer;
 	if (message->kind != RPC_REQUEST)
 		legacy_note(&own, message, session, document);

@@ -2,9 +2,9 @@
  * stdio_serve.c - see stdio_serve.h.
  *
  * A line becomes a request as the web server would have handed it on, with the headers that a client over HTTP sends,
- * and goes the same way (mcp.c); the reply's body is the answer's line. So both eras, all checks and all tools are
- * those of HTTP. What HTTP carries outside the message is kept here: the session that `initialize` opened belongs to
- * the process (stdio_news.c), and modern headers repeat the body by construction. The first thread reads lines and
+ * and goes the same way (mcp_endpoint.c); the reply's body is the answer's line. So both eras, all checks and all tools
+ * are those of HTTP. What HTTP carries outside the message is kept here: the session that `initialize` opened belongs
+ * to the process (stdio_news.c), and modern headers repeat the body by construction. The first thread reads lines and
  * answers what opens the session and what is no request; every other request, or batch, gets a thread, so that a long
  * run holds up nothing. A request's client "leaves" when notifications/cancelled names its id: its hangup descriptor is
  * one end of a socket pair whose other end is then shut down.
@@ -36,22 +36,21 @@
 #define READ_SIZE     (64 * 1024)
 #define LOOK_MS       200 /* how often whoever waits for the client looks whether a signal came */
 #define LEAVE_SECONDS 2 /* from cancelling to leaving: clients kill after as long */
-#define SESSION_MAX   128
 
 struct stdio {
 	struct server server;
 	struct stdio_news *news; /* of the session; the first thread's */
 	pthread_mutex_t lock;    /* for what follows, and for standard output */
-	char session[SESSION_MAX];
+	char session[ID_SIZE];
 	pthread_cond_t ended;
-	struct task *tasks; /* requests under way */
-	size_t n_tasks, n_listening; /* listening: subscriptions among them */
+	struct pending *pending; /* requests under way */
+	size_t n_pending, n_listening; /* listening: subscriptions among them */
 	int ended_fd; /* eventfd: one more has ended */
 	bool broken;  /* nobody reads our output any more */
 };
 
-struct task {
-	struct task *next;
+struct pending {
+	struct pending *next;
 	struct stdio *stdio;
 	struct buf line;
 	struct json_object *document;
@@ -152,16 +151,13 @@ static int send_message(void *arg, const char *text)
 /* The session that a reply opens takes the place of the one before. */
 static void keep_session(struct stdio *stdio, const struct reply *reply)
 {
-	static const char name[] = "Mcp-Session-Id: ";
-	const char *found = strstr(reply->headers.data, name);
 	struct err err = ERR_INIT;
 
-	if (!found)
+	if (!reply->session[0])
 		return;
-	found += sizeof(name) - 1;
 	stdio_news_stop(steal(&stdio->news));
 	pthread_mutex_lock(&stdio->lock);
-	snprintf(stdio->session, sizeof(stdio->session), "%.*s", (int)strcspn(found, "\r"), found);
+	memcpy(stdio->session, reply->session, ID_SIZE);
 	pthread_mutex_unlock(&stdio->lock);
 	if (stdio_news_start(&stdio->server, stdio->session, send_news, stdio, &stdio->news, &err) < 0)
 		log_event(LOG_WARN, "the client is told nothing that it does not ask for", "error", err.text, NULL);
@@ -169,7 +165,7 @@ static void keep_session(struct stdio *stdio, const struct reply *reply)
 
 static void answer(struct stdio *stdio, struct json_object *document, struct buf *line, int hangup_fd, bool opens)
 {
-	char *params[STDIO_PARAMS_MAX] = {0}, session[SESSION_MAX];
+	char *params[STDIO_PARAMS_MAX] = {0}, session[ID_SIZE];
 	bool notification = json_get_string(document, "method") && !json_object_object_get_ex(document, "id", NULL);
 	auto_reply struct reply reply;
 
@@ -202,29 +198,29 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 
 /* -------- requests side by side ----------------------------------------------------------------------- */
 
-static void task_free(struct task *task)
+static void pending_free(struct pending *pending)
 {
-	buf_clear(&task->line);
-	json_object_put(task->document);
-	free(task->id);
-	close_pointer(&task->ends[0]);
-	close_pointer(&task->ends[1]);
-	free(task);
+	buf_clear(&pending->line);
+	json_object_put(pending->document);
+	free(pending->id);
+	close_pointer(&pending->ends[0]);
+	close_pointer(&pending->ends[1]);
+	free(pending);
 }
 
-static void *run_task(void *arg)
+static void *run_pending(void *arg)
 {
-	struct task *task = arg, **link;
-	struct stdio *stdio = task->stdio;
+	struct pending *pending = arg, **link;
+	struct stdio *stdio = pending->stdio;
 
-	answer(stdio, task->document, &task->line, task->ends[0], false);
+	answer(stdio, pending->document, &pending->line, pending->ends[0], false);
 	pthread_mutex_lock(&stdio->lock);
-	for (link = &stdio->tasks; *link != task; link = &(*link)->next)
+	for (link = &stdio->pending; *link != pending; link = &(*link)->next)
 		;
-	*link = task->next;
-	stdio->n_tasks--;
-	stdio->n_listening -= task->listening;
-	task_free(task);
+	*link = pending->next;
+	stdio->n_pending--;
+	stdio->n_listening -= pending->listening;
+	pending_free(pending);
 	pthread_cond_broadcast(&stdio->ended);
 	if (write(stdio->ended_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
 		log_event(LOG_WARN, "a request's end is not noticed", "error", strerror(errno), NULL);
@@ -232,53 +228,44 @@ static void *run_task(void *arg)
 	return NULL;
 }
 
-static char *id_text(struct json_object *id)
-{
-	auto_buf struct buf text = {0};
-
-	buf_init(&text, SIZE_MAX);
-	json_print(&text, id);
-	return buf_steal(&text, NULL);
-}
-
 /* Takes over document and line. A batch has no id of its own: its members are cancelled by the hub. */
-static void start_task(struct stdio *stdio, struct json_object *document, struct buf *line, bool listening)
+static void start_pending(struct stdio *stdio, struct json_object *document, struct buf *line, bool listening)
 {
-	struct task *task = xcalloc(1, sizeof(*task));
+	struct pending *pending = xcalloc(1, sizeof(*pending));
 	pthread_t thread;
 
-	*task = (struct task){
+	*pending = (struct pending){
 		.stdio = stdio, .line = *line, .document = document, .listening = listening, .ends = {-1, -1}};
-	task->id = json_object_is_type(document, json_type_array) ? xstrdup("")
-								  : id_text(json_object_object_get(document, "id"));
+	pending->id = json_object_is_type(document, json_type_array) ? xstrdup("")
+								  : mcp_id_text(json_object_object_get(document, "id"));
 	*line = (struct buf){0};
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, task->ends) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pending->ends) < 0)
 		log_event(LOG_WARN, "a request cannot be cancelled", "error", strerror(errno), NULL);
 	pthread_mutex_lock(&stdio->lock);
-	task->next = stdio->tasks;
-	stdio->tasks = task;
-	stdio->n_tasks++;
+	pending->next = stdio->pending;
+	stdio->pending = pending;
+	stdio->n_pending++;
 	stdio->n_listening += listening;
 	pthread_mutex_unlock(&stdio->lock);
-	if (thread_start(&thread, true, run_task, task))
-		run_task(task);
+	if (thread_start(&thread, true, run_pending, pending))
+		run_pending(pending);
 }
 
 /* The id NULL: all. */
 static void cancel(struct stdio *stdio, const char *id)
 {
 	pthread_mutex_lock(&stdio->lock);
-	for (struct task *task = stdio->tasks; task; task = task->next) {
-		if ((!id || streq(task->id, id)) && task->ends[1] >= 0)
-			shutdown(task->ends[1], SHUT_RDWR);
+	for (struct pending *pending = stdio->pending; pending; pending = pending->next) {
+		if ((!id || streq(pending->id, id)) && pending->ends[1] >= 0)
+			shutdown(pending->ends[1], SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&stdio->lock);
 }
 
-static size_t tasks_left(struct stdio *stdio, bool listening)
+static size_t pending_left(struct stdio *stdio, bool listening)
 {
 	pthread_mutex_lock(&stdio->lock);
-	size_t left = listening ? stdio->n_listening : stdio->n_tasks - stdio->n_listening;
+	size_t left = listening ? stdio->n_listening : stdio->n_pending - stdio->n_listening;
 
 	pthread_mutex_unlock(&stdio->lock);
 	return left;
@@ -305,7 +292,7 @@ static void take_line(struct stdio *stdio, struct buf *line)
 		struct json_object *params = json_get(document, "params", json_type_object);
 
 		if (params && json_object_object_get_ex(params, "requestId", &id)) {
-			auto_free char *text = id_text(id);
+			auto_free char *text = mcp_id_text(id);
 
 			cancel(stdio, text);
 		}
@@ -314,8 +301,8 @@ static void take_line(struct stdio *stdio, struct buf *line)
 	     listening = method && streq(method, "subscriptions/listen");
 
 	if (batch || (method && !streq(method, "initialize") && json_object_object_get_ex(document, "id", &id))) {
-		if (tasks_left(stdio, listening) < (listening ? STDIO_LISTENING_MAX : STDIO_REQUESTS_MAX))
-			start_task(stdio, steal(&document), line, listening);
+		if (pending_left(stdio, listening) < (listening ? STDIO_LISTENING_MAX : STDIO_REQUESTS_MAX))
+			start_pending(stdio, steal(&document), line, listening);
 		else
 			send_error(stdio, id, RPC_INTERNAL,
 				   "Too many requests at once: wait for the answer to one of them");
@@ -397,7 +384,7 @@ static void wait_answers(struct stdio *stdio, const sigset_t *waiting, bool list
 	struct pollfd ended = {.fd = stdio->ended_fd, .events = POLLIN};
 	uint64_t count;
 
-	while (!stopping && !stdio->broken && tasks_left(stdio, listening) > 0) {
+	while (!stopping && !stdio->broken && pending_left(stdio, listening) > 0) {
 		if (ppoll(&ended, 1, NULL, waiting) > 0 && read(stdio->ended_fd, &count, sizeof(count)) < 0)
 			break;
 	}
@@ -412,16 +399,16 @@ static bool finish(struct stdio *stdio, const sigset_t *waiting)
 	wait_answers(stdio, waiting, false);
 	hub_stop(stdio->server.hub);
 	wait_answers(stdio, waiting, true);
-	if (tasks_left(stdio, false) + tasks_left(stdio, true) == 0)
+	if (pending_left(stdio, false) + pending_left(stdio, true) == 0)
 		return true;
 	cancel(stdio, NULL);
 	server_stop(&stdio->server);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LEAVE_SECONDS;
 	pthread_mutex_lock(&stdio->lock);
-	while (stdio->n_tasks > 0 && pthread_cond_timedwait(&stdio->ended, &stdio->lock, &until) == 0)
+	while (stdio->n_pending > 0 && pthread_cond_timedwait(&stdio->ended, &stdio->lock, &until) == 0)
 		;
-	left = stdio->n_tasks;
+	left = stdio->n_pending;
 	pthread_mutex_unlock(&stdio->lock);
 	return left == 0;
 }

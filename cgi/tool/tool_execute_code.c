@@ -269,7 +269,10 @@ static bool both(const struct config *config)
 /* For a task's run, which may be of either kind. */
 static void make_result(const struct tool_call *call, const struct job_result *finished, struct tool_result *ret)
 {
-	(*finished->sandbox_id ? run_result_make : run_result_make_isolator)(call, finished, ret);
+	if (*finished->sandbox_id)
+		run_result_make(call, finished, ret);
+	else
+		run_result_make_isolator(call, finished, ret);
 }
 
 #define EXECUTE_CODE(symbol_, enabled_, table_, call_, description_)                                                   \

@@ -162,9 +162,6 @@ const struct tool tool_initialize_sandbox = {
 
 /* -------- stop_sandbox -------------------------------------------------------------------------------- */
 
-struct stop_arguments {
-	char unused;
-};
 static const struct bind stop_table[] = {{0}};
 
 static int stop(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
@@ -187,7 +184,6 @@ const struct tool tool_stop_sandbox = {
 	.description = "Ends the sandbox that initialize_sandbox began: variables and processes are gone. Download "
 		       "URLs of its files stay valid.",
 	.arguments = stop_table,
-	.arguments_size = sizeof(struct stop_arguments),
 	.output_schema = ANSWER_SCHEMA,
 	.destructive = true,
 	.call = stop,

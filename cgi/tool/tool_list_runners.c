@@ -4,9 +4,6 @@
 
 #define TEXT_MAX (256 * 1024)
 
-struct no_arguments {
-	char unused;
-};
 static const struct bind table[] = {{0}};
 
 static void copy_strings(struct json_object *to, const char *key, struct json_object *from)
@@ -136,7 +133,6 @@ const struct tool tool_list_runners = {
 		       "installed libraries, and the "
 		       "limits of a run.",
 	.arguments = table,
-	.arguments_size = sizeof(struct no_arguments),
 	.output_schema =
 		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],"
 		"\"properties\":{"

@@ -59,25 +59,24 @@ static void topics(void **state)
 	static const char *const uris[] = {"x://1", NULL};
 	struct hub_listener tools = {.owner = "a", .topics = HUB_TOOLS_CHANGED};
 	struct hub_listener files = {.owner = "a", .topics = HUB_RESOURCE_UPDATED, .uris = uris};
-	const char *uri;
-	char *text;
+	struct hub_message *message = NULL;
 
 	(void)state;
 	assert_int_equal(hub_listen(hub, &tools, NULL), 0);
 	assert_int_equal(hub_listen(hub, &files, NULL), 0);
 	hub_publish(hub, "b", HUB_TOOLS_CHANGED, NULL);
 	hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://2");
-	assert_int_equal(hub_wait(hub, &tools, -1, 0, &text), HUB_TIME);
-	assert_int_equal(hub_wait(hub, &files, -1, 0, &text), HUB_TIME);
+	assert_int_equal(hub_wait(hub, &tools, -1, 0, &message), HUB_TIME);
+	assert_int_equal(hub_wait(hub, &files, -1, 0, &message), HUB_TIME);
 	hub_publish(hub, NULL, HUB_TOOLS_CHANGED, NULL);
 	hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://1");
-	assert_int_equal(hub_wait(hub, &tools, -1, -1, &text), HUB_MESSAGE);
-	assert_int_equal(hub_topic_of(text, &uri), HUB_TOOLS_CHANGED);
-	free(text);
-	assert_int_equal(hub_wait(hub, &files, -1, -1, &text), HUB_MESSAGE);
-	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCE_UPDATED);
-	assert_string_equal(uri, "x://1");
-	free(text);
+	assert_int_equal(hub_wait(hub, &tools, -1, -1, &message), HUB_MESSAGE);
+	assert_int_equal(message->topic, HUB_TOOLS_CHANGED);
+	hub_message_free(message);
+	assert_int_equal(hub_wait(hub, &files, -1, -1, &message), HUB_MESSAGE);
+	assert_int_equal(message->topic, HUB_RESOURCE_UPDATED);
+	assert_string_equal(message->uri, "x://1");
+	hub_message_free(message);
 	hub_leave(hub, &tools);
 	hub_leave(hub, &files);
 }
@@ -85,10 +84,10 @@ static void topics(void **state)
 /* There is no message; it may have been woken for one that it took already. */
 static void assert_quiet(struct hub_listener *listener)
 {
-	char *text;
+	struct hub_message *message = NULL;
 
-	assert_int_not_equal(hub_wait(hub, listener, -1, 0, &text), HUB_GONE);
-	assert_null(text);
+	assert_int_not_equal(hub_wait(hub, listener, -1, 0, &message), HUB_GONE);
+	assert_null(message);
 }
 
 /* What a session subscribed to counts for its own listener, and news that waits already is not told twice. */
@@ -96,8 +95,7 @@ static void followed_resources(void **state)
 {
 	struct hub_listener own = {.owner = "a", .session = "s", .exclusive = true, .topics = HUB_RESOURCE_UPDATED};
 	struct hub_listener other = {.owner = "a", .session = "t", .exclusive = true, .topics = HUB_RESOURCE_UPDATED};
-	const char *uri;
-	char *text;
+	struct hub_message *message = NULL;
 
 	(void)state;
 	assert_int_equal(hub_listen(hub, &own, NULL), 0);
@@ -113,10 +111,10 @@ static void followed_resources(void **state)
 		hub_publish(hub, "a", HUB_RESOURCE_UPDATED, "x://32"); /* one too many */
 	}
 	assert_quiet(&other);
-	assert_int_equal(hub_wait(hub, &own, -1, -1, &text), HUB_MESSAGE);
-	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCE_UPDATED);
-	assert_string_equal(uri, "x://1");
-	free(text);
+	assert_int_equal(hub_wait(hub, &own, -1, -1, &message), HUB_MESSAGE);
+	assert_int_equal(message->topic, HUB_RESOURCE_UPDATED);
+	assert_string_equal(message->uri, "x://1");
+	hub_message_free(message);
 	assert_quiet(&own);
 	hub_follow_uri(hub, "s", "x://1", false);
 	hub_follow_uri(hub, "s", "x://none", false);
@@ -129,18 +127,20 @@ static void followed_resources(void **state)
 static void slow_ones_are_cut_off(void **state)
 {
 	struct hub_listener slow = {.owner = "a", .session = "s", .exclusive = true}, second = slow;
-	char *text;
+	struct hub_message *message = NULL;
 
 	(void)state;
 	assert_int_equal(hub_listen(hub, &slow, NULL), 0);
 	assert_int_equal(hub_listen(hub, &second, NULL), -ERR_CONFLICT);
 	for (int i = 0; i < HUB_QUEUE_MAX; i++)
 		assert_true(hub_tell(hub, "s", "text"));
-	assert_int_equal(hub_wait(hub, &slow, -1, -1, &text), HUB_MESSAGE);
-	free(text);
+	assert_int_equal(hub_wait(hub, &slow, -1, -1, &message), HUB_MESSAGE);
+	assert_int_equal(message->topic, 0);
+	assert_string_equal(message->text, "text");
+	hub_message_free(message);
 	assert_true(hub_tell(hub, "s", "text"));
 	assert_true(hub_tell(hub, "s", "one too many"));
-	assert_int_equal(hub_wait(hub, &slow, -1, -1, &text), HUB_GONE);
+	assert_int_equal(hub_wait(hub, &slow, -1, -1, &message), HUB_GONE);
 	hub_leave(hub, &slow);
 	assert_false(hub_tell(hub, "s", "text"));
 }
@@ -174,15 +174,15 @@ static void flights(void **state)
 static void stopping(void **state)
 {
 	struct hub_listener listener = {.owner = "a", .topics = HUB_TOOLS_CHANGED}, late = listener;
-	char *text;
+	struct hub_message *message = NULL;
 
 	(void)state;
 	assert_int_equal(hub_listen(hub, &listener, NULL), 0);
 	hub_publish(hub, "a", HUB_TOOLS_CHANGED, NULL);
 	hub_stop(hub);
-	assert_int_equal(hub_wait(hub, &listener, -1, -1, &text), HUB_MESSAGE); /* what was told before comes still */
-	free(text);
-	assert_int_equal(hub_wait(hub, &listener, -1, -1, &text), HUB_GONE);
+	assert_int_equal(hub_wait(hub, &listener, -1, -1, &message), HUB_MESSAGE); /* it was told before */
+	hub_message_free(message);
+	assert_int_equal(hub_wait(hub, &listener, -1, -1, &message), HUB_GONE);
 	assert_int_equal(hub_listen(hub, &late, NULL), -ERR_UNAVAILABLE);
 	hub_leave(hub, &listener);
 }
@@ -297,8 +297,7 @@ static void expiry_is_told(void **state)
 	char owner[] = "alice", name[ID_SIZE];
 	auto_close int elsewhere = -1;
 	struct job_news news;
-	const char *uri;
-	char *text = NULL;
+	struct hub_message *message = NULL;
 
 	(void)state;
 	assert_int_equal(store_commit(server->store, add_conversation, owner, false, NULL), 0);
@@ -306,13 +305,13 @@ static void expiry_is_told(void **state)
 	assert_int_equal(hub_listen(server->hub, &other, NULL), 0);
 	assert_int_equal(job_news_listen(server->config->data_dir, name, &elsewhere, NULL), 0);
 	assert_int_equal(server_expire(server, clock_now_us(), NULL), 0);
-	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_TIME);
+	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &message), HUB_TIME);
 	serve_for(server, 2 * day_us);
 	assert_int_equal(server_expire(server, clock_now_us(), NULL), 0);
-	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &text), HUB_MESSAGE);
-	assert_int_equal(hub_topic_of(text, &uri), HUB_RESOURCES_CHANGED);
-	free(text);
-	assert_int_equal(hub_wait(server->hub, &other, -1, 0, &text), HUB_TIME);
+	assert_int_equal(hub_wait(server->hub, &listener, -1, 0, &message), HUB_MESSAGE);
+	assert_int_equal(message->topic, HUB_RESOURCES_CHANGED);
+	hub_message_free(message);
+	assert_int_equal(hub_wait(server->hub, &other, -1, 0, &message), HUB_TIME);
 	assert_true(job_news_receive(elsewhere, &room, &news));
 	assert_string_equal(news.owner, "alice");
 	assert_true(!news.name && !news.execution);

@@ -130,7 +130,7 @@ static void relays(void **state)
 	(void)state;
 	buf_init(&taken, SIZE_MAX);
 	talk_begin(&talk, "2024-11-05");
-	stream_init_relay(&talk.stream, take, &taken);
+	stream_init_forward(&talk.stream, take, &taken);
 	talk.stream.sent_us -= (STREAM_KEEP_ALIVE_SECONDS + 1) * 1000000LL;
 	assert_int_equal(stream_patience_ms(&talk.stream), 0);
 	stream_keep_alive(&talk.stream);
@@ -160,7 +160,7 @@ static void silence(void **state)
 	(void)state;
 	buf_init(&taken, SIZE_MAX);
 	talk_begin(&talk, "2024-11-05");
-	stream_init_relay(&talk.stream, take, &taken);
+	stream_init_forward(&talk.stream, take, &taken);
 	talk.call.silent = true;
 	mcp_fail(&talk.call, RPC_INTERNAL, "cancelled");
 	mcp_finish(&talk.call, 200);

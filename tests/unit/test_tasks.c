@@ -40,12 +40,12 @@ static struct store_task ended(const char *id)
 	const char *ids[] = {id, NULL};
 	struct hub_listener listener = {.owner = "alice", .topics = HUB_TASK_CHANGED, .uris = ids};
 	struct store_task task;
-	char *message;
+	struct hub_message *message;
 
 	assert_int_equal(hub_listen(fixture.server.hub, &listener, NULL), 0);
 	while (tasks_at_work(fixture.server.tasks, id)) {
 		hub_wait(fixture.server.hub, &listener, -1, 10000, &message);
-		free(message);
+		hub_message_free(message);
 	}
 	hub_leave(fixture.server.hub, &listener);
 	assert_int_equal(store_task_find(fixture.server.store, id, "alice", &task, NULL), 0);
@@ -132,14 +132,14 @@ static struct json_object *questions_of(const char *id, int count)
 	const char *ids[] = {id, NULL};
 	struct hub_listener listener = {.owner = "alice", .topics = HUB_TASK_CHANGED, .uris = ids};
 	struct json_object *questions;
-	char *message;
+	struct hub_message *message;
 
 	assert_int_equal(hub_listen(fixture.server.hub, &listener, NULL), 0);
 	while (!(questions = tasks_questions(fixture.server.tasks, id)) ||
 	       json_object_object_length(questions) != count) {
 		json_object_put(questions);
 		hub_wait(fixture.server.hub, &listener, -1, 10000, &message);
-		free(message);
+		hub_message_free(message);
 	}
 	hub_leave(fixture.server.hub, &listener);
 	return questions;
