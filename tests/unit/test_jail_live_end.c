@@ -199,7 +199,7 @@ static void pipe_refused(void **state)
 	assert_int_equal(jail_client_wait(client, live.try.jail, NULL), 0);
 	assert_true(live.try.failed);
 	assert_int_equal(live.try.err.code, ERR_INVALID);
-	assert_non_null(strstr(live.try.err.text, "must be a file, not a pipe"));
+	assert_non_null(strstr(live.try.err.text, "must be files, not pipes"));
 	close(ends[0]);
 	close(ends[1]);
 }
