@@ -144,6 +144,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.filters = cells->filters,
 		.command_line = cells->command_line,
 		.command_line_size = cells->command_line_size,
+		.oom_score = -1,
 	};
 	int result = cgroup_doors(cell->group, setup.group_doors, &setup.n_group_doors, err);
 	if (result)

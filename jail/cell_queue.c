@@ -35,9 +35,9 @@ int cell_order(struct cell *cell, const struct init_order *order, const char *ta
 {
 	auto_secret char *packet = secret_alloc(sizeof(*order) + tail_length);
 
-	__builtin_memcpy(packet, order, sizeof(*order));
+	memcpy(packet, order, sizeof(*order));
 	if (tail_length)
-		__builtin_memcpy(packet + sizeof(*order), tail, tail_length);
+		memcpy(packet + sizeof(*order), tail, tail_length);
 	int result = wire_fd_send(cell->control.fd, packet, sizeof(*order) + tail_length, fds, n_fds);
 	if (result)
 		return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -ERR_BUSY : -ERR_SYSTEM;

@@ -38,7 +38,7 @@ static uint32_t add_command(struct buf *tail, const struct runner *runner, const
 }
 
 /* The caller's variables win over the runner's, those over the base. */
-static bool overridden(char **env, const char *variable)
+static bool overridden(const char *const *env, const char *variable)
 {
 	size_t length = (size_t)(strchr(variable, '=') - variable) + 1;
 
@@ -48,7 +48,8 @@ static bool overridden(char **env, const char *variable)
 	return false;
 }
 
-static uint32_t add_defaults(struct buf *tail, const struct runner *runner, char **given, const char *const *defaults)
+static uint32_t add_defaults(struct buf *tail, const struct runner *runner, const char *const *given,
+			     const char *const *defaults)
 {
 	uint32_t n = 0;
 
@@ -56,9 +57,8 @@ static uint32_t add_defaults(struct buf *tail, const struct runner *runner, char
 		bool again = overridden(given, *defaults);
 
 		for (size_t k = 0; k < runner->env.count && !again; k++) {
-			char *one[] = {NULL, NULL};
+			const char *const one[] = {runner->env.items[k], NULL};
 
-			__builtin_memcpy(&one[0], &runner->env.items[k], sizeof(one[0]));
 			again = overridden(one, *defaults);
 		}
 		if (!again) {
@@ -69,7 +69,7 @@ static uint32_t add_defaults(struct buf *tail, const struct runner *runner, char
 	return n;
 }
 
-static uint32_t add_env(struct buf *tail, const struct cell *cell, char **given)
+static uint32_t add_env(struct buf *tail, const struct cell *cell, const char *const *given)
 {
 	const struct runner *runner = cell->runner;
 	uint32_t n = add_defaults(tail, runner, given, base_env);
@@ -108,7 +108,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	const struct cell_step *step = cell->run.step;
 	const struct runner *runner = cell->runner;
 	bool compile = cell->run.phase == PHASE_COMPILE;
-	char *nothing[] = {NULL};
+	const char *const nothing[] = {NULL};
 
 	order->verb = INIT_RUN;
 	order->has_code = step->fds[0] >= 0 && !cell->run.result.compiled;
@@ -127,5 +127,5 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
-	order->n_env = add_env(tail, cell, step->env);
+	order->n_env = add_env(tail, cell, (const char *const *)step->env);
 }

@@ -73,9 +73,7 @@ int jail_client_spawn(const char *jailer_program, const char *config_path, struc
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
 	pid_t pid;
 	/* posix_spawn's argv is not const for historical reasons; it does not write. */
-	char **argv_plain;
-	__builtin_memcpy(&argv_plain, &(const char *const *){argv}, sizeof(argv_plain));
-	int result = posix_spawn(&pid, jailer_program, &actions, &attributes, argv_plain, environ);
+	int result = posix_spawn(&pid, jailer_program, &actions, &attributes, unconst(argv), environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	if (result) {

@@ -391,10 +391,9 @@ static int start_program(const struct order *order, const struct sock_fprog *fil
 
 /* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
  */
-static void run(struct order *order, const struct sock_fprog *filter, int fence)
+static void run(struct order *order, const struct sock_fprog *filter, int fence, struct init_program *driver)
 {
-	static struct init_program driver = {.pid = -1, .listener = -1, .talk = -1, .input = -1};
-	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? &driver : &alone;
+	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
 	const char *failed = "write the source";
 	struct rusage before;
@@ -455,10 +454,11 @@ static const char *make_live_fence(const struct init_setup *setup, int *fence)
 	return init_make_fence(setup, true, fence);
 }
 
-_Noreturn void init_main(const struct init_setup *setup)
+_Noreturn void init_main(struct init_setup *setup)
 {
 	struct init_report ready = {.kind = INIT_READY};
 	struct order order = {.buffer = NULL};
+	struct init_program driver = INIT_PROGRAM_NONE; /* of a live jail: it stays from run to run */
 	int fence = -1;
 	bool live = false;
 
@@ -489,7 +489,7 @@ _Noreturn void init_main(const struct init_setup *setup)
 			report_failure(failed, errno);
 		else if (order.head.verb == INIT_RUN) {
 			live = order.head.live;
-			run(&order, &setup->filters[order.head.family], fence);
+			run(&order, &setup->filters[order.head.family], fence, &driver);
 		}
 		forget(&order);
 	}

@@ -44,6 +44,7 @@ struct init_setup {
 	const struct sock_fprog *filters; /* by enum seccomp_family */
 	char *command_line;               /* the jailer's, to be wiped */
 	size_t command_line_size;
+	int oom_score; /* -1 until its step has opened it */
 };
 
 enum init_verb { INIT_GO = 1, INIT_FILL, INIT_REMOVE, INIT_CACHE, INIT_RUN };
@@ -105,7 +106,7 @@ struct init_report {
 };
 
 /* The cloned child's life; does not return. */
-_Noreturn void init_main(const struct init_setup *setup);
+_Noreturn void init_main(struct init_setup *setup);
 
 /* init_limits.c, in the child: -1 and errno. */
 int init_apply_limits(const struct init_limits *limits);
@@ -139,7 +140,7 @@ int init_drive(const struct init_program *driver, const char *order, size_t leng
 bool init_driver_answer(struct init_program *driver, int *ret_status);
 /* init_setup.c: from a fresh clone to a jail, in the kernel's order. NULL, or the name of the step that failed (errno
  * says why). */
-const char *init_setup_jail(const struct init_setup *setup);
+const char *init_setup_jail(struct init_setup *setup);
 /* Descriptors of init that stay open. */
 enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
 /* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */

@@ -39,7 +39,7 @@
 #define TMP_INODES 16384
 #define HIGH_FD    64
 
-static int enter_cgroup(const struct init_setup *setup)
+static int enter_cgroup(struct init_setup *setup)
 {
 	for (size_t i = 0; i < setup->n_group_doors; i++)
 		if (write(setup->group_doors[i], "0", 1) != 1)
@@ -47,7 +47,7 @@ static int enter_cgroup(const struct init_setup *setup)
 	return 0;
 }
 
-static int wait_for_maps(const struct init_setup *setup)
+static int wait_for_maps(struct init_setup *setup)
 {
 	struct init_order go;
 
@@ -61,23 +61,20 @@ static int wait_for_maps(const struct init_setup *setup)
 
 /* So that a guest that eats all the memory is killed rather than its init; raised for payloads only, see run in init.c.
  * Opened while /proc/self is still ours: after the ids have changed it belongs to the host's root. */
-static int oom_score = -1;
-
-static int open_oom_score(const struct init_setup *setup)
+static int open_oom_score(struct init_setup *setup)
 {
-	(void)setup;
-	oom_score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	return oom_score < 0 ? -1 : 0;
+	setup->oom_score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	return setup->oom_score < 0 ? -1 : 0;
 }
 
-static int become_guest(const struct init_setup *setup)
+static int become_guest(struct init_setup *setup)
 {
 	if (!setup->keep_groups && setgroups(0, NULL))
 		return -1;
 	return setresgid(INIT_ID, INIT_ID, INIT_ID) || setresuid(INIT_ID, INIT_ID, INIT_ID) ? -1 : 0;
 }
 
-static int die_with_jailer(const struct init_setup *setup)
+static int die_with_jailer(struct init_setup *setup)
 {
 	char byte;
 
@@ -90,13 +87,13 @@ static int die_with_jailer(const struct init_setup *setup)
 	return -1;
 }
 
-static int unshare_cgroup(const struct init_setup *setup)
+static int unshare_cgroup(struct init_setup *setup)
 {
 	(void)setup;
 	return unshare(CLONE_NEWCGROUP);
 }
 
-static int host_name(const struct init_setup *setup)
+static int host_name(struct init_setup *setup)
 {
 	(void)setup;
 	return sethostname(HOST_NAME, strlen(HOST_NAME)) || setdomainname("", 0) ? -1 : 0;
@@ -104,13 +101,14 @@ static int host_name(const struct init_setup *setup)
 
 /* To their fixed numbers, by way of high ones so that none is overwritten while it is still needed; everything else is
  * closed. */
-static int keep_descriptors(const struct init_setup *setup)
+static int keep_descriptors(struct init_setup *setup)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/dev/null", setup->root->path);
 	int null = open(path, O_RDWR | O_CLOEXEC);
-	const int sources[] = {null, null, null, setup->control, oom_score, setup->data_mount, setup->code_mount};
+	const int sources[] = {
+		null, null, null, setup->control, setup->oom_score, setup->data_mount, setup->code_mount};
 	int high[ARRAY_SIZE(sources)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
@@ -124,7 +122,7 @@ static int keep_descriptors(const struct init_setup *setup)
 	return close_range(ARRAY_SIZE(sources), ~0U, 0);
 }
 
-static int bind_root(const struct init_setup *setup)
+static int bind_root(struct init_setup *setup)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return -1;
@@ -136,7 +134,7 @@ static int bind_root(const struct init_setup *setup)
 /* What is bound gets inodes of the jail's own by an overlay that has lower directories only: locks, leases and access
  * times of a guest then meet nobody else's. The second lower directory is an empty one of the root mount, because the
  * kernel wants two. A directory below which something else is mounted cannot be a layer, and stays as it was bound. */
-static int own_inodes(const struct init_setup *setup)
+static int own_inodes(struct init_setup *setup)
 {
 	for (size_t i = 0; i < setup->root->n_bound; i++) {
 		const char *directory = setup->root->shown[i] + 1;
@@ -152,7 +150,7 @@ static int own_inodes(const struct init_setup *setup)
 	return 0;
 }
 
-static int mount_tmp(const struct init_setup *setup)
+static int mount_tmp(struct init_setup *setup)
 {
 	char options[96];
 
@@ -162,20 +160,20 @@ static int mount_tmp(const struct init_setup *setup)
 	return mount("tmpfs", "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
 }
 
-static int attach_data(const struct init_setup *setup)
+static int attach_data(struct init_setup *setup)
 {
 	(void)setup;
 	return move_mount(INIT_FIRST_FREE_FD, "", AT_FDCWD, "data", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-static int attach_code(const struct init_setup *setup)
+static int attach_code(struct init_setup *setup)
 {
 	(void)setup;
 	return move_mount(INIT_FIRST_FREE_FD + 1, "", AT_FDCWD, "code", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 /* Over the root mount's: a jail without network does not know the names. */
-static int bind_hosts(const struct init_setup *setup)
+static int bind_hosts(struct init_setup *setup)
 {
 	if (!setup->network)
 		return 0;
@@ -187,7 +185,7 @@ static int bind_hosts(const struct init_setup *setup)
 
 /* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be
  * is covered; a file that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
-static int mount_proc(const struct init_setup *setup)
+static int mount_proc(struct init_setup *setup)
 {
 	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list"};
 
@@ -200,7 +198,7 @@ static int mount_proc(const struct init_setup *setup)
 	return 0;
 }
 
-static int enter_root(const struct init_setup *setup)
+static int enter_root(struct init_setup *setup)
 {
 	(void)setup;
 	if (sys_pivot_root(".", "."))
@@ -208,7 +206,7 @@ static int enter_root(const struct init_setup *setup)
 	return umount2(".", MNT_DETACH) || chdir("/") ? -1 : 0;
 }
 
-static int loopback(const struct init_setup *setup)
+static int loopback(struct init_setup *setup)
 {
 	struct ifreq request = {.ifr_name = "lo"};
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -218,7 +216,7 @@ static int loopback(const struct init_setup *setup)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -1 : 0;
 }
 
-static int drop_capabilities(const struct init_setup *setup)
+static int drop_capabilities(struct init_setup *setup)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {{.effective = 0}};
@@ -234,7 +232,7 @@ static int drop_capabilities(const struct init_setup *setup)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-static int close_rest(const struct init_setup *setup)
+static int close_rest(struct init_setup *setup)
 {
 	(void)setup;
 	return close_range(INIT_FIRST_FREE_FD, ~0U, 0);
@@ -244,18 +242,16 @@ static int close_rest(const struct init_setup *setup)
 const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd)
 {
 	static const char *const writable[] = {"/tmp", "/data", "/code", "/dev", NULL};
-	const char *const *readable;
 	int abi = live ? MIN(setup->fence_abi, FENCE_ABI_UNSCOPED) : setup->fence_abi;
 
-	__builtin_memcpy(&readable, &setup->root->shown, sizeof(readable));
-	return fence_make(abi, readable, writable, ret_fd) ? "Landlock's rules" : NULL;
+	return fence_make(abi, (const char *const *)setup->root->shown, writable, ret_fd) ? "Landlock's rules" : NULL;
 }
 
-const char *init_setup_jail(const struct init_setup *setup)
+const char *init_setup_jail(struct init_setup *setup)
 {
 	static const struct {
 		const char *name;
-		int (*run)(const struct init_setup *setup);
+		int (*run)(struct init_setup *setup);
 	} steps[] = {
 		{"enter the cgroup", enter_cgroup},
 		{"wait for the id maps", wait_for_maps},
