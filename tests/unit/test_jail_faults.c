@@ -18,60 +18,61 @@
 
 struct fault {
 	const char *call, *when, *says;
+	const char *path; /* only calls that name it are counted; NULL: all */
 };
 
 /* In the order of init_setup.c and init.c; then what the jailer itself does, where every attempt fails. */
 static const struct fault faults[] = {
-	{"write", "1", "enter the cgroup"},
-	{"recvfrom", "1", "wait for the id maps"},
-	{"openat", "1", "open the OOM score"},
-	{"setgroups", "1", "set ids"},
-	{"setresgid", "1", "set ids"},
-	{"setresuid", "1", "set ids"},
-	{"prctl", "2", "death signal"},
-	{"prctl", "3", "death signal"},
-	{"unshare", "1", "cgroup namespace"},
-	{"sethostname", "1", "host name"},
-	{"setdomainname", "1", "host name"},
-	{"dup3", "1", "keep descriptors"},
-	{"close_range", "1", "keep descriptors"},
-	{"mount", "1", "bind the root"},
-	{"mount", "2", "bind the root"},
-	{"chdir", "1", "bind the root"},
-	{"mount", "3", "mount /tmp"},
-	{"mount", "4", "mount /tmp"},
-	{"move_mount", "1", "attach /data"},
-	{"move_mount", "2", "attach /code"},
-	{"mount", "5", "mount /proc"},
-	{"mount", "6", "mount /proc"},
-	{"pivot_root", "1", "pivot_root"},
-	{"umount2", "1", "pivot_root"},
-	{"chdir", "2", "pivot_root"},
-	{"socket", "1", "loopback"},
-	{"ioctl", "1", "loopback"},
-	{"prctl", "4", "drop capabilities"},
-	{"capset", "1", "drop capabilities"},
-	{"close_range", "2", "close descriptors"},
-	{"signalfd4", "1", "watch children"},
-	{"socketpair", "1", "socket for the listener"},
-	{"sendfile", "1", "write the source"},
-	{"vfork", "1", "fork"},
-	{"setsid", "1", "session"},
-	{"dup2", "1", "standard descriptors"},
-	{"prlimit64", "1", "resource limits"},
-	{"landlock_create_ruleset", "1", "Landlock's rules"},
-	{"landlock_add_rule", "3", "Landlock's rules"},
-	{"landlock_restrict_self", "1", "Landlock"},
-	{"seccomp", "1", "seccomp filter"},
-	{"execve", "1", "start the program"},
-	{"pipe2", "1", "pipes"},
-	{"fsopen", "1+", "making a file system for the jail"},
-	{"fsconfig", "1+", "making a file system for the jail"},
-	{"fsmount", "1+", "mounting a file system for the jail"},
-	{"socketpair", "1+", "making a socket for the jail"},
-	{"openat", "1+", "making a cgroup for the jail"},
-	{"clone3", "1+", "making the jail's namespaces"},
-	{"epoll_ctl", "1+", "watching the jail"},
+	{"write", "1", "enter the cgroup", NULL},
+	{"recvfrom", "1", "wait for the id maps", NULL},
+	{"openat", "1", "open the OOM score", NULL},
+	{"setgroups", "1", "set ids", NULL},
+	{"setresgid", "1", "set ids", NULL},
+	{"setresuid", "1", "set ids", NULL},
+	{"prctl", "2", "death signal", NULL},
+	{"prctl", "3", "death signal", NULL},
+	{"unshare", "1", "cgroup namespace", NULL},
+	{"sethostname", "1", "host name", NULL},
+	{"setdomainname", "1", "host name", NULL},
+	{"dup3", "1", "keep descriptors", NULL},
+	{"close_range", "1", "keep descriptors", NULL},
+	{"mount", "1", "bind the root", NULL},
+	{"mount", "2", "bind the root", NULL},
+	{"chdir", "1", "bind the root", NULL},
+	{"mount", "1", "mount /tmp", "tmp"},
+	{"mount", "1", "mount /tmp", "dev/shm"},
+	{"move_mount", "1", "attach /data", NULL},
+	{"move_mount", "2", "attach /code", NULL},
+	{"mount", "1", "mount /proc", "proc"},
+	{"mount", "1", "mount /proc", "proc/keys"},
+	{"pivot_root", "1", "pivot_root", NULL},
+	{"umount2", "1", "pivot_root", NULL},
+	{"chdir", "2", "pivot_root", NULL},
+	{"socket", "1", "loopback", NULL},
+	{"ioctl", "1", "loopback", NULL},
+	{"prctl", "4", "drop capabilities", NULL},
+	{"capset", "1", "drop capabilities", NULL},
+	{"close_range", "2", "close descriptors", NULL},
+	{"signalfd4", "1", "watch children", NULL},
+	{"socketpair", "1", "socket for the listener", NULL},
+	{"sendfile", "1", "write the source", NULL},
+	{"vfork", "1", "fork", NULL},
+	{"setsid", "1", "session", NULL},
+	{"dup2", "1", "standard descriptors", NULL},
+	{"prlimit64", "1", "resource limits", NULL},
+	{"landlock_create_ruleset", "1", "Landlock's rules", NULL},
+	{"landlock_add_rule", "3", "Landlock's rules", NULL},
+	{"landlock_restrict_self", "1", "Landlock", NULL},
+	{"seccomp", "1", "seccomp filter", NULL},
+	{"execve", "1", "start the program", NULL},
+	{"pipe2", "1", "pipes", NULL},
+	{"fsopen", "1+", "making a file system for the jail", NULL},
+	{"fsconfig", "1+", "making a file system for the jail", NULL},
+	{"fsmount", "1+", "mounting a file system for the jail", NULL},
+	{"socketpair", "1+", "making a socket for the jail", NULL},
+	{"openat", "1+", "making a cgroup for the jail", NULL},
+	{"clone3", "1+", "making the jail's namespaces", NULL},
+	{"epoll_ctl", "1+", "watching the jail", NULL},
 };
 
 static struct CMUnitTest tests[ARRAY_SIZE(faults)];
@@ -106,7 +107,7 @@ static void fails_once(void **state)
 {
 	const struct fault *fault = *state;
 	bool seen = false;
-	pid_t strace = strace_attach(service->pid, fault->call, fault->when, NULL);
+	pid_t strace = strace_attach(service->pid, fault->call, fault->when, fault->path);
 
 	for (int i = 0; i < RUNS_MAX && !seen; i++) {
 		auto_try struct try try = {.jail = NULL};
@@ -159,7 +160,8 @@ int main(void)
 		if (!faults_called(faults[i].call))
 			continue;
 		memcpy(&fault, &(const struct fault *){&faults[i]}, sizeof(fault));
-		snprintf(names[i], sizeof(names[i]), "%s %s: %.30s", fault->call, fault->when, fault->says);
+		snprintf(names[i], sizeof(names[i]), "%s %s %s: %.30s", fault->call, fault->path ? fault->path : "call",
+			 fault->when, fault->says);
 		tests[n++] = (struct CMUnitTest){.name = names[i], .test_func = fails_once, .initial_state = fault};
 	}
 	return _cmocka_run_group_tests("faults", tests, n, setup, teardown);
