@@ -67,9 +67,9 @@ static void committed(void *arg, int result, const struct err *err)
 	job_post(errand);
 }
 
-void job_lend_writer(struct job_errand *errand, store_work work, bool durable)
+void job_lend_writer(struct job_errand *errand, store_work work)
 {
-	store_commit_async(errand->engine->store, work, errand, durable, committed);
+	store_commit_async(errand->engine->store, work, errand, committed);
 }
 
 static void *keeper(void *arg)

@@ -84,8 +84,8 @@ static void give_back(struct job *job)
 	job->run.has_jail = false;
 }
 
-/* After the row's end was written, or could not be: then the row stays `running` with its output in running/, and the
- * next start marks it interrupted. */
+/* After the row's end was written, or could not be: then it is abandoned, with its output in running/, and the store
+ * marks it interrupted as soon as the disk is back. */
 static enum job_step end(struct job *job)
 {
 	const bool recorded = job->turn.error.code == ERR_NONE;
@@ -95,8 +95,10 @@ static enum job_step end(struct job *job)
 	give_back(job);
 	if (job->run.sandbox)
 		job_sandbox_give(job);
-	if (!recorded)
+	if (!recorded) {
+		store_execution_abandon(job->engine->store, job->asked.row.id);
 		return JOB_OVER;
+	}
 	job->engine->removing++;
 	job_reference(job);
 	job_lend_keeper(&job->turn.errand, job_remove_running);
@@ -121,7 +123,7 @@ static enum job_step streams_stored(struct job *job)
 	if (job->turn.errand.code < 0)
 		return end(job);
 	job->run.finished_us = clock_now_us();
-	job_lend_writer(&job->turn.errand, job_finish_work, true);
+	job_lend_writer(&job->turn.errand, job_finish_work);
 	return JOB_RECORDING;
 }
 
@@ -184,14 +186,14 @@ static enum job_step start(struct job *job)
 		if (!job->asked.key)
 			return JOB_OVER;
 		/* A call that is repeated needs no jail: its result may be there. */
-		job_lend_writer(&job->turn.errand, job_key_work, false);
+		job_lend_writer(&job->turn.errand, job_key_work);
 		return JOB_BEGINNING;
 	}
 	run->has_jail = true;
 	job->engine->running++;
 	limits = bind_print(jail_limits_table, &run->limits);
 	run->limits_json = job_json_text(limits);
-	job_lend_writer(&job->turn.errand, job_begin_work, false);
+	job_lend_writer(&job->turn.errand, job_begin_work);
 	return JOB_BEGINNING;
 }
 

@@ -115,7 +115,7 @@ static void end(struct job_sandbox *sandbox, const char *cause)
 
 	snprintf(ending->id, sizeof(ending->id), "%s", sandbox->id);
 	ending->cause = cause;
-	store_commit_async(sandbox->engine->store, end_work, ending, false, end_done);
+	store_commit_async(sandbox->engine->store, end_work, ending, end_done);
 	log_event(LOG_INFO, "sandbox ended", "id", sandbox->id, "cause", cause, NULL);
 	sandbox_free(sandbox);
 }

@@ -38,7 +38,7 @@ struct job_errand *job_errands_take(struct job_errands *errands);
 /* `work` on a keeper, or in a transaction on the writer's thread (its argument is the errand; a roll-back may repeat
  * it); then `back`. */
 void job_lend_keeper(struct job_errand *errand, int (*work)(struct job_errand *errand, struct err *err));
-void job_lend_writer(struct job_errand *errand, store_work work, bool durable);
+void job_lend_writer(struct job_errand *errand, store_work work);
 void job_post(struct job_errand *errand); /* the work is done: `back` */
 
 /* The turns of one conversation that are not over. */

@@ -91,7 +91,7 @@ static enum job_step begin(struct visit *visit)
 
 	if (visit->reset)
 		visit->n_ended = job_sandboxes_reset(errand->engine, visit->place, visit->language);
-	job_lend_writer(errand, visit->reset ? reset_work : upload_work, true);
+	job_lend_writer(errand, visit->reset ? reset_work : upload_work);
 	return JOB_RECORDING;
 }
 

@@ -42,11 +42,23 @@ int store_give(const struct store *store, int fd)
 	return fchown(fd, store->uid, store->gid);
 }
 
+/* A folder that is made is on disk, like all that is put into it. */
+static int make_dir(const char *path)
+{
+	auto_free char *parent = xasprintf("%s/..", path);
+
+	if (mkdir(path, 0750) < 0)
+		return errno == EEXIST ? 0 : -1;
+	auto_close int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : fsync(fd);
+}
+
 static int open_dir(struct store *store, const char *data_dir, struct err *err)
 {
 	struct stat st;
 
-	if (store->mode == STORE_SERVE && mkdir(data_dir, 0750) < 0 && errno != EEXIST)
+	if (store->mode == STORE_SERVE && make_dir(data_dir) < 0)
 		return err_errno(err, "making the data folder %s", data_dir);
 	store->dir_fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dir_fd < 0 && errno == ENOENT)
@@ -145,9 +157,24 @@ static int make_database(struct store *store, struct err *err)
 {
 	auto_close int fd = openat(store->dir_fd, DATABASE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd < 0 || store_give(store, fd) < 0)
+	if (fd < 0 || store_give(store, fd) < 0 || fsync(store->dir_fd) < 0)
 		return err_errno(err, "opening %s/%s", store->path, DATABASE);
 	return 0;
+}
+
+/* An empty database next to contents is a loss and no first start: the sweeper would remove them all. */
+static int check_first_start(struct store *store, const char *path, struct err *err)
+{
+	bool any = false;
+	int result = store_blob_any(store, &any, err);
+
+	if (result < 0 || !any)
+		return result;
+	return err_set(
+		err, ERR_CORRUPT,
+		"%s is empty or was missing, but %s/blobs has contents that it must name: restore it from a backup "
+		"(to begin without them, move the folder blobs away)",
+		path, store->path);
 }
 
 static int open_writer(struct store *store, struct err *err)
@@ -162,6 +189,8 @@ static int open_writer(struct store *store, struct err *err)
 		return failed;
 	if (version == 0 && store->mode != STORE_SERVE)
 		return err_set(err, ERR_NOT_FOUND, "%s is empty: the gateway fills it when it starts", path);
+	if (version == 0)
+		failed = check_first_start(store, path, err);
 	if (version > 0 && version < store_schema_newest)
 		failed = store->mode == STORE_SERVE ? store_migrate(store, store->writer, err)
 						    : store_migrate_refuse(version, err);

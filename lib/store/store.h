@@ -46,12 +46,11 @@ int store_schema_version(const char *data_dir, int *ret, struct err *err);
 struct store_txn; /* an open write transaction on the writer's thread */
 typedef int (*store_work)(struct store_txn *txn, void *arg, struct err *err);
 /* Runs `work` on the writer's thread inside a transaction and returns after the commit (or after it was rolled back:
- * its error). `durable` false: the commit is atomic and visible but may be lost if the machine (not the process) dies;
- * for rows that nobody has been told of yet. */
-int store_commit(struct store *store, store_work work, void *arg, bool durable, struct err *err);
+ * its error). What was committed is on disk: every commit of every process is synced, see store_writer.c. */
+int store_commit(struct store *store, store_work work, void *arg, struct err *err);
 /* The same without waiting: `done` is called on the writer's thread after the commit; it must not block or call
  * store_commit. */
-void store_commit_async(struct store *store, store_work work, void *arg, bool durable,
+void store_commit_async(struct store *store, store_work work, void *arg,
 			void (*done)(void *arg, int result, const struct err *err));
 
 /* Caps and times to live, from the configuration; enforced by store_expire (store_expire.h). */

@@ -334,6 +334,32 @@ static int sweep_folder(struct store *store, const char *name, int64_t limit_us,
 	return failed;
 }
 
+int store_blob_any(struct store *store, bool *ret, struct err *err)
+{
+	bool any = false;
+
+	for (int i = 0; i <= 0xff && !any; i++) {
+		char name[12];
+		struct dirent *entry;
+
+		snprintf(name, sizeof(name), "%02x", i);
+		int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+		if (dir == NULL && errno == ENOENT)
+			continue;
+		if (dir == NULL) {
+			close_pointer(&fd);
+			return err_errno(err, "reading %s/blobs/%s", store->path, name);
+		}
+		while (!any && (entry = readdir(dir)) != NULL)
+			any = entry->d_name[0] != '.';
+		closedir(dir);
+	}
+	*ret = any;
+	return 0;
+}
+
 int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err)
 {
 	return sweep_folder(store, ".", limit_us, err);

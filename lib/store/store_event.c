@@ -29,7 +29,7 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_event_add(struct store *store, const char *session, const struct store_event *event, struct err *err)
 {
-	return store_commit(store, add_work, &(struct event_add){session, event}, false, err);
+	return store_commit(store, add_work, &(struct event_add){session, event}, err);
 }
 
 int store_event_list(struct store *store, const struct store_event_filter *filter,

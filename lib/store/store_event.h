@@ -17,7 +17,6 @@ struct store_event {
 	const char *message;
 	size_t length;
 };
-/* Visible to everybody when it returns, not synced: losing the machine loses the connection, too. */
 int store_event_add(struct store *store, const char *session, const struct store_event *event, struct err *err);
 
 struct store_event_filter {

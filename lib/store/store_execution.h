@@ -85,6 +85,9 @@ int store_execution_files(struct store *store, const char *execution_id, enum st
 
 /* The row as `running` plus the conversation's present files as BEFORE. `execution->conversation_row` 0: no files. */
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err);
+/* For a run of this process whose end could not be recorded (a full disk, one that fails): as soon as the disk is back
+ * its row ends as interrupted, with the output in running/, and so does its task. Returns at once. */
+void store_execution_abandon(struct store *store, const char *id);
 /* Outcome, output and changed files in one go; puts the changes into the conversation too. Where the files would exceed
  * the owner's cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still
  * recorded. */

@@ -98,16 +98,14 @@ static int removal_work(struct store_txn *txn, void *arg, struct err *err)
 	return failed;
 }
 
-/* `durable` where files are removed because of it. */
-static int remove_each(struct store *store, enum store_sql listing, struct removal removal, bool durable,
-		       struct err *err)
+static int remove_each(struct store *store, enum store_sql listing, struct removal removal, struct err *err)
 {
 	auto_keys struct keys keys = {0};
 	int failed = list(store, listing, removal.limit_us, &keys, err);
 
 	removal.keys = &keys;
 	for (; failed == 0 && removal.first < keys.count; removal.first += REMOVALS)
-		failed = store_commit(store, removal_work, &removal, durable, err);
+		failed = store_commit(store, removal_work, &removal, err);
 	return failed;
 }
 
@@ -159,14 +157,14 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 	if (ttl > 0)
 		conversations.limit_us = served - ttl;
 	if (failed == 0)
-		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, false, err);
+		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, err);
 	if (failed == 0)
-		failed = store_commit(store, session_work, &idle_limit, false, err);
+		failed = store_commit(store, session_work, &idle_limit, err);
 	if (failed == 0)
-		failed = store_commit(store, event_work, &event_limit, false, err);
+		failed = store_commit(store, event_work, &event_limit, err);
 	if (failed == 0)
-		failed = store_commit(store, request_work, &now_us, false, err);
-	return failed != 0 ? failed : store_commit(store, task_work, &now_us, false, err);
+		failed = store_commit(store, request_work, &now_us, err);
+	return failed != 0 ? failed : store_commit(store, task_work, &now_us, err);
 }
 
 int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
@@ -180,9 +178,9 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 
 	if (failed == 0)
 		failed = expire_rows(store, now_us, &owners, err);
-	/* A commit that is synced syncs those before it: the rows are gone on disk before the first file goes. */
+	/* The rows are gone on disk before the first file goes. */
 	if (failed == 0)
-		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, true, err);
+		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, err);
 	if (failed == 0)
 		failed = store_blob_sweep(store, blob_limit, err);
 	for (size_t i = 0; lost && i < owners.count; i++)

@@ -63,7 +63,7 @@ int store_instance_begin(struct store *store, struct err *err)
 	    flock(store->instance_fd, LOCK_EX | LOCK_NB) < 0)
 		return err_errno(err, "making %s/instances/%s", store->path, name);
 	memcpy(store->instance, id, sizeof(id));
-	int failed = store_commit(store, begin_work, store, false, err);
+	int failed = store_commit(store, begin_work, store, err);
 
 	if (failed != 0) {
 		unlinkat(store->instances_fd, name, 0);
@@ -97,7 +97,7 @@ void store_instance_end(struct store *store)
 	if (store->instance[0] == '\0')
 		return;
 	lock_name(store->instance, name);
-	if (store_commit(store, end_work, store->instance, false, &err) == 0)
+	if (store_commit(store, end_work, store->instance, &err) == 0)
 		unlinkat(store->instances_fd, name, 0);
 	else /* the next start will find the lock free and do it */
 		log_event(LOG_WARN, "instance not ended", "why", err.text, NULL);
@@ -106,14 +106,14 @@ void store_instance_end(struct store *store)
 /* One run that a dead instance left. */
 struct interrupted {
 	char id[ID_SIZE];
-	const char *instance, *kind;
+	const char *instance;
+	char message[96];
 	struct store_text out, err;
 };
 
 static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct interrupted *run = arg;
-	char message[96];
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_INTERRUPT);
 	int failed = 0;
 
@@ -123,12 +123,10 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 		failed = store_txn_blob(txn, run->err.blob, (int64_t)run->err.length, err);
 	if (failed != 0)
 		return failed;
-	snprintf(message, sizeof(message), "the %s ended before this run did",
-		 streq(run->kind, "cli") ? "command" : "gateway");
 	query_bind_text(&q, ":id", run->id);
 	query_bind_text(&q, ":instance", run->instance);
 	query_bind_int(&q, ":now", store_txn_now(txn));
-	query_bind_text(&q, ":message", message);
+	query_bind_text(&q, ":message", run->message);
 	store_bind_text(&q, ":stdout", &run->out);
 	store_bind_text(&q, ":stderr", &run->err);
 	return query_run(&q, NULL, err);
@@ -149,29 +147,51 @@ static int take_partial(struct store *store, const char *id, const char *suffix,
 	return store_text_keep(store, fd, ret, err);
 }
 
-static int interrupt(struct store *store, const char *id, const char *instance, const char *kind, struct err *err)
+/* By `commit`: store_commit, or store_writer_run on the writing thread. */
+static int interrupt(struct store *store, struct interrupted *run,
+		     int (*commit)(struct store *store, store_work work, void *arg, struct err *err), struct err *err)
 {
-	struct interrupted run = {.instance = instance, .kind = kind};
-
-	memcpy(run.id, id, sizeof(run.id));
-	int failed = take_partial(store, id, "out", &run.out, err);
+	int failed = take_partial(store, run->id, "out", &run->out, err);
 
 	if (failed == 0)
-		failed = take_partial(store, id, "err", &run.err, err);
+		failed = take_partial(store, run->id, "err", &run->err, err);
 	if (failed == 0)
-		failed = store_commit(store, interrupt_work, &run, true, err);
-	free(run.out.data);
-	free(run.err.data);
+		failed = commit(store, interrupt_work, run, err);
+	free(run->out.data);
+	free(run->err.data);
 	if (failed == 0) {
-		store_running_remove(store, id);
-		log_event(LOG_WARN, "run interrupted", "id", id, "instance", instance, NULL);
+		store_running_remove(store, run->id);
+		log_event(LOG_WARN, "run interrupted", "id", run->id, "instance", run->instance, NULL);
 	}
 	return failed;
 }
 
+static int abandoned_task_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	const struct interrupted *run = arg;
+	auto_query struct query q = query_begin(txn->conn, SQL_TASK_ABANDON);
+
+	query_bind_text(&q, ":execution", run->id);
+	query_bind_text(&q, ":instance", run->instance);
+	query_bind_text(&q, ":message", run->message);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	return query_run(&q, NULL, err);
+}
+
+int store_abandoned_end(struct store *store, const char *id, struct err *err)
+{
+	struct interrupted run = {.instance = store->instance,
+				  .message = "the end of this run could not be recorded: the disk was full, or failed"};
+
+	memcpy(run.id, id, sizeof(run.id));
+	int failed = interrupt(store, &run, store_writer_run, err);
+
+	return failed != 0 ? failed : store_writer_run(store, abandoned_task_work, &run, err);
+}
+
 static int reap_instance(struct store *store, const char *instance, const char *kind, struct err *err)
 {
-	char name[LOCK_NAME_SIZE], id[ID_SIZE];
+	char name[LOCK_NAME_SIZE];
 	auto_reader struct store_reader reader = {0};
 	int failed, found;
 
@@ -191,11 +211,15 @@ static int reap_instance(struct store *store, const char *instance, const char *
 	while (failed == 0 && (found = query_next(&q, err)) != 0) {
 		if (found < 0)
 			return found;
-		query_copy(&q, 0, id, sizeof(id));
-		failed = interrupt(store, id, instance, kind, err);
+		struct interrupted run = {.instance = instance};
+
+		query_copy(&q, 0, run.id, sizeof(run.id));
+		snprintf(run.message, sizeof(run.message), "the %s ended before this run did",
+			 streq(kind, "cli") ? "command" : "gateway");
+		failed = interrupt(store, &run, store_commit, err);
 	}
 	if (failed == 0)
-		failed = store_commit(store, end_work, unconst(instance), false, err);
+		failed = store_commit(store, end_work, unconst(instance), err);
 	if (failed == 0)
 		unlinkat(store->instances_fd, name, 0);
 	return failed;

@@ -96,6 +96,23 @@ static const struct column identity_columns[] = {
 	STORE_IDENTITY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
 
+/* Every commit of this connection waits for the disk. Read back: an acknowledgement hangs on it. */
+static int sync_commits(struct store_conn *conn, struct err *err)
+{
+	static const int full = 2;
+	sqlite3_stmt *statement = NULL;
+	int is = -1, result = sqlite3_exec(conn->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+
+	if (result == SQLITE_OK)
+		result = sqlite3_prepare_v2(conn->db, "PRAGMA synchronous", -1, &statement, NULL);
+	if (result == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+		is = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	if (result != SQLITE_OK)
+		return store_conn_error(conn, result, err);
+	return is == full ? 0 : err_set(err, ERR_INTERNAL, "SQLite does not sync commits (synchronous is %d)", is);
+}
+
 static int check_identity(struct store_conn *conn, int *ret_version, struct err *err)
 {
 	auto_query struct query q = query_begin(conn, SQL_IDENTITY);
@@ -134,6 +151,8 @@ int store_conn_open(const char *path, enum store_conn_kind kind, struct store_co
 	int result = sqlite3_open_v2(path, &conn->db, flags, NULL);
 	int failed = result == SQLITE_OK ? configure(conn, kind, err) : store_conn_error(conn, result, err);
 
+	if (failed == 0 && kind == STORE_CONN_WRITER)
+		failed = sync_commits(conn, err);
 	if (failed == 0)
 		failed = check_identity(conn, ret_version, err);
 	if (failed == 0 && kind == STORE_CONN_READER)

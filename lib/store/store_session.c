@@ -43,15 +43,13 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-/* Not synced to disk at once: a client whose session is lost with the machine gets 404 and begins another, as the
- * protocol says. */
 int store_session_add(struct store *store, struct store_session *session, struct err *err)
 {
 	struct store_session made = *session;
 
 	id_new(made.id);
 	made.ended_us = 0;
-	int failed = store_commit(store, session_add_work, &made, false, err);
+	int failed = store_commit(store, session_add_work, &made, err);
 
 	if (failed == 0)
 		*session = made;
@@ -95,10 +93,9 @@ static int session_level_work(struct store_txn *txn, void *arg, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-/* Not synced at once, like the session. */
 int store_session_log_level(struct store *store, const char *id, int level, struct err *err)
 {
-	return store_commit(store, session_level_work, &(struct session_level){id, level}, false, err);
+	return store_commit(store, session_level_work, &(struct session_level){id, level}, err);
 }
 
 struct session_end {
@@ -121,5 +118,5 @@ static int session_end_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_session_end(struct store *store, const char *id, const char *owner, struct err *err)
 {
-	return store_commit(store, session_end_work, &(struct session_end){id, owner}, true, err);
+	return store_commit(store, session_end_work, &(struct session_end){id, owner}, err);
 }

@@ -36,8 +36,6 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	X(SAVEPOINT, WRITE, "SAVEPOINT work")                                                                          \
 	X(RELEASE, WRITE, "RELEASE work")                                                                              \
 	X(ROLLBACK_TO, WRITE, "ROLLBACK TO work")                                                                      \
-	X(SYNC_FULL, WRITE, "PRAGMA synchronous = FULL")                                                               \
-	X(SYNC_NORMAL, WRITE, "PRAGMA synchronous = NORMAL")                                                           \
 	X(UPTIME, READ, "SELECT served_us FROM uptime WHERE one = 1")                                                  \
 	X(UPTIME_SAVE, WRITE, "UPDATE uptime SET served_us = max(served_us, :served) WHERE one = 1")                   \
 	/* instances */                                                                                                \

@@ -71,6 +71,9 @@ enum { STORE_TASK_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) TASK_COLUMNS };
 	  "UPDATE task SET state = 'failed', instance = NULL, updated_us = :now, message = 'the gateway ended "        \
 	  "before this task did' || coalesce((SELECT '; what it printed until then is kept as execution ' || id "      \
 	  "FROM execution WHERE execution.id = task.execution), '') WHERE instance = :instance")                       \
+	X(TASK_ABANDON, WRITE, /* of an execution whose end could not be recorded */                                   \
+	  "UPDATE task SET state = 'failed', instance = NULL, updated_us = :now, message = :message WHERE "            \
+	  "instance = :instance AND execution = :execution AND state = 'working'")                                     \
 	X(TASK_FIND, READ,                                                                                             \
 	  "SELECT " STORE_SQL_TASK "FROM task WHERE id = :id AND owner = :owner AND (expires_us > :now OR state "      \
 	  "= 'working')")                                                                                              \

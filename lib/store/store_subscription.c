@@ -30,12 +30,12 @@ static int change_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_subscription_add(struct store *store, const char *session, const char *uri, struct err *err)
 {
-	return store_commit(store, change_work, &(struct change){session, uri, true}, false, err);
+	return store_commit(store, change_work, &(struct change){session, uri, true}, err);
 }
 
 int store_subscription_remove(struct store *store, const char *session, const char *uri, struct err *err)
 {
-	return store_commit(store, change_work, &(struct change){session, uri, false}, false, err);
+	return store_commit(store, change_work, &(struct change){session, uri, false}, err);
 }
 
 int store_subscription_list(struct store *store, const char *session, int (*each)(void *arg, const char *uri),

@@ -8,7 +8,7 @@
 
 #define STORE_SUBSCRIPTIONS_MAX 32 /* of one session */
 
-/* Harmless where it is there already; ERR_LIMIT. Not synced at once, like the session. */
+/* Harmless where it is there already; ERR_LIMIT. */
 int store_subscription_add(struct store *store, const char *session, const char *uri, struct err *err);
 /* Harmless where it is not there. */
 int store_subscription_remove(struct store *store, const char *session, const char *uri, struct err *err);

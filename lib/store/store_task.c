@@ -92,7 +92,7 @@ int store_task_add(struct store *store, struct store_task *task, int64_t most, s
 
 	id_new(made.id);
 	made.state = STORE_TASK_WORKING;
-	int failed = store_commit(store, add_work, &(struct task_add){&made, most}, true, err);
+	int failed = store_commit(store, add_work, &(struct task_add){&made, most}, err);
 
 	if (failed == 0)
 		*task = made;
@@ -121,7 +121,7 @@ static int end_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_task_end(struct store *store, const struct store_task *task, struct err *err)
 {
-	return store_commit(store, end_work, unconst(task), true, err);
+	return store_commit(store, end_work, unconst(task), err);
 }
 
 static int drop_work(struct store_txn *txn, void *arg, struct err *err)
@@ -134,7 +134,7 @@ static int drop_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_task_drop(struct store *store, const char *id, struct err *err)
 {
-	return store_commit(store, drop_work, unconst(id), false, err);
+	return store_commit(store, drop_work, unconst(id), err);
 }
 
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err)

@@ -76,7 +76,7 @@ int store_token_add_scoped(struct store *store, struct store_token *token, char 
 	hex_encode(secret, sizeof(secret), hex);
 	snprintf(text, sizeof(text), "sp_%s_%s", token->owner, hex);
 	sha256_hex(text, strlen(text), hash);
-	int failed = store_commit(store, add_work, &(struct token_work){token, hash}, true, err);
+	int failed = store_commit(store, add_work, &(struct token_work){token, hash}, err);
 
 	if (failed == 0)
 		memcpy(ret_text, text, sizeof(text));
@@ -173,7 +173,7 @@ void store_seen(struct store *store, enum store_sql statement, const char *id, i
 
 	seen->statement = statement;
 	snprintf(seen->id, sizeof(seen->id), "%s", id);
-	store_commit_async(store, seen_work, seen, false, seen_done);
+	store_commit_async(store, seen_work, seen, seen_done);
 }
 
 /* The index finds the row by the hash of what was presented: its timing tells nothing of the secret. The comparison in
@@ -278,7 +278,7 @@ int store_token_revoke(struct store *store, const char *id, struct store_token *
 	int failed = store_range(id, &revoke.range, err);
 
 	if (failed == 0)
-		failed = store_commit(store, revoke_work, &revoke, true, err);
+		failed = store_commit(store, revoke_work, &revoke, err);
 	if (failed == 0 && ret != NULL)
 		*ret = revoke.token;
 	return failed;

@@ -33,17 +33,23 @@
 #define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
 #define STORE_SEEN_US      (60 * 1000000ll) /* used_us and seen_us are brought up to date at most this often */
 #define STORE_BATCH_MAX    256              /* operations in one commit */
+#define STORE_RETRY_MS     500              /* between attempts to end an abandoned run */
 
 struct store_op {
 	struct store_op *next;
 	store_work work;
 	void *arg;
-	bool durable;
 	void (*done)(void *arg, int result, const struct err *err); /* NULL: somebody waits */
 	int result;
 	bool over;
 	struct err err;
 	pthread_cond_t wake;
+};
+
+/* A run whose end could not be recorded yet. */
+struct store_abandoned {
+	struct store_abandoned *next;
+	char id[ID_SIZE];
 };
 
 struct store {
@@ -64,12 +70,12 @@ struct store {
 	struct store_conn *writer; /* the writing thread's */
 	bool writer_started;
 	pthread_t thread;
-	bool synchronous; /* the writer's connection is at synchronous = FULL */
 	int64_t last_us;  /* of store_txn_now */
 	int64_t served_us, served_at_us; /* STORE_SERVE: uptime when it was opened, and the monotonic time then */
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
 	struct store_op *queue, **queue_end;
+	struct store_abandoned *abandoned;
 	bool stopping;
 };
 
@@ -97,12 +103,16 @@ int store_range(const char *prefix, struct store_range *ret, struct err *err);
 /* store_writer.c */
 int store_writer_start(struct store *store, struct err *err);
 void store_writer_stop(struct store *store);
+/* On the writing thread: one operation in a transaction of its own. */
+int store_writer_run(struct store *store, store_work work, void *arg, struct err *err);
 /* The time in a transaction: later than any it gave before, so that it tells the order of what was recorded. */
 int64_t store_txn_now(struct store_txn *txn);
 
 /* store_instance.c */
 int store_instance_begin(struct store *store, struct err *err);
 void store_instance_end(struct store *store);
+/* On the writing thread: interrupts a run of our own whose end could not be recorded. */
+int store_abandoned_end(struct store *store, const char *id, struct err *err);
 /* Marks what instances left running that are gone, and removes partial output that nobody needs. */
 int store_reap(struct store *store, struct err *err);
 
@@ -115,6 +125,8 @@ void store_uptime_bind(struct store_txn *txn, struct query *query);
 
 /* store_blob.c */
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err);
+/* Is there a blob's file at all? */
+int store_blob_any(struct store *store, bool *ret, struct err *err);
 /* Inside a transaction, for a blob that a row is about to name: its file is there and has this size (-1: any), and so
  * has its row. */
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);

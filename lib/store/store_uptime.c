@@ -59,5 +59,5 @@ static int save_work(struct store_txn *txn, void *arg, struct err *err)
 
 int store_uptime_save(struct store *store, struct err *err)
 {
-	return store->mode == STORE_SERVE ? store_commit(store, save_work, NULL, false, err) : 0;
+	return store->mode == STORE_SERVE ? store_commit(store, save_work, NULL, err) : 0;
 }

@@ -12,13 +12,21 @@
  * fail with that error, the rest gets a transaction of its own;
  *   - the commit fails: all of the group fail. Nobody is told "done" before the commit came back.
  *
- * A group with a durable operation is committed with synchronous = FULL (the log is synced, and with it every earlier
- * commit), others with NORMAL: a crash of the machine may lose those, a crash of the process cannot.
+ * A run whose end could not be recorded (store_execution_abandon) is kept in a list; while there is one the thread
+ * tries again twice a second, and after each group, to end its row as interrupted. What is left when the store closes
+ * is found by the next start.
+ *
+ * Every commit is synced: the connection is at synchronous = FULL from its opening to its end (store_query.c sets it
+ * and reads it back). Commits that are not synced beside others that are saved an fsync at a run's beginning; but
+ * SQLite applies the pragma when it is prepared and not when it is stepped, so the first synced commits were not, and a
+ * disk that fails for moments damaged files that were written in both ways.
  */
 #include <errno.h>
+#include <time.h>
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "store_execution.h"
 #include "store_txn.h"
 
 #define STACK_SIZE (1024 * 1024)
@@ -34,18 +42,6 @@ static int run(struct store_conn *conn, enum store_sql which, struct err *err)
 	auto_query struct query q = query_begin(conn, which);
 
 	return query_run(&q, NULL, err);
-}
-
-static int begin(struct store *store, bool durable, struct err *err)
-{
-	if (durable != store->synchronous) {
-		int failed = run(store->writer, durable ? SQL_SYNC_FULL : SQL_SYNC_NORMAL, err);
-
-		if (failed != 0)
-			return failed;
-		store->synchronous = durable;
-	}
-	return run(store->writer, SQL_BEGIN_WRITE, err);
 }
 
 static void run_op(struct store *store, struct store_op *op)
@@ -88,11 +84,10 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 {
 	struct store_op *op, *end = first;
 	struct err err = ERR_INIT;
-	bool durable = false;
 
-	for (int n = 0; end != NULL && n < STORE_BATCH_MAX; n++, end = end->next)
-		durable = durable || end->durable;
-	int failed = begin(store, durable, &err);
+	for (int n = 0; end != NULL && n < STORE_BATCH_MAX; n++)
+		end = end->next;
+	int failed = run(store->writer, SQL_BEGIN_WRITE, &err);
 
 	if (failed != 0) {
 		fail_all(first, end, failed, &err);
@@ -137,27 +132,92 @@ static void tell(struct store *store, struct store_op *first, const struct store
 	}
 }
 
+int store_writer_run(struct store *store, store_work work, void *arg, struct err *err)
+{
+	struct store_op op = {.work = work, .arg = arg, .err = ERR_INIT};
+
+	run_group(store, &op);
+	if (op.result < 0)
+		*err = op.err;
+	return op.result;
+}
+
+void store_execution_abandon(struct store *store, const char *id)
+{
+	struct store_abandoned *abandoned = xcalloc(1, sizeof(*abandoned));
+
+	snprintf(abandoned->id, sizeof(abandoned->id), "%s", id);
+	pthread_mutex_lock(&store->queue_lock);
+	abandoned->next = store->abandoned;
+	store->abandoned = abandoned;
+	pthread_cond_signal(&store->queue_more);
+	pthread_mutex_unlock(&store->queue_lock);
+}
+
+/* Tries each once; those whose row could not be written either stay in the list. */
+static void end_abandoned(struct store *store)
+{
+	struct store_abandoned *list, *next;
+
+	pthread_mutex_lock(&store->queue_lock);
+	list = store->abandoned;
+	store->abandoned = NULL;
+	pthread_mutex_unlock(&store->queue_lock);
+	for (; list != NULL; list = next) {
+		struct err err = ERR_INIT;
+
+		next = list->next;
+		if (store_abandoned_end(store, list->id, &err) == 0) {
+			free(list);
+			continue;
+		}
+		pthread_mutex_lock(&store->queue_lock);
+		list->next = store->abandoned;
+		store->abandoned = list;
+		pthread_mutex_unlock(&store->queue_lock);
+	}
+}
+
+/* Under the queue's lock. Returns when there is work, when the store closes, or when it is time to try again. */
+static void wait_for_work(struct store *store)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += STORE_RETRY_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	while (store->queue == NULL && !store->stopping) {
+		if (store->abandoned == NULL)
+			pthread_cond_wait(&store->queue_more, &store->queue_lock);
+		else if (pthread_cond_timedwait(&store->queue_more, &store->queue_lock, &until) == ETIMEDOUT)
+			return;
+	}
+}
+
 static void *writer(void *arg)
 {
 	struct store *store = arg;
 
 	for (;;) {
 		pthread_mutex_lock(&store->queue_lock);
-		while (store->queue == NULL && !store->stopping)
-			pthread_cond_wait(&store->queue_more, &store->queue_lock);
+		wait_for_work(store);
 		struct store_op *list = store->queue;
+		bool leave = list == NULL && store->stopping, abandoned = store->abandoned != NULL;
 
 		store->queue = NULL;
 		store->queue_end = &store->queue;
 		pthread_mutex_unlock(&store->queue_lock);
-		if (list == NULL)
-			return NULL; /* told to stop, and all is done */
+		if (leave)
+			return NULL;
 		while (list != NULL) {
 			struct store_op *rest = run_group(store, list);
 
 			tell(store, list, rest);
 			list = rest;
 		}
+		if (abandoned)
+			end_abandoned(store);
 	}
 }
 
@@ -185,6 +245,12 @@ void store_writer_stop(struct store *store)
 	pthread_mutex_unlock(&store->queue_lock);
 	pthread_join(store->thread, NULL);
 	store->writer_started = false;
+	while (store->abandoned != NULL) {
+		struct store_abandoned *next = store->abandoned->next;
+
+		free(store->abandoned);
+		store->abandoned = next;
+	}
 }
 
 static void enqueue(struct store *store, struct store_op *op)
@@ -194,9 +260,9 @@ static void enqueue(struct store *store, struct store_op *op)
 	pthread_cond_signal(&store->queue_more);
 }
 
-int store_commit(struct store *store, store_work work, void *arg, bool durable, struct err *err)
+int store_commit(struct store *store, store_work work, void *arg, struct err *err)
 {
-	struct store_op op = {.work = work, .arg = arg, .durable = durable, .err = ERR_INIT};
+	struct store_op op = {.work = work, .arg = arg, .err = ERR_INIT};
 
 	if (!store->writer_started)
 		return err_set(err, ERR_DENIED, "the record is open for reading only");
@@ -214,7 +280,7 @@ int store_commit(struct store *store, store_work work, void *arg, bool durable, 
 	return op.result;
 }
 
-void store_commit_async(struct store *store, store_work work, void *arg, bool durable,
+void store_commit_async(struct store *store, store_work work, void *arg,
 			void (*done)(void *arg, int result, const struct err *err))
 {
 	if (!store->writer_started) {
@@ -228,7 +294,6 @@ void store_commit_async(struct store *store, store_work work, void *arg, bool du
 
 	op->work = work;
 	op->arg = arg;
-	op->durable = durable;
 	op->done = done;
 	pthread_mutex_lock(&store->queue_lock);
 	enqueue(store, op);

@@ -154,7 +154,7 @@ UNUSED static int try_put_file(struct store *store, struct put_file *put, struct
 	put->file.name_length = put->name_length != 0 ? put->name_length : strlen(put->name);
 	int failed = store_blob_put(store, put->content, strlen(put->content), put->file.blob, err);
 
-	return failed != 0 ? failed : store_commit(store, put_file_work, put, true, err);
+	return failed != 0 ? failed : store_commit(store, put_file_work, put, err);
 }
 
 UNUSED static struct store_conversation put_file(struct store *store, const char *owner, const char *conversation,
@@ -217,7 +217,7 @@ UNUSED static void begin(struct store *store, struct store_execution *execution)
 {
 	struct err err = ERR_INIT;
 
-	ok(store_commit(store, begin_work, &(struct run){execution, NULL, 0}, false, &err));
+	ok(store_commit(store, begin_work, &(struct run){execution, NULL, 0}, &err));
 }
 
 UNUSED static void finish(struct store *store, struct store_execution *execution, struct store_execution_file *changes,
@@ -225,7 +225,7 @@ UNUSED static void finish(struct store *store, struct store_execution *execution
 {
 	struct err err = ERR_INIT;
 
-	ok(store_commit(store, finish_work, &(struct run){execution, changes, n}, true, &err));
+	ok(store_commit(store, finish_work, &(struct run){execution, changes, n}, &err));
 }
 
 /* In a child of its own, with the store closed (SQLite must not be open across a fork). Returns its exit status:

@@ -34,7 +34,7 @@ static inline void gate_ignore(void *arg, int result, const struct err *err)
 static inline void gate_shut(struct gate *gate, struct store *store)
 {
 	*gate = (struct gate){.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
-	store_commit_async(store, gate_work, gate, false, gate_ignore);
+	store_commit_async(store, gate_work, gate, gate_ignore);
 	pthread_mutex_lock(&gate->lock);
 	while (!gate->entered)
 		pthread_cond_wait(&gate->change, &gate->lock);

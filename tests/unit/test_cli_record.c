@@ -145,7 +145,7 @@ static void seed(struct store *store, int n, const char *language, const char *v
 	e->stderr_text = text_of(EVIL, strlen(EVIL));
 	e->run = (struct store_usage){
 		.wall_us = 1500000, .cpu_user_us = 20000, .cpu_system_us = 3000, .memory_peak_bytes = 9 << 20};
-	if (store_commit(store, seed_work, &seed, true, &err))
+	if (store_commit(store, seed_work, &seed, &err))
 		fail_msg("%s", err.text);
 	store_execution_clear(e);
 }

@@ -300,7 +300,7 @@ static void expiry_is_told(void **state)
 	struct hub_message *message = NULL;
 
 	(void)state;
-	assert_int_equal(store_commit(server->store, add_conversation, owner, false, NULL), 0);
+	assert_int_equal(store_commit(server->store, add_conversation, owner, NULL), 0);
 	assert_int_equal(hub_listen(server->hub, &listener, NULL), 0);
 	assert_int_equal(hub_listen(server->hub, &other, NULL), 0);
 	assert_int_equal(job_news_listen(server->config->data_dir, name, &elsewhere, NULL), 0);

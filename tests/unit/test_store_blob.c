@@ -304,7 +304,7 @@ static void many_conversations(void **state)
 		put.file = (struct store_file){
 			.name = "a", .name_length = 1, .size = (int64_t)strlen(name), .media_type = "text/plain"};
 		ok(store_blob_put(f->store, name, strlen(name), put.file.blob, &err));
-		ok(store_commit(f->store, put_file_work, &put, false, &err));
+		ok(store_commit(f->store, put_file_work, &put, &err));
 	}
 	store_set_retention(f->store, 0, DAY_US);
 	buf_init(&lost, 64);

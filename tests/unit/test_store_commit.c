@@ -64,10 +64,10 @@ static void one_bad_in_a_group(void **state)
 	gate_shut(&gate, f->store);
 	for (int i = 0; i < 20; i++) {
 		ops[i] = (struct op){.number = i, .bad = i % 7 == 3, .done_count = &done, .done_place = -1};
-		store_commit_async(f->store, op_work, &ops[i], true, op_done);
+		store_commit_async(f->store, op_work, &ops[i], op_done);
 	}
 	gate_open(&gate);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err)); /* behind all of them */
+	ok(store_commit(f->store, nothing_work, NULL, &err)); /* behind all of them */
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(ops[i].result, ops[i].bad ? -ERR_INVALID : 0);
 		assert_int_equal(ops[i].done_place, i); /* told in their order */
@@ -103,13 +103,13 @@ static void a_group_is_one_commit(void **state)
 	struct look look = {f, NULL};
 
 	gate_shut(&gate, f->store);
-	store_commit_async(f->store, nothing_work, &look, true, look_done);
+	store_commit_async(f->store, nothing_work, &look, look_done);
 	for (int i = 0; i < 10; i++) {
 		ops[i] = (struct op){.number = i, .done_count = &done};
-		store_commit_async(f->store, op_work, &ops[i], false, op_done);
+		store_commit_async(f->store, op_work, &ops[i], op_done);
 	}
 	gate_open(&gate);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 	assert_string_equal(look.seen, "10"); /* the first of the group is told when the last is committed */
 	free(look.seen);
 }
@@ -126,13 +126,13 @@ static void more_than_a_group(void **state)
 	struct look look = {f, NULL};
 
 	gate_shut(&gate, f->store);
-	store_commit_async(f->store, nothing_work, &look, false, look_done);
+	store_commit_async(f->store, nothing_work, &look, look_done);
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
 		ops[i] = (struct op){.number = (int)i, .done_count = &done};
-		store_commit_async(f->store, op_work, &ops[i], false, op_done);
+		store_commit_async(f->store, op_work, &ops[i], op_done);
 	}
 	gate_open(&gate);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 	snprintf(wanted, sizeof(wanted), "%d", STORE_BATCH_MAX - 1);
 	assert_string_equal(look.seen, wanted);
 	free(look.seen);
@@ -166,10 +166,10 @@ static void locked_by_another(void **state)
 	assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_busy_timeout(f->store->writer->db, 1); /* instead of STORE_BUSY_MS */
-	fails(store_commit(f->store, op_work, &op, true, &err), ERR_BUSY);
+	fails(store_commit(f->store, op_work, &op, &err), ERR_BUSY);
 	assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(other);
-	ok(store_commit(f->store, op_work, &op, true, &err));
+	ok(store_commit(f->store, op_work, &op, &err));
 	assert_answer(f, "SELECT count(*) FROM conversation", "1");
 }
 
@@ -195,7 +195,7 @@ static void *write_many(void *arg)
 		snprintf(content, sizeof(content), "%d", i);
 		if (try_put_file(writer->store, &put, &err) != 0)
 			atomic_fetch_add(writer->failures, 1);
-		if (store_commit(writer->store, op_work, &op, i % 2 == 0, &err) != (op.bad ? -ERR_INVALID : 0))
+		if (store_commit(writer->store, op_work, &op, &err) != (op.bad ? -ERR_INVALID : 0))
 			atomic_fetch_add(writer->failures, 1);
 	}
 	return NULL;
@@ -265,7 +265,7 @@ static int write_beside(const struct fixture *f, int start_fd)
 	for (int i = 0; i < EACH; i++) {
 		struct op op = {.number = i};
 
-		if (store_commit(store, op_work, &op, false, &err) != 0)
+		if (store_commit(store, op_work, &op, &err) != 0)
 			return 2;
 		done++;
 	}
@@ -293,7 +293,7 @@ static void two_processes(void **state)
 	for (int i = 0; i < EACH; i++) {
 		struct op op = {.number = EACH + i};
 
-		ok(store_commit(f->store, op_work, &op, false, &err));
+		ok(store_commit(f->store, op_work, &op, &err));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -311,7 +311,7 @@ static void two_processes(void **state)
 static int commit_inside(struct store_txn *txn, void *arg, struct err *err)
 {
 	(void)arg;
-	return store_commit(txn->store, nothing_work, NULL, false, err);
+	return store_commit(txn->store, nothing_work, NULL, err);
 }
 
 static void never_waits_for_itself(void **state)
@@ -319,8 +319,8 @@ static void never_waits_for_itself(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 
-	fails(store_commit(f->store, commit_inside, NULL, false, &err), ERR_INTERNAL);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	fails(store_commit(f->store, commit_inside, NULL, &err), ERR_INTERNAL);
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 }
 
 static void async_told(void *arg, int result, const struct err *err)
@@ -339,11 +339,11 @@ static void reading_only(void **state)
 
 	ok(store_token_add(f->store, "ann", "x", text, &token, &err));
 	reopen(f, STORE_READ);
-	fails(store_commit(f->store, nothing_work, NULL, false, &err), ERR_DENIED);
+	fails(store_commit(f->store, nothing_work, NULL, &err), ERR_DENIED);
 	fails(store_token_add(f->store, "ann", "x", text, NULL, &err), ERR_DENIED);
 	fails(store_expire(f->store, 1, NULL, NULL, &err), ERR_DENIED);
 	fails(store_blob_put(f->store, "x", 1, sha256, &err), ERR_DENIED);
-	store_commit_async(f->store, nothing_work, &told, false, async_told);
+	store_commit_async(f->store, nothing_work, &told, async_told);
 	assert_int_equal(told, -ERR_DENIED);
 	ok(store_token_check(f->store, text, &token, &err));
 }
@@ -384,12 +384,12 @@ static void queries_are_checked(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 
-	fails(store_commit(f->store, forgets_a_parameter, NULL, false, &err), ERR_INTERNAL);
+	fails(store_commit(f->store, forgets_a_parameter, NULL, &err), ERR_INTERNAL);
 	assert_string_equal(err.text, "statement TOKEN_REVOKE: 1 of 2 parameters are bound");
-	fails(store_commit(f->store, invents_a_parameter, NULL, false, &err), ERR_INTERNAL);
+	fails(store_commit(f->store, invents_a_parameter, NULL, &err), ERR_INTERNAL);
 	assert_string_equal(err.text, "statement TOKEN_LIST has no parameter :nonsense");
-	fails(store_commit(f->store, uses_one_twice, NULL, false, &err), ERR_INTERNAL);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	fails(store_commit(f->store, uses_one_twice, NULL, &err), ERR_INTERNAL);
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 }
 
 /* Readers cannot write, even if a statement slipped through. */

@@ -5,7 +5,9 @@
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_task.h"
 #include "lib/store/store_token.h"
+#include "patience.h"
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -46,8 +48,8 @@ static int record_one(struct store *store, struct ack *ret)
 		return -1;
 	run.conversation_row = put.made.row;
 	memcpy(made.file.blob, put.file.blob, sizeof(made.file.blob));
-	if (store_commit(store, begin_work, &work, false, &err) != 0 ||
-	    store_commit(store, finish_work, &work, true, &err) != 0)
+	if (store_commit(store, begin_work, &work, &err) != 0 ||
+	    store_commit(store, finish_work, &work, &err) != 0)
 		return -1;
 	memcpy(ret->id, run.id, sizeof(ret->id));
 	return 0;
@@ -147,7 +149,7 @@ static int interrupted_child(const struct fixture *f, enum store_mode mode, int 
 	memset(big, 'b', STORE_INLINE_MAX + 1);
 	if (store_open(f->data, mode, &store, &err) != 0)
 		return 1;
-	if (store_commit(store, begin_work, &(struct run){&run, NULL, 0}, false, &err) != 0)
+	if (store_commit(store, begin_work, &(struct run){&run, NULL, 0}, &err) != 0)
 		return 2;
 	if (store_running_open(store, run.id, "out", &out, &err) != 0 ||
 	    store_running_open(store, run.id, "err", &errs, &err) != 0)
@@ -250,7 +252,7 @@ static void live_ones_are_left_alone(void **state)
 
 	found = sample("ann");
 	memcpy(found.id, id, ID_SIZE);
-	fails(store_commit(f->store, finish_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, finish_work, &work, &err), ERR_CONFLICT);
 	end_child(pid);
 	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err)); /* the living gateway notices */
 	assert_interrupted(f, id, "the command ended before this run did");
@@ -351,6 +353,80 @@ static void assert_disk(void **state, int (*work)(struct fixture *f))
 	assert_int_equal(status, 0);
 }
 
+/* A run ends while the disk is full: as soon as there is room it is recorded, by the process that runs. */
+static int end_on_full_disk(struct fixture *f)
+{
+	static char ballast[600 * 1024];
+	struct err err = ERR_INIT;
+	struct store_execution run = sample("ann"), found = {0};
+	struct store_task task = {.owner = "ann", .tool = "run_code", .ttl_ms = 3600000};
+	int failed = small_disk(f, "size=" FULL_DISK_BYTES), out;
+	auto_free char *path = xasprintf("%s/ballast", f->base);
+	int64_t until = 0;
+
+	if (failed != 0)
+		return failed;
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || store_open(f->data, STORE_SERVE, &f->store, &err) != 0)
+		return report(1, &err);
+	memcpy(task.execution, run.id, ID_SIZE);
+	memcpy(run.task_id, run.id, ID_SIZE);
+	if (store_task_add(f->store, &task, 10, &err) < 0 ||
+	    store_commit(f->store, begin_work, &(struct run){&run, NULL, 0}, &err) != 0 ||
+	    store_running_open(f->store, run.id, "out", &out, &err) != 0 || write(out, "so far", 6) != 6)
+		return report(2, &err);
+	for (size_t step = sizeof(ballast); step > 0; step /= 2) /* to the last byte */
+		while (write(fd, ballast, step) > 0)
+			;
+	/* The log may have room of its own: more is recorded until it has none. */
+	int ended = 0;
+
+	for (int i = 0; i < 1000 && ended == 0; i++) {
+		struct store_execution other = sample("ann");
+
+		ended = store_commit(f->store, begin_work, &(struct run){&other, NULL, 0}, &err);
+	}
+	if (ended != -ERR_SYSTEM ||
+	    store_commit(f->store, finish_work, &(struct run){&run, NULL, 0}, &err) != -ERR_SYSTEM)
+		return report(3, &err);
+	store_execution_abandon(f->store, run.id);
+	if (store_execution_find(f->store, run.id, &found, &err) < 0 || found.state != STORE_RUNNING)
+		return report(4, &err);
+	store_execution_clear(&found);
+	if (ftruncate(fd, 0) < 0)
+		return 5;
+	do {
+		store_execution_clear(&found);
+		if (store_execution_find(f->store, run.id, &found, &err) < 0)
+			return report(6, &err);
+	} while (found.state == STORE_RUNNING && patience_left(&until));
+	if (found.state != STORE_INTERRUPTED || strstr(found.message, "could not be recorded") == NULL ||
+	    !streq(found.stdout_text.data, "so far"))
+		return 7;
+	store_execution_clear(&found);
+	auto_free char *partial = xasprintf("%s/running/%s.out", f->data, run.id);
+
+	while (access(partial, F_OK) == 0 && patience_left(&until))
+		;
+	do {
+		store_task_clear(&task);
+		if (store_task_find(f->store, task.id, "ann", &task, &err) < 0)
+			return report(8, &err);
+	} while (task.state == STORE_TASK_WORKING && patience_left(&until));
+	if (task.state != STORE_TASK_FAILED || access(partial, F_OK) == 0)
+		return 9;
+	close(out);
+	assert_sound(f);
+	store_close(f->store);
+	return 0;
+}
+
+static void abandoned_runs(void **state)
+{
+	assert_disk(state, end_on_full_disk);
+}
+
 static void disk_full(void **state)
 {
 	assert_disk(state, full_disk);
@@ -367,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kill_in_mid_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(gateway_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(live_ones_are_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(abandoned_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(disk_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(disk_read_only, setup, teardown),
 	};

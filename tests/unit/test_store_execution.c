@@ -79,12 +79,12 @@ static void finish_only_once(void **state)
 	struct store_execution run = sample("ann");
 	struct run work = {&run, NULL, 0};
 
-	fails(store_commit(f->store, finish_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, finish_work, &work, &err), ERR_CONFLICT);
 	begin(f->store, &run);
-	fails(store_commit(f->store, begin_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, begin_work, &work, &err), ERR_CONFLICT);
 	finish(f->store, &run, NULL, 0);
 	snprintf(run.verdict, sizeof(run.verdict), "RE");
-	fails(store_commit(f->store, finish_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, finish_work, &work, &err), ERR_CONFLICT);
 	assert_answer(f, "SELECT verdict FROM execution", "OK");
 }
 
@@ -96,20 +96,20 @@ static void refuses_nonsense(void **state)
 	struct run work = {&run, NULL, 0};
 
 	snprintf(run.token_id, sizeof(run.token_id), "01a1fd4c-5b94-7f6b-9ee6-a245b035fcd4"); /* no such token */
-	fails(store_commit(f->store, begin_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, begin_work, &work, &err), ERR_CONFLICT);
 	run.token_id[0] = '\0';
 	run.id[3] = 'X';
-	fails(store_commit(f->store, begin_work, &work, true, &err), ERR_INTERNAL);
+	fails(store_commit(f->store, begin_work, &work, &err), ERR_INTERNAL);
 	run = sample("ann");
 	run.code.length = STORE_INLINE_MAX + 1; /* not looked at: refused first */
-	fails(store_commit(f->store, begin_work, &work, true, &err), ERR_INTERNAL);
+	fails(store_commit(f->store, begin_work, &work, &err), ERR_INTERNAL);
 	run = sample("ann");
 	sha256_hex("nowhere", 7, run.code.blob);
-	fails(store_commit(f->store, begin_work, &work, true, &err), ERR_NOT_FOUND);
+	fails(store_commit(f->store, begin_work, &work, &err), ERR_NOT_FOUND);
 	run = sample("ann");
 	begin(f->store, &run);
 	snprintf(run.verdict, sizeof(run.verdict), "??");
-	fails(store_commit(f->store, finish_work, &work, true, &err), ERR_CONFLICT);
+	fails(store_commit(f->store, finish_work, &work, &err), ERR_CONFLICT);
 	assert_answer(f, "SELECT count(*) || state FROM execution", "1running");
 }
 

@@ -254,7 +254,7 @@ static void read_by_the_program(void **state)
 	ok(store_execution_find(f->store, runs[3], &run, &err));
 	assert_int_equal(run.state, STORE_INTERRUPTED);
 	store_execution_clear(&run);
-	if (store_commit(f->store, find_request, execution, false, &err) < 0)
+	if (store_commit(f->store, find_request, execution, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(execution, runs[0]);
 	put_file(f->store, "ann", "talk", "later.txt", "more"); /* and it goes on */

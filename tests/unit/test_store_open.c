@@ -239,6 +239,64 @@ static void empty_file(void **state)
 	assert_sound(f);
 }
 
+/* With contents in blobs/ an empty or missing database is a loss: nothing may be removed because of it. */
+static void empty_beside_contents(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store *store;
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	char sha256[SHA256_HEX_SIZE], relative[SHA256_HEX_SIZE + 1];
+
+	put_file(f->store, "ann", "talk", "a.txt", "hello");
+	sha256_hex("hello", 5, sha256);
+	store_blob_path(sha256, relative);
+	auto_free char *blob = xasprintf("%s/blobs/%s", f->data, relative);
+
+	close_it(f);
+	for (int missing = 0; missing <= 1; missing++) {
+		write_file(f, "sallyport.db", "", 0);
+		if (missing)
+			assert_int_equal(unlink(path), 0);
+		fails(store_open(f->data, STORE_SERVE, &store, &err), ERR_CORRUPT);
+		assert_non_null(strstr(err.text, "restore it from a backup"));
+		assert_int_equal(access(blob, F_OK), 0);
+	}
+	/* The way that the text names. */
+	auto_free char *blobs = xasprintf("%s/blobs", f->data), *away = xasprintf("%s/away", f->data);
+
+	assert_int_equal(rename(blobs, away), 0);
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
+}
+
+static int look_at_synchronous(struct store_txn *txn, void *arg, struct err *err)
+{
+	sqlite3_stmt *statement;
+
+	(void)err;
+	if (sqlite3_prepare_v2(txn->conn->db, "PRAGMA synchronous", -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		*(int *)arg = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return 0;
+}
+
+/* FULL (2), in the transaction that the first commit after any kind of opening is. */
+static void commits_are_synced(void **state)
+{
+	static const enum store_mode modes[] = {STORE_SERVE, STORE_WRITE};
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		int synchronous = -1;
+
+		reopen(f, modes[i]);
+		ok(store_commit(f->store, look_at_synchronous, &synchronous, &err));
+		assert_int_equal(synchronous, 2);
+	}
+}
+
 static void damaged_file(void **state)
 {
 	static char noise[4096];
@@ -334,6 +392,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(key_survives, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(empty_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(empty_beside_contents, setup, teardown),
+		cmocka_unit_test_setup_teardown(commits_are_synced, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(folder_of_another_account, setup, teardown),
 		cmocka_unit_test_setup_teardown(root_gives_what_it_makes, setup, teardown),

@@ -133,17 +133,17 @@ static void token_last_used(void **state)
 
 	ok(store_token_add(f->store, "ann", "x", text, &token, &err));
 	ok(store_token_check(f->store, text, &token, &err));
-	ok(store_commit(f->store, nothing_work, NULL, false, &err)); /* behind the note */
+	ok(store_commit(f->store, nothing_work, NULL, &err)); /* behind the note */
 	auto_free char *first = ask(f, "SELECT used_us FROM token");
 
 	assert_string_not_equal(first, "NULL");
 	ok(store_token_check(f->store, text, &token, &err));
 	assert_true(token.used_us > 0);
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 	assert_answer(f, "SELECT used_us FROM token", first);
 	assert_null(ask(f, "UPDATE token SET used_us = used_us - 61 * 1000000"));
 	ok(store_token_check(f->store, text, &token, &err));
-	ok(store_commit(f->store, nothing_work, NULL, false, &err));
+	ok(store_commit(f->store, nothing_work, NULL, &err));
 	auto_free char *later = ask(f, "SELECT used_us FROM token");
 
 	assert_true(strcmp(later, first) > 0);
@@ -266,9 +266,9 @@ static void file_delete(void **state)
 	struct err err = ERR_INIT;
 	struct store_conversation talk = put_file(f->store, "ann", "talk", "a.txt", "hello");
 
-	ok(store_commit(f->store, delete_work, &talk.row, true, &err));
+	ok(store_commit(f->store, delete_work, &talk.row, &err));
 	assert_answer(f, "SELECT bytes FROM conversation", "0");
-	fails(store_commit(f->store, delete_work, &talk.row, true, &err), ERR_NOT_FOUND);
+	fails(store_commit(f->store, delete_work, &talk.row, &err), ERR_NOT_FOUND);
 }
 
 static void owner_cap(void **state)
@@ -306,15 +306,15 @@ static void file_needs_its_blob(void **state)
 
 	put.file = (struct store_file){.name = "a", .name_length = 1, .size = 3, .media_type = "text/plain"};
 	sha256_hex("abc", 3, put.file.blob);
-	fails(store_commit(f->store, put_file_work, &put, true, &err), ERR_NOT_FOUND);
+	fails(store_commit(f->store, put_file_work, &put, &err), ERR_NOT_FOUND);
 	ok(store_blob_put(f->store, "abc", 3, put.file.blob, &err));
 	put.file.size = 4;
-	fails(store_commit(f->store, put_file_work, &put, true, &err), ERR_CORRUPT);
+	fails(store_commit(f->store, put_file_work, &put, &err), ERR_CORRUPT);
 	assert_answer(f, "SELECT count(*) FROM conversation", "0"); /* rolled back as a whole */
 	put.file.size = 3;
-	ok(store_commit(f->store, put_file_work, &put, true, &err));
+	ok(store_commit(f->store, put_file_work, &put, &err));
 	snprintf(put.file.blob, sizeof(put.file.blob), "../../etc/passwd");
-	fails(store_commit(f->store, put_file_work, &put, true, &err), ERR_INTERNAL);
+	fails(store_commit(f->store, put_file_work, &put, &err), ERR_INTERNAL);
 }
 
 static void conversation_name_limits(void **state)

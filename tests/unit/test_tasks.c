@@ -233,7 +233,7 @@ static struct store_task finished_task(void)
 	snprintf(task.owner, sizeof(task.owner), "alice");
 	snprintf(task.token_id, sizeof(task.token_id), "%s", fixture.alice.id);
 	if (store_task_add(fixture.server.store, &task, 10, &err) < 0 ||
-	    store_commit(fixture.server.store, add_run, &run, true, &err) < 0)
+	    store_commit(fixture.server.store, add_run, &run, &err) < 0)
 		fail_msg("%s", err.text);
 	task.state = STORE_TASK_COMPLETED;
 	if (store_task_end(fixture.server.store, &task, &err) < 0)

@@ -395,7 +395,7 @@ static void downloads(void **state)
 	struct err err = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(store_commit(fixture.server.store, put_files, NULL, true, &err), 0);
+	assert_int_equal(store_commit(fixture.server.store, put_files, NULL, &err), 0);
 	auto_answer struct answer csv = get("GET", "data.csv");
 	auto_answer struct answer query = get("GET", "data.csv?download=1");
 	auto_answer struct answer page = get("GET", "sub/page.html");
