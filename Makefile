@@ -20,6 +20,7 @@ ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if 
 BASE_SRC    := $(wildcard lib/base/*.c)
 STORE_SRC   := $(wildcard lib/store/*.c)
 JOB_SRC     := $(wildcard lib/job/*.c)
+GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
 GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c cgi/*/*.c))
@@ -30,15 +31,16 @@ quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 LIBS_BASE := -ljson-c
+LIBS_GRADE := -lyaml -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 ARCHIVES  := $(addprefix $(B)/lib,job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
 
-$(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(ARCHIVES)
+$(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_GRADE) $(LIBS_LIB)
 $(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
@@ -49,6 +51,7 @@ $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(B)/libstore.a: $(call obj,$(STORE_SRC))
 $(B)/libjob.a: $(call obj,$(JOB_SRC))
+$(B)/libgrade.a: $(call obj,$(GRADE_SRC))
 $(B)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
@@ -88,11 +91,11 @@ recorded: $(addprefix $(RECORDED)/,sallyport-gateway sallyport sallyport-jailer)
 # Unit tests: one cmocka program a file. What they test is optimized; their own code would only be compiled twice as long.
 UNIT_CFLAGS := -Og
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
-$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
+$(B)/tests/%: tests/unit/%.c $(B)/libcli.a $(B)/libgrade.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a \
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(UNIT_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(B)/libcli.a $(B)/libgrade.a $(B)/libfixtures.a $(B)/libgateway.a $(B)/libjailer.a \
 		$(ARCHIVES) \
-		-lcmocka -lfcgi -lseccomp $(LIBS_LIB)
+		-lcmocka -lfcgi -lseccomp $(LIBS_GRADE) $(LIBS_LIB)
 # The escape probes: static, because they run where nothing else is sure to be there; without sanitizers, which need /proc to be writable.
 $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)/flags
 	@mkdir -p $(@D)

@@ -46,6 +46,8 @@ enum cli_exit {
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
 	CLI_FAILED =
 		3, /* no such id; further errors have the codes of err_info (lib/base/err.c), sallyport(1) lists them */
+	CLI_JUDGE_ERROR = 3, /* grade, replay: the judge or the sandbox failed, also when tried again */
+	CLI_INCOMPLETE = 5,  /* grade, replay: interrupted, or a shard is missing */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */

@@ -6,7 +6,7 @@
 #include "lib/base/util.h"
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run,      &cmd_log,   &cmd_show, &cmd_replay,  &cmd_token, &cmd_doctor,
+	&cmd_run,      &cmd_log,   &cmd_show, &cmd_replay,  &cmd_grade, &cmd_token, &cmd_doctor,
 	&cmd_selftest, &cmd_stdio, &cmd_help, &cmd_version, NULL,
 };
 

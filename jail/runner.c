@@ -56,6 +56,7 @@ static const struct bind table[] = {
 	LIST(binds, 0),
 	LIST(cache, 0),
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
+	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
 };
@@ -275,6 +276,8 @@ struct json_object *runners_print(const struct runners *runners)
 			 runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
 		json_add_bool(object, "compiled", runner->compile.count > 0);
 		json_add_bool(object, "live", runner->live.count > 0);
+		if (runner->internal)
+			json_add_bool(object, "internal", true);
 		json_object_array_add(array, object);
 	}
 	return array;

@@ -19,6 +19,7 @@
  *       "seccomp_compile": "base",                     and for its compile step; absent: "compiler"
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
+ *       "internal": true,                              not offered to clients: a step that `sallyport grade` uses
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
  *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
  *
@@ -45,6 +46,7 @@ struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, cache, env,
 		quiet, binds;
+	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	enum seccomp_family family, family_compile;

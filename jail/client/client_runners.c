@@ -58,3 +58,11 @@ struct json_object *jail_runner_for_file(struct json_object *runners, const char
 	}
 	return NULL;
 }
+
+struct json_object *jail_runners_offered(struct json_object *runners)
+{
+	for (size_t i = runners ? json_object_array_length(runners) : 0; i-- > 0;)
+		if (json_get(json_object_array_get_idx(runners, i), "internal", json_type_boolean))
+			json_object_array_del_idx(runners, i, 1);
+	return runners;
+}

@@ -7,3 +7,5 @@
  * list. */
 struct json_object *jail_runner_named(struct json_object *runners, const char *name);
 struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);
+/* The list without its internal runners, which are not offered as languages; takes the list over. */
+struct json_object *jail_runners_offered(struct json_object *runners);

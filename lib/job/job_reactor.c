@@ -12,6 +12,7 @@
  * intervals; jobs that wait are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A
  * service that is not there yet when the engine starts is one that was lost.
  */
+#include "jail/client/client_runners.h"
 #include "job_internal.h"
 #include "job_sandbox.h"
 
@@ -40,7 +41,7 @@ static int adopt(struct job_engine *engine, struct jail_client *client, struct e
 	engine->info = info;
 	info = old;
 	old = engine->runners;
-	engine->runners = runners;
+	engine->runners = jail_runners_offered(runners);
 	runners = old;
 	engine->connected = true;
 	engine->generation++;

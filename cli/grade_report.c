@@ -1,0 +1,177 @@
+/* grade_report.c - see grade.h. Members of the JSON lines: sallyport(1). */
+#include "grade.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/util.h"
+
+enum grade_expected grade_report_expected(const struct grade_submission *submission)
+{
+	const struct grade_total *total = &submission->total;
+
+	if (total->verdict == GRADE_SKIP || !submission->expect.verdicts)
+		return GRADE_EXPECTED_NOTHING;
+	return grade_expect_met(&submission->expect, total->verdict, total->score, total->full) ? GRADE_EXPECTED_YES
+											      : GRADE_EXPECTED_NO;
+}
+
+/* A score as people write it: 20, not 20.0. */
+static struct json_object *number(double value)
+{
+	char text[32];
+
+	if (!isfinite(value))
+		return NULL;
+	if (value == floor(value) && fabs(value) < 1e15)
+		return json_object_new_int64((int64_t)value);
+	snprintf(text, sizeof(text), "%.12g", value);
+	return json_object_new_double_s(value, text);
+}
+
+static struct json_object *expected_json(uint32_t verdicts)
+{
+	struct json_object *array = verdicts ? json_object_new_array() : NULL;
+
+	for (int i = 0; i < GRADE_VERDICTS; i++)
+		if (verdicts & GRADE_BIT(i))
+			json_object_array_add(array, json_object_new_string(grade_verdict_text((enum grade_verdict)i)));
+	return array;
+}
+
+static struct json_object *groups_json(const struct grade_total *total, bool scoring)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; scoring && i < total->n_groups; i++) {
+		struct json_object *group = json_object_new_object();
+
+		json_add_string(group, "name", total->groups[i].group->name);
+		json_add_string(group, "verdict", grade_verdict_text(total->groups[i].verdict));
+		json_add(group, "score", number(total->groups[i].score));
+		json_object_array_add(array, group);
+	}
+	return array;
+}
+
+static void print_json(const struct grade_judge *judge, const struct grade_submission *submission)
+{
+	auto_json struct json_object *line = json_object_new_object();
+	const struct grade_total *total = &submission->total;
+	enum grade_expected expected = grade_report_expected(submission);
+
+	json_add_string(line, "package", judge->package->name);
+	json_add_string(line, "submission", submission->name);
+	json_add_string(line, "language", *submission->language ? submission->language : NULL);
+	json_add_string(line, "verdict", grade_verdict_text(total->verdict));
+	json_add(line, "score", number(total->score));
+	json_add(line, "expected", expected_json(submission->expect.verdicts));
+	json_add(line, "as_expected",
+		 expected == GRADE_EXPECTED_NOTHING ? NULL : json_object_new_boolean(expected == GRADE_EXPECTED_YES));
+	json_add_string(line, "case", total->first ? total->first->name : NULL);
+	json_add_bytes(line, "message", total->message, strlen(total->message));
+	json_add_int(line, "cases_run", (int64_t)total->cases_run);
+	json_add_int(line, "cases", (int64_t)judge->n_cases);
+	json_add_int(line, "cpu_us", total->cpu_us);
+	json_add_int(line, "wall_us", total->wall_us);
+	json_add_int(line, "memory_kb", total->memory_bytes / 1024);
+	json_add(line, "groups", groups_json(total, judge->package->scoring));
+	cli_print_json(stdout, line, false);
+}
+
+static void print_text(const struct grade_submission *submission)
+{
+	const struct grade_total *total = &submission->total;
+	enum grade_expected expected = grade_report_expected(submission);
+	enum cli_colour colour = expected == GRADE_EXPECTED_NO    ? CLI_RED
+				 : expected == GRADE_EXPECTED_YES ? CLI_GREEN
+								  : CLI_PLAIN;
+	char time[CLI_TEXT_SIZE];
+
+	cli_text_duration(total->cpu_us, time);
+	printf("%s%-4s%s ", cli_colour_on(stdout, colour), grade_verdict_text(total->verdict), cli_colour_off(stdout));
+	cli_print_safe(stdout, submission->name, strlen(submission->name));
+	if (!isnan(total->score))
+		printf("  %.12g points", total->score);
+	if (total->cases_run)
+		printf("  %s", time);
+	if (expected == GRADE_EXPECTED_NO) {
+		fputs("  expected", stdout);
+		for (int i = 0; i < GRADE_VERDICTS; i++)
+			if (submission->expect.verdicts & GRADE_BIT(i))
+				printf(" %s", grade_verdict_text((enum grade_verdict)i));
+		if (submission->expect.partial)
+			fputs(" below the full score", stdout);
+	}
+	if (total->first)
+		printf("  %s", total->first->name);
+	if (*total->message) {
+		fputs(": ", stdout);
+		cli_print_safe(stdout, total->message, strcspn(total->message, "\n"));
+	}
+	putchar('\n');
+}
+
+void grade_report_submission(const struct grade_judge *judge, const struct grade_submission *submission, bool json,
+			     struct grade_summary *summary)
+{
+	enum grade_expected expected = grade_report_expected(submission);
+
+	summary->submissions++;
+	summary->as_expected += expected == GRADE_EXPECTED_YES;
+	summary->unexpected += expected == GRADE_EXPECTED_NO;
+	summary->skipped += submission->total.verdict == GRADE_SKIP;
+	summary->judge_errors += submission->total.verdict == GRADE_JE;
+	summary->cases_run += submission->total.cases_run;
+	summary->compiled += submission->compiled;
+	summary->from_cache += submission->from_cache;
+	summary->verdicts[submission->total.verdict]++;
+	if (json)
+		print_json(judge, submission);
+	else
+		print_text(submission);
+	fflush(stdout);
+}
+
+static void summary_json(const struct grade_judge *judge, const struct grade_summary *summary, double seconds)
+{
+	auto_json struct json_object *line = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
+	char text[32];
+
+	json_add_string(object, "package", judge->package->name);
+	json_add_int(object, "submissions", (int64_t)summary->submissions);
+	json_add_int(object, "as_expected", (int64_t)summary->as_expected);
+	json_add_int(object, "unexpected", (int64_t)summary->unexpected);
+	json_add_int(object, "skipped", (int64_t)summary->skipped);
+	json_add_int(object, "judge_errors", (int64_t)summary->judge_errors);
+	for (int i = 0; i < GRADE_VERDICTS; i++)
+		if (summary->verdicts[i])
+			json_add_int(verdicts, grade_verdict_text((enum grade_verdict)i),
+				     (int64_t)summary->verdicts[i]);
+	json_add(object, "verdicts", verdicts);
+	json_add_int(object, "cases_run", (int64_t)summary->cases_run);
+	json_add_int(object, "compiled", (int64_t)summary->compiled);
+	json_add_int(object, "from_cache", (int64_t)summary->from_cache);
+	snprintf(text, sizeof(text), judge->time_limit == floor(judge->time_limit) ? "%.1f" : "%.12g",
+		 judge->time_limit);
+	json_add(object, "time_limit_s", json_object_new_double_s(judge->time_limit, text));
+	snprintf(text, sizeof(text), "%.2f", seconds);
+	json_add(object, "seconds", json_object_new_double_s(seconds, text));
+	json_add(line, "summary", object);
+	cli_print_json(stdout, line, false);
+}
+
+void grade_report_summary(const struct grade_judge *judge, const struct grade_summary *summary, bool json,
+			  double seconds)
+{
+	if (json)
+		return summary_json(judge, summary, seconds);
+	printf("%zu submissions: %zu as expected, %zu unexpected", summary->submissions, summary->as_expected,
+	       summary->unexpected);
+	if (summary->skipped)
+		printf(", %zu skipped", summary->skipped);
+	if (summary->judge_errors)
+		printf(", %zu judge errors", summary->judge_errors);
+	printf("; %zu cases in %.1f s, time limit %g s\n", summary->cases_run, seconds, judge->time_limit);
+}

@@ -1,0 +1,278 @@
+/*
+ * grade_case.c - see grade_case.h.
+ *
+ * Order of blame: a validator that crashed or exited with another status than it may is the judge's error; then, where
+ * both programs run at the same time, a validator that rejected before the submission ended; then the submission's own
+ * end (time, memory, output, exit status); then the validator's word. In an interactive run we hold both ends of both
+ * pipes too: a write end until we know that its owner has ended, so that the other one does not end of the end of its
+ * input before (which of the two was first decides), and the read ends, to read on in the place of one that has ended:
+ * nobody dies of SIGPIPE.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "grade_trial.h"
+#include "lib/base/util.h"
+
+/* -------- what jails are given ------------------------------------------------------------------------ */
+
+static struct jail_limits submission_limits(const struct grade_trial *trial)
+{
+	const struct grade_bench *bench = trial->bench;
+	int64_t limit_us = (int64_t)(bench->time_limit * 1e6);
+
+	return (struct jail_limits){
+		.wall_us = 2 * limit_us + 1000000,
+		.cpu_us = limit_us,
+		.cpu_percent = -1,
+		.memory_bytes = bench->package->memory_bytes,
+		.pids = GRADE_PIDS,
+		.data_bytes = 4 * GRADE_DATA_SLACK,
+		.output_bytes = bench->package->output_bytes,
+	};
+}
+
+static struct jail_once submission(const struct grade_trial *trial)
+{
+	return (struct jail_once){
+		.spec = {.runner = trial->program->runner, .limits = submission_limits(trial), .label = "submission"},
+		.program = {.code_fd = grade_program_no_code(),
+			    .entry = trial->program->entry,
+			    .args = (const char *const *)trial->node->settings.args,
+			    .stdin_fd = trial->input,
+			    .stdout_fd = -1,
+			    .stderr_fd = -1},
+		.files = trial->program->files,
+		.n_files = trial->program->count,
+	};
+}
+
+/* -------- judging an end ------------------------------------------------------------------------------ */
+
+/* The submission's own end; GRADE_AC: its output decides. */
+static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail_once *once)
+{
+	struct grade_outcome *outcome = trial->outcome;
+	const struct jail_usage *run = &once->result.run;
+	enum grade_verdict verdict = grade_verdict_of(&once->result);
+	int64_t cpu_us = run->cpu_user_us + run->cpu_system_us;
+
+	outcome->cpu_us = MAX(outcome->cpu_us, cpu_us);
+	outcome->wall_us = MAX(outcome->wall_us, run->wall_us);
+	outcome->memory_bytes = MAX(outcome->memory_bytes, run->memory_peak_bytes);
+	if (verdict != GRADE_JE && (double)cpu_us > trial->bench->time_limit * 1e6)
+		verdict = GRADE_TLE;
+	if (verdict == GRADE_TLE)
+		grade_trial_say(outcome, verdict, "more than %g s", trial->bench->time_limit);
+	else if (verdict != GRADE_AC)
+		grade_trial_say(outcome, verdict, "%s", once->result.message);
+	return verdict;
+}
+
+/* -------- one pass ------------------------------------------------------------------------------------ */
+
+/* As jail_once, again while the sandbox fails; -1: it went on failing. */
+static int run_once(struct grade_trial *trial, struct jail_once *once, const char *who)
+{
+	const struct jail_once fresh = *once;
+	struct err err = ERR_INIT;
+
+	for (int try = 0; try < GRADE_TRIES; try++) {
+		if (try > 0) {
+			jail_once_clear(once);
+			*once = fresh;
+		}
+		err = ERR_INIT;
+		if (jail_once(trial->client, once, &err) == 0 && once->result.verdict != JAIL_XX)
+			return 0;
+	}
+	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the %s failed: %s", who,
+	    err.code ? err.text : once->result.message);
+	return -1;
+}
+
+static void batch_pass(struct grade_trial *trial)
+{
+	auto_once struct jail_once run = submission(trial), check = {0};
+	auto_free struct jail_file *files = NULL;
+	auto_free const char **args = NULL;
+
+	run.capture = true;
+	if (run_once(trial, &run, "submission") || judge_end(trial, &run) != GRADE_AC)
+		return;
+	if (!trial->bench->validator)
+		return grade_check_compare(trial, run.program.stdout_fd);
+	lseek(run.program.stdout_fd, 0, SEEK_SET);
+	check = grade_check_run(trial, run.program.stdout_fd, &files, &args);
+	if (run_once(trial, &check, "validator") == 0)
+		grade_check_judge(trial, &check);
+}
+
+/* -------- both at the same time ----------------------------------------------------------------------- */
+
+struct pair {
+	struct jail_once *once[2]; /* submission, validator */
+	int read_end[2];           /* of the pipe that once[i] reads */
+	int write_end[2];          /* of the pipe that once[i] writes */
+	int first;                 /* which ended first; -1 */
+};
+
+static void close_fd(int *fd)
+{
+	close_pointer(fd);
+	*fd = -1;
+}
+
+/* Waits for an event of the jailer, and reads what nobody reads any more. */
+static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *err)
+{
+	struct pollfd fds[3] = {
+		{.fd = jail_client_fd(trial->client), .events = jail_client_poll_events(trial->client)}};
+	char block[65536];
+
+	for (int i = 0; i < 2; i++)
+		fds[1 + i] = (struct pollfd){.fd = pair->once[i]->done ? pair->read_end[i] : -1, .events = POLLIN};
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+		return err_errno(err, "waiting for two programs");
+	for (int i = 0; i < 2; i++)
+		if (fds[1 + i].revents && read(pair->read_end[i], block, sizeof(block)) == 0)
+			close_fd(&pair->read_end[i]);
+	int result = jail_client_dispatch(trial->client, err);
+	for (int i = 0; i < 2; i++) {
+		if (pair->first < 0 && pair->once[i]->done)
+			pair->first = i;
+		if (pair->once[i]->done || pair->once[i]->over)
+			close_fd(&pair->write_end[i]);
+	}
+	return result;
+}
+
+static int pair_begin(struct grade_trial *trial, struct pair *pair, int pipes[2][2], struct err *err)
+{
+	int result;
+
+	for (int i = 0; i < 2; i++) {
+		struct jail_program *program = &pair->once[i]->program;
+
+		program->stdin_fd = pipes[i][0];
+		program->stdout_fd = pipes[!i][1];
+		if ((result = jail_once_begin(trial->client, pair->once[i], err)) < 0)
+			return result;
+	}
+	return 0;
+}
+
+static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *err)
+{
+	int pipes[2][2] = {{-1, -1}, {-1, -1}}, result = 0;
+
+	if (pipe2(pipes[0], O_CLOEXEC) || pipe2(pipes[1], O_CLOEXEC))
+		result = err_errno(err, "making pipes");
+	else
+		result = pair_begin(trial, pair, pipes, err);
+	for (int i = 0; i < 2; i++) {
+		pair->read_end[i] = pipes[i][0];
+		pair->write_end[!i] = pipes[i][1];
+	}
+	while (result == 0 && !(pair->once[0]->over && pair->once[1]->over))
+		result = pair_step(trial, pair, err);
+	for (int i = 0; i < 2; i++) {
+		close_pointer(&pair->read_end[i]);
+		close_pointer(&pair->write_end[i]);
+		if (result == 0)
+			result = jail_once_end(trial->client, pair->once[i], err);
+	}
+	return result;
+}
+
+static void judge_pair(struct grade_trial *trial, const struct pair *pair)
+{
+	const struct grade_program *validator = trial->bench->validator;
+	enum grade_verdict word = grade_check_verdict(validator, &pair->once[1]->result);
+	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
+
+	if (word == GRADE_JE || (pair->first == 1 && word != GRADE_AC)) {
+		judge_end(trial, pair->once[0]);
+		/* What a submission does when nobody talks to it any more says nothing of its speed. */
+		trial->outcome->cpu_us = MIN(trial->outcome->cpu_us, limit_us);
+		grade_check_judge(trial, pair->once[1]);
+	} else if (judge_end(trial, pair->once[0]) == GRADE_AC) {
+		grade_check_judge(trial, pair->once[1]);
+	}
+}
+
+static void interactive_pass(struct grade_trial *trial)
+{
+	struct err err = ERR_INIT;
+
+	for (int try = 0; try < GRADE_TRIES; try++) {
+		auto_once struct jail_once run = submission(trial), check = {0};
+		auto_free struct jail_file *files = NULL;
+		auto_free const char **args = NULL;
+		struct pair pair = {.once = {&run, &check}, .read_end = {-1, -1}, .write_end = {-1, -1}, .first = -1};
+
+		check = grade_check_run(trial, -1, &files, &args);
+		check.spec.limits.wall_us += run.spec.limits.wall_us;
+		err = ERR_INIT;
+		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
+		    check.result.verdict != JAIL_XX)
+			return judge_pair(trial, &pair);
+		if (!err.code)
+			err_set(&err, ERR_SYSTEM, "%s",
+				run.result.verdict == JAIL_XX ? run.result.message : check.result.message);
+	}
+	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox failed: %s", err.text);
+}
+
+/* -------- the case ------------------------------------------------------------------------------------ */
+
+static void run_passes(struct grade_trial *trial)
+{
+	const struct grade_package *package = trial->bench->package;
+	int64_t passes = package->multipass ? package->passes : 1;
+
+	for (int64_t pass = 0; pass < passes; pass++) {
+		trial->outcome->verdict = GRADE_AC;
+		(package->interactive ? interactive_pass : batch_pass)(trial);
+		if (trial->outcome->verdict != GRADE_AC || trial->feedback.next < 0)
+			return;
+		if (!package->multipass)
+			return;
+		close_pointer(&trial->input);
+		trial->input = steal_fd(&trial->feedback.next);
+	}
+	grade_trial_say(trial->outcome, GRADE_JE, "the validator gave no verdict within %lld passes",
+			(long long)passes);
+}
+
+void grade_case_run(const struct grade_bench *bench, struct jail_client *client, const struct grade_program *program,
+		    const struct grade_node *node, struct grade_outcome *ret)
+{
+	struct grade_outcome outcome = {.score = NAN, .multiplier = NAN};
+	struct grade_trial trial = {
+		.bench = bench,
+		.client = client,
+		.program = program,
+		.node = node,
+		.outcome = &outcome,
+		.feedback = {.next = -1},
+		.input = -1,
+		.answer = -1,
+	};
+	struct err err = ERR_INIT;
+
+	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
+	    grade_package_file(bench->package, node->ans, &trial.answer, &err) < 0)
+		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
+	else if (bench->package->interactive && !bench->validator)
+		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
+	else
+		run_passes(&trial);
+	grade_feedback_clear(&trial.feedback);
+	close_pointer(&trial.input);
+	close_pointer(&trial.answer);
+	*ret = outcome;
+}

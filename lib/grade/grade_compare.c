@@ -1,0 +1,187 @@
+/* grade_compare.c - see grade_compare.h. */
+#include "grade_compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+#define SHOWN      40  /* bytes of a token that are shown */
+#define NUMBER_MAX 400 /* characters of a token that may be a number */
+
+struct text {
+	const char *data, *end;
+};
+struct token {
+	const char *data;
+	size_t length;
+};
+
+static bool blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct token next_token(struct text *text)
+{
+	while (text->data < text->end && blank(*text->data))
+		text->data++;
+	struct token token = {.data = text->data};
+	while (text->data < text->end && !blank(*text->data))
+		text->data++;
+	token.length = (size_t)(text->data - token.data);
+	return token;
+}
+
+static struct token next_blanks(struct text *text)
+{
+	struct token token = {.data = text->data};
+
+	while (text->data < text->end && blank(*text->data))
+		text->data++;
+	token.length = (size_t)(text->data - token.data);
+	return token;
+}
+
+static bool number_of(struct token token, double *ret)
+{
+	char text[NUMBER_MAX + 1], *end;
+
+	if (token.length == 0 || token.length > NUMBER_MAX)
+		return false;
+	memcpy(text, token.data, token.length);
+	text[token.length] = '\0';
+	*ret = strtod(text, &end);
+	return *end == '\0';
+}
+
+/* No hexadecimal numbers and no "nan(…)": the format's numbers are those that people write. */
+static bool plain_number(struct token token, double *ret)
+{
+	for (size_t i = 0; i < token.length; i++)
+		if (token.data[i] == 'x' || token.data[i] == 'X' || token.data[i] == '(')
+			return false;
+	return number_of(token, ret);
+}
+
+static bool same_number(const struct grade_compare *how, double answer, double output)
+{
+	if (isnan(answer) || isnan(output))
+		return isnan(answer) && isnan(output);
+	if (isinf(answer) || isinf(output))
+		return answer == output;
+	double difference = fabs(answer - output);
+	return (how->has_absolute && difference <= how->absolute) ||
+	       (how->has_relative && difference <= how->relative * fabs(answer));
+}
+
+static bool same_token(const struct grade_compare *how, struct token answer, struct token output)
+{
+	double wanted, got;
+
+	if ((how->has_absolute || how->has_relative) && plain_number(answer, &wanted)) {
+		if (answer.length == output.length && memcmp(answer.data, output.data, answer.length) == 0)
+			return true;
+		return plain_number(output, &got) && same_number(how, wanted, got);
+	}
+	if (answer.length != output.length)
+		return false;
+	return (how->case_sensitive ? memcmp(answer.data, output.data, answer.length)
+				    : strncasecmp(answer.data, output.data, answer.length)) == 0;
+}
+
+static void show(struct buf *out, struct token token)
+{
+	if (token.length == 0) {
+		buf_puts(out, "the end");
+		return;
+	}
+	buf_putc(out, '"');
+	utf8_printable(out, token.data, MIN(token.length, (size_t)SHOWN));
+	buf_puts(out, token.length > SHOWN ? "…\"" : "\"");
+}
+
+static bool differs(const char *what, size_t number, struct token answer, struct token output,
+		    char ret_why[GRADE_COMPARE_TEXT])
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, GRADE_COMPARE_TEXT - 1);
+	buf_printf(&text, "%s %zu: expected ", what, number);
+	show(&text, answer);
+	buf_puts(&text, ", got ");
+	show(&text, output);
+	snprintf(ret_why, GRADE_COMPARE_TEXT, "%s", text.data);
+	return false;
+}
+
+bool grade_compare(const struct grade_compare *how, const char *answer, size_t answer_length, const char *output,
+		   size_t output_length, char ret_why[GRADE_COMPARE_TEXT])
+{
+	struct text wanted = {answer, answer + answer_length}, got = {output, output + output_length};
+
+	for (size_t number = 1;; number++) {
+		if (how->space_change_sensitive) {
+			struct token a = next_blanks(&wanted), b = next_blanks(&got);
+
+			if (a.length != b.length || memcmp(a.data, b.data, a.length) != 0) {
+				snprintf(ret_why, GRADE_COMPARE_TEXT, "other white space before token %zu", number);
+				return false;
+			}
+		}
+		struct token a = next_token(&wanted), b = next_token(&got);
+		if (a.length == 0 && b.length == 0)
+			return true;
+		if (a.length == 0 || b.length == 0 || !same_token(how, a, b))
+			return differs("token", number, a, b, ret_why);
+	}
+}
+
+static int tolerance(const char *const *flags, size_t count, size_t *i, double *ret, struct err *err)
+{
+	const char *name = flags[*i];
+	char *end = NULL;
+
+	if (*i + 1 >= count)
+		return err_set(err, ERR_INVALID, "%s needs a number behind it", name);
+	double number = strtod(flags[++*i], &end);
+	if (end == flags[*i] || *end || !(number >= 0))
+		return err_set(err, ERR_INVALID, "%s: \"%s\" is not a tolerance", name, flags[*i]);
+	*ret = number;
+	return 0;
+}
+
+int grade_compare_flags(const char *const *flags, size_t count, struct grade_compare *ret, struct err *err)
+{
+	struct grade_compare how = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		const char *flag = flags[i];
+		bool absolute = streq(flag, "float_absolute_tolerance"),
+		     relative = streq(flag, "float_relative_tolerance");
+		bool both = streq(flag, "float_tolerance");
+		double epsilon = 0;
+		int result;
+
+		if (streq(flag, "case_sensitive")) {
+			how.case_sensitive = true;
+		} else if (streq(flag, "space_change_sensitive")) {
+			how.space_change_sensitive = true;
+		} else if (absolute || relative || both) {
+			if ((result = tolerance(flags, count, &i, &epsilon, err)) < 0)
+				return result;
+			if (absolute || both)
+				how.absolute = epsilon, how.has_absolute = true;
+			if (relative || both)
+				how.relative = epsilon, how.has_relative = true;
+		} else {
+			return err_set(err, ERR_INVALID, "the default validator has no flag \"%s\"", flag);
+		}
+	}
+	*ret = how;
+	return 0;
+}

@@ -1,0 +1,420 @@
+/*
+ * grade_data.c - see grade_data.h.
+ *
+ * Settings are merged as documents (a group's own members over its parent's) and turned into a struct once a node; a
+ * file that is not there is an empty document. Folders and files may be links; where they lead is looked at before they
+ * are used, and again when a case is opened (grade_package_file).
+ */
+#include "grade_data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "grade_yaml.h"
+#include "lib/base/util.h"
+
+struct reader {
+	const struct grade_package *package;
+	size_t cases;
+};
+
+static void strings_free(char **strings)
+{
+	for (char **s = strings; s && *s; s++)
+		free(*s);
+	free(strings);
+}
+
+static void node_free(struct grade_node *node)
+{
+	for (size_t i = 0; i < node->count; i++)
+		node_free(node->children[i]);
+	strings_free(node->settings.grader_flags);
+	strings_free(node->settings.require_pass);
+	strings_free(node->settings.validator_flags);
+	strings_free(node->settings.args);
+	free(node->children);
+	free(node->name);
+	free(node->in);
+	free(node->ans);
+	free(node->files);
+	free(node);
+}
+
+void grade_data_free(struct grade_node *root)
+{
+	if (root)
+		node_free(root);
+}
+
+static void node_pointer(struct grade_node **node)
+{
+	grade_data_free(*node);
+}
+
+/* -------- settings ------------------------------------------------------------------------------------ */
+
+static char **add_string(char **list, const char *text, size_t length)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	list = xrealloc(list, n + 2, sizeof(*list));
+	list[n] = xstrndup(text, length);
+	list[n + 1] = NULL;
+	return list;
+}
+
+/* A member's words: a string that is split at blanks, or a sequence. Never NULL. */
+static char **words(char **list, struct json_object *settings, const char *key)
+{
+	struct json_object *sequence = settings ? json_get(settings, key, json_type_array) : NULL;
+	struct json_object *map = settings ? json_get(settings, key, json_type_object) : NULL;
+	const char *text = map ? grade_yaml_text(map, "flags") : grade_yaml_text(settings, key);
+
+	for (size_t i = 0; sequence && i < json_object_array_length(sequence); i++) {
+		const char *item = json_object_get_string(json_object_array_get_idx(sequence, i));
+
+		list = add_string(list, item ? item : "", strlen(item ? item : ""));
+	}
+	for (; text && *(text += strspn(text, " \t")); text += strcspn(text, " \t"))
+		list = add_string(list, text, strcspn(text, " \t"));
+	return list ? list : xcalloc(1, sizeof(*list));
+}
+
+static char **split(const char *text)
+{
+	char **list = NULL;
+
+	for (; *(text += strspn(text, " \t")); text += strcspn(text, " \t"))
+		list = add_string(list, text, strcspn(text, " \t"));
+	return list;
+}
+
+static int read_range(struct json_object *settings, struct grade_settings *ret, struct err *err)
+{
+	const char *text = grade_yaml_text(settings, "range");
+	char *end;
+
+	ret->least = -INFINITY;
+	ret->most = INFINITY;
+	if (!text)
+		return 0;
+	ret->least = strtod(text, &end);
+	ret->most = strtod(end, &end);
+	return end == text || *end ? err_member(err, "range", "must be two numbers, not \"%s\"", text) : 0;
+}
+
+static void grader_flag(struct grade_settings *settings, const char *flag, bool root)
+{
+	static const struct {
+		const char *name;
+		enum grade_aggregation aggregation;
+	} modes[] = {{"sum", GRADE_SUM}, {"avg", GRADE_AVG}, {"min", GRADE_MIN}, {"max", GRADE_MAX_SCORE}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (streq(flag, modes[i].name))
+			settings->aggregation = modes[i].aggregation;
+	if (streq(flag, "worst_error"))
+		settings->first_error = settings->always_accept = false;
+	if (streq(flag, "first_error"))
+		settings->first_error = true, settings->always_accept = false;
+	if (streq(flag, "always_accept"))
+		settings->always_accept = true;
+	if (streq(flag, "accept_if_any_accepted"))
+		settings->accept_if_any = true;
+	if (streq(flag, "ignore_sample") && root)
+		settings->ignore_sample = true;
+}
+
+static int legacy_settings(const struct grade_package *package, struct json_object *from, bool root,
+			   struct grade_settings *ret, struct err *err)
+{
+	const char *reject = grade_yaml_text(from, "on_reject"), *grading = grade_yaml_text(from, "grading");
+	int result;
+
+	ret->stop = !package->scoring || !reject || !streq(reject, "continue");
+	ret->custom_grader = grading && streq(grading, "custom");
+	ret->grader_flags = words(NULL, from, "grader_flags");
+	for (char **flag = ret->grader_flags; *flag; flag++)
+		grader_flag(ret, *flag, root);
+	if ((result = grade_yaml_number(from, "accept_score", 1, &ret->accept_score, err)) < 0 ||
+	    (result = grade_yaml_number(from, "reject_score", 0, &ret->reject_score, err)) < 0 ||
+	    (result = read_range(from, ret, err)) < 0)
+		return result;
+	ret->max_score = INFINITY;
+	ret->validator_flags = words(split(package->validator_flags), from, "output_validator_flags");
+	return 0;
+}
+
+static int read_aggregation(const char *text, enum grade_aggregation *ret, struct err *err)
+{
+	if (streq(text, "sum"))
+		*ret = GRADE_SUM;
+	else if (streq(text, "min"))
+		*ret = GRADE_MIN;
+	else if (streq(text, "pass-fail"))
+		*ret = GRADE_PASS_FAIL;
+	else
+		return err_member(err, "score_aggregation", "must be sum, min or pass-fail");
+	return 0;
+}
+
+static int later_settings(const struct grade_package *package, struct json_object *from, const char *name,
+			  struct grade_settings *ret, struct err *err)
+{
+	const char *most = grade_yaml_text(from, "max_score"), *how = grade_yaml_text(from, "score_aggregation");
+	bool secret = streq(name, "secret");
+	int result;
+
+	ret->max_score = secret ? 100 : INFINITY;
+	if (most && streq(most, "unbounded"))
+		ret->max_score = INFINITY;
+	else if ((result = grade_yaml_number(from, "max_score", ret->max_score, &ret->max_score, err)) < 0)
+		return result;
+	ret->aggregation = secret && package->scoring ? GRADE_SUM : GRADE_PASS_FAIL;
+	if (how && (result = read_aggregation(how, &ret->aggregation, err)) < 0)
+		return result;
+	ret->stop = ret->aggregation == GRADE_PASS_FAIL && (*name || !package->scoring);
+	ret->accept_score = 1;
+	ret->least = 0;
+	ret->most = ret->max_score;
+	ret->require_pass = words(NULL, from, "require_pass");
+	ret->validator_flags = words(NULL, from, "output_validator_args");
+	return 0;
+}
+
+static int make_settings(const struct grade_package *package, struct json_object *from, struct grade_node *node,
+			 struct err *err)
+{
+	int result = package->format == GRADE_2025_09
+			     ? later_settings(package, from, node->name, &node->settings, err)
+			     : legacy_settings(package, from, !node->parent, &node->settings, err);
+
+	node->settings.args = words(NULL, from, "args");
+	return result < 0 ? err_wrap(err, "data/%s", node->name) : 0;
+}
+
+/* Members of `own` over those of `above`; some are not inherited. */
+static struct json_object *merge(struct json_object *above, struct json_object *own)
+{
+	static const char *const alone[] = {"max_score", "score_aggregation", "require_pass", "hint", "description"};
+	struct json_object *merged = json_object_new_object();
+
+	if (above) {
+		json_object_object_foreach(above, name, value)
+		{
+			bool inherited = true;
+
+			for (size_t i = 0; i < ARRAY_SIZE(alone); i++)
+				inherited = inherited && !streq(name, alone[i]);
+			if (inherited)
+				json_add(merged, name, json_object_get(value));
+		}
+	}
+	if (own) {
+		json_object_object_foreach(own, name, value)
+		{
+			json_add(merged, name, json_object_get(value));
+		}
+	}
+	return merged;
+}
+
+static int read_yaml(const struct grade_package *package, const char *path, struct json_object **ret, struct err *err)
+{
+	struct json_object *yaml = NULL;
+	int result = grade_yaml_read(package->dir, path, &yaml, err);
+
+	if (result < 0 && result != -ERR_NOT_FOUND)
+		return result;
+	if (yaml && !json_object_is_type(yaml, json_type_object)) {
+		json_object_put(yaml);
+		return err_set(err, ERR_INVALID, "%s must be a mapping", path);
+	}
+	*ret = yaml;
+	return 0;
+}
+
+/* -------- the tree ------------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names in a folder, sorted; hidden ones are left out. */
+static int list_folder(const char *path, char ***ret, struct err *err)
+{
+	DIR *dir = opendir(path);
+	char **names = NULL;
+	size_t count = 0;
+
+	if (!dir)
+		return err_errno(err, "%s", path);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		names = add_string(names, entry->d_name, strlen(entry->d_name));
+		if (++count > 4 * GRADE_CASES_MAX)
+			break;
+	}
+	closedir(dir);
+	if (names)
+		qsort(names, count, sizeof(*names), by_name);
+	*ret = names ? names : xcalloc(1, sizeof(*names));
+	return 0;
+}
+
+static struct grade_node *add_node(struct grade_node *parent, const char *name)
+{
+	struct grade_node *node = xcalloc(1, sizeof(*node));
+
+	node->parent = parent;
+	node->name = parent && *parent->name ? xasprintf("%s/%s", parent->name, name) : xstrdup(name);
+	if (parent) {
+		parent->children = xrealloc(parent->children, parent->count + 1, sizeof(*parent->children));
+		parent->children[parent->count++] = node;
+	}
+	return node;
+}
+
+static int read_case(struct reader *reader, struct grade_node *parent, struct json_object *settings, const char *file,
+		     struct err *err)
+{
+	auto_free char *name = xstrndup(file, strlen(file) - strlen(".in"));
+	auto_json struct json_object *own = NULL, *merged = NULL;
+	struct grade_node *node = add_node(parent, name);
+	const char *path = reader->package->path;
+	struct stat st;
+	int result;
+
+	if (reader->cases >= GRADE_CASES_MAX)
+		return err_set(err, ERR_LIMIT, "the package has more than %d test cases", GRADE_CASES_MAX);
+	node->is_case = true;
+	node->index = reader->cases++;
+	node->in = xasprintf("%s/data/%s.in", path, node->name);
+	node->ans = xasprintf("%s/data/%s.ans", path, node->name);
+	if (reader->package->format == GRADE_2025_09) {
+		auto_free char *yaml = xasprintf("data/%s.yaml", node->name),
+			       *files = xasprintf("%s/data/%s.files", path, node->name);
+
+		if ((result = read_yaml(reader->package, yaml, &own, err)) < 0)
+			return result;
+		if (stat(files, &st) == 0 && S_ISDIR(st.st_mode))
+			node->files = steal(&files);
+	}
+	merged = merge(settings, own);
+	return make_settings(reader->package, merged, node, err);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length > tail && streq(text + length - tail, end);
+}
+
+static int read_group(struct reader *reader, struct grade_node *node, struct json_object *above, int depth,
+		      struct err *err);
+
+/* One name of a group's folder: a case, a group below it, or nothing of ours. */
+static int read_entry(struct reader *reader, struct grade_node *node, struct json_object *settings, const char *name,
+		      int depth, struct err *err)
+{
+	auto_free char *path =
+		xasprintf("%s/data/%s%s%s", reader->package->path, node->name, *node->name ? "/" : "", name);
+	auto_free char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (!real || stat(real, &st))
+		return err_errno(err, "%s", path);
+	if (!grade_package_holds(reader->package, real))
+		return err_set(err, ERR_DENIED, "%s leads out of the package", path);
+	if (S_ISREG(st.st_mode) && ends_with(name, ".in"))
+		return read_case(reader, node, settings, name, err);
+	if (S_ISDIR(st.st_mode) && !ends_with(name, ".files"))
+		return read_group(reader, add_node(node, name), settings, depth + 1, err);
+	return 0;
+}
+
+static int read_group(struct reader *reader, struct grade_node *node, struct json_object *above, int depth,
+		      struct err *err)
+{
+	const struct grade_package *package = reader->package;
+	auto_json struct json_object *own = NULL, *settings = NULL;
+	auto_free char *folder = xasprintf("%s/data/%s", package->path, node->name);
+	auto_free char *yaml = xasprintf("data/%s%s%s", node->name, *node->name ? "/" : "",
+					 package->format == GRADE_2025_09 ? "test_group.yaml" : "testdata.yaml");
+	char **names = NULL;
+	int result;
+
+	if (depth > GRADE_DATA_DEPTH)
+		return err_set(err, ERR_LIMIT, "data/%s: more than %d groups below each other", node->name,
+			       GRADE_DATA_DEPTH);
+	if ((result = read_yaml(package, yaml, &own, err)) < 0)
+		return result;
+	settings = merge(above, own);
+	if ((result = make_settings(package, settings, node, err)) < 0 ||
+	    (result = list_folder(folder, &names, err)) < 0)
+		return result;
+	for (char **name = names; result == 0 && *name; name++)
+		if (*node->name || streq(*name, "sample") || streq(*name, "secret"))
+			result = read_entry(reader, node, settings, *name, depth, err);
+	strings_free(names);
+	return result;
+}
+
+int grade_data_read(const struct grade_package *package, struct grade_node **ret_root, struct err *err)
+{
+	__attribute__((cleanup(node_pointer))) struct grade_node *root = add_node(NULL, "");
+	struct reader reader = {.package = package};
+	int result = read_group(&reader, root, package->grading, 0, err);
+
+	if (result < 0)
+		return result;
+	if (reader.cases == 0)
+		return err_set(err, ERR_INVALID, "%s has no test cases below data/", package->path);
+	*ret_root = steal(&root);
+	return 0;
+}
+
+static void collect(struct grade_node *node, struct grade_node **cases)
+{
+	if (node->is_case)
+		cases[node->index] = node;
+	for (size_t i = 0; i < node->count; i++)
+		collect(node->children[i], cases);
+}
+
+static size_t count_cases(const struct grade_node *node)
+{
+	size_t n = node->is_case;
+
+	for (size_t i = 0; i < node->count; i++)
+		n += count_cases(node->children[i]);
+	return n;
+}
+
+struct grade_node **grade_data_cases(struct grade_node *root, size_t *ret_count)
+{
+	*ret_count = count_cases(root);
+	struct grade_node **cases = xcalloc(*ret_count, sizeof(*cases));
+
+	collect(root, cases);
+	return cases;
+}
+
+struct grade_node *grade_data_find(struct grade_node *root, const char *name)
+{
+	struct grade_node *found = streq(root->name, name) ? root : NULL;
+
+	for (size_t i = 0; i < root->count && !found; i++)
+		found = grade_data_find(root->children[i], name);
+	return found;
+}

@@ -1,0 +1,260 @@
+/*
+ * grade_expect.c - see grade_expect.h.
+ *
+ * Expectations are about each case in the format ("all cases are AC or TLE, one is TLE"); a judge that stops at the
+ * first rejection has one verdict. So a rule is turned into the verdicts that the first rejected case may have, and AC
+ * where there need be none.
+ */
+#include "grade_expect.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "grade_yaml.h"
+#include "lib/base/util.h"
+
+#define ANY (GRADE_BIT(GRADE_AC) | GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE) | GRADE_BIT(GRADE_RTE))
+#define GLOB_MAX 1024
+
+/* Folders of all formats, and those that DOMjudge reads. */
+static const struct {
+	const char *folder;
+	uint32_t verdicts;
+	bool partial;
+} folders[] = {
+	{"accepted", GRADE_BIT(GRADE_AC), false},
+	{"slow_accepted", GRADE_BIT(GRADE_AC), false},
+	{"partially_accepted", GRADE_BIT(GRADE_AC), true},
+	{"wrong_answer", GRADE_BIT(GRADE_WA), false},
+	{"time_limit_exceeded", GRADE_BIT(GRADE_TLE), false},
+	{"timelimit", GRADE_BIT(GRADE_TLE), false},
+	{"run_time_error", GRADE_BIT(GRADE_RTE), false},
+	{"memory_limit_exceeded", GRADE_BIT(GRADE_RTE), false},
+	{"output_limit_exceeded", GRADE_BIT(GRADE_OLE), false},
+	{"output_limit", GRADE_BIT(GRADE_OLE), false},
+	{"compiler_error", GRADE_BIT(GRADE_CE), false},
+	{"rejected", ANY & ~GRADE_BIT(GRADE_AC), false},
+	{"brute_force", GRADE_BIT(GRADE_RTE) | GRADE_BIT(GRADE_TLE), false},
+};
+
+/* DOMjudge's words, without regard to case, "-" and "_". */
+static const struct {
+	const char *word;
+	enum grade_verdict verdict;
+} results[] = {
+	{"CORRECT", GRADE_AC},		  {"ACCEPTED", GRADE_AC},	   {"WRONGANSWER", GRADE_WA},
+	{"NOOUTPUT", GRADE_WA},		  {"TIMELIMIT", GRADE_TLE},	   {"TIMELIMITEXCEEDED", GRADE_TLE},
+	{"RUNERROR", GRADE_RTE},	  {"RUNTIMEERROR", GRADE_RTE},	   {"MEMORYLIMIT", GRADE_RTE},
+	{"COMPILERERROR", GRADE_CE},	  {"OUTPUTLIMIT", GRADE_OLE},	   {"OUTPUTLIMITEXCEEDED", GRADE_OLE},
+	{"PRESENTATIONERROR", GRADE_PE},  {"MEMORYLIMITEXCEEDED", GRADE_RTE},
+};
+
+/* -------- patterns ------------------------------------------------------------------------------------ */
+
+static bool glob_here(const char *pattern, const char *path, int depth);
+
+/* {a,b}rest: any of the alternatives with the rest behind it. */
+static bool glob_braces(const char *pattern, const char *path, int depth)
+{
+	const char *close = strchr(pattern, '}');
+
+	if (!close || depth > 8)
+		return false;
+	for (const char *from = pattern + 1; from <= close;) {
+		size_t length = strcspn(from, ",}");
+		auto_free char *one = xasprintf("%.*s%s", (int)length, from, close + 1);
+
+		if (glob_here(one, path, depth + 1))
+			return true;
+		from += length + 1;
+	}
+	return false;
+}
+
+/* The path may go on behind a whole name: a pattern for a folder holds for all in it. */
+static bool glob_here(const char *pattern, const char *path, int depth)
+{
+	for (; *pattern; pattern++, path++) {
+		if (*pattern == '{')
+			return glob_braces(pattern, path, depth);
+		if (*pattern == '*') {
+			for (const char *at = path;; at++) {
+				if (glob_here(pattern + 1, at, depth + 1))
+					return true;
+				if (!*at || *at == '/' || depth > 64)
+					return false;
+			}
+		}
+		if (*pattern != *path)
+			return false;
+	}
+	return *path == '\0' || *path == '/' || path[-1] == '/';
+}
+
+bool grade_expect_glob(const char *pattern, const char *path)
+{
+	return *pattern && strlen(pattern) < GLOB_MAX && glob_here(pattern, path, 0);
+}
+
+/* -------- where expectations stand -------------------------------------------------------------------- */
+
+static uint32_t verdict_set(struct json_object *rule, const char *key, uint32_t fallback)
+{
+	struct json_object *list = json_get(rule, key, json_type_array);
+	const char *text = grade_yaml_text(rule, key);
+	enum grade_verdict verdict;
+	uint32_t set = 0;
+
+	if (text)
+		return grade_verdict_parse(text, &verdict) == 0 ? GRADE_BIT(verdict) : fallback;
+	if (!list)
+		return fallback;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		const char *item = json_object_get_string(json_object_array_get_idx(list, i));
+
+		if (item && grade_verdict_parse(item, &verdict) == 0)
+			set |= GRADE_BIT(verdict);
+	}
+	return set;
+}
+
+static void read_score(struct json_object *rule, struct grade_expect *ret)
+{
+	struct json_object *pair = json_get(rule, "score", json_type_array);
+	double number;
+
+	if (pair && json_object_array_length(pair) == 2) {
+		ret->least = json_object_get_double(json_object_array_get_idx(pair, 0));
+		ret->most = json_object_get_double(json_object_array_get_idx(pair, 1));
+		ret->has_score = true;
+	} else if (grade_yaml_text(rule, "score") && grade_yaml_number(rule, "score", 0, &number, NULL) == 0) {
+		ret->least = ret->most = number;
+		ret->has_score = true;
+	}
+}
+
+/* All cases are in `permitted`, one is in `required`: what may the first case that is not accepted be, and may there be
+ * none? */
+static uint32_t allowed(uint32_t permitted, uint32_t required)
+{
+	return (permitted & ~GRADE_BIT(GRADE_AC)) | (permitted & required & GRADE_BIT(GRADE_AC));
+}
+
+static void apply_rule(struct json_object *rule, bool replaces, struct grade_expect *ret)
+{
+	bool says =
+		json_object_object_get_ex(rule, "permitted", NULL) || json_object_object_get_ex(rule, "required", NULL);
+	const char *use = grade_yaml_text(rule, "use_for_time_limit"), *text;
+
+	if (says) {
+		uint32_t set = allowed(verdict_set(rule, "permitted", ANY), verdict_set(rule, "required", ANY));
+
+		ret->verdicts = replaces || !ret->verdicts ? set : ret->verdicts & set;
+		ret->partial = ret->partial && !replaces;
+	}
+	read_score(rule, ret);
+	if ((text = grade_yaml_text(rule, "language")))
+		ret->hint.language = text;
+	if ((text = grade_yaml_text(rule, "entrypoint")))
+		ret->hint.entry = text;
+	if (use) {
+		ret->no_lower_limit = !streq(use, "true") && !streq(use, "lower");
+		ret->no_upper_limit = !streq(use, "true") && !streq(use, "upper");
+	}
+}
+
+void grade_expect_folder(struct json_object *yaml, const char *path, struct grade_expect *ret)
+{
+	size_t length = strcspn(path, "/");
+
+	*ret = (struct grade_expect){0};
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && path[length] == '/'; i++)
+		if (strlen(folders[i].folder) == length && strncmp(path, folders[i].folder, length) == 0) {
+			ret->verdicts = folders[i].verdicts;
+			ret->partial = folders[i].partial;
+		}
+	if (!yaml || !json_object_is_type(yaml, json_type_object))
+		return;
+	json_object_object_foreach(yaml, pattern, rule)
+	{
+		bool folder = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
+
+		if (rule && json_object_is_type(rule, json_type_object) && grade_expect_glob(pattern, path))
+			apply_rule(rule, folder, ret);
+	}
+}
+
+static const char *comment(const struct grade_source *source, const char *mark, size_t *ret_length)
+{
+	for (size_t i = 0; i < source->count; i++) {
+		const struct grade_file *file = &source->files[i];
+		const char *at = memmem(file->data, file->length, mark, strlen(mark));
+
+		if (!at)
+			continue;
+		at += strlen(mark);
+		const char *end = memchr(at, '\n', (size_t)(file->data + file->length - at));
+		*ret_length = (size_t)((end ? end : file->data + file->length) - at);
+		return at;
+	}
+	return NULL;
+}
+
+/* One word of @EXPECTED_RESULTS@ in capitals, without "-" and "_"; where the next begins. */
+static const char *next_word(const char *at, const char *end, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; at < end && *at != ','; at++) {
+		char c = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+
+		if (c >= 'A' && c <= 'Z' && n + 1 < size)
+			ret[n++] = c;
+	}
+	ret[n] = '\0';
+	return at < end ? at + 1 : end;
+}
+
+void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect)
+{
+	size_t length;
+	const char *at = comment(source, "@EXPECTED_RESULTS@:", &length), *end = at ? at + length : NULL;
+	uint32_t set = 0;
+
+	for (char word[32]; at && at < end;) {
+		at = next_word(at, end, word, sizeof(word));
+		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+			if (streq(results[i].word, word))
+				set |= GRADE_BIT(results[i].verdict);
+		if (streq(word, "CHECKMANUALLY"))
+			set = 0, at = end;
+	}
+	if (set) {
+		expect->verdicts = set;
+		expect->partial = false;
+	}
+	at = comment(source, "@EXPECTED_SCORE@:", &length);
+	if (at) {
+		auto_free char *text = xstrndup(at, length);
+		char *rest;
+		double number = strtod(text, &rest);
+
+		if (rest != text) {
+			expect->has_score = true;
+			expect->least = expect->most = number;
+		}
+	}
+}
+
+bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full)
+{
+	uint32_t set = expect->verdicts;
+
+	if (set & GRADE_BIT(GRADE_MLE))
+		set |= GRADE_BIT(GRADE_RTE);
+	if (!(set & GRADE_BIT(verdict == GRADE_MLE ? GRADE_RTE : verdict)))
+		return false;
+	if (expect->has_score && !isnan(score) && (score < expect->least - 1e-6 || score > expect->most + 1e-6))
+		return false;
+	return !expect->partial || isnan(score) || !isfinite(full) || fabs(score - full) > 1e-9;
+}

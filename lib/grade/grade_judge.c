@@ -1,0 +1,395 @@
+/*
+ * grade_judge.c - see grade_judge.h.
+ *
+ * One lock over everything but what a thread works on. A submission goes WAITING -> COMPILING -> RUNNING -> SCORING ->
+ * DONE; a case of it NOT_RUN -> RUNNING -> DONE, or stays NOT_RUN where an earlier rejection has decided
+ * (grade_score_turn). Whoever finds that a submission's last case is through takes it to SCORING. There are two rounds
+ * where the time limit is not known: the first with the accepted submissions only, free of a limit, the second with the
+ * others.
+ */
+#include "grade_judge.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/util.h"
+
+enum stage { WAITING, COMPILING, RUNNING, SCORING, DONE };
+
+struct entry {
+	struct grade_submission *submission;
+	enum stage stage;
+	bool first_round; /* runs free of a limit, to find it */
+	struct grade_program program;
+	enum grade_case_state *states;
+	struct grade_outcome *outcomes;
+	size_t from;    /* no case before it is left to start */
+	size_t running; /* cases */
+};
+
+struct work {
+	struct grade_judge *judge;
+	struct grade_bench bench;
+	struct grade_program validator, grader;
+	struct json_object *runners;
+	bool first_round;
+
+	pthread_mutex_t lock; /* for the rest, and for entries but what a thread works on */
+	pthread_cond_t changed;
+	struct entry *entries;
+	size_t to_report; /* the next in the list */
+	size_t cases_done;
+	struct err failure; /* of a thread that cannot go on */
+};
+
+/* -------- what is to do ------------------------------------------------------------------------------- */
+
+struct step {
+	struct entry *entry;
+	enum stage stage;  /* COMPILING, RUNNING or SCORING */
+	size_t case_index; /* RUNNING */
+};
+
+/* A case of this submission that can start; else, are any left? */
+static bool next_case(struct work *work, struct entry *entry, size_t *ret, bool *ret_left)
+{
+	const struct grade_sheet sheet = {entry->states, entry->outcomes};
+	struct grade_judge *judge = work->judge;
+
+	*ret_left = false;
+	for (size_t i = entry->from; i < judge->n_cases; i++) {
+		if (entry->states[i] != GRADE_NOT_RUN) {
+			entry->from += i == entry->from;
+			continue;
+		}
+		switch (grade_score_turn(&sheet, judge->root, judge->cases[i])) {
+		case GRADE_NOW:
+			*ret = i;
+			return true;
+		case GRADE_LATER:
+			*ret_left = true;
+			break;
+		case GRADE_NEVER:
+			break;
+		}
+	}
+	return false;
+}
+
+static bool choose(struct work *work, struct step *ret)
+{
+	for (size_t i = 0; i < work->judge->count; i++) {
+		struct entry *entry = &work->entries[i];
+		bool left;
+
+		if (entry->first_round != work->first_round || entry->stage == DONE)
+			continue;
+		if (entry->stage == WAITING) {
+			entry->states = xcalloc(work->judge->n_cases, sizeof(*entry->states));
+			entry->outcomes = xcalloc(work->judge->n_cases, sizeof(*entry->outcomes));
+			*ret = (struct step){entry, entry->stage = COMPILING, 0};
+			return true;
+		}
+		if (entry->stage != RUNNING)
+			continue;
+		if (next_case(work, entry, &ret->case_index, &left)) {
+			entry->states[ret->case_index] = GRADE_RUNNING;
+			entry->running++;
+			*ret = (struct step){entry, RUNNING, ret->case_index};
+			return true;
+		}
+		/* What waits for others waits for cases that run. Without any, nothing will decide: a group that needs
+		 * itself. */
+		if (entry->running == 0) {
+			*ret = (struct step){entry, entry->stage = SCORING, 0};
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool all_done(const struct work *work)
+{
+	for (size_t i = 0; i < work->judge->count; i++)
+		if (work->entries[i].first_round == work->first_round && work->entries[i].stage != DONE)
+			return false;
+	return true;
+}
+
+/* -------- doing it ------------------------------------------------------------------------------------ */
+
+static void compile(struct work *work, struct jail_client *client, struct entry *entry)
+{
+	struct grade_submission *submission = entry->submission;
+	struct grade_judge *judge = work->judge;
+	const struct grade_maker maker = {client, work->runners, judge->package, judge->cache};
+	auto_source struct grade_source source = {0};
+	struct err err = ERR_INIT;
+	bool inside = str_starts(submission->path, judge->package->path);
+	int result = grade_source_read(inside ? judge->package : NULL, work->runners, submission->path,
+				        &submission->expect.hint, &source, &err);
+
+	if (result == 0) {
+		grade_expect_comment(&source, &submission->expect);
+		if (source.runner)
+			result = grade_source_include(judge->package, &source, &err);
+	}
+	if (result < 0) {
+		entry->program.verdict = GRADE_JE;
+		snprintf(entry->program.message, sizeof(entry->program.message), "%.*s", GRADE_MESSAGE - 1, err.text);
+		return;
+	}
+	grade_program_make(&maker, &source, &entry->program);
+	snprintf(submission->language, sizeof(submission->language), "%s", entry->program.language);
+	submission->compiled = entry->program.compiled && !entry->program.from_cache;
+	submission->from_cache = entry->program.from_cache;
+}
+
+static void score(struct work *work, struct jail_client *client, struct entry *entry)
+{
+	const struct grade_sheet sheet = {entry->states, entry->outcomes};
+	struct grade_total *total = &entry->submission->total;
+
+	if (entry->program.verdict == GRADE_AC) {
+		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
+	} else {
+		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};
+		memcpy(total->message, entry->program.message, sizeof(total->message));
+	}
+	grade_program_clear(&entry->program);
+	free(steal(&entry->states));
+	free(steal(&entry->outcomes));
+}
+
+/* Hands over what is complete, in order. With the lock. */
+static void report(struct work *work)
+{
+	struct grade_judge *judge = work->judge;
+
+	for (; work->to_report < judge->count && work->entries[work->to_report].stage == DONE; work->to_report++)
+		if (judge->submissions[work->to_report].reported)
+			judge->done(judge->arg, &judge->submissions[work->to_report]);
+}
+
+static void do_step(struct work *work, struct jail_client *client, const struct step *step)
+{
+	struct entry *entry = step->entry;
+	struct grade_judge *judge = work->judge;
+	struct grade_bench bench = work->bench;
+	struct grade_outcome outcome;
+
+	if (step->stage == COMPILING)
+		compile(work, client, entry);
+	else if (step->stage == SCORING)
+		score(work, client, entry);
+	else
+		grade_case_run(&bench, client, &entry->program, judge->cases[step->case_index], &outcome);
+	pthread_mutex_lock(&work->lock);
+	if (step->stage == COMPILING) {
+		entry->stage = entry->program.verdict == GRADE_AC ? RUNNING : SCORING;
+		if (entry->stage == SCORING) {
+			score(work, client, entry);
+			entry->stage = DONE;
+		}
+	} else if (step->stage == SCORING) {
+		entry->stage = DONE;
+	} else {
+		entry->outcomes[step->case_index] = outcome;
+		entry->states[step->case_index] = GRADE_DONE;
+		entry->running--;
+		work->cases_done++;
+	}
+	report(work);
+	if (judge->progress)
+		judge->progress(judge->arg, work->cases_done, judge->n_cases * judge->count);
+	pthread_cond_broadcast(&work->changed);
+	pthread_mutex_unlock(&work->lock);
+}
+
+static void client_pointer(struct jail_client **client)
+{
+	jail_client_free(*client);
+}
+
+static void *thread_main(void *arg)
+{
+	struct work *work = arg;
+	struct grade_judge *judge = work->judge;
+	__attribute__((cleanup(client_pointer))) struct jail_client *client = NULL;
+	struct err err = ERR_INIT;
+	int result = judge->connect(judge->arg, &client, &err);
+
+	pthread_mutex_lock(&work->lock);
+	if (result < 0 && !work->failure.code)
+		work->failure = err;
+	while (!work->failure.code && !all_done(work)) {
+		struct step step;
+
+		if (!choose(work, &step)) {
+			pthread_cond_wait(&work->changed, &work->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&work->lock);
+		do_step(work, client, &step);
+		pthread_mutex_lock(&work->lock);
+	}
+	pthread_cond_broadcast(&work->changed);
+	pthread_mutex_unlock(&work->lock);
+	return NULL;
+}
+
+static int run_round(struct work *work, struct err *err)
+{
+	pthread_t threads[GRADE_JOBS_MAX];
+	int jobs = MIN(MAX(work->judge->jobs, 1), GRADE_JOBS_MAX), started = 0;
+
+	for (; started < jobs; started++)
+		if (pthread_create(&threads[started], NULL, thread_main, work)) {
+			pthread_mutex_lock(&work->lock);
+			err_set(&work->failure, ERR_SYSTEM, "cannot start a thread");
+			pthread_mutex_unlock(&work->lock);
+			break;
+		}
+	for (int i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	if (work->failure.code) {
+		*err = work->failure;
+		return -(int)err->code;
+	}
+	return 0;
+}
+
+/* -------- the package's own programs ------------------------------------------------------------------ */
+
+/* The one program in a folder of programs: a folder in it, or its files taken together. NULL: there is none. */
+static char *only_program(const struct grade_package *package, struct json_object *runners, const char *folder)
+{
+	auto_free char *path = xasprintf("%s/%s", package->path, folder);
+	auto_source struct grade_source whole = {0};
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode) ||
+	    grade_source_read(package, runners, path, NULL, &whole, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < whole.count; i++)
+		if (!strchr(whole.files[i].name, '/'))
+			return steal(&path);
+	return xasprintf("%s/%.*s", path, (int)strcspn(whole.files[0].name, "/"), whole.files[0].name);
+}
+
+/* One program of the package's own: where it may lie, and where it goes. */
+struct own {
+	const char *what, *folders[2];
+	struct grade_program *program;
+	const struct grade_program **slot;
+};
+
+static int make_own(struct work *work, struct jail_client *client, const struct own *own, struct err *err)
+{
+	const struct grade_package *package = work->judge->package;
+	const struct grade_maker maker = {client, work->runners, package, work->judge->cache};
+	auto_source struct grade_source source = {0};
+	auto_free char *path = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(own->folders) && own->folders[i] && !path; i++)
+		path = only_program(package, work->runners, own->folders[i]);
+	if (!path)
+		return 0;
+	int result = grade_source_read(package, work->runners, path, NULL, &source, err);
+	if (result < 0)
+		return result;
+	grade_program_make(&maker, &source, own->program);
+	if (own->program->verdict != GRADE_AC)
+		return err_set(err, ERR_INVALID, "the %s cannot be used: %s", own->what, own->program->message);
+	*own->slot = own->program;
+	return 0;
+}
+
+static int make_all_own(struct work *work, struct err *err)
+{
+	const struct own validator = {"output validator", {"output_validator", "output_validators"}, &work->validator,
+				      &work->bench.validator};
+	const struct own grader = {"grader", {"graders"}, &work->grader, &work->bench.grader};
+	__attribute__((cleanup(client_pointer))) struct jail_client *client = NULL;
+	int result = work->judge->connect(work->judge->arg, &client, err);
+
+	if (result < 0 || (result = jail_client_runners(client, &work->runners, err)) < 0)
+		return result;
+	if (work->judge->package->custom_validator && (result = make_own(work, client, &validator, err)) < 0)
+		return result;
+	return make_own(work, client, &grader, err);
+}
+
+/* -------- the time limit ------------------------------------------------------------------------------ */
+
+static int find_time_limit(struct work *work, struct err *err)
+{
+	struct grade_judge *judge = work->judge;
+	const struct grade_package *package = judge->package;
+	int64_t slowest_us = -1;
+	bool any = false;
+	int result;
+
+	for (size_t i = 0; i < judge->count; i++) {
+		const struct grade_expect *expect = &judge->submissions[i].expect;
+
+		work->entries[i].first_round = expect->verdicts == GRADE_BIT(GRADE_AC) && !expect->no_lower_limit;
+		any = any || work->entries[i].first_round;
+	}
+	if (!any)
+		return err_set(
+			err, ERR_INVALID,
+			"the package has neither a time limit nor accepted submissions: give one with --time-limit");
+	work->first_round = true;
+	work->bench.time_limit = GRADE_FREE_SECONDS;
+	if ((result = run_round(work, err)) < 0)
+		return result;
+	for (size_t i = 0; i < judge->count; i++)
+		if (work->entries[i].first_round && judge->submissions[i].total.verdict == GRADE_AC)
+			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
+	if (slowest_us < 0) /* none was accepted: what ran at all has to do */
+		for (size_t i = 0; i < judge->count; i++)
+			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
+	double steps = ceil((double)slowest_us * 1e-6 * package->time_multiplier / package->time_resolution);
+	judge->time_limit = MIN(MAX(steps, 1) * package->time_resolution, GRADE_TIME_LIMIT_MAX);
+	work->first_round = false;
+	return 0;
+}
+
+static void entries_clear(struct work *work)
+{
+	for (size_t i = 0; i < work->judge->count; i++) {
+		grade_program_clear(&work->entries[i].program);
+		free(work->entries[i].states);
+		free(work->entries[i].outcomes);
+	}
+	free(work->entries);
+	grade_program_clear(&work->validator);
+	grade_program_clear(&work->grader);
+	json_object_put(work->runners);
+}
+
+int grade_judge_run(struct grade_judge *judge, struct err *err)
+{
+	struct work work = {
+		.judge = judge,
+		.bench = {.package = judge->package},
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.entries = xcalloc(judge->count, sizeof(*work.entries)),
+	};
+
+	for (size_t i = 0; i < judge->count; i++)
+		work.entries[i].submission = &judge->submissions[i];
+	int result = make_all_own(&work, err);
+	if (result == 0 && !judge->time_limit)
+		result = find_time_limit(&work, err);
+	if (result == 0) {
+		work.bench.time_limit = judge->time_limit;
+		result = run_round(&work, err);
+	}
+	entries_clear(&work);
+	return result;
+}

@@ -1,0 +1,52 @@
+/*
+ * grade_judge.h - judges a package's submissions: compiles each once, runs cases side by side, reports in the order of
+ * the list.
+ *
+ * Threads work on one list. Each has a client of the jailer of its own and takes the first thing that can be done: the
+ * earliest submission's compilation or next case. Time limit, where the package has none: the accepted submissions run
+ * first, with GRADE_FREE_SECONDS a case; the slowest, by the format's rule, makes the limit, and their outcomes count
+ * as they are.
+ */
+#pragma once
+
+#include "grade_expect.h"
+#include "grade_score.h"
+
+#define GRADE_FREE_SECONDS 60.0 /* a case, while the time limit is not known */
+#define GRADE_JOBS_MAX     64
+
+struct grade_submission {
+	char *name; /* below submissions/, or as the caller named it */
+	char *path;
+	bool reported; /* false: it runs for the time limit only */
+	struct grade_expect expect;
+	/* What came of it: */
+	char language[32];
+	bool compiled, from_cache;
+	struct grade_total total;
+};
+
+struct grade_judge {
+	struct grade_package *package;
+	int jobs;
+	double time_limit; /* seconds; 0: the package's, or from its accepted submissions. Then what was used */
+	const char *cache; /* folder of executables; NULL: none */
+	int (*connect)(void *arg, struct jail_client **ret, struct err *err); /* for each thread */
+	/* A submission is done: in the order of the list, one call at a time, from any thread. */
+	void (*done)(void *arg, const struct grade_submission *submission);
+	void (*progress)(void *arg, size_t done, size_t all); /* cases; may be NULL */
+	void *arg;
+
+	/* From grade_judge_open: */
+	struct grade_submission *submissions;
+	size_t count;
+	struct grade_node *root, **cases;
+	size_t n_cases;
+	struct json_object *expectations; /* submissions.yaml or NULL */
+};
+
+/* Reads test data and the list of submissions: all of the package, or those that `names` name (below submissions/, else
+ * files or folders anywhere). ERR_INVALID where there is nothing to judge. */
+int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t n_names, struct err *err);
+int grade_judge_run(struct grade_judge *judge, struct err *err);
+void grade_judge_clear(struct grade_judge *judge);

@@ -1,0 +1,135 @@
+/* grade_list.c - which submissions there are: the opening and closing half of grade_judge.h. */
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "grade_judge.h"
+#include "grade_yaml.h"
+#include "lib/base/util.h"
+
+#define SUBMISSIONS_MAX 100000
+
+static int add(struct grade_judge *judge, const char *name, const char *path, bool reported, struct err *err)
+{
+	if (judge->count == SUBMISSIONS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d submissions", SUBMISSIONS_MAX);
+	judge->submissions = xrealloc(judge->submissions, judge->count + 1, sizeof(*judge->submissions));
+	struct grade_submission *submission = &judge->submissions[judge->count++];
+
+	*submission = (struct grade_submission){.name = xstrdup(name), .path = xstrdup(path), .reported = reported};
+	grade_expect_folder(judge->expectations, name, &submission->expect);
+	return 0;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Every program in the folder NAME below submissions/ ("" for a folder anywhere, whose path is the name). */
+static int add_folder(struct grade_judge *judge, const char *name, const char *path, bool reported, struct err *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort), result = 0;
+
+	if (n < 0)
+		return err_errno(err, "%s", path);
+	for (int i = 0; i < n; i++) {
+		auto_free char *place = xasprintf("%s/%s", path, entries[i]->d_name);
+		auto_free char *full = xasprintf("%s/%s", name, entries[i]->d_name);
+
+		if (entries[i]->d_name[0] != '.' && result == 0)
+			result = add(judge, full, place, reported, err);
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+/* All folders below submissions/, or only `accepted`. */
+static int add_all(struct grade_judge *judge, bool only_accepted, bool reported, struct err *err)
+{
+	auto_free char *path = xasprintf("%s/submissions", judge->package->path);
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort), result = 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		auto_free char *folder = xasprintf("%s/%s", path, name);
+
+		if (name[0] != '.' && result == 0 && is_folder(folder) && (!only_accepted || streq(name, "accepted")))
+			result = add_folder(judge, name, folder, reported, err);
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+static int add_named(struct grade_judge *judge, const char *name, struct err *err)
+{
+	auto_free char *below = xasprintf("%s/submissions/%s", judge->package->path, name);
+	struct stat st;
+	size_t length = strlen(name);
+
+	if (stat(below, &st) == 0) {
+		/* A folder right below submissions/ holds programs; deeper, a folder is one. */
+		auto_free char *trimmed = xstrndup(name, length > 0 && name[length - 1] == '/' ? length - 1 : length);
+
+		if (S_ISDIR(st.st_mode) && !strchr(trimmed, '/'))
+			return add_folder(judge, trimmed, below, true, err);
+		return add(judge, trimmed, below, true, err);
+	}
+	if (stat(name, &st))
+		return err_set(err, ERR_INVALID, "%s is neither below submissions/ nor a file or folder", name);
+	return add(judge, name, name, true, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct grade_submission *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t n_names, struct err *err)
+{
+	int result = grade_yaml_read(judge->package->dir, "submissions/submissions.yaml", &judge->expectations, err);
+
+	if (result < 0 && result != -ERR_NOT_FOUND)
+		return result;
+	if ((result = grade_data_read(judge->package, &judge->root, err)) < 0)
+		return result;
+	judge->cases = grade_data_cases(judge->root, &judge->n_cases);
+	result = n_names ? 0 : add_all(judge, false, true, err);
+	for (size_t i = 0; i < n_names && result == 0; i++)
+		result = add_named(judge, names[i], err);
+	if (result < 0)
+		return result;
+	if (judge->count == 0)
+		return err_set(err, ERR_INVALID, "%s has no submissions, and none was named", judge->package->path);
+	qsort(judge->submissions, judge->count, sizeof(*judge->submissions), by_name);
+	if (!judge->time_limit)
+		judge->time_limit = judge->package->time_limit;
+	/* Without a limit the accepted ones are needed, reported or not. */
+	return n_names && !judge->time_limit ? add_all(judge, true, false, err) : 0;
+}
+
+void grade_judge_clear(struct grade_judge *judge)
+{
+	for (size_t i = 0; i < judge->count; i++) {
+		free(judge->submissions[i].name);
+		free(judge->submissions[i].path);
+		free(judge->submissions[i].total.groups);
+	}
+	free(judge->submissions);
+	grade_data_free(judge->root);
+	free(judge->cases);
+	json_object_put(judge->expectations);
+	judge->submissions = NULL;
+	judge->count = 0;
+	judge->root = NULL;
+	judge->cases = NULL;
+	judge->expectations = NULL;
+}

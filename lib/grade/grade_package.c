@@ -1,0 +1,264 @@
+/*
+ * grade_package.c - see grade_package.h.
+ *
+ * One table has the limits of problem.yaml in all formats: name, default, unit. The time limit has four sources, the
+ * first that is there counts: limits.time_limit (2023-07 on), .timelimit, timelimit of domjudge-problem.ini, and else
+ * none, which leaves it to the accepted submissions.
+ */
+#include "grade_package.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "grade_yaml.h"
+#include "lib/base/util.h"
+
+#define SMALL_FILE_MAX (64 * 1024)
+#define MIB            (1 << 20)
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = text; at && (at = strstr(at, word)); at += length)
+		if ((at == text || strchr(" ,", at[-1])) && strchr(" ,", at[length]))
+			return true;
+	return false;
+}
+
+/* "type" and "validation" are strings with blanks, or sequences of strings. */
+static bool says(struct json_object *object, const char *key, const char *word)
+{
+	struct json_object *list = json_get(object, key, json_type_array);
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+
+		if (item && streq(json_object_get_string(item), word))
+			return true;
+	}
+	return has_word(grade_yaml_text(object, key), word);
+}
+
+static int format_of(struct json_object *yaml, enum grade_format *ret, struct err *err)
+{
+	const char *version = grade_yaml_text(yaml, "problem_format_version");
+
+	if (!version || str_starts(version, "legacy"))
+		*ret = GRADE_LEGACY;
+	else if (str_starts(version, "2023-07"))
+		*ret = GRADE_2023_07;
+	else if (str_starts(version, "2025-09") || streq(version, "draft"))
+		*ret = GRADE_2025_09;
+	else
+		return err_member(err, "problem_format_version",
+				  "\"%s\" is not known: legacy, legacy-icpc, 2023-07 or 2025-09", version);
+	return 0;
+}
+
+static int read_limits(struct json_object *yaml, struct grade_package *package, struct err *err)
+{
+	struct json_object *limits = json_get(yaml, "limits", json_type_object);
+	struct json_object *multipliers = limits ? json_get(limits, "time_multipliers", json_type_object) : NULL;
+	bool legacy = package->format == GRADE_LEGACY;
+	const struct {
+		const char *name;
+		double fallback, most;
+		int64_t unit;
+		int64_t *ret;
+	} table[] = {
+		{"memory", 2048, 1 << 20, MIB, &package->memory_bytes},
+		{"output", 8, 1 << 20, MIB, &package->output_bytes},
+		{"compilation_time", 60, 3600, 1000000, &package->compile_us},
+		{"compilation_memory", 2048, 1 << 20, MIB, &package->compile_bytes},
+		{"validation_time", 60, 3600, 1000000, &package->validation_us},
+		{"validation_memory", 2048, 1 << 20, MIB, &package->validation_bytes},
+		{"validation_output", 8, 1 << 20, MIB, &package->validation_output_bytes},
+		{"validation_passes", 2, 1000, 1, &package->passes},
+	};
+	double number;
+	int result;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if ((result = grade_yaml_number(limits, table[i].name, table[i].fallback, &number, err)) < 0)
+			return result;
+		if (!(number > 0 && number <= table[i].most))
+			return err_member(err, table[i].name, "must be above 0 and at most %.0f", table[i].most);
+		*table[i].ret = (int64_t)(number * (double)table[i].unit);
+	}
+	result = legacy ? grade_yaml_number(limits, "time_multiplier", 5, &package->time_multiplier, err)
+			: grade_yaml_number(multipliers, "ac_to_time_limit", 2, &package->time_multiplier, err);
+	if (result < 0 ||
+	    (result = grade_yaml_number(limits, "time_resolution", 1, &package->time_resolution, err)) < 0)
+		return result;
+	if (package->time_multiplier < 1 || package->time_resolution <= 0)
+		return err_member(err, "limits", "a time multiplier is at least 1, time_resolution is above 0");
+	return grade_yaml_number(limits, "time_limit", 0, &package->time_limit, err);
+}
+
+static int seconds(const char *text, const char *file, double *ret, struct err *err)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || end[strspn(end, " \t\r\n'\"s")] || !(number > 0))
+		return err_set(err, ERR_INVALID, "%s: \"%.*s\" is not a time limit in seconds", file,
+			       (int)strcspn(text, "\r\n"), text);
+	*ret = number;
+	return 0;
+}
+
+/* timelimit = '2.5' */
+static int domjudge_ini(char *text, double *ret, struct err *err)
+{
+	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		line += strspn(line, " \t");
+		if (!str_starts(line, "timelimit"))
+			continue;
+		char *value = strchr(line, '=');
+		if (value)
+			return seconds(value + 1 + strspn(value + 1, " \t'\""), "domjudge-problem.ini", ret, err);
+	}
+	return 0;
+}
+
+static int other_time_limit(struct grade_package *package, struct err *err)
+{
+	auto_free char *plain = NULL, *ini = NULL;
+
+	if (package->time_limit > 0)
+		return 0;
+	if (read_file_at(package->dir, ".timelimit", SMALL_FILE_MAX, &plain, NULL, NULL) == 0)
+		return seconds(plain, ".timelimit", &package->time_limit, err);
+	if (read_file_at(package->dir, "domjudge-problem.ini", SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
+		return domjudge_ini(ini, &package->time_limit, err);
+	return 0;
+}
+
+/* What kind of problem it is. */
+static int read_kind(struct json_object *yaml, struct grade_package *package, struct err *err)
+{
+	struct json_object *grading = yaml ? json_get(yaml, "grading", json_type_object) : NULL;
+	const char *flags = grade_yaml_text(yaml, "validator_flags"),
+		   *objective = grade_yaml_text(grading, "objective");
+	bool legacy = package->format == GRADE_LEGACY;
+
+	if (says(yaml, "type", "submit-answer"))
+		return err_set(err, ERR_UNAVAILABLE, "problem.yaml: problems of type submit-answer are not supported");
+	package->scoring = says(yaml, "type", "scoring");
+	package->interactive = says(yaml, "type", "interactive") || says(yaml, "validation", "interactive");
+	package->multipass = says(yaml, "type", "multi-pass") || says(yaml, "validation", "multi-pass") ||
+			     says(yaml, "validation", "multipass");
+	package->custom_validator = !legacy || says(yaml, "validation", "custom");
+	package->custom_score = legacy ? says(yaml, "validation", "score") : package->scoring;
+	package->minimize = objective && streq(objective, "min");
+	package->grading = json_object_get(grading);
+	package->validator_flags = xstrdup(flags ? flags : "");
+	package->constants = yaml ? json_object_get(json_get(yaml, "constants", json_type_object)) : NULL;
+	return 0;
+}
+
+static int read_settings(struct grade_package *package, struct err *err)
+{
+	auto_json struct json_object *yaml = NULL;
+	int result = grade_yaml_read(package->dir, "problem.yaml", &yaml, err);
+
+	if (result < 0)
+		return result == -ERR_NOT_FOUND
+			       ? err_set(err, ERR_INVALID, "%s is not a problem package: it has no problem.yaml",
+					 package->path)
+			       : result;
+	if (yaml && !json_object_is_type(yaml, json_type_object))
+		return err_set(err, ERR_INVALID, "problem.yaml must be a mapping");
+	if ((result = format_of(yaml, &package->format, err)) < 0 || (result = read_limits(yaml, package, err)) < 0)
+		return err_wrap(err, "problem.yaml");
+	if ((result = read_kind(yaml, package, err)) < 0)
+		return result;
+	if ((result = other_time_limit(package, err)) < 0)
+		return result;
+	if (package->time_limit < 0 || package->time_limit > GRADE_TIME_LIMIT_MAX)
+		return err_set(err, ERR_LIMIT, "the time limit must be at most %.0f s", GRADE_TIME_LIMIT_MAX);
+	return 0;
+}
+
+int grade_package_open(const char *path, struct grade_package *ret, struct err *err)
+{
+	auto_package struct grade_package package = GRADE_PACKAGE_INIT;
+	int result;
+
+	package.path = realpath(path, NULL);
+	if (!package.path)
+		return err_errno(err, "%s", path);
+	package.dir = open(package.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (package.dir < 0)
+		return err_errno(err, "%s", path);
+	const char *slash = strrchr(package.path, '/');
+	package.name = xstrdup(slash ? slash + 1 : package.path);
+	if ((result = read_settings(&package, err)) < 0)
+		return result;
+	*ret = package;
+	package = GRADE_PACKAGE_INIT;
+	return 0;
+}
+
+void grade_package_clear(struct grade_package *package)
+{
+	free(package->path);
+	free(package->name);
+	free(package->validator_flags);
+	close_pointer(&package->dir);
+	json_object_put(package->constants);
+	json_object_put(package->grading);
+	*package = GRADE_PACKAGE_INIT;
+}
+
+bool grade_package_holds(const struct grade_package *package, const char *path)
+{
+	size_t length = strlen(package->path);
+
+	return strncmp(path, package->path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+int grade_package_file(const struct grade_package *package, const char *path, int *ret_fd, struct err *err)
+{
+	auto_free char *real = realpath(path, NULL);
+
+	if (!real)
+		return err_errno(err, "%s", path);
+	if (!grade_package_holds(package, real))
+		return err_set(err, ERR_DENIED, "%s leads out of the package", path);
+	int fd = open(real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return err_errno(err, "%s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+char *grade_package_constants(const struct grade_package *package, const char *text, size_t length, size_t *ret_length)
+{
+	auto_buf struct buf out = {0};
+	bool changed = false;
+
+	if (!package->constants || !memmem(text, length, "{{", 2))
+		return NULL;
+	buf_init(&out, 2 * length + SMALL_FILE_MAX);
+	for (size_t i = 0; i < length;) {
+		const char *end = i + 4 < length && text[i] == '{' && text[i + 1] == '{'
+					  ? memmem(text + i, length - i, "}}", 2)
+					  : NULL;
+		auto_free char *name = end ? xstrndup(text + i + 2, (size_t)(end - text) - i - 2) : NULL;
+		const char *value = name ? grade_yaml_text(package->constants, name) : NULL;
+
+		if (value) {
+			buf_puts(&out, value);
+			i = (size_t)(end - text) + 2;
+			changed = true;
+		} else {
+			buf_putc(&out, text[i++]);
+		}
+	}
+	return changed && !out.overflow ? buf_steal(&out, ret_length) : NULL;
+}

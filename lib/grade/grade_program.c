@@ -1,0 +1,378 @@
+/*
+ * grade_program.c - see grade_program.h.
+ *
+ * A compiler is untrusted too: a source may make it read what it can, or run for ever (#include "/dev/stdin",
+ * templates, .incbin). So it runs in a jail with the package's compile limits, and only the file that it must make
+ * comes out. The cache is read by this program only; an executable from it runs in a jail like any other, so that a
+ * wrong one can do no more than a submission.
+ */
+#include "grade_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jail/client/client_once.h"
+#include "jail/client/client_runners.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "lib/store/crypto.h"
+
+#define EXECUTABLE      ".program" /* what build runners make below /data */
+#define EXECUTABLE_MAX  (256 << 20)
+#define COMPILE_OUTPUT  (1 << 20)
+#define COMPILE_PIDS    256
+#define COMPILE_DATA    (512 << 20)
+#define TRIES           3 /* of a run whose sandbox failed */
+#define CACHE_VERSION   "1"
+
+/* -------- anonymous files ----------------------------------------------------------------------------- */
+
+static int no_code = -1;
+
+static void make_no_code(void)
+{
+	no_code = memfd_create("no code", MFD_CLOEXEC);
+}
+
+int grade_program_no_code(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_no_code);
+	return no_code;
+}
+
+static void add_file(struct grade_program *program, const char *name, uint32_t mode, int fd)
+{
+	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	program->files = xrealloc(program->files, program->count + 1, sizeof(*program->files));
+	program->files[program->count++] = (struct jail_file){.name = xstrdup(name), .mode = mode, .fd = fd};
+}
+
+static int new_memfd(const char *name)
+{
+	return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+static int add_bytes(struct grade_program *program, const char *name, uint32_t mode, const void *data, size_t length)
+{
+	int fd = new_memfd("source");
+
+	if (fd < 0 || write_all(fd, data, length)) {
+		close_pointer(&fd);
+		return -1;
+	}
+	add_file(program, name, mode, fd);
+	return 0;
+}
+
+static int copy(int from, int to)
+{
+	for (off_t at = 0;;) {
+		ssize_t n = copy_file_range(from, &at, to, NULL, EXECUTABLE_MAX, 0);
+		char block[65536];
+
+		if (n < 0 && (n = pread(from, block, sizeof(block), at)) > 0) {
+			if (write_all(to, block, (size_t)n))
+				return -1;
+			at += n;
+		}
+		if (n <= 0)
+			return n == 0 && at <= EXECUTABLE_MAX ? 0 : -1;
+	}
+}
+
+static void clear_files(struct grade_program *program)
+{
+	for (size_t i = 0; i < program->count; i++) {
+		free((void *)(uintptr_t)program->files[i].name);
+		close(program->files[i].fd);
+	}
+	free(program->files);
+	program->files = NULL;
+	program->count = 0;
+}
+
+void grade_program_clear(struct grade_program *program)
+{
+	clear_files(program);
+	free(program->runner);
+	free(program->entry);
+	*program = (struct grade_program){0};
+}
+
+static void end_with(struct grade_program *program, enum grade_verdict verdict, const char *text, size_t length)
+{
+	auto_buf struct buf shown = {0};
+
+	buf_init(&shown, GRADE_MESSAGE - 1);
+	utf8_printable(&shown, text, MIN(length, (size_t)(GRADE_MESSAGE / 4)));
+	program->verdict = verdict;
+	snprintf(program->message, sizeof(program->message), "%s", shown.data);
+}
+
+/* -------- the cache ----------------------------------------------------------------------------------- */
+
+char *grade_program_cache(void)
+{
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (base && *base == '/')
+		return xasprintf("%s/sallyport/programs", base);
+	return home && *home == '/' ? xasprintf("%s/.cache/sallyport/programs", home) : NULL;
+}
+
+static char *cache_path(const struct grade_maker *maker, const struct grade_source *source, struct json_object *build)
+{
+	char hex[SHA256_HEX_SIZE];
+	struct sha256 *digest = sha256_new();
+	auto_buf struct buf about = {0};
+
+	buf_init(&about, 1 << 20);
+	json_print(&about, build);
+	sha256_add(digest, CACHE_VERSION, sizeof(CACHE_VERSION));
+	sha256_add(digest, about.data, about.length + 1);
+	for (size_t i = 0; i < source->count; i++) {
+		uint64_t length = source->files[i].length;
+
+		sha256_add(digest, source->files[i].name, strlen(source->files[i].name) + 1);
+		sha256_add(digest, &length, sizeof(length));
+		sha256_add(digest, source->files[i].data, source->files[i].length);
+	}
+	sha256_finish(digest, hex);
+	return xasprintf("%s/%s", maker->cache, hex);
+}
+
+static bool from_cache(struct grade_program *program, const char *path)
+{
+	auto_close int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = from < 0 ? -1 : new_memfd("executable");
+
+	if (fd < 0 || copy(from, fd) || lseek(fd, 0, SEEK_END) == 0) {
+		close_pointer(&fd);
+		return false;
+	}
+	add_file(program, EXECUTABLE, 0755, fd);
+	program->from_cache = true;
+	return true;
+}
+
+static void make_folders(const char *path)
+{
+	auto_free char *part = xstrdup(path);
+
+	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(part, 0700);
+		*slash = '/';
+	}
+	mkdir(part, 0700);
+}
+
+/* What cannot be kept is compiled again next time. */
+static void keep(const struct grade_maker *maker, const struct grade_program *program, const char *path)
+{
+	auto_free char *half = xasprintf("%s.%d.%p", path, (int)getpid(), (const void *)program);
+
+	make_folders(maker->cache);
+	auto_close int fd = open(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && (copy(program->files[0].fd, fd) || rename(half, path)))
+		unlink(half);
+}
+
+/* -------- building ------------------------------------------------------------------------------------ */
+
+struct building {
+	struct grade_program *program;
+	bool all;    /* every file that changed comes out, not only the executable */
+	bool failed;
+};
+
+static void on_file(void *arg, const struct jail_change *change)
+{
+	struct building *building = arg;
+	auto_close int fd = change->fd;
+	bool wanted = building->all ? change->fd >= 0 : streq(change->name, EXECUTABLE) && change->fd >= 0;
+
+	if (!wanted || change->size > EXECUTABLE_MAX)
+		return;
+	int made = new_memfd("executable");
+	if (made < 0 || copy(fd, made)) {
+		close_pointer(&made);
+		building->failed = true;
+		return;
+	}
+	add_file(building->program, change->name, change->mode | 0400, made);
+}
+
+static struct jail_limits compile_limits(const struct grade_package *package)
+{
+	return (struct jail_limits){
+		.wall_us = package->compile_us,
+		.cpu_us = package->compile_us,
+		.cpu_percent = -1,
+		.memory_bytes = package->compile_bytes,
+		.pids = COMPILE_PIDS,
+		.data_bytes = COMPILE_DATA,
+		.output_bytes = COMPILE_OUTPUT,
+	};
+}
+
+/* Sources in the jail, for the time of the build. */
+static int source_files(const struct grade_source *source, struct grade_program *ret)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (add_bytes(ret, source->files[i].name, source->files[i].mode | 0444, source->files[i].data,
+			      source->files[i].length))
+			return -1;
+	return 0;
+}
+
+static void compiler_says(const struct jail_once *once, struct grade_program *program)
+{
+	auto_free char *text = NULL;
+	size_t length = 0;
+
+	if (once->result.verdict == JAIL_RE && jail_once_output(once, 2, COMPILE_OUTPUT, &text, &length, NULL) == 0 &&
+	    length)
+		end_with(program, GRADE_CE, text, length);
+	else
+		end_with(program, GRADE_CE, once->result.message, strlen(once->result.message));
+}
+
+/* Runs `runner` over the sources; its files come out as building says. */
+static void run_build(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
+		      const char *entry, const char *const *args, struct building *building)
+{
+	struct grade_program *program = building->program;
+
+	for (int try = 0; try < TRIES; try++) {
+		auto_program struct grade_program sources = {0};
+		struct err err = ERR_INIT;
+
+		if (source_files(source, &sources))
+			return end_with(program, GRADE_JE, "no memory for the sources", 25);
+		auto_once struct jail_once once = {
+			.spec = {.runner = runner, .limits = compile_limits(maker->package), .label = "compile"},
+			.program = {.code_fd = grade_program_no_code(), .entry = entry, .args = args, .stdin_fd = -1},
+			.capture = true,
+			.files = sources.files,
+			.n_files = sources.count,
+			.file = on_file,
+			.arg = building,
+		};
+		clear_files(program);
+		program->verdict = GRADE_AC;
+		if (jail_once(maker->client, &once, &err) < 0 || once.result.verdict == JAIL_XX) {
+			const char *why = err.code ? err.text : once.result.message;
+
+			end_with(program, GRADE_JE, why, strlen(why));
+			continue;
+		}
+		if (once.result.verdict != JAIL_OK)
+			compiler_says(&once, program);
+		else if (building->failed)
+			end_with(program, GRADE_JE, "the executable could not be copied", 34);
+		else if (!program->count)
+			end_with(program, GRADE_CE, "the compiler made no program", 28);
+		return;
+	}
+}
+
+static void compile(const struct grade_maker *maker, const struct grade_source *source, struct json_object *language,
+		    struct json_object *build, struct grade_program *program)
+{
+	auto_free char *path = maker->cache ? cache_path(maker, source, build) : NULL;
+	auto_free char **args = xcalloc(source->count + 1, sizeof(*args));
+	size_t n = 0;
+
+	program->compiled = true;
+	program->runner = xstrdup("executable");
+	program->entry = xstrdup(EXECUTABLE);
+	if (path && from_cache(program, path))
+		return;
+	for (size_t i = 0; i < source->count; i++)
+		if (grade_source_is_code(language, source->files[i].name))
+			args[n++] = xasprintf("/data/%s", source->files[i].name);
+	run_build(maker, source, json_get_string(build, "name"), NULL, (const char *const *)args,
+		  &(struct building){.program = program});
+	while (n > 0)
+		free(args[--n]);
+	if (program->verdict == GRADE_AC && path)
+		keep(maker, program, path);
+}
+
+/* A folder with `build` and `run`: after `build`, `run` is the program. */
+static void run_scripts(const struct grade_maker *maker, const struct grade_source *source,
+			struct grade_program *program)
+{
+	auto_program struct grade_program made = {0};
+	bool has_build = false;
+
+	for (size_t i = 0; i < source->count; i++)
+		has_build = has_build || streq(source->files[i].name, "build");
+	program->runner = xstrdup("executable");
+	program->entry = xstrdup("run");
+	if (has_build) {
+		run_build(maker, source, "bash", "build", NULL, &(struct building){.program = &made, .all = true});
+		if (made.verdict != GRADE_AC)
+			return end_with(program, made.verdict, made.message, strlen(made.message));
+	}
+	if (source_files(source, program))
+		return end_with(program, GRADE_JE, "no memory for the sources", 25);
+	for (size_t i = 0; i < made.count; i++)
+		add_file(program, made.files[i].name, made.files[i].mode, fcntl(made.files[i].fd, F_DUPFD_CLOEXEC, 3));
+}
+
+static void mark_entry_executable(struct grade_program *program)
+{
+	for (size_t i = 0; i < program->count; i++)
+		if (streq(program->files[i].name, program->entry))
+			program->files[i].mode |= 0555;
+}
+
+/* testlib's own header has 0 for "ok"; the copies that speak the package format's codes have 42. */
+static bool is_testlib(const struct grade_source *source)
+{
+	return (grade_source_contains(source, "registerTestlibCmd") ||
+		grade_source_contains(source, "registerInteraction")) &&
+	       !grade_source_contains(source, "OK_EXIT_CODE 42") && !grade_source_contains(source, "_ok = 42");
+}
+
+void grade_program_make(const struct grade_maker *maker, const struct grade_source *source, struct grade_program *ret)
+{
+	struct grade_program program = {.testlib = is_testlib(source)};
+	struct json_object *language = source->runner ? jail_runner_named(maker->runners, source->runner) : NULL;
+	auto_free char *build = xasprintf("build-%s", source->runner ? source->runner : "");
+	struct json_object *builder = jail_runner_named(maker->runners, build);
+
+	if (source->scripted) {
+		run_scripts(maker, source, &program);
+	} else if (!language) {
+		auto_free char *why = xasprintf("no runner has the language of %s files",
+						source->extension ? source->extension : "these");
+
+		end_with(&program, GRADE_SKIP, why, strlen(why));
+	} else if (!json_object_get_boolean(json_get(language, "available", json_type_boolean))) {
+		auto_free char *why = xasprintf("the runner %s is not installed: %s", source->runner,
+						json_get_string(language, "install"));
+
+		end_with(&program, GRADE_SKIP, why, strlen(why));
+	} else if (builder) {
+		compile(maker, source, language, builder, &program);
+	} else {
+		program.runner = xstrdup(source->runner);
+		program.entry = xstrdup(source->files[source->entry].name);
+		if (source_files(source, &program))
+			end_with(&program, GRADE_JE, "no memory for the sources", 25);
+	}
+	snprintf(program.language, sizeof(program.language), "%s", source->runner ? source->runner : "");
+	if (program.entry)
+		mark_entry_executable(&program);
+	*ret = program;
+}

@@ -1,0 +1,44 @@
+/*
+ * grade_program.h - a program made ready to run any number of times: compiled once, in a jail that sees nothing but its
+ * sources.
+ *
+ * Languages with a build runner (jail/runners/build-NAME.json) become one executable, which then runs as the runner
+ * "executable"; the others are their files and an entry point. Executables are kept in a folder of the user's, named by
+ * the SHA-256 of everything that went into them: sources, build runner and its version. A program may be used by
+ * several threads at a time.
+ */
+#pragma once
+
+#include "grade.h"
+#include "grade_source.h"
+
+#define GRADE_MESSAGE 512 /* one or a few lines for a person */
+
+struct grade_program {
+	enum grade_verdict verdict; /* GRADE_AC: ready; GRADE_CE, GRADE_JE, GRADE_SKIP: `message` says why */
+	char message[GRADE_MESSAGE];
+	char *runner, *entry;
+	char language[32];       /* the runner of its sources */
+	struct jail_file *files; /* anonymous files, sealed against change */
+	size_t count;
+	bool compiled, from_cache;
+	bool testlib; /* speaks testlib's exit codes, not 42 and 43 */
+};
+
+struct grade_maker {
+	struct jail_client *client;
+	struct json_object *runners; /* as jail_client_runners gives them */
+	const struct grade_package *package;
+	const char *cache; /* folder; NULL: nothing is kept */
+};
+
+/* Never fails: what is wrong with the program is its verdict. */
+void grade_program_make(const struct grade_maker *maker, const struct grade_source *source, struct grade_program *ret);
+void grade_program_clear(struct grade_program *program);
+#define auto_program __attribute__((cleanup(grade_program_clear)))
+
+/* An empty file, for jails that run a file of /data: made once, never closed. -1: there are no descriptors. */
+int grade_program_no_code(void);
+
+/* The user's folder for executables ($XDG_CACHE_HOME/sallyport/programs); the caller's, NULL: there is none. */
+char *grade_program_cache(void);

@@ -1,0 +1,263 @@
+/*
+ * grade_source.c - see grade_source.h.
+ *
+ * Everything is read into memory at once: what is compiled, hashed for the cache and put into jails is the same bytes,
+ * whatever happens to the folder meanwhile. The language is decided by the files' extensions alone, as the format wants
+ * it.
+ */
+#include "grade_source.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jail/client/client_runners.h"
+#include "lib/base/util.h"
+
+#define DEPTH_MAX 16
+
+/* -------- files --------------------------------------------------------------------------------------- */
+
+static struct grade_file *file_named(struct grade_source *source, const char *name)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (streq(source->files[i].name, name))
+			return &source->files[i];
+	return NULL;
+}
+
+static int add_file(const struct grade_package *package, struct grade_source *source, const char *path,
+		    const char *name, struct err *err)
+{
+	auto_close int fd = -1;
+	auto_free char *data = NULL;
+	size_t length, all = 0;
+	struct stat st;
+	int result;
+
+	for (size_t i = 0; i < source->count; i++)
+		all += source->files[i].length;
+	result = package ? grade_package_file(package, path, &fd, err) : 0;
+	if (result < 0)
+		return result;
+	if (!package && (fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+		return err_errno(err, "%s", path);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "%s is not a regular file", path);
+	if ((result = read_fd(fd, GRADE_SOURCE_BYTES - all, &data, &length, err)) < 0)
+		return err_wrap(err, "%s", path);
+	struct grade_file *file = file_named(source, name);
+	if (!file) {
+		if (source->count == GRADE_SOURCE_FILES)
+			return err_set(err, ERR_LIMIT, "%s: more than %d files", source->name, GRADE_SOURCE_FILES);
+		source->files = xrealloc(source->files, source->count + 1, sizeof(*source->files));
+		file = &source->files[source->count++];
+		*file = (struct grade_file){.name = xstrdup(name)};
+	}
+	free(file->data);
+	file->data = package ? grade_package_constants(package, data, length, &length) : NULL;
+	if (!file->data)
+		file->data = steal(&data);
+	file->length = length;
+	file->mode = st.st_mode & 0777;
+	return 0;
+}
+
+static int add_folder(const struct grade_package *package, struct grade_source *source, const char *path,
+		      const char *below, int depth, struct err *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort), result = 0;
+
+	if (n < 0)
+		return err_errno(err, "%s", path);
+	for (int i = 0; i < n; i++) {
+		const char *entry = entries[i]->d_name;
+		auto_free char *place = xasprintf("%s/%s", path, entry), *name = xasprintf("%s%s", below, entry);
+		struct stat st;
+
+		if (entry[0] != '.' && result == 0 && !stat(place, &st)) {
+			auto_free char *deeper = xasprintf("%s/", name);
+
+			if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+				result = add_folder(package, source, place, deeper, depth + 1, err);
+			else if (S_ISREG(st.st_mode))
+				result = add_file(package, source, place, name, err);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+/* -------- language and entry point -------------------------------------------------------------------- */
+
+bool grade_source_is_code(struct json_object *runner, const char *name)
+{
+	struct json_object *extensions = json_get(runner, "extensions", json_type_array);
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && extensions && i < json_object_array_length(extensions); i++)
+		if (streq(json_object_get_string(json_object_array_get_idx(extensions, i)), dot))
+			return true;
+	return false;
+}
+
+static bool python2(const struct grade_file *file)
+{
+	const char *line = file->length > 2 && str_starts(file->data, "#!") ? file->data : NULL;
+	const char *end = line ? memchr(line, '\n', file->length) : NULL;
+
+	return line && memmem(line, end ? (size_t)(end - line) : file->length, "python2", 7);
+}
+
+/* The language of most of the files; where C and C++ are mixed, C++. */
+static void find_language(struct json_object *runners, struct grade_source *source)
+{
+	struct json_object *found = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < source->count; i++) {
+		struct json_object *runner = jail_runner_for_file(runners, source->files[i].name);
+		size_t same = 0;
+
+		for (size_t k = 0; runner && k < source->count; k++)
+			same += grade_source_is_code(runner, source->files[k].name);
+		if (same > most || (same == most && runner && streq(json_get_string(runner, "name"), "cpp"))) {
+			found = runner;
+			most = same;
+		}
+		if (!runner && !source->extension && strrchr(source->files[i].name, '.'))
+			source->extension = xstrdup(strrchr(source->files[i].name, '.'));
+	}
+	if (found)
+		source->runner = xstrdup(json_get_string(found, "name"));
+}
+
+/* The codes of the format's table of languages that are not a runner's name or alias. */
+static const char *language_runner(const char *code)
+{
+	static const char *const codes[][2] = {
+		{"python3", "python"}, {"python3numpy", "python"}, {"cppgmp", "cpp"}, {"cgmp", "c"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (streq(codes[i][0], code))
+			return codes[i][1];
+	return code;
+}
+
+static bool entry_named(const char *name, const char *stem)
+{
+	size_t length = strlen(stem);
+
+	return strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '\0');
+}
+
+static void find_entry(struct json_object *runner, struct grade_source *source, const char *entry)
+{
+	static const char *const stems[] = {"__main__", "main", "entrypoint", "Main"};
+
+	for (size_t i = 0; entry && i < source->count; i++)
+		if (streq(source->files[i].name, entry)) {
+			source->entry = i;
+			return;
+		}
+	for (size_t k = 0; k < ARRAY_SIZE(stems); k++)
+		for (size_t i = 0; i < source->count; i++)
+			if (entry_named(source->files[i].name, stems[k]) &&
+			    (!runner || grade_source_is_code(runner, source->files[i].name))) {
+				source->entry = i;
+				return;
+			}
+	for (size_t i = 0; i < source->count; i++)
+		if (runner && grade_source_is_code(runner, source->files[i].name)) {
+			source->entry = i;
+			return;
+		}
+}
+
+int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
+		      const struct grade_hint *hint, struct grade_source *ret, struct err *err)
+{
+	auto_source struct grade_source source = {.name = xstrdup(path)};
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	int result;
+
+	if (stat(path, &st))
+		return err_errno(err, "%s", path);
+	result = S_ISDIR(st.st_mode) ? add_folder(package, &source, path, "", 0, err)
+				     : add_file(package, &source, path, slash ? slash + 1 : path, err);
+	if (result < 0)
+		return result;
+	if (source.count == 0)
+		return err_set(err, ERR_INVALID, "%s has no files", path);
+	source.scripted = S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run"));
+	if (hint && hint->language) {
+		struct json_object *named = jail_runner_named(runners, language_runner(hint->language));
+
+		source.runner = named ? xstrdup(json_get_string(named, "name")) : NULL;
+		source.extension = xstrdup(hint->language);
+	} else {
+		find_language(runners, &source);
+	}
+	find_entry(source.runner ? jail_runner_named(runners, source.runner) : NULL, &source,
+		   hint ? hint->entry : NULL);
+	if (source.runner && streq(source.runner, "python") && python2(&source.files[source.entry])) {
+		free(steal(&source.runner));
+		free(source.extension);
+		source.extension = xstrdup("Python 2");
+	}
+	*ret = source;
+	source = (struct grade_source){0};
+	return 0;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int grade_source_include(const struct grade_package *package, struct grade_source *source, struct err *err)
+{
+	const char *codes[] = {"default", source->runner, streq(source->runner, "python") ? "python3" : source->runner};
+	size_t before = source->count;
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes) && result == 0; i++) {
+		auto_free char *folder = xasprintf("%s/include/%s", package->path, codes[i]);
+
+		if ((i < 2 || codes[i] != source->runner) && is_folder(folder))
+			result = add_folder(package, source, folder, "", 0, err);
+	}
+	/* A driver among what was laid over it is the entry point; else that stays what it was. */
+	for (size_t i = before; i < source->count; i++)
+		if (entry_named(source->files[i].name, "main") || entry_named(source->files[i].name, "__main__"))
+			source->entry = i;
+	return result;
+}
+
+bool grade_source_contains(const struct grade_source *source, const char *text)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (memmem(source->files[i].data, source->files[i].length, text, strlen(text)))
+			return true;
+	return false;
+}
+
+void grade_source_clear(struct grade_source *source)
+{
+	for (size_t i = 0; i < source->count; i++) {
+		free(source->files[i].name);
+		free(source->files[i].data);
+	}
+	free(source->files);
+	free(source->name);
+	free(source->runner);
+	free(source->extension);
+	*source = (struct grade_source){0};
+}

@@ -1,0 +1,3 @@
+print(3, flush=True)
+input()
+raise SystemExit(3)

@@ -1,0 +1,2 @@
+mode, value = input().split()
+print(("x" + value) if mode == "encode" else value[1:])

@@ -1,0 +1,3 @@
+from helper import add
+
+print(add(*map(float, input().split())))

@@ -1,0 +1,1 @@
+double sum(double a, double b);

@@ -1,0 +1,1 @@
+a, b = input().split(); print(int(float(a)) + int(float(b)))

@@ -1,0 +1,307 @@
+/* test_grade.c - the parts of the judge that need no jail: the default validator, YAML, expectations, packages that are
+ * wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "lib/grade/grade_compare.h"
+#include "lib/grade/grade_data.h"
+#include "lib/grade/grade_expect.h"
+#include "lib/grade/grade_yaml.h"
+
+static bool same(const char *flags, const char *answer, const char *output)
+{
+	char *words[8], copy[200], why[GRADE_COMPARE_TEXT] = "";
+	struct grade_compare how;
+	size_t n = 0;
+
+	snprintf(copy, sizeof(copy), "%s", flags);
+	for (char *save = NULL, *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		words[n++] = word;
+	assert_int_equal(grade_compare_flags((const char *const *)words, n, &how, NULL), 0);
+	bool result = grade_compare(&how, answer, strlen(answer), output, strlen(output), why);
+	assert_true(result || *why);
+	return result;
+}
+
+static void tokens(void **state)
+{
+	(void)state;
+	assert_true(same("", "1 2\n3\n", "1\t2 3"));
+	assert_true(same("", "", " \n"));
+	assert_true(same("", "Yes", "yES"));
+	assert_false(same("case_sensitive", "Yes", "yES"));
+	assert_false(same("", "1 2", "1 2 3"));
+	assert_false(same("", "1 2 3", "1 2"));
+	assert_false(same("", "1.0", "1"));
+	assert_true(same("space_change_sensitive", "a  b\n", "a  b\n"));
+	assert_false(same("space_change_sensitive", "a  b\n", "a b\n"));
+	assert_false(same("space_change_sensitive", "a\n", "a"));
+}
+
+static void numbers(void **state)
+{
+	(void)state;
+	assert_true(same("float_tolerance 1e-6", "0.0314", "3.1400000e-2"));
+	assert_true(same("float_absolute_tolerance 0.5", "10", "10.5"));
+	assert_false(same("float_absolute_tolerance 0.5", "10", "10.51"));
+	assert_true(same("float_relative_tolerance 0.1", "-100", "-110"));
+	assert_false(same("float_relative_tolerance 0.1", "-100", "-111"));
+	assert_true(same("float_relative_tolerance 0.1 float_absolute_tolerance 1", "0", "1"));
+	assert_false(same("float_tolerance 1e-6", "1", "one"));
+	assert_false(same("float_tolerance 1e-6", "1", "nan"));
+	assert_false(same("float_tolerance 1", "1", "0x1"));
+	assert_false(same("float_tolerance 1", "1", "1e999"));
+	assert_true(same("float_tolerance 1e-6", "word", "WORD"));
+}
+
+static void flags(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"unheard_of", NULL}, {"float_tolerance", NULL}, {"float_tolerance", "x"}, {"float_tolerance", "-1"}};
+	struct grade_compare how;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(grade_compare_flags(wrong[i], wrong[i][1] ? 2 : 1, &how, &err), -ERR_INVALID);
+}
+
+static void yaml(void **state)
+{
+	static const char text[] = "name: \"5\"\nn: 5\nf: 1.5\non: true\nlist: [a, 'b c']\nmap: {x: ~}\n";
+	auto_json struct json_object *object = NULL;
+	auto_buf struct buf printed = {0};
+	struct err err = ERR_INIT;
+	double number;
+
+	(void)state;
+	assert_int_equal(grade_yaml_parse(text, strlen(text), &object, &err), 0);
+	buf_init(&printed, 1000);
+	json_print(&printed, object);
+	assert_string_equal(
+		printed.data,
+		"{\"name\":\"5\",\"n\":5,\"f\":1.5,\"on\":true,\"list\":[\"a\",\"b c\"],\"map\":{\"x\":null}}");
+	assert_int_equal(grade_yaml_number(object, "name", 0, &number, &err), 0);
+	assert_true(number == 5);
+	assert_int_equal(grade_yaml_number(object, "list", 7, &number, &err), 0);
+	assert_true(number == 7);
+}
+
+static void bad_yaml(void **state)
+{
+	static const char *const wrong[] = {"a: [", "a: &x 1\nb: *x\n", "? [a]\n: b\n", "a: 1\na: 2\n", "\t- a"};
+	auto_buf struct buf deep = {0};
+	struct json_object *object = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(grade_yaml_parse(wrong[i], strlen(wrong[i]), &object, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.text, "line 1"));
+	buf_init(&deep, 1000);
+	for (int i = 0; i < GRADE_YAML_DEPTH + 2; i++)
+		buf_putc(&deep, '[');
+	assert_int_equal(grade_yaml_parse(deep.data, deep.length, &object, &err), -ERR_LIMIT);
+}
+
+static void globs(void **state)
+{
+	(void)state;
+	assert_true(grade_expect_glob("accepted", "accepted/a.py"));
+	assert_true(grade_expect_glob("accepted/*", "accepted/a.py"));
+	assert_true(grade_expect_glob("*/a.{py,cpp}", "accepted/a.cpp"));
+	assert_true(grade_expect_glob("{x,acc*}/a.py", "accepted/a.py"));
+	assert_true(grade_expect_glob("accepted/folder", "accepted/folder/main.py"));
+	assert_false(grade_expect_glob("*", "x/y/z") && !grade_expect_glob("x", "x/y/z"));
+	assert_false(grade_expect_glob("acc", "accepted/a.py"));
+	assert_false(grade_expect_glob("accepted/*.cpp", "accepted/a.py"));
+	assert_false(grade_expect_glob("accepted/{a,b}.cpp", "accepted/c.cpp"));
+	assert_false(grade_expect_glob("{", "a"));
+	assert_false(grade_expect_glob("", "a"));
+}
+
+static void folders(void **state)
+{
+	static const char text[] =
+		"accepted/slow.py: {permitted: [AC, TLE], required: [TLE], use_for_time_limit: false}\n"
+		"time_limit_exceeded: {permitted: [AC, WA, TLE], required: [TLE]}\n"
+		"mine/*.py: {language: python3, entrypoint: go.py, score: [10, 20], permitted: [WA]}\n";
+	auto_json struct json_object *rules = NULL;
+	struct grade_expect expect;
+
+	(void)state;
+	assert_int_equal(grade_yaml_parse(text, strlen(text), &rules, NULL), 0);
+	grade_expect_folder(rules, "accepted/a.py", &expect);
+	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_AC));
+	grade_expect_folder(rules, "accepted/slow.py", &expect);
+	assert_true(expect.no_lower_limit);
+	grade_expect_folder(rules, "time_limit_exceeded/a.py", &expect);
+	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE));
+	grade_expect_folder(rules, "mine/a.py", &expect);
+	assert_string_equal(expect.hint.language, "python3");
+	assert_string_equal(expect.hint.entry, "go.py");
+	assert_true(expect.has_score && expect.least == 10 && expect.most == 20);
+	grade_expect_folder(NULL, "run_time_error/a.py", &expect);
+	assert_true(grade_expect_met(&expect, GRADE_MLE, NAN, NAN));
+	assert_false(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	grade_expect_folder(NULL, "partially_accepted/a.py", &expect);
+	assert_true(grade_expect_met(&expect, GRADE_AC, 30, 100));
+	assert_false(grade_expect_met(&expect, GRADE_AC, 100, 100));
+	grade_expect_folder(NULL, "mixed/a.py", &expect);
+	assert_int_equal(expect.verdicts, 0);
+}
+
+static void comments(void **state)
+{
+	struct grade_file file = {.name = (char[]){"a.py"}};
+	const struct grade_source source = {.files = &file, .count = 1};
+	static const struct {
+		const char *text;
+		uint32_t verdicts;
+	} cases[] = {
+		{"# @EXPECTED_RESULTS@: WRONG-ANSWER, TIMELIMIT\n", GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE)},
+		{"// @EXPECTED_RESULTS@:run_time_error", GRADE_BIT(GRADE_RTE)},
+		{"# @EXPECTED_RESULTS@: CHECK-MANUALLY\n", GRADE_BIT(GRADE_AC)},
+		{"# nothing\n", GRADE_BIT(GRADE_AC)},
+		{"# @EXPECTED_RESULTS@: CORRECT\n# @EXPECTED_SCORE@: 30.5\n", GRADE_BIT(GRADE_AC)},
+	};
+	struct grade_expect expect;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		file.data = xstrdup(cases[i].text);
+		file.length = strlen(file.data);
+		grade_expect_folder(NULL, "accepted/a.py", &expect);
+		grade_expect_comment(&source, &expect);
+		assert_int_equal(expect.verdicts, cases[i].verdicts);
+		free(file.data);
+	}
+	assert_true(expect.has_score && expect.least == 30.5);
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+	auto_free char *path = xasprintf("%s/%s", folder, name);
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A package with one case; `what` becomes its problem.yaml. */
+static int open_package(const char *what, const char *groups, struct grade_package *ret, struct grade_node **ret_root,
+			struct err *err)
+{
+	char folder[] = "/tmp/sp-grade-XXXXXX";
+	auto_free char *remove = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	remove = xasprintf("rm -r %s", folder);
+	auto_free char *data = xasprintf("%s/data", folder), *secret = xasprintf("%s/data/secret", folder);
+	mkdir(data, 0700);
+	mkdir(secret, 0700);
+	put(folder, "problem.yaml", what);
+	put(secret, "1.in", "");
+	put(secret, "1.ans", "");
+	put(secret, "test_group.yaml", groups);
+	put(secret, "testdata.yaml", groups);
+	int result = grade_package_open(folder, ret, err);
+	if (result == 0)
+		result = grade_data_read(ret, ret_root, err);
+	assert_int_equal(system(remove), 0);
+	return result;
+}
+
+static void wrong_packages(void **state)
+{
+	static const char *const wrong[][3] = {
+		{"problem_format_version: 1999-12\n", "", "problem_format_version"},
+		{"limits: {memory: lots}\n", "", "memory: must be a number"},
+		{"limits: {memory: -1}\n", "", "memory: must be above 0"},
+		{"limits: {time_limit: 5000}\n", "", "at most 149 s"},
+		{"type: submit-answer\n", "", "submit-answer"},
+		{"- a\n", "", "must be a mapping"},
+		{"problem_format_version: 2025-09\ntype: scoring\n", "score_aggregation: best\n", "score_aggregation"},
+		{"type: scoring\n", "range: wide\n", "range"},
+		{"type: scoring\n", "accept_score: many\n", "accept_score"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		auto_package struct grade_package package = GRADE_PACKAGE_INIT;
+		struct grade_node *root = NULL;
+		struct err err = ERR_INIT;
+
+		assert_true(open_package(wrong[i][0], wrong[i][1], &package, &root, &err) < 0);
+		if (!strstr(err.text, wrong[i][2]))
+			fail_msg("\"%s\" says nothing of \"%s\"", err.text, wrong[i][2]);
+	}
+}
+
+static void settings(void **state)
+{
+	auto_package struct grade_package package = GRADE_PACKAGE_INIT, later = GRADE_PACKAGE_INIT;
+	struct grade_node *root = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(
+		open_package(
+			"type: scoring\nvalidator_flags: case_sensitive\nlimits: {time_multiplier: 3, memory: 64}\n",
+			"on_reject: continue\ngrader_flags: min first_error\naccept_score: 5\nrange: 0 5\n"
+			"output_validator_flags: float_tolerance 1\n",
+			&package, &root, &err),
+		0);
+	const struct grade_settings *secret = &root->children[0]->settings,
+				    *one = &root->children[0]->children[0]->settings;
+	assert_true(package.memory_bytes == 64 << 20 && package.time_multiplier == 3);
+	assert_true(!secret->stop && secret->first_error && secret->aggregation == GRADE_MIN);
+	assert_true(secret->most == 5 && root->settings.most == INFINITY);
+	assert_string_equal(one->validator_flags[0], "case_sensitive");
+	assert_string_equal(one->validator_flags[2], "1");
+	assert_null(one->validator_flags[3]);
+	grade_data_free(root);
+	assert_int_equal(open_package("problem_format_version: 2025-09\ntype: scoring\n",
+				      "max_score: unbounded\noutput_validator_args: [a, 'b c']\n", &later, &root, &err),
+			 0);
+	assert_true(root->children[0]->settings.max_score == INFINITY);
+	assert_string_equal(root->children[0]->children[0]->settings.validator_flags[1], "b c");
+	grade_data_free(root);
+}
+
+static void verdicts(void **state)
+{
+	enum grade_verdict verdict;
+
+	(void)state;
+	for (int i = 0; i < GRADE_VERDICTS; i++) {
+		assert_int_equal(grade_verdict_parse(grade_verdict_text((enum grade_verdict)i), &verdict), 0);
+		assert_int_equal(verdict, i);
+	}
+	assert_int_equal(grade_verdict_parse("OK", &verdict), -1);
+	assert_int_equal(grade_verdict_worse(GRADE_WA, GRADE_RTE), GRADE_RTE);
+	assert_int_equal(grade_verdict_worse(GRADE_JE, GRADE_RTE), GRADE_JE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tokens),   cmocka_unit_test(numbers),	      cmocka_unit_test(flags),
+		cmocka_unit_test(yaml),	    cmocka_unit_test(bad_yaml),	      cmocka_unit_test(globs),
+		cmocka_unit_test(folders),  cmocka_unit_test(comments),	      cmocka_unit_test(wrong_packages),
+		cmocka_unit_test(settings), cmocka_unit_test(verdicts),
+	};
+
+	return cmocka_run_group_tests_name("grade", tests, NULL, NULL);
+}
