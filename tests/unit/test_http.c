@@ -294,6 +294,40 @@ static void health(void **state)
 	assert_int_equal(far.status, 404);
 }
 
+/* A route's methods are said once: 405 and the preflight of a page name the same. */
+static void methods_of_routes(void **state)
+{
+	static const struct {
+		const char *path, *methods, *other;
+	} routes[] = {
+		{"/mcp", "POST, GET, DELETE", "PUT"},
+		{"/sse", "GET", "POST"},
+		{"/messages", "POST", "GET"},
+		{"/files/x", "GET, HEAD", "DELETE"},
+		{"/healthz", "GET, HEAD", "POST"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		auto_answer struct answer asked = ask(&fixture, "OPTIONS", routes[i].path, NULL,
+						      "HTTP_ORIGIN=https://box.example:8443", "REMOTE_ADDR=127.0.0.1",
+						      "HTTP_ACCESS_CONTROL_REQUEST_METHOD=POST", NULL);
+		auto_answer struct answer other =
+			ask(&fixture, routes[i].other, routes[i].path, NULL, "REMOTE_ADDR=127.0.0.1", NULL);
+		auto_answer struct answer plain =
+			ask(&fixture, "OPTIONS", routes[i].path, NULL, "REMOTE_ADDR=127.0.0.1", NULL);
+
+		assert_int_equal(asked.status, 204);
+		assert_string_equal(header_of(&asked, "Access-Control-Allow-Methods"), routes[i].methods);
+		assert_int_equal(other.status, 405);
+		assert_string_equal(header_of(&other, "Allow"), routes[i].methods);
+		assert_int_equal(plain.status, 405);
+	}
+	auto_answer struct answer far = ask(&fixture, "POST", "/healthz", NULL, "REMOTE_ADDR=192.0.2.1", NULL);
+
+	assert_int_equal(far.status, 404);
+}
+
 static void header_injection(void **state)
 {
 	auto_reply struct reply reply;
@@ -311,7 +345,8 @@ int main(void)
 		cmocka_unit_test(long_path),       cmocka_unit_test(escapes),          cmocka_unit_test(unknown_paths),
 		cmocka_unit_test(order),           cmocka_unit_test(overlong_headers), cmocka_unit_test(tokens),
 		cmocka_unit_test(revoked_at_once), cmocka_unit_test(content_types),    cmocka_unit_test(body_cap),
-		cmocka_unit_test(health),          cmocka_unit_test(header_injection),
+		cmocka_unit_test(health),          cmocka_unit_test(methods_of_routes),
+		cmocka_unit_test(header_injection),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
