@@ -324,5 +324,5 @@ void cells_clear(struct cells *cells)
 		cells_reap(cells);
 	free(cells->slots);
 	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
-		free(cells->filters[i].filter);
+		free(cells->filters[i].program.filter);
 }

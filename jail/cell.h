@@ -42,7 +42,7 @@ struct cells {
 	const struct identity *identity;
 	struct cgroup *cgroup;
 	struct net *net;                             /* the jailer's; NULL: no network */
-	struct sock_fprog filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
+	struct seccomp_filter filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
 	const struct root_mount *root;               /* the usual one */
 	int fence_abi;      /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */

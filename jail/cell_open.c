@@ -251,9 +251,9 @@ int64_t cells_awaited(const struct cells *cells)
 
 int cells_make_filter(struct cells *cells, enum seccomp_family family, struct err *err)
 {
-	struct sock_fprog *filter = &cells->filters[family];
+	struct seccomp_filter *filter = &cells->filters[family];
 
-	return filter->filter ? 0 : seccomp_build(family, filter, err);
+	return filter->program.filter ? 0 : seccomp_build(family, filter, err);
 }
 
 static int make_ahead(struct cells *cells, struct err *err)
@@ -263,7 +263,7 @@ static int make_ahead(struct cells *cells, struct err *err)
 	struct cell *cell;
 
 	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
-		if (!cells->filters[i].filter)
+		if (!cells->filters[i].program.filter)
 			return cells_make_filter(cells, (enum seccomp_family)i, err);
 	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
 	return result ? result : build(cells, &limits, cells->root, false, &cell, err);

@@ -138,19 +138,22 @@ static void put_cache(const struct order *order)
 
 /* The listener goes to init by way of the socket. Where there is a listener above us already (EBUSY: the jailer itself
  * runs in somebody's sandbox), the calls that would be reported say ENOSYS. */
-static int load_filter(const struct sock_fprog *filter, int to_init)
+static int load_filter(const struct seccomp_filter *filter, int to_init)
 {
-	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, filter);
+	const unsigned flag = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flag, &filter->program);
 
 	if (listener >= 0)
 		return wire_fd_send(to_init, "l", 1, &listener, 1);
-	return errno == EBUSY ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) : -1;
+	const struct sock_fprog bare = {.len = (unsigned short)(filter->program.len - filter->n_notify),
+					.filter = filter->program.filter + filter->n_notify};
+	return errno == EBUSY ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &bare) : -1;
 }
 
 /* What a payload is started with. */
 struct start {
 	const struct order *order;
-	const struct sock_fprog *filter;
+	const struct seccomp_filter *filter;
 	int fds[INIT_TALK_FD + 1]; /* the last one for a driver; -1 */
 	int to_init;               /* takes the listener */
 	int door;                  /* to what can be frozen, or -1 */
@@ -266,52 +269,6 @@ static pid_t start_payload(const struct start *start, const char **ret_failed)
 	return -1;
 }
 
-/* Waits for the end of the program, or for what its driver says. Orphans are reaped on the way, refused calls answered.
- * The peak is taken from each, because RUSAGE_CHILDREN remembers that of the programs before. */
-static void wait_for(struct init_program *program, struct init_report *ended)
-{
-	struct pollfd wait[] = {
-		{.fd = INIT_CHILD_FD, .events = POLLIN},
-		{.fd = program->listener, .events = POLLIN},
-		{.fd = program->talk, .events = POLLIN},
-	};
-	struct init_denied denied = {.seen = {0}};
-	struct rusage usage = {.ru_maxrss = 0};
-	struct signalfd_siginfo signal;
-	int64_t peak = 0;
-
-	for (bool over = false; !over;) {
-		pid_t got = wait4(-1, &ended->status, __WALL | WNOHANG, &usage);
-
-		if (got > 0) {
-			peak = MAX(peak, usage.ru_maxrss);
-			over = got == program->pid;
-			continue;
-		}
-		if (got < 0 || poll(wait, ARRAY_SIZE(wait), -1) < 0) {
-			if (errno != EINTR)
-				_exit(1);
-			continue; /* what poll found the last time is done: asking for a refused call that is not there
-				     would block */
-		}
-		if (wait[0].revents && read(INIT_CHILD_FD, &signal, sizeof(signal)) < 0 && errno != EAGAIN)
-			_exit(1);
-		if (wait[1].revents & POLLIN)
-			init_deny(program->listener, &denied, report_denied);
-		if (wait[1].revents & ~POLLIN)
-			wait[1].fd = -1; /* nobody is left who could call */
-		if (wait[2].revents && init_driver_answer(program, &ended->status)) {
-			ended->ended_us = clock_monotonic_us();
-			ended->peak_bytes = peak * 1024;
-			return;
-		}
-		wait[2].fd = program->talk;
-	}
-	ended->gone = program->input >= 0;
-	ended->ended_us = clock_monotonic_us();
-	ended->peak_bytes = peak * 1024;
-}
-
 /* Signals of children come through a descriptor. They are blocked, else the kernel drops them: process 1 ignores what
  * it does not handle. */
 static const char *watch_children(void)
@@ -339,7 +296,7 @@ static void account(struct init_report *ended, const struct rusage *before)
 }
 
 /* 0, or -1 with the step that failed and errno. */
-static int start_program(const struct order *order, const struct sock_fprog *filter, int fence,
+static int start_program(const struct order *order, const struct seccomp_filter *filter, int fence,
 			 struct init_program *ret, const char **ret_failed)
 {
 	const struct init_order *head = &order->head;
@@ -380,6 +337,7 @@ static int start_program(const struct order *order, const struct sock_fprog *fil
 	wire_fd_receive(from_payload, &mark, 1, MSG_DONTWAIT, &taken); /* nothing there: no listener */
 	if (write(INIT_OOM_FD, "0", 1) < 0)
 		_exit(1);
+	init_deny_prepare(listener);
 	*ret = (struct init_program){.pid = pid, .listener = listener, .talk = -1, .input = -1};
 	if (pid > 0 && head->driven) {
 		ret->talk = steal_fd(&to_driver);
@@ -391,7 +349,7 @@ static int start_program(const struct order *order, const struct sock_fprog *fil
 
 /* What a program leaves is killed before its end is reported; not so in a live jail, where it is frozen from outside.
  */
-static void run(struct order *order, const struct sock_fprog *filter, int fence, struct init_program *driver)
+static void run(struct order *order, const struct seccomp_filter *filter, int fence, struct init_program *driver)
 {
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
@@ -421,9 +379,11 @@ static void run(struct order *order, const struct sock_fprog *filter, int fence,
 	}
 	/* Ours must go, else the pipes never end. */
 	close_fds(order);
-	wait_for(program, &ended);
+	init_wait(program, &ended, report_denied);
 	if (!order->head.live || ended.gone)
 		ended.peak_bytes = MAX(ended.peak_bytes, clear_namespace() * INT64_C(1024));
+	if (order->head.live && !ended.gone)
+		init_wait_keep(program);
 	if (!order->head.driven || ended.gone)
 		init_program_close(program);
 	account(&ended, &before);

@@ -39,10 +39,10 @@ struct init_setup {
 	int64_t tmp_bytes;
 	const struct root_mount *root;
 	int fence_abi;
-	bool network;                     /* the hosts of network.allow in /etc/hosts */
-	bool keep_groups;                 /* the kernel forbids setgroups (single-id) */
-	const struct sock_fprog *filters; /* by enum seccomp_family */
-	char *command_line;               /* the jailer's, to be wiped */
+	bool network;                         /* the hosts of network.allow in /etc/hosts */
+	bool keep_groups;                     /* the kernel forbids setgroups (single-id) */
+	const struct seccomp_filter *filters; /* by enum seccomp_family */
+	char *command_line;                   /* the jailer's, to be wiped */
 	size_t command_line_size;
 	int oom_score; /* -1 until its step has opened it */
 };
@@ -115,12 +115,16 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */
 /* All of a file from an offset; its own position stays where it is. */
 int init_copy(int to, int from, off_t offset);
+/* Of a jail. The kernel keeps them in memory that it charges to nobody. */
+#define INIT_LOCKS_MAX 1000
 /* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time
  * is told before that, because the program may end us with what it does next. */
 #define INIT_CALLS_MAX 512
 struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];
+	int locks_left; /* that may be taken before they are counted again */
 };
+void init_deny_prepare(int listener); /* once, before the first call */
 void init_deny(int listener, struct init_denied *denied, void (*tell)(int number));
 /* A program that was started; descriptors -1: none. */
 struct init_program {
@@ -132,6 +136,11 @@ struct init_program {
 #define INIT_PROGRAM_NONE ((struct init_program){.pid = -1, .listener = -1, .talk = -1, .input = -1})
 void init_program_close(struct init_program *program);
 #define INIT_TALK_FD 3 /* the driver's end */
+/* init_wait.c: waits for the end of the program, or for what its driver says, and fills in how it ended. Orphans are
+ * reaped on the way, refused calls answered. */
+void init_wait(struct init_program *program, struct init_report *ended, void (*tell)(int number));
+/* What the program left, in a live jail, is served in later runs; takes its listener. */
+void init_wait_keep(struct init_program *program);
 /* init_live.c: gives the driver its input (-1: none) and an order; a driver that does not take it is killed. -1 and
  * errno: the input cannot be given. */
 int init_drive(const struct init_program *driver, const char *order, size_t length, int input);

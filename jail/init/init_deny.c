@@ -1,14 +1,15 @@
 /*
  * init_deny.c - refused system calls that a person should hear of: the filter hands them to init, which says no and
- * remembers the number.
+ * remembers the number. Locks come here, too, and are let through as long as there are not too many.
  *
- * It costs 25 microseconds a call against 0.1, so only the calls of syscalls_reported come here, and since init lives
- * in the jail's cgroup, a flood of them is charged to the guest. One call is let through after a look at it: a netlink
- * socket of the protocol ROUTE, with which os.networkInterfaces() and if_nameindex() list the loopback. Its family and
- * protocol are in registers, which the guest cannot change between the look and the call; that is why no other call may
- * ever be continued like this.
+ * It costs 25 microseconds a call against 0.1, so only the calls of syscalls_reported and locks come here, and since
+ * init lives in the jail's cgroup, a flood of them is charged to the guest. One of the others is let through after a
+ * look at it: a netlink socket of the protocol ROUTE, with which os.networkInterfaces() and if_nameindex() list the
+ * loopback. Its family and protocol, and that a call is one for a lock, are in registers, which the guest cannot change
+ * between the look and the call; that is why nothing else may ever be continued like this.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -20,7 +21,10 @@
 #include "lib/base/util.h"
 
 /* The kernel writes structs of its own version's size: room for what they may grow to. */
-#define NOTIFICATION_MAX 512
+#define NOTIFICATION_MAX   512
+#define NOTIF_SET_FLAGS    _IOW('!', 4, uint64_t) /* of a newer linux/seccomp.h */
+#define NOTIF_SYNC_WAKE_UP 1UL
+#define LOCKS_TEXT_MAX     (1 << 20)
 
 union notification {
 	struct seccomp_notif call;
@@ -37,6 +41,38 @@ static bool is_route_socket(const struct seccomp_data *data)
 	       (uint32_t)data->args[2] == NETLINK_ROUTE;
 }
 
+/* Locks that programs of this pid namespace hold or wait for; the kernel lists no others, but those of open file
+ * descriptions (OFD), which guests cannot take. */
+static int count_locks(void)
+{
+	auto_free char *text = NULL;
+	size_t length;
+	int n = 0;
+
+	if (read_file_at(AT_FDCWD, "/proc/locks", LOCKS_TEXT_MAX, &text, &length, NULL))
+		return INIT_LOCKS_MAX; /* more of them than can be read */
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		n += strncmp(line + strcspn(line, " "), " OFDLCK", 7) != 0;
+	return n;
+}
+
+/* Each call takes one lock at most, or splits one, so they are counted only when so many calls were made that there
+ * could be too many. Unlocking is such a call, too: nothing but the kernel can look at what a pointer leads to. */
+static bool may_lock(struct init_denied *denied)
+{
+	if (denied->locks_left == 0)
+		denied->locks_left = MAX(INIT_LOCKS_MAX - count_locks(), 0);
+	if (denied->locks_left == 0)
+		return false;
+	denied->locks_left--;
+	return true;
+}
+
+static bool is_lock(const struct seccomp_data *data)
+{
+	return data->nr == SYS_fcntl || data->nr == SYS_flock;
+}
+
 /* Was it refused before? */
 static bool remember(struct init_denied *denied, int number)
 {
@@ -45,6 +81,13 @@ static bool remember(struct init_denied *denied, int number)
 
 	*word |= bit;
 	return again;
+}
+
+/* Init then runs on the caller's processor, which it is going to wait for: three times as fast. Since Linux 6.6. */
+void init_deny_prepare(int listener)
+{
+	if (listener >= 0)
+		ioctl(listener, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
 }
 
 void init_deny(int listener, struct init_denied *denied, void (*tell)(int number))
@@ -59,11 +102,12 @@ void init_deny(int listener, struct init_denied *denied, void (*tell)(int number
 		return;
 	int number = got.call.data.nr;
 	reply.answer.id = got.call.id;
-	if (is_route_socket(&got.call.data))
+	bool lock = is_lock(&got.call.data);
+	if (lock ? may_lock(denied) : is_route_socket(&got.call.data))
 		reply.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	else
-		reply.answer.error = -EPERM;
-	if (reply.answer.error && number >= 0 && number < INIT_CALLS_MAX && !remember(denied, number))
+		reply.answer.error = lock ? -ENOLCK : -EPERM;
+	if (reply.answer.error && !lock && number >= 0 && number < INIT_CALLS_MAX && !remember(denied, number))
 		tell(number);
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply); /* ENOENT: dead meanwhile */
 }

@@ -143,8 +143,7 @@ static int own_inodes(struct init_setup *setup)
 		if (strpbrk(directory, ":,\\")) /* they have a meaning for the kernel */
 			continue;
 		snprintf(layers, sizeof(layers), "lowerdir=%s:" ROOT_MOUNT_EMPTY, directory);
-		if (mount("overlay", directory, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, layers) &&
-		    errno != EINVAL && errno != ENODEV && errno != EPERM)
+		if (mount("overlay", directory, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, layers) && errno != EINVAL)
 			return -1;
 	}
 	return 0;
@@ -262,12 +261,12 @@ const char *init_setup_jail(struct init_setup *setup)
 		{"host name", host_name},
 		{"keep descriptors", keep_descriptors},
 		{"bind the root", bind_root},
-		{"inodes of its own", own_inodes},
 		{"mount /tmp", mount_tmp},
 		{"attach /data", attach_data},
 		{"attach /code", attach_code},
 		{"bind /etc/hosts", bind_hosts},
 		{"mount /proc", mount_proc},
+		{"inodes of its own", own_inodes},
 		{"pivot_root", enter_root},
 		{"loopback", loopback},
 		{"drop capabilities", drop_capabilities},

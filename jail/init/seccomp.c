@@ -137,9 +137,11 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 	/* Not among them: F_NOTIFY and leases, which tell what others do with a file. Two have no name here:
 	 * DUPFD_QUERY, CREATED_QUERY. */
 	static const uint32_t fcntls[] = {
-		F_DUPFD,     F_DUPFD_CLOEXEC, F_GETFD,      F_SETFD,      F_GETFL,     F_SETFL,     F_GETLK,  F_SETLK,
-		F_SETLKW,    F_OFD_GETLK,     F_OFD_SETLK,  F_OFD_SETLKW, F_SETOWN,    F_GETOWN,    F_SETSIG, F_GETSIG,
-		F_SETOWN_EX, F_GETOWN_EX,     F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS, 1027,     1028};
+		F_DUPFD,      F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,     F_GETFL,  F_SETFL,  F_GETLK,     F_SETLK,
+		F_SETLKW,     F_OFD_GETLK,     F_SETOWN,    F_GETOWN,    F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX,
+		F_SETPIPE_SZ, F_GETPIPE_SZ,    F_ADD_SEALS, F_GET_SEALS, 1027,     1028};
+	/* Nobody could count them: /proc/locks does not say whose they are. */
+	static const uint32_t uncounted[] = {F_OFD_SETLK, F_OFD_SETLKW};
 	static const uint32_t personalities[] = {0, LOW_32}; /* plain Linux, and asking */
 	static const uint32_t self[] = {0};
 	const struct rule rules[] = {
@@ -152,6 +154,7 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 		{SCMP_SYS(ioctl), 1, ioctls, ARRAY_SIZE(ioctls), 0, EVERY},
 		{SCMP_SYS(prctl), 0, prctls, ARRAY_SIZE(prctls), 0, EVERY},
 		{SCMP_SYS(fcntl), 1, fcntls, ARRAY_SIZE(fcntls), 0, EVERY},
+		{SCMP_SYS(fcntl), 1, uncounted, ARRAY_SIZE(uncounted), SCMP_ACT_ERRNO(EINVAL), EVERY},
 		{SCMP_SYS(personality), 0, personalities, ARRAY_SIZE(personalities), 0,
 		 ONLY(SECCOMP_NATIVE)}, /* setarch */
 		{SCMP_SYS(prlimit64), 0, self, ARRAY_SIZE(self), 0,
@@ -185,7 +188,7 @@ static int add_unknown(scmp_filter_ctx filter, struct err *err)
 	return result;
 }
 
-static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *err)
+static int export(scmp_filter_ctx filter, struct seccomp_filter *ret, struct err *err)
 {
 	struct seccomp_program guards;
 	auto_free char *program = NULL;
@@ -203,11 +206,13 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret, struct err *er
 	struct sock_filter *whole = xmalloc(guarded + length);
 	memcpy(whole, guards.code, guarded);
 	memcpy(whole + guards.n, program, length);
-	*ret = (struct sock_fprog){.len = (unsigned short)(guards.n + length / sizeof(*whole)), .filter = whole};
+	ret->program =
+		(struct sock_fprog){.len = (unsigned short)(guards.n + length / sizeof(*whole)), .filter = whole};
+	ret->n_notify = guards.n_notify;
 	return 0;
 }
 
-int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err *err)
+int seccomp_build(enum seccomp_family family, struct seccomp_filter *ret, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int result = 0;

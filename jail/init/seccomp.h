@@ -36,10 +36,14 @@ enum seccomp_family seccomp_family(const char *name);            /* one of these
 #define SECCOMP_GUARDS_MAX 512
 struct seccomp_program {
 	size_t n;
+	size_t n_notify; /* the first so many ask init: a filter without a listener begins behind them */
 	struct sock_filter code[SECCOMP_GUARDS_MAX];
 };
 int seccomp_guard(struct seccomp_program *ret, struct err *err);
-/* The program; allocated once, the caller's. */
-int seccomp_build(enum seccomp_family family, struct sock_fprog *ret, struct err *err);
+struct seccomp_filter {
+	struct sock_fprog program; /* allocated once, the caller's */
+	size_t n_notify;           /* as above */
+};
+int seccomp_build(enum seccomp_family family, struct seccomp_filter *ret, struct err *err);
 /* The name of a system call of this machine, or its number where it has none. */
 void seccomp_name(int number, char *ret, size_t size);

@@ -10,6 +10,7 @@
  * The kernel compares 32 bits of all arguments named here, so the filter does, too.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -39,6 +40,7 @@ struct values {
 		(const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                  \
 	}
 
+#define NOTIFY (-1) /* instead of an error: init is asked */
 enum sense { IF, UNLESS };
 struct guard {
 	int call;
@@ -52,6 +54,10 @@ struct guard {
 };
 
 static const struct guard guards[] = {
+	/* Locks are memory of the kernel that nobody charges: init counts them (init_deny.c). These come first, because
+	 * without a listener a filter begins behind them. */
+	{SYS_fcntl, 1, WHOLE, IF, VALUES(F_SETLK, F_SETLKW), NOTIFY, 0, {0}},
+	{SYS_flock, 1, 0, IF, VALUES(0), NOTIFY, 0, {0}},
 	/* Protocols of the internet but TCP and UDP (MPTCP, SCTP, DCCP, SMC …) have had holes of their own, and the
 	 * host loads modules for protocols and types that it does not know: a process of the host's root, outside of
 	 * every limit, for each try. Type 10, SOCK_PACKET, would become another family within the kernel. Programs hear
@@ -154,7 +160,9 @@ static void compare(struct seccomp_program *program, const struct values *values
  */
 static void add_guard(struct seccomp_program *program, const struct guard *guard)
 {
-	const struct sock_filter answer = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)guard->error);
+	const uint32_t action =
+		guard->error == NOTIFY ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)guard->error;
+	const struct sock_filter answer = BPF_STMT(BPF_RET | BPF_K, action);
 	size_t tail = 2 + guard->values.n + (guard->sense == IF ? 2 : 1);
 	size_t length = tail + (guard->when.n ? guard->when.n + 2 : 0);
 
@@ -176,8 +184,11 @@ static void add_guard(struct seccomp_program *program, const struct guard *guard
 
 int seccomp_guard(struct seccomp_program *ret, struct err *err)
 {
-	ret->n = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(guards); i++)
+	*ret = (struct seccomp_program){.n = 0};
+	for (size_t i = 0; i < ARRAY_SIZE(guards); i++) {
 		add_guard(ret, &guards[i]);
+		if (guards[i].error == NOTIFY)
+			ret->n_notify = ret->n;
+	}
 	return ret->n > ARRAY_SIZE(ret->code) ? err_set(err, ERR_SYSTEM, "the guards of a filter are too long") : 0;
 }

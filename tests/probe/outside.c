@@ -1,10 +1,12 @@
-/* outside.c - probes E04, K20, R16: what would make the host work, remember or wait outside of the jail's limits. */
+/* outside.c - probes E04, K20, R16, R17: what would make the host work, remember or wait outside of the jail's limits.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -111,9 +113,49 @@ static void attributes(void)
 	refused(syscall(463 /* setxattrat */, fd, "", 0x1000L, "user.x", NULL, 0L), "setxattrat");
 }
 
+/* Locks on ranges of one file: refused beyond a thousand, and there again when the file was closed. */
+#define LOCKS_MOST 1000
+
+static int lock_range(int fd, int command, short type, off_t start)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
+
+	return fcntl(fd, command, &lock);
+}
+
+static int take_locks(int fd)
+{
+	int taken = 0;
+
+	while (taken <= 2 * LOCKS_MOST && lock_range(fd, F_SETLK, F_RDLCK, 2 * taken) == 0)
+		taken++;
+	return taken;
+}
+
+static void locks(void)
+{
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC), more = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int taken = take_locks(fd);
+
+	refused_with(lock_range(fd, F_SETLK, F_RDLCK, 1 << 20), ENOLCK, "a lock more");
+	holds(taken > LOCKS_MOST / 2 && taken <= LOCKS_MOST, "%d locks", taken);
+	refused_with(flock(more, LOCK_SH), ENOLCK, "flock beyond the locks");
+	refused_with(lock_range(fd, F_OFD_SETLK, F_RDLCK, 0), EINVAL, "a lock of an open file description");
+	refused_with(syscall(SYS_fcntl, (long)fd, HIGH | F_OFD_SETLK, NULL), EINVAL, "the same, high bits");
+	close(fd);
+	fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	holds(flock(more, LOCK_SH) == 0, "no lock is free again");
+	int cycles = 0;
+	while (cycles < 3 * LOCKS_MOST && lock_range(fd, F_SETLK, F_RDLCK, 0) == 0 &&
+	       lock_range(fd, F_SETLK, F_UNLCK, 0) == 0)
+		cycles++;
+	holds(cycles == 3 * LOCKS_MOST, "only %d locks, one after the other", cycles);
+}
+
 const struct probe probes_outside[] = {
 	PROBE("E04", "which files of /usr others read, by the page cache", page_cache),
 	PROBE("K20", "tables and pages that the host has once", host_tables),
+	PROBE("R17", "locks without end", locks),
 	PROBE("R16", "attributes of files that no limit counts", attributes),
 	{0},
 };

@@ -80,7 +80,6 @@ static void no_watching(void **state)
 	    "print(call('inotify_init'), call('inotify_init1', 0))\n"
 	    "f = open('/data/f', 'w+')\n"
 	    "fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_UN)\n"
-	    "fcntl.fcntl(f, 38, bytes(32))\n" /* F_OFD_SETLKW */
 	    "fcntl.fcntl(f, fcntl.F_DUPFD, 100); fcntl.fcntl(f, fcntl.F_SETFL, os.O_APPEND); fcntl.fcntl(f, "
 	    "fcntl.F_SETOWN, os.getpid())\n"
 	    "print(fcntl.fcntl(os.pipe()[1], 1031, 4096), fcntl.fcntl(os.memfd_create('m', 2), 1034))\n" /* SETPIPE_SZ,

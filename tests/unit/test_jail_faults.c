@@ -45,6 +45,7 @@ static const struct fault faults[] = {
 	{"move_mount", "2", "attach /code", NULL},
 	{"mount", "1", "mount /proc", "proc"},
 	{"mount", "1", "mount /proc", "proc/keys"},
+	{"mount", "1", "inodes of its own", "usr"},
 	{"pivot_root", "1", "pivot_root", NULL},
 	{"umount2", "1", "pivot_root", NULL},
 	{"chdir", "2", "pivot_root", NULL},

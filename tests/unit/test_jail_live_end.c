@@ -186,6 +186,21 @@ static void deaf(void **state)
 		fail_msg("%s after %d runs: %s", live.try.result.message, runs, live.try.error);
 }
 
+/* Locks are counted by init, which is asked by the filter of the run that a process began in. */
+static void background_locks(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "bash", (struct jail_limits){0});
+	live_expect(&live,
+		    "(until [ -e /tmp/go ]; do sleep 0.01; done; flock /tmp/l echo later; touch /tmp/gone) & echo",
+		    JAIL_OK, "\n");
+	live_expect(&live, "echo between", JAIL_OK, "between\n");
+	live_expect(&live, "touch /tmp/go; until [ -e /tmp/gone ]; do sleep 0.01; done", JAIL_OK, "later\n");
+}
+
 static void pipe_refused(void **state)
 {
 	live_need(possible);
@@ -207,9 +222,9 @@ static void pipe_refused(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test(limits),    cmocka_unit_test(limits_of_each_run),
-		cmocka_unit_test(cancelled), cmocka_unit_test(lies),
-		cmocka_unit_test(deaf),      cmocka_unit_test(pipe_refused),
+		cmocka_unit_test(background_locks), cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run),
+		cmocka_unit_test(cancelled),        cmocka_unit_test(lies),   cmocka_unit_test(deaf),
+		cmocka_unit_test(pipe_refused),
 	};
 
 	return try_run(tests, argc, argv, start, stop);
