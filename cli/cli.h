@@ -153,9 +153,8 @@ struct json_object *cli_execution_json(const struct store_execution *execution);
 
 /* -------- output -------------------------------------------------------------------------------------- */
 enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
-/* Colours: `out` is a terminal, NO_COLOR is unset or empty, TERM is not "dumb". */
-bool cli_colours(FILE *out);
-/* Escape sequence to begin a colour on `out` ("" where there are none), and to end it. */
+/* Escape sequence to begin a colour on `out`, and to end it; "" unless `out` is a terminal, NO_COLOR is unset or empty,
+ * and TERM is not "dumb". */
 const char *cli_colour_on(FILE *out, enum cli_colour colour);
 const char *cli_colour_off(FILE *out);
 enum cli_colour cli_verdict_colour(const char *verdict);
@@ -172,7 +171,6 @@ struct cli_column {
 };
 struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_columns);
-void cli_table_free(struct cli_table *table); /* NULL is fine */
 void cli_table_pointer(struct cli_table **table);
 #define auto_table __attribute__((cleanup(cli_table_pointer)))
 /* The next cell, row by row; the text is copied. */

@@ -21,7 +21,7 @@
 #define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
 
-bool cli_colours(FILE *out)
+static bool has_colours(FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -35,12 +35,12 @@ const char *cli_colour_on(FILE *out, enum cli_colour colour)
 		[CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m",
 	};
 
-	return cli_colours(out) ? sequences[colour] : "";
+	return has_colours(out) ? sequences[colour] : "";
 }
 
 const char *cli_colour_off(FILE *out)
 {
-	return cli_colours(out) ? "\033[0m" : "";
+	return has_colours(out) ? "\033[0m" : "";
 }
 
 enum cli_colour cli_verdict_colour(const char *verdict)
@@ -90,7 +90,7 @@ struct cli_table *cli_table_new(const struct cli_column *columns, size_t n_colum
 	return table;
 }
 
-void cli_table_free(struct cli_table *table)
+static void table_free(struct cli_table *table)
 {
 	if (!table)
 		return;
@@ -104,7 +104,7 @@ void cli_table_free(struct cli_table *table)
 
 void cli_table_pointer(struct cli_table **table)
 {
-	cli_table_free(*table);
+	table_free(*table);
 }
 
 /* Characters, not bytes: continuation bytes do not count. */

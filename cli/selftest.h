@@ -93,9 +93,6 @@ void probe_place_close(struct probe_place *place);
 int probe_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err);
 void probe_list_clear(struct probe_list *list);
 
-/* One line of a list; `line` is changed. ERR_INVALID names the word that is wrong. */
-int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err);
-
 /* An error: no jail could be had. */
 int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
 	      struct err *err);

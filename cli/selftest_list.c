@@ -100,7 +100,8 @@ static char *field(char **rest)
 	return start;
 }
 
-int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
+/* One line of a list; `line` is changed. ERR_INVALID names the word that is wrong. */
+static int parse_entry(char *line, struct probe_entry *ret, struct err *err)
 {
 	struct probe_terms terms = no_terms;
 	char *rest = line, *name = field(&rest), *what = field(&rest), *words = field(&rest), *state;
@@ -125,7 +126,7 @@ int probe_entry_parse(char *line, struct probe_entry *ret, struct err *err)
 static int add(struct probe_list *list, char *line, const char *script, struct err *err)
 {
 	struct probe_entry entry;
-	int result = probe_entry_parse(line, &entry, err);
+	int result = parse_entry(line, &entry, err);
 
 	if (result)
 		return result;
