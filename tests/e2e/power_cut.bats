@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# What was acknowledged is there after a power cut: strace writes down what gateway and command write and sync, power_cut.py makes the disks
+# that a cut may leave at each acknowledgement. From the first start on, over a kill and a second start.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	sp_setup
+	rmdir "$SP_DIR/data" # the first start makes it
+	# A disk that does sync: the tests' folder may be in memory, which is all the same here, since every call is seen.
+	CALLS=openat,write,pwrite64,pwritev,writev,ftruncate,fallocate,fsync,fdatasync,rename,renameat,renameat2,linkat,unlink,unlinkat,mkdir,mkdirat
+	TRACE=(strace -D -ff -ttt -T -y -xx -s 40000000 -e "trace=$CALLS,sendfile,copy_file_range" -e signal=none)
+	: >"$SP_DIR/acks"
+}
+
+teardown() {
+	sp_teardown
+}
+
+acknowledged() {
+	if [ -z "$2" ] || [ "$2" = null ]; then
+		sp_die "no $1: $(cat "$SP_DIR/body")"
+	fi
+	echo "$EPOCHREALTIME $1 $2" >>"$SP_DIR/acks"
+}
+
+traced() {
+	"${TRACE[@]}" -o "$SP_DIR/trace.$((++TRACED))" "$SP_BIN/sallyport" "$@" --config "$SP_CONFIG"
+}
+
+start_traced() {
+	"${TRACE[@]}" -o "$SP_DIR/trace.$((++TRACED))" "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" >>"$SP_DIR/gateway.log" 2>&1 3>&- &
+	SP_GATEWAY_PID=$!
+	echo "$SP_GATEWAY_PID" >>"$SP_DIR/pids"
+	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "the gateway does not start"
+}
+
+token() {
+	traced token add --owner "$1" --json >"$SP_DIR/token"
+	acknowledged token "$(jq -r .id "$SP_DIR/token")"
+}
+
+upload() {
+	sp_call upload_file "{\"conversationId\":\"c\",\"filename\":\"$1\",\"content\":\"$(head -c 3000 /dev/urandom | base64 -w0)\"}"
+	[ "$(sp_get .result.isError)" != true ]
+	acknowledged upload "$1"
+}
+
+run_one() {
+	sp_call run_code "{\"conversationId\":\"c\",\"language\":\"bash\",\"code\":\"echo $1 | tee made-$1; cat made-* | wc -c\"}"
+	acknowledged run "$(sp_get .result.structuredContent.execution_id)"
+}
+
+revoke() {
+	traced token revoke "$1" >/dev/null
+	acknowledged revoked "$1"
+}
+
+# Legacy sessions and tasks: the client keeps using its session after the kill.
+session() {
+	echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' |
+		sp_http POST /mcp
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
+	acknowledged session "$SESSION"
+}
+
+task() {
+	echo '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run_code","task":{},"arguments":{"conversationId":"t","language":"bash","code":"echo"}}}' |
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	TASK=$(sp_get .result.task.taskId)
+	acknowledged task "$TASK"
+	printf '{"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"%s"}}' "$TASK" | # waits for it
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION"
+	[ "$(sp_get .result.isError)" != true ]
+	acknowledged completed "$TASK"
+}
+
+@test "what was acknowledged survives a power cut, from the first start on" {
+	local first second
+	token alice # makes the data folder
+	SP_TOKEN=$(jq -r .token "$SP_DIR/token")
+	export SP_TOKEN
+	sp_start_jailer
+	start_traced
+	session
+	for n in 1 2; do
+		upload "file-$n"
+		run_one "$n"
+	done
+	token bob
+	first=$(jq -r .id "$SP_DIR/token")
+	task
+	revoke "$first"
+	kill -KILL "$SP_GATEWAY_PID"
+	sp_until "" sp_gone "$SP_GATEWAY_PID"
+	start_traced
+	run_one 3 # the first that this process commits for a client
+	token carol
+	second=$(jq -r .id "$SP_DIR/token")
+	sp_stop "$SP_GATEWAY_PID"
+	start_traced
+	upload file-3
+	revoke "$second"
+	task
+	run_one 4
+	sp_stop "$SP_GATEWAY_PID" # at an orderly end the log is folded into the database
+	echo "$EPOCHREALTIME token $first" >>"$SP_DIR/acks"
+	/usr/bin/python3 "$SP_ROOT/tests/e2e/power_cut.py" "$SP_DIR/trace" "$SP_DIR/data" "$SP_DIR/acks" "$SP_DIR/image"
+	# The programs work with the last of the images, of which the disk kept some.
+	sed 's|"data_dir": "data"|"data_dir": "image"|' "$SP_CONFIG" >"$SP_DIR/image.json"
+	[ "$("$SP_BIN/sallyport" log --config "$SP_DIR/image.json" --json | jq -r .state | sort | uniq -c | awk '{print $2}')" = finished ]
+	[ "$("$SP_BIN/sallyport" token list --config "$SP_DIR/image.json" --json | jq -s 'map(select(.revoked)) | length')" = 2 ]
+}
+
+# How often this trace syncs the log before it prints.
+syncs_before_output() {
+	local log
+	log=$(printf %s sallyport.db-wal | od -An -tx1 | tr -d ' \n' | sed 's/../.x&/g')
+	sort -n "$SP_DIR/$1".* | awk -v sync="(fsync|fdatasync).[0-9]+<[^>]*$log>.* = 0" '
+		$2 ~ /^write\(1</ { exit } $0 ~ sync { count++ } END { print count + 0 }'
+}
+
+# A gateway holds the database open: at the command's end nothing is folded into the database, which would sync as well.
+@test "commands sync what they print, each time" {
+	local id
+	sp_token alice
+	sp_start_gateway
+	traced token add --owner bob --json >"$SP_DIR/token" # trace.1
+	id=$(jq -r .id "$SP_DIR/token")
+	traced token revoke "$id" >/dev/null # trace.2
+	[ "$(syncs_before_output trace.1)" -ge 2 ] # its instance, and what was asked
+	[ "$(syncs_before_output trace.2)" -ge 2 ] # its instance, and what was asked
+}
