@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/job/job.h"
 #include "run.h"
 
 #define TIMEOUT_MAX_US (86400LL * 1000000)
@@ -110,19 +111,6 @@ static int code_open(const char *path, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "memfd_create") : 0;
 }
 
-static bool env_name_valid(const char *name, size_t length)
-{
-	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-
-	if (!length || !strchr(first, name[0]))
-		return false;
-	for (size_t i = 0; i < length; i++) {
-		if (!strchr(first, name[i]) && (name[i] < '0' || name[i] > '9'))
-			return false;
-	}
-	return true;
-}
-
 /* Fills env, a zeroed array of options->count + 1; its strings are the caller's. */
 static int env_build(const struct bind_strings *options, char **env, struct err *err)
 {
@@ -133,7 +121,7 @@ static int env_build(const struct bind_strings *options, char **env, struct err 
 		size_t name_length = strcspn(item, "=");
 		const char *value = item[name_length] ? NULL : getenv(item);
 
-		if (!env_name_valid(item, name_length))
+		if (!job_variable_valid(item, name_length))
 			return err_set(err, ERR_INVALID, "--env %s: a name has letters, digits and _, no digit first",
 				       item);
 		if (!item[name_length] && !value)
@@ -160,13 +148,11 @@ static void prepared_clear(struct prepared *p)
 	for (size_t i = 0; p->env && p->env[i]; i++)
 		free(p->env[i]);
 	free(p->env);
-	for (size_t i = 0; i < p->n_inputs; i++) {
-		free((void *)(uintptr_t)p->inputs[i].name);
-		close_pointer(&p->inputs[i].fd);
-	}
+	for (size_t i = 0; i < p->n_inputs; i++)
+		fd_close(&p->inputs[i].fd);
 	free(p->inputs);
-	close_pointer(&p->code_fd);
-	close_pointer(&p->meta_fd);
+	fd_close(&p->code_fd);
+	fd_close(&p->meta_fd);
 	jail_once_clear(&p->outcome.once);
 	run_files_clear(&p->outcome.files);
 }

@@ -34,7 +34,7 @@ struct run_files {
 	int output_dir; /* descriptor, -1: contents are dropped */
 };
 void run_files_clear(struct run_files *files);
-/* "PATH[:NAME]" for --file, opened: *ret_fd is the caller's, the name is ret->name's (heap). */
+/* "PATH[:NAME]" for --file, opened: ret->fd is the caller's, ret->name is a part of the argument. */
 int run_input_open(const char *argument, struct jail_file *ret, struct err *err);
 /* Notes one change, and writes the file below output_dir: no symlink is followed, an existing file is replaced, names
  * that are not UTF-8 or hold control characters are left out with a reason. Closes change->fd. */

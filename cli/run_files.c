@@ -34,8 +34,8 @@ int run_input_open(const char *argument, struct jail_file *ret, struct err *err)
 {
 	const char *colon = strrchr(argument, ':');
 	auto_free char *path = colon ? xstrndup(argument, (size_t)(colon - argument)) : xstrdup(argument);
-	const char *slash = strrchr(path, '/');
-	const char *name = colon ? colon + 1 : slash ? slash + 1 : path;
+	const char *slash = strrchr(argument, '/');
+	const char *name = colon ? colon + 1 : slash ? slash + 1 : argument;
 	auto_close int fd = -1;
 	struct stat status;
 
@@ -48,7 +48,7 @@ int run_input_open(const char *argument, struct jail_file *ret, struct err *err)
 	if (!S_ISREG(status.st_mode))
 		return err_set(err, ERR_INVALID, "--file %s: is not a regular file", path);
 	*ret = (struct jail_file){
-		.name = xstrdup(name),
+		.name = name,
 		.mode = status.st_mode & 0777,
 		.mtime_us = status.st_mtim.tv_sec * 1000000LL + status.st_mtim.tv_nsec / 1000,
 		.fd = steal_fd(&fd),

@@ -195,8 +195,8 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 	if (result == 0)
 		result = jail_once_begin(client, once, err);
 	if (result == 0) {
-		close_pointer(&input); /* the message holds a duplicate: the program must see the end of file */
-		once->program.stdin_fd = input = -1;
+		fd_close(&input); /* the message holds a duplicate: the program must see the end of file */
+		once->program.stdin_fd = -1;
 		result = loop(&session, client, err);
 	}
 	jail_close(steal(&once->jail));

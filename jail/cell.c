@@ -169,7 +169,7 @@ static void close_control(struct cell *cell)
 
 void cell_control_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct cell *cell = loop_owner(watch, struct cell, control);
+	struct cell *cell = container_of(watch, struct cell, control);
 
 	loop_change(cell->cells->loop, watch, EPOLLIN);
 	read_reports(cell);
@@ -181,7 +181,7 @@ void cell_control_ready(struct loop_watch *watch, uint32_t events)
 /* Init is dead, and with it everything in its namespace. */
 void cell_pidfd_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct cell *cell = loop_owner(watch, struct cell, pidfd);
+	struct cell *cell = container_of(watch, struct cell, pidfd);
 
 	(void)events;
 	read_reports(cell); /* what it said last */

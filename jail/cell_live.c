@@ -117,7 +117,7 @@ void cell_live_settle(struct cell *cell, const struct init_report *report)
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct cell *cell = loop_owner(watch, struct cell, live.frozen);
+	struct cell *cell = container_of(watch, struct cell, live.frozen);
 
 	(void)events;
 	if (!cgroup_is_frozen(cell->live.events))

@@ -32,13 +32,13 @@ static void pipe_ready(struct cell *cell, int stream)
 static void stdout_ready(struct loop_watch *watch, uint32_t events)
 {
 	(void)events;
-	pipe_ready(loop_owner(watch, struct cell, run.pipes[0]), 0);
+	pipe_ready(container_of(watch, struct cell, run.pipes[0]), 0);
 }
 
 static void stderr_ready(struct loop_watch *watch, uint32_t events)
 {
 	(void)events;
-	pipe_ready(loop_owner(watch, struct cell, run.pipes[1]), 1);
+	pipe_ready(container_of(watch, struct cell, run.pipes[1]), 1);
 }
 
 /* -------- a phase begins ------------------------------------------------------------------------------ */

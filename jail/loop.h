@@ -17,5 +17,3 @@ void loop_remove(int loop, struct loop_watch *watch); /* does not close the desc
 /* Waits for one event and handles it; at most until the deadline (monotonic; INT64_MAX: none). One event a call, so
  * that a handler may free any watch. True: there was one. */
 int loop_once(int loop, int64_t deadline_us);
-/* The struct that a watch is embedded in. */
-#define loop_owner(watch, type, member) ((type *)(void *)((char *)(watch)-offsetof(type, member)))

@@ -70,7 +70,7 @@ static void close_fd(int *fd)
 
 static void keeper_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct net *net = loop_owner(watch, struct net, keeper_watch);
+	struct net *net = container_of(watch, struct net, keeper_watch);
 	int relay = relay_receive(net->keeper);
 
 	(void)events;
@@ -231,7 +231,7 @@ static int hand_over(struct net *net, int pidfd, int leash, int counters[N_COUNT
 /* The relay never speaks over a leash: whatever comes is its end. */
 static void leash_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct net_jail *jail = loop_owner(watch, struct net_jail, leash);
+	struct net_jail *jail = container_of(watch, struct net_jail, leash);
 
 	(void)events;
 	loop_remove(jail->net->loop, watch);

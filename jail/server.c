@@ -109,7 +109,7 @@ static void refuse_connection(struct server_client *client, const struct err *wh
 
 static void client_ready(struct loop_watch *watch, uint32_t events_seen)
 {
-	struct server_client *client = loop_owner(watch, struct server_client, watch);
+	struct server_client *client = container_of(watch, struct server_client, watch);
 	struct err err = ERR_INIT;
 
 	(void)events_seen;

@@ -197,7 +197,7 @@ static int enter_outer_namespaces(struct jailer *jailer, struct err *err)
 
 static void on_connection(struct loop_watch *watch, uint32_t events)
 {
-	struct jailer *jailer = loop_owner(watch, struct jailer, porter_watch);
+	struct jailer *jailer = container_of(watch, struct jailer, porter_watch);
 	int fd = porter_receive(watch->fd);
 
 	(void)events;
@@ -211,7 +211,7 @@ static void on_connection(struct loop_watch *watch, uint32_t events)
 
 static void on_signal(struct loop_watch *watch, uint32_t events)
 {
-	struct jailer *jailer = loop_owner(watch, struct jailer, signal_watch);
+	struct jailer *jailer = container_of(watch, struct jailer, signal_watch);
 	struct signalfd_siginfo info;
 
 	(void)events;

@@ -146,8 +146,7 @@ void jail_once_clear(struct jail_once *once)
 	jail_close(steal(&once->jail));
 	jail_result_clear(&once->result);
 	if (once->captured) {
-		close_pointer(&once->program.stdout_fd);
-		close_pointer(&once->program.stderr_fd);
-		once->program.stdout_fd = once->program.stderr_fd = -1;
+		fd_close(&once->program.stdout_fd);
+		fd_close(&once->program.stderr_fd);
 	}
 }

@@ -168,13 +168,13 @@ static void read_leash(struct relay_jail *jail)
 static void leash_ready(struct loop_watch *watch, uint32_t events)
 {
 	(void)events;
-	read_leash(loop_owner(watch, struct relay_jail, leash));
+	read_leash(container_of(watch, struct relay_jail, leash));
 }
 
 /* The jailer speaks before it starts a program: what the program does is about what was said last. */
 static void listener_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_listener *listener = loop_owner(watch, struct relay_listener, watch);
+	struct relay_listener *listener = container_of(watch, struct relay_listener, watch);
 	struct relay_jail *jail = listener->jail;
 
 	(void)events;
@@ -212,7 +212,7 @@ static void jail_free(struct relay_jail *jail)
 
 static void control_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay *relay = loop_owner(watch, struct relay, control);
+	struct relay *relay = container_of(watch, struct relay, control);
 	struct relay_order order;
 	int fd = -1;
 	struct wire_fds fds = {.fds = &fd, .room = 1};

@@ -184,7 +184,7 @@ void relay_refuse(struct relay_connection *c, enum relay_reason reason)
  * back. */
 static void answer_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
 	char data[4096];
 	int left = relay_flush(&c->guest);
 
@@ -236,7 +236,7 @@ static void asked(struct relay_connection *c, const struct relay_request *reques
 
 static void head_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
 	struct relay_request request;
 	char data[RELAY_HEAD_MAX];
 	ssize_t n = recv(c->guest.fd, data, sizeof(data) - c->head.length, 0);
@@ -396,14 +396,14 @@ static void side_ready(struct relay_connection *c, struct relay_side *side, stru
 
 static void guest_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, guest.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, guest.watch);
 
 	side_ready(c, &c->guest, &c->remote, events);
 }
 
 static void remote_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, remote.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, remote.watch);
 
 	side_ready(c, &c->remote, &c->guest, events);
 }

@@ -101,7 +101,7 @@ static void greet_proxy(struct relay_connection *c)
 
 static void proxy_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, remote.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, remote.watch);
 	char data[RELAY_HEAD_MAX];
 
 	(void)events;
@@ -137,7 +137,7 @@ static void dial_next(struct relay_connection *c);
 
 static void dialled(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_connection *c = loop_owner(watch, struct relay_connection, remote.watch);
+	struct relay_connection *c = container_of(watch, struct relay_connection, remote.watch);
 	int error = 0;
 	socklen_t size = sizeof(error);
 

@@ -53,7 +53,7 @@ static void resolver_main(int socket)
 
 static void answer_ready(struct loop_watch *watch, uint32_t events)
 {
-	struct relay_resolver *resolver = loop_owner(watch, struct relay_resolver, watch);
+	struct relay_resolver *resolver = container_of(watch, struct relay_resolver, watch);
 	struct relay_connection *c = resolver->connection;
 	struct relay_answer answer;
 

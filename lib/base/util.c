@@ -34,6 +34,12 @@ void close_pointer(const int *fd)
 	errno = saved;
 }
 
+void fd_close(int *fd)
+{
+	close_pointer(fd);
+	*fd = -1;
+}
+
 void fclose_pointer(FILE **file)
 {
 	if (*file != NULL)

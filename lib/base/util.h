@@ -22,6 +22,9 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* The struct that *pointer is the member of. */
+#define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
 /* steal(&p): the value of *p, which becomes NULL (or, for descriptors with steal_fd, -1). */
 #define steal(pp)                    \
 	({                               \
@@ -45,7 +48,8 @@ static inline void *unconst(const void *pointer)
 }
 
 void free_pointer(void *pointer_to_pointer);
-void close_pointer(const int *fd); /* keeps errno */
+void close_pointer(const int *fd); /* keeps errno; for auto_close */
+void fd_close(int *fd);            /* closes it if it is one and makes it -1; keeps errno */
 void fclose_pointer(FILE **file);
 
 #define auto_free __attribute__((cleanup(free_pointer)))

@@ -62,8 +62,8 @@ static void asked_clear(struct job_asked *asked)
 	free(asked->args);
 	free(asked->key);
 	job_inputs_free(asked->files.items, asked->files.count);
-	close_pointer(&asked->code_fd);
-	close_pointer(&asked->stdin_fd);
+	fd_close(&asked->code_fd);
+	fd_close(&asked->stdin_fd);
 	store_execution_clear(&asked->row);
 }
 
@@ -73,7 +73,7 @@ static void outputs_free(struct job_output *first)
 
 	for (struct job_output *output = first; output; output = next) {
 		next = output->next;
-		close_pointer(&output->fd);
+		fd_close(&output->fd);
 		free(output->change.name);
 		free(output);
 	}
@@ -85,7 +85,7 @@ static void run_clear(struct job_run *run)
 	job_inputs_free(run->inputs, run->n_inputs);
 	job_gone_clear(&run->gone);
 	for (size_t i = 0; i < run->n_input_fds; i++)
-		close_pointer(&run->input_fds[i]);
+		fd_close(&run->input_fds[i]);
 	outputs_free(run->outputs);
 	free(run->changes);
 	free(run->stdout_text.data);
@@ -100,9 +100,9 @@ static void job_free(struct job *job)
 	asked_clear(&job->asked);
 	run_clear(&job->run);
 	job_result_clear(&job->end.result);
-	close_pointer(&job->stdout_fd);
-	close_pointer(&job->stderr_fd);
-	close_pointer(&job->wake_fd);
+	fd_close(&job->stdout_fd);
+	fd_close(&job->stderr_fd);
+	fd_close(&job->wake_fd);
 	free(job);
 }
 
@@ -272,7 +272,7 @@ static void engine_free(struct job_engine *engine)
 	job_keepers_stop(engine);
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);
-	close_pointer(&engine->wake_fd);
+	fd_close(&engine->wake_fd);
 	pthread_cond_destroy(&engine->keepers_wake);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);

@@ -2,13 +2,13 @@
  * job.h - request -> run -> record: the only place where store and jail meet.
  *
  * A job engine owns all running jobs of a process on one reactor thread, which holds the connection to the jailer (and
- * connects again when it is lost). A request thread submits and then *waits* on a job; it never is the job. So cancel,
- * clients that vanish, and (later) tasks, progress and idempotency keys need nothing special.
+ * connects again when it is lost). A request thread submits a job and then waits for it; it never is the job. So
+ * cancel, clients that vanish, tasks, progress and idempotency keys need nothing special.
  *
- * What happens to a job: it queues behind the other jobs of its conversation; its row is written as `running`; the
- * conversation's files and the request's own go into the jail; the program runs, its output going to running/ID.out and
- * ID.err; the changed files go into the blob store; result, output and file list are recorded in one transaction; then
- * the waiters wake. An orderly stop drains for up to JOB_DRAIN_SECONDS.
+ * What happens to a job (job_step.h has all steps): it waits for its turn in its conversation; its row is written as
+ * `running`; the conversation's files and the request's own go into the jail; the program runs, its output going to
+ * running/ID.out and ID.err; the changed files go into the blob store; result, output and file list are recorded in one
+ * transaction; then the waiters wake. An orderly stop drains for up to JOB_DRAIN_SECONDS.
  */
 #pragma once
 
@@ -149,6 +149,8 @@ int job_file_name_check(const char *name, const char *member, struct err *err);
 /* A path below /data: such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
 int job_file_path_check(const char *path, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);
+/* Of an environment variable: letters, digits and _, not a digit first. */
+bool job_variable_valid(const char *name, size_t length);
 
 /* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. A run of a live sandbox
  * depends on all that ran there before, so the earlier runs are run again, too, in one jail. */

@@ -71,17 +71,17 @@ int job_conversation_check(const char *name, const char *member, struct err *err
 	return check_name(name, STORE_CONVERSATION_MAX, member, err);
 }
 
-static bool environment_name(const char *name)
+bool job_variable_valid(const char *name, size_t length)
 {
-	if (!(*name == '_' || (*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z')))
+	if (length == 0 || (*name >= '0' && *name <= '9'))
 		return false;
-	return strspn(name, "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == strlen(name);
+	return strspn(name, "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") >= length;
 }
 
 static int check_map(const struct bind_map *map, const char *member, struct err *err)
 {
 	for (size_t i = 0; i < map->count; i++) {
-		if (!environment_name(map->keys[i])) {
+		if (!job_variable_valid(map->keys[i], strlen(map->keys[i]))) {
 			auto_buf struct buf shown = {0};
 
 			buf_init(&shown, MEMBER_SIZE);

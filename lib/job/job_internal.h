@@ -32,8 +32,6 @@
 #define JOB_CANCEL_GRACE_US 5000000  /* at the stop: from cancelling to giving the jailer up */
 #define JOB_STORE_BACKLOG   128      /* changed files waiting for a keeper; beyond it the jailer is not read */
 
-#define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
 /* A file that goes into a jail or a conversation: the request's own, or one of the conversation. */
 struct job_input {
 	char *name;

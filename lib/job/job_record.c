@@ -231,8 +231,7 @@ int job_store_output(struct job_errand *errand, struct err *unused)
 		snprintf(change->reason, sizeof(change->reason), "%.*s", kept, err.text);
 	}
 	job_media_type(change->file.name, output->fd, change->file.media_type);
-	close_pointer(&output->fd);
-	output->fd = -1;
+	fd_close(&output->fd);
 	return 0;
 }
 

@@ -50,14 +50,13 @@ static void run_clear(struct replay *replay)
 	job_gone_clear(&replay->gone);
 	strings_free(replay->args);
 	strings_free(replay->env);
-	close_pointer(&replay->once.program.code_fd);
-	close_pointer(&replay->once.program.stdin_fd);
+	fd_close(&replay->once.program.code_fd);
+	fd_close(&replay->once.program.stdin_fd);
 	job_changes_free(replay->made.changes, replay->made.n_changes);
 	replay->made = (struct job_replay){0};
 	replay->inputs = NULL;
 	replay->n_inputs = 0;
 	replay->args = replay->env = NULL;
-	replay->once.program.code_fd = replay->once.program.stdin_fd = -1;
 }
 
 /* -------- from the row -------------------------------------------------------------------------------- */

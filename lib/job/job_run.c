@@ -272,7 +272,7 @@ static int send_batch(struct job_run *run, struct err *err)
 		result = jail_fill(run->jail, files, run->n_input_fds, err);
 	run->inputs_sent += run->n_input_fds;
 	for (size_t i = 0; i < run->n_input_fds; i++)
-		close_pointer(&run->input_fds[i]);
+		fd_close(&run->input_fds[i]);
 	run->n_input_fds = 0;
 	return result;
 }

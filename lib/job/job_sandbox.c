@@ -254,14 +254,17 @@ static void note_files(struct job_known *known, const struct job_result *result)
 	}
 }
 
-/* Whoever comes next must not count on the state that this run left. One that was cancelled before it began left none:
- * a jail that has ended says so, and here nothing was filled in yet. */
+/* Must the next run get a fresh sandbox, because this run left it in an unknown state? */
 static bool spent(const struct job *job)
 {
 	const enum jail_verdict verdict = job->run.result.jail.verdict;
 
-	return job->run.sandbox->over || verdict == JAIL_XX ||
-	       (!job->run.started && (verdict != JAIL_CX || job->run.inputs_sent > 0));
+	if (job->run.sandbox->over || verdict == JAIL_XX)
+		return true;
+	if (job->run.started)
+		return false;
+	/* A run that was cancelled before anything was copied in left the sandbox as it was. */
+	return verdict != JAIL_CX || job->run.inputs_sent > 0;
 }
 
 void job_sandbox_give(struct job *job)

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "store_gate.h"
+
 #define HOLDS "print('here', flush=True)\nimport time; time.sleep(100)"
 
 static void waiting_running_over(void **state)
@@ -44,6 +46,67 @@ static void waiting_running_over(void **state)
 	job_release(first);
 	job_release(second);
 	job_release(alone);
+}
+
+/* While the writer is kept from working, a job is seen in the steps in which the writer has it; so is what waits behind
+ * it. */
+static void at_the_writer(void **state)
+{
+	struct job_request request, other;
+	struct gate gate;
+
+	(void)state;
+	begin("");
+	request = fixture_request(&f, "talk", HOLDS);
+	other = fixture_request(&f, "talk", "pass");
+	gate_shut(&gate, f.store);
+	struct job *job = fixture_submit(&f, &request), *next = fixture_submit(&f, &other);
+
+	fixture_wait_step(&f, job_id(job), JOB_BEGINNING);
+	gate_open(&gate);
+	fixture_wait_step(&f, job_id(job), JOB_RUNNING);
+	gate_shut(&gate, f.store);
+	job_cancel(job);
+	fixture_wait_step(&f, job_id(job), JOB_RECORDING);
+	fixture_wait_step(&f, job_id(next), JOB_WAITING);
+	gate_open(&gate);
+	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
+	assert_int_equal(fixture_wait(next)->jail.verdict, JAIL_OK);
+	fixture_wait_step(&f, job_id(next), JOB_OVER);
+	job_release(job);
+	job_release(next);
+}
+
+/* The jailer is lost while a run's end is being recorded: the result is the run's own. */
+static void lost_while_recording(void **state)
+{
+	struct job_request request;
+	struct gate gate;
+	struct json_object *runners;
+	int64_t until = 0;
+
+	(void)state;
+	f.socket = true;
+	fixture_make(&f, "");
+	fixture_service_start(&f);
+	fixture_start(&f);
+	request = fixture_request(&f, "talk", HOLDS);
+	request.live = true;
+	struct job *job = fixture_submit(&f, &request);
+
+	fixture_wait_step(&f, job_id(job), JOB_RUNNING);
+	gate_shut(&gate, f.store);
+	job_cancel(job);
+	fixture_wait_step(&f, job_id(job), JOB_RECORDING);
+	fixture_service_kill(&f);
+	while ((runners = job_engine_runners(f.engine))) { /* until the engine has noticed */
+		json_object_put(runners);
+		assert_true(patience_left(&until));
+	}
+	fixture_wait_step(&f, job_id(job), JOB_RECORDING);
+	gate_open(&gate);
+	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
+	job_release(job);
 }
 
 /* Of those that are over only the last ones stay, in the order in which they ended; a refused one is none of them. */
@@ -120,6 +183,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waiting_running_over, end),
+		cmocka_unit_test_teardown(at_the_writer, end),
+		cmocka_unit_test_teardown(lost_while_recording, end),
 		cmocka_unit_test_teardown(the_last_ones, end),
 		cmocka_unit_test_teardown(from_another_thread, end),
 	};
