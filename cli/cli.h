@@ -62,6 +62,7 @@ enum cli_option_type {
 	CLI_STRINGS,  /* struct bind_strings: repeatable; the array is given back by cli_run */
 	CLI_INT,      /* int64_t within [min, max] */
 	CLI_SECONDS,  /* int64_t microseconds; "0.25", within [min, max] microseconds */
+	CLI_MEBI,     /* int64_t bytes; whole MiB, within [min, max] bytes */
 	CLI_TIME,     /* int64_t microseconds since the epoch: cli_parse_time */
 };
 struct cli_option {

@@ -19,21 +19,19 @@
 #include "lib/job/job.h"
 #include "run.h"
 
-#define TIMEOUT_MAX_US (86400LL * 1000000)
-#define MEMORY_MB_MAX (1024LL * 1024)
-#define MIB (1024LL * 1024)
-
 struct run {
 	struct cli_common common;
 	const char *language;
 	bool network;
 	struct bind_strings env, files;
-	int64_t timeout_us, memory_mb;
+	struct jail_limits limits;
 	const char *output_dir, *meta;
 	bool forward_stdin;
 };
 
 #define FIELD(member) offsetof(struct run, member)
+#define VALUE_SECONDS "SECONDS"
+#define VALUE_MEBI    "MB"
 static const struct cli_option run_options[] = {
 	{.name = "language",
 	 .letter = 'l',
@@ -41,22 +39,16 @@ static const struct cli_option run_options[] = {
 	 .offset = FIELD(language),
 	 .value = "NAME",
 	 .help = "runner or alias; else by extension, else by the #! line"},
-	{.name = "timeout",
-	 .letter = 't',
-	 .type = CLI_SECONDS,
-	 .offset = FIELD(timeout_us),
-	 .min = 1000,
-	 .max = TIMEOUT_MAX_US,
-	 .value = "SECONDS",
-	 .help = "wall and CPU time; decimals are fine"},
-	{.name = "memory",
-	 .letter = 'm',
-	 .type = CLI_INT,
-	 .offset = FIELD(memory_mb),
-	 .min = 1,
-	 .max = MEMORY_MB_MAX,
-	 .value = "MB",
-	 .help = "memory of everything in the jail, in MiB"},
+#define OPTION_LIMIT(option, letter_, field, unit, least, most, help_)                                                 \
+	{.name = option,                                                                                               \
+	 .letter = letter_,                                                                                            \
+	 .type = CLI_##unit,                                                                                           \
+	 .offset = FIELD(limits.field),                                                                                \
+	 .min = least,                                                                                                 \
+	 .max = most,                                                                                                  \
+	 .value = VALUE_##unit,                                                                                        \
+	 .help = help_},
+#include "lib/base/limits.def"
 	{.name = "network",
 	 .type = CLI_FLAG,
 	 .offset = FIELD(network),
@@ -227,9 +219,7 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 		return result;
 	struct run_request request = {
 		.spec = {.runner = json_get_string(runner, "name"),
-			 .limits = {.wall_us = run->timeout_us,
-				    .cpu_us = run->timeout_us,
-				    .memory_bytes = run->memory_mb * MIB},
+			 .limits = run->limits,
 			 .network = run->network,
 			 .label = "run"},
 		.program = {.code_fd = p->code_fd, .args = run->common.rest, .env = (const char *const *)p->env},

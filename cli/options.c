@@ -91,14 +91,15 @@ static int string_set(const struct cli_option *option, const char *text, const c
 	return 0;
 }
 
-static int int_set(const struct cli_option *option, const char *text, int64_t *ret, struct err *err)
+static int int_set(const struct cli_option *option, const char *text, int64_t unit, int64_t *ret, struct err *err)
 {
+	int64_t min = option->min / unit, max = option->max / unit;
 	uint64_t number;
 
-	if (parse_u64(text, (uint64_t)option->min, (uint64_t)option->max, &number))
+	if (parse_u64(text, (uint64_t)min, (uint64_t)max, &number))
 		return err_set(err, ERR_INVALID, "--%s: '%s' is not a whole number from %lld to %lld", option->name,
-			       text, (long long)option->min, (long long)option->max);
-	*ret = (int64_t)number;
+			       text, (long long)min, (long long)max);
+	*ret = (int64_t)number * unit;
 	return 0;
 }
 
@@ -120,7 +121,9 @@ static int value_set(const struct cli_option *option, const char *text, void *fi
 		strings->count++;
 		return 0;
 	case CLI_INT:
-		return int_set(option, text, field, err);
+		return int_set(option, text, 1, field, err);
+	case CLI_MEBI:
+		return int_set(option, text, LIMIT_MEBI, field, err);
 	case CLI_SECONDS:
 		return cli_parse_seconds(text, option->min, option->max, field, err)
 			       ? err_wrap(err, "--%s", option->name)

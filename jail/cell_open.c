@@ -22,7 +22,6 @@
 #include "cell_internal.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
-#include "limits.h"
 #include "sys.h"
 
 #define SLOTS_PER_JAIL 4 /* dying jails keep their id for a moment */

@@ -16,7 +16,6 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
-#include "limits.h"
 #include "server_internal.h"
 
 static void send_failed(struct server_client *client, int64_t number, const struct err *why)

@@ -16,7 +16,6 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "limits.h"
 
 #define OUTPUT_MAX    (256 * 1024)
 #define LIBRARIES_MAX 512

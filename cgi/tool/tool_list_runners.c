@@ -6,60 +6,91 @@
 
 static const struct bind table[] = {{0}};
 
-static void copy_strings(struct json_object *to, const char *key, struct json_object *from)
-{
-	struct json_object *list = json_object_new_array(), *source = json_get(from, key, json_type_array);
+struct library {
+	const char *name, *version;
+};
+struct language {
+	const char *language, *version, *install;
+	struct json_object *aliases, *extensions, *libraries;
+	bool available, compiled, live;
+};
+struct listing {
+	struct json_object *languages;
+	struct config_limits limits;
+};
+#define ROW(struct_, field, kind) .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
+#define JSON(struct_, field, kind) ROW(struct_, field, kind), .flags = BIND_JSON
+static const struct bind library_table[] = {
+	{ROW(library, name, BIND_STRING)},
+	{ROW(library, version, BIND_STRING), .sparse = BIND_VIEWS},
+	{0},
+};
+static const struct bind language_table[] = {
+	{ROW(language, language, BIND_STRING)},
+	{JSON(language, aliases, BIND_STRINGS)},
+	{JSON(language, extensions, BIND_STRINGS)},
+	{ROW(language, available, BIND_BOOL)},
+	{ROW(language, live, BIND_BOOL), .description = "A session keeps its variables"},
+	{ROW(language, compiled, BIND_BOOL)},
+	{ROW(language, version, BIND_STRING), .sparse = BIND_VIEWS},
+	{ROW(language, install, BIND_STRING), .sparse = BIND_VIEWS},
+	{JSON(language, libraries, BIND_OBJECTS), .table = library_table},
+	{0},
+};
+#define NUMBER(name_, member)                                                                                          \
+	{                                                                                                              \
+		.name = name_, .type = BIND_INT, .offset = offsetof(struct config_limits, member),                     \
+		.sparse = BIND_VIEWS                                                                                   \
+	}
+static const struct bind limits_table[] = {
+#define ASKED_LIMIT(argument, field, member, ...)                                                                      \
+	NUMBER(#argument "_default", member), NUMBER(#argument "_max", member##_max),
+#define SHOWN_LIMIT(name, member) NUMBER(#name, member),
+#include "lib/base/limits.def"
+	{0},
+};
+static const struct bind output_table[] = {
+	{JSON(listing, languages, BIND_OBJECTS), .table = language_table},
+	{ROW(listing, limits, BIND_OBJECT), .table = limits_table},
+	{0},
+};
 
-	for (size_t i = 0; source && i < json_object_array_length(source); i++)
-		json_object_array_add(
-			list, json_object_new_string(json_object_get_string(json_object_array_get_idx(source, i))));
-	json_add(to, key, list);
+static struct json_object *libraries_of(struct json_object *runner)
+{
+	struct json_object *list = json_object_new_array(), *known = json_get(runner, "libraries", json_type_array);
+
+	for (size_t i = 0; known && i < json_object_array_length(known); i++) {
+		struct json_object *one = json_object_array_get_idx(known, i);
+		const char *name = json_get_string(one, "name");
+		const struct library library = {name ? name : "", json_get_string(one, "version")};
+
+		json_object_array_add(list, bind_print(library_table, &library));
+	}
+	return list;
+}
+
+static bool flag(struct json_object *runner, const char *name)
+{
+	return json_object_get_boolean(json_get(runner, name, json_type_boolean));
 }
 
 /* Only what the output schema promises, whatever else the jailer tells. */
 static struct json_object *describe(struct json_object *runner)
 {
-	struct json_object *object = json_object_new_object(), *libraries = json_object_new_array();
-	struct json_object *known = json_get(runner, "libraries", json_type_array);
-	bool available = json_object_get_boolean(json_get(runner, "available", json_type_boolean));
-	const char *version = json_get_string(runner, "version"), *install = json_get_string(runner, "install");
+	auto_json struct json_object *libraries = libraries_of(runner);
+	const struct language language = {
+		.language = json_get_string(runner, "name"),
+		.aliases = json_get(runner, "aliases", json_type_array),
+		.extensions = json_get(runner, "extensions", json_type_array),
+		.available = flag(runner, "available"),
+		.compiled = flag(runner, "compiled"),
+		.live = flag(runner, "live"),
+		.version = json_get_string(runner, "version"),
+		.install = flag(runner, "available") ? NULL : json_get_string(runner, "install"),
+		.libraries = libraries,
+	};
 
-	json_add_string(object, "language", json_get_string(runner, "name"));
-	copy_strings(object, "aliases", runner);
-	copy_strings(object, "extensions", runner);
-	json_add_bool(object, "available", available);
-	json_add_bool(object, "compiled", json_object_get_boolean(json_get(runner, "compiled", json_type_boolean)));
-	json_add_bool(object, "live", json_object_get_boolean(json_get(runner, "live", json_type_boolean)));
-	if (version && *version)
-		json_add_string(object, "version", version);
-	if (!available && install && *install)
-		json_add_string(object, "install", install);
-	for (size_t i = 0; known && i < json_object_array_length(known); i++) {
-		struct json_object *library = json_object_array_get_idx(known, i), *copy = json_object_new_object();
-		const char *name = json_get_string(library, "name"),
-			   *library_version = json_get_string(library, "version");
-
-		json_add_string(copy, "name", name ? name : "");
-		if (library_version)
-			json_add_string(copy, "version", library_version);
-		json_object_array_add(libraries, copy);
-	}
-	json_add(object, "libraries", libraries);
-	return object;
-}
-
-static struct json_object *describe_limits(const struct config_limits *limits)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_int(object, "timeout_seconds_default", limits->wall_seconds);
-	json_add_int(object, "timeout_seconds_max", limits->wall_seconds_max);
-	json_add_int(object, "memory_mb_default", limits->memory_mb);
-	json_add_int(object, "memory_mb_max", limits->memory_mb_max);
-	json_add_int(object, "processes", limits->pids);
-	json_add_int(object, "data_mb", limits->data_mb);
-	json_add_int(object, "output_mb", limits->output_mb);
-	return object;
+	return bind_print(language_table, &language);
 }
 
 static void print_runner(struct buf *text, struct json_object *runner)
@@ -89,7 +120,6 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 {
 	auto_json struct json_object *runners = NULL;
 	const struct config_limits *limits = &call->server->config->limits;
-	struct json_object *languages;
 	struct job_engine *engine;
 	auto_buf struct buf text = {0};
 	int result = server_engine(call->server, &engine, err);
@@ -102,7 +132,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the sandbox service is away at the moment: try again in a few seconds");
-	languages = json_object_new_array();
+	auto_json struct json_object *languages = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
 
@@ -114,16 +144,15 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		   "processes.\n",
 		   (long long)limits->wall_seconds, (long long)limits->wall_seconds_max, (long long)limits->memory_mb,
 		   (long long)limits->memory_mb_max, (long long)limits->data_mb, (long long)limits->pids);
-	*ret = (struct tool_result){.content = json_object_new_array(), .structured = json_object_new_object()};
-	json_add(ret->structured, "languages", languages);
-	json_add(ret->structured, "limits", describe_limits(limits));
+	const struct listing listing = {languages, *limits};
+	*ret = (struct tool_result){
+		.content = json_object_new_array(),
+		.structured = bind_print(output_table, &listing),
+	};
 	tool_add_text(ret->content, text.data, text.length);
 	snprintf(call->outcome, sizeof(call->outcome), "OK");
 	return 0;
 }
-
-#define STRINGS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
-#define INTEGER "{\"type\":\"integer\"}"
 
 const struct tool tool_list_runners = {
 	.name = "list_runners",
@@ -133,25 +162,7 @@ const struct tool tool_list_runners = {
 		       "installed libraries, and the "
 		       "limits of a run.",
 	.arguments = table,
-	.output_schema =
-		"{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"languages\",\"limits\"],"
-		"\"properties\":{"
-		"\"languages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
-		"\"required\":[\"language\",\"aliases\",\"extensions\",\"available\",\"compiled\",\"live\","
-		"\"libraries\"],\"properties\":{"
-		"\"language\":{\"type\":\"string\"},\"aliases\":" STRINGS ",\"extensions\":" STRINGS
-		",\"available\":{\"type\":\"boolean\"},"
-		"\"live\":{\"type\":\"boolean\",\"description\":\"A session keeps its variables\"},"
-		"\"compiled\":{\"type\":\"boolean\"},\"version\":{\"type\":\"string\"},\"install\":{\"type\":"
-		"\"string\"},"
-		"\"libraries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
-		"\"required\":[\"name\"],"
-		"\"properties\":{\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"}}}}}}},"
-		"\"limits\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-		"\"timeout_seconds_default\":" INTEGER ",\"timeout_seconds_max\":" INTEGER
-		",\"memory_mb_default\":" INTEGER ","
-		"\"memory_mb_max\":" INTEGER ",\"processes\":" INTEGER ",\"data_mb\":" INTEGER ",\"output_mb\":" INTEGER
-		"}}}}",
+	.output = output_table,
 	.read_only = true,
 	.idempotent = true,
 	.call = list,

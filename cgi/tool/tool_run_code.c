@@ -11,9 +11,6 @@
 #include "run_result.h"
 #include "tool_common.h"
 
-#define TIMEOUT_MAX_SECONDS (24 * 3600) /* the server's own cap is in its configuration and lower */
-#define MEMORY_MAX_MB       (1024 * 1024)
-
 struct run_file {
 	const char *filename;
 	struct bind_text content, content_base64;
@@ -25,7 +22,8 @@ struct run_arguments {
 	struct bind_map environment, secrets;
 	struct bind_strings args;
 	struct bind_objects files;
-	int64_t timeout_seconds, memory_mb;
+#define ASKED_LIMIT(argument, ...) int64_t argument;
+#include "lib/base/limits.def"
 };
 
 static const struct bind file_table[] = {
@@ -106,18 +104,14 @@ static const struct bind table[] = {
 	 .table = file_table,
 	 .size = sizeof(struct run_file),
 	 .description = "Files to put into /data before the run; they stay in the conversation."},
-	{.name = "timeout_seconds",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct run_arguments, timeout_seconds),
-	 .min = 1,
-	 .max = TIMEOUT_MAX_SECONDS,
-	 .description = "Wall clock and CPU time that the program may take."},
-	{.name = "memory_mb",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct run_arguments, memory_mb),
-	 .min = 1,
-	 .max = MEMORY_MAX_MB,
-	 .description = "Memory that the program may use, in MiB."},
+#define ASKED_LIMIT(argument, field, member, unit, most, sentence)                                                     \
+	{.name = #argument,                                                                                            \
+	 .type = BIND_INT,                                                                                             \
+	 .offset = offsetof(struct run_arguments, argument),                                                           \
+	 .min = 1,                                                                                                     \
+	 .max = most, /* the server's own cap is lower: see refine */                                                  \
+	 .description = sentence},
+#include "lib/base/limits.def"
 	TOOL_KEY_MEMBER(struct run_arguments, key),
 	{0},
 };
@@ -203,8 +197,8 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		.secrets = arguments->secrets,
 		.files = files.files,
 		.n_files = files.count,
-		.timeout_seconds = arguments->timeout_seconds,
-		.memory_mb = arguments->memory_mb,
+#define ASKED_LIMIT(argument, ...) .argument = arguments->argument,
+#include "lib/base/limits.def"
 		.network = arguments->network,
 		.live = arguments->session,
 		.key = arguments->key,
@@ -262,10 +256,10 @@ static void refine(struct server *server, struct json_object *tool)
 	buf_puts(&network, "Ask for network access. Default false. ");
 	tool_network_describe(server->config, &network);
 	json_add_string(tool_property(tool, "network"), "description", network.data);
-	set_int(tool, "timeout_seconds", "default", limits->wall_seconds);
-	set_int(tool, "timeout_seconds", "maximum", limits->wall_seconds_max);
-	set_int(tool, "memory_mb", "default", limits->memory_mb);
-	set_int(tool, "memory_mb", "maximum", limits->memory_mb_max);
+#define ASKED_LIMIT(argument, field, member, ...)                                                                      \
+	set_int(tool, #argument, "default", limits->member);                                                           \
+	set_int(tool, #argument, "maximum", limits->member##_max);
+#include "lib/base/limits.def"
 	buf_init(&text, DESCRIPTION_MAX);
 	buf_puts(&text, json_get_string(tool, "description"));
 	buf_puts(&text, "\nLanguages:");

@@ -31,28 +31,13 @@
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 #include "lib/base/json.h"
+#include "limits.h"
 #include "result.h"
 
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
-
-/* Limits of one jail. The jailer refuses (never clamps) what is above its own caps. */
-struct jail_limits {
-	int64_t wall_us;
-	int64_t cpu_us;          /* user + system of the whole tree, from the cgroup */
-	int64_t cpu_percent;     /* share: 100 = one core; -1 = none */
-	int64_t memory_bytes;    /* heap, tmpfs, memfd, kernel: what the memory cgroup counts; swap is off */
-	int64_t pids;
-	int64_t data_bytes, data_inodes;
-	int64_t tmp_bytes;
-	int64_t output_bytes;    /* stdout and stderr together */
-	int64_t compile_wall_us; /* the compile step has limits of its own and no CPU share */
-	int64_t compile_memory_bytes;
-};
-/* As a JSON object on the wire and in the record: {"wall_us":…, …}, one member a field. */
-extern const struct bind jail_limits_table[];
 
 struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */

@@ -10,7 +10,6 @@
 #include "lib/base/util.h"
 
 #define JAIL_NUMBER_MAX INT32_MAX
-#define LIMIT_MAX       ((int64_t)1 << 50) /* sizes and times beyond it are nonsense and would overflow sums */
 
 static const struct bind file_table[] = {
 	{.name = "mode",
@@ -22,31 +21,8 @@ static const struct bind file_table[] = {
 	 .type = BIND_INT,
 	 .offset = offsetof(struct wire_file, mtime_us),
 	 .flags = BIND_REQUIRED,
-	 .min = -LIMIT_MAX * 8,
-	 .max = LIMIT_MAX * 8},
-	{0},
-};
-
-#define LIMIT(member)                                                                                                  \
-	{                                                                                                              \
-		.name = #member, .type = BIND_INT, .offset = offsetof(struct jail_limits, member), .max = LIMIT_MAX    \
-	}
-const struct bind jail_limits_table[] = {
-	LIMIT(wall_us),
-	LIMIT(cpu_us),
-	{.name = "cpu_percent",
-	 .type = BIND_INT,
-	 .offset = offsetof(struct jail_limits, cpu_percent),
-	 .min = -1,
-	 .max = 1000000},
-	LIMIT(memory_bytes),
-	LIMIT(pids),
-	LIMIT(data_bytes),
-	LIMIT(data_inodes),
-	LIMIT(tmp_bytes),
-	LIMIT(output_bytes),
-	LIMIT(compile_wall_us),
-	LIMIT(compile_memory_bytes),
+	 .min = -LIMITS_MAX * 8,
+	 .max = LIMITS_MAX * 8},
 	{0},
 };
 

@@ -16,25 +16,12 @@
 
 /* Defaults for a caller that says nothing, and what it may ask for at most (design: "decisions in numbers"). */
 struct config_limits {
-	int64_t wall_seconds, wall_seconds_max;
-	int64_t synchronous_seconds;  /* longer runs are tasks only; 0: as wall_seconds_max */
-	int64_t cpu_percent;          /* share of a run; -1 none */
-	int64_t memory_mb, memory_mb_max;
-	int64_t pids, pids_max;
-	int64_t data_mb, data_mb_max, data_inodes;
-	int64_t tmp_mb;
-	int64_t output_mb;            /* both streams, in the record */
-	int64_t answer_kb;            /* a stream, in an answer */
-	int64_t compile_seconds, compile_memory_mb;
-	int64_t body_mb;              /* HTTP request */
-	int64_t in_flight;            /* running calls per token */
-	int64_t requests_per_minute;  /* per token; 0: no limit */
-	int64_t queue;                /* waiting calls per server */
-	int64_t tasks;                /* of one owner, with those that have ended and are kept */
-	int64_t task_seconds, task_seconds_max; /* how long a task is kept, from its beginning */
-	int64_t sandboxes, sandboxes_per_owner; /* live ones at once; 0: none */
-	int64_t sandbox_idle_seconds; /* a live sandbox that nobody uses is ended */
+#define LIMIT(member, ...) int64_t member;
+#include "limits.def"
 };
+/* Units of lib/base/limits.def. */
+#define LIMIT_SECONDS INT64_C(1000000)
+#define LIMIT_MEBI    INT64_C(1048576)
 
 struct config {
 	const char *data_dir;        /* database sallyport.db, blobs/, running/, secret.key; owned by the gateway */

@@ -8,25 +8,28 @@
 #include "config.h"
 #include "util.h"
 
-static const struct config_pair {
-	const char *name, *cap;
-	size_t value, most; /* offsets in struct config_limits */
-} pairs[] = {
-	{"limits.wall_seconds", "limits.wall_seconds_max", offsetof(struct config_limits, wall_seconds),
-	 offsetof(struct config_limits, wall_seconds_max)},
-	{"limits.memory_mb", "limits.memory_mb_max", offsetof(struct config_limits, memory_mb),
-	 offsetof(struct config_limits, memory_mb_max)},
-	{"limits.pids", "limits.pids_max", offsetof(struct config_limits, pids),
-	 offsetof(struct config_limits, pids_max)},
-	{"limits.task_seconds", "limits.task_seconds_max", offsetof(struct config_limits, task_seconds),
-	 offsetof(struct config_limits, task_seconds_max)},
-	{"limits.data_mb", "limits.data_mb_max", offsetof(struct config_limits, data_mb),
-	 offsetof(struct config_limits, data_mb_max)},
-};
-
-static int64_t limit_at(const struct config_limits *limits, size_t offset)
+/* A default above its cap. */
+static int check_caps(const struct config_limits *limits, struct err *err)
 {
-	return *(const int64_t *)(const void *)((const char *)limits + offset);
+	const struct {
+		const char *name;
+		int64_t value;
+	} members[] = {
+#define LIMIT(member, ...) {#member, limits->member},
+#include "limits.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		auto_free char *cap = xasprintf("%s_max", members[i].name);
+		auto_free char *name = xasprintf("limits.%s", members[i].name);
+
+		for (size_t k = 0; k < ARRAY_SIZE(members); k++)
+			if (streq(members[k].name, cap) && members[i].value > members[k].value)
+				return err_member(err, name,
+						  "is %lld, more than limits.%s (%lld): lower it or raise the cap",
+						  (long long)members[i].value, cap, (long long)members[k].value);
+	}
+	return 0;
 }
 
 /* Guests' ids on the host: nobody else's. Below are accounts (and nobody, 65534), the last one means "none" to the
@@ -107,14 +110,8 @@ int config_check(const struct config *config, struct err *err)
 {
 	const char *prefix = config->gateway.accel_prefix;
 
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		int64_t value = limit_at(&config->limits, pairs[i].value),
-			most = limit_at(&config->limits, pairs[i].most);
-
-		if (value > most)
-			return err_member(err, pairs[i].name, "is %lld, more than %s (%lld): lower it or raise the cap",
-					  (long long)value, pairs[i].cap, (long long)most);
-	}
+	if (check_caps(&config->limits, err) < 0)
+		return -ERR_INVALID;
 	if (config->limits.synchronous_seconds && config->limits.synchronous_seconds < config->limits.wall_seconds)
 		return err_member(
 			err, "limits.synchronous_seconds",

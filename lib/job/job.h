@@ -64,7 +64,8 @@ struct job_request {
 	size_t n_files;
 	bool live; /* in the conversation's live sandbox of this language; needs a conversation */
 	bool paths;                                /* the files' names may be paths below /data */
-	int64_t timeout_seconds, memory_mb;   /* 0: default */
+#define ASKED_LIMIT(argument, ...) int64_t argument; /* 0: default */
+#include "lib/base/limits.def"
 	bool network;
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with
 	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */

@@ -14,8 +14,6 @@
 #include "jail/client/client_runners.h"
 #include "lib/base/utf8.h"
 
-#define MB          (1024 * 1024)
-#define SECOND_US   1000000
 #define MEMBER_SIZE 64
 
 /* UTF-8 without control characters (C0, DEL, C1): what people, file systems and logs can live with. */
@@ -302,28 +300,15 @@ static int in_range(int64_t value, int64_t max, const char *member, struct err *
 static int take_limits(struct job *job, const struct job_request *request, struct err *err)
 {
 	const struct config_limits *limits = &job->engine->config->limits;
-	int64_t wall_us, memory;
-	int result;
+	int result = 0;
 
-	if ((result = in_range(request->timeout_seconds, limits->wall_seconds_max, "timeout_seconds", err)) < 0 ||
-	    (result = in_range(request->memory_mb, limits->memory_mb_max, "memory_mb", err)) < 0)
-		return result;
-	wall_us = (request->timeout_seconds ? request->timeout_seconds : limits->wall_seconds) * SECOND_US;
-	memory = (request->memory_mb ? request->memory_mb : limits->memory_mb) * MB;
-	job->asked.limits = (struct jail_limits){
-		.wall_us = wall_us,
-		.cpu_us = wall_us,
-		.cpu_percent = limits->cpu_percent,
-		.memory_bytes = memory,
-		.pids = limits->pids,
-		.data_bytes = limits->data_mb * MB,
-		.data_inodes = limits->data_inodes,
-		.tmp_bytes = limits->tmp_mb * MB,
-		.output_bytes = limits->output_mb * MB,
-		.compile_wall_us = limits->compile_seconds * SECOND_US,
-		.compile_memory_bytes = limits->compile_memory_mb * MB,
-	};
-	return 0;
+#define ASKED_LIMIT(argument, field, member, unit, ...)                                                                \
+	if (result == 0)                                                                                               \
+		result = in_range(request->argument, limits->member##_max, #argument, err);                            \
+	if (result == 0)                                                                                               \
+		job->asked.named.field = request->argument * LIMIT_##unit;
+#include "lib/base/limits.def"
+	return result < 0 ? result : limits_resolve(limits, &job->asked.named, &job->asked.limits, err);
 }
 
 static void take_identity(struct job *job, const struct job_request *request)
@@ -391,8 +376,6 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	asked->row.network = request->network;
 	if ((result = take_language(job, request, runners, err)) < 0)
 		return result;
-	asked->asked_time = request->timeout_seconds != 0;
-	asked->asked_memory = request->memory_mb != 0;
 	if (!request->code.data)
 		return err_member(err, "code", "is missing");
 	if ((result = take_limits(job, request, err)) < 0)

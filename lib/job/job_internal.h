@@ -61,11 +61,11 @@ struct job_output {
 struct job_asked {
 	struct store_execution row;  /* the columns that are known before the run */
 	char place[SHA256_HEX_SIZE]; /* the conversation's hash; "": none */
-	struct jail_limits limits;
+	struct jail_limits limits, named; /* named: 0 where the caller gave none */
 	char **args; /* NULL-terminated */
 	struct job_files files;
 	int code_fd, stdin_fd;
-	bool live, keeps_state, asked_time, asked_memory; /* keeps_state: the runner does so in a live sandbox */
+	bool live, keeps_state;               /* keeps_state: the runner does so in a live sandbox */
 	char *key, key_hash[SHA256_HEX_SIZE];             /* NULL: none */
 };
 

@@ -188,19 +188,17 @@ static int open_new(struct job *job, struct job_sandbox **ret, struct err *err)
 	return result;
 }
 
+#define LEAVE_OUT "leave it out, or end the session (reset_session)"
 /* A jail's limits are those that it was opened with. */
 static int take_limits(struct job *job, const struct job_sandbox *sandbox, struct err *err)
 {
 	const struct jail_limits *now = &job->run.limits, *then = &sandbox->limits;
 
-	if (job->asked.asked_time && now->wall_us != then->wall_us)
-		return err_member(err, "timeout_seconds",
-				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
-				  (long long)(then->wall_us / SECOND_US));
-	if (job->asked.asked_memory && now->memory_bytes != then->memory_bytes)
-		return err_member(err, "memory_mb",
-				  "this session was begun with %lld; leave it out, or end the session (reset_session)",
-				  (long long)(then->memory_bytes >> 20));
+#define ASKED_LIMIT(argument, field, member, unit, ...)                                                                \
+	if (job->asked.named.field && now->field != then->field)                                                       \
+		return err_member(err, #argument, "this session was begun with %lld; " LEAVE_OUT,                      \
+				  (long long)(then->field / LIMIT_##unit));
+#include "lib/base/limits.def"
 	/* Both ways: another token of the owner's may not have the network. */
 	if (job->asked.row.network != sandbox->network)
 		return err_member(

@@ -240,6 +240,9 @@ function_of() {
 	found facts 'cli/bad.c:3: the field "rss_peak_bytes" of a result'
 	printf 'int f(void)\n{\n\treturn g("setup_us");\n}\n' >cli/bad.c
 	found facts 'cli/bad.c:3: the field "setup_us" of a result'
+	printf 'LIMIT(wall_seconds, 1, 9, 2, "time")\n' >lib/base/limits.def
+	printf 'int f(void)\n{\n\treturn g("wall_seconds");\n}\n' >cli/bad.c
+	found facts 'cli/bad.c:3: the limit "wall_seconds"'
 	rm cli/bad.c
 	# shellcheck disable=SC2016
 	printf '3. `cgi/gone.c`\n' >>docs/hacking.md
@@ -321,6 +324,19 @@ conf_page() {
 	conf_page | sed 's/limits.pids/limits.pidz/' >docs/sallyport.conf.5
 	found docs "docs/sallyport.conf.5:1: member limits.pids is not described" 2
 	[[ $output == *"member limits.pidz is described, lib/base/config.c does not know it"* ]]
+	printf 'LIMIT(tmp_mb, 1, 90, 7, "size of /tmp; more ends the run")\n' >lib/base/limits.def
+	tmp_mb() { # RANGE SENTENCE
+		conf_page | sed "s,^\.El,.It Ic limits.tmp_mb Pq number $1\n$2\n.El," >docs/sallyport.conf.5
+	}
+	tmp_mb 'from 1 to 90; default: 7' 'Size of /tmp; more ends the run.'
+	clean docs
+	tmp_mb 'from 1 to 90; default: 8' 'Size of /tmp; more ends the run.'
+	found docs "lib/base/limits.def says: number from 1 to 90; default: 7"
+	tmp_mb 'from 1 to 90; default: 7' 'Size of /tmp.'
+	found docs "lib/base/limits.def says: Size of /tmp; more ends the run."
+	conf_page >docs/sallyport.conf.5
+	found docs "docs/sallyport.conf.5:1: member limits.tmp_mb is not described"
+	rm lib/base/limits.def
 	conf_page | sed 's/^\.El/.Ell/' >docs/sallyport.conf.5
 	run "$LINT/docs.sh" "$TREE"
 	[ "$status" -eq 1 ]

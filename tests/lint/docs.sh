@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/base/config.c (items "limits.pids"),
-# sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files, make targets, tests and probes that exist.
+# Documents say what is there: the man pages are correct mdoc; sallyport.conf(5) lists exactly the members of lib/base/config.c (items "limits.pids")
+# and says of limits what lib/base/limits.def says: range, default, sentence; sallyport(1) exactly the commands and options of cli/; README and docs/*.md name only files, make targets, tests and probes that exist.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 shopt -s nullglob
@@ -22,9 +22,19 @@ check_members() { # PAGE
 	known=$({
 		sed -nE 's/^\tPART\(([a-z_]+), ([a-z_]+),.*/\1.\2/p' lib/base/config.c lib/base/config_network.c
 		sed -nE 's/^\t\{\.name = "([a-z_]+)",.*/\1/p' lib/base/config.c
+		[ ! -e "$limits" ] || sed -nE 's/^LIMIT\(([a-z_]+), .*/limits.\1/p' "$limits"
 	} | sort)
 	shown=$(sed -nE 's/^\.It (Va|Cm|Ic|Sy|Li|Fa|Dv) "?([a-z_]+(\.[a-z_]+)*)"?( .*)?$/\2/p' "$1" | sort)
 	same "$known" "$shown" "$1" lib/base/config.c member
+}
+
+check_limits() { # PAGE
+	local member range sentence line
+	while IFS=$'\t' read -r member range sentence; do
+		line=$(grep -nF ".It Ic limits.$member Pq " "$1" | cut -d: -f1) || continue # check_members says so
+		sed -n "${line}p" "$1" | grep -qF "Pq number $range" || finding "$1:$line: $limits says: number $range"
+		sed -n "$((line + 1))p" "$1" | grep -qF "${sentence^}." || finding "$1:$((line + 1)): $limits says: ${sentence^}."
+	done < <(sed -nE 's/^LIMIT\(([a-z_]+), (-?[0-9]+), ([0-9]+), ([0-9]+), "(.*)"\)$/\1\tfrom \2 to \3; default: \4\t\5/p' "$limits")
 }
 
 check_commands() { # PAGE
@@ -32,7 +42,10 @@ check_commands() { # PAGE
 	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\bstruct cli_command cmd_\w+ = \{\s*\.name = "([a-z]+)"/g' | sort -u)
 	shown=$(sed -nE 's/^\.Ss //p' "$1" | tr -s ' ,' '\n' | sort -u)
 	same "$known" "$shown" "$1" cli/ command
-	known=$(cat cli/*.c | perl -0ne 'print "$1\n" while /\{\s*\.name = "([a-z-]+)",\s*(?:\.letter = [^,]+,\s*)?\.type = CLI_/g' | sort -u)
+	known=$({
+		cat cli/*.c | perl -0ne 'print "$1\n" while /\{\s*\.name = "([a-z-]+)",\s*(?:\.letter = [^,]+,\s*)?\.type = CLI_/g'
+		[ ! -e "$limits" ] || sed -nE 's/^OPTION_LIMIT\("([a-z-]+)", .*/\1/p' "$limits"
+	} | sort -u)
 	shown=$(sed -nE '/^\.It Fl /s/.*Fl -([a-z-]+).*/\1/p' "$1" | sort -u)
 	same "$known" "$shown" "$1" cli/ option
 }
@@ -60,12 +73,14 @@ check_names() { # DOCUMENT
 	done < <(grep -noE '`make [a-z][a-z-]*' "$1" | sed 's/`make //' || true)
 }
 
+limits=lib/base/limits.def
 pages=(docs/*.[158])
 documents=(README.md docs/*.md)
 if [ ${#pages[@]} -gt 0 ]; then
 	findings_from < <(mandoc -Tlint -W warning "${pages[@]}" 2>&1 | sed -E 's/^mandoc: //' || true)
 fi
 [ ! -e docs/sallyport.conf.5 ] || check_members docs/sallyport.conf.5
+[ ! -e docs/sallyport.conf.5 ] || [ ! -e "$limits" ] || check_limits docs/sallyport.conf.5
 [ ! -e docs/sallyport.1 ] || check_commands docs/sallyport.1
 for document in "${documents[@]}"; do
 	[ ! -e "$document" ] || check_names "$document"

@@ -3,11 +3,14 @@
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
+# Sums of a submission, and the list of probes in units of its own: other facts under the same names.
+own='cli/grade_report\.c|cli/selftest_list\.c'
+
 # A field of a result stands as a string in its table only. Names of one word mean other things, too.
 table=jail/client/result.c
 fields=
 [ ! -e "$table" ] || fields=$(sed -nE 's/^\t\{?(USAGE|FIELD)\(([a-z]+_[a-z_]+),.*/\2/p' "$table" | sort -u)
-others=$(c_files '*.c' lib jail cgi cli | grep -vx "$table")
+others=$(c_files '*.c' lib jail cgi cli | grep -vxE "$table|$own")
 for field in $fields; do
 	checked=$((checked + 1))
 	case $field in stdout_bytes | stderr_bytes) continue ;; esac # members of the wire's output event, too
@@ -15,6 +18,18 @@ for field in $fields; do
 	while IFS= read -r place; do
 		finding "$place: the field \"$field\" of a result comes from the table in $table"
 	done < <(grep -nE "\"$field\\\\?\"" $others | cut -d: -f1,2)
+done
+
+# A limit, likewise.
+table=lib/base/limits.def
+limits=
+[ ! -e "$table" ] || limits=$(sed -nE 's/^(LIMIT|RUN_LIMIT|ASKED_LIMIT|SHOWN_LIMIT)\(([a-z]+_[a-z_]+), .*/\2/p' "$table" | sort -u)
+for limit in $limits; do
+	checked=$((checked + 1))
+	# shellcheck disable=SC2086
+	while IFS= read -r place; do
+		finding "$place: the limit \"$limit\" comes from $table"
+	done < <(grep -nE "\"$limit\\\\?\"" $others | cut -d: -f1,2)
 done
 
 # What docs/hacking.md shows as a numbered list of files: at most six, and they exist.
