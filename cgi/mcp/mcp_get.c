@@ -29,29 +29,19 @@ static void refuse_listener(struct exchange *exchange, const struct err *err)
 /* The notification of a topic. */
 static char *notification(const struct hub_message *message)
 {
-	static const struct {
-		enum hub_topic topic;
-		const char *method;
-	} methods[] = {
-		{HUB_TOOLS_CHANGED, "notifications/tools/list_changed"},
-		{HUB_PROMPTS_CHANGED, "notifications/prompts/list_changed"},
-		{HUB_RESOURCES_CHANGED, "notifications/resources/list_changed"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
-		if (methods[i].topic == message->topic)
-			return xasprintf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", methods[i].method);
-	}
-	auto_json struct json_object *updated = json_object_new_object();
-	struct json_object *params = json_object_new_object();
+	auto_json struct json_object *object = json_object_new_object();
 	struct buf text;
 
-	json_add_string(updated, "jsonrpc", "2.0");
-	json_add_string(updated, "method", "notifications/resources/updated");
-	json_add_string(params, "uri", message->uri);
-	json_add(updated, "params", params);
+	json_add_string(object, "jsonrpc", "2.0");
+	json_add_string(object, "method", mcp_topic_method(message->topic));
+	if (message->topic == HUB_RESOURCE_UPDATED) {
+		struct json_object *params = json_object_new_object();
+
+		json_add_string(params, "uri", message->uri);
+		json_add(object, "params", params);
+	}
 	buf_init(&text, SIZE_MAX);
-	json_print(&text, updated);
+	json_print(&text, object);
 	return buf_steal(&text, NULL);
 }
 

@@ -22,12 +22,12 @@
 	48 /* resources and tasks that one stream may follow, more are not honoured: fewer than HUB_QUEUE_MAX */
 
 static const struct {
-	const char *name, *method;
+	const char *name;
 	enum hub_topic topic;
 } kinds[] = {
-	{"toolsListChanged", "notifications/tools/list_changed", HUB_TOOLS_CHANGED},
-	{"promptsListChanged", "notifications/prompts/list_changed", HUB_PROMPTS_CHANGED},
-	{"resourcesListChanged", "notifications/resources/list_changed", HUB_RESOURCES_CHANGED},
+	{"toolsListChanged", HUB_TOOLS_CHANGED},
+	{"promptsListChanged", HUB_PROMPTS_CHANGED},
+	{"resourcesListChanged", HUB_RESOURCES_CHANGED},
 };
 
 static struct json_object *subscription_meta(struct mcp_call *call)
@@ -107,7 +107,7 @@ static void notify_task(struct mcp_call *call, const char *id)
 	struct json_object *task = mcp_task_describe(call, id);
 
 	if (task)
-		notify(call, "notifications/tasks", task);
+		notify(call, mcp_topic_method(HUB_TASK_CHANGED), task);
 }
 
 /* What of `asked` is honoured, as an object and in *listener. */
@@ -145,7 +145,7 @@ static void pass_on(struct mcp_call *call, const struct hub_message *message)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (kinds[i].topic == message->topic)
-			notify(call, kinds[i].method, json_object_new_object());
+			notify(call, mcp_topic_method(message->topic), json_object_new_object());
 	}
 	if (message->topic == HUB_TASK_CHANGED)
 		notify_task(call, message->uri);
@@ -153,7 +153,7 @@ static void pass_on(struct mcp_call *call, const struct hub_message *message)
 		struct json_object *params = json_object_new_object();
 
 		json_add_string(params, "uri", message->uri);
-		notify(call, "notifications/resources/updated", params);
+		notify(call, mcp_topic_method(message->topic), params);
 	}
 }
 

@@ -24,6 +24,23 @@ int mcp_log_level(const char *name)
 	return -1;
 }
 
+const char *mcp_topic_method(enum hub_topic topic)
+{
+	switch (topic) {
+	case HUB_TOOLS_CHANGED:
+		return "notifications/tools/list_changed";
+	case HUB_PROMPTS_CHANGED:
+		return "notifications/prompts/list_changed";
+	case HUB_RESOURCES_CHANGED:
+		return "notifications/resources/list_changed";
+	case HUB_RESOURCE_UPDATED:
+		return "notifications/resources/updated";
+	case HUB_TASK_CHANGED:
+		break;
+	}
+	return "notifications/tasks"; /* modern */
+}
+
 void mcp_event_id(const char *stream, int64_t number, char ret[MCP_EVENT_ID_MAX])
 {
 	snprintf(ret, MCP_EVENT_ID_MAX, "%s_%lld", stream, (long long)number);

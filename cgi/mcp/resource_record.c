@@ -469,10 +469,12 @@ static int complete(struct mcp_call *call, const char *uri_template, const struc
 		return store_complete_conversation(store, &page, add_value, values, err);
 	if (streq(ask->argument, "path") && conversation)
 		return store_complete_file(store, &page, add_value, values, err);
-	for (int i = 0; streq(ask->argument, "stream") && str_starts(uri_template, URI_EXECUTION) && i < 2; i++) {
-		if (str_starts(i ? "stderr" : "stdout", ask->value))
-			add_value(values, i ? "stderr" : "stdout");
-	}
+	if (!streq(ask->argument, "stream") || !str_starts(uri_template, URI_EXECUTION))
+		return 0;
+	if (str_starts("stdout", ask->value))
+		add_value(values, "stdout");
+	if (str_starts("stderr", ask->value))
+		add_value(values, "stderr");
 	return 0;
 }
 
