@@ -119,26 +119,6 @@ void store_file_read(struct query *query, struct store_file *ret)
 	ret->name = query_bytes(query, FILE_NAME, &ret->name_length);
 }
 
-int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
-		    void *arg, struct err *err)
-{
-	auto_reader struct store_reader reader = {0};
-	struct store_file file;
-	int failed = store_reader_take(store, &reader, err), found;
-
-	if (failed != 0)
-		return failed;
-	auto_query struct query q = query_begin(reader.conn, SQL_FILE_LIST);
-
-	query_bind_int(&q, ":conversation", conversation);
-	while ((found = query_next(&q, err)) > 0) {
-		store_file_read(&q, &file);
-		if (each(arg, &file) != 0)
-			return 0;
-	}
-	return found;
-}
-
 int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret,
 		    struct err *err)
 {

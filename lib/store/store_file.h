@@ -32,8 +32,6 @@ struct store_file {
 	uint32_t mode;
 	int64_t size, mtime_us;
 };
-int store_file_list(struct store *store, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
-		    void *arg, struct err *err);
 /* name and name_length of *ret are the caller's own. */
 int store_file_find(struct store *store, int64_t conversation, const char *name, size_t length, struct store_file *ret,
 		    struct err *err);

@@ -5,7 +5,7 @@
  *     auto_query struct query q = query_begin(conn, SQL_TOKEN_FIND);
  *     query_bind_text(&q, ":from", id);
  *     while ((found = query_next(&q, err)) > 0)
- *             name = query_text(&q, 2);
+ *             name = query_text(&q, TOKEN_NAME);
  *
  * Binding does not return errors: the first one is kept and comes out of query_next or query_run, as does a parameter
  * that was not bound. Columns are valid until the next query_next; a query ends with its scope. A connection belongs to

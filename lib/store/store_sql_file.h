@@ -73,7 +73,6 @@ enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS 
 	  "DELETE FROM conversation WHERE id = :id AND idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution " \
 	  "WHERE execution.conversation = conversation.id AND state = 'running') RETURNING owner")                     \
 	X(OWNER_BYTES, READ, "SELECT " STORE_SQL_SPACE "FROM conversation WHERE id = :conversation")                   \
-	X(FILE_LIST, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation ORDER BY name")      \
 	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")   \
 	X(FILE_BELOW, READ,                                                                                            \
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "           \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Who may include whom: the tables of docs/architecture.md ("The house") name what each folder may include and where each third-party header
-# belongs. The includes of cgi/ have no circle. Libraries neither print nor exit.
+# belongs. The includes of cgi/ have no circle. Libraries neither print nor exit. Columns are read by name.
 # shellcheck source=tests/lint/common.bash
 source "$(dirname "$0")/common.bash"
 
@@ -110,4 +110,8 @@ if [ ${#libraries[@]} -gt 0 ]; then
 	findings_from < <(code_of "${files[@]}" | grep -E "^[^:]*:[0-9]+:(|.*[^A-Za-z0-9_.>])$prints" |
 		sed -E 's|^([^:]*:[0-9]+):[[:space:]]*|\1: a library prints or exits: |' || true)
 fi
+
+# Columns of a SELECT are asked for by name (lib/store/store_column.h), but for the only one.
+findings_from < <(grep -nE 'query_(int|text|copy|bytes|is_null)\([^,]+, [1-9]' lib/store/*.[ch] |
+	sed -E 's|^([^:]*:[0-9]+):[[:space:]]*|\1: a column by number: |' || true)
 finish

@@ -2,6 +2,7 @@
  */
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
+#include "lib/store/store_resource.h"
 #include "lib/store/store_session.h"
 #include "lib/store/store_token.h"
 #include "store_fixture.h"
@@ -219,8 +220,9 @@ static void conversations_are_per_owner(void **state)
 	assert_string_not_equal(hash, ann.hash);
 }
 
-static int collect_files(void *arg, const struct store_file *file)
+static int collect_files(void *arg, const struct store_owner_file *owned)
 {
+	const struct store_file *file = &owned->file;
 	char *text = arg;
 	size_t length = strlen(text);
 
@@ -243,7 +245,9 @@ static void files_replace_and_go(void **state)
 	put_file(f->store, "ann", "talk", "a.txt", "hello");
 	put_file(f->store, "ann", "talk", "a.txt", "hello, world");
 	ok(try_put_file(f->store, &odd, &err));
-	ok(store_file_list(f->store, talk.row, collect_files, list, &err));
+	const struct store_page page = {.owner = "ann", .limit = 10, .conversation = "", .name = ""};
+
+	ok(store_owner_files(f->store, &page, collect_files, list, &err));
 	assert_true(str_starts(list, "a.txt:12:text/plain b/a.csv:3:text/csv caf"));
 	ok(store_file_find(f->store, talk.row, raw, sizeof(raw) - 1, &found, &err));
 	assert_int_equal(found.size, 2);
