@@ -18,8 +18,8 @@
 #include "mcp_stream.h"
 #include "progress.h"
 
-struct task_at_work {
-	struct task_at_work *next;
+struct running_task {
+	struct running_task *next;
 	struct tasks *tasks;
 	struct store_task task; /* as it began */
 	struct job *job;
@@ -34,7 +34,7 @@ struct tasks {
 	struct server *server;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* something of the list */
-	struct task_at_work *first;
+	struct running_task *first;
 	size_t count; /* reserved places, too */
 	bool stopping;
 };
@@ -74,9 +74,9 @@ static void tell(struct tasks *tasks, const struct store_task *task)
 }
 
 /* Under the lock. */
-static struct task_at_work *find(struct tasks *tasks, const char *id)
+static struct running_task *find(struct tasks *tasks, const char *id)
 {
-	struct task_at_work *work = tasks->first;
+	struct running_task *work = tasks->first;
 
 	while (work && !streq(work->task.id, id))
 		work = work->next;
@@ -86,7 +86,7 @@ static struct task_at_work *find(struct tasks *tasks, const char *id)
 /* -------- one task's thread --------------------------------------------------------------------------- */
 
 /* Waits for the run; its client hears meanwhile what it prints, if it listens. */
-static int wait_run(struct task_at_work *work, const struct job_result **ret, struct err *err)
+static int wait_run(struct running_task *work, const struct job_result **ret, struct err *err)
 {
 	int64_t offset[2] = {0, 0};
 	auto_buf struct buf text = {0};
@@ -105,7 +105,7 @@ static int wait_run(struct task_at_work *work, const struct job_result **ret, st
 }
 
 /* How the task ends, after its run or its body did. */
-static int outcome(struct task_at_work *work, struct store_task *end, struct err *err)
+static int outcome(struct running_task *work, struct store_task *end, struct err *err)
 {
 	struct json_object *result = NULL;
 	const struct job_result *run;
@@ -132,7 +132,7 @@ static int outcome(struct task_at_work *work, struct store_task *end, struct err
 	return 0;
 }
 
-static void work_free(struct task_at_work *work)
+static void work_free(struct running_task *work)
 {
 	job_release(work->job);
 	json_object_put(work->questions);
@@ -143,12 +143,12 @@ static void work_free(struct task_at_work *work)
 }
 
 /* Off the list; the last thing that a thread does with `tasks`. */
-static void leave(struct task_at_work *work)
+static void leave(struct running_task *work)
 {
 	struct tasks *tasks = work->tasks;
 
 	pthread_mutex_lock(&tasks->lock);
-	for (struct task_at_work **link = &tasks->first; *link; link = &(*link)->next) {
+	for (struct running_task **link = &tasks->first; *link; link = &(*link)->next) {
 		if (*link == work) {
 			*link = work->next;
 			break;
@@ -165,7 +165,7 @@ static void leave(struct task_at_work *work)
 
 /* A disk that is full now may have room later. Until then the task is at work: with a row that says `working` for ever,
  * its client would wait for ever, too. False: whoever comes after this process must end it, or a cancel has. */
-static bool record(struct task_at_work *work, const struct store_task *end)
+static bool record(struct running_task *work, const struct store_task *end)
 {
 	for (bool told = false;; told = true) {
 		struct err err = ERR_INIT;
@@ -184,7 +184,7 @@ static bool record(struct task_at_work *work, const struct store_task *end)
 
 static void *run(void *arg)
 {
-	struct task_at_work *work = arg;
+	struct running_task *work = arg;
 	struct store_task end = work->task;
 	struct err err = ERR_INIT;
 
@@ -239,7 +239,7 @@ static int add_row(struct tasks *tasks, const struct task_start *start, struct s
 }
 
 /* The thread of a task whose row is there. */
-static int go(struct task_at_work *work, struct err *err)
+static int go(struct running_task *work, struct err *err)
 {
 	struct tasks *tasks = work->tasks;
 	pthread_t thread;
@@ -252,7 +252,7 @@ static int go(struct task_at_work *work, struct err *err)
 	return errno ? err_errno(err, "cannot start a thread for the task") : 0;
 }
 
-static int submit(struct task_at_work *work, const struct task_start *start, struct err *err)
+static int submit(struct running_task *work, const struct task_start *start, struct err *err)
 {
 	struct job_request request;
 
@@ -271,9 +271,9 @@ int tasks_start(struct tasks *tasks, const struct task_start *start, struct stor
 
 	if (result < 0)
 		return result;
-	struct task_at_work *work = xcalloc(1, sizeof(*work));
+	struct running_task *work = xcalloc(1, sizeof(*work));
 
-	*work = (struct task_at_work){.tasks = tasks, .body = start->body};
+	*work = (struct running_task){.tasks = tasks, .body = start->body};
 	work->argument = start->argument ? xstrdup(start->argument) : NULL;
 	work->tell = start->tell;
 	work->progress_token = start->tell && start->progress_token ? xstrdup(start->progress_token) : NULL;
@@ -318,7 +318,7 @@ int tasks_cancel(struct tasks *tasks, const char *id, const char *owner, struct 
 	if (result < 0)
 		return result;
 	pthread_mutex_lock(&tasks->lock);
-	struct task_at_work *work = find(tasks, id);
+	struct running_task *work = find(tasks, id);
 
 	if (work) {
 		work->cancelled = true;
@@ -349,7 +349,7 @@ struct json_object *tasks_questions(struct tasks *tasks, const char *id)
 	struct json_object *questions = NULL;
 
 	pthread_mutex_lock(&tasks->lock);
-	const struct task_at_work *work = find(tasks, id);
+	const struct running_task *work = find(tasks, id);
 
 	if (work && work->questions && !work->cancelled)
 		questions = copy_of(work->questions);
@@ -363,7 +363,7 @@ void tasks_answer(struct tasks *tasks, const char *id, struct json_object *respo
 	bool answered = false;
 
 	pthread_mutex_lock(&tasks->lock);
-	struct task_at_work *work = find(tasks, id);
+	struct running_task *work = find(tasks, id);
 
 	if (work && work->questions) {
 		task = work->task;
@@ -383,7 +383,7 @@ void tasks_answer(struct tasks *tasks, const char *id, struct json_object *respo
 		tell(tasks, &task);
 }
 
-bool task_sleep(struct task_at_work *work, int64_t us)
+bool task_sleep(struct running_task *work, int64_t us)
 {
 	struct tasks *tasks = work->tasks;
 	struct timespec until;
@@ -400,7 +400,7 @@ bool task_sleep(struct task_at_work *work, int64_t us)
 	return whole;
 }
 
-int task_ask(struct task_at_work *work, struct json_object *questions, struct json_object **ret, struct err *err)
+int task_ask(struct running_task *work, struct json_object *questions, struct json_object **ret, struct err *err)
 {
 	struct tasks *tasks = work->tasks;
 

@@ -23,10 +23,10 @@ struct tasks *tasks_new(struct server *server);
 /* When the engine has drained: waits for the threads. NULL is fine. */
 void tasks_free(struct tasks *tasks);
 
-struct task_at_work;
+struct running_task;
 /* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the
  * task's. */
-typedef int (*task_body)(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err);
+typedef int (*task_body)(struct running_task *work, const char *argument, struct json_object **ret, struct err *err);
 /* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes
  * until now. False: nobody listens there, so that what was printed shall be told later. On the task's thread. */
 typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress,
@@ -57,6 +57,6 @@ struct json_object *tasks_questions(struct tasks *tasks, const char *id);
 void tasks_answer(struct tasks *tasks, const char *id, struct json_object *responses);
 
 /* For a body. False, or ERR_CANCELLED: the task was cancelled, or the server stops. */
-bool task_sleep(struct task_at_work *work, int64_t us);
+bool task_sleep(struct running_task *work, int64_t us);
 /* Puts the questions (taken over) and waits until all of them are answered; *ret: {"key":answer}, the caller's. */
-int task_ask(struct task_at_work *work, struct json_object *questions, struct json_object **ret, struct err *err);
+int task_ask(struct running_task *work, struct json_object *questions, struct json_object **ret, struct err *err);

@@ -43,7 +43,7 @@ int conformance_greet(struct mcp_call *call, struct json_object *arguments)
 }
 
 /* `argument`: "SECONDS LABEL" */
-static int compute(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int compute(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	char *label;
 	long seconds = strtol(argument, &label, 10);
@@ -71,7 +71,7 @@ int conformance_compute(struct mcp_call *call, struct json_object *arguments)
 	return conformance_text(call, argument);
 }
 
-static int fail_job(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int fail_job(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	(void)argument;
 	if (!task_sleep(work, JOB_US))
@@ -86,7 +86,7 @@ int conformance_failing(struct mcp_call *call, struct json_object *arguments)
 	return begin(call, fail_job, NULL);
 }
 
-static int break_job(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int break_job(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	(void)argument;
 	(void)ret;
@@ -115,7 +115,7 @@ static void add_question(struct json_object *questions, const char *key, const c
 	json_add(questions, key, question);
 }
 
-static int give_answers(struct task_at_work *work, struct json_object *questions, struct json_object **ret,
+static int give_answers(struct running_task *work, struct json_object *questions, struct json_object **ret,
 			struct err *err)
 {
 	auto_json struct json_object *answers = NULL;
@@ -130,7 +130,7 @@ static int give_answers(struct task_at_work *work, struct json_object *questions
 	return 0;
 }
 
-static int confirm(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int confirm(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	struct json_object *questions = json_object_new_object();
 	auto_free char *message = xasprintf("Delete %s?", argument);
@@ -146,7 +146,7 @@ int conformance_confirm(struct mcp_call *call, struct json_object *arguments)
 	return begin(call, confirm, name ? name : "the file");
 }
 
-static int ask_two(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int ask_two(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	struct json_object *questions = json_object_new_object();
 
@@ -162,7 +162,7 @@ int conformance_multi_input(struct mcp_call *call, struct json_object *arguments
 	return begin(call, ask_two, NULL);
 }
 
-static int repeat(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int repeat(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	if (!task_sleep(work, JOB_US))
 		return err_set(err, ERR_CANCELLED, "cancelled");

@@ -52,20 +52,20 @@ static struct store_task ended(const char *id)
 	return task;
 }
 
-static int echo(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int echo(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	(void)work;
 	return json_parse(argument, strlen(argument), ret, err);
 }
 
-static int refuse(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int refuse(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	(void)work;
 	(void)ret;
 	return err_set(err, ERR_INTERNAL, "%s", argument);
 }
 
-static int hold(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int hold(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	(void)argument;
 	(void)ret;
@@ -74,7 +74,7 @@ static int hold(struct task_at_work *work, const char *argument, struct json_obj
 	return err_set(err, ERR_CANCELLED, "held until the end");
 }
 
-static int ask_twice(struct task_at_work *work, const char *argument, struct json_object **ret, struct err *err)
+static int ask_twice(struct running_task *work, const char *argument, struct json_object **ret, struct err *err)
 {
 	for (int round = 0; round < 2; round++) {
 		struct json_object *questions = NULL;
