@@ -194,6 +194,7 @@ static void listener_ready(struct loop_watch *watch, uint32_t events)
 
 static void jail_free(struct relay_jail *jail)
 {
+	relay_resolvers_leave(jail);
 	end_run(jail);
 	for (struct relay_connection *c = jail->connections, *next; c; c = next) {
 		next = c->next;

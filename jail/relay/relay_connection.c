@@ -220,14 +220,26 @@ void relay_connection_late(struct relay_connection *c)
 }
 
 /* -------- the proxy's request ------------------------------------------------------------------------- */
+/* How many of the guest's next bytes go on: of a request for a URL its body, because what is behind it would reach a
+ * server that keeps the connection as a second one, for whatever Host. */
+static size_t of_the_request(struct relay_connection *c, size_t n)
+{
+	if (c->kind != RELAY_FORWARD)
+		return n;
+	size_t part = (size_t)MIN((int64_t)n, c->body_left);
+	c->body_left -= (int64_t)part;
+	return part;
+}
+
 static void asked(struct relay_connection *c, const struct relay_request *request, size_t head)
 {
 	memcpy(c->host, request->host, HOST_SIZE);
 	c->port = request->port;
 	c->kind = request->connect ? RELAY_CONNECT : RELAY_FORWARD;
 	c->rule = egress_match(c->jail->relay->egress, c->host, request->kind, c->port);
-	/* What came behind the head goes on as it is. */
-	buf_add(&c->forward, c->head.data + head, c->head.length - head);
+	c->body_left = request->body;
+	/* What came behind the head, as far as it is of this request. */
+	buf_add(&c->forward, c->head.data + head, of_the_request(c, c->head.length - head));
 	if (c->rule)
 		relay_dial_begin(c);
 	else
@@ -379,8 +391,10 @@ static void pump(struct relay_connection *c, struct relay_side *from, struct rel
 	} else {
 		if (c->look == RELAY_LOOK_REPLY)
 			look_at_reply(c, chunk, (size_t)n);
-		if (c->state != RELAY_CLOSED)
-			pass_on(c, to, chunk, (size_t)n);
+		size_t part = from == &c->guest ? of_the_request(c, (size_t)n) : (size_t)n;
+
+		if (c->state != RELAY_CLOSED && part > 0)
+			pass_on(c, to, chunk, part);
 	}
 }
 

@@ -15,8 +15,9 @@
 
 #include "lib/base/util.h"
 
-#define METHOD_MAX 32
-#define HTTP_PORT  80
+#define METHOD_MAX    32
+#define LENGTH_DIGITS 15
+#define HTTP_PORT     80
 
 static const char scheme[] = "http://";
 
@@ -91,20 +92,52 @@ static bool left_out(const char *name, size_t length)
 	return length > 6 && strncasecmp(name, "proxy-", 6) == 0;
 }
 
+/* What a head says about its body. */
+struct framing {
+	size_t n_lengths, n_codings;
+	int64_t length;
+	bool bad;
+};
+
+/* Servers do not agree on anything but one Content-Length of digits, or one Transfer-Encoding that is "chunked". */
+static void see_framing(struct framing *framing, const char *line, size_t name, size_t length)
+{
+	const char *value = line + name + 1, *end = line + length;
+
+	while (value < end && (*value == ' ' || *value == '\t'))
+		value++;
+	while (value < end && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (name_is(line, name, "Transfer-Encoding")) {
+		framing->n_codings++;
+		framing->bad |= !name_is(value, (size_t)(end - value), "chunked");
+	}
+	if (name_is(line, name, "Content-Length")) {
+		framing->n_lengths++;
+		framing->bad |= value == end || end - value > LENGTH_DIGITS;
+		for (; value < end && !framing->bad; value++) {
+			framing->bad = *value < '0' || *value > '9';
+			framing->length = framing->length * 10 + (*value - '0');
+		}
+	}
+	framing->bad |= framing->n_lengths + framing->n_codings > 1;
+}
+
 /* Checks the header lines and copies those that go on. */
-static int copy_headers(const char *p, const char *end, struct buf *forward)
+static int copy_headers(const char *p, const char *end, struct framing *framing, struct buf *forward)
 {
 	const char *line;
 	size_t length;
 
 	while (!next_line(&p, end, &line, &length)) {
 		if (length == 0)
-			return p == end ? 0 : -1;
+			return p == end && !framing->bad ? 0 : -1;
 		const char *colon = memchr(line, ':', length);
 		size_t name = colon ? (size_t)(colon - line) : 0;
 
 		if (!relay_http_token(line, name))
 			return -1;
+		see_framing(framing, line, name, length);
 		if (forward && !left_out(line, name)) {
 			buf_add(forward, line, length);
 			buf_puts(forward, "\r\n");
@@ -116,6 +149,7 @@ static int copy_headers(const char *p, const char *end, struct buf *forward)
 int relay_http_parse(const char *head, size_t length, struct relay_request *ret, struct buf *forward)
 {
 	struct relay_request request = {.kind = -1};
+	struct framing framing = {.n_lengths = 0};
 	struct request_line line;
 	const char *p = head, *text;
 	size_t n;
@@ -125,7 +159,7 @@ int relay_http_parse(const char *head, size_t length, struct relay_request *ret,
 	request.connect = name_is(line.method, line.n_method, "CONNECT");
 	if (request.connect) {
 		request.kind = host_split(line.target, line.n_target, 0, request.host, &request.port);
-		if (request.kind < 0 || copy_headers(p, head + length, NULL))
+		if (request.kind < 0 || copy_headers(p, head + length, &framing, NULL))
 			return -1;
 		*ret = request;
 		return 0;
@@ -144,8 +178,10 @@ int relay_http_parse(const char *head, size_t length, struct relay_request *ret,
 	buf_puts(forward, path < end && *path == '/' ? " " : " /");
 	buf_add(forward, path, (size_t)(end - path));
 	buf_printf(forward, " HTTP/1.1\r\nHost: %.*s\r\n", (int)n_authority, authority);
-	if (copy_headers(p, head + length, forward))
+	/* Nobody here could say where chunks end. */
+	if (copy_headers(p, head + length, &framing, forward) || framing.n_codings > 0)
 		return -1;
+	request.body = framing.length;
 	buf_puts(forward, "Connection: close\r\n\r\n");
 	*ret = request;
 	return 0;
@@ -200,6 +236,7 @@ static void see_header(struct origin *origin, const char *line, size_t length)
 enum relay_origin relay_http_origin(const char *head, size_t length, const char *host, struct buf *forward)
 {
 	struct origin origin = {.host = host};
+	struct framing framing = {.n_lengths = 0};
 	struct request_line line;
 	const char *p = head, *end = head + length, *text;
 	size_t n;
@@ -217,7 +254,7 @@ enum relay_origin relay_http_origin(const char *head, size_t length, const char 
 		buf_add(forward, origin.host_line, origin.n_host_line);
 		buf_puts(forward, "\r\n");
 	}
-	if (origin.n_hosts > 1 || copy_headers(headers, end, forward))
+	if (origin.n_hosts > 1 || copy_headers(headers, end, &framing, forward))
 		return RELAY_ORIGIN_BAD;
 	if (origin.websocket)
 		buf_puts(forward, "Upgrade: websocket\r\n");

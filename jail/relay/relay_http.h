@@ -5,12 +5,15 @@
  * Strict, because two parsers that disagree are how a filter is passed: lines end with CR LF and hold no other control
  * character, the request line has two single blanks, a header line has a name, no line is folded. A CONNECT becomes a
  * tunnel; an absolute-form request (plain http) is rewritten for the origin: its Host is that of the URL, the proxy's
- * own headers are left out, and the connection is said to close after it, so that no second request with another Host
- * follows. So is one with a body that comes through a tunnel and names the tunnel's host; a WebSocket may still be made
- * of it. Pure functions. Facts: RFC 9112 3.2 and 6, RFC 9110 7.8, RFC 6455 4.1.
+ * own headers are left out, and the connection is said to close after it; its body has a length or there is none, so
+ * that the relay can end it there and no second request with another Host follows. A head that says its length twice or
+ * in two ways is refused, in a tunnel, too. So is closed one with a body that comes through a tunnel and names the
+ * tunnel's host; a WebSocket may still be made of it. Pure functions. Facts: RFC 9112 3.2 and 6, RFC 9110 7.8, RFC
+ * 6455 4.1.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +27,7 @@ struct relay_request {
 	uint16_t port;
 	int kind; /* of enum host_kind */
 	bool connect;
+	int64_t body; /* bytes behind the head; absolute-form */
 };
 
 /* A token of RFC 9110: methods and names of headers. */

@@ -42,7 +42,7 @@
 #include "relay_http.h"
 #include "relay_inside.h"
 
-#define RELAY_RESOLVERS        4
+#define RELAY_RESOLVERS        8
 #define RELAY_LOOKUPS_PER_JAIL 2 /* so that one jail's slow names do not stop the others */
 #define RELAY_ADDRESSES_MAX    8
 #define RELAY_CHUNK            65536        /* read at once */
@@ -100,6 +100,7 @@ struct relay_connection {
 	struct buf head;    /* READING: from the guest; GREETING: from the proxy; looked at: from the guest */
 	size_t passed;      /* of `head` this much went on already */
 	struct buf reply;   /* LOOK_REPLY: from the remote */
+	int64_t body_left;  /* FORWARD: what may still go on of the guest's bytes; the rest is another request */
 	struct buf forward; /* for the remote, as soon as there is one */
 	bool to_proxy;      /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
@@ -138,6 +139,7 @@ struct relay_resolver {
 	struct loop_watch watch;
 	int fd;
 	struct relay_connection *connection; /* NULL: idle, or whoever asked is gone */
+	struct relay_jail *jail;             /* in whose share it works; NULL: idle, or the jail is gone */
 	bool busy;
 };
 
@@ -188,6 +190,7 @@ struct relay_answer {
 };
 int relay_resolvers_start(struct relay *relay); /* forks them: before the relay's own filter */
 void relay_resolvers_feed(struct relay *relay); /* gives work to idle ones */
+void relay_resolvers_leave(const struct relay_jail *jail); /* it is gone */
 void relay_resolvers_forget(struct relay_connection *c);
 /* --- seccomp_relay.c: from here on this process can do what its part needs and nothing more. 0 or -1. */
 int seccomp_relay(bool resolver);

@@ -63,11 +63,13 @@ static void answer_ready(struct loop_watch *watch, uint32_t events)
 		_exit(1); /* without names there is no relay: the keeper starts another */
 	resolver->busy = false;
 	resolver->connection = NULL;
+	if (resolver->jail)
+		resolver->jail->lookups--;
+	resolver->jail = NULL;
 	resolver->relay->waiting = true;
 	if (!c)
 		return;
 	c->resolver = -1;
-	c->jail->lookups--;
 	relay_dial_resolved(c, answer.addresses, answer.n);
 }
 
@@ -134,6 +136,7 @@ static void ask(struct relay_resolver *resolver, int number, struct relay_connec
 		_exit(1);
 	resolver->busy = true;
 	resolver->connection = c;
+	resolver->jail = c->jail;
 	c->resolver = number;
 	c->jail->lookups++;
 }
@@ -153,8 +156,15 @@ void relay_resolvers_forget(struct relay_connection *c)
 {
 	if (c->resolver < 0)
 		return;
+	/* The resolver goes on with a name that nobody waits for, and that stays in the jail's share: else a guest that
+	 * closes and asks again would have them all. */
 	c->jail->relay->resolvers[c->resolver].connection = NULL;
-	c->jail->relay->waiting = true;
-	c->jail->lookups--;
 	c->resolver = -1;
+}
+
+void relay_resolvers_leave(const struct relay_jail *jail)
+{
+	for (int i = 0; i < RELAY_RESOLVERS; i++)
+		if (jail->relay->resolvers[i].jail == jail)
+			jail->relay->resolvers[i].jail = NULL;
 }

@@ -314,6 +314,40 @@ static void closed_stays(void **state)
 	assert_null(t->c->guest.pending);
 }
 
+/* Of a request for a URL the body goes on, and nothing behind it, whenever it comes: it would be a second request. */
+static void one_request(void **state)
+{
+	struct tunnel *t = *state;
+
+	t->c->kind = RELAY_FORWARD;
+	t->c->look = RELAY_LOOK_OFF;
+	t->c->body_left = 8;
+	SAY(t, "half");
+	expect_server_got(t, "half");
+	SAY(t, "bodyGET /second HTTP/1.1\r\nHost: other.example\r\n\r\n");
+	expect_server_got(t, "body");
+	SAY(t, "GET /third HTTP/1.1\r\nHost: other.example\r\n\r\n");
+	expect_nothing(t->server);
+	assert_int_equal(t->c->state, RELAY_OPEN);
+}
+
+/* A name that its connection does not wait for any more stays in the share of the jail. */
+static void lookup_of_nobody(void **state)
+{
+	struct tunnel *t = *state;
+	struct relay_resolver *resolver = &t->relay.resolvers[1];
+
+	*resolver = (struct relay_resolver){
+		.relay = &t->relay, .fd = -1, .connection = t->c, .jail = &t->jail, .busy = true};
+	t->jail.lookups = 1;
+	t->c->resolver = 1;
+	relay_connection_close(t->c);
+	assert_null(resolver->connection);
+	assert_int_equal(t->jail.lookups, 1);
+	relay_resolvers_leave(&t->jail);
+	assert_null(resolver->jail);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +362,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_second_hello, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_hello_ahead, setup, teardown),
 		cmocka_unit_test_setup_teardown(closed_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(lookup_of_nobody, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,16 @@ static void refuses(void **state)
 		"GET http://example.com/ HTTP/1.1\r\nA: b\rc\r\n\r\n",
 		"GET http://example.com/ HTTP/1.1\r\nno colon\r\n\r\n",
 		"GET http://example.com/ HTTP/1.1\r\n: x\r\n\r\n",
+		/* A body whose end two servers see in two places. */
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: 3, 3\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: +3\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: 0x3\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length:\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: 9999999999999999999\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST http://example.com/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
 		"CONNECT example.com HTTP/1.1\r\n\r\n",
 		"CONNECT http://example.com:443 HTTP/1.1\r\n\r\n",
 		"CONNECT user@example.com:443 HTTP/1.1\r\n\r\n",
@@ -105,6 +115,39 @@ static void refuses(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (parse(bad[i], &request, forward) == 0)
 			fail_msg("taken: %s", bad[i]);
+}
+
+/* How much goes on behind the head; and in a tunnel, which heads do. */
+static void bodies(void **state)
+{
+	static const struct {
+		const char *headers;
+		enum relay_origin origin;
+	} cases[] = {
+		{"Content-Length: 3\r\n", RELAY_ORIGIN_LAST},
+		{"Transfer-Encoding: chunked\r\n", RELAY_ORIGIN_LAST},
+		{"", RELAY_ORIGIN_ALONE},
+		{"Content-Length: 3\r\nContent-Length: 4\r\n", RELAY_ORIGIN_BAD},
+		{"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", RELAY_ORIGIN_BAD},
+		{"Transfer-Encoding: xchunked\r\n", RELAY_ORIGIN_BAD},
+		{"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", RELAY_ORIGIN_BAD},
+	};
+	struct relay_request request;
+	char forward[RELAY_HEAD_MAX];
+
+	(void)state;
+	assert_int_equal(parse("POST http://example.com/ HTTP/1.1\r\nContent-Length: 1234\r\n\r\n", &request, forward),
+			 0);
+	assert_int_equal(request.body, 1234);
+	assert_int_equal(parse("GET http://example.com/ HTTP/1.1\r\n\r\n", &request, forward), 0);
+	assert_int_equal(request.body, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_free char *head = xasprintf("POST / HTTP/1.1\r\nHost: example.com\r\n%s\r\n", cases[i].headers);
+		auto_buf struct buf text;
+
+		buf_init(&text, RELAY_HEAD_MAX);
+		assert_int_equal(relay_http_origin(head, strlen(head), "example.com", &text), cases[i].origin);
+	}
 }
 
 static void finds_the_head(void **state)
@@ -146,8 +189,8 @@ static void lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connects),       cmocka_unit_test(rewrites), cmocka_unit_test(refuses),
-		cmocka_unit_test(finds_the_head), cmocka_unit_test(lists),
+		cmocka_unit_test(connects), cmocka_unit_test(rewrites),       cmocka_unit_test(refuses),
+		cmocka_unit_test(bodies),   cmocka_unit_test(finds_the_head), cmocka_unit_test(lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

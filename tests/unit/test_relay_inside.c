@@ -294,8 +294,8 @@ static void http(void **state)
 	      "GET /x HTTP/1.1\r\nHost: A.wild.example.:8080 \r\nX: y\r\nConnection: keep-alive\r\n\r\n");
 	BECOMES("POST / HTTP/1.1\r\nHost: " HOST "\r\nContent-Length: 4\r\nConnection: keep-alive\r\n\r\nbody",
 		"POST / HTTP/1.1\r\nHost: " HOST "\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody");
-	BECOMES("POST / HTTP/1.1\r\nHost: " HOST "\r\ntransfer-encoding: x\r\n\r\n4\r\nbody",
-		"POST / HTTP/1.1\r\nHost: " HOST "\r\ntransfer-encoding: x\r\nConnection: close\r\n\r\n4\r\nbody");
+	BECOMES("PUT / HTTP/1.1\r\nHost: " HOST "\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody",
+		"PUT / HTTP/1.1\r\nHost: " HOST "\r\ntransfer-encoding: chunked\r\nConnection: close\r\n\r\n4\r\nbody");
 	BECOMES("GET / HTTP/1.1\r\nHost: " HOST "\r\nConnection: te, Close\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: " HOST "\r\nConnection: close\r\n\r\n");
 	BECOMES("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / HTTP/1.0\r\nConnection: close\r\n\r\n");
@@ -312,6 +312,7 @@ static void http(void **state)
 	NOT(ANOTHER, "GET / HTTP/1.1\r\nHost: " HOST "@evil.example\r\n\r\n");
 	NOT(ANOTHER, "GET / HTTP/1.1\r\nHost:\r\n\r\n");
 	NOT(UNREADABLE, "GET / HTTP/1.1\r\nHost: " HOST "\r\nHost: " HOST "\r\n\r\n");
+	NOT(UNREADABLE, "POST / HTTP/1.1\r\nHost: " HOST "\r\ntransfer-encoding: x\r\n\r\n");
 	NOT(UNREADABLE, "GET / HTTP/1.1\r\nHost : evil.example\r\n\r\n");
 	NOT(UNREADABLE, "GET / HTTP/1.1\r\nA: b\r\n Host: evil.example\r\n\r\n");
 	NOT(UNREADABLE, "GET / HTTP/1.1\r\nA: b\nHost: evil.example\r\n\r\n");
