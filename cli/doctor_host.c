@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -37,6 +38,28 @@ static void check_sysctls(struct doctor *doctor)
 		   yama ? "sysctl kernel.yama.ptrace_scope=1: processes of one user can otherwise trace each other"
 			: "a kernel with Yama: processes of one user can otherwise trace each other",
 		   "%s", yama ? yama : "not there");
+}
+
+/* Before Linux 6.14 a guest that executes a file of an unknown format makes the kernel start kernel.modprobe, as the
+ * host's root and outside of every limit: thousands of them in ten seconds. No filter sees the format. */
+static void check_modprobe(struct doctor *doctor)
+{
+	auto_free char *program = doctor_read_line("/proc/sys/kernel/modprobe");
+	auto_free char *disabled = doctor_read_line("/proc/sys/kernel/modules_disabled");
+	struct utsname host;
+	int major = 0, minor = 0;
+
+	uname(&host);
+	bool read = sscanf(host.release, "%d.%d", &major, &minor) == 2;
+	bool asks = !read || major < 6 || (major == 6 && minor < 14);
+	bool exposed = asks && program && *program && !(disabled && streq(disabled, "1"));
+
+	doctor_add(
+		doctor, "modprobe", exposed ? DOCTOR_WEAKER : DOCTOR_OK,
+		"after boot, sysctl kernel.modprobe= (empty) or kernel.modules_disabled=1: guests can otherwise make "
+		"the kernel start it as root, by executing files of unknown formats",
+		"%s%s", program && *program ? program : "none",
+		exposed || !program || !*program ? "" : " (not for guests)");
 }
 
 static void check_nginx(struct doctor *doctor)
@@ -106,6 +129,7 @@ static void check_data(struct doctor *doctor)
 void doctor_host(struct doctor *doctor)
 {
 	check_sysctls(doctor);
+	check_modprobe(doctor);
 	check_container(doctor);
 	check_nginx(doctor);
 	check_data(doctor);
