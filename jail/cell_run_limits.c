@@ -53,6 +53,7 @@ int cell_run_limits(struct cell *cell, struct init_limits *ret)
 	cell->run.cpu_limit_us = compile ? limits->compile_wall_us * 64 : limits->cpu_us;
 	*ret = (struct init_limits){.file_bytes = MAX(limits->data_bytes, limits->tmp_bytes) + FILE_SLACK};
 	ret->signals = signals_of_each(cell->cells);
+	ret->stack_bytes = limits->stack_bytes;
 	ret->shared_id = cell->cells->identity->mode == IDENTITY_SINGLE;
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
 		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;

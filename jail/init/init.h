@@ -56,6 +56,7 @@ struct init_limits {
 	int64_t file_bytes;
 	bool shared_id;                          /* the guest has the id of who started the jailer */
 	int64_t memory_bytes, pids, cpu_seconds; /* 0: the cgroup has them */
+	int64_t stack_bytes;                     /* -1: none of its own */
 	int64_t signals;                         /* that may wait, and timers */
 };
 struct init_order {

@@ -44,7 +44,8 @@ int init_apply_limits(const struct init_limits *limits)
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
 		if (limit(plain[i].resource, (rlim_t)plain[i].value, (rlim_t)plain[i].value))
 			return -1;
-	if (limit(RLIMIT_STACK, STACK_BYTES / 8, STACK_BYTES))
+	rlim_t stack = limits->stack_bytes < 0 ? RLIM_INFINITY : (rlim_t)limits->stack_bytes;
+	if (limit(RLIMIT_STACK, stack, MAX(stack, (rlim_t)STACK_BYTES)))
 		return -1;
 	/* Not RLIMIT_AS: Node, bun and Go reserve far more addresses than they use, and end at start under any sensible
 	 * limit. */

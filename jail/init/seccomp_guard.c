@@ -145,7 +145,7 @@ static void load(struct seccomp_program *program, size_t offset)
 /* Jumps over `skip` more instructions behind the comparisons if the value is one of these, else goes on. */
 static void compare(struct seccomp_program *program, const struct values *values, size_t skip)
 {
-	for (size_t i = 0; i < values->n; i++)
+	for (size_t i = 0; values->items && i < values->n; i++)
 		add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values->items[i],
 							  (uint8_t)(values->n - i - 1 + skip), 0));
 }

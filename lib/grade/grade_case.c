@@ -32,6 +32,7 @@ static struct jail_limits submission_limits(const struct grade_trial *trial)
 		.pids = GRADE_PIDS,
 		.data_bytes = 4 * GRADE_DATA_SLACK,
 		.output_bytes = bench->package->output_bytes,
+		.stack_bytes = -1,
 	};
 }
 

@@ -136,6 +136,7 @@ static struct jail_limits validator_limits(const struct grade_trial *trial, int 
 		.data_bytes = size_of(trial->input) + size_of(trial->answer) + size_of(output) + FEEDBACK_MAX +
 			      GRADE_DATA_SLACK,
 		.output_bytes = package->validation_output_bytes,
+		.stack_bytes = -1,
 	};
 }
 

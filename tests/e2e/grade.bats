@@ -128,13 +128,19 @@ small() {
 	[ "$(jq -c '.summary | [.submissions, .time_limit_s == 1]' <<<"$summary")" = '[1,true]' ]
 }
 
-@test "something that is not as expected, a compile error, too much output, too much memory" {
+@test "something that is not as expected, a compile error, too much output, too much memory, a deep stack" {
 	small p
 	echo 'print(3)' >p/submissions/accepted/wrong.py
 	echo 'int main( {' >p/submissions/accepted/bad.cpp
 	printf 'while True:\n    print("x" * 100000)\n' >p/submissions/accepted/long.py
 	echo 'x = bytearray(300 << 20)' >p/submissions/accepted/large.py
+	cat >p/submissions/accepted/deep.cpp <<-'END'
+		#include <cstdio>
+		__attribute__((noinline)) int deep(int n) { volatile char a[4096]; a[n % 4096] = 1; return n ? deep(n - 1) + a[n % 4096] : 0; }
+		int main() { int n; scanf("%d", &n); printf("%d\n", deep(25000) / 25000 + n); }
+	END
 	judge 1 p
+	[ "$(of accepted/deep.cpp .verdict)" = AC ] # 100 MiB
 	[ "$(of accepted/wrong.py '[.verdict, .as_expected] | tojson')" = '["WA",false]' ]
 	[ "$(of accepted/bad.cpp .verdict)" = CE ]
 	[[ "$(of accepted/bad.cpp .message)" == *error* ]]

@@ -74,9 +74,11 @@ static int open_file(void *arg, size_t index, struct jail_file *ret, struct err 
 	struct opened *opened = arg;
 
 	assert_int_equal(index, opened->count++);
+	if (index == MANY)
+		return err_set(err, ERR_CORRUPT, "too many");
 	snprintf(names[index], sizeof(names[index]), "%03zu", index);
 	*ret = (struct jail_file){.name = names[index], .mode = 0644, .fd = memfd_with("file", names[index], 3)};
-	return index == MANY ? err_set(err, ERR_CORRUPT, "too many") : 0;
+	return 0;
 }
 
 static void count_file(void *arg, const struct jail_change *change)
