@@ -73,7 +73,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	};
 	server->sessions = sessions_new(server->store);
 	server->hub = hub_new();
-	server->limiter = limiter_new();
+	server->limiter = access_limiter_new();
 	server->tools = tools_cache_new();
 	return server->fixtures ? server->fixtures->open(server, err) : 0;
 }
@@ -98,7 +98,7 @@ void server_close(struct server *server)
 	job_engine_stop(server->engine);
 	tasks_free(server->tasks);
 	tools_cache_free(server->tools);
-	limiter_free(server->limiter);
+	access_limiter_free(server->limiter);
 	sessions_free(server->sessions);
 	news_leave(server->news);
 	hub_free(server->hub);

@@ -143,7 +143,7 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 	cli_progress_start(&progress, place->live ? "probes, live" : "probes", (int64_t)list->chosen);
 	for (size_t i = 0; i < list->chosen; i++) {
 		struct probe_outcome outcome;
-		int result = probe_run(place, &list->entries[i], &outcome, err);
+		int result = selftest_probe_run(place, &list->entries[i], &outcome, err);
 
 		cli_progress_hide(&progress);
 		if (result)
@@ -153,7 +153,7 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 			add_result(tally->json, &list->entries[i], place->live, &outcome);
 		else
 			print_line(&list->entries[i], &outcome);
-		probe_outcome_clear(&outcome);
+		selftest_outcome_clear(&outcome);
 		cli_progress_step(&progress, (int64_t)i + 1);
 	}
 	cli_progress_hide(&progress);
@@ -246,17 +246,17 @@ static int selftest_run(void *options, struct err *err)
 	if (!result)
 		result = cli_open_jailer(&config, &client, err);
 	if (!result)
-		result = probe_place_open(client, folder, &place, err);
+		result = selftest_place_open(client, folder, &place, err);
 	if (!result)
-		result = probe_list_read(&place, folder, &list, err);
+		result = selftest_list_read(&place, folder, &list, err);
 	if (!result)
 		result = choose(command, &list, err);
 	if (!result) {
 		listen_abstract(&abstract_fd);
 		result = run_list(command, &place, &list, err);
 	}
-	probe_list_clear(&list);
-	probe_place_close(&place);
+	selftest_list_clear(&list);
+	selftest_place_close(&place);
 	return result;
 }
 

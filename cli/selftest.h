@@ -30,7 +30,7 @@
  * ended with OK, and every file that came out begins with "own" or zeros, is a regular file of somebody who is not
  * root, and has no setuid bit.
  *
- * Ownership: texts of a probe are the list's; `said` of an outcome is the caller's (probe_outcome_clear).
+ * Ownership: texts of a probe are the list's; `said` of an outcome is the caller's (selftest_outcome_clear).
  */
 #pragma once
 
@@ -87,13 +87,13 @@ struct probe_place {
 };
 
 /* `folder` holds the program (jail_probe) and the scripts (probes/). */
-int probe_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err);
-void probe_place_close(struct probe_place *place);
+int selftest_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err);
+void selftest_place_close(struct probe_place *place);
 
-int probe_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err);
-void probe_list_clear(struct probe_list *list);
+int selftest_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err);
+void selftest_list_clear(struct probe_list *list);
 
 /* An error: no jail could be had. */
-int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+int selftest_probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
 	      struct err *err);
-void probe_outcome_clear(struct probe_outcome *outcome);
+void selftest_outcome_clear(struct probe_outcome *outcome);

@@ -142,7 +142,7 @@ static int add_verbs(const struct probe_place *place, struct probe_list *list, s
 	const struct probe_entry lister = {.name = name, .terms = no_terms};
 	struct probe_outcome outcome;
 	char *state;
-	int result = probe_run(place, &lister, &outcome, err);
+	int result = selftest_probe_run(place, &lister, &outcome, err);
 
 	if (result)
 		return result;
@@ -152,7 +152,7 @@ static int add_verbs(const struct probe_place *place, struct probe_list *list, s
 			result = add(list, line, NULL, err);
 	if (!result && list->count == 0)
 		result = err_set(err, ERR_UNAVAILABLE, "the probes cannot be run in a jail: %s", outcome.message);
-	probe_outcome_clear(&outcome);
+	selftest_outcome_clear(&outcome);
 	return result;
 }
 
@@ -190,7 +190,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct probe_entry *)a)->name, ((const struct probe_entry *)b)->name);
 }
 
-int probe_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err)
+int selftest_list_read(const struct probe_place *place, const char *folder, struct probe_list *ret, struct err *err)
 {
 	struct probe_list list = {.count = 0};
 	auto_free char *scripts = xasprintf("%s/probes", folder);
@@ -199,7 +199,7 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 	if (!result)
 		result = add_scripts(scripts, &list, err);
 	if (result) {
-		probe_list_clear(&list);
+		selftest_list_clear(&list);
 		return result;
 	}
 	if (list.entries)
@@ -209,7 +209,7 @@ int probe_list_read(const struct probe_place *place, const char *folder, struct 
 	return 0;
 }
 
-void probe_list_clear(struct probe_list *list)
+void selftest_list_clear(struct probe_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->entries[i].name);

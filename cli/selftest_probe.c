@@ -297,18 +297,24 @@ static bool installed(const struct probe_place *place, const char *runner)
 	return false;
 }
 
-int probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
-	      struct err *err)
+/* Is there no use in trying it here? PROBE_HELD: there is. */
+static enum probe_result untried(const struct probe_place *place, const struct probe_terms *terms)
+{
+	if ((terms->weaker && !place->counted) || (terms->weaker_single && place->single))
+		return PROBE_WEAKER;
+	if ((terms->runner[0] && !installed(place, terms->runner)) || (terms->heavy && place->patience > 1))
+		return PROBE_ABSENT;
+	return PROBE_HELD;
+}
+
+int selftest_probe_run(const struct probe_place *place, const struct probe_entry *probe, struct probe_outcome *ret,
+		       struct err *err)
 {
 	const struct probe_terms *terms = &probe->terms;
-	struct probe_outcome outcome = {.result = PROBE_HELD};
+	struct probe_outcome outcome = {.result = untried(place, terms)};
 	auto_free char *said = NULL, *first = NULL;
 	int result;
 
-	if ((terms->weaker && !place->counted) || (terms->weaker_single && place->single))
-		outcome.result = PROBE_WEAKER;
-	else if ((terms->runner[0] && !installed(place, terms->runner)) || (terms->heavy && place->patience > 1))
-		outcome.result = PROBE_ABSENT;
 	if (outcome.result != PROBE_HELD) {
 		*ret = outcome;
 		ret->said = xstrdup("");
@@ -331,13 +337,13 @@ int probe_run(const struct probe_place *place, const struct probe_entry *probe, 
 	return 0;
 }
 
-void probe_outcome_clear(struct probe_outcome *outcome)
+void selftest_outcome_clear(struct probe_outcome *outcome)
 {
 	free(outcome->said);
 	*outcome = (struct probe_outcome){.said = NULL};
 }
 
-int probe_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err)
+int selftest_place_open(struct jail_client *client, const char *folder, struct probe_place *ret, struct err *err)
 {
 	auto_free char *path = xasprintf("%s/jail_probe", folder);
 	struct probe_place place = {.client = client, .patience = 1, .program_fd = -1};
@@ -349,7 +355,7 @@ int probe_place_open(struct jail_client *client, const char *folder, struct prob
 	if (!result && (place.program_fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		result = err_errno(err, "%s", path);
 	if (result) {
-		probe_place_close(&place);
+		selftest_place_close(&place);
 		return result;
 	}
 	const char *cgroup = json_get_string(info, "cgroup"), *mode = json_get_string(info, "mode");
@@ -359,7 +365,7 @@ int probe_place_open(struct jail_client *client, const char *folder, struct prob
 	return 0;
 }
 
-void probe_place_close(struct probe_place *place)
+void selftest_place_close(struct probe_place *place)
 {
 	if (place->program_fd >= 0)
 		close(place->program_fd);

@@ -27,7 +27,7 @@ struct limiter {
 	struct entry *slots[SLOTS];
 };
 
-struct limiter *limiter_new(void)
+struct limiter *access_limiter_new(void)
 {
 	struct limiter *limiter = xcalloc(1, sizeof(*limiter));
 
@@ -35,7 +35,7 @@ struct limiter *limiter_new(void)
 	return limiter;
 }
 
-void limiter_free(struct limiter *limiter)
+void access_limiter_free(struct limiter *limiter)
 {
 	struct entry *next;
 

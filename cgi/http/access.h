@@ -16,8 +16,8 @@
 #define ACCESS_FREE (1u << 31)
 
 struct limiter;
-struct limiter *limiter_new(void);
-void limiter_free(struct limiter *limiter); /* NULL is fine */
+struct limiter *access_limiter_new(void);
+void access_limiter_free(struct limiter *limiter); /* NULL is fine */
 
 /* Why a request is refused: what the reply says besides its body. */
 struct access_refusal {

@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 
-#include "http.h"
+#include "reply.h"
 #include "lib/base/util.h"
 
 void reply_init(struct reply *reply)

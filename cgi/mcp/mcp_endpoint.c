@@ -11,7 +11,7 @@
 
 #include "lib/base/util.h"
 #include "mcp_batch.h"
-#include "mcp_get.h"
+#include "mcp_legacy_get.h"
 #include "mcp_legacy.h"
 #include "mcp_modern.h"
 #include "mcp_request.h"

@@ -13,7 +13,7 @@
 #include "lib/base/util.h"
 #include "mcp_about.h"
 #include "mcp_endpoint.h"
-#include "mcp_get.h"
+#include "mcp_legacy_get.h"
 #include "mcp_legacy.h"
 #include "mcp_request.h"
 

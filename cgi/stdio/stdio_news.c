@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "cgi/http/thread.h"
-#include "cgi/mcp/mcp_get.h"
+#include "cgi/mcp/mcp_legacy_get.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 

@@ -303,7 +303,7 @@ static void relay_main(const struct egress *egress, int control)
 
 	prctl(PR_SET_NAME, "jailer-relay", 0, 0, 0);
 	if (relay.loop < 0 || loop_add(relay.loop, &relay.control, control, EPOLLIN, control_ready) ||
-	    relay_resolvers_start(&relay) || seccomp_relay(false)) {
+	    relay_resolvers_start(&relay) || relay_seccomp(false)) {
 		log_event(LOG_ERROR, "the relay cannot start", "why", strerror(errno), NULL);
 		return;
 	}

@@ -369,6 +369,17 @@ static void pass_on(struct relay_connection *c, struct relay_side *to, const cha
 		relay_send(to, data + MAX(sent, 0), length - (size_t)MAX(sent, 0));
 }
 
+/* Bytes that are looked at, if at all, only for the length of a request or a reply. */
+static void pass_plain(struct relay_connection *c, bool guest, struct relay_side *to, const char *chunk, size_t n)
+{
+	if (c->look == RELAY_LOOK_REPLY)
+		look_at_reply(c, chunk, n);
+	size_t part = guest ? of_the_request(c, n) : n;
+
+	if (c->state != RELAY_CLOSED && part > 0)
+		pass_on(c, to, chunk, part);
+}
+
 /* One read, and as much writing as goes. */
 static void pump(struct relay_connection *c, struct relay_side *from, struct relay_side *to)
 {
@@ -389,12 +400,7 @@ static void pump(struct relay_connection *c, struct relay_side *from, struct rel
 	} else if (look) {
 		look_inside(c, chunk, (size_t)n);
 	} else {
-		if (c->look == RELAY_LOOK_REPLY)
-			look_at_reply(c, chunk, (size_t)n);
-		size_t part = from == &c->guest ? of_the_request(c, (size_t)n) : (size_t)n;
-
-		if (c->state != RELAY_CLOSED && part > 0)
-			pass_on(c, to, chunk, part);
+		pass_plain(c, from == &c->guest, to, chunk, (size_t)n);
 	}
 }
 

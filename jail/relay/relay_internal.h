@@ -193,4 +193,4 @@ void relay_resolvers_feed(struct relay *relay); /* gives work to idle ones */
 void relay_resolvers_leave(const struct relay_jail *jail); /* it is gone */
 void relay_resolvers_forget(struct relay_connection *c);
 /* --- seccomp_relay.c: from here on this process can do what its part needs and nothing more. 0 or -1. */
-int seccomp_relay(bool resolver);
+int relay_seccomp(bool resolver);

@@ -39,7 +39,7 @@ static void resolver_main(int socket)
 	struct relay_question question;
 
 	prctl(PR_SET_NAME, "relay-resolver", 0, 0, 0);
-	if (setenv("RES_OPTIONS", RESOLVER_OPTIONS, 0) || seccomp_relay(true))
+	if (setenv("RES_OPTIONS", RESOLVER_OPTIONS, 0) || relay_seccomp(true))
 		return;
 	while (recv(socket, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
 		struct relay_answer answer = {.n = 0};

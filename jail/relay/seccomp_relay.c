@@ -108,7 +108,7 @@ static int fill(scmp_filter_ctx filter, bool resolver)
 		       : 0;
 }
 
-int seccomp_relay(bool resolver)
+int relay_seccomp(bool resolver)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int result = filter ? fill(filter, resolver) : -1;

@@ -276,6 +276,12 @@ static double add_score(enum grade_aggregation aggregation, bool first, double s
 	return aggregation == GRADE_MIN ? MIN(sum, score) : sum + score;
 }
 
+/* The first rejection counts, but a fault of the judge's always. */
+static enum grade_verdict first_or_fault(enum grade_verdict first, enum grade_verdict other)
+{
+	return first == GRADE_AC || other == GRADE_JE ? other : first;
+}
+
 static struct worth later_group(struct scorer *scorer, const struct grade_node *group)
 {
 	const struct grade_settings *settings = &group->settings;
@@ -288,14 +294,15 @@ static struct worth later_group(struct scorer *scorer, const struct grade_node *
 
 		missing = missing || !one.judged;
 		worth.judged = worth.judged || one.judged;
-		if (rejected && (worth.verdict == GRADE_AC || one.verdict == GRADE_JE))
-			worth.verdict = one.verdict;
+		if (rejected)
+			worth.verdict = first_or_fault(worth.verdict, one.verdict);
 		if (!pass_fail)
 			worth.score = add_score(settings->aggregation, i == 0, worth.score, one.score);
 		if (rejected && settings->stop)
 			break;
 	}
-	if (pass_fail && worth.verdict == GRADE_AC && !missing && isfinite(settings->max_score))
+	bool full = pass_fail && worth.verdict == GRADE_AC && !missing;
+	if (full && isfinite(settings->max_score))
 		worth.score = settings->max_score;
 	if (worth.score > settings->max_score + ROUNDING)
 		fault(scorer, group, &worth, "the score is above max_score");

@@ -178,6 +178,16 @@ static void find_entry(struct json_object *runner, struct grade_source *source, 
 		}
 }
 
+/* No runner has it: its files look like Python's, but for their first line. */
+static void refuse_python2(struct grade_source *source)
+{
+	if (!source->runner || !streq(source->runner, "python") || !python2(&source->files[source->entry]))
+		return;
+	free(steal(&source->runner));
+	free(source->extension);
+	source->extension = xstrdup("Python 2");
+}
+
 int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
 		      const struct grade_hint *hint, struct grade_source *ret, struct err *err)
 {
@@ -205,11 +215,7 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 	}
 	find_entry(source.runner ? jail_runner_named(runners, source.runner) : NULL, &source,
 		   hint ? hint->entry : NULL);
-	if (source.runner && streq(source.runner, "python") && python2(&source.files[source.entry])) {
-		free(steal(&source.runner));
-		free(source.extension);
-		source.extension = xstrdup("Python 2");
-	}
+	refuse_python2(&source);
 	*ret = source;
 	source = (struct grade_source){0};
 	return 0;

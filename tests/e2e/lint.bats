@@ -196,6 +196,31 @@ function_of() {
 	[[ $output == *'"parameters lib/base/bad.c other" is not needed any more'* ]]
 }
 
+@test "names: a function of another name than its header's" {
+	clean names
+	printf '/* cells.h */\n#pragma once\nint cell_open(int a);\nint store_count(void);\n/* int other(void); */\n' >lib/store/cells.h
+	clean names
+	printf '/* cells.h */\n#pragma once\n\nint open_cell(int a);\n' >lib/store/cells.h
+	found names "lib/store/cells.h:4: open_cell does not begin with"
+}
+
+@test "complexity: sixteen ways through a function" {
+	ways() {
+		printf 'int f(int a)\n{\n'
+		seq "$1" | sed 's/.*/\tif (a == &)\n\t\treturn &;/'
+		printf '\treturn 0;\n}\n'
+	}
+	ways 14 >lib/base/fine.c
+	clean complexity
+	ways 15 >lib/base/bad.c
+	found complexity "lib/base/bad.c:1: f has a cyclomatic complexity of 16, at most 15"
+	mkdir -p tests/lint
+	echo 'lib/base/bad.c f' >tests/lint/complexity.txt
+	clean complexity
+	rm lib/base/bad.c
+	found complexity '"lib/base/bad.c f" is not needed any more'
+}
+
 @test "cloexec: descriptors that a guest could inherit" {
 	cat >lib/base/fine.c <<-'EOF'
 		/* open(path, 0) */

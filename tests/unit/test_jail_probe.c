@@ -31,14 +31,14 @@ static void probe(void **state)
 	struct probe_outcome outcome;
 	struct err err = ERR_INIT;
 
-	if (probe_run(&place, entry, &outcome, &err))
+	if (selftest_probe_run(&place, entry, &outcome, &err))
 		fail_msg("%s: %s", entry->name, err.text);
 	enum probe_result result = outcome.result;
 	if (results >= 0)
 		dprintf(results, "%s %s\n", entry->name, texts[result]);
 	if (result == PROBE_BROKEN)
 		print_error("%s: %s\n%.2000s\n", entry->name, outcome.message, outcome.said);
-	probe_outcome_clear(&outcome);
+	selftest_outcome_clear(&outcome);
 	assert_int_not_equal(result, PROBE_BROKEN);
 	eye_assert_same(service, &before, entry->name);
 	if (result != PROBE_HELD) {
@@ -114,7 +114,8 @@ static int setup(void **state)
 	struct err err = ERR_INIT;
 
 	service_setup((void **)&service);
-	if (probe_place_open(service->client, folder, &place, &err) || probe_list_read(&place, folder, &list, &err))
+	if (selftest_place_open(service->client, folder, &place, &err) ||
+	    selftest_list_read(&place, folder, &list, &err))
 		fail_msg("%s", err.text);
 	place.patience = try_patience();
 	place.live = getenv("TEST_PROBE_LIVE") && getenv("TEST_PROBE_LIVE")[0];
@@ -154,8 +155,8 @@ int main(int argc, char **argv)
 	int failed = _cmocka_run_group_tests("probes", tests, n, NULL, NULL);
 	free(tests);
 	eye_clear(&before);
-	probe_list_clear(&list);
-	probe_place_close(&place);
+	selftest_list_clear(&list);
+	selftest_place_close(&place);
 	state = service;
 	service_teardown(&state);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)

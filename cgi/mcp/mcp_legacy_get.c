@@ -1,11 +1,11 @@
 /*
- * mcp_get.c - GET of the legacy era: the session's own stream, and taking up a stream that broke.
+ * mcp_legacy_get.c - GET of the legacy era: the session's own stream, and taking up a stream that broke.
  *
  * The session's stream carries what belongs to no request. With Last-Event-ID the stream of a request is taken up: what
  * it sent after that event comes from the store, and as long as its handler is at work in this process, what follows,
  * too. A stream whose handler died with an earlier gateway gets an error as answer: its run is recorded as interrupted.
  */
-#include "mcp_get.h"
+#include "mcp_legacy_get.h"
 
 #include "cgi/http/access.h"
 #include "cgi/http/auth.h"

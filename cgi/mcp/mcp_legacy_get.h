@@ -1,5 +1,6 @@
 /*
- * mcp_get.h - GET of the legacy era: what the server sends without being asked, and streams that are taken up again.
+ * mcp_legacy_get.h - GET of the legacy era: what the server sends without being asked, and streams that are taken up
+ * again.
  */
 #pragma once
 
