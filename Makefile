@@ -156,7 +156,7 @@ test: deps-debian
 	@$(SUBMAKE) deps-npm all recorded unit fuzz # what npm waits for, the compiler does not
 	@tests/run $(B) '$(SUITES)'
 
-# The tables of docs/security.md, from a run of the probes in every mode and beside the peers.
+# The tables of docs/probes.md, from a run of the probes in every mode and under the other tools.
 probe-table: deps
 	@$(SUBMAKE) all unit
 	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
@@ -191,7 +191,7 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
-	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/security.md'
+	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps                 install the Debian and npm packages that are missing'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 

@@ -267,7 +267,7 @@ const struct cli_command cmd_selftest = {
 		"configured jailer, and\n"
 		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are "
 		"those of\n"
-		"docs/security.md. \"weaker\": not tried, because this account has no cgroup or a single id; "
+		"docs/probes.md. \"weaker\": not tried, because this account has no cgroup or a single id; "
 		"\"absent\": not tried,\n"
 		"because its runner is not installed.\n\n"
 		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed "

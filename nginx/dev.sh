@@ -198,7 +198,7 @@ start_jailer() {
 		wait_ready jailer test -S "$STATE/jailer/jailer.sock" && return
 		forget jailer
 		say "note: this account has no cgroup of its own, so memory, CPU and process limits are rlimits here, which are weaker"
-		say "      (docs/security.md; the jailer's own words stand in $STATE/log/jailer.log)"
+		say "      (docs/isolation.md; the jailer's own words stand in $STATE/log/jailer.log)"
 		export SALLYPORT_JAILER_WEAKER_LIMITS=true SALLYPORT_LIMITS_MEMORY_MB=1024 # bun does not start with 256 MiB of RLIMIT_DATA
 	fi
 	start_or_die jailer test -S "$STATE/jailer/jailer.sock"

@@ -46,7 +46,7 @@ struct config {
 			allowed_users; /* names or ids that may connect, besides the jailer's own and root */
 		int64_t id_base, id_count;         /* host ids for guests when started as root; 0 = built-in range */
 		const char *cgroup;                /* name of the subtree: "sallyport" */
-		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/security.md) */
+		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/isolation.md) */
 		int64_t jails;                     /* at once */
 	} jailer;
 	struct config_limits limits;

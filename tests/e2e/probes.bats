@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The escape probes in every mode (modes.bash): as the tests run them, with the host looked at, and as `sallyport selftest` does. The table of
-# docs/security.md is made of what they say (tests/probe/table.sh); UPDATE=1 writes it there.
+# docs/probes.md is made of what they say (tests/probe/table.sh); UPDATE=1 writes it there.
 
 bats_require_minimum_version 1.5.0
 
@@ -93,15 +93,15 @@ live_probes() {
 	jq -r '.probes[] | .name + " " + .result' <<<"$output" >"$BATS_FILE_TMPDIR/root"
 }
 
-@test "the table of probes in docs/security.md is what they said" {
+@test "the table of probes in docs/probes.md is what they said" {
 	need_root
 	run "$ROOT/tests/probe/table.sh" "$TESTS" "$BATS_FILE_TMPDIR"
 	[ "$status" -eq 0 ]
 	echo "$output" >"$DIR/table"
 	if [ "${UPDATE:-}" ]; then
-		sed -i -e '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!d}' -e "/^<!-- probes -->\$/r $DIR/table" "$ROOT/docs/security.md"
+		sed -i -e '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!d}' -e "/^<!-- probes -->\$/r $DIR/table" "$ROOT/docs/probes.md"
 	fi
-	diff <(sed -n '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!p}' "$ROOT/docs/security.md") "$DIR/table"
+	diff <(sed -n '/^<!-- probes -->$/,/^<!-- \/probes -->$/{//!p}' "$ROOT/docs/probes.md") "$DIR/table"
 }
 
 @test "selftest: what does not hold is said, and what is not there" {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The comparable probes beside the peers: bubblewrap, nsjail and isolate where they are installed, each with the flags that its own documents
-# recommend for code that is not trusted. Prints a table for docs/security.md: who holds what, and what worked where it did not.
+# recommend for code that is not trusted. Prints a table for docs/probes.md: who holds what, and what worked where it did not.
 #
 #   tests/probe/peers.sh BUILD_FOLDER [PATTERN]     PATTERN: only probes whose names match it (an extended regular expression)
-#   UPDATE=1 tests/probe/peers.sh BUILD_FOLDER      puts the table into docs/security.md instead of printing it
+#   UPDATE=1 tests/probe/peers.sh BUILD_FOLDER      puts the table into docs/probes.md instead of printing it
 #
 # Comparable are the verbs that need no limit and no file to come out: a limit that a tool does not have could hurt the machine. All of them
 # start under the same conditions: SECRET in the environment, descriptor 9 open on a file of the host. Peers run as an unprivileged account
@@ -75,7 +75,7 @@ fi
 
 if [ "${UPDATE:-}" ]; then
 	UPDATE='' "$0" "$B" "$pattern" >"$work/table"
-	sed -i -e '/^<!-- peers -->$/,/^<!-- \/peers -->$/{//!d}' -e "/^<!-- peers -->\$/r $work/table" "$(dirname "$0")/../../docs/security.md"
+	sed -i -e '/^<!-- peers -->$/,/^<!-- \/peers -->$/{//!d}' -e "/^<!-- peers -->\$/r $work/table" "$(dirname "$0")/../../docs/probes.md"
 	exit
 fi
 

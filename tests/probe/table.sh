@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of docs/security.md, from what the probes said in each mode.
+# The table of docs/probes.md, from what the probes said in each mode.
 #
 #   tests/probe/table.sh FOLDER RESULTS
 #
