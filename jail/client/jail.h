@@ -108,6 +108,7 @@ struct jail_events {
 
 struct config;
 struct jail_client;
+#define JAIL_CONNECT_SECONDS 1 /* for room in the queue of those who connect */
 int jail_client_connect(const char *socket_path, struct jail_client **ret, struct err *err);
 /* A jailer of its own as a child of this process, rootless or (started by root) not; dies with the client.
  * `config_path` may be NULL: built-in defaults. */
