@@ -1,6 +1,6 @@
 /*
  * readme.test.js - what README.md tells people to paste into their clients, taken from there and used: each configuration block is given to
- * the transport that its client would make of it, and the Inspector's command line is run in a shell. Only the address, the token, the path of
+ * the transport that its client would make of it, and the command lines of curl and the Inspector are run in a shell. Only the address, the token, the path of
  * the program and the place of the npm packages are this test's; their versions must be those that the tests were made with.
  */
 import assert from 'node:assert/strict';
@@ -63,4 +63,12 @@ test('a first call by the Inspector', { timeout: TIMEOUT_MS }, async () => {
 	const { code, stdout, stderr } = await run('bash', ['-c', ours(lines[0])], { env: environment() });
 	assert.equal(code, 0, stderr);
 	assert.match(stdout, /"stdout": "42\\n"/);
+});
+
+test('a first call by curl, without a session', { timeout: TIMEOUT_MS }, async () => {
+	const lines = blocks('sh').filter((text) => text.startsWith('curl '));
+	assert.equal(lines.length, 1);
+	const { code, stdout, stderr } = await run('bash', ['-c', ours(lines[0])], { env: environment() });
+	assert.equal(code, 0, stderr);
+	assert.equal(JSON.parse(stdout).result.structuredContent.stdout, '42\n');
 });
