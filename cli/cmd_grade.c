@@ -102,6 +102,35 @@ static void on_progress(void *arg, size_t done, size_t all)
 	cli_progress_step(&grading->progress, (int64_t)done);
 }
 
+/* A private jailer takes its caps from the configuration, and that from the environment: it has to allow what the
+ * package says. */
+static void raise_cap(const char *variable, int64_t cap, int64_t needed)
+{
+	char text[24];
+
+	if (needed <= cap)
+		return;
+	snprintf(text, sizeof(text), "%lld", (long long)needed);
+	setenv(variable, text, 1);
+}
+
+static void raise_caps(const struct config *config, const struct grade_judge *judge)
+{
+	const struct grade_package *package = judge->package;
+	const struct config_limits *limits = &config->limits;
+	double seconds = judge->time_limit ? judge->time_limit : GRADE_FREE_SECONDS;
+	int64_t wall_us = (int64_t)(2 * seconds + 1) * 1000000;
+	int64_t memory = MAX(package->memory_bytes, MAX(package->validation_bytes, package->compile_bytes));
+	int64_t output = MAX(package->output_bytes, package->validation_output_bytes);
+
+	if (*config->jailer.socket)
+		return; /* the service's caps are its operator's */
+	wall_us = MAX(wall_us, MAX(package->validation_us + wall_us, package->compile_us));
+	raise_cap("SALLYPORT_LIMITS_WALL_SECONDS_MAX", limits->wall_seconds_max, wall_us / 1000000 + 1);
+	raise_cap("SALLYPORT_LIMITS_MEMORY_MB_MAX", limits->memory_mb_max, (memory + (1 << 20) - 1) >> 20);
+	raise_cap("SALLYPORT_LIMITS_OUTPUT_MB", limits->output_mb, (output + (1 << 20) - 1) >> 20);
+}
+
 static int exit_code(const struct grading *grading, int result)
 {
 	if (result < 0 || grading->summary.judge_errors)
@@ -130,6 +159,7 @@ static int judge_package(struct grading *grading, struct grade_package *package,
 		cli_complain(err);
 		return CLI_USAGE;
 	}
+	raise_caps(grading->config, judge);
 	cli_progress_start(&grading->progress, "cases", (int64_t)(judge->n_cases * judge->count));
 	int result = catch_interrupts(err);
 	if (result == 0)

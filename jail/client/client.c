@@ -39,8 +39,8 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 		return err_set(err, ERR_INVALID, "the path of the jailer's socket is longer than %zu bytes: %s",
 			       sizeof(address.sun_path) - 1, socket_path);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-	/* A jailer that many connect to at once accepts them one after the other: connect(2) waits for room in its queue,
-	 * for as long as the socket may send (unix(7)). */
+	/* A jailer that many connect to accepts them one after the other: connect(2) waits for room in its queue, for
+	 * as long as the socket may send (unix(7)). */
 	const struct timeval patience = {.tv_sec = JAIL_CONNECT_SECONDS};
 	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))

@@ -117,6 +117,14 @@ small() {
 	judge 0 --time-limit 3 q
 }
 
+@test "limits of a package above the caps of a server" {
+	small p
+	printf 'limits: {memory: 3000, output: 20, validation_time: 400}\n' >p/problem.yaml
+	echo 140 >p/.timelimit
+	echo 'x = bytearray(18 << 20); print("2" + " " * len(x))' >p/submissions/accepted/long.py
+	judge 0 p
+}
+
 @test "the time limit comes from the accepted submissions" {
 	small p
 	rm p/.timelimit
