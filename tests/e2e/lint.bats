@@ -259,7 +259,7 @@ function_of() {
 	printf '/* result.c - fine. */\nconst struct bind t[] = {\n\tUSAGE(rss_peak_bytes, DETAIL, "x"),\n\t{FIELD(setup_us, BIND_INT, COLUMN)},\n};\n' \
 		>jail/client/result.c
 	# shellcheck disable=SC2016 # a document's backquotes
-	printf '**A thing.** As follows:\n\n1. `jail/client/result.c`\n2. `cgi/NAME.c`\n' >docs/hacking.md
+	printf '**A thing.** As follows:\n\n1. `jail/client/result.c`:\n   a line more\n2. `cgi/NAME.c`\n' >docs/hacking.md
 	clean facts
 	printf 'int f(void)\n{\n\treturn g("{\\"rss_peak_bytes\\":1}");\n}\n' >cli/bad.c
 	found facts 'cli/bad.c:3: the field "rss_peak_bytes" of a result'

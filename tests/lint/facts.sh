@@ -41,7 +41,7 @@ if [ -e "$guide" ]; then
 		for path in $paths; do
 			[ -e "$path" ] || finding "$guide: $title: there is no $path"
 		done
-	done < <(perl -0ne 'while (/^\*\*([^*\n]+)\*\*[^\n]*\n(?:[^*\n][^\n]*\n)*?\n((?:\d+\. [^\n]*\n)+)/mg) {
+	done < <(perl -0ne 'while (/^\*\*([^*\n]+)\*\*[^\n]*\n(?:[^*\n][^\n]*\n)*?\n((?:\d+\. [^\n]*\n(?: +[^\n]*\n)*)+)/mg) {
 		my ($title, $list) = ($1, $2);
 		my $count = () = $list =~ /^\d+\. /mg;
 		print join("\t", $title, $count, join(" ", grep { !/[A-Z]{3}/ && m{/|\.sql$} } $list =~ /`([^`\s]+)`/g)), "\n";
