@@ -10,9 +10,11 @@
 #include "cgi/http/auth.h"
 #include "cgi/http/cors.h"
 #include "cgi/http/files.h"
+#include "cgi/http/monitor.h"
 #include "cgi/mcp/mcp_endpoint.h"
 #include "cgi/mcp/sse.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 #define HOST_MAX  256
@@ -22,6 +24,7 @@ enum route_auth {
 	ROUTE_OPEN,
 	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
 	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
+	ROUTE_MONITOR,  /* the same, but metrics.token opens it */
 };
 struct route {
 	const char *path;
@@ -49,6 +52,8 @@ static const struct route routes[] = {
 	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
 	{"/files/", true, "GET, HEAD", ROUTE_OPEN, true, files_handle},
 	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get},
+	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready},
+	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics},
 };
 
 static const struct route *find_route(const char *path)
@@ -93,6 +98,10 @@ static bool admitted(struct exchange *exchange, const struct route *route)
 			return true;
 		mcp_refuse(exchange->reply, NULL, &refusal);
 		return false;
+	case ROUTE_MONITOR:
+		if (monitor_token(exchange))
+			return true;
+		__attribute__((fallthrough));
 	case ROUTE_LOOPBACK:
 		if (auth_from_loopback(exchange->request))
 			return true;
@@ -142,6 +151,20 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 	route->handle(exchange, method, path + strlen(route->path));
 }
 
+void routes_declare(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+		metrics_declare(METRICS_ROUTE, routes[i].path);
+}
+
+static void count(const struct reply *reply, const char *route)
+{
+	char code[16];
+
+	snprintf(code, sizeof(code), "%d", reply->gone ? 499 : reply->status);
+	metrics_add(METRIC_HTTP, route, code, 1);
+}
+
 static void write_log(const struct request *request, const struct reply *reply, const char *method, const char *route,
 		      int64_t started_us)
 {
@@ -160,7 +183,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	int64_t started = clock_monotonic_us();
 	auto_free char *path = xmalloc(HTTP_PATH_MAX);
 	const char *method = request_param(request, "REQUEST_METHOD");
-	struct exchange exchange = {.server = server, .request = request, .reply = reply};
+	struct exchange exchange = {.server = server, .request = request, .reply = reply, .began_us = started};
 	struct err err = ERR_INIT;
 
 	if (!method)
@@ -178,5 +201,6 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	}
 	const struct route *route = find_route(path);
 
+	count(reply, route ? route->path : "-");
 	write_log(request, reply, method, route ? route->path : "-", started);
 }

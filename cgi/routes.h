@@ -10,5 +10,7 @@
 
 /* Serves the request by its route and writes one log line. */
 http_handler routes_handle;
+/* Routes have figures of their own from now on. */
+void routes_declare(void);
 /* Is there a route for this path? */
 bool routes_known(const char *path);

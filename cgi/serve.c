@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cgi/http/fcgi.h"
+#include "cgi/mcp/mcp_request.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "routes.h"
@@ -148,6 +149,8 @@ int serve_fcgi(const struct config *config, struct err *err)
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
 	int result = server_open(&server, config, STORE_SERVE, err);
 
+	routes_declare();
+	mcp_declare(&server.tables);
 	if (result == 0)
 		result = server_stay(&server, err);
 	if (result == 0 && !inherited)

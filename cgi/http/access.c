@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 #define SLOTS              256
@@ -105,6 +106,7 @@ static bool take(const struct exchange *exchange, int64_t requests, struct acces
 	pthread_mutex_unlock(&limiter->lock);
 	if (!missing)
 		return true;
+	metrics_add(METRIC_REJECTED, "rate", NULL, 1);
 	return refuse(ret, 429, (missing + 999999) / 1000000,
 		      "Too many requests: this token may send %lld a minute", (long long)most);
 }
@@ -162,6 +164,7 @@ bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
+	metrics_add(METRIC_REJECTED, "calls", NULL, 1);
 	return refuse(ret, 429, CALL_RETRY_SECONDS,
 		      "Too many calls: %lld of this token are under way already; wait for one of them",
 		      (long long)most);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 #define TOKEN_MAX 512
@@ -19,6 +20,21 @@ static const char *bearer_token(const struct request *request, char buffer[TOKEN
 	if (!value || strncasecmp(value, scheme, length) != 0 || strlen(value) == length)
 		return NULL;
 	return value + length + strspn(value + length, " ");
+}
+
+bool auth_bearer_is(const struct request *request, const char *expected)
+{
+	char buffer[TOKEN_MAX];
+	const char *text = bearer_token(request, buffer);
+	const size_t length = strlen(expected);
+	unsigned char differs = 0;
+	bool same_length = text && strlen(text) == length;
+
+	/* All of them: how long this takes says nothing of the bytes. */
+	for (size_t i = 0; same_length && i < length; i++)
+		differs |= (unsigned char)(text[i] ^ expected[i]);
+	explicit_bzero(buffer, sizeof(buffer));
+	return same_length && !differs;
 }
 
 bool auth_still_good(const struct exchange *exchange, int64_t *looked_us)
@@ -40,6 +56,7 @@ bool auth_still_good(const struct exchange *exchange, int64_t *looked_us)
 
 int auth_token(struct exchange *exchange)
 {
+	static const char *const reasons[] = {"missing", "malformed", "unknown"};
 	static const char *const texts[] = {
 		"Missing Authorization header: send \"Authorization: Bearer TOKEN\"",
 		"Malformed Authorization header: it must be \"Bearer TOKEN\"",
@@ -65,6 +82,7 @@ int auth_token(struct exchange *exchange)
 		return -ERR_SYSTEM;
 	}
 	explicit_bzero(buffer, sizeof(buffer));
+	metrics_add(METRIC_AUTH, reasons[fault], NULL, 1);
 	auto_json struct json_object *body = json_object_new_object();
 
 	json_add_string(body, "error", "invalid_token");

@@ -11,5 +11,6 @@ struct exchange {
 	struct server *server;
 	const struct request *request;
 	struct reply *reply;
+	int64_t began_us; /* monotonic: when the request was taken; 0: nobody measures it */
 	struct store_token token; /* whose request it is; empty where a route needs none */
 };

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 struct hub {
@@ -114,8 +115,11 @@ int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err)
 	if (result == 0) {
 		listener->next = hub->listeners;
 		hub->listeners = listener;
+		metrics_add(METRIC_STREAMS, NULL, NULL, 1);
 	}
 	pthread_mutex_unlock(&hub->lock);
+	if (result == -ERR_BUSY)
+		metrics_add(METRIC_REJECTED, "streams", NULL, 1);
 	if (result < 0)
 		close_pointer(&listener->wake_fd);
 	return result;
@@ -129,6 +133,7 @@ void hub_leave(struct hub *hub, struct hub_listener *listener)
 	for (struct hub_listener **link = &hub->listeners; *link; link = &(*link)->next) {
 		if (*link == listener) {
 			*link = listener->next;
+			metrics_add(METRIC_STREAMS, NULL, NULL, -1);
 			break;
 		}
 	}

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "lib/store/store_session.h"
@@ -101,6 +102,7 @@ int sessions_add(struct sessions *sessions, const struct store_token *token, con
 		return err_wrap(err, "opening a session");
 	if (stored.removed[0])
 		forget(sessions, stored.removed, stored.owner);
+	metrics_add(METRIC_SESSIONS, NULL, NULL, 1);
 	from_store(&stored, ret);
 	remember(sessions, ret);
 	return 0;

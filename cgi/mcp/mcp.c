@@ -4,8 +4,10 @@
 #include <stdarg.h>
 
 #include "cgi/http/access.h"
+#include "lib/base/metrics.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "tools.h"
 
 int mcp_fail(struct mcp_call *call, int code, const char *format, ...)
 {
@@ -70,6 +72,20 @@ void mcp_observe_received(const char *protocol, struct json_object *message)
 		mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol, .received = true});
 }
 
+/* A request that a client got wrong is not an error of ours. */
+static void count(const struct mcp_call *call, struct json_object *answer)
+{
+	struct json_object *result = json_get(answer, "result", json_type_object);
+	const bool failed = json_object_get_boolean(json_get(result, "isError", json_type_boolean));
+	const char *error = call->code == RPC_INTERNAL ? "server_error" : failed ? "tool_error" : "";
+
+	if (call->tool)
+		metrics_add(METRIC_TOOLS, call->tool->name, error, 1);
+	if (call->exchange->began_us)
+		metrics_observe(METRIC_OPERATION, call->message->method, error,
+				clock_monotonic_us() - call->exchange->began_us);
+}
+
 struct json_object *mcp_answer(struct mcp_call *call)
 {
 	struct json_object *answer;
@@ -81,6 +97,7 @@ struct json_object *mcp_answer(struct mcp_call *call)
 		answer = rpc_error(call->message->id, call->code, call->text, steal(&call->data));
 	}
 	mcp_observe(call, answer);
+	count(call, answer);
 	return answer;
 }
 

@@ -9,6 +9,7 @@
 
 #include <strings.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "mcp_batch.h"
 #include "mcp_legacy_get.h"
@@ -86,6 +87,7 @@ static int read_body(struct exchange *exchange, struct buf *body)
 		if (!body->overflow)
 			return 0;
 	}
+	metrics_add(METRIC_REJECTED, "body", NULL, 1);
 	snprintf(text, sizeof(text), "Request too large: at most %lld MiB", (long long)megabytes);
 	mcp_reply_error(exchange->reply, 413, NULL, RPC_INVALID_REQUEST, text);
 	return -ERR_LIMIT;

@@ -2,6 +2,7 @@
 #include "mcp_request.h"
 
 #include "cgi/http/access.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "mcp_legacy.h"
 #include "mcp_modern.h"
@@ -65,6 +66,21 @@ int mcp_request_read_legacy(const struct exchange *exchange, struct json_object 
 	ret->named = meta_has(ret->message.params, MCP_META_VERSION);
 	look_up(exchange, ret);
 	return 0;
+}
+
+static void declare_methods(const struct mcp_method *method)
+{
+	for (; method->name; method++)
+		metrics_declare(METRICS_METHOD, method->name);
+}
+
+void mcp_declare(const struct server_tables *tables)
+{
+	declare_methods(legacy_methods);
+	declare_methods(modern_methods);
+	for (; tables; tables = tables->next)
+		for (const struct tool *const *tool = tables->tools; tool && *tool; tool++)
+			metrics_declare(METRICS_TOOL, (*tool)->name);
 }
 
 bool mcp_request_calls(const struct mcp_request *request)

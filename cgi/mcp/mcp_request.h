@@ -14,6 +14,8 @@ int mcp_request_read(const struct exchange *exchange, struct json_object *docume
 /* The same where only the legacy era is spoken: batches, the older transport (sse.h). */
 int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
 			    struct err *err);
+/* Methods and tools have figures of their own from now on. */
+void mcp_declare(const struct server_tables *tables);
 /* What a token needs for it, for access_scope. */
 unsigned mcp_request_scope(const struct mcp_request *request);
 /* Does it call a tool? Such requests take a place among limits.in_flight and can be cancelled. */

@@ -75,6 +75,18 @@ static const struct bind retention_table[] = {
 	{0},
 };
 
+static const struct bind metrics_table[] = {
+	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to who has the token"),
+	PART(metrics, token, BIND_STRING, 0, 256, "bearer token for /metrics and /readyz from elsewhere; empty: none"),
+	{0},
+};
+
+static const struct bind health_table[] = {
+	PART(health, ready, BIND_BOOL, 0, 0, "serve /readyz"),
+	PART(health, disk_mb, BIND_INT, 0, INT64_MAX >> 20, "MiB that data_dir must have left to be ready"),
+	{0},
+};
+
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
 	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
@@ -108,6 +120,8 @@ const struct bind config_table[] = {
 	GROUP(tools, "how tools answer"),
 	GROUP(network, "the network of programs"),
 	GROUP(retention, "how much is kept, and for how long"),
+	GROUP(metrics, "figures for monitoring"),
+	GROUP(health, "what load balancers ask"),
 	{0},
 };
 
@@ -125,6 +139,8 @@ static const struct config defaults = {
 	.tools = {.text = "plain", .snippets_dir = ""},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},
+	.metrics = {.enabled = true, .token = ""},
+	.health = {.ready = true, .disk_mb = 256},
 };
 
 /* Members that hold paths: {group or NULL, member}. */

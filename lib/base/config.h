@@ -66,6 +66,14 @@ struct config {
 		int64_t owner_mb;              /* all files of an owner */
 		int64_t conversation_days;     /* idle conversations are removed */
 	} retention;
+	struct {
+		bool enabled;      /* /metrics, for this machine and for who has the token */
+		const char *token; /* "": none */
+	} metrics;
+	struct {
+		bool ready;      /* /readyz, for the same */
+		int64_t disk_mb; /* of data_dir: with less the gateway is not ready */
+	} health;
 
 	/* Not members of the file: */
 	char *path;                  /* where it came from; NULL: defaults */

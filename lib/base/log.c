@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "metrics.h"
 #include "utf8.h"
 #include "util.h"
 
@@ -74,6 +75,7 @@ void log_event(enum log_level level, const char *event, ...)
 
 	if (level < log_least)
 		return;
+	metrics_add(METRIC_LOG, level_name(level), NULL, 1);
 	buf_init(&line, LOG_LINE_MAX - 1);
 	clock_text(clock_now_us(), time);
 	buf_printf(&line, "%s %s %s %s", time, level_name(level), log_program, event);

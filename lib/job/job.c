@@ -10,6 +10,7 @@
  * A job has two references while it runs, the caller's and the engine's, so a caller may leave at any time.
  */
 #include "job_internal.h"
+#include "job_metrics.h"
 #include "job_sandbox.h"
 
 #include <errno.h>
@@ -247,6 +248,15 @@ struct json_object *job_engine_runners(struct job_engine *engine)
 	return copy;
 }
 
+bool job_engine_connected(struct job_engine *engine)
+{
+	pthread_mutex_lock(&engine->lock);
+	bool connected = engine->connected;
+
+	pthread_mutex_unlock(&engine->lock);
+	return connected;
+}
+
 uint64_t job_engine_generation(struct job_engine *engine)
 {
 	pthread_mutex_lock(&engine->lock);
@@ -300,6 +310,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	struct job_engine *engine = xcalloc(1, sizeof(*engine));
 	int result;
 
+	job_metrics_begin();
 	engine->config = config;
 	engine->store = store;
 	pthread_mutex_init(&engine->lock, NULL);

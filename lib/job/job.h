@@ -33,6 +33,7 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
 /* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
 struct json_object *job_engine_runners(struct job_engine *engine);
+bool job_engine_connected(struct job_engine *engine); /* is the jailer there? */
 /* Counts the jailer's comings and goings: while it is the same, so are the runners. */
 uint64_t job_engine_generation(struct job_engine *engine);
 

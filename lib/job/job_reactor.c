@@ -14,7 +14,9 @@
  */
 #include "jail/client/client_runners.h"
 #include "job_internal.h"
+#include "job_metrics.h"
 #include "job_sandbox.h"
+#include "lib/base/metrics.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -43,6 +45,8 @@ static int adopt(struct job_engine *engine, struct jail_client *client, struct e
 	old = engine->runners;
 	engine->runners = jail_runners_offered(runners);
 	runners = old;
+	job_metrics_runners(engine->runners);
+	metrics_set(METRIC_JAILER, NULL, 1);
 	engine->connected = true;
 	engine->generation++;
 	pthread_mutex_unlock(&engine->lock);
@@ -125,6 +129,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 {
 	log_event(LOG_ERROR, "jailer lost", "cause", why, NULL);
 	pthread_mutex_lock(&engine->lock);
+	metrics_set(METRIC_JAILER, NULL, 0);
 	engine->connected = false;
 	engine->generation++;
 	engine->away_since_us = clock_monotonic_us();

@@ -9,6 +9,7 @@
  * Once a row was begun there is one way to its end, settle(): there the job gets its verdict if it has none yet.
  */
 #include "job_internal.h"
+#include "job_metrics.h"
 #include "job_sandbox.h"
 
 #include <poll.h>
@@ -90,8 +91,10 @@ static enum job_step end(struct job *job)
 {
 	const bool recorded = job->turn.error.code == ERR_NONE;
 
-	if (recorded)
+	if (recorded) {
 		tell(job);
+		job_metrics_end(job);
+	}
 	give_back(job);
 	if (job->run.sandbox)
 		job_sandbox_give(job);
@@ -181,6 +184,7 @@ static enum job_step start(struct job *job)
 	struct job_run *run = &job->run;
 	auto_json struct json_object *limits = NULL;
 
+	job_metrics_start(job);
 	run->limits = job->asked.limits;
 	if (open_jail(job, &job->turn.error) < 0) {
 		if (!job->asked.key)

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/metrics.h"
+
 #define SECOND_US 1000000
 
 /* -------- what the jail tells: to the run that has the sandbox ---------------------------------------- */
@@ -138,6 +140,8 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 	if (most <= 0)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "this server keeps no live sandboxes (limits.sandboxes): run without a session");
+	if (own >= limits->sandboxes_per_owner || total >= most)
+		metrics_add(METRIC_REJECTED, "sandboxes", NULL, 1);
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
 			       "%lld live sandboxes of yours are open already, and no more may be: end one of them "

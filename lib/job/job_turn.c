@@ -11,8 +11,11 @@
 #include "job_internal.h"
 #include "job_sandbox.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "lib/base/metrics.h"
 
 const char *job_step_text(enum job_step step)
 {
@@ -83,6 +86,19 @@ static void queue_leave(struct job_engine *engine, struct job_turn *turn)
 	free(queue);
 }
 
+static int refuse(struct err *err, const char *limit, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuse(struct err *err, const char *limit, const char *format, ...)
+{
+	char text[ERR_TEXT_SIZE];
+	va_list arguments;
+
+	metrics_add(METRIC_REJECTED, limit, NULL, 1);
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return err_set(err, ERR_BUSY, "%s", text);
+}
+
 /* Is there room? The three bounds, in the order of who is at fault: this conversation, this token, everybody. */
 static int check_bounds(struct job_engine *engine, const struct job_turn *turn, struct err *err)
 {
@@ -95,19 +111,19 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 	if (!engine->connected && turn->job && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
 		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	if (queue && queue->count > JOB_CONVERSATION_QUEUE)
-		return err_set(err, ERR_BUSY, "%d calls wait in this conversation already; wait for their results",
-			       JOB_CONVERSATION_QUEUE);
+		return refuse(err, "conversation", "%d calls wait in this conversation already; wait for their results",
+			      JOB_CONVERSATION_QUEUE);
 	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
 	 * without a request. */
 	for (const struct job_turn *other = engine->turns; other; other = other->next)
 		in_flight += streq(other->token_id, turn->token_id);
 	if (in_flight >= limits->in_flight)
-		return err_set(err, ERR_BUSY, "%lld calls of this token are running already; wait for one of them",
-			       (long long)in_flight);
+		return refuse(err, "calls", "%lld calls of this token are running already; wait for one of them",
+			      (long long)in_flight);
 	if (engine->n_turns >= (size_t)(engine->config->jailer.jails + limits->queue))
-		return err_set(err, ERR_BUSY,
-			       "%zu calls are running or waiting on this server already; try again in a moment",
-			       engine->n_turns);
+		return refuse(err, "queue",
+			      "%zu calls are running or waiting on this server already; try again in a moment",
+			      engine->n_turns);
 	return 0;
 }
 

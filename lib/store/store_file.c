@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 
@@ -167,6 +168,7 @@ static int check_cap(struct store_txn *txn, int64_t conversation, const struct s
 	/* What grows nothing is always allowed: an operator may have lowered the cap below what is there. */
 	if (cap <= 0 || file->size <= space.replaced || space.used - space.replaced + file->size <= cap)
 		return 0;
+	metrics_add(METRIC_REJECTED, "owner_mb", NULL, 1);
 	return err_set(err, ERR_LIMIT,
 		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a "
 		       "program remove files from "

@@ -8,6 +8,7 @@
  */
 #include "store_task.h"
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_txn.h"
 
@@ -52,13 +53,13 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 	failed = query_next(&q, err);
 	if (failed < 0)
 		return failed;
-	if (query_int(&q, 0) >= add->most)
-		return err_set(err, ERR_BUSY,
-			       "%lld tasks of yours are kept already, which is the most: wait until one has expired, "
-			       "or ask for a shorter "
-			       "ttl the next time",
-			       (long long)add->most);
-	return 0;
+	if (query_int(&q, 0) < add->most)
+		return 0;
+	metrics_add(METRIC_REJECTED, "tasks", NULL, 1);
+	return err_set(err, ERR_BUSY,
+		       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask "
+		       "for a shorter ttl the next time",
+		       (long long)add->most);
 }
 
 static int add_work(struct store_txn *txn, void *arg, struct err *err)

@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_execution.h"
 #include "store_txn.h"
@@ -90,24 +91,30 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 	int failed = run(store->writer, SQL_BEGIN_WRITE, &err);
 
 	if (failed != 0) {
+		metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
 		fail_all(first, end, failed, &err);
 		return end;
 	}
 	for (op = first; op != end; op = op->next) {
 		run_op(store, op);
 		if (store_conn_idle(store->writer)) {
+			metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
 			if (op->result == 0)
 				op->result = err_set(&op->err, ERR_INTERNAL, "the transaction ended early");
 			fail_all(first, op, op->result, &op->err);
 			return op->next;
 		}
 	}
+	const int64_t began = clock_monotonic_us();
+
 	failed = run(store->writer, SQL_COMMIT, &err);
+	metrics_observe(METRIC_COMMIT, NULL, NULL, clock_monotonic_us() - began);
 	if (failed != 0) {
 		struct err ignored = ERR_INIT;
 
 		if (!store_conn_idle(store->writer))
 			run(store->writer, SQL_ROLLBACK, &ignored);
+		metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
 		log_event(LOG_ERROR, "commit failed", "why", err.text, NULL);
 		fail_all(first, end, failed, &err);
 	}
@@ -119,6 +126,7 @@ static void tell(struct store *store, struct store_op *first, const struct store
 	struct store_op *next;
 
 	for (struct store_op *op = first; op != end; op = next) {
+		metrics_add(METRIC_STORE_QUEUE, NULL, NULL, -1);
 		next = op->next; /* the operation is its owner's again in a moment */
 		if (op->done != NULL) {
 			op->done(op->arg, op->result, &op->err);
@@ -255,6 +263,7 @@ void store_writer_stop(struct store *store)
 
 static void enqueue(struct store *store, struct store_op *op)
 {
+	metrics_add(METRIC_STORE_QUEUE, NULL, NULL, 1);
 	*store->queue_end = op;
 	store->queue_end = &op->next;
 	pthread_cond_signal(&store->queue_more);

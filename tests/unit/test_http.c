@@ -328,6 +328,37 @@ static void methods_of_routes(void **state)
 	assert_int_equal(far.status, 404);
 }
 
+/* What monitors ask is read by no page, and only by who may. */
+static void monitors(void **state)
+{
+	static const char *const paths[] = {"/metrics", "/readyz"};
+
+	(void)state;
+	fixture.config.metrics.enabled = fixture.config.health.ready = true;
+	fixture.config.metrics.token = "monitor";
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		auto_answer struct answer near = ask(&fixture, "GET", paths[i], NULL, "REMOTE_ADDR=127.0.0.1",
+						     "HTTP_ORIGIN=https://box.example:8443", NULL);
+		auto_answer struct answer far = ask(&fixture, "GET", paths[i], NULL, "REMOTE_ADDR=192.0.2.1", NULL);
+		auto_answer struct answer token =
+			ask(&fixture, "GET", paths[i], NULL, "REMOTE_ADDR=192.0.2.1",
+			    "HTTP_AUTHORIZATION=Bearer monitor", NULL);
+		auto_answer struct answer posted =
+			ask(&fixture, "POST", paths[i], NULL, "REMOTE_ADDR=127.0.0.1", NULL);
+
+		assert_int_equal(near.status, i == 0 ? 200 : 503); /* there is no jailer here */
+		assert_null(strstr(near.head, "Access-Control-Allow-Origin"));
+		assert_int_equal(far.status, 404);
+		assert_int_equal(token.status, near.status);
+		assert_int_equal(posted.status, 405);
+	}
+	fixture.config.metrics.token = "";
+	auto_answer struct answer empty = ask(&fixture, "GET", "/metrics", NULL, "REMOTE_ADDR=192.0.2.1",
+					      "HTTP_AUTHORIZATION=Bearer ", NULL);
+
+	assert_int_equal(empty.status, 404);
+}
+
 static void header_injection(void **state)
 {
 	auto_reply struct reply reply;
@@ -346,7 +377,7 @@ int main(void)
 		cmocka_unit_test(order),           cmocka_unit_test(overlong_headers), cmocka_unit_test(tokens),
 		cmocka_unit_test(revoked_at_once), cmocka_unit_test(content_types),    cmocka_unit_test(body_cap),
 		cmocka_unit_test(health),          cmocka_unit_test(methods_of_routes),
-		cmocka_unit_test(header_injection),
+		cmocka_unit_test(monitors), cmocka_unit_test(header_injection),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -1,0 +1,173 @@
+/* monitor.c - see monitor.h. */
+#include "monitor.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "auth.h"
+#include "lib/base/metrics.h"
+#include "lib/base/util.h"
+#include "lib/job/job.h"
+
+#define RETRY_SECONDS 5
+
+bool monitor_token(const struct exchange *exchange)
+{
+	const char *token = exchange->server->config->metrics.token;
+
+	return token && *token && auth_bearer_is(exchange->request, token);
+}
+
+/* NULL: the engine is not started. */
+static struct job_engine *engine_of(struct server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	struct job_engine *engine = server->stopping ? NULL : server->engine;
+
+	pthread_mutex_unlock(&server->lock);
+	return engine;
+}
+
+/* -------- /metrics ------------------------------------------------------------------------------------ */
+
+static void sample_jobs(struct server *server)
+{
+	struct job_engine *engine = engine_of(server);
+	auto_free struct job_listing *jobs = NULL;
+	size_t count = engine ? job_engine_list(engine, &jobs) : 0;
+	int64_t steps[JOB_STEPS] = {0}, all = 0;
+
+	for (size_t i = 0; i < count; i++)
+		steps[jobs[i].step]++;
+	for (int step = 0; step < JOB_OVER; step++) {
+		metrics_set(METRIC_JOBS, job_step_text(step), steps[step]);
+		all += steps[step];
+	}
+	metrics_set(METRIC_QUEUE, NULL, steps[JOB_WAITING]);
+	metrics_set(METRIC_RUNNING, NULL, all - steps[JOB_WAITING] - steps[JOB_RECEIVING]);
+}
+
+static int64_t size_of(const char *folder, const char *name)
+{
+	auto_free char *path = xasprintf("%s/%s", folder, name);
+	struct stat status;
+
+	return stat(path, &status) == 0 ? status.st_size : 0;
+}
+
+static int64_t space_below(const char *folder, struct statvfs *ret)
+{
+	return statvfs(folder, ret) < 0 ? -1 : (int64_t)ret->f_bavail * (int64_t)ret->f_frsize;
+}
+
+static void sample(struct server *server)
+{
+	const char *folder = server->config->data_dir;
+	struct statvfs space;
+
+	sample_jobs(server);
+	metrics_set(METRIC_DATABASE, "main", size_of(folder, "sallyport.db"));
+	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));
+	metrics_set(METRIC_DISK, NULL, MAX(space_below(folder, &space), 0));
+	metrics_process();
+}
+
+void monitor_metrics(struct exchange *exchange, const char *method, const char *rest)
+{
+	const char *accept = request_param(exchange->request, "HTTP_ACCEPT");
+	const bool open_metrics = accept && strstr(accept, "application/openmetrics-text");
+	struct reply *reply = exchange->reply;
+
+	(void)method;
+	(void)rest;
+	if (!exchange->server->config->metrics.enabled) {
+		reply_refuse(reply, 404, "metrics.enabled is false in the configuration");
+		return;
+	}
+	sample(exchange->server);
+	reply->status = 200;
+	reply_header(reply, "Content-Type", "%s", open_metrics ? METRICS_TYPE_OPEN : METRICS_TYPE_TEXT);
+	metrics_print(&reply->body, open_metrics);
+}
+
+/* -------- /readyz ------------------------------------------------------------------------------------- */
+
+static int check_database(struct server *server, struct err *err)
+{
+	const char *folder = server->config->data_dir;
+	auto_free char *path = xasprintf("%s/sallyport.db", folder);
+	struct statvfs space;
+	int version;
+	int result = store_schema_version(folder, &version, err);
+
+	if (result < 0)
+		return result;
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+		return err_errno(err, "the database cannot be written");
+	if (statvfs(folder, &space) == 0 && (space.f_flag & ST_RDONLY))
+		return err_set(err, ERR_UNAVAILABLE, "the file system of data_dir is read-only");
+	return 0;
+}
+
+static int check_jailer(struct server *server, struct err *err)
+{
+	struct job_engine *engine = engine_of(server);
+
+	if (!engine)
+		return err_set(err, ERR_UNAVAILABLE, "this gateway is starting or stopping");
+	if (!job_engine_connected(engine))
+		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
+	return 0;
+}
+
+static int check_disk(struct server *server, struct err *err)
+{
+	const int64_t least = server->config->health.disk_mb << 20;
+	struct statvfs space;
+	int64_t free_bytes = space_below(server->config->data_dir, &space);
+
+	if (free_bytes < 0)
+		return err_errno(err, "data_dir");
+	if (free_bytes < least)
+		return err_set(err, ERR_UNAVAILABLE, "data_dir has %lld MiB left, less than health.disk_mb (%lld)",
+			       (long long)free_bytes >> 20, (long long)least >> 20);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*check)(struct server *server, struct err *err);
+} checks[] = {{"database", check_database}, {"jailer", check_jailer}, {"disk", check_disk}};
+
+void monitor_ready(struct exchange *exchange, const char *method, const char *rest)
+{
+	auto_json struct json_object *body = json_object_new_object();
+	struct json_object *results = json_object_new_object();
+	bool ready = true;
+
+	(void)method;
+	(void)rest;
+	if (!exchange->server->config->health.ready) {
+		json_object_put(results);
+		reply_refuse(exchange->reply, 404, "health.ready is false in the configuration");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		struct json_object *one = json_object_new_object();
+		struct err err = ERR_INIT;
+		const bool passed = checks[i].check(exchange->server, &err) == 0;
+
+		ready = ready && passed;
+		json_add(one, "ok", json_object_new_boolean(passed));
+		if (!passed)
+			json_add_string(one, "error", err.text);
+		json_add(results, checks[i].name, one);
+	}
+	json_add(body, "ready", json_object_new_boolean(ready));
+	json_add(body, "checks", results);
+	if (!ready)
+		reply_header(exchange->reply, "Retry-After", "%d", RETRY_SECONDS);
+	reply_json(exchange->reply, ready ? 200 : 503, body);
+}

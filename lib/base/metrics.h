@@ -1,0 +1,43 @@
+/*
+ * metrics.h - what this process counts and measures; /metrics shows it. The table is metrics.def.
+ *
+ * Counting is a lookup of the label's value among a few strings and a relaxed atomic addition: no lock, no memory. A
+ * label's values are those of the table and those that were declared at the start, out of tables of ours or of the
+ * operator (routes, methods, runners); everything else counts as "other", so that no client makes a label. "other" is
+ * shown once it was counted, the rest from the start on.
+ *
+ * Durations are observed in microseconds and shown in seconds. Thread-safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+enum metric {
+#define METRIC(symbol, ...) METRIC_##symbol,
+#include "metrics.def"
+	METRICS
+};
+enum metrics_label {
+#define METRICS_LABEL(symbol, ...) METRICS_##symbol,
+#include "metrics.def"
+	METRICS_LABELS
+};
+
+/* One more value of a label, of which a copy is kept; harmless when it is known. Beyond the label's room: "other". */
+void metrics_declare(enum metrics_label label, const char *value);
+
+/* The values of the metric's labels; NULL: it has no such label. */
+void metrics_add(enum metric metric, const char *first, const char *second, int64_t amount); /* counter or gauge */
+void metrics_set(enum metric metric, const char *first, int64_t value);                      /* gauge */
+void metrics_observe(enum metric metric, const char *first, const char *second, int64_t value); /* histogram */
+
+/* What the kernel says of this process, for the next print. */
+void metrics_process(void);
+/* All metrics: OpenMetrics 1.0, or Prometheus' text format 0.0.4, which differ in the names of counters' families and
+ * in the last line. */
+void metrics_print(struct buf *out, bool open_metrics);
+#define METRICS_TYPE_OPEN "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define METRICS_TYPE_TEXT "text/plain; version=0.0.4; charset=utf-8"

@@ -1,0 +1,53 @@
+/* job_metrics.c - see job_metrics.h. */
+#include "job_metrics.h"
+
+#include "lib/base/metrics.h"
+
+void job_metrics_begin(void)
+{
+	for (int step = 0; step < JOB_OVER; step++) /* what is over is counted as a run */
+		metrics_declare(METRICS_STEP, job_step_text(step));
+	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++)
+		metrics_declare(METRICS_VERDICT, jail_verdict_text(verdict));
+}
+
+void job_metrics_runners(struct json_object *runners)
+{
+	for (size_t i = 0; i < json_object_array_length(runners); i++)
+		metrics_declare(METRICS_LANGUAGE, json_get_string(json_object_array_get_idx(runners, i), "name"));
+}
+
+void job_metrics_start(const struct job *job)
+{
+	metrics_observe(METRIC_QUEUED, NULL, NULL, clock_monotonic_us() - job->turn.since_us);
+}
+
+static int64_t number(struct json_object *object, const char *key)
+{
+	return json_object_get_int64(json_get(object, key, json_type_int));
+}
+
+static void count_network(struct json_object *network)
+{
+	metrics_add(METRIC_EGRESS, NULL, NULL, number(network, "connections"));
+	metrics_add(METRIC_EGRESS_BYTES, "in", NULL, number(network, "bytes_in"));
+	metrics_add(METRIC_EGRESS_BYTES, "out", NULL, number(network, "bytes_out"));
+}
+
+void job_metrics_end(const struct job *job)
+{
+	const struct jail_result *result = &job->run.result.jail;
+	const char *language = job->asked.row.language;
+
+	metrics_add(METRIC_RUNS, language, jail_verdict_text(result->verdict), 1);
+	if (!job->run.started)
+		return;
+	metrics_observe(METRIC_RUN, language, NULL, result->run.wall_us);
+	metrics_add(METRIC_CPU, language, NULL, result->run.cpu_us + result->compile.cpu_us);
+	metrics_observe(METRIC_MEMORY, NULL, NULL, result->run.memory_peak_bytes);
+	metrics_observe(METRIC_SETUP, result->warm ? "warm" : "cold", NULL, result->setup_us);
+	if (result->denied)
+		metrics_add(METRIC_DENIED, NULL, NULL, (int64_t)json_object_array_length(result->denied));
+	if (result->network)
+		count_network(result->network);
+}

@@ -1,0 +1,223 @@
+#!/usr/bin/env bats
+# What operators' programs ask the gateway: /metrics, under promtool and a real Prometheus through nginx; /readyz; the alert rules and the
+# dashboard of docs/.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup() {
+	sp_setup
+	export SALLYPORT_METRICS_TOKEN=monitor-0123456789
+}
+
+teardown() {
+	local pid
+	for pid in $OWN_PIDS; do
+		kill "$pid" 2>/dev/null || true
+		sp_until "" sp_gone "$pid"
+	done
+	sp_teardown
+}
+
+start_stack() {
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+}
+
+metrics() {
+	sp_http GET /metrics "$@" </dev/null
+}
+
+# has SERIES VALUE in the last reply
+has() {
+	grep -qxF -- "$1 $2" "$SP_DIR/body" || {
+		grep -F -- "${1%%[{ ]*}" "$SP_DIR/body"
+		return 1
+	}
+}
+
+run_python() {
+	sp_call run_code "$(jq -nc --arg code "$1" '{conversationId: "c", language: "python", code: $code}')"
+}
+
+@test "promtool takes both formats; runs, requests and methods are counted" {
+	start_stack
+	run_python 'print(1)'
+	run_python 'raise SystemExit(3)'
+	metrics
+	[ "$SP_STATUS" = 200 ]
+	grep -qxF 'Content-Type: text/plain; version=0.0.4; charset=utf-8' "$SP_DIR/head"
+	promtool check metrics <"$SP_DIR/body"
+	has 'sallyport_runs_total{language="python",verdict="OK"}' 1
+	has 'sallyport_runs_total{language="python",verdict="RE"}' 1
+	has 'sallyport_runs_total{language="bash",verdict="XX"}' 0
+	has 'sallyport_http_requests_total{route="/mcp",code="200"}' 2
+	has 'mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",error_type="tool_error"}' 1
+	has 'sallyport_tool_calls_total{tool="run_code",error_type=""}' 1
+	has 'sallyport_run_duration_seconds_count{language="python"}' 2
+	has 'sallyport_jailer_up' 1
+	has 'sallyport_jobs{step="waiting"}' 0
+	metrics 'HTTP_ACCEPT=application/openmetrics-text;version=1.0.0,text/plain;q=0.5'
+	grep -qxF 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8' "$SP_DIR/head"
+	grep -qxF '# TYPE sallyport_runs counter' "$SP_DIR/body"
+	[ "$(tail -n 1 "$SP_DIR/body")" = '# EOF' ]
+}
+
+@test "a client makes no label" {
+	start_stack
+	sp_call no_such_tool_mine '{}'
+	echo '{"jsonrpc":"2.0","id":1,"method":"no/such/method"}' | sp_http POST /mcp
+	sp_http GET /no/such/path </dev/null
+	sp_call run_code '{"conversationId":"my_conversation","language":"my_language","code":"1"}'
+	echo '{}' | sp_http POST /mcp HTTP_AUTHORIZATION='Bearer sp_alice_wrong'
+	metrics
+	run -1 grep -E 'no_such|no/such|my_|alice' "$SP_DIR/body"
+	has 'sallyport_http_requests_total{route="other",code="404"}' 1
+	has 'sallyport_auth_failures_total{reason="unknown"}' 1
+}
+
+@test "only this machine and the token of metrics.token are let in" {
+	start_stack
+	local far=REMOTE_ADDR=192.0.2.1
+	for path in /metrics /readyz; do
+		sp_http GET "$path" "$far" </dev/null
+		[ "$SP_STATUS" = 404 ] # the token of a client opens nothing here
+		sp_http GET "$path" "$far" HTTP_AUTHORIZATION='Bearer monitor-012345678' </dev/null
+		[ "$SP_STATUS" = 404 ]
+		sp_http GET "$path" "$far" HTTP_AUTHORIZATION="Bearer $SALLYPORT_METRICS_TOKEN" </dev/null
+		[ "$SP_STATUS" = 200 ]
+		sp_http GET "$path" REMOTE_ADDR=127.0.0.1 </dev/null
+		[ "$SP_STATUS" = 200 ]
+		sp_http POST "$path" </dev/null
+		[ "$SP_STATUS" = 405 ]
+	done
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | sp_http POST /mcp HTTP_AUTHORIZATION="Bearer $SALLYPORT_METRICS_TOKEN"
+	[ "$SP_STATUS" = 401 ]
+}
+
+@test "both can be switched off; without a token nobody else is let in" {
+	export SALLYPORT_METRICS_ENABLED=false SALLYPORT_HEALTH_READY=false SALLYPORT_METRICS_TOKEN=
+	sp_start_gateway
+	metrics
+	[ "$SP_STATUS" = 404 ]
+	sp_http GET /readyz </dev/null
+	[ "$SP_STATUS" = 404 ]
+	sp_http GET /readyz REMOTE_ADDR=192.0.2.1 HTTP_AUTHORIZATION='Bearer ' </dev/null
+	[ "$SP_STATUS" = 404 ]
+}
+
+ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
+
+@test "readyz says which check fails" {
+	start_stack
+	sp_until "" ready 200
+	[ "$(sp_get '[.ready, (.checks[] | .ok)] | all')" = true ]
+	sp_stop "$SP_JAILER_PID"
+	sp_until "" ready 503
+	grep -q '^Retry-After: [0-9]' "$SP_DIR/head"
+	[ "$(sp_get '[.ready, .checks.database.ok, .checks.jailer.ok, .checks.disk.ok] | @csv')" = false,true,false,true ]
+	metrics
+	has sallyport_jailer_up 0
+	sp_start_jailer
+	sp_until "" ready 200
+	sp_stop "$SP_GATEWAY_PID"
+	SALLYPORT_HEALTH_DISK_MB=8000000000000 sp_start_gateway
+	sp_until "" ready 503
+	[[ $(sp_get .checks.disk.error) == *"less than health.disk_mb"* ]]
+}
+
+# The development site with this gateway behind it, on a free port.
+start_nginx() {
+	local program
+	program=$(PATH=$PATH:/usr/sbin command -v nginx)
+	mkdir -p "$SP_DIR"/nginx/{sallyport,log,nginx,run} "$SP_DIR/nginx/data/blobs"
+	chmod 0755 "$SP_DIR/nginx"
+	cp "$SP_ROOT"/nginx/{locations,fastcgi}.conf "$SP_DIR/nginx/sallyport/"
+	ln -s "$SP_SOCKET" "$SP_DIR/nginx/run/gateway.sock"
+	NGINX_PORT=$((20000 + SRANDOM % 12000))
+	sed -e "s|@STATE@|$SP_DIR/nginx|g" -e "s|@PORT@|$NGINX_PORT|g" "$SP_ROOT/nginx/dev.conf.in" >"$SP_DIR/nginx/nginx.conf"
+	"$program" -e "$SP_DIR/nginx/log/nginx.log" -c "$SP_DIR/nginx/nginx.conf" 2>"$SP_DIR/nginx.log" 3>&- &
+	OWN_PIDS+=" $!"
+	sp_until "$!" curl -sfo /dev/null "http://127.0.0.1:$NGINX_PORT/healthz" || sp_die "nginx does not start"
+}
+
+query() {
+	promtool query instant -o json "http://127.0.0.1:$PROMETHEUS_PORT" "$1" | jq -er '.[0].value[1]'
+}
+query_is() { [ "$(query "$1" 2>/dev/null)" = "$2" ]; }
+scraped() { query_is 'up{job="sallyport"}' 1; }
+
+@test "a real Prometheus scrapes the gateway through nginx, and loads the alert rules" {
+	start_stack
+	run_python 'print(1)'
+	start_nginx
+	PROMETHEUS_PORT=$((32000 + SRANDOM % 12000))
+	cat >"$SP_DIR/prometheus.yml" <<-EOF
+		global: {scrape_interval: 1s, evaluation_interval: 1s}
+		rule_files: ["$SP_ROOT/docs/alerts.yml"]
+		scrape_configs:
+		  - job_name: sallyport
+		    authorization: {credentials: $SALLYPORT_METRICS_TOKEN}
+		    static_configs: [{targets: ["127.0.0.1:$NGINX_PORT"]}]
+	EOF
+	promtool check config "$SP_DIR/prometheus.yml"
+	prometheus --config.file="$SP_DIR/prometheus.yml" --storage.tsdb.path="$SP_DIR/tsdb" --web.listen-address="127.0.0.1:$PROMETHEUS_PORT" \
+		>"$SP_DIR/prometheus.log" 2>&1 3>&- &
+	OWN_PIDS+=" $!"
+	sp_until "$!" scraped || sp_die "Prometheus does not scrape"
+	query_is 'sallyport_runs_total{language="python",verdict="OK"}' 1
+	query_is 'sallyport_jailer_up' 1
+	sp_until "" query_is 'count(up)' 1
+	[ "$(curl -sf "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/rules" | jq '[.data.groups[].rules[].name] | length')" = \
+		"$(grep -c 'alert:' "$SP_ROOT/docs/alerts.yml")" ]
+	sp_stop "$SP_JAILER_PID"
+	sp_until "" query_is 'ALERTS{alertname="SallyportJailerDown"}' 1 # pending: for a minute yet
+}
+
+# The names of series in a PromQL text.
+names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u; }
+
+@test "the alert rules and the dashboard name metrics that exist" {
+	promtool check rules "$SP_ROOT/docs/alerts.yml"
+	sp_start_gateway
+	metrics
+	sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$SP_DIR/body" | sort >"$SP_DIR/known"
+	sed -n '/expr:/,/labels:/p' "$SP_ROOT/docs/alerts.yml" | names >"$SP_DIR/alerts"
+	jq -r '(.panels[].targets // [])[].expr, (.templating.list[].query.query? // empty)' "$SP_ROOT/docs/grafana.json" | names |
+		grep -vxE 'mcp_method_name' >"$SP_DIR/dashboard"
+	[ "$(wc -l <"$SP_DIR/dashboard")" -gt 20 ] && [ "$(wc -l <"$SP_DIR/alerts")" -gt 5 ]
+	run -0 comm -23 <(sort -u "$SP_DIR/alerts" "$SP_DIR/dashboard") "$SP_DIR/known"
+	echo "$output"
+	[ -z "$output" ]
+}
+
+# rule NAME EXPECTED SERIES VALUES…: does the alert fire after 30 minutes of these samples, one a minute?
+rule() {
+	local name=$1 expected=$2
+	shift 2
+	{
+		printf '%s\n' "rule_files: [\"$SP_ROOT/docs/alerts.yml\"]" 'evaluation_interval: 1m' 'tests:' '  - interval: 1m' '    input_series:'
+		printf "      - {series: '%s', values: '%s'}\n" "$@"
+		printf '%s\n' '    promql_expr_test:' "      - expr: count(ALERTS{alertname=\"$name\",alertstate=\"firing\"}) or vector(0)" \
+			'        eval_time: 30m' "        exp_samples: [{labels: '{}', value: $expected}]"
+	} >"$SP_DIR/rule.yml"
+	promtool test rules "$SP_DIR/rule.yml"
+}
+
+@test "alerts fire at what they are for, and not before" {
+	local wait=sallyport_run_queue_wait_seconds_bucket
+	rule SallyportDown 1 'up{job="sallyport"}' 0x40
+	rule SallyportDown 0 'up{job="sallyport"}' 1x40
+	rule SallyportJailerDown 1 sallyport_jailer_up 0x40
+	rule SallyportSandboxFailures 1 'sallyport_runs_total{verdict="XX"}' 0+1x40
+	rule SallyportSandboxFailures 0 'sallyport_runs_total{verdict="RE"}' 0+100x40 'sallyport_runs_total{verdict="XX"}' 0x40
+	rule SallyportSandboxFailures 0 'sallyport_runs_total{verdict="OK"}' 0+500x40 'sallyport_runs_total{verdict="XX"}' 0+1x40
+	rule SallyportSlowToStart 1 "$wait{le=\"5.0\"}" 0+9x40 "$wait{le=\"10.0\"}" 0+10x40 "$wait{le=\"+Inf\"}" 0+10x40
+	rule SallyportSlowToStart 0 "$wait{le=\"5.0\"}" 0+10x40 "$wait{le=\"10.0\"}" 0+10x40 "$wait{le=\"+Inf\"}" 0+10x40
+	rule SallyportStoreErrors 1 sallyport_store_errors_total 0+1x40
+	rule SallyportDiskFull 0 sallyport_disk_free_bytes 1000000000x40
+	rule SallyportWalGrows 1 'sallyport_database_bytes{file="wal"}' 300000000x40
+	rule SallyportWalGrows 0 'sallyport_database_bytes{file="main"}' 300000000x40
+	rule SallyportLimitsHit 1 'sallyport_rejections_total{limit="queue"}' 0+60x40
+}
