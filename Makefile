@@ -162,6 +162,15 @@ probe-table: deps
 	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
 	@UPDATE=1 tests/probe/peers.sh $(B)
 
+# A minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
+STRESS_SECONDS ?= 60
+stress: deps
+	@$(SUBMAKE) all
+	@$(SUBMAKE) SAN=thread B=build/san-thread all
+	@$(SUBMAKE) SAN=address,undefined B=build/san all
+	@tests/stress/run thread build/san-thread/bin $(BIN) $(STRESS_SECONDS)
+	@tests/stress/run address,undefined build/san/bin build/san/bin $(STRESS_SECONDS)
+
 bench: deps
 	@$(SUBMAKE) all $(BENCH)
 	@tests/bench/run $(B)
@@ -191,6 +200,7 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
+	@echo 'make stress               a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps                 install the Debian and npm packages that are missing'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
@@ -199,6 +209,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint probe-table deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all recorded unit fuzz lint probe-table stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
