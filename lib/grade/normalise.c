@@ -1,0 +1,288 @@
+/*
+ * normalise.c - see normalise.h.
+ *
+ * Most normalisers are one pattern (POSIX extended) and the text that takes the place of its first group, or of the
+ * whole where it has none; they are applied line by line, so that a line without end costs nothing. The others are
+ * functions: newlines and lines look at the whole text, times must know whether a time is one of this run, sets,
+ * floats and JSON are read and printed in one form.
+ */
+#include "normalise.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/json.h"
+#include "lib/base/util.h"
+#include "normalise_value.h"
+
+#define GROUPS 3
+
+/* What stands for a match; NULL: the match stays. The caller's. */
+typedef char *replace(const char *match, size_t length, const struct normalise_window *window);
+typedef void whole(const char *data, size_t length, struct buf *ret);
+
+static char *replace_time(const char *match, size_t length, const struct normalise_window *window)
+{
+	return normalise_time_within(match, length, window->begin_us - NORMALISE_SLACK_US,
+				     window->end_us + NORMALISE_SLACK_US)
+		       ? xstrdup("[TIME]")
+		       : NULL;
+}
+
+static char *replace_float(const char *match, size_t length, const struct normalise_window *window)
+{
+	auto_free char *text = xstrndup(match, length);
+
+	(void)window;
+	return xasprintf("%.9g", strtod(text, NULL));
+}
+
+static char *replace_set(const char *match, size_t length, const struct normalise_window *window)
+{
+	(void)window;
+	return normalise_set(match, length);
+}
+
+static void newlines(const char *data, size_t length, struct buf *ret)
+{
+	size_t kept = ret->length;
+
+	for (size_t i = 0; i < length; i++) {
+		if (data[i] == '\r' && (i + 1 == length || data[i + 1] == '\n'))
+			continue;
+		if (data[i] == '\n') { /* blanks at the end of a line */
+			while (ret->length > kept && strchr(" \t", ret->data[ret->length - 1]))
+				ret->length--;
+			kept = ret->length + 1;
+		}
+		buf_putc(ret, data[i]);
+	}
+	while (ret->length > 0 && strchr(" \t\n", ret->data[ret->length - 1]))
+		ret->length--;
+}
+
+#define CLOCK "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]"
+static const struct {
+	const char *name;
+	int version;
+	bool on;
+	const char *pattern, *text; /* the text, or … */
+	replace *replace;           /* … what makes it */
+	whole *whole;               /* instead of a pattern */
+} table[NORMALISERS] = {
+	[NORMALISE_NEWLINES] = {.name = "newlines", .version = 1, .on = true, .whole = newlines},
+	[NORMALISE_ANSI] = {.name = "ansi",
+			    .version = 1,
+			    .on = true,
+			    .pattern = "\033(\\[[0-9;?]*[ -/]*[@-~]|\\][^\007\033]*(\007|\033\\\\)|[@-Z^_])",
+			    .text = ""},
+	[NORMALISE_ADDRESSES] = {.name = "addresses",
+				 .version = 1,
+				 .on = true,
+				 .pattern = "\\b0x[0-9a-fA-F]{6,16}\\b",
+				 .text = "[ADDRESS]"},
+	[NORMALISE_PATHS] =
+		{.name = "paths",
+		 .version = 1,
+		 .on = true,
+		 .pattern = "(/tmp|/var/tmp|/dev/shm)/(tmp[A-Za-z0-9_]{6,12}|[A-Za-z0-9_-]*[.-][A-Za-z0-9_]{6,12})",
+		 .text = "[PATH]"},
+	[NORMALISE_PIDS] = {.name = "pids",
+			    .version = 1,
+			    .on = true,
+			    .pattern = "(\\b[Pp][Ii][Dd]|\\b[Pp]rocess|/proc)[] =:#/\"']{1,4}[0-9]+",
+			    .text = "[PID]"},
+	[NORMALISE_UUIDS] = {.name = "uuids",
+			     .version = 1,
+			     .on = true,
+			     .pattern = "\\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\\b",
+			     .text = "[UUID]"},
+	[NORMALISE_TIMES] = {.name = "times",
+			     .version = 1,
+			     .on = true,
+			     .pattern = "\\b([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-3][0-9] " CLOCK " [0-9]{4}"
+					"|[0-9]{4}-[01][0-9]-[0-3][0-9]([T ]" CLOCK
+					"([.,][0-9]+)?(Z|[-+][0-2][0-9]:?[0-5][0-9])?)?"
+					"|" CLOCK "([.,][0-9]+)?|[0-9]{10,19}(\\.[0-9]+)?)",
+			     .replace = replace_time},
+	[NORMALISE_DURATIONS] =
+		{.name = "durations",
+		 .version = 1,
+		 .on = true,
+		 .pattern = "\\b([0-9]+m)?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)? ?"
+			    "(ns|us|µs|ms|s|secs?|nsec|usec|msec|((nano|micro|milli)?seconds?)|minutes?)\\b",
+		 .text = "[DURATION]"},
+	[NORMALISE_SETS] =
+		{.name = "sets", .version = 1, .on = true, .pattern = "\\{[^][{}:]+\\}", .replace = replace_set},
+	[NORMALISE_FLOATS] = {.name = "floats",
+			      .version = 1,
+			      .pattern = "-?[0-9]+(\\.[0-9]+)?[eE][-+]?[0-9]+|-?[0-9]+\\.[0-9]+",
+			      .replace = replace_float},
+	[NORMALISE_JSON] = {.name = "json", .version = 1, .whole = normalise_json},
+	[NORMALISE_LINES] = {.name = "lines", .version = 1, .whole = normalise_lines},
+};
+
+const char *normalise_name(enum normaliser which)
+{
+	return table[which].name;
+}
+
+unsigned normalise_defaults(void)
+{
+	unsigned which = 0;
+
+	for (int i = 0; i < NORMALISERS; i++)
+		which |= table[i].on ? NORMALISE_BIT(i) : 0;
+	return which;
+}
+
+static int find(const char *name, size_t length, unsigned *ret)
+{
+	static const unsigned all = NORMALISE_BIT(NORMALISERS) - 1;
+	const char *const words[] = {"default", "all", "none"};
+	const unsigned values[] = {normalise_defaults(), all, 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strlen(words[i]) == length && memcmp(words[i], name, length) == 0) {
+			*ret = values[i];
+			return 0;
+		}
+	}
+	for (int i = 0; i < NORMALISERS; i++) {
+		if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0) {
+			*ret = NORMALISE_BIT(i);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+int normalise_parse(const char *list, unsigned *ret, struct err *err)
+{
+	/* A list that only takes away takes away from the defaults. */
+	unsigned which = *list == '-' ? normalise_defaults() : 0;
+
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		bool less = *list == '-';
+		unsigned one = 0;
+
+		if (find(list + less, length - less, &one) < 0)
+			return err_set(err, ERR_INVALID, "there is no normaliser \"%.*s\": see sallyport(1)",
+				       (int)MIN(length, (size_t)64), list);
+		which = less ? which & ~one : which | one;
+		list += length + (list[length] == ',');
+	}
+	*ret = which;
+	return 0;
+}
+
+void normalise_version(unsigned which, struct buf *ret)
+{
+	const char *comma = "";
+
+	for (int i = 0; i < NORMALISERS; i++) {
+		if (!(which & NORMALISE_BIT(i)))
+			continue;
+		buf_printf(ret, "%s%s/%d", comma, table[i].name, table[i].version);
+		comma = ",";
+	}
+}
+
+/* One line with a pattern. */
+static void line_pattern(int i, const regex_t *regex, const struct normalise_text *line, struct buf *ret)
+{
+	regmatch_t match[GROUPS];
+	size_t at = 0;
+
+	while (at < line->length && line->length <= NORMALISE_LINE_MAX) {
+		match[0] = (regmatch_t){.rm_so = (regoff_t)at, .rm_eo = (regoff_t)line->length};
+		if (regexec(regex, line->data, GROUPS, match, REG_STARTEND) != 0 || match[0].rm_eo <= match[0].rm_so)
+			break;
+		size_t start = (size_t)match[0].rm_so, end = (size_t)match[0].rm_eo;
+		auto_free char *made = table[i].replace
+					       ? table[i].replace(line->data + start, end - start, &line->window)
+					       : xstrdup(table[i].text);
+
+		buf_add(ret, line->data + at, start - at);
+		if (made)
+			buf_puts(ret, made);
+		else
+			buf_add(ret, line->data + start, end - start);
+		at = end;
+	}
+	buf_add(ret, line->data + at, line->length - at);
+}
+
+static void apply(int i, const struct normalise_text *text, struct buf *ret)
+{
+	size_t at = 0;
+	regex_t regex;
+
+	if (table[i].whole) {
+		table[i].whole(text->data, text->length, ret);
+		return;
+	}
+	if (regcomp(&regex, table[i].pattern, REG_EXTENDED) != 0)
+		abort();
+	while (at < text->length) {
+		const char *end = memchr(text->data + at, '\n', text->length - at);
+		struct normalise_text line = {
+			text->data + at, end ? (size_t)(end + 1 - text->data) - at : text->length - at, text->window};
+
+		line_pattern(i, &regex, &line, ret);
+		at += line.length;
+	}
+	regfree(&regex);
+}
+
+void normalise(unsigned which, const struct normalise_text *text, struct buf *ret)
+{
+	auto_buf struct buf now = {0};
+	struct normalise_text left;
+
+	buf_init(&now, NORMALISE_TEXT_MAX);
+	buf_add(&now, text->data, text->length);
+	for (int i = 0; i < NORMALISERS; i++) {
+		struct buf next;
+
+		if (!(which & NORMALISE_BIT(i)))
+			continue;
+		buf_init(&next, NORMALISE_TEXT_MAX);
+		left = (struct normalise_text){now.data, now.length, text->window};
+		if (now.length > 0)
+			apply(i, &left, &next);
+		buf_clear(&now);
+		now = next;
+	}
+	buf_add(ret, now.data, now.length);
+}
+
+static bool equal(unsigned which, const struct normalise_text *a, const struct normalise_text *b)
+{
+	auto_buf struct buf one = {0}, other = {0};
+
+	buf_init(&one, NORMALISE_TEXT_MAX);
+	buf_init(&other, NORMALISE_TEXT_MAX);
+	normalise(which, a, &one);
+	normalise(which, b, &other);
+	return one.length == other.length && (one.length == 0 || memcmp(one.data, other.data, one.length) == 0);
+}
+
+bool normalise_equal(unsigned which, const struct normalise_text *a, const struct normalise_text *b,
+		     unsigned *ret_hidden_by)
+{
+	if (!equal(which, a, b))
+		return false;
+	for (int i = NORMALISERS - 1; i >= 0; i--) {
+		unsigned fewer = which & ~NORMALISE_BIT(i);
+
+		if (fewer != which && equal(fewer, a, b))
+			which = fewer;
+	}
+	*ret_hidden_by = which;
+	return true;
+}
