@@ -152,6 +152,10 @@ const char *cli_task_text(const struct store_execution *e); /* the state of its 
 /* One execution as an object: all columns, texts left out (log) or in (show); the caller's. */
 struct json_object *cli_execution_json(const struct store_execution *execution);
 
+/* From now on SIGINT and SIGTERM print the text (a literal) and end the program with CLI_INCOMPLETE. Before any other
+ * thread is started. */
+int cli_catch_interrupts(const char *text, struct err *err);
+
 /* -------- output -------------------------------------------------------------------------------------- */
 enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
 /* Escape sequence to begin a colour on `out`, and to end it; "" unless `out` is a terminal, NO_COLOR is unset or empty,

@@ -6,8 +6,6 @@
  * be read, 3 a judge error remained, 5 interrupted. A thread waits for SIGINT and SIGTERM and ends the program at once:
  * what is complete was printed, and everything that runs dies with our connections to the jailer.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,32 +50,6 @@ struct grading {
 	struct grade_summary summary;
 	struct cli_progress progress;
 };
-
-static void *wait_for_interrupt(void *arg)
-{
-	const sigset_t *signals = arg;
-	static const char text[] = "sallyport: interrupted: the submissions that are not listed were not judged\n";
-	int signal;
-
-	sigwait(signals, &signal);
-	write_all(STDERR_FILENO, text, sizeof(text) - 1);
-	_exit(CLI_INCOMPLETE);
-}
-
-/* From now on an interrupt ends the program with the exit code that says so. Before any other thread is started. */
-static int catch_interrupts(struct err *err)
-{
-	static sigset_t signals;
-	pthread_t thread;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	if (pthread_sigmask(SIG_BLOCK, &signals, NULL) || pthread_create(&thread, NULL, wait_for_interrupt, &signals) ||
-	    pthread_detach(thread))
-		return err_set(err, ERR_SYSTEM, "cannot wait for signals");
-	return 0;
-}
 
 static int connect_jailer(void *arg, struct jail_client **ret, struct err *err)
 {
@@ -161,7 +133,9 @@ static int judge_package(struct grading *grading, struct grade_package *package,
 	}
 	raise_caps(grading->config, judge);
 	cli_progress_start(&grading->progress, "cases", (int64_t)(judge->n_cases * judge->count));
-	int result = catch_interrupts(err);
+	int result = cli_catch_interrupts(
+		"sallyport: interrupted: the submissions that are not listed were not judged\n", err);
+
 	if (result == 0)
 		result = grade_judge_run(judge, err);
 	cli_progress_hide(&grading->progress);

@@ -2,87 +2,134 @@
  * cmd_replay.c - `sallyport replay`: runs recorded executions again on their stored inputs and says what comes out
  * differently.
  *
- * The database is only read. Which executions: by id, or by the filters of `log`, or all. With -j N so many threads
- * work on the list, each with a connection to the jailer (or a private jailer) of its own; the main thread prints the
- * reports in the list's order as they become complete. A report is complete in memory before it is printed, so the
- * threads share nothing but the index of the next execution and the finished reports.
+ * The database is only read. Which executions: by id, or by the filters of `log`, or all; of these the ones of this
+ * shard. So many threads as --jobs says work on the list, each with a connection to the jailer (or a private jailer) of
+ * its own; the main thread prints the reports in the list's order as they become complete. The threads share nothing
+ * but the index of the next execution and the finished results.
  *
- * A lost jailer costs the run under way (REPLAY_FAILED); the thread connects again for the next one.
+ * A result is stored as soon as it is there, in a file of its own (store_results.h), under a key of everything that it
+ * depends on. So --resume takes what an interrupted replay had done, --only chooses by what was found, and --merge
+ * makes one report of the files of several shards without running anything. Without a place for that file a replay
+ * still works, but cannot be resumed.
  */
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/util.h"
 #include "replay.h"
+#include "replay_shard.h"
 
 #define JOBS_MAX 64
 
 struct replay_options {
 	struct cli_common common;
 	struct cli_filter filter;
-	bool all, quiet;
-	int64_t jobs;
+	bool all, quiet, resume, fail_fast;
+	int64_t jobs, repeat;
+	const char *normalise, *compare, *results, *only, *shard;
+	struct bind_strings merge;
 };
 
+static const char *const only_choices[] = {"failed", "missing", "flaky", NULL};
+
+#define FIELD(member) offsetof(struct replay_options, member)
 static const struct cli_option replay_options_table[] = {
-	{.name = "all",
-	 .letter = 'a',
-	 .type = CLI_FLAG,
-	 .offset = offsetof(struct replay_options, all),
-	 .help = "everything that was recorded"},
+	{.name = "all", .letter = 'a', .type = CLI_FLAG, .offset = FIELD(all), .help = "everything that was recorded"},
 	{.name = "jobs",
 	 .letter = 'j',
 	 .type = CLI_INT,
-	 .offset = offsetof(struct replay_options, jobs),
+	 .offset = FIELD(jobs),
 	 .min = 1,
 	 .max = JOBS_MAX,
 	 .value = "N",
-	 .help = "so many at a time (default 1)"},
+	 .help = "so many at a time (default: processors)"},
 	{.name = "quiet",
 	 .letter = 'q',
 	 .type = CLI_FLAG,
-	 .offset = offsetof(struct replay_options, quiet),
+	 .offset = FIELD(quiet),
 	 .help = "leave out what is identical"},
+	{.name = "compare",
+	 .type = CLI_STRING,
+	 .offset = FIELD(compare),
+	 .value = "LIST",
+	 .help = "verdict,exit,stdout,stderr,files (default), cpu, memory; -NAME: all but that"},
+	{.name = "normalise",
+	 .type = CLI_STRING,
+	 .offset = FIELD(normalise),
+	 .value = "LIST",
+	 .help = "what to take out of output before it differs: names, all, none; default,NAME; -NAME"},
+	{.name = "repeat",
+	 .type = CLI_INT,
+	 .offset = FIELD(repeat),
+	 .min = 1,
+	 .max = REPLAY_REPEAT_MAX,
+	 .value = "N",
+	 .help = "run each so often (default: once, three times where it differs)"},
+	{.name = "results",
+	 .type = CLI_STRING,
+	 .offset = FIELD(results),
+	 .value = "FILE",
+	 .help = "keep results there (default: replay.db in the data folder)"},
+	{.name = "resume", .type = CLI_FLAG, .offset = FIELD(resume), .help = "run only what has no result yet"},
+	{.name = "only",
+	 .type = CLI_STRING,
+	 .offset = FIELD(only),
+	 .value = "WHAT",
+	 .help = "only what by its stored result is failed or flaky, or has none: missing",
+	 .choices = only_choices},
+	{.name = "fail-fast", .type = CLI_FLAG, .offset = FIELD(fail_fast), .help = "end with the first that differs"},
+	{.name = "shard",
+	 .type = CLI_STRING,
+	 .offset = FIELD(shard),
+	 .value = "K/N",
+	 .help = "only the Kth of N parts; /N: the batch system says which"},
+	{.name = "merge",
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(merge),
+	 .value = "FILE",
+	 .help = "run nothing, report what the shards found; repeatable"},
 	{0},
 };
 static const struct cli_group replay_groups[] = {
 	{replay_options_table, 0},
-	{cli_filter_options, offsetof(struct replay_options, filter)},
+	{cli_filter_options, FIELD(filter)},
 	{0},
 };
 
 struct item {
 	char id[ID_SIZE];
-	struct store_execution *execution; /* NULL: not read yet */
+	bool done; /* by an earlier replay */
 };
 
 struct work {
 	const struct config *config;
 	struct store *store;
+	struct store_results *results; /* NULL: not kept */
+	struct replay_settings settings;
+	char key[SHA256_HEX_SIZE];
 	struct item *items;
 	size_t count, size;
+	struct jail_client *client; /* for the thread that comes first */
 
 	pthread_mutex_t lock; /* for the rest */
 	pthread_cond_t more;
 	size_t next;
-	struct replay_report *reports; /* by index */
+	bool stop;
+	struct store_result *done; /* by index */
 	bool *ready;
 };
 
 /* -------- which --------------------------------------------------------------------------------------- */
 
-static struct item *add_item(struct work *work, const char *id)
+static void add_item(struct work *work, const char *id)
 {
-	struct item *item;
-
 	if (work->count == work->size) {
 		work->size = work->size ? 2 * work->size : 64;
 		work->items = xrealloc(work->items, work->size, sizeof(*work->items));
 	}
-	item = &work->items[work->count++];
-	*item = (struct item){0};
-	snprintf(item->id, sizeof(item->id), "%s", id);
-	return item;
+	work->items[work->count] = (struct item){0};
+	snprintf(work->items[work->count++].id, ID_SIZE, "%s", id);
 }
 
 /* Only its id is kept: a list can be longer than memory holds code and output. */
@@ -103,14 +150,13 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	if (options->common.n_args > 0 && (options->all || filtered))
 		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
 	for (size_t i = 0; i < options->common.n_args; i++) {
-		struct store_execution *execution = xcalloc(1, sizeof(*execution));
-		int result = store_execution_find(work->store, options->common.args[i], execution, err);
+		struct store_execution execution = {0};
+		int result = store_execution_find(work->store, options->common.args[i], &execution, err);
 
-		if (result < 0) {
-			free(execution);
+		if (result < 0)
 			return result;
-		}
-		add_item(work, execution->id)->execution = execution;
+		add_item(work, execution.id);
+		store_execution_clear(&execution);
 	}
 	if (options->common.n_args > 0)
 		return 0;
@@ -118,200 +164,245 @@ static int choose(struct work *work, const struct replay_options *options, struc
 	return store_execution_list(work->store, &filter, add_listed, work, err);
 }
 
-/* -------- one of them --------------------------------------------------------------------------------- */
-
-struct comparison {
-	struct store *store;
-	struct replay_report *report; /* about this execution; a sandbox's earlier runs come before it */
-	int64_t reached;              /* the last run's number */
-	bool done;
-};
-
-/* Every run: the one that is asked for, and those of its sandbox before it. */
-static int compare_run(void *arg, const struct store_execution *execution, const struct job_replay *now,
-		       struct err *err)
+static void keep_shard(struct work *work, const struct replay_shard *shard)
 {
-	struct comparison *comparison = arg;
-	struct replay_report *report = comparison->report, one = {0};
-	auto_free char *why = replay_incomparable(execution);
-	int result = 0;
+	size_t kept = 0;
 
-	comparison->done = streq(execution->id, report->id);
-	comparison->reached = execution->sandbox_seq;
-	if (why && !comparison->done) {
-		report->reason = xasprintf("run %lld of its sandbox cannot be repeated: %s",
-					   (long long)execution->sandbox_seq, why);
-		result = err_set(err, ERR_CANCELLED, "not comparable");
-	} else if (now->jail.verdict == JAIL_XX) {
-		result = err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
-	} else if (comparison->done) {
-		result = replay_compare(comparison->store, execution, now, report, err);
-	} else {
-		result = replay_compare(comparison->store, execution, now, &one, err);
-		replay_report_earlier(report, &one, execution->sandbox_seq);
-	}
-	return result;
+	for (size_t i = 0; shard->count > 0 && i < work->count; i++)
+		if (replay_shard_of(work->items[i].id, shard->count) == shard->number)
+			work->items[kept++] = work->items[i];
+	work->count = shard->count > 0 ? kept : work->count;
 }
 
-static int compare_execution(struct work *work, struct jail_client **client, const struct store_execution *execution,
-			     struct replay_report *report, struct err *err)
+/* Does --only want what has this result? */
+static bool wanted(const char *only, const struct store_result *stored)
 {
-	struct comparison comparison = {.store = work->store, .report = report};
-	int result = 0;
+	enum replay_class class = stored ? replay_class_from(stored->class) : REPLAY_MISSING;
 
-	if (!*client)
-		result = cli_open_jailer(work->config, client, err);
-	if (result < 0)
-		return result;
-	result = job_replay(work->store, *client, execution, compare_run, &comparison, err);
-	if (result == 0 && !comparison.done)
-		replay_report_unreached(report, comparison.reached);
-	if (result == 0 && report->n_differences > 0)
-		report->outcome = REPLAY_DIFFERENT;
-	if (report->reason) {
-		report->outcome = REPLAY_INCOMPARABLE;
-		return 0;
-	}
-	return result;
+	if (streq(only, "missing"))
+		return !stored;
+	if (streq(only, "flaky"))
+		return class == REPLAY_FLAKY;
+	return stored && (class == REPLAY_SANDBOX_ERROR || (class > REPLAY_EQUAL && class < REPLAY_FLAKY));
 }
 
-static void item_clear(struct item *item)
+/* What the stored results say: which are chosen, which are done. */
+static int look_up(struct work *work, const struct replay_options *options, struct err *err)
 {
-	if (item->execution)
-		store_execution_clear(item->execution);
-	free(steal(&item->execution));
-}
+	size_t kept = 0;
 
-static int item_read(struct work *work, struct item *item, struct err *err)
-{
-	int result;
+	for (size_t i = 0; i < work->count; i++) {
+		struct store_result stored = {0};
+		int found = store_results_get(work->results, work->items[i].id, work->key, &stored, err);
 
-	if (item->execution)
-		return 0;
-	item->execution = xcalloc(1, sizeof(*item->execution));
-	result = store_execution_find(work->store, item->id, item->execution, err);
-	if (result < 0)
-		free(steal(&item->execution));
-	return result;
-}
-
-static void report_on(struct work *work, struct jail_client **client, struct item *item, struct replay_report *report)
-{
-	struct err err = ERR_INIT;
-	int result = item_read(work, item, &err);
-
-	snprintf(report->id, sizeof(report->id), "%s", item->id);
-	if (result == 0) {
-		snprintf(report->language, sizeof(report->language), "%s", item->execution->language);
-		report->reason = replay_incomparable(item->execution);
-		report->outcome = report->reason ? REPLAY_INCOMPARABLE : REPLAY_IDENTICAL;
-		if (!report->reason)
-			result = compare_execution(work, client, item->execution, report, &err);
-		if (result < 0) {
-			jail_client_free(*client);
-			*client = NULL;
+		if (found < 0)
+			return found;
+		if (!options->only || wanted(options->only, found ? &stored : NULL)) {
+			work->items[kept] = work->items[i];
+			work->items[kept++].done = options->resume && !options->only && found &&
+						   !streq(stored.class, replay_class_text(REPLAY_SANDBOX_ERROR));
 		}
+		free(stored.report);
 	}
-	if (result < 0) {
-		report->outcome = REPLAY_FAILED;
-		report->reason = xstrdup(err.text);
-	}
-	item_clear(item);
+	work->count = kept;
+	return 0;
+}
+
+/* -------- the threads --------------------------------------------------------------------------------- */
+
+static void do_one(struct work *work, struct replay_runner *runner, const struct item *item, struct store_result *ret)
+{
+	if (item->done && store_results_get(work->results, item->id, work->key, ret, NULL) == 1)
+		return;
+	replay_one(runner, item->id, ret);
+	if (work->results && store_results_put(work->results, item->id, work->key, ret, NULL) < 0)
+		return; /* it is printed all the same, and will be run again by --resume */
 }
 
 static void *worker(void *arg)
 {
 	struct work *work = arg;
-	struct jail_client *client = NULL;
+	struct replay_runner runner = {work->config, work->store, &work->settings, NULL};
 
 	pthread_mutex_lock(&work->lock);
-	while (work->next < work->count) {
+	runner.client = steal(&work->client);
+	while (work->next < work->count && !work->stop) {
 		size_t i = work->next++;
 
 		pthread_mutex_unlock(&work->lock);
-		report_on(work, &client, &work->items[i], &work->reports[i]);
+		do_one(work, &runner, &work->items[i], &work->done[i]);
 		pthread_mutex_lock(&work->lock);
 		work->ready[i] = true;
 		pthread_cond_signal(&work->more);
 	}
 	pthread_mutex_unlock(&work->lock);
-	jail_client_free(client);
+	jail_client_free(runner.client);
 	return NULL;
 }
 
-/* -------- all of them --------------------------------------------------------------------------------- */
-
-static void print_report(const struct replay_options *options, struct replay_report *report)
+static bool as_recorded(const struct store_result *result)
 {
-	if (options->quiet && report->outcome == REPLAY_IDENTICAL)
-		return;
-	if (options->common.json) {
-		auto_json struct json_object *object = replay_report_json(report);
+	enum replay_class class = replay_class_from(result->class);
 
-		cli_print_json(stdout, object, false);
-	} else {
-		replay_report_print(stdout, report);
-	}
-	fflush(stdout);
+	return class <= REPLAY_EQUAL || class == REPLAY_NOT_REPLAYABLE;
 }
 
-static void print_reports(struct work *work, const struct replay_options *options, size_t counts[REPLAY_OUTCOMES])
+static bool is_quiet(const struct replay_options *options, const struct store_result *result)
+{
+	return options->quiet && streq(result->class, replay_class_text(REPLAY_IDENTICAL));
+}
+
+/* Counts them; --json prints each as soon as it is its turn. Returns how many there are. */
+static size_t take_results(struct work *work, const struct replay_options *options, struct replay_summary *summary)
 {
 	struct cli_progress progress;
+	size_t i;
 
 	cli_progress_start(&progress, "replay", (int64_t)work->count);
-	for (size_t i = 0; i < work->count; i++) {
+	for (i = 0; i < work->count && !work->stop; i++) {
 		pthread_mutex_lock(&work->lock);
 		while (!work->ready[i])
 			pthread_cond_wait(&work->more, &work->lock);
+		work->stop = options->fail_fast && !as_recorded(&work->done[i]);
 		pthread_mutex_unlock(&work->lock);
-		cli_progress_hide(&progress);
-		counts[work->reports[i].outcome]++;
-		print_report(options, &work->reports[i]);
-		replay_report_clear(&work->reports[i]);
+		replay_summary_add(summary, &work->done[i]);
+		if (options->common.json && !is_quiet(options, &work->done[i])) {
+			cli_progress_hide(&progress);
+			puts(work->done[i].report);
+			fflush(stdout);
+		}
+		if (options->common.json || is_quiet(options, &work->done[i]))
+			free(steal(&work->done[i].report));
 		cli_progress_step(&progress, (int64_t)i + 1);
 	}
 	cli_progress_hide(&progress);
+	return i;
 }
 
-static void print_summary(const struct replay_options *options, const size_t counts[REPLAY_OUTCOMES])
+static void print_summary(struct work *work, const struct replay_options *options, struct replay_summary *summary,
+			  size_t count)
 {
 	auto_json struct json_object *object = NULL;
 
-	if (!options->common.json) {
-		printf("%zu identical, %zu differ, %zu not comparable", counts[REPLAY_IDENTICAL],
-		       counts[REPLAY_DIFFERENT], counts[REPLAY_INCOMPARABLE]);
-		if (counts[REPLAY_FAILED] > 0)
-			printf(", %zu failed", counts[REPLAY_FAILED]);
-		putchar('\n');
-		return;
+	if (options->common.json) {
+		object = replay_summary_json(summary);
+		cli_print_json(stdout, object, false);
+	} else {
+		replay_summary_matrix(stdout, summary);
+		for (size_t i = 0; i < count; i++)
+			if (work->done[i].report)
+				replay_print(stdout, work->done[i].report);
+		replay_summary_print(stdout, summary);
 	}
-	object = json_object_new_object();
-	json_add_int(object, "identical", (int64_t)counts[REPLAY_IDENTICAL]);
-	json_add_int(object, "different", (int64_t)counts[REPLAY_DIFFERENT]);
-	json_add_int(object, "not_comparable", (int64_t)counts[REPLAY_INCOMPARABLE]);
-	json_add_int(object, "failed", (int64_t)counts[REPLAY_FAILED]);
-	cli_print_json(stdout, object, false);
+	if (count < work->count)
+		fprintf(stderr, "sallyport: ended with the first that differs: %zu were not looked at\n",
+			work->count - count);
 }
 
 static int replay_all(struct work *work, const struct replay_options *options, struct err *err)
 {
-	size_t counts[REPLAY_OUTCOMES] = {0}, n_threads = MIN((size_t)MAX(options->jobs, 1), work->count), started = 0;
+	int64_t jobs = options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), JOBS_MAX);
+	int64_t began = clock_monotonic_us();
+	struct replay_summary summary = {0};
+	size_t n_threads = MIN((size_t)jobs, work->count), started = 0, count;
 	pthread_t threads[JOBS_MAX];
 
-	work->reports = xcalloc(work->count + 1, sizeof(*work->reports));
+	work->done = xcalloc(work->count + 1, sizeof(*work->done));
 	work->ready = xcalloc(work->count + 1, sizeof(*work->ready));
 	while (started < n_threads && pthread_create(&threads[started], NULL, worker, work) == 0)
 		started++;
 	if (started == 0 && n_threads > 0)
 		return err_set(err, ERR_SYSTEM, "cannot start a thread");
-	print_reports(work, options, counts);
+	count = take_results(work, options, &summary);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
-	print_summary(options, counts);
-	if (counts[REPLAY_FAILED] > 0)
-		return CLI_FAILED;
-	return counts[REPLAY_DIFFERENT] > 0 ? CLI_DIFFERENT : CLI_OK;
+	summary.seconds = (double)(clock_monotonic_us() - began) / 1e6;
+	print_summary(work, options, &summary, count);
+	return replay_summary_exit(&summary);
+}
+
+/* -------- results of earlier replays, and of shards ----------------------------------------------------- */
+
+static int open_results(struct work *work, const struct replay_options *options, const struct replay_shard *shard,
+			struct err *err)
+{
+	const bool needed = options->results || options->resume || options->only || shard->count > 0;
+	auto_free char *part = shard->count > 0 ? xasprintf("-%d-of-%d", shard->number, shard->count) : xstrdup("");
+	auto_free char *place = xasprintf("%s/replay%s.db", work->config->data_dir, part);
+	const struct store_shard mark = {.number = shard->count > 0 ? shard->number : 1, .count = MAX(shard->count, 1)};
+	int result = store_results_open(options->results ? options->results : place, true, &work->results,
+					needed ? err : NULL);
+
+	if (result < 0)
+		return needed ? result : 0;
+	struct store_shard with_key = mark;
+
+	memcpy(with_key.key, work->key, sizeof(with_key.key));
+	result = store_results_shard(work->results, &with_key, err);
+	return result < 0 ? result : look_up(work, options, err);
+}
+
+static int open_runners(struct work *work, struct err *err)
+{
+	auto_json struct json_object *runners = NULL;
+	int result = cli_open_jailer(work->config, &work->client, err);
+
+	if (result == 0)
+		result = jail_client_runners(work->client, &runners, err);
+	if (result == 0)
+		replay_settings_key(&work->settings, runners, work->key);
+	return result;
+}
+
+/* What the shards found, as if it had been run here. */
+static int merge_all(struct work *work, const struct replay_options *options, struct err *err)
+{
+	auto_shards struct replay_shards shards = {0};
+	struct replay_summary summary = {0};
+	int64_t began = clock_monotonic_us();
+	int result = replay_shards_open(options->merge.items, options->merge.count, &shards, err);
+
+	work->done = xcalloc(work->count + 1, sizeof(*work->done));
+	work->ready = xcalloc(work->count + 1, sizeof(*work->ready));
+	for (size_t i = 0; result == 0 && i < work->count; i++) {
+		result = replay_shards_result(&shards, work->items[i].id, &work->done[i], err);
+		work->ready[i] = true;
+	}
+	if (result < 0)
+		return result;
+	size_t count = take_results(work, options, &summary);
+
+	summary.seconds = (double)(clock_monotonic_us() - began) / 1e6;
+	print_summary(work, options, &summary, count);
+	return replay_shards_missing(&shards) > 0 ? CLI_INCOMPLETE : replay_summary_exit(&summary);
+}
+
+/* -------- all of it ----------------------------------------------------------------------------------- */
+
+static int run_work(struct work *work, const struct replay_options *options, struct err *err)
+{
+	struct replay_shard shard = {0};
+	int result = replay_settings_by(options->compare, &work->settings.by, err);
+
+	work->settings.repeat = options->repeat;
+	work->settings.normalisers = normalise_defaults();
+	if (result == 0 && options->normalise)
+		result = normalise_parse(options->normalise, &work->settings.normalisers, err);
+	if (result == 0)
+		result = choose(work, options, err);
+	if (result == 0 && options->merge.count > 0)
+		return merge_all(work, options, err);
+	if (result == 0)
+		result = replay_shard_choose(options->shard, &shard, err);
+	if (result < 0)
+		return result;
+	keep_shard(work, &shard);
+	result = cli_catch_interrupts("sallyport: interrupted: --resume goes on from here\n", err);
+	if (result == 0 && work->count + (size_t)shard.count > 0)
+		result = open_runners(work, err);
+	if (result == 0 && *work->key)
+		result = open_results(work, options, &shard, err);
+	return result == 0 ? replay_all(work, options, err) : result;
 }
 
 static int replay_run(void *arg, struct err *err)
@@ -326,14 +417,14 @@ static int replay_run(void *arg, struct err *err)
 		return result;
 	work.config = &config;
 	work.store = store;
-	result = choose(&work, options, err);
-	if (result == 0)
-		result = replay_all(&work, options, err);
-	for (size_t i = 0; i < work.count; i++)
-		item_clear(&work.items[i]);
+	result = run_work(&work, options, err);
+	for (size_t i = 0; work.done && i < work.count; i++)
+		free(work.done[i].report);
 	free(work.items);
-	free(work.reports);
+	free(work.done);
 	free(work.ready);
+	jail_client_free(work.client);
+	store_results_close(work.results);
 	return result;
 }
 
@@ -342,15 +433,20 @@ const struct cli_command cmd_replay = {
 	.summary = "Runs recorded executions again and says what differs",
 	.arguments = "[ID]…",
 	.help = "Verdict, exit code, signal, both streams and the files made are compared. Of runs that were ended\n"
-		"for their time, memory or output, the verdict and the common beginning of the streams are. Not\n"
-		"comparable are runs that were cancelled, interrupted or given secrets (which are never stored).\n"
-		"Nothing is recorded; --json prints one object a line and the sums last.\n\n"
+		"for their time, memory or output, the verdict and the common beginning of the streams are. What "
+		"differs\n"
+		"from run to run (addresses, process ids, times …) is taken out of output that differs, and the "
+		"report\n"
+		"says so. Not replayable are runs that were cancelled, interrupted or given secrets (which are never\n"
+		"stored). Nothing is recorded in the database; --json prints one object a line and the sums last.\n\n"
 		"Examples:\n"
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"
 		"  sallyport replay --language python --since 2d --quiet\n\n"
-		"Exit codes: 0 identical; 1 something differs; 2 the command line is wrong; 3 the sandbox or the store "
-		"failed.\n",
+		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "
+		"or "
+		"the store\n"
+		"failed; 5 incomplete: interrupted, or a shard is missing.\n",
 	.groups = replay_groups,
 	.size = sizeof(struct replay_options),
 	.max_args = SIZE_MAX,

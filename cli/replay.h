@@ -1,44 +1,111 @@
-/* replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c and
- * replay_compare.c. */
+/*
+ * replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c (options, which
+ * executions, the order of things), replay_work.c (runs one as often as it takes), replay_compare.c (one run) and
+ * replay_report.c (what is printed).
+ */
 #pragma once
 
 #include <stdio.h>
 
 #include "cli.h"
+#include "lib/grade/normalise.h"
 #include "lib/job/job.h"
 #include "lib/store/store_execution.h"
+#include "lib/store/store_results.h"
 
-enum replay_outcome {
-	REPLAY_IDENTICAL,
-	REPLAY_DIFFERENT,
-	REPLAY_INCOMPARABLE, /* it cannot be the same run again; `reason` says why */
-	REPLAY_FAILED,       /* the sandbox or the store failed; nothing can be said */
-	REPLAY_OUTCOMES
+/* In the order of severity: of several differences the last class counts. */
+#define REPLAY_CLASS_LIST(X)                                                                                           \
+	X(IDENTICAL, "identical")                                                                                      \
+	X(EQUAL, "equal_after_normalising")                                                                            \
+	X(FASTER, "faster")                                                                                            \
+	X(SLOWER, "slower")                                                                                            \
+	X(MEMORY, "more_memory")                                                                                       \
+	X(FILES, "files_changed")                                                                                      \
+	X(STDERR, "stderr_changed")                                                                                    \
+	X(OUTPUT, "output_changed")                                                                                    \
+	X(EXIT, "exit_changed")                                                                                        \
+	X(VERDICT, "verdict_changed")                                                                                  \
+	X(FLAKY, "flaky")                   /* runs of today differ from each other */                                 \
+	X(NOT_REPLAYABLE, "not_replayable") /* it cannot be the same run again; the reason says why */                 \
+	X(MISSING, "missing")               /* no shard has a result of it */                                          \
+	X(SANDBOX_ERROR, "sandbox_error")   /* the sandbox or the store failed, also when tried again */
+enum replay_class {
+#define X(name, text) REPLAY_##name,
+	REPLAY_CLASS_LIST(X)
+#undef X
+		REPLAY_CLASSES
 };
+const char *replay_class_text(enum replay_class class);
+enum replay_class replay_class_from(const char *text); /* REPLAY_CLASSES: none of them */
+
+/* What is compared: bits. */
+enum { REPLAY_BY_VERDICT = 1, REPLAY_BY_EXIT = 2, REPLAY_BY_STDOUT = 4, REPLAY_BY_STDERR = 8, REPLAY_BY_FILES = 16 };
+enum { REPLAY_BY_CPU = 32, REPLAY_BY_MEMORY = 64 };
+#define REPLAY_REPEAT_MAX 100
+struct replay_settings {
+	unsigned by, normalisers;
+	int64_t repeat; /* run each so often; 0: once, and again where something differs */
+};
+/* "verdict,stdout,cpu", or what is not to be: "-stderr"; NULL: the defaults. */
+int replay_settings_by(const char *list, unsigned *ret, struct err *err);
+/* What results depend on besides the execution, the runners' versions included. */
+void replay_settings_key(const struct replay_settings *settings, struct json_object *runners,
+			 char ret[SHA256_HEX_SIZE]);
 
 struct replay_difference {
 	char *what;           /* "stdout", "file \"chart.png\"" */
 	size_t line;          /* of a stream: the first that differs; 0: the whole is compared */
 	char *recorded, *now; /* printable */
 };
-
 struct replay_report {
-	char id[ID_SIZE];
-	char language[32];
-	enum replay_outcome outcome;
-	char *reason; /* INCOMPARABLE, FAILED */
+	enum replay_class class;
+	char *reason; /* not replayable, sandbox error */
 	struct replay_difference *differences;
 	size_t n_differences;
+	unsigned hidden_by; /* normalisers */
+	char now[3];        /* verdict */
+	struct buf outcome; /* what this run did, normalised: equal for runs that did the same */
+	int64_t wall_us, cpu_us, memory_bytes;
 };
+void replay_report_init(struct replay_report *report);
 void replay_report_clear(struct replay_report *report);
+/* Takes the three texts over. */
+void replay_differ(struct replay_report *report, enum replay_class class, struct replay_difference difference);
+
 /* Why it makes no sense to run this one again; NULL: it does. The caller's. */
 char *replay_incomparable(const struct store_execution *execution);
-/* Fills differences and outcome. An error is the store's. */
-int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now,
-		   struct replay_report *report, struct err *err);
-/* What is said of run `seq` of a live sandbox, of which a later one is reported on; takes the differences over. */
-void replay_report_earlier(struct replay_report *report, struct replay_report *earlier, int64_t seq);
-/* The sandbox ended with run `seq`, and so the run that is reported on was not reached. */
-void replay_report_unreached(struct replay_report *report, int64_t seq);
-void replay_report_print(FILE *out, const struct replay_report *report);
-struct json_object *replay_report_json(const struct replay_report *report);
+/* One run of this execution beside the record, added to the report. An error is the store's. */
+int replay_compare(struct store *store, const struct replay_settings *settings, const struct store_execution *execution,
+		   const struct job_replay *now, struct replay_report *report, struct err *err);
+/* The same for an earlier run of the live sandbox that the execution ran in. */
+int replay_compare_earlier(struct store *store, const struct replay_settings *settings,
+			   const struct store_execution *execution, const struct job_replay *now,
+			   struct replay_report *report, struct err *err);
+
+/* One execution, as often as it takes; the client is opened where it is NULL and closed where it failed. Never fails:
+ * what went wrong is a class. */
+struct replay_runner {
+	const struct config *config;
+	struct store *store;
+	const struct replay_settings *settings;
+	struct jail_client *client;
+};
+void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret);
+
+/* -------- the report ---------------------------------------------------------------------------------- */
+/* What is stored and printed of one; *ret->report is the caller's. */
+void replay_result(const struct replay_report *report, const char *id, const char *language,
+		   const struct store_execution *execution, struct store_result *ret);
+void replay_print(FILE *out, const char *report);
+
+struct replay_summary {
+	size_t classes[REPLAY_CLASSES];
+	size_t verdicts[16][16]; /* recorded × now, by place in replay_report.c's list */
+	double seconds;
+};
+void replay_summary_add(struct replay_summary *summary, const struct store_result *result);
+size_t replay_summary_different(const struct replay_summary *summary);
+int replay_summary_exit(const struct replay_summary *summary);
+void replay_summary_matrix(FILE *out, const struct replay_summary *summary);
+void replay_summary_print(FILE *out, const struct replay_summary *summary);
+struct json_object *replay_summary_json(const struct replay_summary *summary);

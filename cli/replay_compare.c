@@ -1,10 +1,11 @@
 /*
  * replay_compare.c - the recorded outcome beside the new one.
  *
- * Compared are verdict, exit code, signal, both streams byte by byte, and the files that the run made, changed or
- * removed (name, kind, content by its SHA-256). A run that was ended from outside, for its time, memory or output,
- * stops at another instruction each time: of such a run the verdict and the common beginning of the streams are
- * compared, its files are not. Times, memory and file dates differ from run to run and say nothing.
+ * Compared are verdict, exit code, signal, both streams byte by byte and then as the normalisers leave them, and the
+ * files that the run made, changed or removed (name, kind, content by its SHA-256). A run that was ended from outside,
+ * for its time, memory or output, stops at another instruction each time: of such a run the verdict and the common
+ * beginning of the streams are compared, its files are not. Processor time and memory are only noted here: what they
+ * say takes several runs (replay_work.c).
  */
 #include "replay.h"
 
@@ -13,7 +14,7 @@
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
-#define LINE_SHOWN 160               /* bytes of a differing line */
+#define LINE_SHOWN 160                /* bytes of a differing line */
 #define STREAM_MAX (64 * 1024 * 1024) /* far above any output limit: only a broken row is larger */
 
 static char *printable(const char *data, size_t length)
@@ -27,24 +28,9 @@ static char *printable(const char *data, size_t length)
 	return buf_steal(&text, NULL);
 }
 
-/* Takes the three texts over. */
-static void differ(struct replay_report *report, char *what, size_t line, char *recorded, char *now)
+static void differ(struct replay_report *report, enum replay_class class, char *what, char *recorded, char *now)
 {
-	report->differences = xrealloc(report->differences, report->n_differences + 1, sizeof(*report->differences));
-	report->differences[report->n_differences++] = (struct replay_difference){what, line, recorded, now};
-	report->outcome = REPLAY_DIFFERENT;
-}
-
-void replay_report_clear(struct replay_report *report)
-{
-	for (size_t i = 0; i < report->n_differences; i++) {
-		free(report->differences[i].what);
-		free(report->differences[i].recorded);
-		free(report->differences[i].now);
-	}
-	free(report->differences);
-	free(report->reason);
-	*report = (struct replay_report){0};
+	replay_differ(report, class, (struct replay_difference){what, 0, recorded, now});
 }
 
 static bool ended_from_outside(const char *verdict)
@@ -135,26 +121,67 @@ static char *describe(const char *data, size_t length, size_t at)
 
 struct stream {
 	const char *name;
+	enum replay_class class;
 	const struct store_text *recorded;
+	struct normalise_window then;
 	int now_fd;
 	bool prefix_only;
 };
+struct both {
+	struct normalise_text then, now;
+};
 
-static int compare_stream(struct store *store, const struct stream *stream, struct replay_report *report,
-			  struct err *err)
+static void streams_differ(const struct stream *stream, const struct both *both, struct replay_report *report)
 {
-	auto_free char *then = NULL, *now = NULL;
-	size_t then_length = 0, now_length = 0, at, lines = 1;
-	int result = store_text_read(store, stream->recorded, &then, &then_length, err);
+	const char *then = both->then.data, *now = both->now.data;
+	size_t at = common(then, now, MIN(both->then.length, both->now.length)), lines = 1;
 
-	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
-		return err_wrap(err, "%s", stream->name);
-	at = common(then, now, MIN(then_length, now_length));
-	if (at == MIN(then_length, now_length) && (stream->prefix_only || then_length == now_length))
-		return 0;
 	for (size_t i = 0; i < at; i++)
 		lines += then[i] == '\n';
-	differ(report, xstrdup(stream->name), lines, describe(then, then_length, at), describe(now, now_length, at));
+	replay_differ(report, stream->class,
+		      (struct replay_difference){xstrdup(stream->name), lines, describe(then, both->then.length, at),
+						 describe(now, both->now.length, at)});
+}
+
+/* What the run did goes into report->outcome: that it was as recorded, or the normalised text. */
+static void compare_texts(const struct replay_settings *settings, const struct stream *stream, const struct both *both,
+			  struct replay_report *report)
+{
+	const struct normalise_text *then = &both->then, *now = &both->now;
+	size_t shorter = MIN(then->length, now->length), at = common(then->data, now->data, shorter);
+	unsigned hidden = 0;
+
+	if (at == shorter && (stream->prefix_only || then->length == now->length)) {
+		buf_puts(&report->outcome, "as recorded");
+	} else if (stream->prefix_only) {
+		streams_differ(stream, both, report);
+	} else if (normalise_equal(settings->normalisers, then, now, &hidden)) {
+		report->class = MAX(report->class, REPLAY_EQUAL);
+		report->hidden_by |= hidden;
+		buf_puts(&report->outcome, "as recorded");
+	} else {
+		streams_differ(stream, both, report);
+		normalise(settings->normalisers, now, &report->outcome);
+	}
+	buf_putc(&report->outcome, '\0');
+}
+
+static int compare_stream(struct store *store, const struct replay_settings *settings, const struct stream *stream,
+			  struct replay_report *report, struct err *err)
+{
+	/* when it began is not known exactly: the window's slack has room for the rest */
+	const int64_t now_us = clock_now_us();
+	auto_free char *then = NULL, *now = NULL;
+	struct both both = {0};
+	int result = store_text_read(store, stream->recorded, &then, &both.then.length, err);
+
+	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &both.now.length, err)) < 0)
+		return err_wrap(err, "%s", stream->name);
+	both.then.data = then;
+	both.now.data = now;
+	both.then.window = stream->then;
+	both.now.window = (struct normalise_window){now_us - report->wall_us, now_us};
+	compare_texts(settings, stream, &both, report);
 	return 0;
 }
 
@@ -196,11 +223,11 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 		if (streq(recorded->change, "lost") ||
 		    (streq(recorded->change, job_change_text(now->kind)) && streq(then->blob, now->file.blob)))
 			return 0;
-		differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then),
-		       file_text(job_change_text(now->kind), &now->file));
+		differ(files->report, REPLAY_FILES, file_what(then->name, then->name_length),
+		       file_text(recorded->change, then), file_text(job_change_text(now->kind), &now->file));
 		return 0;
 	}
-	differ(files->report, file_what(then->name, then->name_length), 0, file_text(recorded->change, then),
+	differ(files->report, REPLAY_FILES, file_what(then->name, then->name_length), file_text(recorded->change, then),
 	       xstrdup("untouched"));
 	return 0;
 }
@@ -217,9 +244,11 @@ static int compare_files(struct store *store, const char *id, const struct job_r
 	for (size_t i = 0; i < now->n_changes; i++) {
 		const struct job_change *change = &now->changes[i];
 
+		buf_printf(&report->outcome, "%s %s %s\n", job_change_text(change->kind), change->file.name,
+			   change->file.blob);
 		if (!seen[i])
-			differ(report, file_what(change->file.name, change->file.name_length), 0, xstrdup("untouched"),
-			       file_text(job_change_text(change->kind), &change->file));
+			differ(report, REPLAY_FILES, file_what(change->file.name, change->file.name_length),
+			       xstrdup("untouched"), file_text(job_change_text(change->kind), &change->file));
 	}
 	return 0;
 }
@@ -230,99 +259,62 @@ static void compare_number(struct replay_report *report, const char *what, int r
 {
 	if (recorded == now)
 		return;
-	differ(report, xstrdup(what), 0, recorded == none ? xstrdup("none") : xasprintf("%d", recorded),
+	differ(report, REPLAY_EXIT, xstrdup(what), recorded == none ? xstrdup("none") : xasprintf("%d", recorded),
 	       now == none ? xstrdup("none") : xasprintf("%d", now));
 }
 
-int replay_compare(struct store *store, const struct store_execution *execution, const struct job_replay *now,
-		   struct replay_report *report, struct err *err)
+static void compare_end(const struct replay_settings *settings, const struct store_execution *execution,
+			const struct jail_result *now, struct replay_report *report)
 {
-	const char *verdict = jail_verdict_text(now->jail.verdict);
+	const char *verdict = jail_verdict_text(now->verdict);
+
+	if ((settings->by & REPLAY_BY_VERDICT) && !streq(execution->verdict, verdict))
+		differ(report, REPLAY_VERDICT, xstrdup("verdict"),
+		       xasprintf("%s (%s)", execution->verdict, execution->message),
+		       xasprintf("%s (%s)", verdict, now->message));
+	if ((settings->by & REPLAY_BY_EXIT) && !ended_from_outside(execution->verdict)) {
+		compare_number(report, "exit code", execution->exit_code, now->exit_code, -1);
+		compare_number(report, "signal", execution->signal, now->signal, 0);
+		buf_printf(&report->outcome, "%d %d\n", now->exit_code, now->signal);
+	}
+	snprintf(report->now, sizeof(report->now), "%s", verdict);
+	buf_printf(&report->outcome, "%s\n", verdict);
+	report->wall_us = now->run.wall_us + now->compile.wall_us + now->setup_us;
+	report->cpu_us = now->run.cpu_user_us + now->run.cpu_system_us;
+	report->memory_bytes = now->run.memory_peak_bytes;
+}
+
+int replay_compare(struct store *store, const struct replay_settings *settings, const struct store_execution *execution,
+		   const struct job_replay *now, struct replay_report *report, struct err *err)
+{
 	const bool loose = ended_from_outside(execution->verdict);
-	const struct stream out = {"stdout", &execution->stdout_text, now->stdout_fd, loose};
-	const struct stream error = {"stderr", &execution->stderr_text, now->stderr_fd, loose};
-	int result;
+	const struct normalise_window then = {execution->created_us, execution->finished_us};
+	const struct stream out = {"stdout", REPLAY_OUTPUT, &execution->stdout_text, then, now->stdout_fd, loose};
+	const struct stream error = {"stderr", REPLAY_STDERR, &execution->stderr_text, then, now->stderr_fd, loose};
+	int result = 0;
 
-	report->outcome = REPLAY_IDENTICAL;
-	if (!streq(execution->verdict, verdict))
-		differ(report, xstrdup("verdict"), 0, xasprintf("%s (%s)", execution->verdict, execution->message),
-		       xasprintf("%s (%s)", verdict, now->jail.message));
-	if (!loose) {
-		compare_number(report, "exit code", execution->exit_code, now->jail.exit_code, -1);
-		compare_number(report, "signal", execution->signal, now->jail.signal, 0);
-	}
-	if ((result = compare_stream(store, &out, report, err)) < 0 ||
-	    (result = compare_stream(store, &error, report, err)) < 0)
-		return result;
-	return loose ? 0 : compare_files(store, execution->id, now, report, err);
+	compare_end(settings, execution, &now->jail, report);
+	if (settings->by & REPLAY_BY_STDOUT)
+		result = compare_stream(store, settings, &out, report, err);
+	if (result == 0 && (settings->by & REPLAY_BY_STDERR))
+		result = compare_stream(store, settings, &error, report, err);
+	if (result == 0 && !loose && (settings->by & REPLAY_BY_FILES))
+		result = compare_files(store, execution->id, now, report, err);
+	return result;
 }
 
-void replay_report_earlier(struct replay_report *report, struct replay_report *earlier, int64_t seq)
+int replay_compare_earlier(struct store *store, const struct replay_settings *settings,
+			   const struct store_execution *execution, const struct job_replay *now,
+			   struct replay_report *report, struct err *err)
 {
-	for (size_t i = 0; i < earlier->n_differences; i++) {
-		struct replay_difference *difference = &earlier->differences[i];
+	size_t before = report->n_differences;
+	int result = replay_compare(store, settings, execution, now, report, err);
 
-		differ(report, xasprintf("run %lld of its sandbox: %s", (long long)seq, difference->what),
-		       difference->line, steal(&difference->recorded), steal(&difference->now));
+	for (size_t i = before; i < report->n_differences; i++) {
+		auto_free char *what = steal(&report->differences[i].what);
+
+		report->differences[i].what =
+			xasprintf("run %lld of its sandbox: %s", (long long)execution->sandbox_seq, what);
 	}
-	replay_report_clear(earlier);
-}
-
-void replay_report_unreached(struct replay_report *report, int64_t seq)
-{
-	differ(report, xstrdup("sandbox"), 0, xstrdup("it was still there for this run"),
-	       xasprintf("it ended with run %lld", (long long)seq));
-}
-
-/* -------- the report ---------------------------------------------------------------------------------- */
-
-static const char *const outcome_texts[] = {"identical", "different", "not comparable", "failed"};
-
-void replay_report_print(FILE *out, const struct replay_report *report)
-{
-	static const enum cli_colour colours[] = {CLI_GREEN, CLI_YELLOW, CLI_DIM, CLI_RED};
-
-	fprintf(out, "%s %s %s%s%s", report->id, report->language, cli_colour_on(out, colours[report->outcome]),
-		outcome_texts[report->outcome], cli_colour_off(out));
-	if (report->reason) {
-		fputs(": ", out);
-		cli_print_safe(out, report->reason, strlen(report->reason));
-	}
-	fputc('\n', out);
-	for (size_t i = 0; i < report->n_differences; i++) {
-		const struct replay_difference *difference = &report->differences[i];
-
-		fprintf(out, "  %s", difference->what);
-		if (difference->line > 0)
-			fprintf(out, ", line %zu", difference->line);
-		fputs(":\n    recorded: ", out);
-		cli_print_safe(out, difference->recorded, strlen(difference->recorded));
-		fputs("\n    now:      ", out);
-		cli_print_safe(out, difference->now, strlen(difference->now));
-		fputc('\n', out);
-	}
-}
-
-struct json_object *replay_report_json(const struct replay_report *report)
-{
-	struct json_object *object = json_object_new_object(), *differences = json_object_new_array();
-
-	json_add_string(object, "id", report->id);
-	json_add_string(object, "language", report->language);
-	json_add_string(object, "outcome", outcome_texts[report->outcome]);
-	if (report->reason)
-		json_add_string(object, "reason", report->reason);
-	for (size_t i = 0; i < report->n_differences; i++) {
-		const struct replay_difference *difference = &report->differences[i];
-		struct json_object *item = json_object_new_object();
-
-		json_add_string(item, "what", difference->what);
-		if (difference->line > 0)
-			json_add_int(item, "line", (int64_t)difference->line);
-		json_add_string(item, "recorded", difference->recorded);
-		json_add_string(item, "now", difference->now);
-		json_object_array_add(differences, item);
-	}
-	json_add(object, "differences", differences);
-	return object;
+	return result;
 }

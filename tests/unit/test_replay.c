@@ -73,8 +73,13 @@ static void identical_then_altered(void **state)
 	(void)state;
 	fixture_make(&f, "");
 	record_all_kinds();
-	expect("--all", 0, "7 identical, 0 differ, 0 not comparable");
-	expect("--all -j 3 --json", 0, "{\"identical\":7,\"different\":0,\"not_comparable\":0,\"failed\":0}");
+	expect("--all", 0, "7 identical, 0 differ, 0 not replayable");
+	expect("--all -j 3 --json", 0,
+	       "{\"summary\":{\"identical\":7,\"equal_after_normalising\":0,\"different\":0,\"flaky\":0,"
+	       "\"not_replayable\":0,\"failed\":0,\"seconds\":");
+	expect("--all --json", 0, ",\"classes\":{\"identical\":7}}}");
+	expect("--verdict RE --json", 0,
+	       "\"language\":\"python\",\"class\":\"identical\",\"differences\":[],\"hidden_by\":[]}");
 	expect("--language bash --quiet", 0, "1 identical");
 	alter("UPDATE execution SET stdout = replace(stdout, 'two', 'tvo') WHERE exit_code = 4");
 	expect("--all --quiet", 1, "stdout, line 2:\n    recorded: \"tvo\"\n    now:      \"two\"");
@@ -106,7 +111,7 @@ static void not_comparable(void **state)
 	record(NULL, "python", "print(2)", JAIL_OK);
 	alter("UPDATE execution SET verdict = 'XX' WHERE stdout = '2' || char(10)");
 	expect("--all", 0, "given secrets, which are never stored: KEY");
-	expect("--verdict XX", 0, "0 identical, 0 differ, 1 not comparable");
+	expect("--verdict XX", 0, "0 identical, 0 differ, 1 not replayable");
 }
 
 static void usage(void **state)

@@ -1,0 +1,164 @@
+/*
+ * replay_shard.c - which part of the executions is this shard's, and the results of all shards together.
+ *
+ * An execution belongs to a shard by the hash of its id. The file of a shard says which one it is and under which key
+ * its results are: files of replays that differ in runners, options or number of shards are refused.
+ */
+#include "replay_shard.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "replay.h"
+
+static int variable(const char *name, int *ret)
+{
+	const char *text = getenv(name);
+	uint64_t value;
+
+	if (!text || parse_u64(text, 0, REPLAY_SHARDS_MAX, &value) < 0)
+		return -1;
+	*ret = (int)value;
+	return 0;
+}
+
+/* What Slurm's arrays, Kubernetes' indexed jobs and Bazel say; their numbers begin at 0 or at MIN. */
+static bool from_environment(struct replay_shard *ret)
+{
+	static const struct {
+		const char *index, *least, *count;
+	} sources[] = {
+		{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
+		{"TEST_SHARD_INDEX", NULL, "TEST_TOTAL_SHARDS"},
+		{"JOB_COMPLETION_INDEX", NULL, NULL}, /* the number of shards is what --shard /N says */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		int index, least = 0, count = ret->count;
+
+		if (variable(sources[i].index, &index) < 0 ||
+		    (count == 0 && (!sources[i].count || variable(sources[i].count, &count) < 0)))
+			continue;
+		if (sources[i].least)
+			variable(sources[i].least, &least);
+		*ret = (struct replay_shard){index - least + 1, count};
+		return true;
+	}
+	return false;
+}
+
+/* Bazel wants to know that the program shards. */
+static void tell_status(void)
+{
+	const char *path = getenv("TEST_SHARD_STATUS_FILE");
+
+	if (path && *path)
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+}
+
+int replay_shard_choose(const char *text, struct replay_shard *ret, struct err *err)
+{
+	struct replay_shard shard = {0};
+	const char *slash = text ? strchr(text, '/') : NULL;
+	uint64_t number = 0, count = 0;
+
+	if (text) {
+		auto_free char *before = slash ? xstrndup(text, (size_t)(slash - text)) : NULL;
+
+		if (!slash || parse_u64(slash + 1, 1, REPLAY_SHARDS_MAX, &count) < 0 ||
+		    (*before && parse_u64(before, 1, count, &number) < 0))
+			return err_set(err, ERR_INVALID, "--shard takes K/N, K from 1 to N, N at most %d",
+				       REPLAY_SHARDS_MAX);
+		shard = (struct replay_shard){(int)number, (int)count};
+	}
+	if (shard.number == 0 && !from_environment(&shard) && text)
+		return err_set(err, ERR_INVALID, "--shard %s: no variable says which of them this is", text);
+	if (shard.count > 0 && (shard.number < 1 || shard.number > shard.count))
+		return err_set(err, ERR_INVALID, "there is no shard %d of %d", shard.number, shard.count);
+	if (shard.count > 0)
+		tell_status();
+	*ret = shard;
+	return 0;
+}
+
+int replay_shard_of(const char *id, int count)
+{
+	char hash[SHA256_HEX_SIZE];
+
+	sha256_hex(id, strlen(id), hash);
+	hash[8] = '\0';
+	return (int)(strtoul(hash, NULL, 16) % (unsigned)count) + 1;
+}
+
+/* -------- together ------------------------------------------------------------------------------------- */
+
+void replay_shards_clear(struct replay_shards *shards)
+{
+	for (int i = 0; i < shards->count; i++)
+		store_results_close(shards->files[i]);
+	free(shards->files);
+}
+
+static int add_shard(struct replay_shards *shards, const char *path, struct err *err)
+{
+	struct store_results *results = NULL;
+	struct store_shard shard = {0};
+	int result = store_results_open(path, false, &results, err);
+
+	if (result == 0)
+		result = store_results_shard_read(results, &shard, err);
+	if (result == 0)
+		result = err_set(err, ERR_INVALID, "%s has no results", path);
+	if (result > 0 && shards->count == 0) {
+		shards->count = shard.count;
+		shards->files = xcalloc((size_t)shard.count, sizeof(struct store_results *));
+		memcpy(shards->key, shard.key, sizeof(shards->key));
+	}
+	if (result > 0 && (shard.count != shards->count || !streq(shard.key, shards->key)))
+		result = err_set(err, ERR_INVALID,
+				 "%s is of another replay: other runners, other options or another number of shards",
+				 path);
+	if (result > 0 && shards->files[shard.number - 1])
+		result = err_set(err, ERR_INVALID, "%s: shard %d is there twice", path, shard.number);
+	if (result < 0) {
+		store_results_close(results);
+		return result;
+	}
+	shards->files[shard.number - 1] = results;
+	return 0;
+}
+
+int replay_shards_open(const char *const *paths, size_t count, struct replay_shards *ret, struct err *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = add_shard(ret, paths[i], err);
+	return result;
+}
+
+int replay_shards_result(const struct replay_shards *shards, const char *id, struct store_result *ret, struct err *err)
+{
+	struct store_results *file = shards->files[replay_shard_of(id, shards->count) - 1];
+	struct replay_report report = {.class = REPLAY_MISSING};
+	int found = file ? store_results_get(file, id, shards->key, ret, err) : 0;
+
+	if (found == 0)
+		replay_result(&report, id, "", NULL, ret);
+	return MIN(found, 0);
+}
+
+int replay_shards_missing(const struct replay_shards *shards)
+{
+	int missing = 0;
+
+	for (int i = 0; i < shards->count; i++) {
+		if (shards->files[i])
+			continue;
+		fprintf(stderr, "sallyport: shard %d of %d is missing\n", i + 1, shards->count);
+		missing++;
+	}
+	return missing;
+}

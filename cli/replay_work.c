@@ -1,0 +1,225 @@
+/*
+ * replay_work.c - runs one recorded execution as often as it takes to say what became of it.
+ *
+ * Once, if it comes out as recorded. Where it does not it runs twice more: runs of today that differ from each other
+ * say that the program is flaky, and nothing about what changed. Of processor time and memory a single run only gives a
+ * suspicion, which the median of five confirms. A sandbox that fails is tried again with a new connection, and never
+ * counts against the program.
+ */
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "replay.h"
+
+#define ATTEMPTS      3
+#define REPEAT_DIFFER 3
+#define REPEAT_SLOW   5
+#define SUSPECT       1.3 /* by how much the first run must be slower (or faster), and by SUSPECT_US … */
+#define SUSPECT_US    5000
+#define CONFIRMED     1.2 /* … and the median of REPEAT_SLOW */
+#define MEMORY_MORE   1.05
+#define MEMORY_BYTES  (1 << 20)
+
+/* -------- one run ------------------------------------------------------------------------------------- */
+
+struct comparison {
+	const struct replay_runner *runner;
+	const struct store_execution *execution; /* a sandbox's earlier runs come before it */
+	struct replay_report *report;
+	int64_t reached; /* the last run's number */
+	bool done;
+};
+
+/* Every run: the one that is asked for, and those of its sandbox before it. */
+static int compare_run(void *arg, const struct store_execution *execution, const struct job_replay *now,
+		       struct err *err)
+{
+	struct comparison *comparison = arg;
+	const struct replay_runner *runner = comparison->runner;
+	struct replay_report *report = comparison->report;
+	auto_free char *why = replay_incomparable(execution);
+
+	comparison->done = streq(execution->id, comparison->execution->id);
+	comparison->reached = execution->sandbox_seq;
+	if (why && !comparison->done) {
+		report->reason = xasprintf("run %lld of its sandbox cannot be repeated: %s",
+					   (long long)execution->sandbox_seq, why);
+		return err_set(err, ERR_CANCELLED, "not comparable");
+	}
+	if (now->jail.verdict == JAIL_XX)
+		return err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
+	return (comparison->done ? replay_compare : replay_compare_earlier)(runner->store, runner->settings, execution,
+									    now, report, err);
+}
+
+static int run_once(struct replay_runner *runner, const struct store_execution *execution, struct replay_report *report,
+		    struct err *err)
+{
+	struct comparison comparison = {.runner = runner, .execution = execution, .report = report};
+	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, err);
+
+	if (result == 0)
+		result = job_replay(runner->store, runner->client, execution, compare_run, &comparison, err);
+	if (result < 0) {
+		jail_client_free(runner->client);
+		runner->client = NULL;
+	}
+	if (result == 0 && !comparison.done)
+		replay_differ(
+			report, REPLAY_VERDICT,
+			(struct replay_difference){xstrdup("sandbox"), 0, xstrdup("it was still there for this run"),
+						   xasprintf("it ended with run %lld", (long long)comparison.reached)});
+	return report->reason ? 0 : result;
+}
+
+/* Until the sandbox does not fail. */
+static void run_surely(struct replay_runner *runner, const struct store_execution *execution,
+		       struct replay_report *report)
+{
+	struct err err = ERR_INIT;
+	int result = -1;
+
+	for (int i = 0; i < ATTEMPTS && result < 0; i++) {
+		replay_report_clear(report);
+		replay_report_init(report);
+		err = (struct err)ERR_INIT;
+		result = run_once(runner, execution, report, &err);
+	}
+	if (report->reason) {
+		report->class = REPLAY_NOT_REPLAYABLE;
+	} else if (result < 0) {
+		report->class = REPLAY_SANDBOX_ERROR;
+		report->reason = xstrdup(err.text);
+	}
+}
+
+/* -------- several ------------------------------------------------------------------------------------- */
+
+struct trials {
+	struct replay_report first, other;
+	int64_t count;
+	int64_t cpu_us[REPLAY_REPEAT_MAX], memory_bytes[REPLAY_REPEAT_MAX];
+	bool flaky;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static int64_t median(int64_t *numbers, int64_t count)
+{
+	qsort(numbers, (size_t)count, sizeof(*numbers), by_number);
+	return numbers[count / 2];
+}
+
+static bool over(int64_t more, int64_t less, double ratio, int64_t least)
+{
+	return (double)more > ratio * (double)less && more - less > least;
+}
+
+static bool suspect(const struct replay_settings *settings, const struct store_execution *execution,
+		    const struct replay_report *report)
+{
+	int64_t then = execution->run.cpu_user_us + execution->run.cpu_system_us;
+
+	return ((settings->by & REPLAY_BY_CPU) &&
+		(over(report->cpu_us, then, SUSPECT, SUSPECT_US) || over(then, report->cpu_us, SUSPECT, SUSPECT_US))) ||
+	       ((settings->by & REPLAY_BY_MEMORY) &&
+		over(report->memory_bytes, execution->run.memory_peak_bytes, MEMORY_MORE, MEMORY_BYTES));
+}
+
+static void note(struct trials *trials, const struct replay_report *report)
+{
+	const struct buf *one = &trials->first.outcome, *other = &report->outcome;
+
+	trials->cpu_us[trials->count] = report->cpu_us;
+	trials->memory_bytes[trials->count++] = report->memory_bytes;
+	trials->flaky = trials->flaky || one->length != other->length ||
+			(one->length > 0 && memcmp(one->data, other->data, one->length) != 0);
+}
+
+static void numbers_differ(struct replay_report *report, enum replay_class class, const char *what, int64_t then,
+			   int64_t now)
+{
+	replay_differ(report, class,
+		      (struct replay_difference){xstrdup(what), 0, xasprintf("%lld", (long long)then),
+						 xasprintf("%lld", (long long)now)});
+}
+
+static void compare_numbers(const struct replay_settings *settings, const struct store_execution *execution,
+			    struct trials *trials)
+{
+	int64_t then = execution->run.cpu_user_us + execution->run.cpu_system_us;
+	int64_t cpu = median(trials->cpu_us, trials->count);
+	int64_t memory = median(trials->memory_bytes, trials->count), memory_then = execution->run.memory_peak_bytes;
+
+	if ((settings->by & REPLAY_BY_CPU) && over(cpu, then, CONFIRMED, SUSPECT_US))
+		numbers_differ(&trials->first, REPLAY_SLOWER, "CPU time in µs", then, cpu);
+	if ((settings->by & REPLAY_BY_CPU) && over(then, cpu, CONFIRMED, SUSPECT_US))
+		numbers_differ(&trials->first, REPLAY_FASTER, "CPU time in µs", then, cpu);
+	if ((settings->by & REPLAY_BY_MEMORY) && over(memory, memory_then, MEMORY_MORE, MEMORY_BYTES))
+		numbers_differ(&trials->first, REPLAY_MEMORY, "memory in bytes", memory_then, memory);
+}
+
+/* Fills trials->first. */
+static void run_trials(struct replay_runner *runner, const struct store_execution *execution, struct trials *trials)
+{
+	const struct replay_settings *settings = runner->settings;
+	struct replay_report *first = &trials->first, *other = &trials->other;
+	bool slow;
+	int64_t wanted = MAX(settings->repeat, 1);
+
+	run_surely(runner, execution, first);
+	if (first->class >= REPLAY_FLAKY)
+		return;
+	note(trials, first);
+	slow = suspect(settings, execution, first);
+	if (settings->repeat == 0 && first->class > REPLAY_EQUAL)
+		wanted = REPEAT_DIFFER;
+	if (slow)
+		wanted = MAX(wanted, REPEAT_SLOW);
+	while (trials->count < wanted) {
+		run_surely(runner, execution, other);
+		if (other->class >= REPLAY_FLAKY) {
+			struct replay_report swap = *first;
+
+			*first = *other;
+			*other = swap;
+			return;
+		}
+		if (first->class == REPLAY_EQUAL || other->class == REPLAY_EQUAL)
+			first->class = MAX(first->class, other->class);
+		first->hidden_by |= other->hidden_by;
+		note(trials, other);
+	}
+	if (slow)
+		compare_numbers(settings, execution, trials);
+	if (trials->flaky)
+		first->class = REPLAY_FLAKY;
+}
+
+void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret)
+{
+	struct store_execution execution = {0};
+	struct trials trials = {0};
+	struct err err = ERR_INIT;
+	int result = store_execution_find(runner->store, id, &execution, &err);
+
+	replay_report_init(&trials.first);
+	replay_report_init(&trials.other);
+	if (result < 0) {
+		trials.first.class = REPLAY_SANDBOX_ERROR;
+		trials.first.reason = xstrdup(err.text);
+	} else if ((trials.first.reason = replay_incomparable(&execution)) != NULL) {
+		trials.first.class = REPLAY_NOT_REPLAYABLE;
+	} else {
+		run_trials(runner, &execution, &trials);
+	}
+	replay_result(&trials.first, id, execution.language, result == 0 ? &execution : NULL, ret);
+	replay_report_clear(&trials.first);
+	replay_report_clear(&trials.other);
+	store_execution_clear(&execution);
+}

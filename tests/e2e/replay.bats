@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# sallyport replay: classes, normalisers, flaky programs; results that outlive it: --resume after kill -9, --only, shards and --merge.
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
+# shellcheck disable=SC2154 # bats sets stderr
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+setup() {
+	rm -rf "${SP_DIR:?}/data" "$SP_DIR/in"
+	mkdir "$SP_DIR/data"
+	sp_stdio
+}
+
+say() { # LANGUAGE CODE
+	sp_say run_code "$(jq -cn --arg language "$1" --arg code "$2" '{conversationId: "c", $language, $code}')"
+}
+
+# replay STATUS ARGUMENT…: lines in $output, the summary in $summary
+replay() {
+	local status_wanted=$1
+	shift
+	run "-$status_wanted" --separate-stderr "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --json "$@"
+	echo "$output" "$stderr"
+	summary=$(tail -1 <<<"$output")
+}
+
+# of CODE: class and what hid something, of the execution whose code contains CODE
+of() {
+	local id
+	id=$(sp_sql "SELECT id FROM execution WHERE instr(code, '$1')")
+	jq -r --arg id "$id" 'select(.id == $id) | [.class, .hidden_by[]] | join(" ")' <<<"$output"
+}
+
+alter() { # SET CODE
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET $1 WHERE instr(code, '$2')"
+}
+
+same_report() { # FILE FILE
+	diff <(sed 's/"seconds":[0-9.]*//' "$1") <(sed 's/"seconds":[0-9.]*//' "$2")
+}
+
+@test "each class, the members, the matrix first" {
+	say python 'print("same")'
+	say python 'import time; print("at", int(time.time()), object())'
+	say python 'print("out")'
+	say python 'import sys; print("err", file=sys.stderr)'
+	say bash 'exit 3 # code'
+	say bash 'true # verdict'
+	say bash 'echo x >/data/file'
+	say python 'import random; print(random.random())'
+	sp_stdio_end
+	alter "stdout = replace(stdout, 'out', 'oot')" 'print("out")'
+	alter "stderr = 'other'" sys.stderr
+	alter "exit_code = 4" '# code'
+	alter "verdict = 'RE', exit_code = 1" '# verdict'
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution_file SET name = 'elif' WHERE phase = 'after'"
+	replay 1 --all
+	[ "$(of same)" = identical ]
+	[ "$(of time.time)" = "equal_after_normalising addresses times" ]
+	[ "$(of 'print("out")')" = output_changed ]
+	[ "$(of sys.stderr)" = stderr_changed ]
+	[ "$(of '# code')" = exit_changed ]
+	[ "$(of '# verdict')" = verdict_changed ]
+	[ "$(of /data/file)" = files_changed ]
+	[ "$(of random)" = flaky ]
+	[ "$(jq -c '.summary | [.identical, .equal_after_normalising, .different, .flaky, .not_replayable, .failed]' <<<"$summary")" = '[1,1,5,1,0,0]' ]
+	[ "$(jq -c '.summary.classes | [.[]] | add' <<<"$summary")" = 8 ]
+	[ "$(head -1 <<<"$output" | jq -c keys_unsorted)" = '["id","language","class","differences","hidden_by"]' ]
+	[ "$(jq -r 'select(.id) | .id' <<<"$output")" = "$(sp_sql 'SELECT id FROM execution ORDER BY id')" ]
+	# What is not compared does not count; a normaliser that is off hides nothing.
+	replay 0 --all --compare=-verdict,-exit,-stderr,-files,-stdout --normalise none
+	[ "$(jq -c .summary.classes <<<"$summary")" = '{"identical":8}' ]
+	run -1 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
+	[[ ${lines[0]} == "recorded"*OK*RE* ]]
+	[[ ${lines[1]} =~ ^OK\ +[0-9]+ ]]
+	[[ ${lines[-1]} == "1 identical, 1 equal after normalising, 5 differ, 0 not replayable, 1 flaky" ]]
+}
+
+@test "normalisers are switched by name; a wrong name is a usage error" {
+	say python 'import time; print(time.time())'
+	say python 'print({"a", "b", "c", "d", "e", "f"})'
+	sp_stdio_end
+	replay 0 --all
+	[ "$(of time.time)" = "equal_after_normalising times" ]
+	replay 1 --language python --text time.time --normalise=-times
+	[ "$(of time.time)" = flaky ]
+	replay 2 --all --normalise colours
+	[[ $stderr == *colours* ]]
+	replay 2 --all --compare colour
+	replay 2 --all --only slow
+	replay 0 --all --compare verdict,exit
+	[ "$(jq .summary.identical <<<"$summary")" = 2 ]
+}
+
+@test "repeats find what is flaky though it was as recorded at first" {
+	say bash 'echo $((RANDOM % 2))'
+	sp_stdio_end
+	replay 1 --all --repeat 40
+	[ "$(of RANDOM)" = flaky ]
+	replay 1 --all --repeat 40 --only flaky
+	[ "$(jq .summary.flaky <<<"$summary")" = 1 ]
+	replay 0 --all --repeat 40 --only failed
+	[ "$(jq -c .summary.classes <<<"$summary")" = '{}' ]
+}
+
+@test "kill -9, then --resume: the same report, and only what was undone is run" {
+	say python 'print("first")'
+	say python 'import time; print(time.time_ns())'
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP; echo last" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	local saying=$!
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	alter "stdout = 'frist'" first
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all -j 1 --json >"$SP_DIR/whole" 3>&- &
+	local replaying=$!
+	sp_wake
+	wait "$replaying" || [ $? = 1 ]
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all -j 1 --json --results "$SP_DIR/r.db" >"$SP_DIR/killed" 3>&- &
+	replaying=$!
+	sp_until "$replaying" sp_asleep
+	kill -KILL "$replaying"
+	wait "$replaying" || true
+	sp_until "" sp_none_asleep
+	[ "$(sqlite3 "$SP_DIR/r.db" 'SELECT count(*) FROM result')" = 2 ]
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --json --resume --results "$SP_DIR/r.db" >"$SP_DIR/resumed" 3>&- &
+	replaying=$!
+	sp_wake
+	wait "$replaying" || [ $? = 1 ]
+	same_report "$SP_DIR/whole" "$SP_DIR/resumed"
+	# Everything is done: nothing sleeps any more. What is printed is what was stored.
+	sqlite3 "$SP_DIR/r.db" "UPDATE result SET report = replace(report, 'frist', 'thrift')"
+	replay 1 --all --resume --results "$SP_DIR/r.db"
+	[[ $output == *thrift* ]]
+	# Other normalisers are another key.
+	replay 1 --text first --resume --results "$SP_DIR/r.db" --normalise none
+	[[ $output == *frist* ]]
+	replay 1 --text first --only failed --results "$SP_DIR/r.db"
+	[ "$(jq .summary.different <<<"$summary")" = 1 ]
+	replay 0 --text first --only missing --results "$SP_DIR/r.db"
+}
+
+@test "an interrupt ends it with 5" {
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	local saying=$!
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	(trap - INT; exec "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all 3>&- 2>"$SP_DIR/said") &
+	local replaying=$!
+	sp_until "$replaying" sp_asleep
+	kill -TERM "$replaying"
+	local ended=0
+	wait "$replaying" || ended=$?
+	[ "$ended" = 5 ]
+	grep -q -e --resume "$SP_DIR/said"
+	sp_until "" sp_none_asleep
+}
+
+@test "--fail-fast ends with the first that differs" {
+	for i in 1 2 3 4; do say bash "echo $i"; done
+	sp_stdio_end
+	alter "stdout = 'x'" "echo 2"
+	replay 1 --all -j 1 --fail-fast
+	[ "$(jq -c .summary.classes <<<"$summary")" = '{"identical":1,"output_changed":1}' ]
+	[[ $stderr == *"2 were not looked at"* ]]
+}
+
+@test "shards: merged they are the whole; without one of them, or a case, incomplete" {
+	for i in 1 2 3 4 5 6 7 8; do say bash "echo $i"; done
+	sp_stdio_end
+	alter "stdout = 'x'" "echo 2"
+	replay 1 --all
+	echo "$output" >"$SP_DIR/whole"
+	replay 0 --text "echo 1" --shard 1/1 --results "$SP_DIR/one.db"
+	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard 1/3 --results "$SP_DIR/s1.db"
+	SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=6 SLURM_ARRAY_TASK_COUNT=3 \
+		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/s2.db"
+	TEST_SHARD_STATUS_FILE="$SP_DIR/status" JOB_COMPLETION_INDEX=2 \
+		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard /3 --results "$SP_DIR/s3.db"
+	[ -e "$SP_DIR/status" ]
+	[ "$(for i in 1 2 3; do sqlite3 "$SP_DIR/s$i.db" "SELECT execution FROM result"; done | sort | uniq -u | wc -l)" = 8 ]
+	replay 1 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s2.db"
+	echo "$output" >"$SP_DIR/merged"
+	same_report "$SP_DIR/whole" "$SP_DIR/merged"
+	replay 5 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db"
+	[[ $stderr == *"shard 2 of 3 is missing"* ]]
+	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s1.db"
+	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/one.db"
+	sqlite3 "$SP_DIR/s2.db" 'DELETE FROM result'
+	replay 5 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s2.db"
+	[ "$(jq '.summary.classes.missing > 0' <<<"$summary")" = true ]
+	replay 2 --all --shard 4/3
+	replay 2 --all --shard 3
+	replay 2 --all --shard /3
+}
+
+@test "a file that holds no results is left alone" {
+	say bash true
+	sp_stdio_end
+	sqlite3 "$SP_DIR/other.db" 'CREATE TABLE mine (x)'
+	replay 2 --all --results "$SP_DIR/other.db"
+	[[ $stderr == *"no results"* ]]
+	head -c 8192 /dev/urandom >"$SP_DIR/noise.db"
+	replay 2 --all --results "$SP_DIR/noise.db"
+	sqlite3 "$SP_DIR/newer.db" 'PRAGMA application_id = 0x53505245; PRAGMA user_version = 9; CREATE TABLE result (x)'
+	run ! "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/newer.db"
+	[[ $output == *"version 9"* ]]
+}
+
+# All 800 with CRUXEVAL=800.
+@test "CRUXEval: recorded, replayed, identical" {
+	local data=${TESTDATA:-$SP_ROOT/../shared/data}/cruxeval.jsonl.xz task
+	[ -e "$data" ] || skip "no $data"
+	while read -r task; do
+		sp_say run_code "$task"
+	done < <(xzcat "$data" | head -n "${CRUXEVAL:-60}" | jq -c '{conversationId: "c", language: "python", code: (.code + "\nprint(repr(f(" + .input + ")))")}')
+	sp_stdio_end
+	replay 0 --all
+	[ "$(jq .summary.identical <<<"$summary")" = "${CRUXEVAL:-60}" ]
+}
