@@ -145,7 +145,7 @@ on_terminal() {
 	run_code python slow $'import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass'
 	run_code python slow $'import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass'
 	run_code bash slow true
-	run -0 on_terminal replay --conversation slow
+	run -0 on_terminal replay -j 1 --conversation slow
 	[[ $output == *'replay ['*'] 2 of 3'* ]]
 	run -0 --separate-stderr sallyport replay --conversation slow
 	# shellcheck disable=SC2154 # bats sets it
