@@ -7,6 +7,7 @@ load lib.bash
 
 setup() {
 	sp_setup
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # LeakSanitizer cannot work in what strace follows
 	rmdir "$SP_DIR/data" # the first start makes it
 	# A disk that does sync: the tests' folder may be in memory, which is all the same here, since every call is seen.
 	CALLS=openat,write,pwrite64,pwritev,writev,ftruncate,fallocate,fsync,fdatasync,rename,renameat,renameat2,linkat,unlink,unlinkat,mkdir,mkdirat

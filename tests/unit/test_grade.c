@@ -119,6 +119,7 @@ static void globs(void **state)
 	(void)state;
 	assert_true(grade_expect_glob("accepted", "accepted/a.py"));
 	assert_true(grade_expect_glob("accepted/*", "accepted/a.py"));
+	assert_true(grade_expect_glob("accepted/", "accepted/a.py"));
 	assert_true(grade_expect_glob("*/a.{py,cpp}", "accepted/a.cpp"));
 	assert_true(grade_expect_glob("{x,acc*}/a.py", "accepted/a.py"));
 	assert_true(grade_expect_glob("accepted/folder", "accepted/folder/main.py"));
