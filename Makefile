@@ -31,7 +31,7 @@ quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 LIBS_BASE := -ljson-c
-LIBS_GRADE := -lyaml -lm
+LIBS_GRADE := -larchive -lyaml -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 ARCHIVES  := $(addprefix $(B)/lib,job.a store.a client.a base.a)
 
@@ -76,6 +76,12 @@ $(B)/schema_sql.inc: schema.sql
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/store/store_schema.c): $(B)/schema_sql.inc
+# So are the programs that run tests: lib/grade/grade_exam.c includes them.
+EXAM := $(patsubst lib/grade/exam/%,$(B)/exam/%.inc,$(wildcard lib/grade/exam/*))
+$(B)/exam/%.inc: lib/grade/exam/%
+	@mkdir -p $(@D)
+	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(call obj,lib/grade/grade_exam.c): $(EXAM)
 
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
 # conformance suite (tests/gateway), the others are the same files.

@@ -1,10 +1,10 @@
 /*
- * cmd_grade.c - `sallyport grade`: judges the submissions of a problem package (lib/grade) and compares with what is
- * expected.
+ * cmd_grade.c - `sallyport grade`: judges programs (lib/grade) and says what they came to. The first argument says
+ * what is graded: a folder is a problem package, a file tasks as JSON Lines.
  *
- * Exit codes are those that scripts know from test runners: 0 all as expected, 1 something is not, 2 the package cannot
- * be read, 3 a judge error remained, 5 interrupted. A thread waits for SIGINT and SIGTERM and ends the program at once:
- * what is complete was printed, and everything that runs dies with our connections to the jailer.
+ * Exit codes are those that scripts know from test runners: 0 all as expected, 1 something is not, 2 the package or
+ * file cannot be read, 3 a judge error remained, 5 interrupted. A thread waits for SIGINT and SIGTERM and ends the
+ * program at once: what is complete was printed, and everything that runs dies with our connections to the jailer.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -12,12 +12,6 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
-
-struct grade_options {
-	struct cli_common common;
-	int64_t jobs, time_limit_us;
-	bool no_cache;
-};
 
 static const struct cli_option grade_options_table[] = {
 	{.name = "jobs",
@@ -39,17 +33,29 @@ static const struct cli_option grade_options_table[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct grade_options, no_cache),
 	 .help = "compile everything, and keep no executables"},
+	{.name = "samples",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct grade_options, samples),
+	 .value = "FILE",
+	 .help = "tasks: grade these completions, not the tasks' own solutions"},
+	{.name = "solution",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct grade_options, solution),
+	 .value = "MEMBER",
+	 .help = "tasks: grade this member of each task (default: canonical_solution or code)"},
+	{.name = "language",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct grade_options, language),
+	 .value = "NAME",
+	 .help = "tasks: the language of all of them"},
+	{.name = "k",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct grade_options, k),
+	 .value = "1,10,100",
+	 .help = "tasks: which pass@k to say"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {{grade_options_table, 0}, {0}};
-
-struct grading {
-	const struct grade_options *options;
-	const struct config *config;
-	struct grade_judge judge;
-	struct grade_summary summary;
-	struct cli_progress progress;
-};
 
 static int connect_jailer(void *arg, struct jail_client **ret, struct err *err)
 {
@@ -58,15 +64,17 @@ static int connect_jailer(void *arg, struct jail_client **ret, struct err *err)
 	return cli_open_jailer(grading->config, ret, err);
 }
 
-static void on_done(void *arg, const struct grade_submission *submission)
+struct grade_dial grade_dial(struct grading *grading)
 {
-	struct grading *grading = arg;
-
-	cli_progress_hide(&grading->progress);
-	grade_report_submission(&grading->judge, submission, grading->options->common.json, &grading->summary);
+	return (struct grade_dial){connect_jailer, grading};
 }
 
-static void on_progress(void *arg, size_t done, size_t all)
+int grade_jobs(const struct grade_options *options)
+{
+	return (int)(options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), GRADE_JOBS_MAX));
+}
+
+void grade_progress(void *arg, size_t done, size_t all)
 {
 	struct grading *grading = arg;
 
@@ -74,8 +82,7 @@ static void on_progress(void *arg, size_t done, size_t all)
 	cli_progress_step(&grading->progress, (int64_t)done);
 }
 
-/* A private jailer takes its caps from the configuration, and that from the environment: it has to allow what the
- * package says. */
+/* A private jailer takes its caps from the configuration, and that from the environment. */
 static void raise_cap(const char *variable, int64_t cap, int64_t needed)
 {
 	char text[24];
@@ -86,89 +93,44 @@ static void raise_cap(const char *variable, int64_t cap, int64_t needed)
 	setenv(variable, text, 1);
 }
 
-static void raise_caps(const struct config *config, const struct grade_judge *judge)
+void grade_raise_caps(const struct config *config, int64_t wall_us, int64_t memory, int64_t output)
 {
-	const struct grade_package *package = judge->package;
 	const struct config_limits *limits = &config->limits;
-	double seconds = judge->time_limit ? judge->time_limit : GRADE_FREE_SECONDS;
-	int64_t wall_us = (int64_t)(2 * seconds + 1) * 1000000;
-	int64_t memory = MAX(package->memory_bytes, MAX(package->validation_bytes, package->compile_bytes));
-	int64_t output = MAX(package->output_bytes, package->validation_output_bytes);
 
 	if (*config->jailer.socket)
 		return; /* the service's caps are its operator's */
-	wall_us = MAX(wall_us, MAX(package->validation_us + wall_us, package->compile_us));
 	raise_cap("SALLYPORT_LIMITS_WALL_SECONDS_MAX", limits->wall_seconds_max, wall_us / 1000000 + 1);
 	raise_cap("SALLYPORT_LIMITS_MEMORY_MB_MAX", limits->memory_mb_max, (memory + (1 << 20) - 1) >> 20);
 	raise_cap("SALLYPORT_LIMITS_OUTPUT_MB", limits->output_mb, (output + (1 << 20) - 1) >> 20);
 }
 
-static int exit_code(const struct grading *grading, int result)
-{
-	if (result < 0 || grading->summary.judge_errors)
-		return CLI_JUDGE_ERROR;
-	return grading->summary.unexpected ? CLI_DIFFERENT : CLI_OK;
-}
-
-static int judge_package(struct grading *grading, struct grade_package *package, struct err *err)
-{
-	const struct grade_options *options = grading->options;
-	auto_free char *cache = options->no_cache ? NULL : grade_program_cache();
-	struct grade_judge *judge = &grading->judge;
-	int64_t began = clock_monotonic_us();
-
-	*judge = (struct grade_judge){
-		.package = package,
-		.jobs = (int)(options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), GRADE_JOBS_MAX)),
-		.time_limit = (double)options->time_limit_us / 1e6,
-		.cache = cache,
-		.connect = connect_jailer,
-		.done = on_done,
-		.progress = on_progress,
-		.arg = grading,
-	};
-	if (grade_judge_open(judge, options->common.args + 1, options->common.n_args - 1, err) < 0) {
-		cli_complain(err);
-		return CLI_USAGE;
-	}
-	raise_caps(grading->config, judge);
-	cli_progress_start(&grading->progress, "cases", (int64_t)(judge->n_cases * judge->count));
-	int result = cli_catch_interrupts(
-		"sallyport: interrupted: the submissions that are not listed were not judged\n", err);
-
-	if (result == 0)
-		result = grade_judge_run(judge, err);
-	cli_progress_hide(&grading->progress);
-	if (result < 0)
-		cli_complain(err);
-	else
-		grade_report_summary(judge, &grading->summary, options->common.json,
-				     (double)(clock_monotonic_us() - began) / 1e6);
-	return exit_code(grading, result);
-}
-
-static int grade_run(void *arg, struct err *err)
+static int grade_run_command(void *arg, struct err *err)
 {
 	auto_config struct config config = {0};
-	auto_package struct grade_package package = GRADE_PACKAGE_INIT;
 	struct grading grading = {.options = arg, .config = &config};
-	int result = config_load(grading.options->common.config, &config, err);
+	const struct grade_options *options = grading.options;
+	int result = config_load(options->common.config, &config, err);
+	bool tasks_only = options->samples || options->solution || options->language || options->k;
+	struct stat st;
 
 	if (result < 0)
 		return result;
-	if (grade_package_open(grading.options->common.args[0], &package, err) < 0) {
+	bool file = stat(options->common.args[0], &st) == 0 && !S_ISDIR(st.st_mode);
+	if (file && options->common.n_args > 1)
+		result = err_set(err, ERR_INVALID, "a file of tasks stands alone: submissions are for packages");
+	else if (!file && tasks_only)
+		result = err_set(err, ERR_INVALID, "--samples, --solution, --language and --k are for files of tasks");
+	if (result < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}
-	result = judge_package(&grading, &package, err);
-	grade_judge_clear(&grading.judge);
-	return result;
+	return file ? grade_tasks_run(&grading, err) : grade_package_run(&grading, err);
 }
 
 const struct cli_command cmd_grade = {
 	.name = "grade",
-	.summary = "Judges submissions of a problem package",
-	.arguments = "PACKAGE [SUBMISSION…]",
+	.summary = "Judges submissions of a problem package, or samples of tasks",
+	.arguments = "PACKAGE [SUBMISSION…] | TASKS",
 	.help = "PACKAGE is the folder of a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09). Without a "
 		"SUBMISSION all "
 		"programs in\n"
@@ -176,14 +138,19 @@ const struct cli_command cmd_grade = {
 		"below "
 		"submissions/, else a\n"
 		"file or folder anywhere.\n\n"
+		"TASKS is a file of JSON Lines, plain or compressed: HumanEval, HumanEvalPack (Python, C++, "
+		"JavaScript, Go) or MBPP. The tasks'\n"
+		"own solutions are graded, or the completions of --samples. Tests and code run in different jails "
+		"where the language allows it.\n\n"
 		"Examples:\n"
 		"  sallyport grade problems/hello\n"
-		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n\n"
-		"Exit codes: 0 all as expected; 1 something is not; 2 the package cannot be read; 3 a judge error; 5 "
+		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
+		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n\n"
+		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
 		"interrupted.\n",
 	.groups = grade_groups,
 	.size = sizeof(struct grade_options),
 	.min_args = 1,
 	.max_args = SIZE_MAX,
-	.run = grade_run,
+	.run = grade_run_command,
 };

@@ -10,7 +10,6 @@
 #include "grade_judge.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -36,12 +35,10 @@ struct work {
 	struct json_object *runners;
 	bool first_round;
 
-	pthread_mutex_t lock; /* for the rest, and for entries but what a thread works on */
-	pthread_cond_t changed;
+	struct grade_crew crew; /* its lock: for the rest, and for entries but what a thread works on */
 	struct entry *entries;
 	size_t to_report; /* the next in the list */
 	size_t cases_done;
-	struct err failure; /* of a thread that cannot go on */
 };
 
 /* -------- what is to do ------------------------------------------------------------------------------- */
@@ -118,6 +115,15 @@ static bool all_done(const struct work *work)
 	return true;
 }
 
+static enum grade_choice choose_step(void *arg, void *ret_step)
+{
+	struct work *work = arg;
+
+	if (all_done(work))
+		return GRADE_FINISHED;
+	return choose(work, ret_step) ? GRADE_STEP : GRADE_WAIT;
+}
+
 /* -------- doing it ------------------------------------------------------------------------------------ */
 
 static void compile(struct work *work, struct jail_client *client, struct entry *entry)
@@ -173,20 +179,23 @@ static void report(struct work *work)
 			judge->done(judge->arg, &judge->submissions[work->to_report]);
 }
 
-static void do_step(struct work *work, struct jail_client *client, const struct step *step)
+static void do_step(void *arg, struct jail_client *client, void **own, const void *taken)
 {
+	const struct step *step = taken;
+	struct work *work = arg;
 	struct entry *entry = step->entry;
 	struct grade_judge *judge = work->judge;
 	struct grade_bench bench = work->bench;
-	struct grade_outcome outcome;
+	struct grade_outcome outcome = {0};
 
+	(void)own;
 	if (step->stage == COMPILING)
 		compile(work, client, entry);
 	else if (step->stage == SCORING)
 		score(work, client, entry);
 	else
 		grade_case_run(&bench, client, &entry->program, judge->cases[step->case_index], &outcome);
-	pthread_mutex_lock(&work->lock);
+	pthread_mutex_lock(&work->crew.lock);
 	if (step->stage == COMPILING) {
 		entry->stage = entry->program.verdict == GRADE_AC ? RUNNING : SCORING;
 		if (entry->stage == SCORING) {
@@ -204,61 +213,7 @@ static void do_step(struct work *work, struct jail_client *client, const struct 
 	report(work);
 	if (judge->progress)
 		judge->progress(judge->arg, work->cases_done, judge->n_cases * judge->count);
-	pthread_cond_broadcast(&work->changed);
-	pthread_mutex_unlock(&work->lock);
-}
-
-static void client_pointer(struct jail_client **client)
-{
-	jail_client_free(*client);
-}
-
-static void *thread_main(void *arg)
-{
-	struct work *work = arg;
-	struct grade_judge *judge = work->judge;
-	__attribute__((cleanup(client_pointer))) struct jail_client *client = NULL;
-	struct err err = ERR_INIT;
-	int result = judge->connect(judge->arg, &client, &err);
-
-	pthread_mutex_lock(&work->lock);
-	if (result < 0 && !work->failure.code)
-		work->failure = err;
-	while (!work->failure.code && !all_done(work)) {
-		struct step step;
-
-		if (!choose(work, &step)) {
-			pthread_cond_wait(&work->changed, &work->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&work->lock);
-		do_step(work, client, &step);
-		pthread_mutex_lock(&work->lock);
-	}
-	pthread_cond_broadcast(&work->changed);
-	pthread_mutex_unlock(&work->lock);
-	return NULL;
-}
-
-static int run_round(struct work *work, struct err *err)
-{
-	pthread_t threads[GRADE_JOBS_MAX];
-	int jobs = MIN(MAX(work->judge->jobs, 1), GRADE_JOBS_MAX), started = 0;
-
-	for (; started < jobs; started++)
-		if (pthread_create(&threads[started], NULL, thread_main, work)) {
-			pthread_mutex_lock(&work->lock);
-			err_set(&work->failure, ERR_SYSTEM, "cannot start a thread");
-			pthread_mutex_unlock(&work->lock);
-			break;
-		}
-	for (int i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	if (work->failure.code) {
-		*err = work->failure;
-		return -(int)err->code;
-	}
-	return 0;
+	pthread_mutex_unlock(&work->crew.lock);
 }
 
 /* -------- the package's own programs ------------------------------------------------------------------ */
@@ -312,8 +267,8 @@ static int make_all_own(struct work *work, struct err *err)
 	const struct own validator = {"output validator", {"output_validator", "output_validators"}, &work->validator,
 				      &work->bench.validator};
 	const struct own grader = {"grader", {"graders"}, &work->grader, &work->bench.grader};
-	__attribute__((cleanup(client_pointer))) struct jail_client *client = NULL;
-	int result = work->judge->connect(work->judge->arg, &client, err);
+	auto_client struct jail_client *client = NULL;
+	int result = work->judge->dial.connect(work->judge->dial.arg, &client, err);
 
 	if (result < 0 || (result = jail_client_runners(client, &work->runners, err)) < 0)
 		return result;
@@ -344,7 +299,7 @@ static int find_time_limit(struct work *work, struct err *err)
 			"the package has neither a time limit nor accepted submissions: give one with --time-limit");
 	work->first_round = true;
 	work->bench.time_limit = GRADE_FREE_SECONDS;
-	if ((result = run_round(work, err)) < 0)
+	if ((result = grade_crew_run(&work->crew, err)) < 0)
 		return result;
 	for (size_t i = 0; i < judge->count; i++)
 		if (work->entries[i].first_round && judge->submissions[i].total.verdict == GRADE_AC)
@@ -376,8 +331,13 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 	struct work work = {
 		.judge = judge,
 		.bench = {.package = judge->package},
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.changed = PTHREAD_COND_INITIALIZER,
+		.crew = {.dial = &judge->dial,
+			 .jobs = judge->jobs,
+			 .choose = choose_step,
+			 .act = do_step,
+			 .arg = &work,
+			 .lock = PTHREAD_MUTEX_INITIALIZER,
+			 .changed = PTHREAD_COND_INITIALIZER},
 		.entries = xcalloc(judge->count, sizeof(*work.entries)),
 	};
 
@@ -388,7 +348,7 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 		result = find_time_limit(&work, err);
 	if (result == 0) {
 		work.bench.time_limit = judge->time_limit;
-		result = run_round(&work, err);
+		result = grade_crew_run(&work.crew, err);
 	}
 	entries_clear(&work);
 	return result;

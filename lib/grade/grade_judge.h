@@ -9,11 +9,11 @@
  */
 #pragma once
 
+#include "grade_crew.h"
 #include "grade_expect.h"
 #include "grade_score.h"
 
 #define GRADE_FREE_SECONDS 60.0 /* a case, while the time limit is not known */
-#define GRADE_JOBS_MAX     64
 
 struct grade_submission {
 	char *name; /* below submissions/, or as the caller named it */
@@ -31,7 +31,7 @@ struct grade_judge {
 	int jobs;
 	double time_limit; /* seconds; 0: the package's, or from its accepted submissions. Then what was used */
 	const char *cache; /* folder of executables; NULL: none */
-	int (*connect)(void *arg, struct jail_client **ret, struct err *err); /* for each thread */
+	struct grade_dial dial;
 	/* A submission is done: in the order of the list, one call at a time, from any thread. */
 	void (*done)(void *arg, const struct grade_submission *submission);
 	void (*progress)(void *arg, size_t done, size_t all); /* cases; may be NULL */

@@ -288,7 +288,7 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 		    struct json_object *build, struct grade_program *program)
 {
 	auto_free char *path = maker->cache ? cache_path(maker, source, build) : NULL;
-	auto_free char **args = xcalloc(source->count + 1, sizeof(*args));
+	auto_free char **args = xcalloc(source->count + 2, sizeof(*args));
 	size_t n = 0;
 
 	program->compiled = true;
@@ -299,6 +299,8 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 	for (size_t i = 0; i < source->count; i++)
 		if (grade_source_is_code(language, source->files[i].name))
 			args[n++] = xasprintf("/data/%s", source->files[i].name);
+	if (source->library)
+		args[n++] = xstrdup(source->library);
 	run_build(maker, source, json_get_string(build, "name"), NULL, (const char *const *)args,
 		  &(struct building){.program = program});
 	while (n > 0)

@@ -30,6 +30,7 @@ struct grade_source {
 	struct grade_file *files;
 	size_t count;
 	size_t entry; /* index of the entry point */
+	const char *library; /* a compiled language's last argument, "-lcrypto"; or NULL */
 };
 
 /* What somebody says of a program; NULL: it is found out. */

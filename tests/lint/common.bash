@@ -31,9 +31,16 @@ code_of() {
 # A folder that stands for the build's: what the build makes and the sources include.
 GENERATED=build/lint/generated
 generate() {
-	mkdir -p "$GENERATED"
-	[ ! -e schema.sql ] || sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' schema.sql >"$GENERATED/schema_sql.inc.$$"
-	[ ! -e schema.sql ] || mv "$GENERATED/schema_sql.inc.$$" "$GENERATED/schema_sql.inc"
+	local file
+	mkdir -p "$GENERATED/exam"
+	[ ! -e schema.sql ] || as_string schema.sql "$GENERATED/schema_sql.inc"
+	for file in lib/grade/exam/*; do
+		[ ! -e "$file" ] || as_string "$file" "$GENERATED/exam/${file##*/}.inc"
+	done
+}
+as_string() {
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' "$1" >"$2.$$"
+	mv "$2.$$" "$2"
 }
 
 finding() {

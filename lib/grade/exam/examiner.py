@@ -1,0 +1,278 @@
+# examiner.py - runs tests, each in a process of its own that it forks; the code under test is in another jail.
+#
+# Standard input: a task a line, as JSON, and the candidate's answers; what goes to standard output is for the judge, by its first letter:
+# Q a question to pass on to the candidate, V the verdict, D the process of the tests has ended. What the candidate says is data: it is
+# parsed here, never evaluated, and only plain values come of it; anything else is a Thing, which can be asked, called and handed back.
+import ast
+import builtins
+import collections
+import copy
+import functools
+import gc
+import heapq
+import itertools
+import json
+import math
+import os
+import random
+import re
+import string
+import sys
+import typing
+
+_ = (copy, functools, heapq, itertools, math, random, re, string, typing)  # loaded once for all tests
+
+
+class Ended(BaseException):
+    """The candidate's process has ended."""
+
+
+class Apart(BaseException):
+    """This cannot cross between two processes."""
+
+
+def write(fd, text):
+    data = text.encode()
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def read_line(fd, rest=bytearray()):
+    while b"\n" not in rest:
+        block = os.read(fd, 1 << 16)
+        if not block:
+            return None
+        rest += block
+    line, _, tail = bytes(rest).partition(b"\n")
+    rest[:] = tail
+    return line
+
+
+class Link:
+    """One question at a time, and its answer."""
+
+    def __init__(self, fd_in, fd_out):
+        self.fd_in, self.fd_out, self.ended = fd_in, fd_out, False
+
+    def ask(self, *question):
+        if not self.ended:
+            write(self.fd_out, "Q" + literal(question) + "\n")
+            line = read_line(self.fd_in)
+            if line and line[:1] == b"=":
+                return parse(self, line[1:])
+            if line and line[:1] == b"!":
+                raise exception(*parse(self, line[1:]))
+        self.ended = True
+        raise Ended()
+
+
+class CandidateError(Exception):
+    pass
+
+
+def exception(name, kinds, text):
+    for kind in [name] + kinds:
+        found = getattr(builtins, str(kind), None)
+        if isinstance(found, type) and issubclass(found, Exception):
+            try:
+                return found(text)
+            except Exception:
+                break
+    return CandidateError(name + ": " + text)
+
+
+class Thing:
+    """A value of the candidate's that is not plain data. Two are equal where they are the same."""
+
+    __slots__ = ("_link", "_number")
+
+    def __init__(self, link, number):
+        object.__setattr__(self, "_link", link)
+        object.__setattr__(self, "_number", number)
+
+    def __call__(self, *args, **named):
+        return self._link.ask("call", self, args, named)
+
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return self._link.ask("attribute", self, name)
+
+    def __setattr__(self, name, value):
+        self._link.ask("set", self, name, value)
+
+    def __iter__(self):
+        return self._link.ask("iterate", self)
+
+    def __next__(self):
+        return self._link.ask("next", self)
+
+    def __getitem__(self, key):
+        return self._link.ask("item", self, key)
+
+    def __len__(self):
+        return self._link.ask("length", self)
+
+    def __bool__(self):
+        return bool(self._link.ask("truth", self))
+
+    def __str__(self):
+        return str(self._link.ask("text", self))
+
+    def __eq__(self, other):
+        return isinstance(other, Thing) and self._number == other._number
+
+    def __hash__(self):
+        return self._number
+
+
+def literal(v, depth=0):
+    """A value as text that candidate.py evaluates."""
+    kind = type(v)
+    if v is None or kind in (bool, str, bytes):
+        return ascii(v)
+    if kind is int:
+        return ascii(v) if -1 << 62 < v < 1 << 62 else hex(v)
+    if kind is float:
+        return ascii(v) if math.isfinite(v) else "nan" if v != v else "1e999" if v > 0 else "-1e999"
+    if kind is complex:
+        return "complex(%s,%s)" % (literal(v.real), literal(v.imag))
+    if kind is Thing:
+        return "O(%d)" % v._number
+    if depth > 50:
+        raise Apart("nested too deeply")
+    if kind is list:
+        return "[" + ",".join([literal(x, depth + 1) for x in v]) + "]"
+    if kind is tuple:
+        return "(" + "".join([literal(x, depth + 1) + "," for x in v]) + ")"
+    if kind in (dict, collections.Counter, collections.OrderedDict):
+        items = "{" + ",".join([literal(k, depth + 1) + ":" + literal(x, depth + 1) for k, x in v.items()]) + "}"
+        return items if kind is dict else kind.__name__ + "(" + items + ")"
+    if kind in (set, frozenset, collections.deque):
+        return kind.__name__ + "([" + ",".join([literal(x, depth + 1) for x in v]) + "])"
+    if kind is range:
+        return "range(%d,%d,%d)" % (v.start, v.stop, v.step)
+    raise Apart("a value of type %s" % kind.__name__)
+
+
+MAKERS = {
+    "set": set,
+    "frozenset": frozenset,
+    "complex": complex,
+    "range": range,
+    "deque": collections.deque,
+    "Counter": collections.Counter,
+    "OrderedDict": collections.OrderedDict,
+}
+
+
+def parse(link, line):
+    def value(node):
+        kind = type(node)
+        if kind is ast.Constant:
+            return node.value
+        if kind is ast.UnaryOp and type(node.op) is ast.USub and type(node.operand) is ast.Constant:
+            return -node.operand.value
+        if kind is ast.List:
+            return [value(x) for x in node.elts]
+        if kind is ast.Tuple:
+            return tuple([value(x) for x in node.elts])
+        if kind is ast.Dict and None not in node.keys:
+            return {value(k): value(x) for k, x in zip(node.keys, node.values)}
+        if kind is ast.Name and node.id == "nan":
+            return math.nan
+        if kind is ast.Call and type(node.func) is ast.Name and not node.keywords:
+            args = [value(x) for x in node.args]
+            if node.func.id == "O" and len(args) == 1 and type(args[0]) is int:
+                return Thing(link, args[0])
+            return MAKERS[node.func.id](*args)
+        raise ValueError("no plain value")
+
+    try:
+        return value(ast.parse(line, mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as e:
+        raise CandidateError("the answer is not a value") from e
+
+
+def names_of(source):
+    """What a reference solution defines at its top level, and its imports."""
+    names, imports = set(), []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            imports.append(node)
+        else:
+            names.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return names, imports
+
+
+def begin(task, space):
+    """What stands before the tests: the task's own text, which is trusted."""
+    if task["given"] is not None:
+        for ending in ("", "\n    pass\n", "\npass\n"):
+            try:
+                code = compile(task["given"] + ending, "prompt.py", "exec")
+            except SyntaxError:
+                continue
+            exec(code, space)
+            break
+        return {task["entry"]}
+    names, imports = names_of(task["reference"])
+    exec(compile(ast.Module(body=imports, type_ignores=[]), "imports.py", "exec"), space)
+    used = {n.id for text in task["tests"] for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    return names & used
+
+
+def run(task, link):
+    space = {"__name__": "tests"}
+    names = begin(task, space)
+    for name in sorted(names):
+        try:
+            space[name] = link.ask("get", name)
+        except KeyError:
+            space.pop(name, None)
+    for number, text in enumerate(task["tests"]):
+        exec(compile(text, "tests.py", "exec"), space)
+    if task["call"]:
+        space[task["call"]](space[task["entry"]])
+
+
+def judge(task, link):
+    try:
+        run(task, link)
+        return "passed", ""
+    except Apart as e:
+        return "apart", str(e)
+    except Ended:
+        return "ended", ""
+    except AssertionError as e:
+        return "wrong", str(e)
+    except BaseException as e:
+        return "error", "%s: %s" % (type(e).__name__, e)
+
+
+def main():
+    sys.setrecursionlimit(5000)
+    gc.freeze()
+    while True:
+        line = read_line(0)
+        if line is None:
+            break
+        pid = os.fork()
+        if pid == 0:
+            link = Link(os.dup(0), os.dup(1))
+            null = os.open("/dev/null", os.O_RDWR)
+            os.dup2(null, 0)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            end, text = judge(json.loads(line), link)
+            if link.ended:
+                end = "ended"
+            write(link.fd_out, "V" + json.dumps({"end": end, "text": text[:300]}) + "\n")
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        write(1, "D%d\n" % status)
+
+
+main()

@@ -1,0 +1,432 @@
+/*
+ * grade_apart.c - see grade_exam.h: tests in one jail, the code under test in another, and what crosses between them.
+ *
+ * Both talk in lines through pipes that this process holds the other ends of. The jail of the tests sends, by the first
+ * letter: Q a question, which goes to the candidate, whose next line is the answer; V the verdict as JSON; D the end of
+ * the tests' process, after which it waits for the next task. Where the candidate has ended, the answer is "E". Lines
+ * of the candidate nobody asked for are answers to later questions, or thrown away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "grade_exam.h"
+#include "lib/base/util.h"
+
+#define LINE_MAX_BYTES (64 << 20) /* of a question or an answer */
+#define EXAMINER_OLD_US  200000000LL /* then a new one is made */
+#define LAST_WORD_US     10000000LL  /* for tests to end after the candidate has */
+
+/* Our ends of the pipes of one program: what is to be written, what was read. */
+struct channel {
+	int in, out; /* its standard input, its standard output; -1: closed */
+	struct buf to, from;
+	size_t sent, taken;
+};
+
+struct grade_examiner {
+	enum grade_tongue tongue;
+	struct jail_once once;
+	struct channel channel;
+	int64_t made_us;
+};
+
+struct talk {
+	const struct grade_exam *exam;
+	struct grade_examiner *examiner;
+	struct jail_once candidate;
+	struct channel channel; /* the candidate's */
+	bool asked;             /* the candidate owes an answer */
+	bool done;              /* the tests' process has ended */
+	bool broken;            /* so has the jail that it was in, or it is in no state to go on */
+	struct json_object *verdict;
+	int64_t ended_us; /* when the candidate's run ended; 0 */
+};
+
+/* -------- channels ------------------------------------------------------------------------------------ */
+
+static void channel_clear(struct channel *channel)
+{
+	close_pointer(&channel->in);
+	close_pointer(&channel->out);
+	buf_clear(&channel->to);
+	buf_clear(&channel->from);
+	*channel = (struct channel){.in = -1, .out = -1};
+}
+
+/* Pipes for a program; its ends go into `program`, and are the caller's to close after begin. */
+static int channel_open(struct channel *channel, struct jail_program *program, struct err *err)
+{
+	int in[2], out[2];
+
+	*channel = (struct channel){.in = -1, .out = -1};
+	buf_init(&channel->to, LINE_MAX_BYTES);
+	buf_init(&channel->from, LINE_MAX_BYTES);
+	if (pipe2(in, O_CLOEXEC))
+		return err_errno(err, "making a pipe");
+	program->stdin_fd = in[0];
+	channel->in = in[1];
+	if (pipe2(out, O_CLOEXEC))
+		return err_errno(err, "making a pipe");
+	program->stdout_fd = out[1];
+	channel->out = out[0];
+	if (fcntl(channel->in, F_SETFL, O_NONBLOCK) || fcntl(channel->out, F_SETFL, O_NONBLOCK))
+		return err_errno(err, "setting up a pipe");
+	return 0;
+}
+
+static void close_end(int *fd)
+{
+	close_pointer(fd);
+	*fd = -1;
+}
+
+/* Sends what can be without waiting. */
+static void channel_send(struct channel *channel)
+{
+	ssize_t n;
+
+	while (channel->in >= 0 && channel->sent < channel->to.length) {
+		n = write(channel->in, channel->to.data + channel->sent, channel->to.length - channel->sent);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			close_end(&channel->in);
+			break;
+		}
+		channel->sent += (size_t)n;
+	}
+	if (channel->sent == channel->to.length) {
+		buf_reset(&channel->to);
+		channel->sent = 0;
+	}
+}
+
+/* Receives what is there. Whoever does looks for lines afterwards: nothing else wakes the loop for them. */
+static void channel_receive(struct channel *channel)
+{
+	char block[65536];
+	ssize_t n;
+
+	while (channel->out >= 0 && !channel->from.overflow) {
+		n = read(channel->out, block, sizeof(block));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0)
+			close_end(&channel->out);
+		else
+			buf_add(&channel->from, block, (size_t)n);
+	}
+}
+
+/* The next whole line with its newline, which stays valid until the next call of channel_receive; NULL: not yet. */
+static const char *channel_line(struct channel *channel, size_t *ret_length)
+{
+	const char *start = channel->from.data + channel->taken;
+	const char *end = memchr(start, '\n', channel->from.length - channel->taken);
+
+	if (!end) {
+		memmove(channel->from.data, start, channel->from.length - channel->taken);
+		channel->from.length -= channel->taken;
+		channel->taken = 0;
+		return NULL;
+	}
+	*ret_length = (size_t)(end - start) + 1;
+	channel->taken += *ret_length;
+	return start;
+}
+
+/* -------- jails --------------------------------------------------------------------------------------- */
+
+static int begin(struct jail_client *client, struct jail_once *once, const struct grade_text *text,
+		 struct channel *channel, struct err *err)
+{
+	auto_close int code = memfd_with("exam", text->data, text->length);
+	auto_close int errors = memfd_create("stderr", MFD_CLOEXEC);
+	int result = code < 0 || errors < 0 ? err_errno(err, "an anonymous file") : 0;
+
+	once->program.stdin_fd = once->program.stdout_fd = -1;
+	if (result == 0)
+		result = channel_open(channel, &once->program, err);
+	once->program.code_fd = code;
+	once->program.stderr_fd = errors;
+	if (result == 0)
+		result = jail_once_begin(client, once, err);
+	close_end(&once->program.stdin_fd);
+	close_end(&once->program.stdout_fd);
+	once->program.stderr_fd = once->program.code_fd = -1;
+	return result;
+}
+
+void grade_examiner_free(void *pointer)
+{
+	struct grade_examiner *examiner = pointer;
+
+	if (!examiner)
+		return;
+	jail_once_clear(&examiner->once);
+	channel_clear(&examiner->channel);
+	free(examiner);
+}
+
+/* The thread's jail for tests in this language. */
+static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct err *err)
+{
+	struct grade_examiner *examiner = *exam->examiner;
+
+	if (examiner && examiner->tongue == tongue && !examiner->once.over &&
+	    clock_monotonic_us() - examiner->made_us < EXAMINER_OLD_US)
+		return 0;
+	grade_examiner_free(steal(exam->examiner));
+	examiner = xcalloc(1, sizeof(*examiner));
+	*examiner = (struct grade_examiner){
+		.tongue = tongue,
+		.once = {.spec = {.runner = grade_tongue_text(tongue),
+				  .limits = {.wall_us = GRADE_EXAM_WALL_US,
+					     .cpu_us = GRADE_EXAM_WALL_US,
+					     .cpu_percent = -1,
+					     .memory_bytes = GRADE_EXAM_MEMORY,
+					     .pids = 64},
+				  .label = "tests"}},
+		.channel = {.in = -1, .out = -1},
+		.made_us = clock_monotonic_us(),
+	};
+	int result = begin(exam->client, &examiner->once, &grade_texts[tongue].examiner, &examiner->channel, err);
+	if (result < 0)
+		grade_examiner_free(examiner);
+	else
+		*exam->examiner = examiner;
+	return result;
+}
+
+/* -------- the talk ------------------------------------------------------------------------------------ */
+
+static void hear_examiner(struct talk *talk)
+{
+	struct channel *channel = &talk->examiner->channel;
+	size_t length;
+
+	channel_receive(channel);
+	for (const char *line; (line = channel_line(channel, &length));) {
+		if (*line == 'Q') {
+			buf_add(&talk->channel.to, line + 1, length - 1);
+			talk->asked = true;
+		} else if (*line == 'V') {
+			json_object_put(steal(&talk->verdict));
+			if (json_parse(line + 1, length - 1, &talk->verdict, NULL) < 0)
+				talk->broken = true;
+		} else if (*line == 'D') {
+			talk->done = true;
+			talk->broken = talk->broken || strncmp(line, "D0\n", length) != 0;
+		}
+	}
+	if (channel->out < 0 || channel->from.overflow || talk->examiner->once.over)
+		talk->done = talk->broken = true;
+}
+
+static void hear_candidate(struct talk *talk)
+{
+	struct channel *channel = &talk->channel;
+	struct buf *to = &talk->examiner->channel.to;
+	const char *line;
+	size_t length;
+
+	channel_receive(channel);
+	if (channel->to.overflow || channel->from.overflow)
+		close_end(&channel->out);
+	if (talk->candidate.over && !talk->ended_us)
+		talk->ended_us = clock_monotonic_us();
+	if (!talk->asked)
+		return;
+	if ((line = channel_line(channel, &length))) {
+		buf_add(to, line, length);
+		talk->asked = false;
+	} else if (channel->out < 0 || talk->candidate.over) {
+		buf_puts(to, "E\n");
+		talk->asked = false;
+	}
+}
+
+static struct pollfd poll_in(const struct channel *channel)
+{
+	return (struct pollfd){.fd = channel->from.overflow ? -1 : channel->out, .events = POLLIN};
+}
+
+static struct pollfd poll_out(const struct channel *channel)
+{
+	return (struct pollfd){.fd = channel->to.length > channel->sent ? channel->in : -1, .events = POLLOUT};
+}
+
+/* Until the tests' process has ended. */
+static int converse(struct talk *talk, struct err *err)
+{
+	struct jail_client *client = talk->exam->client;
+
+	for (;;) {
+		hear_examiner(talk);
+		hear_candidate(talk);
+		channel_send(&talk->channel);
+		channel_send(&talk->examiner->channel);
+		if (talk->done)
+			return 0;
+		if (talk->ended_us && clock_monotonic_us() - talk->ended_us > LAST_WORD_US) {
+			talk->broken = true;
+			return 0;
+		}
+		struct pollfd fds[] = {
+			{.fd = jail_client_fd(client), .events = jail_client_poll_events(client)},
+			poll_in(&talk->channel),
+			poll_out(&talk->channel),
+			poll_in(&talk->examiner->channel),
+			poll_out(&talk->examiner->channel),
+		};
+		if (poll(fds, ARRAY_SIZE(fds), talk->ended_us ? 1000 : -1) < 0 && errno != EINTR)
+			return err_errno(err, "waiting for tests");
+		int result = fds[0].revents ? jail_client_dispatch(client, err) : 0;
+		if (result < 0)
+			return result;
+	}
+}
+
+/* -------- what is said -------------------------------------------------------------------------------- */
+
+static void add_tests(struct json_object *tests, struct json_object *line, const char *member)
+{
+	struct json_object *list = json_get(line, member, json_type_array);
+	const char *one = json_get_string(line, member);
+
+	if (one && *one)
+		json_object_array_add(tests, json_object_new_string(one));
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		json_object_array_add(tests, json_object_get(json_object_array_get_idx(list, i)));
+}
+
+static void put_task(struct channel *channel, const struct grade_task *task)
+{
+	auto_json struct json_object *object = json_object_new_object();
+	struct json_object *tests = json_object_new_array();
+	bool mbpp = task->layout == GRADE_MBPP;
+
+	json_add_string(object, "given", mbpp ? NULL : grade_task_prefix(task));
+	json_add_string(object, "entry", mbpp ? NULL : grade_task_member(task, "entry_point"));
+	json_add_string(object, "reference", mbpp ? grade_task_member(task, "code") : NULL);
+	json_add_string(object, "call", task->layout == GRADE_HUMANEVAL ? "check" : NULL);
+	if (mbpp) {
+		add_tests(tests, task->line, "test_imports");
+		add_tests(tests, task->line, "test_setup_code");
+		add_tests(tests, task->line, "test_list");
+	} else {
+		add_tests(tests, task->line, "test");
+	}
+	json_add(object, "tests", tests);
+	json_print(&channel->to, object);
+	buf_putc(&channel->to, '\n');
+}
+
+static void put_source(struct channel *channel, const struct grade_task *task, const char *completion)
+{
+	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
+	auto_json struct json_object *string = json_object_new_string(text);
+
+	json_print(&channel->to, string);
+	buf_putc(&channel->to, '\n');
+}
+
+static void judge(struct talk *talk, struct grade_exam_result *result)
+{
+	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
+
+	grade_exam_ended(&talk->candidate, result);
+	if (!end || streq(end, "ended")) {
+		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
+		if (result->verdict == GRADE_JE)
+			grade_exam_say(result, GRADE_RTE, "failed: the program stopped answering");
+		return;
+	}
+	result->premature = false;
+	result->apart = streq(end, "apart");
+	if (streq(end, "passed"))
+		grade_exam_say(result, GRADE_AC, "passed");
+	else if (streq(end, "wrong"))
+		grade_exam_say(result, GRADE_WA, "failed: %s", text && *text ? text : "an assertion");
+	else
+		grade_exam_say(result, GRADE_RTE, "failed: %s", text ? text : "");
+}
+
+/* Did the sandbox of the tests fail, for which the candidate is not to blame? */
+static bool examiner_failed(const struct grade_examiner *examiner)
+{
+	return examiner->once.over && (!examiner->once.done || examiner->once.result.verdict == JAIL_XX);
+}
+
+/* Ends the candidate where the verdict is known. */
+static int part(struct talk *talk, struct err *err)
+{
+	const char *end = json_get_string(talk->verdict, "end");
+	bool settled = end && !streq(end, "ended");
+
+	if (!talk->candidate.over && (settled || talk->broken))
+		jail_cancel(talk->candidate.jail);
+	channel_clear(&talk->channel);
+	int failed = jail_once_end(talk->exam->client, &talk->candidate, err);
+	if (failed < 0)
+		return failed;
+	if (talk->candidate.result.verdict == JAIL_XX)
+		return err_set(err, ERR_SYSTEM, "%s", talk->candidate.result.message);
+	if (talk->broken && examiner_failed(talk->examiner))
+		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
+	return 0;
+}
+
+static int talk_once(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+		     struct grade_exam_result *result, struct err *err)
+{
+	struct talk talk = {.exam = exam, .channel = {.in = -1, .out = -1}};
+	int failed = hire(exam, task->tongue, err);
+
+	if (failed < 0)
+		return failed;
+	talk.examiner = *exam->examiner;
+	talk.candidate = (struct jail_once){.spec = {.runner = grade_tongue_text(task->tongue),
+						     .limits = grade_exam_limits(exam, task),
+						     .label = "sample"}};
+	failed = begin(exam->client, &talk.candidate, &grade_texts[task->tongue].candidate, &talk.channel, err);
+	if (failed == 0) {
+		put_task(&talk.examiner->channel, task);
+		put_source(&talk.channel, task, completion);
+		failed = converse(&talk, err);
+	}
+	if (failed == 0)
+		failed = part(&talk, err);
+	if (failed == 0)
+		judge(&talk, result);
+	channel_clear(&talk.channel);
+	json_object_put(talk.verdict);
+	jail_once_clear(&talk.candidate);
+	if (failed < 0 || talk.broken)
+		grade_examiner_free(steal(exam->examiner));
+	return failed;
+}
+
+void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+		      struct grade_exam_result *ret)
+{
+	struct grade_exam_result result = {0};
+
+	for (int try = 0; try < GRADE_EXAM_TRIES; try++) {
+		struct err err = ERR_INIT;
+
+		result = (struct grade_exam_result){0};
+		if (talk_once(exam, task, completion, &result, &err) == 0)
+			break;
+		grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+	}
+	*ret = result;
+}

@@ -1,0 +1,264 @@
+/*
+ * grade_compose.c - see grade_exam.h: code and tests as the files of one program.
+ *
+ * C++: the tests stand before the code, with the function only declared, so that the code's macros and overloads cannot
+ * change what the tests say; main is in another file. Go: three files of one package; of the imports that a task brings
+ * each file has those that it uses, because Go refuses the others.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "grade_exam.h"
+#include "lib/base/util.h"
+
+#define PROGRAM_BYTES (64 << 20)
+
+static void add_text(struct grade_source *source, const char *name, const char *data, size_t length)
+{
+	source->files = xrealloc(source->files, source->count + 1, sizeof(*source->files));
+	source->files[source->count++] = (struct grade_file){
+		.name = xstrdup(name), .mode = 0644, .data = xmemdup(data, length), .length = length};
+}
+
+static void add_buf(struct grade_source *source, const char *name, const struct buf *text)
+{
+	add_text(source, name, text->data, text->length);
+}
+
+/* -------- Python and JavaScript ----------------------------------------------------------------------- */
+
+static void put_list(struct buf *text, const struct grade_task *task, const char *member)
+{
+	struct json_object *list = json_get(task->line, member, json_type_array);
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		const char *line = json_object_get_string(json_object_array_get_idx(list, i));
+
+		buf_printf(text, "%s\n", line ? line : "");
+	}
+}
+
+static void compose_script(const struct grade_task *task, const char *completion, struct grade_source *ret)
+{
+	const struct grade_text *alone = &grade_texts[task->tongue].alone;
+	bool python = task->tongue == GRADE_PYTHON;
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, PROGRAM_BYTES);
+	if (task->layout == GRADE_MBPP)
+		put_list(&text, task, "test_imports");
+	buf_puts(&text, grade_task_prefix(task));
+	buf_puts(&text, completion);
+	buf_putc(&text, '\n');
+	if (task->layout == GRADE_MBPP) {
+		buf_printf(&text, "%s\n", grade_task_member(task, "test_setup_code"));
+		put_list(&text, task, "test_list");
+	} else {
+		buf_printf(&text, "%s\n", grade_task_member(task, "test"));
+	}
+	if (task->layout == GRADE_HUMANEVAL)
+		buf_printf(&text, "check(%s)\n", grade_task_member(task, "entry_point"));
+	add_text(ret, python ? "alone.py" : "alone.cjs", alone->data, alone->length);
+	add_buf(ret, python ? "program.py" : "program.js", &text);
+}
+
+/* -------- C++ ----------------------------------------------------------------------------------------- */
+
+static const char cpp_prelude[] =
+	"#include <assert.h>\n#include <limits.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+	"#include <string.h>\n#include <algorithm>\n#include <any>\n#include <climits>\n#include <cmath>\n"
+	"#include <cstring>\n#include <deque>\n#include <fstream>\n#include <iostream>\n#include <list>\n"
+	"#include <map>\n#include <numeric>\n#include <queue>\n#include <set>\n#include <sstream>\n"
+	"#include <stack>\n#include <string>\n#include <vector>\nusing namespace std;\n";
+static const char cpp_any[] =
+	"#pragma once\n#include <any>\nnamespace boost {\nusing std::any;\nusing std::any_cast;\n}\n";
+
+/* The tests, whose main becomes a function that the real one calls. */
+static void put_cpp_tests(struct buf *text, const char *test)
+{
+	const char *at = strstr(test, "main");
+
+	while (at && (at == test || !isspace((unsigned char)at[-1]) || at[4 + strspn(at + 4, " \t\n")] != '('))
+		at = strstr(at + 4, "main");
+	const char *type = at;
+	while (type && type > test && isspace((unsigned char)type[-1]))
+		type--;
+	if (!at || type - test < 3 || strncmp(type - 3, "int", 3) != 0) {
+		buf_puts(text, test); /* without a main: the linker says so */
+		return;
+	}
+	buf_add(text, test, (size_t)(type - 3 - test));
+	buf_printf(text, "static auto sallyport_tests%s\n", at + 4);
+	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
+}
+
+static void compose_cpp(const struct grade_task *task, const char *completion, struct grade_source *ret)
+{
+	const struct grade_text *alone = &grade_texts[GRADE_CPP].alone;
+	auto_free char *head = xstrdup(grade_task_prefix(task));
+	const char *test = grade_task_member(task, "test");
+	auto_buf struct buf text = {0};
+	size_t length = strlen(head);
+
+	while (length > 0 && isspace((unsigned char)head[length - 1]))
+		head[--length] = '\0';
+	char *signature = strrchr(head, '\n');
+	signature = signature ? signature + 1 : head;
+	bool declared = length > 0 && head[length - 1] == '{' && strchr(signature, '(') &&
+			memchr(signature, '{', length - (size_t)(signature - head)) == head + length - 1;
+	buf_init(&text, PROGRAM_BYTES);
+	buf_puts(&text, cpp_prelude);
+	if (declared) {
+		buf_add(&text, head, (size_t)(signature - head));
+		buf_printf(&text, "%.*s;\n", (int)(head + length - 1 - signature), signature);
+		put_cpp_tests(&text, test);
+		buf_printf(&text, "\n%s\n%s\n", signature, completion);
+	} else {
+		buf_printf(&text, "%s\n%s\n", head, completion);
+		put_cpp_tests(&text, test);
+	}
+	add_buf(ret, "main.cpp", &text);
+	add_text(ret, "alone.cpp", alone->data, alone->length);
+	if (strstr(text.data, "boost/any.hpp"))
+		add_text(ret, "boost/any.hpp", cpp_any, sizeof(cpp_any) - 1);
+	if (strstr(head, "<openssl/") || strstr(test, "<openssl/"))
+		ret->library = "-lcrypto";
+}
+
+/* -------- Go ------------------------------------------------------------------------------------------ */
+
+#define GO_IMPORTS 64
+struct go_imports {
+	char *lines[GO_IMPORTS]; /* "math/rand" or r "math/rand", with the quotes */
+	size_t count;
+};
+
+static void add_import(struct go_imports *imports, const char *line, size_t length)
+{
+	while (length > 0 && isspace((unsigned char)*line)) {
+		line++;
+		length--;
+	}
+	const char *quote = memchr(line, '"', length);
+	const char *end = quote ? memchr(quote + 1, '"', length - (size_t)(quote + 1 - line)) : NULL;
+	if (!end || imports->count == GO_IMPORTS || memmem(line, length, "testify/", 8))
+		return;
+	char *text = xstrndup(line, (size_t)(end + 1 - line));
+	for (size_t i = 0; i < imports->count; i++)
+		if (streq(imports->lines[i], text)) {
+			free(text);
+			return;
+		}
+	imports->lines[imports->count++] = text;
+}
+
+/* Takes imports and the package clause out of a source, whose rest goes to `ret`. */
+static void go_strip(const char *source, struct go_imports *imports, struct buf *ret)
+{
+	bool inside = false;
+
+	for (const char *line = source, *next; *line; line = next) {
+		size_t length = strcspn(line, "\n");
+
+		next = line + length + (line[length] == '\n');
+		if (inside) {
+			inside = *line != ')';
+			add_import(imports, line, length);
+		} else if (str_starts(line, "import (") || str_starts(line, "import(")) {
+			inside = !memchr(line, ')', length);
+			add_import(imports, strchr(line, '(') + 1, length - (size_t)(strchr(line, '(') + 1 - line));
+		} else if (str_starts(line, "import ")) {
+			add_import(imports, line + 7, length - 7);
+		} else if (!str_starts(line, "package ")) {
+			buf_add(ret, line, (size_t)(next - line));
+		}
+	}
+}
+
+/* Does the text use this import's name? */
+static bool go_uses(const char *text, const char *import)
+{
+	char name[64];
+	const char *quote = strchr(import, '"'), *slash = strrchr(import, '/');
+	const char *start = quote > import ? import : slash ? slash + 1 : quote + 1;
+	size_t length = strcspn(start, "\" ");
+
+	if (length + 2 > sizeof(name))
+		return true;
+	snprintf(name, sizeof(name), "%.*s.", (int)length, start);
+	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+		if (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '.'))
+			return true;
+	return false;
+}
+
+static void add_go(struct grade_source *ret, const char *name, const struct go_imports *imports, const struct buf *body)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, PROGRAM_BYTES);
+	buf_puts(&text, "package main\n\n");
+	for (size_t i = 0; i < imports->count; i++)
+		if (go_uses(body->data, imports->lines[i]))
+			buf_printf(&text, "import %s\n", imports->lines[i]);
+	buf_add(&text, body->data, body->length);
+	add_buf(ret, name, &text);
+}
+
+/* main, with the names of the tests in it. */
+static void add_go_main(struct grade_source *ret, const char *tests)
+{
+	static const char place[] = "/*TESTS*/";
+	const char *text = grade_texts[GRADE_GO].alone.data, *at = strstr(text, place);
+	auto_buf struct buf made = {0};
+
+	buf_init(&made, PROGRAM_BYTES);
+	buf_add(&made, text, (size_t)(at - text));
+	for (const char *test = strstr(tests, "func Test"); test; test = strstr(test + 1, "func Test")) {
+		int length = (int)strcspn(test + 5, "( \t\n");
+
+		buf_printf(&made, "{Name: \"%.*s\", F: %.*s},", length, test + 5, length, test + 5);
+	}
+	buf_puts(&made, at + sizeof(place) - 1);
+	add_buf(ret, "alone.go", &made);
+}
+
+/* What a sample may use without an import of its own: it cannot have one. */
+static const char go_usual[] =
+	"import \"testing\"\nimport \"bytes\"\nimport \"crypto/md5\"\nimport \"errors\"\nimport \"fmt\"\n"
+	"import \"math\"\n"
+	"import \"math/rand\"\nimport \"os\"\nimport \"regexp\"\nimport \"sort\"\nimport \"strconv\"\n"
+	"import \"strings\"\nimport \"syscall\"\nimport \"time\"\nimport \"unicode\"\n";
+
+static void compose_go(const struct grade_task *task, const char *completion, struct grade_source *ret)
+{
+	auto_free char *code = xasprintf("%s%s\n", grade_task_prefix(task), completion);
+	auto_free char *tests =
+		xasprintf("%s\n%s\n", grade_task_member(task, "test_setup"), grade_task_member(task, "test"));
+	struct go_imports imports = {.count = 0};
+	auto_buf struct buf ignored = {0}, body = {0}, test_body = {0};
+
+	buf_init(&ignored, PROGRAM_BYTES);
+	buf_init(&body, PROGRAM_BYTES);
+	buf_init(&test_body, PROGRAM_BYTES);
+	go_strip(go_usual, &imports, &ignored);
+	go_strip(grade_task_member(task, "import"), &imports, &ignored);
+	go_strip(code, &imports, &body);
+	go_strip(tests, &imports, &test_body);
+	add_go(ret, "solution.go", &imports, &body);
+	add_go(ret, "tests.go", &imports, &test_body);
+	add_go_main(ret, test_body.data);
+	for (size_t i = 0; i < imports.count; i++)
+		free(imports.lines[i]);
+}
+
+void grade_compose(const struct grade_task *task, const char *completion, struct grade_source *ret)
+{
+	*ret = (struct grade_source){.name = xstrdup(task->id), .runner = xstrdup(grade_tongue_text(task->tongue))};
+	if (task->tongue == GRADE_CPP)
+		compose_cpp(task, completion, ret);
+	else if (task->tongue == GRADE_GO)
+		compose_go(task, completion, ret);
+	else
+		compose_script(task, completion, ret);
+}

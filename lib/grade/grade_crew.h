@@ -1,0 +1,44 @@
+/*
+ * grade_crew.h - threads that work on one list, each with a client of the jailer of its own.
+ *
+ * One lock (`lock`) over everything but what a thread works on. `choose` is called with it and takes the next thing
+ * that can be done; `act` is called without it, does that, and takes the lock itself to write down what came of it.
+ * After each step all threads look again.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "jail/client/jail.h"
+#include "lib/base/err.h"
+
+#define GRADE_JOBS_MAX 64
+
+enum grade_choice { GRADE_STEP, GRADE_WAIT, GRADE_FINISHED };
+
+/* How a thread gets a jailer. */
+struct grade_dial {
+	int (*connect)(void *arg, struct jail_client **ret, struct err *err);
+	void *arg;
+};
+
+struct grade_crew {
+	const struct grade_dial *dial;
+	int jobs;
+	enum grade_choice (*choose)(void *arg, void *ret_step);
+	void (*act)(void *arg, struct jail_client *client, void **own, const void *step);
+	void (*leave)(void *own); /* gives back what act put into *own for its thread; may be NULL */
+	void *arg;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct err failure; /* of a thread that cannot go on */
+};
+#define GRADE_STEP_MAX 64 /* bytes of a step */
+
+void grade_client_pointer(struct jail_client **client);
+#define auto_client __attribute__((cleanup(grade_client_pointer)))
+
+/* Runs until `choose` says GRADE_FINISHED; lock and changed are initialised by the caller (PTHREAD_…_INITIALIZER). */
+int grade_crew_run(struct grade_crew *crew, struct err *err);

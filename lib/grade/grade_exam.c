@@ -1,0 +1,224 @@
+/*
+ * grade_exam.c - see grade_exam.h: the verdict of one end, and suites in one process.
+ *
+ * In one process the order is: the harness (lib/grade/exam/alone.*) reads the nonce from the pipe that is its standard
+ * input, duplicates standard output to a descriptor of a random number, puts /dev/null and standard error in the places
+ * of 0 and 1, and starts code and tests. When the tests are through, or one has failed, it writes the nonce and a word
+ * to that descriptor. We look for the nonce in what came out: what stands before it, or without it, is output of the
+ * code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
+ */
+#include "grade_exam.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "lib/store/crypto.h"
+
+#define DATA_BYTES   (256 << 20)
+#define COMPILE_US   120000000LL
+#define PIDS         64
+#define NONCE        32 /* hexadecimal digits */
+
+static const char examiner_py[] =
+#include "exam/examiner.py.inc"
+	;
+static const char candidate_py[] =
+#include "exam/candidate.py.inc"
+	;
+static const char alone_py[] =
+#include "exam/alone.py.inc"
+	;
+static const char examiner_js[] =
+#include "exam/examiner.cjs.inc"
+	;
+static const char candidate_js[] =
+#include "exam/candidate.cjs.inc"
+	;
+static const char alone_js[] =
+#include "exam/alone.cjs.inc"
+	;
+static const char alone_cpp[] =
+#include "exam/alone.cpp.inc"
+	;
+static const char alone_go[] =
+#include "exam/alone.go.inc"
+	;
+
+#define TEXT(array) {array, sizeof(array) - 1}
+const struct grade_texts grade_texts[] = {
+	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py)},
+	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js)},
+	[GRADE_CPP] = {.alone = TEXT(alone_cpp)},
+	[GRADE_GO] = {.alone = TEXT(alone_go)},
+};
+
+bool grade_exam_splits(const struct grade_task *task)
+{
+	return grade_texts[task->tongue].examiner.data != NULL;
+}
+
+static double time_limit(const struct grade_exam *exam, const struct grade_task *task)
+{
+	bool compiled = task->tongue == GRADE_CPP || task->tongue == GRADE_GO;
+
+	return exam->time_limit > 0 ? exam->time_limit : compiled ? 10 : 3;
+}
+
+struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task)
+{
+	int64_t limit_us = (int64_t)(time_limit(exam, task) * 1e6);
+
+	return (struct jail_limits){
+		.wall_us = 2 * limit_us + 1000000,
+		.cpu_us = limit_us,
+		.cpu_percent = -1,
+		.memory_bytes = GRADE_EXAM_MEMORY,
+		.pids = PIDS,
+		.stack_bytes = -1,
+		.data_bytes = DATA_BYTES,
+		.output_bytes = GRADE_EXAM_OUTPUT,
+	};
+}
+
+void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict, const char *format, ...)
+{
+	auto_buf struct buf shown = {0};
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	int length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		abort();
+	buf_init(&shown, GRADE_MESSAGE - 1);
+	utf8_printable(&shown, text, MIN((size_t)length, (size_t)(GRADE_MESSAGE / 4)));
+	free(text);
+	result->verdict = verdict;
+	snprintf(result->text, sizeof(result->text), "%s", shown.data);
+}
+
+static void take_usage(const struct jail_once *once, struct grade_exam_result *result)
+{
+	const struct jail_usage *run = &once->result.run;
+
+	result->cpu_us = run->cpu_user_us + run->cpu_system_us;
+	result->wall_us = run->wall_us;
+}
+
+void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result)
+{
+	enum grade_verdict verdict = grade_verdict_of(&once->result);
+
+	take_usage(once, result);
+	if (verdict == GRADE_TLE) {
+		grade_exam_say(result, verdict, "timed out");
+	} else if (verdict == GRADE_AC || once->result.verdict == JAIL_RE) {
+		grade_exam_say(result, GRADE_RTE, "failed: the program ended before the tests did, with status %d",
+			       once->result.exit_code);
+		result->premature = true;
+	} else {
+		grade_exam_say(result, verdict, "failed: %s", once->result.message);
+	}
+}
+
+/* -------- in one process ------------------------------------------------------------------------------ */
+
+/* What stands behind the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
+static void read_proof(const char *text, struct grade_exam_result *result)
+{
+	const char *line = strchr(text, '\n');
+	const char *why = line ? line + 1 : "";
+
+	if (str_starts(text, "passed\n"))
+		grade_exam_say(result, GRADE_AC, "passed");
+	else if (str_starts(text, "wrong\n"))
+		grade_exam_say(result, GRADE_WA, "failed: %s", *why ? why : "an assertion");
+	else
+		grade_exam_say(result, GRADE_RTE, "failed: %s", why);
+}
+
+static void judge_alone(const struct grade_task *task, const struct jail_once *once, const char *nonce,
+			struct grade_exam_result *result)
+{
+	auto_free char *text = NULL;
+	size_t length = 0;
+	enum grade_verdict verdict = grade_verdict_of(&once->result);
+
+	grade_exam_ended(once, result);
+	/* A panic is no early end. */
+	result->premature = result->premature && !(task->tongue == GRADE_GO && once->result.exit_code == 2);
+	if (verdict != GRADE_AC && verdict != GRADE_RTE)
+		return;
+	if (jail_once_output(once, 1, GRADE_EXAM_OUTPUT, &text, &length, NULL) < 0)
+		return;
+	const char *proof = memmem(text, length, nonce, NONCE);
+	if (!proof)
+		return;
+	result->premature = false;
+	read_proof(proof + NONCE, result);
+}
+
+/* A pipe that holds the nonce, and its end. */
+static int nonce_pipe(char ret_nonce[NONCE + 1])
+{
+	uint8_t bytes[NONCE / 2];
+	int fds[2];
+
+	random_bytes(bytes, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	auto_close int write_end = fds[1];
+	if (write_all(write_end, ret_nonce, NONCE))
+		close_pointer(&fds[0]);
+	return fds[0];
+}
+
+static void run_alone(const struct grade_exam *exam, const struct grade_task *task, const struct grade_program *program,
+		      struct grade_exam_result *result)
+{
+	for (int try = 0; try < GRADE_EXAM_TRIES; try++) {
+		char nonce[NONCE + 1];
+		auto_close int input = nonce_pipe(nonce);
+		auto_once struct jail_once once = {
+			.spec = {.runner = program->runner,
+				 .limits = grade_exam_limits(exam, task),
+				 .label = "sample"},
+			.program = {.code_fd = grade_program_no_code(), .entry = program->entry, .stdin_fd = input},
+			.capture = true,
+			.files = program->files,
+			.n_files = program->count,
+		};
+		struct err err = ERR_INIT;
+
+		if (jail_once(exam->client, &once, &err) == 0 && once.result.verdict != JAIL_XX)
+			return judge_alone(task, &once, nonce, result);
+		grade_exam_say(result, GRADE_JE, "the sandbox failed: %s", err.code ? err.text : once.result.message);
+	}
+}
+
+void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+		      struct grade_exam_result *ret)
+{
+	static const struct grade_package package = {
+		.dir = -1, .compile_us = COMPILE_US, .compile_bytes = GRADE_EXAM_MEMORY};
+	const struct grade_maker maker = {exam->client, exam->runners, &package, exam->cache};
+	struct grade_exam_result result = {.in_process = true};
+	auto_source struct grade_source source = {0};
+	auto_program struct grade_program program = {0};
+
+	grade_compose(task, completion, &source);
+	grade_program_make(&maker, &source, &program);
+	if (program.verdict == GRADE_AC)
+		run_alone(exam, task, &program, &result);
+	else
+		grade_exam_say(&result, program.verdict, "%s", program.message);
+	*ret = result;
+}

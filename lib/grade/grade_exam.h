@@ -1,0 +1,68 @@
+/*
+ * grade_exam.h - one sample against the tests of its task, and the verdict, which is always taken outside of the code
+ * under test.
+ *
+ * Apart (Python, JavaScript): the tests run in one jail, the code under test in another, and values cross between them
+ * as plain data through this process. The code under test sees neither the tests nor the channel on which their verdict
+ * comes; all that it can do is answer. A jail for tests serves one sample after the other.
+ *
+ * Alone (C++, Go, and suites that cannot be split): code and tests are one program. It must prove that it reached the
+ * end of the tests: by a nonce that it read from a pipe before the code under test started, written to a descriptor
+ * which that code cannot name. Without the nonce an exit with status 0 is an early end. What code does to the memory
+ * of its own process this cannot see; reports count such samples ("in_process").
+ */
+#pragma once
+
+#include "grade_program.h"
+#include "grade_task.h"
+#include "jail/client/client_once.h"
+
+/* The largest limits of all jails here. */
+#define GRADE_EXAM_WALL_US 300000000LL
+#define GRADE_EXAM_MEMORY  (1LL << 30)
+#define GRADE_EXAM_OUTPUT  (8 << 20)
+
+struct grade_exam_result {
+	enum grade_verdict verdict;
+	bool premature;  /* RTE because it ended before the tests did */
+	bool in_process; /* code and tests were one program */
+	bool apart;      /* the suite asked for what cannot cross; the verdict says nothing */
+	char text[GRADE_MESSAGE];
+	int64_t cpu_us, wall_us;
+};
+
+struct grade_examiner; /* jails for tests, of one thread */
+struct grade_exam {
+	struct jail_client *client;
+	struct json_object *runners;
+	const char *cache;
+	double time_limit; /* seconds; 0: the language's */
+	struct grade_examiner **examiner; /* *examiner NULL: not there yet */
+};
+
+bool grade_exam_splits(const struct grade_task *task);
+void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+		      struct grade_exam_result *ret);
+void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
+		      struct grade_exam_result *ret);
+void grade_examiner_free(void *examiner); /* a struct grade_examiner * */
+
+/* Between the files of this module: */
+#define GRADE_EXAM_TRIES 3
+struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
+void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* What the end of the code under test means where its tests were not through. */
+void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *result);
+/* The programs of lib/grade/exam. */
+struct grade_text {
+	const char *data;
+	size_t length;
+};
+struct grade_texts {
+	struct grade_text examiner, candidate; /* data NULL: not in this language */
+	struct grade_text alone;
+};
+extern const struct grade_texts grade_texts[];
+/* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */
+void grade_compose(const struct grade_task *task, const char *completion, struct grade_source *ret);

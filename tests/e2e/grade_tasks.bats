@@ -1,0 +1,154 @@
+#!/usr/bin/env bats
+# sallyport grade over tasks as JSON Lines: the formats, the languages, forgeries, real data (TESTDATA), files that are wrong.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	export DIR=$BATS_FILE_TMPDIR TASKS=$SP_ROOT/tests/data/tasks XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
+	export REAL=${TESTDATA:-$SP_ROOT/../shared/data}
+	chmod 0755 "$DIR"
+	unset SALLYPORT_CONFIG
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# grade STATUS ARGUMENT…: lines in $output, the summary in $summary
+grade() {
+	local status_wanted=$1
+	shift
+	run "-$status_wanted" --separate-stderr "$SP_BIN/sallyport" grade --json "$@"
+	# shellcheck disable=SC2154 # bats sets stderr
+	echo "$output" "$stderr"
+	summary=$(tail -1 <<<"$output" | jq .summary)
+}
+
+# some FILE: the lines of real data that make test takes; SALLYPORT_TEST_DATA=all: all of them
+some() {
+	local unpack="xz -dc"
+	[ -f "$REAL/$1" ] || skip "there is no $1 in $REAL (TESTDATA)"
+	[[ $1 != *.gz ]] || unpack="gzip -dc"
+	if [ "${SALLYPORT_TEST_DATA:-}" = all ]; then $unpack "$REAL/$1"; else $unpack "$REAL/$1" | awk "NR % $2 == 1"; fi >real.jsonl
+	count=$(wc -l <real.jsonl)
+}
+
+@test "HumanEval: several samples, pass@k, the order of the samples" {
+	{
+		for good in '    return n + n' '    return n' '    return 2 * n' '    while True: pass'; do
+			jq -cn --arg c "$good" '{task_id: "Small/0", completion: $c}'
+		done
+	} >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2,5 --time-limit 0.5
+	[ "$(jq -c 'select(.task_id) | [.sample, .verdict, .passed, .result]' <<<"$output")" = '[0,"AC",true,"passed"]
+[1,"WA",false,"failed: an assertion"]
+[2,"AC",true,"passed"]
+[3,"TLE",false,"timed out"]' ]
+	[ "$(jq -c '[.tasks, .samples, .passed, .judge_errors, .verdicts, ."pass@1", ."pass@5"]' <<<"$summary")" = '[1,4,2,0,{"AC":2,"WA":1,"TLE":1},0.5,null]' ]
+	[ "$(jq '."pass@2" * 6 | round' <<<"$summary")" = 5 ]
+	gzip -k samples.jsonl
+	xz -k samples.jsonl
+	for file in samples.jsonl.gz samples.jsonl.xz; do
+		grade 1 "$TASKS/humaneval.jsonl" --samples "$file" --time-limit 0.5 -j 4
+		[ "$(jq .passed <<<"$summary")" = 2 ]
+	done
+}
+
+@test "MBPP: code, set-up, tests; classes and set-up of the code, what cannot be split" {
+	grade 0 "$TASKS/mbpp.jsonl"
+	[ "$(jq -c '[.tasks, .passed, .in_process]' <<<"$summary")" = '[4,4,1]' ]
+	[ "$(jq -c 'select(.task_id) | .task_id' <<<"$output" | paste -sd ' ')" = "1 2 3 4" ]
+	jq -cn '{task_id: 3, completion: "def order(items):\n    pass"}, {task_id: 3, completion: "def order(items):\n    import os\n    os._exit(0)"},
+		{task_id: 2, completion: "x = ("}, {task_id: 1, completion: "def other(): pass"}' >samples.jsonl
+	grade 1 "$TASKS/mbpp.jsonl" --samples samples.jsonl
+	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["WA",null] ["RTE","premature_exit"] ["RTE",null] ["RTE",null]' ]
+}
+
+@test "HumanEvalPack: four languages, canonical and buggy" {
+	grade 0 "$TASKS/pack.jsonl"
+	[ "$(jq -r 'select(.task_id) | .language' <<<"$output" | paste -sd ' ')" = "python cpp javascript go" ]
+	grade 1 "$TASKS/pack.jsonl" --solution buggy_solution
+	[ "$(jq -c '[.verdicts, .in_process]' <<<"$summary")" = '[{"WA":4},2]' ]
+	# A failed console.assert is a failure, although Node goes on; a panic and a signal are no early ends.
+	[ "$(jq -r 'select(.language == "javascript") | .result' <<<"$output")" = "failed: console.assert" ]
+	jq -cn '{task_id: "CPP/0", completion: "  int *p = 0; *p = 1; return 0; }"}, {task_id: "Go/0", completion: "  panic(1) }"}' >samples.jsonl
+	grade 1 "$TASKS/pack.jsonl" --samples samples.jsonl
+	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE",null] ["RTE",null]' ]
+}
+
+# no_pass TASKS FORGERIES: none passes, and early ends are named so
+no_pass() {
+	grade 1 "$1" --samples "$2"
+	[ "$(jq .passed <<<"$summary")" = 0 ]
+	[ "$(jq .judge_errors <<<"$summary")" = 0 ]
+	[ "$(jq -r 'select(.task_id) | .reason // "-"' <<<"$output")" = "$(jq -r '.reason // "-"' "$2")" ]
+}
+
+@test "forgeries: none passes" {
+	no_pass "$TASKS/humaneval.jsonl" "$TASKS/forgeries.jsonl"
+	[ "$(jq .in_process <<<"$summary")" = 0 ]
+	no_pass "$TASKS/pack.jsonl" "$TASKS/forgeries-pack.jsonl"
+	# The same Python forgeries against a suite that cannot be split: an exit is an early end there too.
+	jq -cn '("import sys\nsys.exit(0)", "import os\nos._exit(0)", "print(\"passed\")", "import os\nfor fd in range(1024):\n  try: os.write(fd, b\"passed\\n\")\n  except OSError: pass")
+		| {task_id: 3, completion: "def order(items):\n    pass\n\(.)"}' >samples.jsonl
+	grade 1 "$TASKS/mbpp.jsonl" --samples samples.jsonl
+	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE","premature_exit"] ["RTE","premature_exit"] ["WA",null] ["RTE","premature_exit"]' ]
+}
+
+@test "limits: memory, output, a signal, a sleeper" {
+	jq -cn '("    x = bytearray(4 << 30)\n    return 0", "    while True: print(\"x\" * 10000)", "    import os\n    os.kill(os.getpid(), 11)")
+		| {task_id: "Small/0", completion: .}' >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --time-limit 20 -j 4
+	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "MLE OLE RTE" ]
+	[ "$(jq .judge_errors <<<"$summary")" = 0 ]
+	jq -cn '{task_id: "Small/0", completion: "    import time\n    time.sleep(60)"}' >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --time-limit 0.1
+	[ "$(jq -c '.verdicts' <<<"$summary")" = '{"TLE":1}' ]
+}
+
+@test "real data: HumanEval, canonical and pass" {
+	some HumanEval.jsonl.gz 8
+	grade 0 real.jsonl
+	[ "$(jq -c '[.passed, .in_process]' <<<"$summary")" = "[$count,0]" ]
+	jq -c '{task_id, completion: "    pass\n"}' real.jsonl >samples.jsonl
+	grade 1 real.jsonl --samples samples.jsonl
+	[ "$(jq -c '[.passed, .judge_errors]' <<<"$summary")" = '[0,0]' ]
+}
+
+@test "real data: HumanEvalPack Python and C++, canonical and buggy" {
+	some humanevalpack-python.jsonl.xz 8
+	grade 0 real.jsonl
+	grade 1 real.jsonl --solution buggy_solution
+	[ "$(jq -c '[.samples, .passed, .judge_errors]' <<<"$summary")" = "[$count,0,0]" ]
+	some humanevalpack-cpp.jsonl.xz 37
+	grade "$([ "$count" -gt 100 ] && echo 1 || echo 0)" real.jsonl
+	[ "$(jq -r 'select(.passed == false) | .task_id' <<<"$output")" = "$([ "$count" -lt 100 ] || echo CPP/38)" ] # its canonical solution lacks a brace
+	grade 1 real.jsonl --solution buggy_solution
+	[ "$(jq -c '[.samples, .passed, .judge_errors]' <<<"$summary")" = "[$count,0,0]" ]
+}
+
+@test "files that are wrong" {
+	echo '{"task_id": 1}' >neither.jsonl
+	grade 2 neither.jsonl
+	[[ $stderr == *"task 1 is neither HumanEval"* ]]
+	printf '{"task_id": "x"}\nnot json\n' >broken.jsonl
+	grade 2 broken.jsonl
+	[[ $stderr == *"broken.jsonl, line 2:"* ]]
+	: >empty.jsonl
+	grade 2 empty.jsonl
+	[[ $stderr == *"holds no tasks"* ]]
+	head -c 40 "$TASKS/humaneval.jsonl" | gzip | head -c 30 >cut.jsonl.gz
+	grade 2 cut.jsonl.gz
+	grade 2 nowhere.jsonl
+	echo '{"task_id": "Small/1", "completion": ""}' >samples.jsonl
+	grade 2 "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[[ $stderr == *"there is no task Small/1"* ]]
+	grade 2 "$TASKS/humaneval.jsonl" --solution buggy_solution
+	[[ $stderr == *"task Small/0 has no member buggy_solution"* ]]
+	grade 2 "$TASKS/pack.jsonl" --language cobol
+	grade 2 "$TASKS/humaneval.jsonl" --k 0
+	grade 2 "$TASKS/humaneval.jsonl" submission.py
+	grade 2 . --k 1
+}
