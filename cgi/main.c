@@ -39,7 +39,7 @@ static const char usage[] =
 	"socket; one request as a CGI program if the environment says so.\n"
 	"\n"
 	"  --config PATH  the configuration file (else SALLYPORT_CONFIG)\n"
-	"  --stdio        serve whoever started it over standard input and output: one JSON-RPC message a line\n"
+	"  --stdio        serve the parent process over standard input and output: one JSON-RPC message a line\n"
 	"  --help         this text\n"
 	"  --version      the version\n"
 	"\n"

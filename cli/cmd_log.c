@@ -2,8 +2,8 @@
  * cmd_log.c - `sallyport log`: what ran, newest first, or as it finishes.
  *
  * --follow waits for the database's files to change (inotify on their folder) and then asks for what was recorded since
- * it last looked, at most four times a second, so that a busy server does not keep it busy. It asks once a second
- * without a change, too: what a writer commits can be seen a while after its last write, which is all that is told.
+ * it last looked, at most four times a second, so that a busy server does not keep it busy. It also polls once a
+ * second: inotify reports the write, but the commit becomes visible slightly later.
  * The position is a row's place in the order of recording, which no clock decides. It ends with Ctrl-C, or when its
  * reader is gone.
  */

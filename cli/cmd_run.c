@@ -272,7 +272,7 @@ const struct cli_command cmd_run = {
 	.name = "run",
 	.summary = "Runs one program in a jail",
 	.arguments = "FILE|-",
-	.help = "FILE is the program, - reads it from standard input; what stands behind -- are its arguments. Files "
+	.help = "FILE is the program, - reads it from standard input; arguments after -- are its arguments. Files "
 		"that it\n"
 		"makes in /data are lost unless --output-dir says where they go. Nothing is recorded.\n\n"
 		"Examples:\n"

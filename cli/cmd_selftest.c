@@ -262,7 +262,7 @@ static int selftest_run(void *options, struct err *err)
 
 const struct cli_command cmd_selftest = {
 	.name = "selftest",
-	.summary = "Tries to break out of a jail in every way that we know",
+	.summary = "Tries every known way to break out of a jail",
 	.help = "Runs the escape probes of Sallyport's own tests on this machine, each in a fresh jail of the "
 		"configured jailer, and\n"
 		"prints what held. With names, only those that begin so (K: the kernel, R04: memory). The numbers are "
@@ -277,7 +277,8 @@ const struct cli_command cmd_selftest = {
 		"that out, and so does a jailer that keeps none; --live leaves the fresh jails out.\n\n"
 		"Example:\n"
 		"  sallyport selftest --json | jq '.probes[] | select(.result == \"BROKEN\")'\n\n"
-		"Exit codes: 0 all of them held; 1 something is broken: report it, and run nothing of strangers; 2 "
+		"Exit codes: 0 all of them held; 1 a probe failed: report it, and run no untrusted code until it "
+		"is fixed; 2 "
 		"wrong usage;\n"
 		"others: no jail could be had.\n",
 	.arguments = "[NAME…]",

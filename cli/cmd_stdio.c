@@ -25,7 +25,7 @@ static int stdio_run(void *arg, struct err *err)
 
 	execv(program, arguments);
 	if (errno == ENOENT)
-		return err_set(err, ERR_UNAVAILABLE, "%s is not there: it belongs beside sallyport", program);
+		return err_set(err, ERR_UNAVAILABLE, "%s is missing: it must be in sallyport's folder", program);
 	return err_errno(err, "%s cannot be started", program);
 }
 

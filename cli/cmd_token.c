@@ -242,7 +242,7 @@ const struct cli_command cmd_token = {
 	.summary = "Adds, lists and revokes the tokens of clients",
 	.arguments = "add|list|revoke [ID]",
 	.help = "add prints the token once; only its hash is stored. revoke takes an id or its unique beginning and "
-		"works at once.\n\n"
+		"takes effect immediately.\n\n"
 		"Examples:\n"
 		"  sallyport token add --owner alice --name laptop\n"
 		"  sallyport token add --owner alice --name uploads --scope files\n"

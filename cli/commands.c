@@ -22,7 +22,7 @@ const struct cli_command *cli_command_find(const char *name)
 void cli_usage_all(FILE *out)
 {
 	fputs("Usage: sallyport COMMAND [OPTION]… [ARGUMENT]…\n\n"
-	      "Runs code of strangers in a jail, and shows and replays what was run.\n\nCommands:\n",
+	      "Runs untrusted code in a jail; shows and replays recorded runs.\n\nCommands:\n",
 	      out);
 	for (size_t i = 0; cli_commands[i]; i++)
 		fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);

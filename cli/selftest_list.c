@@ -114,7 +114,7 @@ static int parse_entry(char *line, struct probe_entry *ret, struct err *err)
 		if (value)
 			*value++ = '\0';
 		if (!value || parse_word(word, value, &terms))
-			return err_set(err, ERR_INVALID, "probe %s: there is no term %s with value %s", name, word,
+			return err_set(err, ERR_INVALID, "probe %s: unknown term %s with value %s", name, word,
 				       value ? value : "");
 	}
 	if (terms.weaker_ends == JAIL_VERDICTS)

@@ -57,7 +57,7 @@ static const char *foul(int fd)
 	char start[4] = "";
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return "is no regular file";
+		return "is not a regular file";
 	if (st.st_uid == 0 || st.st_gid == 0)
 		return "belongs to root";
 	if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)

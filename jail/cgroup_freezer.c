@@ -11,8 +11,8 @@
  *     v1 and v2     <own cgroup in v2>/<config.jailer.cgroup>/<instance>/runs-<random>      process 1 stays in
  *     <instance>, with the jailer
  *
- * The last part is what runs in there is told as its place (/proc/self/cgroup): a number would say how many jails there
- * were.
+ * The guest sees the last path component in /proc/self/cgroup. It is random because a counter would reveal the number
+ * of jails.
  *
  * Who moves a process must be allowed to write to what both places have in common: so beside v1 the jailer moves itself
  * into its instance's directory at the start, as on v2. It stays in there until it ends; the next start removes the
@@ -35,7 +35,7 @@ static int claim(struct cgroup *cgroup, const struct config *config, const struc
 	char mount[512], own[512];
 
 	if (cgroup_find_mount("", mount, sizeof(mount)))
-		return err_set(err, ERR_UNAVAILABLE, "no cgroup2 is mounted beside the v1 hierarchies: mount one");
+		return err_set(err, ERR_UNAVAILABLE, "no cgroup2 is mounted next to the v1 hierarchies: mount one");
 	if (cgroup_own_path("", own, sizeof(own)) || strstr(own, ".."))
 		return err_set(err, ERR_UNAVAILABLE, "the jailer has no v2 cgroup below %s", mount);
 	auto_free char *path = xasprintf("%s/%s", mount, own);

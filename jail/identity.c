@@ -60,7 +60,7 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 	if (fd < 0 || fstat(fd, &st))
 		return err_errno(err, "opening the directory of locks %s", path);
 	if (st.st_uid != uid || (st.st_mode & 022))
-		return err_set(err, ERR_DENIED, "%s belongs to somebody else or others may write to it: remove it",
+		return err_set(err, ERR_DENIED, "%s belongs to another user or is writable by others: remove it",
 			       path);
 	*ret = steal_fd(&fd);
 	return 0;

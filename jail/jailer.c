@@ -39,7 +39,7 @@ static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N | -
 			    "  --fd N          private mode\n"
 			    "  --check         start, run a program in each language, print one JSON object a step\n"
 			    "  --version, --help\n"
-			    "Exit status: 0 ended when told to, 1 could not start, 2 wrong options.\n";
+			    "Exit status: 0 ended by a signal or its client, 1 could not start, 2 wrong options.\n";
 
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct jailer_options *ret)

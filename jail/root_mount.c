@@ -28,7 +28,7 @@
 #define COPY_DEPTH     4
 #define COPY_FILE_MAX  (4 << 20)
 #define ATTR_READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* A device can be written to all the same; its times, which everybody may set who may write, cannot. */
+/* A read-only mount still allows writing to the device, but nobody can change the node's timestamps through it. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const char *const directories[] = {"etc",

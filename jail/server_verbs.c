@@ -99,9 +99,9 @@ static int do_open(struct server_request *asked)
 	struct jail_limits limits;
 
 	if (asked->jail)
-		return err_set(err, ERR_CONFLICT, "there is a jail of that number already");
+		return err_set(err, ERR_CONFLICT, "this jail number is already in use");
 	if (!runner)
-		return err_member(err, "runner", "there is no runner %s", request->runner);
+		return err_member(err, "runner", "unknown runner %s", request->runner);
 	if (!runner->interpreter)
 		return err_set(err, ERR_UNAVAILABLE, "%s is not available on this server: %s", runner->name,
 			       runner->install);

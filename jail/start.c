@@ -126,7 +126,8 @@ static int claim_cgroup(struct jailer *jailer, struct err *err)
 {
 	int result = cgroup_open(&jailer->config, &jailer->identity, &jailer->cgroup, err);
 
-	/* The standard error of a private one is that of its command: whose remains it met there is nobody's news. */
+	/* A private jailer shares standard error with its command, whose user does not care about an earlier jailer's
+	 * remains: debug level. */
 	if (result == 0 && jailer->identity.found_dead)
 		log_event(is_service(jailer) ? LOG_WARN : LOG_DEBUG, "cleared what a jailer left that was killed",
 			  "cgroup", cgroup_kind(jailer->cgroup), NULL);

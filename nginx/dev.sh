@@ -54,7 +54,7 @@ as_root() { [ "$(id -u)" -eq 0 ]; }
 drop=()
 set_drop() {
 	if as_root; then
-		getent passwd "$ACCOUNT" >/dev/null || die "there is no account $ACCOUNT: install Debian's package base-passwd"
+		getent passwd "$ACCOUNT" >/dev/null || die "the account $ACCOUNT is missing: install Debian's package base-passwd"
 		drop=(setpriv --reuid "$ACCOUNT" --regid "$ACCOUNT" --clear-groups)
 	fi
 }
@@ -90,7 +90,7 @@ choose_state() {
 	if as_root; then
 		chmod 755 "$STATE"
 		chown "$ACCOUNT:$ACCOUNT" "$STATE"/{data,run,nginx}
-		"${drop[@]}" test -x "$STATE/run" || die "$ACCOUNT cannot reach $STATE: use a --state folder below directories that everybody may enter"
+		"${drop[@]}" test -x "$STATE/run" || die "$ACCOUNT cannot reach $STATE: use a --state folder whose parents every user may enter"
 	fi
 	chmod 700 "$STATE/data" "$STATE/nginx"
 	printf '%s\n' "$PORT" >"$STATE/port"
@@ -198,7 +198,7 @@ start_jailer() {
 		wait_ready jailer test -S "$STATE/jailer/jailer.sock" && return
 		forget jailer
 		say "note: this account has no cgroup of its own, so memory, CPU and process limits are rlimits here, which are weaker"
-		say "      (docs/isolation.md; the jailer's own words stand in $STATE/log/jailer.log)"
+		say "      (docs/isolation.md; the jailer's message is in $STATE/log/jailer.log)"
 		export SALLYPORT_JAILER_WEAKER_LIMITS=true SALLYPORT_LIMITS_MEMORY_MB=1024 # bun does not start with 256 MiB of RLIMIT_DATA
 	fi
 	start_or_die jailer test -S "$STATE/jailer/jailer.sock"

@@ -5,10 +5,9 @@
  * that arrives just before accept is lost, so the stopper repeats it until nobody waits any more. shutdown(2) on the
  * socket would need no repeating, but would end the socket for a supervisor that holds it too.
  *
- * Accepting is ours, not libfcgi's: it would read a head for ever, and any amount of it, so that a few connections
- * which say nothing kept everybody out. Here another thread waits in accept before a head is waited for (fcgi_head.c);
- * libfcgi gets a connection whose head is there, as one that was kept from a request before, which is its own way of
- * not accepting.
+ * FCGX_Accept_r reads request headers without a time or size limit, so a few silent connections could block all
+ * threads. We accept connections ourselves, wait for the headers in fcgi_head.c, and hand the socket to libfcgi as if
+ * it were a keep-alive connection; libfcgi then skips accept().
  *
  * Connections are not kept, whatever the web server asks for (keep_conn): a kept one would bind a thread to one worker
  * of nginx.

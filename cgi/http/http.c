@@ -5,9 +5,9 @@
  * REQUEST_URI, as the client sent it, because SCRIPT_NAME and PATH_INFO are decoded and normalised already: "%2f" and
  * ".." must be seen here. A plain CGI program may be mounted below a name (SCRIPT_NAME) that is then cut off.
  *
- * Host and Origin: a web page must not reach a server on somebody's loopback interface or in his network by DNS
- * rebinding, so the Host must be public_base_url's, loopback, or one of gateway.allowed_hosts; an Origin, if there is
- * one, likewise. Programs that are no browsers send no Origin.
+ * Host and Origin: a web page must not reach a server on its user's loopback interface or network by DNS rebinding, so
+ * the Host must be public_base_url's, loopback, or one of gateway.allowed_hosts; an Origin, if there is one, likewise.
+ * Programs other than browsers send no Origin.
  */
 #include "http.h"
 

@@ -92,13 +92,13 @@ static int check_listener(const struct hub *hub, const struct hub_listener *list
 		all++;
 		own += streq(other->owner, listener->owner);
 		if (listener->exclusive && other->exclusive && streq(other->session, listener->session))
-			return err_set(err, ERR_CONFLICT, "this session has such a stream already");
+			return err_set(err, ERR_CONFLICT, "this session already has such a stream");
 	}
 	if (own >= HUB_LISTENERS_OWNER_MAX)
-		return err_set(err, ERR_BUSY, "%d streams of yours are open already: close one",
+		return err_set(err, ERR_BUSY, "you already have %d open streams: close one",
 			       HUB_LISTENERS_OWNER_MAX);
 	if (all >= HUB_LISTENERS_MAX)
-		return err_set(err, ERR_BUSY, "%d streams are open on this server already: try again later",
+		return err_set(err, ERR_BUSY, "this server already has %d open streams: try again later",
 			       HUB_LISTENERS_MAX);
 	return 0;
 }

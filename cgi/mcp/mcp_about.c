@@ -7,7 +7,7 @@
 
 const char mcp_instructions[] = "Sallyport runs code in an isolated sandbox and keeps the files of a conversation "
 				"between calls. Choose one conversationId "
-				"for a conversation and use it in every call. Put input in place with upload_file (or "
+				"for a conversation and use it in every call. Provide input with upload_file (or "
 				"the files argument), run programs with "
 				"run_code: they work in /data, and what they write there stays for the next call and "
 				"can be downloaded from the URLs in the "

@@ -92,7 +92,7 @@ static int set_level(struct mcp_call *call)
 	struct err err = ERR_INIT;
 
 	if (!stream_offered(call->exchange->request))
-		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)",
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (streams are not available here)",
 				     call->message->method);
 	if (level < 0)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: level: must be one of debug … emergency");

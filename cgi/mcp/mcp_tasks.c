@@ -168,7 +168,7 @@ int mcp_task_result(struct mcp_call *call, const struct store_task *task, struct
 	if (task->result)
 		return json_parse(task->result, strlen(task->result), ret, err);
 	if (!tool || !tool->result)
-		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off, its results are in the record",
+		return err_set(err, ERR_UNAVAILABLE, "the tool %s is switched off; its results are in the record",
 			       task->tool);
 	int failed =
 		job_result_load(server->store, task->execution, server->config->limits.answer_kb * 1024, &run, err);

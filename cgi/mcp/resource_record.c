@@ -59,7 +59,7 @@ static int take_range(const char *query, struct target *ret, struct err *err)
 		while (which < ARRAY_SIZE(names) && !str_starts(part, names[which]))
 			which++;
 		if (which == ARRAY_SIZE(names) || parse_u64(part + strlen(names[which]), which, INT64_MAX, &value) < 0)
-			return err_set(err, ERR_INVALID, "uri: behind the '?' stand offset=BYTES and length=BYTES");
+			return err_set(err, ERR_INVALID, "uri: only offset=BYTES and length=BYTES may follow the '?'");
 		*(which == 0 ? &ret->offset : &ret->length) = (int64_t)value;
 		p += length;
 	}
@@ -193,7 +193,7 @@ static int choose(const struct source *source, const char *uri, const struct tar
 			       (long long)source->size);
 	if (!target->ranged && rest > RESOURCE_READ_MAX)
 		return err_set(err, ERR_INVALID,
-			       "uri: %lld bytes are more than one read gives; begin with the part %.200s?length=%d",
+			       "uri: %lld bytes are too many for one read; begin with the part %.200s?length=%d",
 			       (long long)rest, uri, RESOURCE_READ_MAX);
 	if (target->length > RESOURCE_READ_MAX)
 		return err_set(err, ERR_INVALID, "uri: length: at most %d bytes in one read", RESOURCE_READ_MAX);
@@ -442,7 +442,7 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 	else
 		uri_file(&spelling, target.conversation, target.name.data, target.name.length);
 	if (!streq(spelling.data, uri))
-		return err_set(err, ERR_INVALID, "uri: changes are told under %.200s: subscribe to that",
+		return err_set(err, ERR_INVALID, "uri: changes are published under %.200s: subscribe to that",
 			       spelling.data);
 	return 0;
 }

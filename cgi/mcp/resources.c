@@ -174,7 +174,7 @@ int mcp_resources_subscribe(struct mcp_call *call)
 	if (!provider)
 		return -1;
 	if (!stream_offered(call->exchange->request))
-		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (there are no streams here)",
+		return mcp_fail_name(call, RPC_METHOD_NOT_FOUND, "Method not found (streams are not available here)",
 				     call->message->method);
 	if (!provider->subscribe)
 		return mcp_fail(call, RPC_INVALID_PARAMS,

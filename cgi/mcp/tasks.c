@@ -211,7 +211,7 @@ static int reserve(struct tasks *tasks, struct err *err)
 	if (tasks->stopping)
 		result = err_set(err, ERR_UNAVAILABLE, "the server is stopping: try again in a moment");
 	else if (tasks->count >= TASKS_AT_WORK_MAX)
-		result = err_set(err, ERR_BUSY, "%d tasks are at work on this server already: try again later",
+		result = err_set(err, ERR_BUSY, "%d tasks are already running on this server: try again later",
 				 TASKS_AT_WORK_MAX);
 	else
 		tasks->count++;

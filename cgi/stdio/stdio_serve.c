@@ -69,8 +69,8 @@ static void on_signal(int number)
 
 /* -------- answers ------------------------------------------------------------------------------------- */
 
-/* Does a signal ask to stop? The first thread, which takes it, may be the one that waits for the client, or for who
- * does. */
+/* Has SIGTERM or SIGINT arrived? Also checks pending signals: they are handled by the main thread, which may itself be
+ * blocked in write_out() or waiting for a thread that is. */
 static bool asked_to_stop(void)
 {
 	sigset_t pending;
@@ -79,8 +79,7 @@ static bool asked_to_stop(void)
 	       (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT)));
 }
 
-/* A pipe that has room takes PIPE_BUF bytes without waiting: a client that does not read holds nobody who is asked to
- * stop. */
+/* A pipe with room takes PIPE_BUF bytes without blocking, so a client that does not read cannot delay a stop. */
 static bool write_out(const char *data, size_t length)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -160,7 +159,7 @@ static void keep_session(struct stdio *stdio, const struct reply *reply)
 	memcpy(stdio->session, reply->session, ID_SIZE);
 	pthread_mutex_unlock(&stdio->lock);
 	if (stdio_news_start(&stdio->server, stdio->session, send_news, stdio, &stdio->news, &err) < 0)
-		log_event(LOG_WARN, "the client is told nothing that it does not ask for", "error", err.text, NULL);
+		log_event(LOG_WARN, "the client gets no notifications", "error", err.text, NULL);
 }
 
 static void answer(struct stdio *stdio, struct json_object *document, struct buf *line, int hangup_fd, bool opens)
@@ -305,7 +304,7 @@ static void take_line(struct stdio *stdio, struct buf *line)
 			start_pending(stdio, steal(&document), line, listening);
 		else
 			send_error(stdio, id, RPC_INTERNAL,
-				   "Too many requests at once: wait for the answer to one of them");
+				   "Too many concurrent requests: wait for the answer to one of them");
 	} else {
 		answer(stdio, document, line, -1, method && streq(method, "initialize"));
 	}

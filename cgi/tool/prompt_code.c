@@ -8,33 +8,29 @@
 #define PROMPT_MAX (64 * 1024)
 
 static const struct prompt_argument arguments[] = {
-	{.name = "task", .description = "What is to be found out or made", .required = true},
-	{.name = "language", .description = "Programming language to use; without it the model chooses"},
+	{.name = "task", .description = "What to find out or make", .required = true},
+	{.name = "language", .description = "Programming language; default: the model chooses"},
 	{.name = "conversationId",
-	 .description = "Conversation whose files are at hand; without it a new one is begun"},
+	 .description = "Conversation whose files to use; default: a new one"},
 	{.name = "file", .description = "File of that conversation to start from"},
 	{0},
 };
 
 static const char how[] =
 	"\nHow to work:\n"
-	"1. Use one conversationId in all calls; files of a conversation stay from call to call, variables do not "
-	"unless session is "
-	"true in each of them.\n"
+	"1. Use one conversationId in all calls. Files of a conversation persist between calls; variables do not, "
+	"unless session is true in each call.\n"
 	"2. Look before you compute: first print the beginning, the columns or the size of each input file.\n"
 	"3. Write whole programs that print what you need to see. Keep the output short: print summaries, not tables "
-	"of thousands of rows. "
-	"Where an answer says that output was cut, read the named resource in parts.\n"
-	"4. Write results and charts to files in the working directory (/data) and show them to the user by the URLs "
-	"in the answer; never "
-	"invent an address.\n"
+	"of thousands of rows. If an answer says that output was cut, read the named resource in parts.\n"
+	"4. Write results and charts to files in the working directory (/data). Show them to the user with the URLs "
+	"in the answer; never invent an address.\n"
 	"5. When a run fails, read the verdict and stderr, change the program, run it again. Do not repeat a failing "
-	"program unchanged. TO "
-	"means too slow, ML too much memory: work on less data or in pieces, or ask for more by timeout_seconds and "
-	"memory_mb.\n"
-	"6. There is no network unless it is asked for and allowed, and nothing can be installed: list_runners tells "
-	"what there is.\n"
-	"7. Passwords and keys belong into secrets, never into code or environment.\n"
+	"program unchanged. TO means too slow, ML too much memory: process less data or smaller pieces, or ask for "
+	"more with timeout_seconds and memory_mb.\n"
+	"6. There is no network unless you ask for it and the server allows it, and nothing can be installed: "
+	"list_runners lists languages and libraries.\n"
+	"7. Put passwords and keys into secrets, never into code or environment.\n"
 	"8. Give calls that act an idempotencyKey; if an answer is lost, repeat the call with the same key instead of "
 	"acting twice.\n"
 	"9. Check the result: recompute one number another way before you report it. Say what you ran and what it "
@@ -121,7 +117,7 @@ const struct prompt prompt_code[] = {
 		.name = "solve_with_code",
 		.title = "Solve a task with code",
 		.description =
-			"Has a task solved by running programs in the sandbox, and says how to use the tools well",
+			"Asks to solve a task by running programs in the sandbox, and explains how to use the tools",
 		.arguments = arguments,
 		.get = get,
 		.complete = complete,

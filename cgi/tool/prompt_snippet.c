@@ -55,7 +55,7 @@ const struct prompt prompt_snippet[] = {
 	{
 		.name = "run_snippet",
 		.title = "Run a snippet",
-		.description = "Has one of the server's snippets run and its output told",
+		.description = "Runs one of the server's snippets and reports its output",
 		.arguments = arguments,
 		.enabled = enabled,
 		.get = get,

@@ -72,7 +72,7 @@ static int names_read(const struct config *config, struct names *ret, struct err
 
 	if (!path || !*path)
 		return err_set(err, ERR_NOT_FOUND,
-			       "there are no snippets on this server (tools.snippets_dir is not set)");
+			       "this server has no snippets (tools.snippets_dir is not set)");
 	ret->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ret->folder < 0)
 		return err_errno(err, "the folder of the snippets cannot be read");
@@ -106,7 +106,7 @@ static int unknown(const struct names *names, struct err *err)
 	buf_init(&known, ERR_TEXT_SIZE);
 	for (size_t i = 0; i < MIN(names->count, (size_t)NAMES_SHOWN); i++)
 		buf_printf(&known, "%s%.*s", i ? ", " : "", (int)base_length(names->items[i]), names->items[i]);
-	return err_set(err, ERR_NOT_FOUND, "snippet_name: there is no such snippet; there are: %s%s",
+	return err_set(err, ERR_NOT_FOUND, "snippet_name: unknown snippet; the server has: %s%s",
 		       known.length ? known.data : "none", names->count > NAMES_SHOWN ? " and more" : "");
 }
 
@@ -151,7 +151,7 @@ int snippet_read(const struct config *config, const char *name, struct snippet *
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, "the snippet %s cannot be read", file);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_NOT_FOUND, "the snippet %s is no regular file", file);
+		return err_set(err, ERR_NOT_FOUND, "the snippet %s is not a regular file", file);
 	result = read_fd(fd, SNIPPET_BYTES_MAX, &snippet.text, &snippet.length, err);
 	if (result < 0)
 		return err_wrap(err, "the snippet %s", file);

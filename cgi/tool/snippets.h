@@ -4,7 +4,7 @@
  * The folder is the operator's; it is read anew at each call, so a snippet is added by putting a file there. A name is
  * letters, digits,
  * "_",
- * "-" and "."; what is no regular file (a link, too), has another name, or is too large does not exist.
+ * "-" and "."; what is not a regular file (a link, too), has another name, or is too large does not exist.
  */
 #pragma once
 

@@ -62,7 +62,7 @@ static const struct bind file_table[] = {
 		 .size = sizeof(struct execute_file),                                                                  \
 		 .description = "Files that the program imports or reads."},                                           \
 		TEXT(snippet_name, BIND_STRING, 1, SNIPPET_NAME_MAX,                                                   \
-		     "A program that is kept on the server, in place of entrypoint_code.")
+		     "A program stored on the server, instead of entrypoint_code.")
 
 static const struct bind isolator_table[] = {
 	TEXT(language, BIND_STRING, 1, 0,
@@ -136,7 +136,7 @@ static int take_code(const struct execute_arguments *arguments, struct program *
 {
 	if (!arguments->entrypoint_code.data && !arguments->language)
 		return err_member(err, "snippet_name",
-				  "is missing, or language and entrypoint_code: one of the two says what to run");
+				  "is missing: give snippet_name, or language and entrypoint_code");
 	if (!arguments->entrypoint_code.data)
 		return err_member(err, "entrypoint_code", "is missing");
 	if (!arguments->language)
@@ -232,8 +232,7 @@ static int run_both(struct tool_call *call, const void *bound, struct tool_resul
 				  "snippet_name");
 	if (!arguments->code.data && !arguments->entrypoint_code.data && !arguments->snippet_name)
 		return err_member(err, "code",
-				  "is missing, or language and entrypoint_code, or snippet_name: one of the three says "
-				  "what to run");
+				  "is missing: give code, or language and entrypoint_code, or snippet_name");
 	return run(call, bound, ret, err);
 }
 
@@ -254,17 +253,12 @@ static bool both(const struct config *config)
 
 #define ALONE                                                                                                          \
 	"language and entrypoint_code, with additional_files that it imports or reads, or snippet_name for a program " \
-	"that is kept on the "                                                                                         \
-	"server: it is executed in an isolated sandbox that begins empty, and nothing stays for the next call; files " \
-	"that it leaves in "                                                                                           \
-	"its "                                                                                                         \
-	"working directory come back with download URLs. "
+	"stored on the server. It runs in an isolated, empty sandbox, and nothing persists for the next call; files " \
+	"in its working directory are returned with download URLs. "
 #define LIVE                                                                                                           \
-	"code: it is executed in the sandbox that initialize_sandbox began, where files, processes and (in Python "    \
-	"and JavaScript) "                                                                                             \
-	"variables "                                                                                                   \
-	"of earlier calls still are. "
-#define ALWAYS "Only what is printed is seen. There is no network."
+	"code: it runs in the sandbox that initialize_sandbox started, where files, processes and (in Python and " \
+	"JavaScript) variables of earlier calls persist. "
+#define ALWAYS "Only printed output is returned. There is no network."
 
 /* For a task's run, which may be of either kind. */
 static void make_result(const struct tool_call *call, const struct job_result *finished, struct tool_result *ret)

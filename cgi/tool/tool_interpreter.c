@@ -63,9 +63,8 @@ static const struct bind initialize_table[] = {
 	 .offset = offsetof(struct initialize_arguments, image),
 	 .min = 1,
 	 .max = IMAGE_MAX,
-	 .description = "What the sandbox is for: a language (python, node, …) or an image that is named after one "
-			"(python:3.12). Default: "
-			"alpine:latest, which has Python."},
+	 .description = "Language of the sandbox (python, node, …), or an image named after one (python:3.12). "
+			 "Default: alpine:latest, which has Python."},
 	{0},
 };
 
@@ -92,7 +91,7 @@ static int language_of(struct json_object *runners, const char *image, char ret[
 	runner = jail_runner_named(runners, name);
 	if (!runner)
 		return err_member(err, "image",
-				  "no language of this server has this name; list_runners tells which there are");
+				  "no language of this server has this name; list_runners lists them");
 	language = json_get_string(runner, "name");
 	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
 		return err_set(err, ERR_UNAVAILABLE, "image: %s is not installed on this server", language);
@@ -114,7 +113,7 @@ static void answer(struct tool_result *ret, const struct interpreter *interprete
 	"\"conversationId\"],\"properties\":{"                                                                         \
 	"\"message\":{\"type\":\"string\"},\"language\":{\"type\":\"string\"},\"conversationId\":{\"type\":"           \
 	"\"string\","                                                                                                  \
-	"\"description\":\"Under this name its files are kept\"}}}"
+	"\"description\":\"The conversation that holds its files\"}}}"
 
 static int initialize(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
@@ -145,14 +144,15 @@ static int initialize(struct tool_call *call, const void *bound, struct tool_res
 
 const struct tool tool_initialize_sandbox = {
 	.name = "initialize_sandbox",
-	.title = "Begin a sandbox",
+	.title = "Start a sandbox",
 	.enabled = enabled,
 	.scope = STORE_SCOPE_RUN,
-	.description = "Begins a sandbox that lives between calls of execute_code: files, processes and (in Python and "
+	.description = "Starts a sandbox that persists between calls of execute_code: files, processes and (in "
+		       "Python and "
 		       "JavaScript) the "
 		       "interpreter's "
-		       "variables stay until stop_sandbox, or until it is not used for a while. One that was begun "
-		       "before is ended.",
+		       "variables persist until stop_sandbox, or until the sandbox is idle for too long. An earlier "
+		       "sandbox is ended.",
 	.arguments = initialize_table,
 	.arguments_size = sizeof(struct initialize_arguments),
 	.output_schema = ANSWER_SCHEMA,
@@ -181,7 +181,7 @@ const struct tool tool_stop_sandbox = {
 	.title = "End a sandbox",
 	.enabled = enabled,
 	.scope = STORE_SCOPE_RUN,
-	.description = "Ends the sandbox that initialize_sandbox began: variables and processes are gone. Download "
+	.description = "Ends the sandbox that initialize_sandbox started, with its variables and processes. Download "
 		       "URLs of its files stay valid.",
 	.arguments = stop_table,
 	.output_schema = ANSWER_SCHEMA,

@@ -131,7 +131,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	runners = job_engine_runners(engine);
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "the sandbox service is away at the moment: try again in a few seconds");
+			       "the sandbox service is unavailable: try again in a few seconds");
 	auto_json struct json_object *languages = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
@@ -158,7 +158,7 @@ const struct tool tool_list_runners = {
 	.name = "list_runners",
 	.title = "List languages",
 	.scope = ACCESS_FREE,
-	.description = "Lists the programming languages that run_code takes, with their versions, aliases and "
+	.description = "Lists the programming languages of run_code, with their versions, aliases and "
 		       "installed libraries, and the "
 		       "limits of a run.",
 	.arguments = table,

@@ -53,14 +53,13 @@ const struct tool tool_reset_session = {
 	.name = "reset_session",
 	.title = "End a session",
 	.scope = STORE_SCOPE_RUN,
-	.description = "Ends the live interpreters of a conversation that run_code keeps for session true: their "
-		       "variables and processes "
-		       "are gone, "
-		       "the conversation's files stay. A run that is under way is waited for.",
+	.description = "Ends the live interpreters of a conversation that run_code keeps for session true, with their "
+		       "variables and processes. The conversation's files persist. The call waits for a running "
+		       "program.",
 	.arguments = table,
 	.arguments_size = sizeof(struct reset_arguments),
 	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"ended\"],\"properties\":{"
-			 "\"ended\":{\"type\":\"integer\",\"description\":\"How many were ended\"}}}",
+			 "\"ended\":{\"type\":\"integer\",\"description\":\"Number of sessions that were ended\"}}}",
 	.destructive = true,
 	.idempotent = true,
 	.call = reset,

@@ -57,7 +57,7 @@ static const struct bind table[] = {
 	 .offset = offsetof(struct run_arguments, language),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Programming language; list_runners tells which there are."},
+	 .description = "Programming language; list_runners lists them."},
 	{.name = "code",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_arguments, code),
@@ -67,16 +67,15 @@ static const struct bind table[] = {
 	{.name = "network",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, network),
-	 .description = "Ask for network access. Default false; hosts that the server does not list are refused, and "
-			"named in the answer."},
+	 .description = "Ask for network access. Default: false. Connections to hosts that the server does not "
+			"list are "
+			 "refused and named in the answer."},
 	{.name = "session",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, session),
 	 .description = "Keep the sandbox open for the next call with session true in this conversation and language: "
-			"processes and "
-			"/tmp stay, and so does the interpreter with its variables and imports where the language can. "
-			"Default false. "
-			"reset_session ends it."},
+			 "processes and /tmp persist, and, for languages that support it, the interpreter with its "
+			 "variables and imports. Default: false. reset_session ends it."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
@@ -278,34 +277,26 @@ const struct tool tool_run_code = {
 	.title = "Run a program",
 	.scope = STORE_SCOPE_RUN,
 	.description =
-		"Runs a program in an isolated sandbox and returns what it printed, how it ended and the files that it "
-		"made or changed.\n"
-		"- Every call is a new process: variables and imports are gone afterwards, unless session is true. "
-		"Files are kept: the "
-		"working directory is /data, it belongs to the conversation, and what the program leaves there is in "
-		"/data again at the "
-		"next call with the same conversationId. Files put there with upload_file are read by their name, for "
-		"example "
+		"Runs a program in an isolated sandbox. Returns its output, how it ended, and the files that it "
+		"made or "
+		"changed.\n"
+		"- Every call starts a new process: variables and imports do not persist, unless session is true. "
+		"Files "
+		"persist: the working directory /data belongs to the conversation, and its files are there again "
+		"in the "
+		"next call with the same conversationId. Read files of upload_file by their name, for example "
 		"open('data.csv').\n"
-		"- Only what is printed is seen: end with print(…) or the like. An expression alone shows nothing.\n"
+		"- Only printed output is returned: end with print(…) or the like. An expression alone shows nothing.\n"
 		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no "
-		"display. PNG, JPEG, GIF "
-		"and "
-		"WebP files come back as images, and every file comes back with a download URL.\n"
+		"display. PNG, JPEG, GIF and WebP files are returned as images, and every file with a download URL.\n"
 		"- To show a file to the user, use its URL from the result in a markdown link or image: "
-		"[report.csv](URL), ![chart](URL). "
-		"A "
-		"program can make the same URLs itself: the environment variable FILE_BASE_URL holds the address of "
-		"/data, so a file's URL "
-		"is "
-		"FILE_BASE_URL + '/' + its name. Never invent an address.\n"
+		"[report.csv](URL), ![chart](URL). A program can make the same URLs itself: the environment variable "
+		"FILE_BASE_URL holds the address of /data, so a file's URL is FILE_BASE_URL + '/' + its name. Never "
+		"invent an address.\n"
 		"- There is no network unless network is true and the server allows it. Nothing can be installed at "
-		"run time: use the "
-		"libraries "
-		"listed below.\n"
-		"- A program that fails, is too slow or takes too much memory gives isError with a verdict: read the "
-		"message and stderr, "
-		"repair the program, call again.",
+		"run time: use the libraries listed below.\n"
+		"- If a program fails, is too slow or uses too much memory, the result has isError and a verdict: read "
+		"the message and stderr, repair the program, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),
 	.output = run_answer_table,

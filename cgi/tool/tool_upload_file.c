@@ -100,8 +100,8 @@ const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
 	.scope = STORE_SCOPE_FILES,
-	.description = "Puts a file into a conversation, where programs run by run_code find it in their working "
-		       "directory /data under its name. "
+	.description = "Puts a file into a conversation. Programs of run_code find it under its name in their working "
+		       "directory /data. "
 		       "A file of the same name is replaced. The content is base64; for small texts the files argument "
 		       "of run_code is simpler. "
 		       "Returns the file's download URL.",

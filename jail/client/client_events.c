@@ -88,7 +88,7 @@ static int take_document(struct jail_client *client, struct wire_message *messag
 		return 0;
 	}
 	if (message->n_fds != 1 || !client->document_wanted)
-		return err_set(err, ERR_INTERNAL, "the jailer sent a document that nobody asked for");
+		return err_set(err, ERR_INTERNAL, "the jailer sent an unrequested document");
 	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err))
 		return err_wrap(err, "reading the jailer's answer");
 	client->document_wanted = false;

@@ -27,7 +27,7 @@ enum jail_verdict {
 	JAIL_ML, /* the kernel's OOM counter of the jail went up */
 	JAIL_OL, /* more output than the limit */
 	JAIL_CE, /* the compile step did not end with 0; its output is the run's output */
-	JAIL_CX, /* cancelled by jail_cancel, or the client went away */
+	JAIL_CX, /* cancelled by jail_cancel, or the client disconnected */
 	JAIL_XX, /* the sandbox failed, nothing can be said of the program */
 	JAIL_VERDICTS
 };

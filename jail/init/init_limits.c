@@ -6,9 +6,9 @@
 #include "lib/base/util.h"
 
 #define OPEN_FILES 1024
-/* What a guest leaves on its way through sockets counts against all that its id sends, and nobody of that id can send
- * any more when it is beyond his own limit of open files. Where it is the id of who started the jailer: less than the
- * usual soft limit (1024), by more than a message holds (253), so that whoever has that one can always send. */
+/* The kernel counts in-flight descriptors (SCM_RIGHTS) per uid; once they exceed a sender's RLIMIT_NOFILE, that sender
+ * gets ETOOMANYREFS. A guest that shares its uid with us must not be able to exhaust our limit, so its own limit is
+ * lower than the usual 1024 by more than one message (253). */
 #define OPEN_FILES_SHARED 512
 #define STACK_BYTES       (64 << 20)
 #define LOCKED_BYTES      (64 << 10)

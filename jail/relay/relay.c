@@ -35,7 +35,7 @@ const char *relay_reason_text(unsigned reason)
 		[RELAY_PRIVATE] = "not a public address",
 		[RELAY_OWN] = "an address of this host",
 		[RELAY_UNKNOWN] = "the name does not resolve",
-		[RELAY_UNREACHABLE] = "nobody answers there",
+		[RELAY_UNREACHABLE] = "no answer from the host",
 		[RELAY_PROXY] = "the operator's proxy did not connect",
 		[RELAY_BYTES] = "the limit of bytes is used up",
 		[RELAY_MALFORMED] = "not a request that the proxy serves",

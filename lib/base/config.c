@@ -49,7 +49,7 @@ static const struct bind gateway_table[] = {
 static const struct bind jailer_table[] = {
 	PART(jailer, socket, BIND_STRING, 0, 107,
 	     "unix socket of the jailer; empty: each program starts a private one"),
-	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "sallyport-jailer; empty: beside the running program"),
+	PART(jailer, program, BIND_STRING, 0, PATH_MAX, "sallyport-jailer; empty: in our own folder"),
 	PART(jailer, runners_dir, BIND_STRING, 0, PATH_MAX, "folder of the languages' runner files"),
 	PART(jailer, modules_dir, BIND_STRING, 0, PATH_MAX, "folder of the runners' npm packages; empty: none"),
 	PART(jailer, allowed_users, BIND_STRINGS, 0, 64,
@@ -59,7 +59,7 @@ static const struct bind jailer_table[] = {
 	PART(jailer, id_count, BIND_INT, 0, UINT32_MAX, "how many host ids from id_base; 0: built-in"),
 	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
 	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),
-	PART(jailer, jails, BIND_INT, 1, 4096, "jails at once"),
+	PART(jailer, jails, BIND_INT, 1, 4096, "concurrent jails"),
 	{0},
 };
 

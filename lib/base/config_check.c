@@ -101,7 +101,7 @@ static int check_tools(const struct config *config, struct err *err)
 		if (!streq(config->tools.sets.items[i], "isolator") &&
 		    !streq(config->tools.sets.items[i], "interpreter"))
 			return err_member(err, "tools.sets",
-					  "there is no set \"%s\"; there are isolator and interpreter",
+					  "\"%s\" is not a tool set; use isolator or interpreter",
 					  config->tools.sets.items[i]);
 	return 0;
 }

@@ -21,7 +21,7 @@ const struct bind config_network_table[] = {
 	     "proxy through which they do: http://[user:password@]host:port; empty: directly"),
 	PART(network, proxy_resolves, BIND_BOOL, 0, 0,
 	     "give the proxy names instead of the addresses that were checked"),
-	PART(network, connections, BIND_INT, 1, 4096, "connections of one program at once; more wait"),
+	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
 	PART(network, mb, BIND_INT, 0, 1000000, "data of one program, both directions together; 0: no limit"),
 	{0},
 };

@@ -190,7 +190,7 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
 	if (atomic_load(&job->over))
 		return 0;
 	if (ready > 0 && (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR)))
-		return err_set(err, ERR_CANCELLED, "the client went away");
+		return err_set(err, ERR_CANCELLED, "the client disconnected");
 	return ready > 0 && fds[2].revents ? JOB_WOKEN : JOB_TIME;
 }
 

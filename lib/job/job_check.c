@@ -85,7 +85,8 @@ static int check_map(const struct bind_map *map, const char *member, struct err 
 			buf_init(&shown, MEMBER_SIZE);
 			utf8_printable(&shown, map->keys[i], strnlen(map->keys[i], MEMBER_SIZE / 4));
 			return err_member(err, member,
-					  "\"%s\" is no name of a variable (letters, digits and _, not a digit first)",
+					  "\"%s\" is not a valid variable name (letters, digits and _, not a digit "
+					  "first)",
 					  shown.data);
 		}
 	}
@@ -138,7 +139,7 @@ static int take_environment(struct job *job, const struct job_request *request, 
 		return result;
 	for (size_t i = 0; i < secrets->count; i++)
 		if (map_has(environment, secrets->keys[i]))
-			return err_member(err, "secrets", "\"%s\" stands in environment too: one of the two",
+			return err_member(err, "secrets", "\"%s\" is also in environment: use one of the two",
 					  secrets->keys[i]);
 	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
 	    !map_has(secrets, "FILE_BASE_URL"))
@@ -208,7 +209,7 @@ static int check_file(const struct job_request *request, size_t index, bool uplo
 		return result;
 	for (size_t i = 0; i < index; i++)
 		if (same_place(name, request->files[i].name))
-			return err_member(err, member, "the same name as files[%zu]%s", i,
+			return err_member(err, member, "has the same name as files[%zu]%s", i,
 					  request->paths ? ", or one is a folder of the other" : "");
 	return 0;
 }
@@ -218,7 +219,7 @@ int job_take_files(const struct job_request *request, bool upload, struct job_fi
 	int64_t bytes = 0, now = clock_now_us();
 
 	if (request->n_files > 0 && !request->conversation)
-		return err_member(err, "files", "need a conversation to be put into");
+		return err_member(err, "files", "need a conversation");
 	if (request->n_files > JOB_FILES_MAX)
 		return err_member(err, "files", "at most %d files with one request, not %zu", JOB_FILES_MAX,
 				  request->n_files);

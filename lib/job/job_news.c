@@ -123,7 +123,7 @@ static bool send_one(int fd, int folder, const char *name, const struct buf *tex
 	if (error == ECONNREFUSED)
 		unlinkat(folder, name, 0);
 	else if (error && error != ENOENT && error != EPIPE && wait)
-		log_event(LOG_WARN, "news not told", "error", strerror(error), NULL);
+		log_event(LOG_WARN, "news not delivered", "error", strerror(error), NULL);
 	return error == EAGAIN;
 }
 

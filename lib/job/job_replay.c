@@ -67,7 +67,7 @@ static int parse_stored(const char *what, const char *text, enum json_type type,
 	if (!text)
 		return err_set(err, ERR_CORRUPT, "the row has no %s", what);
 	if (json_parse(text, strlen(text), ret, err) < 0)
-		return err_set(err, ERR_CORRUPT, "the row's %s is no JSON", what);
+		return err_set(err, ERR_CORRUPT, "the row's %s is not JSON", what);
 	if (!json_object_is_type(*ret, type)) {
 		json_put_pointer(ret);
 		return err_set(err, ERR_CORRUPT, "the row's %s has the wrong type", what);

@@ -144,14 +144,12 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 		metrics_add(METRIC_REJECTED, "sandboxes", NULL, 1);
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
-			       "%lld live sandboxes of yours are open already, and no more may be: end one of them "
-			       "(reset_session, "
-			       "stop_sandbox), or run without a session",
+			       "you already have %lld live sandboxes, the maximum: end one "
+			       "(reset_session, stop_sandbox), or run without a session",
 			       (long long)own);
 	if (total >= most)
 		return err_set(err, ERR_LIMIT,
-			       "%lld live sandboxes are open on this server already, and no more may be: try again "
-			       "later, or run "
+			       "this server already has %lld live sandboxes, the maximum: try again later, or run "
 			       "without a session",
 			       (long long)total);
 	return 0;
@@ -200,14 +198,16 @@ static int take_limits(struct job *job, const struct job_sandbox *sandbox, struc
 
 #define ASKED_LIMIT(argument, field, member, unit, ...)                                                                \
 	if (job->asked.named.field && now->field != then->field)                                                       \
-		return err_member(err, #argument, "this session was begun with %lld; " LEAVE_OUT,                      \
+		return err_member(err, #argument, "this session was started with %lld; " \
+						  "" LEAVE_OUT,                      \
 				  (long long)(then->field / LIMIT_##unit));
 #include "lib/base/limits.def"
 	/* Both ways: another token of the owner's may not have the network. */
 	if (job->asked.row.network != sandbox->network)
 		return err_member(
 			err, "network",
-			"this session was begun with%s network; say the same, or end the session (reset_session)",
+			"this session was started with%s network; use the same value, or end the session "
+			"(reset_session)",
 			sandbox->network ? "" : "out");
 	job->run.limits = *then;
 	return 0;
@@ -256,7 +256,8 @@ static void note_files(struct job_known *known, const struct job_result *result)
 	}
 }
 
-/* Must the next run get a fresh sandbox, because this run left it in an unknown state? */
+/* True if the next run must get a fresh sandbox: this run left it in an unknown state. A run cancelled before anything
+ * was copied in left it unchanged. */
 static bool spent(const struct job *job)
 {
 	const enum jail_verdict verdict = job->run.result.jail.verdict;
@@ -288,7 +289,7 @@ void job_sandbox_note(struct job *job)
 	static const struct {
 		const char *cause, *why;
 	} lost[] = {
-		{"idle", "nobody used it for a while"},
+		{"idle", "it was idle for too long"},
 		{"ended", "the last run ended it"},
 		{"lost", "the sandbox failed"},
 		{"gone", "the server was started anew"},
@@ -314,8 +315,7 @@ void job_sandbox_note(struct job *job)
 			 before);
 	else if (job->run.sandbox_seq == 1 && !job->asked.keeps_state)
 		snprintf(note, JOB_NOTE_SIZE,
-			 "A session was begun. In %s it keeps files and processes from call to call, variables it does "
-			 "not.",
+			 "A session was started. In %s it keeps files and processes between calls, but not variables.",
 			 job->asked.row.language);
 }
 

@@ -111,18 +111,19 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 	if (!engine->connected && turn->job && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
 		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	if (queue && queue->count > JOB_CONVERSATION_QUEUE)
-		return refuse(err, "conversation", "%d calls wait in this conversation already; wait for their results",
+		return refuse(err, "conversation",
+			      "%d calls are already waiting in this conversation; wait for their results",
 			      JOB_CONVERSATION_QUEUE);
 	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
 	 * without a request. */
 	for (const struct job_turn *other = engine->turns; other; other = other->next)
 		in_flight += streq(other->token_id, turn->token_id);
 	if (in_flight >= limits->in_flight)
-		return refuse(err, "calls", "%lld calls of this token are running already; wait for one of them",
+		return refuse(err, "calls", "%lld calls of this token are already running; wait for one of them",
 			      (long long)in_flight);
 	if (engine->n_turns >= (size_t)(engine->config->jailer.jails + limits->queue))
 		return refuse(err, "queue",
-			      "%zu calls are running or waiting on this server already; try again in a moment",
+			      "%zu calls are already running or waiting on this server; try again in a moment",
 			      engine->n_turns);
 	return 0;
 }

@@ -67,7 +67,7 @@ int store_token_add_scoped(struct store *store, struct store_token *token, char 
 
 	if (!owner_valid(token->owner))
 		return err_member(err, "owner",
-				  "1 to %d characters a-z, 0-9 and '-' were expected, the first one no '-'",
+				  "1 to %d characters a-z, 0-9 and '-' were expected, the first one not '-'",
 				  STORE_OWNER_MAX);
 	if (token->scopes == 0)
 		token->scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;
@@ -121,13 +121,13 @@ int store_scopes_parse(const char *text, unsigned *ret, struct err *err)
 		       (strlen(scope_names[i].name) != length || strncmp(scope_names[i].name, p, length) != 0))
 			i++;
 		if (i == ARRAY_SIZE(scope_names))
-			return err_set(err, ERR_INVALID, "scope '%.*s': there are run, files, network and admin",
+			return err_set(err, ERR_INVALID, "scope '%.*s' is unknown; use run, files, network or admin",
 				       (int)MIN(length, (size_t)40), p);
 		scopes |= scope_names[i].scope;
 		p += length;
 	}
 	if (scopes == 0)
-		return err_set(err, ERR_INVALID, "no scope is named: there are run, files, network and admin");
+		return err_set(err, ERR_INVALID, "no scope is given; use run, files, network or admin");
 	*ret = scopes;
 	return 0;
 }

@@ -155,7 +155,7 @@ languages() {
 
 @test "unknown scopes are refused, and list shows those there are" {
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope run,root
-	[[ $output == *"scope 'root': there are run, files, network and admin"* ]]
+	[[ $output == *"scope 'root' is unknown; use run, files, network or admin"* ]]
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --scope ,
 	run -0 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner carol --scope files,run --json
 	[ "$(jq -r .scopes <<<"$output")" = "run files" ]

@@ -105,9 +105,9 @@ tools() {
 	say tools/call '{"name":"execute_code","task":{},"arguments":{"code":"import subprocess; subprocess.run([\"sleep\", \"'"$SP_ASLEEP"'\"])"}}'
 	task=$(sp_get .result.task.taskId)
 	say tools/call '{"name":"stop_sandbox","arguments":{}}'
-	[[ $(text) == *"calls of this token are running already"* ]]
+	[[ $(text) == *"calls of this token are already running"* ]]
 	say tools/call '{"name":"initialize_sandbox","arguments":{"image":"node"}}'
-	[[ $(text) == *"calls of this token are running already"* ]]
+	[[ $(text) == *"calls of this token are already running"* ]]
 	sp_wake
 	say tasks/result "{\"taskId\":\"$task\"}" # waits for it
 	say tools/call '{"name":"execute_code","arguments":{"code":"print(x)"}}'
@@ -153,7 +153,7 @@ tools() {
 	sp_call execute_code '{"code":"print(x)","language":"python"}'
 	[ "$(text)" = 1 ]
 	sp_call execute_code '{"language":"python"}'
-	[ "$(text)" = "code: is missing, or language and entrypoint_code, or snippet_name: one of the three says what to run" ]
+	[ "$(text)" = "code: is missing: give code, or language and entrypoint_code, or snippet_name" ]
 	sp_call execute_code '{"code":"1","entrypoint_code":"1"}'
 	[[ $(text) == "code: runs in the sandbox of initialize_sandbox and excludes entrypoint_code"* ]]
 	sp_call execute_code '{"entrypoint_code":"1"}'

@@ -116,7 +116,7 @@ complete() { # PREFIX
 		[ "$(sp_get .result.isError)" = true ]
 		[[ $(text) == *"$case"* ]] || { text; echo "expected: $case"; false; }
 	done <<-'CASES'
-		{}|snippet_name: is missing, or language and entrypoint_code
+		{}|snippet_name: is missing: give snippet_name, or language and entrypoint_code
 		{"language":"python"}|entrypoint_code: is missing
 		{"entrypoint_code":"1"}|language: is missing
 		{"language":"cobol","entrypoint_code":"1"}|language: "cobol" is unknown
@@ -147,7 +147,7 @@ complete() { # PREFIX
 	local name
 	for name in link pipe folder large .hidden ../outside nothing; do
 		sp_call execute_code '{"snippet_name":"'"$name"'"}'
-		[ "$(text)" = "snippet_name: there is no such snippet; there are: hello, just, note, twice, twice, uses_helper" ]
+		[ "$(text)" = "snippet_name: unknown snippet; the server has: hello, just, note, twice, twice, uses_helper" ]
 	done
 }
 
@@ -207,5 +207,5 @@ complete() { # PREFIX
 	jq '.tools = {sets: ["magic"]}' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
 	run "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"
 	[ "$status" -ne 0 ]
-	[[ $output == *'tools.sets: there is no set '*magic* ]]
+	[[ $output == *'tools.sets: '*magic*"is not a tool set"* ]]
 }

@@ -135,12 +135,12 @@ frozen() {
 	frozen
 	live 'print(2)' false
 	[ "$(sp_get .result.isError)" = true ]
-	[[ $(sp_get '.result.content[0].text') == "network: this session was begun with network; say the same, or end the session"* ]]
+	[[ $(sp_get '.result.content[0].text') == "network: this session was started with network; use the same value, or end the session"* ]]
 	sp_call reset_session '{"conversationId": "s"}'
 	live 'print(3)' false
 	[ "$(sp_get .result.structuredContent.stdout)" = 3 ]
 	live 'print(4)'
-	[[ $(sp_get '.result.content[0].text') == "network: this session was begun without network; say the same, or end the session"* ]]
+	[[ $(sp_get '.result.content[0].text') == "network: this session was started without network; use the same value, or end the session"* ]]
 	sp_call reset_session '{"conversationId": "s"}'
 }
 

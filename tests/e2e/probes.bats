@@ -127,7 +127,7 @@ live_probes() {
 	sed -i 's/ends=RE:3/ends=XY/' "$DIR/libexec/sallyport/jail_probe"
 	run "$DIR/bin/sallyport" selftest --config "$DIR/config.json"
 	[ "$status" -ne 0 ]
-	[[ $output == *"probe X03: there is no term ends with value XY"* ]]
+	[[ $output == *"probe X03: unknown term ends with value XY"* ]]
 }
 
 @test "beside the peers: the same probes, who holds what" {

@@ -61,7 +61,7 @@ run_live() { # LANGUAGE CODE
 @test "a language that cannot keep variables says so, and keeps files and processes" {
 	start
 	run_live bash 'x=1; echo hi >/tmp/f'
-	[ "$(text)" = "[session] A session was begun. In bash it keeps files and processes from call to call, variables it does not." ]
+	[ "$(text)" = "[session] A session was started. In bash it keeps files and processes between calls, but not variables." ]
 	run_live bash 'echo "$x$(cat /tmp/f)"'
 	[ "$(text)" = hi ]
 	[ "$(sp_get .result.structuredContent.warm)" = false ]
@@ -95,7 +95,7 @@ run_live() { # LANGUAGE CODE
 	sp_call reset_session '{"conversationId":"c"}'
 	sp_call run_code '{"conversationId":"d","session":true,"language":"python","code":"1"}'
 	sp_call run_code "${first/\"k\"/\"other\"}"
-	[[ $(text) == *"1 live sandboxes of yours are open already"* ]]
+	[[ $(text) == *"you already have 1 live sandboxes"* ]]
 	sp_call run_code "${first/6/7}"
 	[[ $(text) != *"live sandboxes"* ]] # the key is another call's: that is what is wrong with it
 	[ "$(sp_get .result.isError)" = true ]

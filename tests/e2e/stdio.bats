@@ -173,7 +173,7 @@ next_answer() {
 	done
 	listen 33 >&"$IN"
 	next
-	[[ $(jq -r '[.id, .error.message] | @tsv' <<<"$line") == "33	Too many requests at once"* ]]
+	[[ $(jq -r '[.id, .error.message] | @tsv' <<<"$line") == "33	Too many concurrent requests"* ]]
 	for id in {1..31}; do
 		echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":'"$id"'}}' >&"$IN"
 	done

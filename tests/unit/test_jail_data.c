@@ -147,7 +147,7 @@ static void bad_names(void **state)
 	fill_and_run(&try, &python, both, 2, "print(1)");
 	assert_true(try.failed);
 	assert_int_equal(try.err.code, ERR_INVALID);
-	/* What is no regular file would block or tell what it should not. */
+	/* What is not a regular file would block or tell what it should not. */
 	int pipe_fds[2];
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	const struct jail_file pipe_file = {"p", 0644, 0, pipe_fds[0]};

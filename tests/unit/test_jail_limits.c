@@ -199,7 +199,7 @@ static void caps(void **state)
 		{{.runner = "python", .limits.memory_bytes = INT64_C(1) << 40}, ERR_LIMIT, NULL},
 		{{.runner = "python", .limits.pids = 513}, ERR_LIMIT, NULL},
 		{{.runner = "python", .limits.data_bytes = INT64_C(2) << 30}, ERR_LIMIT, NULL},
-		{{.runner = "cobol"}, ERR_INVALID, "runner: there is no runner cobol"},
+		{{.runner = "cobol"}, ERR_INVALID, "runner: unknown runner cobol"},
 		{{.runner = "python", .network = true}, ERR_UNAVAILABLE, NET_REFUSED},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -260,7 +260,7 @@ static void bounded(void **state)
 	request = fixture_request(&f, "talk", "import time; time.sleep(1000)");
 	while (n <= JOB_CONVERSATION_QUEUE)
 		jobs[n++] = fixture_submit(&f, &request);
-	refused(&request, ERR_BUSY, "16 calls wait in this conversation");
+	refused(&request, ERR_BUSY, "16 calls are already waiting in this conversation");
 	request.conversation = "another";
 	jobs[n++] = fixture_submit(&f, &request);
 	refused(&request, ERR_BUSY, "18 calls of this token");

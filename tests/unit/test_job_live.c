@@ -175,13 +175,14 @@ static void other_limits_are_refused(void **state)
 	request.memory_mb = 101;
 	job = fixture_submit(&f, &request);
 	assert_int_equal(job_wait(job, -1, NULL, &fixture_err), -ERR_INVALID);
-	assert_non_null(strstr(fixture_err.text, "memory_mb: this session was begun with 100"));
+	assert_non_null(strstr(fixture_err.text, "memory_mb: this session was started with 100"));
 	job_release(job);
 	request.memory_mb = 0;
 	request.timeout_seconds = 5;
 	job = fixture_submit(&f, &request);
 	assert_int_equal(job_wait(job, -1, NULL, &fixture_err), -ERR_INVALID);
-	assert_non_null(strstr(fixture_err.text, "timeout_seconds: this session was begun with " FIXTURE_WALL_SECONDS));
+	assert_non_null(strstr(fixture_err.text, "timeout_seconds: this session was started with "
+						 "" FIXTURE_WALL_SECONDS));
 	job_release(job);
 	expect("print(x)", "1\n", 3, "");
 	request.conversation = NULL;
@@ -221,14 +222,14 @@ static void caps_of_owner_and_server(void **state)
 	as("alice", "a1");
 	as("alice", "a2");
 	before = fixture_executions(&f);
-	refused("a3", "alice", "2 live sandboxes of yours are open already");
+	refused("a3", "alice", "you already have 2 live sandboxes");
 	assert_int_equal(fixture_executions(&f), before); /* nothing was stored */
 	as("alice", "a1");
 	as("bob", "b1");
-	refused("b2", "bob", "3 live sandboxes are open on this server already");
+	refused("b2", "bob", "this server already has 3 live sandboxes");
 	reset("a1", NULL, 1);
 	as("bob", "b2");
-	refused("a3", "alice", "3 live sandboxes are open on this server already");
+	refused("a3", "alice", "this server already has 3 live sandboxes");
 }
 
 /* The last jail is never held by a sandbox, so that ordinary runs go on. */
@@ -243,7 +244,7 @@ static void one_jail_is_left(void **state)
 	fixture_service_start(&f);
 	fixture_start(&f);
 	as("alice", "a1");
-	refused("a2", "alice", "1 live sandboxes are open on this server already");
+	refused("a2", "alice", "this server already has 1 live sandboxes");
 	request = fixture_request(&f, "a2", "pass");
 	job_release(fixture_run(&f, &request, JAIL_OK));
 	as("alice", "a1");
@@ -289,7 +290,7 @@ static void idle_ones_expire(void **state)
 	job = live("talk", "python", "x = 1", JAIL_OK);
 	await_cause(fixture_wait(job)->sandbox_id, "idle");
 	job_release(job);
-	expect("print('x' in globals())", "False\n", 1, "was lost (nobody used it for a while)");
+	expect("print('x' in globals())", "False\n", 1, "was lost (it was idle for too long)");
 	job = live("talk", "bash", ":", JAIL_OK);
 	await_cause(fixture_wait(job)->sandbox_id, "idle");
 	job_release(job);

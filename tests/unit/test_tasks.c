@@ -189,7 +189,7 @@ static void bounded(void **state)
 	for (int i = 0; i < TASKS_AT_WORK_MAX; i++)
 		start(hold, NULL);
 	assert_int_equal(tasks_start(fixture.server.tasks, &one_more, &task, &err), -ERR_BUSY);
-	assert_non_null(strstr(err.text, "256 tasks are at work"));
+	assert_non_null(strstr(err.text, "256 tasks are already running"));
 }
 
 static struct store_execution finished_run(const char *id)
