@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "grade_exam.h"
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 
 #define LINE_MAX_BYTES (64 << 20) /* of a question or an answer */
@@ -418,8 +419,14 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		      struct grade_exam_result *ret)
 {
+	struct json_object *runner = jail_runner_named(exam->runners, grade_tongue_text(task->tongue));
 	struct grade_exam_result result = {0};
 
+	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean))) {
+		grade_exam_say(&result, GRADE_SKIP, "the runner %s is not installed", grade_tongue_text(task->tongue));
+		*ret = result;
+		return;
+	}
 	for (int try = 0; try < GRADE_EXAM_TRIES; try++) {
 		struct err err = ERR_INIT;
 

@@ -32,7 +32,8 @@ static enum grade_choice choose(void *arg, void *ret_step)
 static bool rejected(const struct grade_exam_result *result)
 {
 	return result->apart ||
-	       (result->verdict != GRADE_AC && result->verdict != GRADE_JE && result->verdict != GRADE_TLE &&
+	       (result->verdict != GRADE_AC && result->verdict != GRADE_JE && result->verdict != GRADE_SKIP &&
+		result->verdict != GRADE_TLE &&
 		!result->premature);
 }
 
@@ -57,6 +58,10 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 {
 	enum suite *place = &work->suites[sample->task - work->run->tasks->tasks], suite;
 
+	if (!sample->text) {
+		*ret = (struct grade_exam_result){0};
+		return grade_exam_say(ret, GRADE_RTE, "failed: the completion holds a NUL");
+	}
 	if (!grade_exam_splits(sample->task))
 		return grade_exam_alone(exam, sample->task, sample->text, ret);
 	pthread_mutex_lock(&work->crew.lock);

@@ -172,9 +172,10 @@ static int read_samples(const struct grade_tasks_source *source, struct grade_ta
 		struct json_object *line = json_object_array_get_idx(tasks->completions, i);
 		auto_free char *id = id_of(line);
 		const char *text = json_get_string(line, "completion");
+		bool there = json_get(line, "completion", json_type_string) != NULL;
 		const struct grade_task wanted = {.id = id}, *key = &wanted;
 
-		if (!id || !text)
+		if (!id || !there)
 			return err_set(err, ERR_INVALID, "%s: sample number %zu has no task_id or no completion",
 				       source->samples, i + 1);
 		const struct grade_task **found = bsearch(&key, sorted, tasks->n_tasks, sizeof(*sorted), by_id);

@@ -24,7 +24,7 @@ struct grade_task {
 struct grade_sample {
 	const struct grade_task *task;
 	size_t number;   /* within its task */
-	const char *text; /* the completion; the lists' */
+	const char *text; /* the completion; the lists'. NULL: it holds a NUL, which no program may */
 };
 struct grade_tasks {
 	struct json_object *lines, *completions;

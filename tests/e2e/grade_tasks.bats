@@ -152,3 +152,15 @@ no_pass() {
 	grade 2 "$TASKS/humaneval.jsonl" submission.py
 	grade 2 . --k 1
 }
+
+@test "a language without an interpreter is SKIP, a completion with a NUL fails" {
+	mkdir runners
+	cp "$SP_ROOT"/jail/runners/*.* runners
+	jq '.interpreters = ["/nonexistent"]' "$SP_ROOT/jail/runners/javascript.json" >runners/javascript.json
+	chmod 0755 . runners
+	SALLYPORT_JAILER_RUNNERS_DIR=$PWD/runners grade 1 "$TASKS/pack.jsonl" --solution buggy_solution
+	[ "$(jq -r 'select(.language == "javascript") | [.verdict, .result] | join(": ")' <<<"$output")" = "SKIP: the runner javascript is not installed" ]
+	printf '{"task_id": "Small/0", "completion": "    return 2 * n\\u0000 x"}\n' >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[ "$(jq -c .verdicts <<<"$summary")" = '{"RTE":1}' ]
+}
