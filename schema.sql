@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -222,6 +222,8 @@ CREATE TABLE execution (
 	stderr_bytes      INTEGER,
 	stderr_truncated  INTEGER CHECK (stderr_truncated IN (0, 1)),
 	recorded          INTEGER,               -- 1, 2, 3 …: the order in which ends were recorded, whatever the clock said; NULL while it runs
+	request_id        TEXT,                  -- of the HTTP request: the same id is in nginx's log and in the jailer's; NULL: none
+	trace             TEXT,                  -- W3C traceparent of the caller, checked for its form alone; NULL: none
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),

@@ -11,6 +11,7 @@
 #include "cgi/http/cors.h"
 #include "cgi/http/files.h"
 #include "cgi/http/monitor.h"
+#include "cgi/http/trace.h"
 #include "cgi/mcp/mcp_endpoint.h"
 #include "cgi/mcp/sse.h"
 #include "lib/base/log.h"
@@ -165,17 +166,15 @@ static void count(const struct reply *reply, const char *route)
 	metrics_add(METRIC_HTTP, route, code, 1);
 }
 
-static void write_log(const struct request *request, const struct reply *reply, const char *method, const char *route,
-		      int64_t started_us)
+static void write_log(const struct reply *reply, const char *method, const char *route, int64_t started_us)
 {
-	char status[16], duration[32], id[72];
-	const char *request_id = request_header(request, "HTTP_X_REQUEST_ID", id, sizeof(id));
+	char status[16], duration[32];
 
 	snprintf(status, sizeof(status), "%d", reply->gone ? 499 : reply->status);
 	snprintf(duration, sizeof(duration), "%lld", (long long)(clock_monotonic_us() - started_us));
 	log_event(LOG_INFO, "request", "method", method, "route", route, "status", status, "us", duration, "owner",
 		  reply->owner, "rpc", reply->method, "tool", reply->tool, "outcome", reply->outcome, "request_id",
-		  request_id ? request_id : "", NULL);
+		  reply->request_id, NULL);
 }
 
 void routes_handle(struct server *server, const struct request *request, struct reply *reply)
@@ -188,6 +187,7 @@ void routes_handle(struct server *server, const struct request *request, struct 
 
 	if (!method)
 		method = "";
+	trace_request_id(request, reply->request_id);
 	reply->head = streq(method, "HEAD");
 	path[0] = '\0';
 	if (http_path(request, routes_known, path, &err) < 0)
@@ -202,5 +202,5 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	const struct route *route = find_route(path);
 
 	count(reply, route ? route->path : "-");
-	write_log(request, reply, method, route ? route->path : "-", started);
+	write_log(reply, method, route ? route->path : "-", started);
 }

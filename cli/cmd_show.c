@@ -168,6 +168,8 @@ static void show_facts(const struct store_execution *e)
 		printf("%-14s%s, run %lld\n", "sandbox", e->sandbox_id, (long long)e->sandbox_seq);
 	if (*e->task_id)
 		printf("%-14s%s, %s\n", "task", e->task_id, cli_task_text(e));
+	line("request", e->request_id);
+	line("trace", e->trace);
 	line("arguments", e->args_json && !streq(e->args_json, "[]") ? e->args_json : NULL);
 	line("environment", e->env_json && !streq(e->env_json, "{}") ? e->env_json : NULL);
 	line("limits", e->limits_json);

@@ -209,6 +209,8 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 		json_add_string(object, "sandbox", e->sandbox_id);
 		json_add_int(object, "sandbox_seq", e->sandbox_seq);
 	}
+	json_add_string(object, "request_id", *e->request_id ? e->request_id : NULL);
+	json_add_string(object, "trace", *e->trace ? e->trace : NULL);
 	if (*e->task_id) {
 		json_add_string(object, "task", e->task_id);
 		json_add_string(object, "task_state", cli_task_text(e));

@@ -29,7 +29,7 @@
 #include "runner.h"
 
 #define CELL_STEPS_MAX 256 /* queued steps of one jail */
-#define CELL_LABEL     65
+#define CELL_LABEL     73
 #define CELLS_PARKED   2     /* jails made ahead */
 #define CELLS_AWAIT_US 20000 /* none is made so long after a jail was opened that has no program yet */
 

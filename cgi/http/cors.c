@@ -17,7 +17,8 @@ static const char token_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN
 void cors_headers(struct reply *reply, const char *origin)
 {
 	reply_header(reply, "Access-Control-Allow-Origin", "%s", origin);
-	reply_header(reply, "Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After");
+	reply_header(reply, "Access-Control-Expose-Headers",
+		     "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id");
 	reply_header(reply, "Vary", "Origin");
 }
 

@@ -94,6 +94,8 @@ void reply_refuse(struct reply *reply, int status, const char *text)
 	error_code(status, code);
 	json_add_string(body, "error", code);
 	json_add_string(body, "error_description", text);
+	if (reply->request_id[0])
+		json_add_string(body, "request_id", reply->request_id);
 	reply_json(reply, status, body);
 }
 
@@ -103,6 +105,8 @@ void reply_print_head(const struct reply *reply, struct buf *out)
 
 	buf_printf(out, "Status: %d %s\r\n", reply->status, reason(reply->status));
 	buf_add(out, reply->headers.data, reply->headers.length);
+	if (reply->request_id[0])
+		buf_printf(out, "X-Request-Id: %s\r\n", reply->request_id);
 	if (!reply->delegated)
 		buf_printf(out, "Content-Length: %lld\r\n", (long long)length);
 	buf_puts(out, "\r\n");

@@ -15,6 +15,8 @@
 #define HTTP_REPLY_MAX  (256 * 1024 * 1024)
 #define HTTP_HEADER_MAX (16 * 1024) /* all headers of a reply */
 
+#define REQUEST_ID_SIZE 33 /* trace.h */
+
 struct reply {
 	int status;
 	struct buf headers; /* "Name: value\r\n"…, without Status and Content-Length */
@@ -26,6 +28,7 @@ struct reply {
 	bool gone;      /* the client left: nothing is sent */
 	bool streamed;  /* everything was sent already (stream.h) */
 	char session[ID_SIZE]; /* that it opens (and names in a header); "": none */
+	char request_id[REQUEST_ID_SIZE]; /* "": standard input and output have none */
 	/* for the log line */
 	char owner[STORE_OWNER_MAX + 1];
 	char method[64], tool[64], outcome[32];

@@ -72,6 +72,17 @@ void mcp_observe_received(const char *protocol, struct json_object *message)
 		mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol, .received = true});
 }
 
+/* Of errors of ours, whoever reports one can name the request. */
+static void name_request(struct mcp_call *call)
+{
+	const char *id = call->exchange->reply->request_id;
+
+	if (call->code != RPC_INTERNAL || call->data || !*id)
+		return;
+	call->data = json_object_new_object();
+	json_add_string(call->data, "requestId", id);
+}
+
 /* A request that a client got wrong is not an error of ours. */
 static void count(const struct mcp_call *call, struct json_object *answer)
 {
@@ -94,6 +105,7 @@ struct json_object *mcp_answer(struct mcp_call *call)
 		answer = rpc_result(call->message->id, steal(&call->result));
 	} else {
 		json_object_put(steal(&call->result));
+		name_request(call);
 		answer = rpc_error(call->message->id, call->code, call->text, steal(&call->data));
 	}
 	mcp_observe(call, answer);

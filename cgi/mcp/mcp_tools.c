@@ -1,6 +1,7 @@
 /* mcp_tools.c - tools/list and tools/call, the same in both eras; see mcp.h. */
 #include "mcp_tools.h"
 
+#include "cgi/http/trace.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "mcp_tasks.h"
@@ -18,11 +19,21 @@ int mcp_tools_list(struct mcp_call *call)
 	return 0;
 }
 
+/* The message's own wins over the header's: a proxy may have made that one. */
+static void find_trace(const struct mcp_call *call, char ret[TRACE_SIZE])
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+
+	if (!trace_parent(json_get_string(meta, "traceparent"), ret))
+		trace_parent(request_param(call->exchange->request, "HTTP_TRACEPARENT"), ret);
+}
+
 int mcp_tools_call(struct mcp_call *call)
 {
 	struct json_object *params = call->message->params, *arguments = NULL;
 	const char *name = json_get_string(params, "name");
 	struct reply *reply = call->exchange->reply;
+	char trace[TRACE_SIZE] = "";
 	struct tool_call tool_call = {
 		.mcp = call,
 		.server = call->exchange->server,
@@ -30,9 +41,12 @@ int mcp_tools_call(struct mcp_call *call)
 		.session_id = call->session ? call->session->id : NULL,
 		.revision = call->revision,
 		.hangup_fd = call->hangup_fd,
+		.request_id = reply->request_id,
+		.trace = trace,
 	};
 	struct err err = ERR_INIT;
 
+	find_trace(call, trace);
 	if (!name)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: name: must be a string, the name of a tool");
 	if (params && json_object_object_get_ex(params, "arguments", &arguments) &&
@@ -59,6 +73,7 @@ int mcp_tools_call(struct mcp_call *call)
 		reply->gone = call->revision->modern;
 		return mcp_fail(call, RPC_INTERNAL, "cancelled");
 	}
-	log_event(LOG_ERROR, "tool failed", "tool", tool->name, "error", err.text, NULL);
+	log_event(LOG_ERROR, "tool failed", "tool", tool->name, "error", err.text, "request_id",
+		  reply->request_id, NULL);
 	return mcp_fail(call, RPC_INTERNAL, "Internal error: %s", err.text);
 }

@@ -43,7 +43,7 @@ struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */
 	struct jail_limits limits;
 	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
-	const char *label;  /* for logs and `ps`: an execution id; no content */
+	const char *label;  /* for logs and `ps`: execution id, "-", request id; no content */
 	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay,
 	 * frozen between runs. Where the runner has a `live` step its interpreter keeps its state from run to run; else
 	 * each run is a process of its own. Wall and CPU time and output are limits of each run, the others of the

@@ -40,7 +40,7 @@ static const struct bind open_table[] = {
 	HEAD,
 	JAIL,
 	MEMBER("runner", BIND_STRING, runner, 1, 64),
-	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 64},
+	{.name = "label", .type = BIND_STRING, .offset = offsetof(struct wire_request, label), .max = 72},
 	{.name = "network", .type = BIND_BOOL, .offset = offsetof(struct wire_request, network)},
 	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
 	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},

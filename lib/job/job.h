@@ -73,6 +73,7 @@ struct job_request {
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
 	const char *task_id; /* the MCP task that this is the work of; NULL: none */
+	const char *request_id, *trace; /* by which it is found elsewhere; NULL: none */
 };
 
 /* A file that the run made, changed or removed. */

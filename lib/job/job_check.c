@@ -316,6 +316,8 @@ static void take_identity(struct job *job, const struct job_request *request)
 {
 	struct store_execution *row = &job->asked.row;
 
+	snprintf(row->request_id, sizeof(row->request_id), "%s", request->request_id ? request->request_id : "");
+	snprintf(row->trace, sizeof(row->trace), "%s", request->trace ? request->trace : "");
 	snprintf(row->task_id, sizeof(row->task_id), "%s", request->task_id ? request->task_id : "");
 	if (request->id)
 		memcpy(row->id, request->id, sizeof(row->id));

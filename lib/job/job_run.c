@@ -166,11 +166,13 @@ static enum job_step turned_away(struct job *job)
 
 static int open_jail(struct job *job, struct err *err)
 {
+	const struct store_execution *row = &job->asked.row;
+	auto_free char *label = xasprintf("%s%s%s", row->id, *row->request_id ? "-" : "", row->request_id);
 	const struct jail_spec spec = {
 		.runner = job->asked.row.language,
 		.limits = job->run.limits,
 		.network = job->asked.row.network,
-		.label = job->asked.row.id,
+		.label = label,
 		.fingerprint = true,
 	};
 

@@ -94,6 +94,8 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_some(&q, ":entry", e->entry);
 	query_bind_some(&q, ":sandbox", e->sandbox_id);
 	query_bind_some(&q, ":task", e->task_id);
+	query_bind_some(&q, ":request", e->request_id);
+	query_bind_some(&q, ":trace", e->trace);
 	if (*e->sandbox_id)
 		query_bind_int(&q, ":sandbox_seq", e->sandbox_seq);
 	else

@@ -38,6 +38,8 @@ struct store_execution {
 	char *entry;          /* the file of /data that is run in place; NULL: none */
 	char sandbox_id[ID_SIZE]; /* the live sandbox (store_sandbox.h), … */
 	int64_t sandbox_seq;      /* … in which its first run is 1; "" and 0: none */
+	char request_id[33];      /* of the HTTP request, 32 hexadecimal digits; "": none */
+	char trace[56];           /* W3C traceparent of the caller; "": none */
 	/* what came of it; meaningless while running */
 	char verdict[3];
 	char message[256];

@@ -45,6 +45,11 @@ static const struct {
 	 "DROP INDEX conversation_by_seen;"
 	 "CREATE INDEX conversation_by_idle ON conversation (idle_from_us);"
 	 "PRAGMA user_version = 2;"},
+	/* By what a run is found in other programs' logs. */
+	{2,
+	 "ALTER TABLE execution ADD COLUMN request_id TEXT;"
+	 "ALTER TABLE execution ADD COLUMN trace TEXT;"
+	 "PRAGMA user_version = 3;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

@@ -54,6 +54,8 @@
 	NEXT(EXECUTION_ENTRY, "entry", entry)                                                                          \
 	NEXT(EXECUTION_SANDBOX, "sandbox", sandbox_id)                                                                 \
 	NEXT(EXECUTION_SANDBOX_SEQ, "sandbox_seq", sandbox_seq)                                                        \
+	NEXT(EXECUTION_REQUEST, "request_id", request_id)                                                              \
+	NEXT(EXECUTION_TRACE, "trace", trace)                                                                          \
 	NEXT(EXECUTION_TASK, "task", task_id)                                                                          \
 	NEXT(EXECUTION_TASK_STATE, "(SELECT state FROM task WHERE id = execution.task)", task_state)
 enum { STORE_EXECUTION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EXECUTION_COLUMNS };
@@ -96,10 +98,11 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	X(EXECUTION_ADD, WRITE,                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, "       \
 	  "created_us, language, fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, "        \
-	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task) VALUES (:id, :instance, 'running', "            \
+	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace) VALUES "                     \
+	  "(:id, :instance, 'running', "                                                                               \
 	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
 	  ":created, :language, :fingerprint, :network, :args, :limits, :env, :code, :code_blob, :code_bytes, "        \
-	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task)")                                 \
+	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, :trace)")               \
 	X(EXECUTION_BEFORE, WRITE,                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
 	  "FROM file WHERE conversation = :conversation")                                                              \

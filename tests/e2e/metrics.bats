@@ -175,6 +175,29 @@ scraped() { query_is 'up{job="sallyport"}' 1; }
 	sp_until "" query_is 'ALERTS{alertname="SallyportJailerDown"}' 1 # pending: for a minute yet
 }
 
+@test "one id leads from nginx through the gateway and the record to the jailer; the caller's trace is recorded" {
+	start_stack
+	start_nginx
+	local trace=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 id
+	jq -nc --arg trace "$trace" '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code",
+		arguments: {conversationId: "c", language: "python", code: "print(1)"}, _meta: {traceparent: $trace,
+		"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}' |
+		curl -sf -D "$SP_DIR/head" -o "$SP_DIR/body" --data-binary @- -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' \
+			-H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: run_code' \
+			-H "traceparent: ${trace/4bf9/aaaa}" -H 'X-Request-Id: mine' "http://127.0.0.1:$NGINX_PORT/mcp"
+	id=$(tr -d '\r' <"$SP_DIR/head" | sed -n 's/^X-Request-Id: //p')
+	[[ $id =~ ^[0-9a-f]{32}$ ]]
+	grep -q " request .*request_id=$id" "$SP_DIR/gateway.log"
+	sp_until "" grep -q " run done .*-$id" "$SP_DIR/jailer.log"
+	[ "$(sp_sql 'select request_id, trace from execution')" = "$id|$trace" ]
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_sql 'select id from execution')"
+	[[ $output == *"$id"* && $output == *"$trace"* ]]
+	# Where nginx itself answers.
+	sp_stop "$SP_GATEWAY_PID"
+	curl -s -D "$SP_DIR/head" -o /dev/null "http://127.0.0.1:$NGINX_PORT/readyz"
+	grep -qE '^X-Request-Id: [0-9a-f]{32}' "$SP_DIR/head"
+}
+
 # The names of series in a PromQL text.
 names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u; }
 

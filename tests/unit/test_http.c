@@ -1,5 +1,6 @@
 /* HTTP rules of the gateway: paths, Host, Origin, tokens, methods, sizes. */
 #include "cgi/http/auth.h"
+#include "cgi/http/trace.h"
 #include "cgi/http/uri.h"
 #include "gateway.h"
 
@@ -328,6 +329,62 @@ static void methods_of_routes(void **state)
 	assert_int_equal(far.status, 404);
 }
 
+/* nginx's id, or one of ours; what is not one is not taken over. */
+static void request_ids(void **state)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef";
+	static const char *const bad[] = {"HTTP_X_REQUEST_ID=", "HTTP_X_REQUEST_ID=0123456789ABCDEF0123456789ABCDEF",
+					  "HTTP_X_REQUEST_ID=0123456789abcdef0123456789abcdef0",
+					  "HTTP_X_REQUEST_ID=../../../etc/passwd", NULL};
+
+	(void)state;
+	auto_answer struct answer given =
+		ask(&fixture, "GET", "/nowhere", NULL, "HTTP_X_REQUEST_ID=0123456789abcdef0123456789abcdef", NULL);
+
+	assert_string_equal(header_of(&given, "X-Request-Id"), id);
+	assert_string_equal(json_get_string(given.json, "request_id"), id);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		auto_answer struct answer made = ask(&fixture, "GET", "/nowhere", NULL, bad[i], NULL);
+		const char *own = header_of(&made, "X-Request-Id");
+
+		assert_int_equal(strlen(own), 32);
+		assert_int_equal(strspn(own, "0123456789abcdef"), 32);
+		assert_string_not_equal(own, id);
+	}
+}
+
+static void trace_parents(void **state)
+{
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
+	static const char *const good[] = {"00-" TRACE "-" PARENT "-01", "cc-" TRACE "-" PARENT "-00",
+					   "cc-" TRACE "-" PARENT "-00-what the future brings"};
+	static const char *const bad[] = {NULL,
+					  "",
+					  "00",
+					  "ff-" TRACE "-" PARENT "-01",
+					  "00-" TRACE "-" PARENT "-01-x",
+					  "00-" TRACE "-" PARENT "-01x",
+					  "cc-" TRACE "-" PARENT "-01x",
+					  "00-" TRACE "-" PARENT,
+					  "00-" TRACE "-" PARENT "-1",
+					  "00-00000000000000000000000000000000-" PARENT "-01",
+					  "00-" TRACE "-0000000000000000-01",
+					  "00-4BF92F3577B34DA6A3CE929D0E0E4736-" PARENT "-01",
+					  "00_" TRACE "-" PARENT "-01"};
+	char trace[TRACE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_true(trace_parent(good[i], trace));
+		assert_int_equal(strlen(trace), TRACE_SIZE - 1);
+		assert_true(str_starts(good[i], trace));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		if (trace_parent(bad[i], trace))
+			fail_msg("%s taken", bad[i]);
+}
+
 /* What monitors ask is read by no page, and only by who may. */
 static void monitors(void **state)
 {
@@ -377,7 +434,8 @@ int main(void)
 		cmocka_unit_test(order),           cmocka_unit_test(overlong_headers), cmocka_unit_test(tokens),
 		cmocka_unit_test(revoked_at_once), cmocka_unit_test(content_types),    cmocka_unit_test(body_cap),
 		cmocka_unit_test(health),          cmocka_unit_test(methods_of_routes),
-		cmocka_unit_test(monitors), cmocka_unit_test(header_injection),
+		cmocka_unit_test(monitors), cmocka_unit_test(request_ids),
+		cmocka_unit_test(trace_parents), cmocka_unit_test(header_injection),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

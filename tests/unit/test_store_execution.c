@@ -36,6 +36,8 @@ static void round_trip(void **state)
 	struct store_execution wanted = sample("ann"), found;
 
 	wanted.network = true;
+	snprintf(wanted.request_id, sizeof(wanted.request_id), "4bf92f3577b34da6a3ce929d0e0e4736");
+	snprintf(wanted.trace, sizeof(wanted.trace), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
 	begin(f->store, &wanted);
 	ok(store_execution_find(f->store, wanted.id, &found, &err));
 	assert_int_equal(found.state, STORE_RUNNING);
@@ -51,6 +53,8 @@ static void round_trip(void **state)
 	assert_string_equal(found.fingerprint, "Python 3.11.2");
 	assert_true(found.network);
 	assert_true(found.warm);
+	assert_string_equal(found.request_id, wanted.request_id);
+	assert_string_equal(found.trace, wanted.trace);
 	assert_string_equal(found.code.data, "print(1)\n");
 	assert_int_equal(found.code.length, 9);
 	assert_null(found.stdin_text.data);
