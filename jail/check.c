@@ -200,7 +200,7 @@ static void run_programs(struct check *check)
 	for (size_t i = 0; i < jailer->runners.count; i++) {
 		struct runner *runner = &jailer->runners.items[i];
 
-		runner->awaited = runner->interpreter != NULL;
+		runner->awaited = runner->interpreter && runner->version.count > 0;
 		if (!runner->interpreter)
 			tell(check, "runner", WEAKER, "its interpreter is missing", "runner", runner_line(runner));
 	}
