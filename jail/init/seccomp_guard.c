@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -142,52 +143,66 @@ static void load(struct seccomp_program *program, size_t offset)
 	add(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-/* Jumps over `skip` more instructions behind the comparisons if the value is one of these, else goes on. */
-static void compare(struct seccomp_program *program, const struct values *values, size_t skip)
+/* If the value is one of these, jumps over `found` more instructions behind the comparisons, else over `missed`. */
+static void compare(struct seccomp_program *program, const struct values *values, size_t found, size_t missed)
 {
-	for (size_t i = 0; values->items && i < values->n; i++)
+	for (size_t i = 0; i < values->n; i++) {
+		size_t left = values->n - i - 1;
+
 		add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values->items[i],
-							  (uint8_t)(values->n - i - 1 + skip), 0));
+							  (uint8_t)(left + found), left ? 0 : (uint8_t)missed));
+	}
 }
 
 /*
- *     load the call's number; not this one: NEXT
- *     [load the other argument; one of its values: HERE; NEXT]
- * HERE  load the argument, mask it; one of the values: FOUND
- *     UNLESS: answer            IF: to NEXT
- * FOUND                         IF: answer
+ *     [load the other argument; none of its values: NEXT]
+ *     load the argument, mask it; one of the values, or UNLESS, none of them: answer
  * NEXT
  */
 static void add_guard(struct seccomp_program *program, const struct guard *guard)
 {
 	const uint32_t action =
 		guard->error == NOTIFY ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)guard->error;
-	const struct sock_filter answer = BPF_STMT(BPF_RET | BPF_K, action);
-	size_t tail = 2 + guard->values.n + (guard->sense == IF ? 2 : 1);
-	size_t length = tail + (guard->when.n ? guard->when.n + 2 : 0);
+	const bool masked = guard->mask != WHOLE, unless = guard->sense == UNLESS;
 
-	load(program, offsetof(struct seccomp_data, nr));
-	add(program,
-	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)guard->call, 0, (uint8_t)length));
 	if (guard->when.n) {
 		load(program, LOW(guard->other));
-		compare(program, &guard->when, 1);
-		add(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)tail));
+		compare(program, &guard->when, 0, 2 + masked + guard->values.n);
 	}
 	load(program, LOW(guard->argument));
-	add(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, guard->mask));
-	compare(program, &guard->values, 1);
-	if (guard->sense == IF)
-		add(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1));
-	add(program, answer);
+	if (masked)
+		add(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, guard->mask));
+	compare(program, &guard->values, unless, !unless);
+	add(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+}
+
+/* The rules of one call, which stand together: how many. Expects the call's number to be loaded, and leaves it so. The
+ * kernel goes through a filter for each number there is when it is loaded, so other calls must pass quickly. */
+static size_t add_call(struct seccomp_program *program, const struct guard *first, size_t most)
+{
+	const size_t begin = program->n;
+	size_t n = 0;
+
+	add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)first->call, 0, 0));
+	while (n < most && first[n].call == first->call)
+		add_guard(program, &first[n++]);
+	load(program, offsetof(struct seccomp_data, nr));
+	size_t length = program->n - begin - 1;
+	if (length > UINT8_MAX)
+		program->n = SECCOMP_GUARDS_MAX + 1;
+	else if (program->n <= SECCOMP_GUARDS_MAX)
+		program->code[begin].jf = (uint8_t)length;
+	return n;
 }
 
 int seccomp_guard(struct seccomp_program *ret, struct err *err)
 {
 	*ret = (struct seccomp_program){.n = 0};
-	for (size_t i = 0; i < ARRAY_SIZE(guards); i++) {
-		add_guard(ret, &guards[i]);
-		if (guards[i].error == NOTIFY)
+	for (size_t i = 0; i < ARRAY_SIZE(guards);) {
+		if (i == 0 || (guards[i].error != NOTIFY && guards[i - 1].error == NOTIFY))
+			load(ret, offsetof(struct seccomp_data, nr));
+		i += add_call(ret, &guards[i], ARRAY_SIZE(guards) - i);
+		if (guards[i - 1].error == NOTIFY)
 			ret->n_notify = ret->n;
 	}
 	return ret->n > ARRAY_SIZE(ret->code) ? err_set(err, ERR_SYSTEM, "the guards of a filter are too long") : 0;
