@@ -101,7 +101,7 @@ static void close_fds(struct order *order)
 static void forget(struct order *order)
 {
 	close_fds(order);
-	explicit_bzero(order->buffer, sizeof(order->head) + INIT_TAIL_MAX);
+	explicit_bzero(order->buffer, order->length); /* the rest has never been touched, and is not there */
 	free(order->strings);
 }
 
