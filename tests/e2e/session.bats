@@ -199,14 +199,14 @@ run_live() { # LANGUAGE CODE
 	[[ $output == *"now:      it ended with run 1"* ]]
 }
 
-@test "a secret in an earlier run makes the later ones not comparable" {
+@test "a secret in an earlier run makes the later ones not replayable" {
 	start
 	sp_call run_code '{"conversationId":"c","language":"python","session":true,"code":"import os; x = os.environ[\"K\"]","secrets":{"K":"v"}}'
 	run_live python 'print(x)'
 	[ "$(text)" = v ]
 	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$(sp_get .result.structuredContent.execution_id)"
 	[ "$status" -eq 0 ]
-	[[ $output == *"not comparable: run 1 of its sandbox cannot be repeated: it was given secrets"* ]]
+	[[ $output == *"run 1 of its sandbox cannot be repeated: it was given secrets"* ]]
 }
 
 @test "sessions over standard input and output, with a jailer of its own" {
