@@ -135,6 +135,15 @@ bool cli_filter_empty(const struct cli_filter *filter);
 /* Everything else of *ret is zero; strings are the filter's. */
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret);
 
+/* Those of the ids, or of the filters, or all; ERR_INVALID where nothing, or both, was given. */
+struct cli_selection {
+	const struct cli_common *common;
+	const struct cli_filter *filter;
+	bool all;
+};
+int cli_select(struct store *store, const struct cli_selection *selection,
+	       int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err);
+
 /* -------- what commands open -------------------------------------------------------------------------- */
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,

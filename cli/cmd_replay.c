@@ -139,31 +139,6 @@ static int add_listed(void *arg, const struct store_execution *execution)
 	return 0;
 }
 
-static int choose(struct work *work, const struct replay_options *options, struct err *err)
-{
-	const bool filtered = !cli_filter_empty(&options->filter);
-	struct store_filter filter;
-
-	if ((options->common.n_args > 0) + options->all + filtered == 0)
-		return err_set(err, ERR_INVALID,
-			       "which executions? Give ids, filters, or --all (see sallyport replay --help)");
-	if (options->common.n_args > 0 && (options->all || filtered))
-		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
-	for (size_t i = 0; i < options->common.n_args; i++) {
-		struct store_execution execution = {0};
-		int result = store_execution_find(work->store, options->common.args[i], &execution, err);
-
-		if (result < 0)
-			return result;
-		add_item(work, execution.id);
-		store_execution_clear(&execution);
-	}
-	if (options->common.n_args > 0)
-		return 0;
-	cli_filter_to_store(&options->filter, &filter);
-	return store_execution_list(work->store, &filter, add_listed, work, err);
-}
-
 static void keep_shard(struct work *work, const struct replay_shard *shard)
 {
 	size_t kept = 0;
@@ -381,6 +356,7 @@ static int merge_all(struct work *work, const struct replay_options *options, st
 
 static int run_work(struct work *work, const struct replay_options *options, struct err *err)
 {
+	const struct cli_selection selection = {&options->common, &options->filter, options->all};
 	struct replay_shard shard = {0};
 	int result = replay_settings_by(options->compare, &work->settings.by, err);
 
@@ -389,7 +365,7 @@ static int run_work(struct work *work, const struct replay_options *options, str
 	if (result == 0 && options->normalise)
 		result = normalise_parse(options->normalise, &work->settings.normalisers, err);
 	if (result == 0)
-		result = choose(work, options, err);
+		result = cli_select(work->store, &selection, add_listed, work, err);
 	if (result == 0 && options->merge.count > 0)
 		return merge_all(work, options, err);
 	if (result == 0)

@@ -80,6 +80,32 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 	};
 }
 
+int cli_select(struct store *store, const struct cli_selection *selection,
+	       int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err)
+{
+	const struct cli_common *common = selection->common;
+	const bool filtered = !cli_filter_empty(selection->filter);
+	struct store_filter filter;
+	int result = 0;
+
+	if (common->n_args == 0 && !selection->all && !filtered)
+		return err_set(err, ERR_INVALID, "which executions? Give ids, filters, or --all (see --help)");
+	if (common->n_args > 0 && (selection->all || filtered))
+		return err_set(err, ERR_INVALID, "give either ids, or --all and filters");
+	for (size_t i = 0; result == 0 && i < common->n_args; i++) {
+		struct store_execution execution = {0};
+
+		result = store_execution_find(store, common->args[i], &execution, err);
+		if (result == 0)
+			result = each(arg, &execution);
+		store_execution_clear(&execution);
+	}
+	if (common->n_args > 0)
+		return result;
+	cli_filter_to_store(selection->filter, &filter);
+	return store_execution_list(store, &filter, each, arg, err);
+}
+
 void cli_store_pointer(struct store **store)
 {
 	store_close(*store);

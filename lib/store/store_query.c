@@ -255,6 +255,14 @@ static int parameter(struct query *query, const char *name)
 	return place;
 }
 
+void query_bind_value(struct query *query, const char *name, const struct sqlite3_value *value)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_value(query->statement, place, value);
+}
+
 void query_bind_int(struct query *query, const char *name, int64_t value)
 {
 	int place = parameter(query, name);

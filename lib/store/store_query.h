@@ -31,6 +31,7 @@ enum store_sql {
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 struct store_conn {
 	struct sqlite3 *db;
 	struct sqlite3_stmt *statements[SQL_STATEMENTS]; /* prepared on first use */
@@ -71,6 +72,8 @@ void query_bind_some(struct query *query, const char *name, const char *text); /
 /* TEXT where the bytes are UTF-8 without NUL, else BLOB; NULL data: NULL. Not copied: valid until the query ends. */
 void query_bind_bytes(struct query *query, const char *name, const void *data, size_t length);
 void query_bind_blob(struct query *query, const char *name, const void *data, size_t length);
+/* Of whatever type, as another statement has it. */
+void query_bind_value(struct query *query, const char *name, const struct sqlite3_value *value);
 
 /* 1: a row, 0: no (more) row, negative: failed. */
 int query_next(struct query *query, struct err *err);

@@ -14,6 +14,8 @@
  *   store_request.c          idempotency keys
  *   store_task.c             tasks
  *   store_expire.c           times to live, unused blobs
+ *   store_bundle.c, store_bundle_import.c   executions from one database to another
+ *   store_results.c          what a replay found (a file of its own)
  *   store_uptime.c           the clock by which conversations idle
  *   store_media.c            media types
  *   store_migrate.c          from older versions to this one

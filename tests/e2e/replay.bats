@@ -217,15 +217,3 @@ same_report() { # FILE FILE
 	run ! "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/newer.db"
 	[[ $output == *"version 9"* ]]
 }
-
-# All 800 with CRUXEVAL=800.
-@test "CRUXEval: recorded, replayed, identical" {
-	local data=${TESTDATA:-$SP_ROOT/../shared/data}/cruxeval.jsonl.xz task
-	[ -e "$data" ] || skip "no $data"
-	while read -r task; do
-		sp_say run_code "$task"
-	done < <(xzcat "$data" | head -n "${CRUXEVAL:-60}" | jq -c '{conversationId: "c", language: "python", code: (.code + "\nprint(repr(f(" + .input + ")))")}')
-	sp_stdio_end
-	replay 0 --all
-	[ "$(jq .summary.identical <<<"$summary")" = "${CRUXEVAL:-60}" ]
-}

@@ -1,0 +1,109 @@
+/* cmd_export.c - `sallyport export`: recorded executions, with all that is needed to run them again, into one file. */
+#include "cli.h"
+#include "lib/base/util.h"
+#include "lib/store/store_bundle.h"
+
+struct export_options {
+	struct cli_common common;
+	struct cli_filter filter;
+	bool all;
+	const char *output;
+};
+
+static const struct cli_option export_options_table[] = {
+	{.name = "output",
+	 .letter = 'o',
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct export_options, output),
+	 .value = "BUNDLE",
+	 .help = "the file to write"},
+	{.name = "all",
+	 .letter = 'a',
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct export_options, all),
+	 .help = "everything that was recorded"},
+	{0},
+};
+static const struct cli_group export_groups[] = {
+	{export_options_table, 0},
+	{cli_filter_options, offsetof(struct export_options, filter)},
+	{0},
+};
+
+struct exporting {
+	struct store_bundle *bundle;
+	struct store *store;
+	struct err *err;
+	int64_t count;
+	int result;
+};
+
+static int add(void *arg, const struct store_execution *execution)
+{
+	struct exporting *exporting = arg;
+
+	exporting->result = store_bundle_add(exporting->bundle, exporting->store, execution->id, exporting->err);
+	exporting->count++;
+	return exporting->result;
+}
+
+static int export_all(struct exporting *exporting, const struct export_options *options, struct err *err)
+{
+	const struct cli_selection selection = {&options->common, &options->filter, options->all};
+	int result = store_bundle_new(options->output, &exporting->bundle, err);
+
+	if (result == 0)
+		result = cli_select(exporting->store, &selection, add, exporting, err);
+	if (result == 0)
+		result = exporting->result;
+	if (result == 0)
+		result = store_bundle_finish(exporting->bundle, exporting->store, err);
+	store_bundle_close(exporting->bundle);
+	return result;
+}
+
+static int export_run(void *arg, struct err *err)
+{
+	const struct export_options *options = arg;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	auto_json struct json_object *object = NULL;
+	struct exporting exporting = {.err = err};
+	int result;
+
+	if (!options->output)
+		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
+	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
+	if (result < 0)
+		return result;
+	exporting.store = store;
+	result = export_all(&exporting, options, err);
+	if (result < 0)
+		return result;
+	if (options->common.json) {
+		struct json_object *summary = json_object_new_object();
+
+		object = json_object_new_object();
+		json_add_int(summary, "executions", exporting.count);
+		json_add(object, "summary", summary);
+		cli_print_json(stdout, object, false);
+	} else {
+		printf("%lld executions exported\n", (long long)exporting.count);
+	}
+	return CLI_OK;
+}
+
+const struct cli_command cmd_export = {
+	.name = "export",
+	.summary = "Writes recorded executions into one file",
+	.arguments = "[ID]…",
+	.help = "The bundle holds code, input, files, limits, outcome and output: what replay needs. Runs of a live\n"
+		"sandbox bring those before them along. Environment variables go along in clear, secrets do not.\n\n"
+		"Example:\n"
+		"  sallyport export --output runs.bundle --language python --since 2d\n\n"
+		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or a content is damaged.\n",
+	.groups = export_groups,
+	.size = sizeof(struct export_options),
+	.max_args = SIZE_MAX,
+	.run = export_run,
+};

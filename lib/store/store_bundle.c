@@ -1,0 +1,234 @@
+/*
+ * store_bundle.c - see store_bundle.h; store_bundle_import.c has the way back.
+ *
+ * Rows are carried column by column as SQLite's values, so nothing is lost on the way; the lists of columns are those
+ * of store_sql_bundle.h on both sides. The file is one transaction of a journal in memory, beside its place.
+ */
+#include "store_bundle.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "store_sandbox.h"
+#include "store_txn.h"
+
+#include "store_bundle_file.h"
+
+#define COLUMN(name)      #name " ANY"
+#define COLUMN_MORE(name) ", " #name " ANY"
+const char store_bundle_schema[] =
+	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 1;"
+	"CREATE TABLE execution (" STORE_BUNDLE_EXECUTION(
+		COLUMN, COLUMN_MORE) ", env ANY, PRIMARY KEY (id)) STRICT;"
+				     "CREATE TABLE execution_file (" STORE_BUNDLE_FILE(
+					     COLUMN,
+					     COLUMN_MORE) ", PRIMARY KEY (execution, phase, name)) STRICT;"
+							  "CREATE TABLE sandbox (" STORE_BUNDLE_SANDBOX(
+								  COLUMN,
+								  COLUMN_MORE) ", PRIMARY KEY (id)) STRICT;"
+									       "CREATE TABLE blob (sha256 TEXT PRIMARY "
+									       "KEY, data BLOB NOT NULL) STRICT;";
+
+int store_bundle_failed(struct store_bundle *bundle, struct err *err)
+{
+	int code = sqlite3_errcode(bundle->db);
+
+	return err_set(err,
+		       code == SQLITE_NOTADB    ? ERR_INVALID
+		       : code == SQLITE_CORRUPT ? ERR_CORRUPT
+						: ERR_SYSTEM,
+		       "%s: %s", bundle->path, sqlite3_errmsg(bundle->db));
+}
+
+void store_bundle_statement(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+int store_bundle_prepare(struct store_bundle *bundle, const char *sql, sqlite3_stmt **ret, struct err *err)
+{
+	return sqlite3_prepare_v2(bundle->db, sql, -1, ret, NULL) == SQLITE_OK ? 0 : store_bundle_failed(bundle, err);
+}
+
+void store_bundle_close(struct store_bundle *bundle)
+{
+	if (!bundle)
+		return;
+	sqlite3_close(bundle->db);
+	if (bundle->part)
+		unlink(bundle->part);
+	free(bundle->part);
+	free(bundle->path);
+	free(bundle);
+}
+
+/* -------- out ----------------------------------------------------------------------------------------- */
+
+int store_bundle_new(const char *path, struct store_bundle **ret, struct err *err)
+{
+	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
+
+	bundle->path = xstrdup(path);
+	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
+	unlink(bundle->part);
+	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
+	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||
+	    chmod(bundle->part, 0600) < 0 || /* it has what people sent, in clear */
+	    sqlite3_exec(bundle->db, store_bundle_schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(bundle->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+		int result = store_bundle_failed(bundle, err);
+
+		store_bundle_close(bundle);
+		return result;
+	}
+	*ret = bundle;
+	return 0;
+}
+
+/* All rows of the query into the bundle. Returns how many. */
+static int carry(struct store_bundle *bundle, struct query *from, const char *insert, struct err *err)
+{
+	auto_statement sqlite3_stmt *to = NULL;
+	int result = store_bundle_prepare(bundle, insert, &to, err), count = 0;
+
+	while (result == 0 && (result = query_next(from, err)) > 0) {
+		for (int i = 0; i < sqlite3_column_count(from->statement); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from->statement, i));
+		result = sqlite3_step(to) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
+		sqlite3_reset(to);
+		count++;
+	}
+	return result < 0 ? result : count;
+}
+
+static int carry_by_id(struct store_bundle *bundle, struct store *store, enum store_sql which, const char *id,
+		       const char *insert, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int result = store_reader_take(store, &reader, err);
+
+	if (result < 0)
+		return result;
+	auto_query struct query q = query_begin(reader.conn, which);
+
+	query_bind_text(&q, ":id", id);
+	return carry(bundle, &q, insert, err);
+}
+
+/* Its variables, which are sealed in the record under a key of this machine; of secrets only the names are known. */
+static int add_env(struct store_bundle *bundle, const struct store_execution *execution, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+
+	if (!execution->env_json || streq(execution->env_json, "{}"))
+		return 0;
+	if (store_bundle_prepare(bundle, "UPDATE execution SET env = ?2 WHERE id = ?1", &statement, err) < 0)
+		return -(int)ERR_SYSTEM;
+	sqlite3_bind_text(statement, 1, execution->id, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, execution->env_json, -1, SQLITE_STATIC);
+	return sqlite3_step(statement) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
+}
+
+static int add_one(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
+{
+	static const char execution[] = "INSERT OR IGNORE INTO execution (" BUNDLE_NAMES(
+		STORE_BUNDLE_EXECUTION) ") VALUES (" BUNDLE_VALUES(STORE_BUNDLE_EXECUTION) ")";
+	static const char file[] = "INSERT OR IGNORE INTO execution_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_FILE) ")";
+	struct store_execution row = {0};
+	int result = store_execution_find(store, id, &row, err);
+
+	if (result < 0)
+		return result;
+	result = carry_by_id(bundle, store, SQL_BUNDLE_EXECUTION, id, execution, err);
+	if (result > 0) /* 0: it still runs */
+		result = carry_by_id(bundle, store, SQL_BUNDLE_FILES, id, file, err);
+	if (result >= 0)
+		result = add_env(bundle, &row, err);
+	store_execution_clear(&row);
+	return MIN(result, 0);
+}
+
+struct adding {
+	struct store_bundle *bundle;
+	struct store *store;
+	struct err *err;
+};
+
+static int add_earlier(void *arg, const char *id)
+{
+	struct adding *adding = arg;
+
+	return add_one(adding->bundle, adding->store, id, adding->err);
+}
+
+int store_bundle_add(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
+{
+	static const char sandbox[] = "INSERT OR IGNORE INTO sandbox VALUES (" BUNDLE_VALUES(STORE_BUNDLE_SANDBOX) ")";
+	struct adding adding = {bundle, store, err};
+	struct store_execution row = {0};
+	int result = store_execution_find(store, id, &row, err);
+
+	if (result == 0 && *row.sandbox_id) {
+		result = carry_by_id(bundle, store, SQL_BUNDLE_SANDBOX, row.sandbox_id, sandbox, err);
+		if (result >= 0)
+			result = store_sandbox_runs(store, row.sandbox_id, row.sandbox_seq, add_earlier, &adding, err);
+	} else if (result == 0) {
+		result = add_one(bundle, store, row.id, err);
+	}
+	store_execution_clear(&row);
+	return MIN(result, 0);
+}
+
+static int add_blob(struct store_bundle *bundle, struct store *store, const char *sha256, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	char hash[SHA256_HEX_SIZE];
+	int64_t size = 0;
+	int fd = -1, result = store_blob_open(store, sha256, &fd, &size, err);
+
+	if (result < 0)
+		return result;
+	auto_close int keep = fd;
+	void *data = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+
+	if (data == MAP_FAILED)
+		return err_errno(err, "reading blob %s", sha256);
+	sha256_hex(data ? data : "", (size_t)size, hash);
+	if (!streq(hash, sha256))
+		result = err_set(err, ERR_CORRUPT, "blob %s has other bytes: restore it from a backup", sha256);
+	else
+		result = store_bundle_prepare(bundle, "INSERT INTO blob (sha256, data) VALUES (?1, ?2)", &statement,
+					      err);
+	if (result == 0) {
+		sqlite3_bind_text(statement, 1, sha256, -1, SQLITE_STATIC);
+		sqlite3_bind_blob64(statement, 2, data ? data : "", (sqlite3_uint64)size, SQLITE_STATIC);
+		result = sqlite3_step(statement) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
+	}
+	if (data)
+		munmap(data, (size_t)size);
+	return result;
+}
+
+int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT name FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL",
+					  &statement, err);
+
+	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW)
+		result = add_blob(bundle, store, (const char *)sqlite3_column_text(statement, 0), err);
+	sqlite3_finalize(statement);
+	if (result == 0 && sqlite3_exec(bundle->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		result = store_bundle_failed(bundle, err);
+	if (result < 0)
+		return result;
+	if (rename(bundle->part, bundle->path) < 0)
+		return err_errno(err, "writing %s", bundle->path);
+	free(steal(&bundle->part));
+	return 0;
+}

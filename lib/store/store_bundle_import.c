@@ -1,0 +1,332 @@
+/*
+ * store_bundle_import.c - a bundle of somebody else, into this record.
+ *
+ * The order: the schema is compared before any statement touches a table; then every row and the hash of every content
+ * is checked; then the contents go into the blob folder, where nothing names them yet and the sweeper finds them if it
+ * ends here; then the rows, in one transaction, under the constraints of schema.sql.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "store_bundle_file.h"
+#include "store_txn.h"
+
+#define FREE_PART 20 /* a 20th of the disk stays free */
+
+#define BAD_PATH(name)                                                                                                 \
+	"(length(" name ") > 4096 OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%/../%' OR '/' || CAST(" name          \
+	" AS TEXT) || '/' LIKE '%/./%' OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%//%' OR instr(CAST(" name        \
+	" AS BLOB), x'00') > 0)"
+
+/* What must not be there; each is a count, and a sentence. */
+static const struct {
+	const char *sql, *text;
+} checks[] = {
+	{"SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'", "the file is damaged"},
+	{"SELECT count(*) FROM execution WHERE typeof(id) <> 'text' OR state NOT IN ('finished', 'interrupted') OR "
+	 "owner "
+	 "NOT GLOB '[a-z0-9]*' OR owner GLOB '*[^a-z0-9-]*' OR length(owner) > 32 OR typeof(language) <> 'text' OR "
+	 "length(language) > 31 OR length(conversation_name) > 512 OR NOT json_valid(args) OR NOT json_valid(limits) "
+	 "OR "
+	 "(env IS NOT NULL AND NOT json_valid(env)) OR (result IS NOT NULL AND NOT json_valid(result))",
+	 "a run is not as it must be"},
+	{"SELECT count(*) FROM execution WHERE length(CAST(code AS BLOB)) > 65536 OR length(CAST(stdin AS BLOB)) > "
+	 "65536 "
+	 "OR length(CAST(stdout AS BLOB)) > 65536 OR length(CAST(stderr AS BLOB)) > 65536 OR length(args) > 1048576 OR "
+	 "length(limits) > 65536 OR length(env) > 1048576 OR length(result) > 1048576",
+	 "a run is larger than it may be"},
+	{"SELECT count(*) FROM execution WHERE entry IS NOT NULL AND " BAD_PATH("entry"), "a path leads out of /data"},
+	{"SELECT count(*) FROM execution_file WHERE " BAD_PATH("name"), "a path leads out of /data"},
+	{"SELECT count(*) FROM execution_file JOIN blob ON sha256 = blob WHERE blob IS NOT NULL AND size IS NOT "
+	 "length(data)",
+	 "the size of a file is not that of its content"},
+	{"SELECT count(*) FROM execution_file WHERE execution NOT IN (SELECT id FROM execution)",
+	 "a file belongs to no run"},
+	{"SELECT count(*) FROM execution WHERE sandbox IS NOT NULL AND sandbox NOT IN (SELECT id FROM sandbox)",
+	 "a sandbox is missing"},
+	{"SELECT count(*) FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
+	 "a content is missing"},
+};
+
+static int number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(bundle, sql, &statement, err);
+
+	if (result < 0)
+		return result;
+	if (sqlite3_step(statement) != SQLITE_ROW)
+		return store_bundle_failed(bundle, err);
+	*ret = sqlite3_column_int64(statement, 0);
+	return 0;
+}
+
+/* Everything that a schema says, in the order of names. */
+static char *schema_text(sqlite3 *db)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	char *text = NULL;
+
+	if (sqlite3_prepare_v2(db,
+			       "SELECT group_concat(type || ' ' || name || ' ' || coalesce(sql, ''), char(10)) FROM "
+			       "(SELECT * FROM sqlite_schema ORDER BY name)",
+			       -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+		text = xstrdup((const char *)sqlite3_column_text(statement, 0));
+	return text ? text : xstrdup("");
+}
+
+static int check_schema(struct store_bundle *bundle, struct err *err)
+{
+	sqlite3 *ours = NULL;
+	bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+		    sqlite3_exec(ours, store_bundle_schema, NULL, NULL, NULL) == SQLITE_OK;
+	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
+
+	sqlite3_close(ours);
+	return same && streq(wanted, is)
+		       ? 0
+		       : err_set(err, ERR_INVALID, "%s: its tables are not those of a bundle", bundle->path);
+}
+
+static int check_identity(struct store_bundle *bundle, struct err *err)
+{
+	int64_t application = 0, version = 0;
+	int result = number(bundle, "PRAGMA application_id", &application, err);
+
+	if (result == 0)
+		result = number(bundle, "PRAGMA user_version", &version, err);
+	if (result < 0)
+		return result;
+	if (application != STORE_BUNDLE_APPLICATION_ID)
+		return err_set(err, ERR_INVALID, "%s is no bundle of sallyport export", bundle->path);
+	if (version > STORE_BUNDLE_VERSION)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "%s is of version %lld, this program knows %d: install a newer release", bundle->path,
+			       (long long)version, STORE_BUNDLE_VERSION);
+	return check_schema(bundle, err);
+}
+
+static int check_ids(struct store_bundle *bundle, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT id FROM execution UNION ALL SELECT id FROM sandbox",
+					  &statement, err);
+
+	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW) {
+		const char *id = (const char *)sqlite3_column_text(statement, 0);
+
+		if (!id || !id_valid(id))
+			result = err_set(err, ERR_INVALID, "%s: an id is not as it must be", bundle->path);
+	}
+	return result;
+}
+
+/* Each content, checked: its bytes have its name. */
+static int each_blob(struct store_bundle *bundle, struct store *store, int64_t *ret_bytes, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT sha256, data FROM blob", &statement, err), step = SQLITE_DONE;
+
+	while (result == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		const void *data = sqlite3_column_blob(statement, 1);
+		size_t length = (size_t)sqlite3_column_bytes(statement, 1);
+		char hash[SHA256_HEX_SIZE];
+
+		sha256_hex(data ? data : "", length, hash);
+		*ret_bytes += (int64_t)length;
+		if (!name || !streq(name, hash))
+			result = err_set(err, ERR_CORRUPT, "%s: a content does not have its hash: it was changed",
+					 bundle->path);
+		else if (store)
+			result = store_blob_put(store, data, length, hash, err);
+	}
+	return result == 0 && step != SQLITE_DONE ? store_bundle_failed(bundle, err) : result;
+}
+
+int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err)
+{
+	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
+	int64_t bytes = 0;
+	int result;
+
+	bundle->path = xstrdup(path);
+	result = sqlite3_open_v2(path, &bundle->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
+			 ? 0
+			 : store_bundle_failed(bundle, err);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	if (result == 0)
+		result = check_identity(bundle, err);
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(checks); i++) {
+		int64_t count = 0;
+
+		result = number(bundle, checks[i].sql, &count, err);
+		if (result == 0 && count > 0)
+			result = err_set(err, ERR_INVALID, "%s: %s", path, checks[i].text);
+	}
+	if (result == 0)
+		result = check_ids(bundle, err);
+	if (result == 0)
+		result = each_blob(bundle, NULL, &bytes, err);
+	if (result < 0) {
+		store_bundle_close(bundle);
+		return result;
+	}
+	*ret = bundle;
+	return 0;
+}
+
+/* -------- in ------------------------------------------------------------------------------------------ */
+
+static int check_room(struct store_bundle *bundle, struct store *store, struct err *err)
+{
+	struct statvfs disk;
+	int64_t pages = 0, size = 0;
+	int result = number(bundle, "PRAGMA page_count", &pages, err);
+
+	if (result == 0)
+		result = number(bundle, "PRAGMA page_size", &size, err);
+	if (result < 0)
+		return result;
+	if (fstatvfs(store->dir_fd, &disk) < 0)
+		return err_errno(err, "looking at the disk of %s", store->path);
+	/* contents once, rows in the database and in its log */
+	if ((uint64_t)(2 * pages * size) + disk.f_blocks * disk.f_frsize / FREE_PART > disk.f_bavail * disk.f_frsize)
+		return err_set(err, ERR_LIMIT, "%s: there is no room for it on the disk of %s", bundle->path,
+			       store->path);
+	return 0;
+}
+
+struct importing {
+	struct store_bundle *bundle;
+	struct store_carried done;
+};
+
+/* The row that `row` is at, by the names of its columns. */
+static void bind_row(struct query *to, sqlite3_stmt *row, const char *but)
+{
+	for (int i = 0; i < sqlite3_column_count(row); i++) {
+		char name[64];
+
+		if (but && streq(sqlite3_column_name(row, i), but))
+			continue;
+		snprintf(name, sizeof(name), ":%s", sqlite3_column_name(row, i));
+		query_bind_value(to, name, sqlite3_column_value(row, i));
+	}
+}
+
+static int import_blob_rows(struct store_txn *txn, struct store_bundle *bundle, struct err *err)
+{
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT sha256 FROM blob", &row, err);
+
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW)
+		result = store_txn_blob(txn, (const char *)sqlite3_column_text(row, 0), -1, err);
+	return result;
+}
+
+static int import_sandboxes(struct store_txn *txn, struct store_bundle *bundle, struct err *err)
+{
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT * FROM sandbox", &row, err);
+
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
+		auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_SANDBOX);
+
+		bind_row(&q, row, NULL);
+		query_bind_text(&q, ":instance", txn->store->instance);
+		result = query_run(&q, NULL, err);
+	}
+	return result;
+}
+
+static int import_files(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
+{
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT * FROM execution_file WHERE execution = ?1", &row, err);
+
+	if (result == 0)
+		sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
+		auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_FILE);
+
+		bind_row(&q, row, NULL);
+		result = query_run(&q, NULL, err);
+	}
+	return result;
+}
+
+static int is_there(struct store_txn *txn, const char *id, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_STATE);
+
+	query_bind_text(&q, ":id", id);
+	return query_next(&q, err);
+}
+
+static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite3_stmt *row, struct err *err)
+{
+	const char *id = (const char *)sqlite3_column_text(row, 0);
+	const char *env = (const char *)sqlite3_column_text(row, sqlite3_column_count(row) - 1);
+	auto_buf struct buf sealed = {0};
+	auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_EXECUTION);
+
+	buf_init(&sealed, SIZE_MAX / 2);
+	if (env)
+		seal(txn->store->env_key, id, env, strlen(env), &sealed);
+	bind_row(&q, row, "env");
+	query_bind_blob(&q, ":env", sealed.length > 0 ? sealed.data : NULL, sealed.length);
+	query_bind_text(&q, ":instance", txn->store->instance);
+	int result = query_run(&q, NULL, err);
+
+	return result < 0 ? result : import_files(txn, bundle, id, err);
+}
+
+static int import_rows(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct importing *importing = arg;
+	struct store_bundle *bundle = importing->bundle;
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = import_blob_rows(txn, bundle, err);
+
+	importing->done = (struct store_carried){0};
+	if (result == 0)
+		result = import_sandboxes(txn, bundle, err);
+	if (result == 0)
+		result = store_bundle_prepare(bundle, "SELECT * FROM execution ORDER BY id", &row, err);
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
+		int there = is_there(txn, (const char *)sqlite3_column_text(row, 0), err);
+
+		if (there < 0)
+			return there;
+		if (there == 0)
+			result = import_one(txn, bundle, row, err);
+		importing->done.executions++;
+		importing->done.added += !there;
+	}
+	return result;
+}
+
+int store_bundle_import(struct store_bundle *bundle, struct store *store, struct store_carried *ret, struct err *err)
+{
+	struct importing importing = {.bundle = bundle};
+	int64_t bytes = 0;
+	int result = check_room(bundle, store, err);
+
+	if (result == 0)
+		result = each_blob(bundle, store, &bytes, err);
+	if (result == 0)
+		result = store_commit(store, import_rows, &importing, err);
+	if (result < 0)
+		return err_wrap(err, "%s", bundle->path);
+	ret->executions += importing.done.executions;
+	ret->added += importing.done.added;
+	return 0;
+}
