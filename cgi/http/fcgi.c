@@ -18,6 +18,7 @@
 #include <fastcgi.h>
 #include <fcgiapp.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -60,14 +61,21 @@ struct worker {
 	bool waiting; /* in accept */
 };
 
+struct connection {
+	FCGX_Request fcgi; /* the argument of what a handler calls */
+	size_t moved;      /* bytes of the body and of the reply */
+};
+
 static int read_body(void *arg, struct buf *body, struct err *err)
 {
-	FCGX_Stream *in = ((FCGX_Request *)arg)->in;
+	struct connection *connection = container_of((FCGX_Request *)arg, struct connection, fcgi);
+	FCGX_Stream *in = connection->fcgi.in;
 	char chunk[CHUNK];
 	int n;
 
 	while (!body->overflow && (n = FCGX_GetStr(chunk, sizeof(chunk), in)) > 0)
 		buf_add(body, chunk, (size_t)n);
+	connection->moved += body->length;
 	if (FCGX_GetError(in) != 0)
 		return err_set(err, ERR_INVALID, "Bad Request: the body did not arrive whole");
 	return 0;
@@ -205,8 +213,9 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 		give_up(fcgi);
 }
 
-static void serve_one(const struct fcgi_pool *pool, FCGX_Request *fcgi)
+static void serve_one(const struct fcgi_pool *pool, struct connection *connection)
 {
+	FCGX_Request *fcgi = &connection->fcgi;
 	const struct request request = {
 		.params = (const char *const *)fcgi->envp,
 		.read_body = read_body,
@@ -219,6 +228,7 @@ static void serve_one(const struct fcgi_pool *pool, FCGX_Request *fcgi)
 
 	reply_init(&reply);
 	pool->handle(pool->server, &request, &reply);
+	connection->moved += reply.body.length;
 	send_reply(fcgi, &reply);
 }
 
@@ -277,23 +287,27 @@ static bool begin_request(FCGX_Request *fcgi, int fd)
 	return true;
 }
 
-static void serve_connection(struct worker *worker, FCGX_Request *fcgi, int fd)
+static void serve_connection(struct worker *worker, struct connection *connection, int fd)
 {
+	connection->moved = 0;
 	if (!fcgi_head_wait(fd)) {
 		close(fd);
-	} else if (begin_request(fcgi, fd)) {
-		serve_one(worker->pool, fcgi);
-		FCGX_Finish_r(fcgi);
+	} else if (begin_request(&connection->fcgi, fd)) {
+		serve_one(worker->pool, connection);
+		FCGX_Finish_r(&connection->fcgi);
 	}
+	/* glibc keeps what a thread has freed for that thread: with each thread's largest request, for good. */
+	if (connection->moved > FCGI_LARGE_BYTES)
+		malloc_trim(0);
 }
 
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	struct fcgi_pool *pool = worker->pool;
-	FCGX_Request fcgi;
+	struct connection connection = {0};
 
-	FCGX_InitRequest(&fcgi, -1, 0);
+	FCGX_InitRequest(&connection.fcgi, -1, 0);
 	pthread_mutex_lock(&pool->lock);
 	while (begin_waiting(worker)) {
 		pthread_mutex_unlock(&pool->lock);
@@ -305,14 +319,14 @@ static void *work(void *arg)
 
 		pthread_mutex_unlock(&pool->lock);
 		if (fd >= 0) {
-			serve_connection(worker, &fcgi, fd);
+			serve_connection(worker, &connection, fd);
 		} else if (!stopping && error != EINTR && error != ECONNABORTED) {
 			log_event(LOG_WARN, "accept failed", "error", strerror(error), NULL);
 			poll(NULL, 0, ACCEPT_PAUSE_MS); /* out of descriptors, say: no busy loop */
 		}
 		pthread_mutex_lock(&pool->lock);
 	}
-	FCGX_Free(&fcgi, 1);
+	FCGX_Free(&connection.fcgi, 1);
 	leave(worker);
 	pthread_mutex_unlock(&pool->lock);
 	free(worker);

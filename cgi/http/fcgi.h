@@ -16,6 +16,7 @@
 #define FCGI_THREADS_MAX 256
 
 #define FCGI_SPARE_FACTOR 2
+#define FCGI_LARGE_BYTES  (1024 * 1024) /* of body and reply: memory goes back to the system behind it */
 
 struct fcgi_pool;
 /* Serves `listen_fd` (stays the caller's) by `handle` on threads of its own. Signals must be blocked in the caller. */

@@ -12,6 +12,6 @@
 #define FCGI_HEAD_BYTES   (64 * 1024) /* nginx sends at most large_client_header_buffers and its own parameters */
 #define FCGI_HEAD_SECONDS 2           /* it writes them at once, when it has the whole request */
 
-/* Waits until all parameters stand in the socket, without taking them out. False: they do not come in time, are too
- * many, or no FastCGI. */
+/* Waits until all parameters are in the socket, without taking them out. False: they do not come in time, are too
+ * many, their lengths are false, records of another kind or request are among them, or they are no FastCGI. */
 bool fcgi_head_wait(int fd);

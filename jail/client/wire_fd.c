@@ -82,11 +82,12 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct w
 	if (n < 0)
 		return -1;
 	fds->count = take(&header, fds->fds, fds->room);
-	if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		while (fds->count > 0)
-			close(fds->fds[--fds->count]);
+	bool refused = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+
+	/* A packet without a byte looks like the end, but may carry descriptors. */
+	while ((refused || n == 0) && fds->count > 0)
+		close(fds->fds[--fds->count]);
+	if (refused)
 		errno = EMSGSIZE;
-		return -1;
-	}
-	return n;
+	return refused ? -1 : n;
 }

@@ -8,8 +8,11 @@
 
 /* Never blocks, never raises SIGPIPE. 0, or -1 and errno. The descriptors stay the caller's. */
 int wire_fd_send(int socket, const void *data, size_t length, const int *fds, size_t n_fds);
-/* Bytes of the packet (0: the peer is gone), or -1 and errno; EMSGSIZE: it was longer or had more descriptors (they are
- * closed). Descriptors are close-on-exec and the caller's. `flags` as of recvmsg(2). */
+/*
+ * Bytes of the packet (0: the peer is gone or sent none; descriptors that came without a byte are closed), or -1 and
+ * errno; EMSGSIZE: it was longer or had more descriptors (they are closed). Descriptors are close-on-exec and the
+ * caller's. `flags` as of recvmsg(2).
+ */
 struct wire_fds {
 	int *fds; /* room for `room` */
 	size_t room;

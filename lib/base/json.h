@@ -3,9 +3,9 @@
  *
  * json-c 0.16 in strict mode still accepts duplicate keys, single-quoted keys, NaN and Infinity, raw control
  * characters, saturating integers and cuts a key at \u0000. So the bytes are scanned first (RFC 8259 grammar, UTF-8,
- * depth, duplicate keys, integers beyond int64, numbers that are not finite) and only then handed to json-c. Documents
- * are json-c objects: any file may read and build them with json_object_* from this header; only json.c includes the
- * tokener.
+ * depth, duplicate keys, how many values, integers beyond int64, numbers that are not finite) and only then handed to
+ * json-c. Documents are json-c objects: any file may read and build them with json_object_* from this header; only
+ * json.c includes the tokener.
  */
 #pragma once
 
@@ -18,6 +18,7 @@
 
 #define JSON_DEPTH_MAX 64
 #define JSON_KEYS_MAX 65536 /* members in one object */
+#define JSON_VALUES_MAX 262144 /* in one document, arrays and objects too: json-c takes some 250 bytes for each */
 
 void json_put_pointer(struct json_object **object);
 #define auto_json __attribute__((cleanup(json_put_pointer)))

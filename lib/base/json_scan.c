@@ -26,7 +26,7 @@ struct scan {
 	const char *text;
 	size_t length;
 	size_t at;
-	int depth;
+	int depth, values;
 	struct buf arena; /* unescaped keys of all open objects */
 	struct key *keys;
 	size_t n_keys, keys_size;
@@ -360,6 +360,8 @@ static int scan_value(struct scan *scan)
 	int result;
 
 	skip_blanks(scan);
+	if (++scan->values > JSON_VALUES_MAX)
+		return fail(scan, "more than 262144 values");
 	switch (peek(scan)) {
 	case '{':
 	case '[':

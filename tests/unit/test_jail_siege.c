@@ -20,6 +20,7 @@
 
 #define JAILS   ((size_t)(100 / try_patience()))
 #define SILENT  1000
+#define EMPTY_PACKETS 1000
 #define PACKETS (800 / try_patience())
 #define SLACK   60   /* descriptors of jails that are being made or taken down */
 /* Of the jailer's memory; sanitizers keep what was freed for a while. */
@@ -134,6 +135,30 @@ static void full(void **state)
 	jail_client_free(more);
 	for (size_t i = 2; i < SERVER_CLIENTS_MAX; i++)
 		jail_client_free(clients[i]);
+	service_run_ok(service->client);
+}
+
+/* -------- packets without a byte ---------------------------------------------------------------------- */
+/* Which look like the end of a connection, and carry as many descriptors as a packet can. */
+static void empty_packets(void **state)
+{
+	struct service *service = *state;
+	int fds[WIRE_FDS_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	service_run_ok(service->client);
+	struct holds before = look(service);
+	for (int i = 0; i < EMPTY_PACKETS; i++) {
+		auto_close int raw = service_raw_connect(service);
+		struct pollfd end = {.fd = raw, .events = POLLIN};
+
+		assert_int_equal(wire_fd_send(raw, "", 0, fds, ARRAY_SIZE(fds)), 0);
+		assert_int_equal(poll(&end, 1, PATIENCE_MS), 1); /* the jailer has read it and hung up */
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	assert_no_more(service, &before);
 	service_run_ok(service->client);
 }
 
@@ -358,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(silent, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(full, setup, service_teardown),
+		cmocka_unit_test_setup_teardown(empty_packets, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(rubbish, setup, service_teardown),
 		cmocka_unit_test_setup_teardown(slain, setup, service_teardown),
 	};

@@ -203,6 +203,36 @@ static void test_depth(void **state)
 	assert_int_equal(json_scan(deep, 1000000, NULL), -ERR_INVALID);
 }
 
+/* Counted before anything is built, wherever they stand: a list, members, lists within a list. */
+static void test_values(void **state)
+{
+	static const struct {
+		const char *begin, *value, *end;
+		int values, others; /* in `value`; around them */
+	} cases[] = {{"[", "{}", "]", 1, 1},
+		     {"[", "7", "]", 1, 1},
+		     {"{\"a\":[", "[[]]", "]}", 2, 2},
+		     {"[", "{\"k\":0}", "]", 2, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (int more = 0; more < 2; more++) {
+			struct err err = ERR_INIT;
+			auto_json struct json_object *object = NULL;
+			auto_buf struct buf buf = {0};
+			int count = (JSON_VALUES_MAX - cases[i].others) / cases[i].values + more;
+
+			buf_init(&buf, 16 << 20);
+			buf_puts(&buf, cases[i].begin);
+			for (int n = 0; n < count; n++)
+				buf_printf(&buf, "%s%s", n > 0 ? "," : "", cases[i].value);
+			buf_puts(&buf, cases[i].end);
+			assert_int_equal(json_parse(buf.data, buf.length, &object, &err), more ? -ERR_INVALID : 0);
+			if (more)
+				assert_non_null(strstr(err.text, "more than 262144 values"));
+		}
+}
+
 static int scan_keys(size_t count, const char *last)
 {
 	auto_buf struct buf buf = {0};
@@ -312,7 +342,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_printed),	cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nul_in_value),
-		cmocka_unit_test(test_depth),	cmocka_unit_test(test_members),	   cmocka_unit_test(test_comments),
+		cmocka_unit_test(test_depth),	cmocka_unit_test(test_values),
+		cmocka_unit_test(test_members),	   cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_build),	cmocka_unit_test(test_pretty),	   cmocka_unit_test(test_doubles),
 	};
 
