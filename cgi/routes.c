@@ -24,6 +24,7 @@
 enum route_auth {
 	ROUTE_OPEN,
 	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
+	ROUTE_KNOWN,    /* a bearer token */
 	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
 	ROUTE_MONITOR,  /* the same, but metrics.token opens it */
 };
@@ -46,12 +47,21 @@ static void health_get(struct exchange *exchange, const char *method, const char
 	buf_puts(&exchange->reply->body, "ok\n");
 }
 
+/* For the web server, before it takes in a large body: is the token good? */
+static void token_get(struct exchange *exchange, const char *method, const char *rest)
+{
+	(void)method;
+	(void)rest;
+	exchange->reply->status = 204;
+}
+
 static const struct route routes[] = {
 	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle},
 	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle}, /* some clients add the slash */
 	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream},
 	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
 	{"/files/", true, "GET, HEAD", ROUTE_OPEN, true, files_handle},
+	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get},
 	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get},
 	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready},
 	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics},
@@ -92,10 +102,11 @@ static bool admitted(struct exchange *exchange, const struct route *route)
 	switch (route->auth) {
 	case ROUTE_OPEN:
 		return true;
+	case ROUTE_KNOWN:
 	case ROUTE_TOKEN:
 		if ((fixtures ? fixtures->authenticate(exchange) : auth_token(exchange)) < 0)
 			return false;
-		if (access_rate(exchange, &refusal))
+		if (route->auth == ROUTE_KNOWN || access_rate(exchange, &refusal))
 			return true;
 		mcp_refuse(exchange->reply, NULL, &refusal);
 		return false;

@@ -131,6 +131,7 @@ write_config() {
 	}
 }
 EOF
+	sync "$CONFIG.new" # before it has its name: behind a power cut the file is whole or not there
 	mv "$CONFIG.new" "$CONFIG"
 }
 

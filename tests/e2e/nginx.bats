@@ -19,12 +19,14 @@ setup_file() {
 	[ "$(grep -c -e "listen unix:$DIR/" -e 'rate=1r/m' "$DIR/site.conf")" = 3 ]
 	cat >"$DIR/nginx.conf" <<-END
 		daemon off;
+		$([ "$(id -u)" != 0 ] || echo 'user root;') # the folder of a test is closed to others
 		worker_processes 1;
 		pid $DIR/nginx.pid;
 		error_log $DIR/error.log;
 		events { worker_connections 256; }
 		http {
 			access_log off;
+			set_real_ip_from unix:; real_ip_header X-Client; # who asks, in the tests of limits
 			client_body_temp_path $DIR/body; fastcgi_temp_path $DIR/fcgi; proxy_temp_path $DIR/proxy; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;
 			include $DIR/site.conf;
 		}
@@ -36,6 +38,10 @@ setup_file() {
 
 teardown_file() {
 	kill "$(cat "$DIR/pid")" 2>/dev/null || true
+}
+
+teardown() {
+	sp_teardown
 }
 
 fetch() {
@@ -98,6 +104,10 @@ url() { echo "https://sallyport.example.org$1"; }
 	local hash=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 	fetch -o /dev/null "$(url "/files/$hash/chart.png?x=1")"
 	sp_until "" grep -q "/files/01234567[.][.][.]" "$DIR/sallyport.log" # it writes a line when the answer is gone
+	for spelling in "/%66iles/$hash/chart.png" "//files/$hash/a" "/%2e/files/$hash/a" "/elsewhere/$hash"; do
+		fetch --path-as-is -o /dev/null "$(url "$spelling")"
+	done
+	sp_until "" grep -q "/elsewhere/01234567[.][.][.]" "$DIR/sallyport.log"
 	run grep -c "$hash" "$DIR/sallyport.log"
 	[ "$output" = 0 ]
 }
@@ -108,4 +118,51 @@ url() { echo "https://sallyport.example.org$1"; }
 	cat "$DIR/codes"
 	grep -q ' 429 1 application/json' "$DIR/codes"
 	grep -q ' 502 ' "$DIR/codes"
+}
+
+@test "what is over the limit leaves no line in the error log" {
+	run grep -c 'limiting' "$DIR/sallyport.error.log"
+	[ "$output" = 0 ]
+}
+
+@test "a client of IPv6 is limited by its network, and one of IPv4 by its address" {
+	local i
+	ask() { fetch -H "X-Client: $1" -o /dev/null -w '%{http_code}\n' "$(url /mcp)"; }
+	for i in {1..70}; do ask "2001:db8:0:1:$i::$i"; done >"$DIR/codes"
+	grep -q 429 "$DIR/codes"
+	[ "$(ask 2001:db8:0:2::1)" = 502 ] # the neighbour
+	for i in {1..70}; do ask "192.0.2.$i"; done >"$DIR/codes"
+	run grep -c 429 "$DIR/codes"
+	[ "$output" = 0 ]
+}
+
+@test "a large body is taken in only behind a token that is good" {
+	sp_setup
+	SP_SOCKET=$DIR/gateway.sock
+	sed -i -e "s|\"gateway.sock\"|\"$SP_SOCKET\"|" -e 's|"http://127.0.0.1:8080"|"https://sallyport.example.org"|' "$SP_CONFIG"
+	"$SP_BIN/sallyport-gateway" --config "$SP_CONFIG" >"$SP_DIR/gateway.log" 2>&1 3>&- &
+	echo $! >"$SP_DIR/pids"
+	sp_until $! sp_listens "$SP_SOCKET"
+	sp_token alice
+	# The client waits until its body is wanted.
+	truncate -s 40000000 "$DIR/huge"
+	for header in 'X-None: 1' 'Authorization: Bearer sp_alice_0000000000000000000000000000000000000000000' 'Authorization: Basic x'; do
+		run curl -sk --max-time "$SP_DEADLINE" --http1.1 --unix-socket "$DIR/tls" -H 'X-Client: 192.0.2.201' -H "$header" -H 'Expect: 100-continue' \
+			--expect100-timeout "$SP_DEADLINE" -H 'Content-Type: application/json' --data-binary "@$DIR/huge" -D "$DIR/head" -w '\n%{http_code} %{content_type}' "$(url /mcp)"
+		cat "$DIR/head"
+		echo "$output"
+		[ "$(jq -r .error <<<"${lines[0]}")" = invalid_token ]
+		[ "${lines[1]}" = '401 application/json' ]
+		grep -i '^www-authenticate: Bearer' "$DIR/head"
+		run grep -c ' 100 ' "$DIR/head"
+		[ "$output" = 0 ]
+	done
+	# A good one goes on to the gateway, whatever its size; so does a small one that is bad.
+	head -c 200000 /dev/zero | tr '\0' ' ' >"$DIR/large"
+	run fetch -H 'X-Client: 192.0.2.202' -H "Authorization: Bearer $SP_TOKEN" -H 'Content-Type: application/json' --data-binary "@$DIR/large" "$(url /mcp)"
+	echo "$output"
+	[ "$(jq .error.code <<<"$output")" = -32700 ]
+	run fetch -H 'X-Client: 192.0.2.202' -H 'Authorization: Bearer sp_alice_0' -H 'Content-Type: application/json' -d '{}' "$(url /mcp)"
+	echo "$output"
+	[[ $(jq -r .error_description <<<"$output") == Unknown* ]]
 }

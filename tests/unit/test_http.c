@@ -295,6 +295,19 @@ static void health(void **state)
 	assert_int_equal(far.status, 404);
 }
 
+/* What the web server asks before it takes in a large body. */
+static void token_alone(void **state)
+{
+	(void)state;
+	auto_answer struct answer good = ask(&fixture, "GET", "/_token", NULL, NULL);
+	auto_answer struct answer none = ask(&fixture, "GET", "/_token", NULL, "HTTP_AUTHORIZATION=", NULL);
+	auto_answer struct answer bad = ask(&fixture, "GET", "/_token", NULL, "HTTP_AUTHORIZATION=Bearer sp_x", NULL);
+
+	assert_int_equal(good.status, 204);
+	assert_int_equal(none.status, 401);
+	assert_int_equal(bad.status, 401);
+}
+
 /* A route's methods are said once: 405 and the preflight of a page name the same. */
 static void methods_of_routes(void **state)
 {
@@ -436,6 +449,7 @@ int main(void)
 		cmocka_unit_test(health),          cmocka_unit_test(methods_of_routes),
 		cmocka_unit_test(monitors), cmocka_unit_test(request_ids),
 		cmocka_unit_test(trace_parents), cmocka_unit_test(header_injection),
+		cmocka_unit_test(token_alone),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
