@@ -1,6 +1,4 @@
-/* What a FastCGI client can make the gateway read and keep: heads without end, false lengths, large requests. */
-#include <fcntl.h>
-#include <sched.h>
+/* What a FastCGI client can make the gateway read and keep: heads without end, false lengths. */
 #include <signal.h>
 
 #include "fcgi_try.h"
@@ -73,57 +71,11 @@ static void false_lengths(void **state)
 		}
 }
 
-static long anonymous_kb(void)
-{
-	auto_free char *text = NULL;
-	size_t length;
-
-	assert_int_equal(read_file_at(AT_FDCWD, "/proc/self/status", 65536, &text, &length, NULL), 0);
-	return strtol(strstr(text, "RssAnon:") + 8, NULL, 10);
-}
-
-/* What large requests took goes back to the system, from every thread. */
-static void large_requests(void **state)
-{
-	auto_buf struct buf body = {0};
-	const int values = 100000, each_kb = values / 4;
-
-	(void)state;
-	buf_init(&body, 64 << 20);
-	buf_puts(&body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"a\":[");
-	for (int i = 0; i < values; i++)
-		buf_printf(&body, "%s[\"a string of an ordinary length, and a list around it\"]", i > 0 ? "," : "");
-	buf_puts(&body, "]}}");
-	long before = anonymous_kb();
-
-	fixture.config.limits.body_mb = 32;
-	for (int i = 0; i < 3 * SPARE; i++) {
-		auto_close int fd = fcgi_dial();
-		auto_buf struct buf reply = {0};
-		struct pollfd end = {.fd = fd};
-
-		buf_init(&reply, 1 << 16);
-		fcgi_send_head(fd, "POST", "/mcp");
-		fcgi_send_body(fd, body.data);
-		fcgi_receive(fd, &reply);
-		assert_true(str_starts(reply.data, "Status: 200 "));
-		assert_int_equal(poll(&end, 1, PATIENCE_MS), 1);
-	}
-	int64_t until = 0;
-
-	while (anonymous_kb() > before + each_kb && patience_left(&until)) /* the last is trimmed after it hung up */
-		sched_yield();
-#ifndef __SANITIZE_ADDRESS__
-	assert_true(anonymous_kb() < before + each_kb);
-#endif
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(endless_head),
 		cmocka_unit_test(false_lengths),
-		cmocka_unit_test(large_requests),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
