@@ -146,7 +146,7 @@ static void load(struct seccomp_program *program, size_t offset)
 /* If the value is one of these, jumps over `found` more instructions behind the comparisons, else over `missed`. */
 static void compare(struct seccomp_program *program, const struct values *values, size_t found, size_t missed)
 {
-	for (size_t i = 0; i < values->n; i++) {
+	for (size_t i = 0; values->items && i < values->n; i++) {
 		size_t left = values->n - i - 1;
 
 		add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values->items[i],
