@@ -108,6 +108,9 @@ static void nothing_stays(void **state)
 	size_t processes = 0;
 	int64_t until = 0;
 
+#ifdef __SANITIZE_ADDRESS__ /* keeps what was freed for a while, in terabytes of shadow */
+	skip();
+#endif
 	if (geteuid() != 0)
 		skip(); /* another account's memory cannot be read, and ours is not dumpable */
 	snprintf(marker, sizeof(marker), "secret-%d-%lld", getpid(), (long long)clock_now_us());
