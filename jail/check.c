@@ -201,6 +201,8 @@ static void run_programs(struct check *check)
 		struct runner *runner = &jailer->runners.items[i];
 
 		runner->awaited = runner->interpreter && runner->version.count > 0;
+		if (runner->interpreter && runner->version.count == 0)
+			tell(check, "runner", OK, "has no version", "runner", runner_line(runner));
 		if (!runner->interpreter)
 			tell(check, "runner", WEAKER, "its interpreter is missing", "runner", runner_line(runner));
 	}
