@@ -165,7 +165,7 @@ static void limits(void **state)
 static void jailer_away(void **state)
 {
 	(void)state;
-	refused("list_runners", "{}", "away at the moment");
+	refused("list_runners", "{}", "unavailable: try again in a few seconds");
 	refused("run_code", "{" RUN "}", "jailer has not answered");
 }
 
