@@ -38,7 +38,6 @@ struct init_setup {
 	size_t n_group_doors;
 	int64_t tmp_bytes;
 	const struct root_mount *root;
-	int layers; /* the slot whose set of layers.h is the jail's; -1: it makes its own */
 	int fence_abi;
 	bool network;                         /* the hosts of network.allow in /etc/hosts */
 	bool keep_groups;                     /* the kernel forbids setgroups (single-id) */

@@ -98,28 +98,11 @@ static void locks_of_another(void **state)
 	try_clear(&second);
 }
 
-/* The overlays are kept from one jail to the next (layers.h); locks are not. More jails than are made ahead, one by
- * one, so that the same overlays come back. */
-static void locks_end_with_the_jail(void **state)
-{
-	struct service *service = *state;
-
-	for (int i = 0; i < 8; i++) {
-		struct try try = {.jail = NULL};
-
-		hold(service, &try);
-		let_go(service, &try);
-		assert_true(str_starts(try.out, "yes yes "));
-		try_clear(&try);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(host_locks, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(locks_of_another, service_setup, service_teardown),
-		cmocka_unit_test_setup_teardown(locks_end_with_the_jail, service_setup, service_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
