@@ -66,7 +66,7 @@ static int doctor_run(void *options, struct err *err)
 	struct doctor doctor = {.config = &config};
 	int result = config_load(command->common.config, &config, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	doctor_jailer(&doctor);
 	doctor_host(&doctor);

@@ -202,11 +202,11 @@ static int screen_show(struct view *view, const struct log_command *log, struct 
 	screen.filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
 	screen.filter.newest_first = true;
 	result = store_execution_list(store, &screen.filter, screen_each, &screen, err);
-	for (size_t i = screen.count; i > 0 && !result; i--) {
+	for (size_t i = screen.count; i > 0 && result == 0; i--) {
 		struct store_execution execution = {0};
 
 		result = store_execution_find(store, screen.ids[i - 1], &execution, err);
-		if (!result) {
+		if (result == 0) {
 			row_show(view, &execution);
 		}
 		store_execution_clear(&execution);
@@ -225,14 +225,14 @@ static int follow(struct view *view, const struct log_command *log, struct store
 		return err_errno(err, "watching %s", config->data_dir);
 	/* the watch stands before the first look: nothing falls between them */
 	result = screen_show(view, log, store, err);
-	if (result)
+	if (result < 0)
 		return result;
-	while (!(result = follow_look(view, store, &log->filter, err))) {
+	while ((result = follow_look(view, store, &log->filter, err)) == 0) {
 		int64_t looked_us = clock_monotonic_us();
 
 		result = follow_wait(watch, err);
-		if (result)
-			return result < 0 ? result : CLI_OK;
+		if (result != 0)
+			return MIN(result, CLI_OK);
 		int64_t early_us = looked_us + FOLLOW_EVERY_US - clock_monotonic_us();
 
 		if (early_us > 0)
@@ -248,12 +248,12 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 	struct store_filter filter;
 	int result = cli_open_store(&log->common, STORE_READ, &config, &store, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	if (log->follow) {
 		/* What is recorded from now on, even before the first screen, is shown once. */
 		result = store_execution_recorded(store, &view->position, err);
-		if (!result)
+		if (result == 0)
 			result = follow(view, log, store, &config, err);
 		return result;
 	}
@@ -262,7 +262,7 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 	filter.newest_first = true;
 	filter.running_too = true;
 	result = store_execution_list(store, &filter, plain_each, view, err);
-	if (!result && view->table)
+	if (result == 0 && view->table)
 		cli_table_print(view->table, stdout);
 	return result;
 }

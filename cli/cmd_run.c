@@ -97,7 +97,7 @@ static int code_open(const char *path, int *ret, struct err *err)
 	if (fd < 0)
 		return err_errno(err, "%s", standard_input ? "standard input" : path);
 	result = read_fd(fd, RUN_CODE_MAX, &code, &length, err);
-	if (result)
+	if (result < 0)
 		return err_wrap(err, "%s", standard_input ? "standard input" : path);
 	*ret = memfd_with("code", code, length);
 	return *ret < 0 ? err_errno(err, "memfd_create") : 0;
@@ -171,16 +171,16 @@ static int prepare(const struct run *run, struct prepared *p, struct err *err)
 	p->env = xcalloc(run->env.count + 1, sizeof(*p->env));
 	result = env_build(&run->env, p->env, err);
 	p->inputs = xcalloc(run->files.count + 1, sizeof(*p->inputs));
-	for (size_t i = 0; i < run->files.count && !result; i++) {
+	for (size_t i = 0; i < run->files.count && result == 0; i++) {
 		result = run_input_open(run->files.items[i], &p->inputs[i], err);
-		if (!result)
+		if (result == 0)
 			p->n_inputs++;
 	}
-	if (!result)
+	if (result == 0)
 		result = code_open(path, &p->code_fd, err);
-	if (!result && run->output_dir)
+	if (result == 0 && run->output_dir)
 		result = output_dir_open(run->output_dir, &p->outcome.files.output_dir, err);
-	if (!result && run->meta) {
+	if (result == 0 && run->meta) {
 		p->meta_fd = open(run->meta, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 		if (p->meta_fd < 0)
 			result = err_errno(err, "--meta %s", run->meta);
@@ -192,9 +192,9 @@ static int ask_grouped(struct jail_client *client, bool *ret, struct err *err)
 {
 	auto_json struct json_object *info = NULL;
 	int result = jail_client_info(client, &info, err);
-	const char *cgroup = result ? NULL : json_get_string(info, "cgroup");
+	const char *cgroup = result < 0 ? NULL : json_get_string(info, "cgroup");
 
-	if (!result)
+	if (result == 0)
 		*ret = cgroup && !streq(cgroup, "none");
 	return result;
 }
@@ -207,15 +207,15 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 	struct json_object *runner = NULL;
 	int result = config_load(run->common.config, &config, err);
 
-	if (!result)
+	if (result == 0)
 		result = cli_open_jailer(&config, &client, err);
-	if (!result && run->meta)
+	if (result == 0 && run->meta)
 		result = ask_grouped(client, &p->outcome.grouped, err);
-	if (!result)
+	if (result == 0)
 		result = jail_client_runners(client, &runners, err);
-	if (!result)
+	if (result == 0)
 		result = run_runner_choose(runners, run->language, run->common.args[0], p->code_fd, &runner, err);
-	if (result)
+	if (result < 0)
 		return result;
 	struct run_request request = {
 		.spec = {.runner = json_get_string(runner, "name"),
@@ -248,13 +248,13 @@ static int run_run(void *options, struct err *err)
 	run->network = run->network || share_net();
 	int result = prepare(run, &p, err);
 
-	if (!result)
+	if (result == 0)
 		result = execute(run, &p, err);
-	if (result)
+	if (result < 0)
 		p.outcome.once.failure = *err;
-	if (result && p.outcome.once.done)
+	if (result < 0 && p.outcome.once.done)
 		cli_complain(err); /* the program ended well, its output did not get through */
-	if (p.meta_fd >= 0 && run_meta_write(p.meta_fd, &p.outcome, err)) {
+	if (p.meta_fd >= 0 && run_meta_write(p.meta_fd, &p.outcome, err) < 0) {
 		cli_complain(err);
 		return CLI_RUN_REFUSED;
 	}
@@ -265,7 +265,7 @@ static int run_run(void *options, struct err *err)
 	} else {
 		run_remarks(&p.outcome, isatty(STDERR_FILENO));
 	}
-	return result ? CLI_RUN_REFUSED : run_exit_code(&p.outcome);
+	return result < 0 ? CLI_RUN_REFUSED : run_exit_code(&p.outcome);
 }
 
 const struct cli_command cmd_run = {

@@ -146,7 +146,7 @@ static int run_all(const struct probe_place *place, const struct probe_list *lis
 		int result = selftest_probe_run(place, &list->entries[i], &outcome, err);
 
 		cli_progress_hide(&progress);
-		if (result)
+		if (result < 0)
 			return err_wrap(err, "probe %s", list->entries[i].name);
 		tally->counts[outcome.result]++;
 		if (tally->json)
@@ -181,7 +181,7 @@ static int run_both(const struct selftest *command, bool live, struct probe_plac
 	place->live = false;
 	if (!command->live)
 		result = run_all(place, list, tally, err);
-	if (result || !live)
+	if (result < 0 || !live)
 		return result;
 	place->live = true;
 	if (!tally->json)
@@ -198,7 +198,7 @@ static int run_list(const struct selftest *command, struct probe_place *place, c
 	struct tally tally = {.json = NULL};
 	int result = jail_client_info(place->client, &info, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	bool keeps = json_object_get_boolean(json_get(info, "live", json_type_boolean));
 	if (command->live && !keeps)
@@ -215,7 +215,7 @@ static int run_list(const struct selftest *command, struct probe_place *place, c
 		printf("jailer: %s, cgroup %s\n\n", mode ? mode : "?", cgroup ? cgroup : "?");
 	}
 	result = run_both(command, keeps && !command->no_live, place, list, &tally, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (object) {
 		json_add_bool(object, "held", tally.counts[PROBE_BROKEN] == 0);
@@ -239,19 +239,19 @@ static int selftest_run(void *options, struct err *err)
 	struct probe_list list = {.count = 0};
 	int result = config_load(command->common.config, &config, err);
 
-	if (!result && command->live && command->no_live)
+	if (result == 0 && command->live && command->no_live)
 		result = err_set(err, ERR_INVALID, "--live and --no-live leave nothing to try");
-	if (!result && !(folder = probes_folder(err)))
+	if (result == 0 && !(folder = probes_folder(err)))
 		result = -ERR_UNAVAILABLE;
-	if (!result)
+	if (result == 0)
 		result = cli_open_jailer(&config, &client, err);
-	if (!result)
+	if (result == 0)
 		result = selftest_place_open(client, folder, &place, err);
-	if (!result)
+	if (result == 0)
 		result = selftest_list_read(&place, folder, &list, err);
-	if (!result)
+	if (result == 0)
 		result = choose(command, &list, err);
-	if (!result) {
+	if (result == 0) {
 		listen_abstract(&abstract_fd);
 		result = run_list(command, &place, &list, err);
 	}

@@ -59,7 +59,7 @@ static int show_raw(struct store *store, const struct store_text *text, struct e
 	size_t length = 0;
 	int result = store_text_read(store, text, &data, &length, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	if (!isatty(STDOUT_FILENO)) {
 		fwrite(data, 1, length, stdout);
@@ -86,7 +86,7 @@ static int section(struct store *store, const struct store_text *text, const cha
 	if (!text->length)
 		return 0;
 	result = store_text_read(store, text, &data, &length, err);
-	if (result)
+	if (result < 0)
 		return err_wrap(err, "%s", title);
 	heading(title);
 	print_text(data, MIN(length, (size_t)SHOWN_MAX));
@@ -221,7 +221,7 @@ static int files_list(struct store *store, const char *id, struct files *files, 
 {
 	int result = store_execution_files(store, id, STORE_BEFORE, file_each, files, err);
 
-	return result ? result : store_execution_files(store, id, STORE_AFTER, file_each, files, err);
+	return result < 0 ? result : store_execution_files(store, id, STORE_AFTER, file_each, files, err);
 }
 
 static int show_files(struct store *store, const char *id, bool titled, struct err *err)
@@ -235,7 +235,7 @@ static int show_files(struct store *store, const char *id, bool titled, struct e
 	struct files files = {.table = table};
 	int result = files_list(store, id, &files, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	if (titled && cli_table_rows(table))
 		heading("files");
@@ -256,7 +256,7 @@ static int add_text(struct store *store, struct json_object *object, const char 
 		return 0;
 	}
 	result = store_text_read(store, text, &data, &length, err);
-	if (result)
+	if (result < 0)
 		return err_wrap(err, "%s", key);
 	json_add_bytes(object, key, data, length);
 	return 0;
@@ -269,15 +269,15 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 	struct files files = {.list = list};
 	int result = add_text(store, object, "code_text", &e->code, err);
 
-	if (!result)
+	if (result == 0)
 		result = add_text(store, object, "stdin_text", &e->stdin_text, err);
-	if (!result)
+	if (result == 0)
 		result = add_text(store, object, "stdout_text", &e->stdout_text, err);
-	if (!result)
+	if (result == 0)
 		result = add_text(store, object, "stderr_text", &e->stderr_text, err);
-	if (!result)
+	if (result == 0)
 		result = files_list(store, e->id, &files, err);
-	if (result)
+	if (result < 0)
 		return result;
 	json_add(object, "files", steal(&list));
 	cli_print_json(stdout, object, true);
@@ -290,13 +290,13 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 
 	show_facts(e);
 	result = section(store, &e->code, "code", "code", false, err);
-	if (!result)
+	if (result == 0)
 		result = section(store, &e->stdin_text, "stdin", "", false, err);
-	if (!result)
+	if (result == 0)
 		result = section(store, &e->stdout_text, "stdout", "stdout", e->stdout_truncated, err);
-	if (!result)
+	if (result == 0)
 		result = section(store, &e->stderr_text, "stderr", "stderr", e->stderr_truncated, err);
-	return result ? result : show_files(store, e->id, true, err);
+	return result < 0 ? result : show_files(store, e->id, true, err);
 }
 
 static int show_one(const struct show *show, struct store *store, const struct store_execution *e, struct err *err)
@@ -325,9 +325,9 @@ static int show_run(void *options, struct err *err)
 	if (show->code + show->out + show->error + show->files > 1)
 		return err_set(err, ERR_INVALID, "only one of --code, --stdout, --stderr and --files at a time");
 	result = cli_open_store(&show->common, STORE_READ, &config, &store, err);
-	if (!result)
+	if (result == 0)
 		result = store_execution_find(store, show->common.args[0], &execution, err);
-	if (!result)
+	if (result == 0)
 		result = show_one(show, store, &execution, err);
 	store_execution_clear(&execution);
 	return result;

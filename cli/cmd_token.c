@@ -91,7 +91,7 @@ static int open_or_make(const struct cli_common *common, struct config *config, 
 	if (result != -ERR_NOT_FOUND)
 		return result;
 	result = config_load(common->config, config, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (!stat(config->data_dir, &status) && status.st_uid != geteuid())
 		return err_set(err, ERR_DENIED,
@@ -115,17 +115,17 @@ static int token_add(const struct token *options, struct err *err)
 			       options->common.args[1]);
 	if (options->name)
 		result = name_check(options->name, err);
-	if (!result && options->scope)
+	if (result == 0 && options->scope)
 		result = store_scopes_parse(options->scope, &token.scopes, err);
-	if (!result)
+	if (result == 0)
 		result = open_or_make(&options->common, &config, &store, err);
 	/* An owner that is too long stays so: it is refused, not cut. */
 	snprintf(token.owner, sizeof(token.owner), "%s",
 		 strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
 	snprintf(token.name, sizeof(token.name), "%s", options->name ? options->name : "");
-	if (!result)
+	if (result == 0)
 		result = store_token_add_scoped(store, &token, text, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (options->common.json) {
 		auto_json struct json_object *object = token_json(&token);
@@ -190,9 +190,9 @@ static int token_list(const struct token *options, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' is one argument too many: see sallyport token --help",
 			       options->common.args[1]);
 	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
-	if (!result)
+	if (result == 0)
 		result = store_token_list(store, list_each, &listing, err);
-	if (!result && table)
+	if (result == 0 && table)
 		cli_table_print(table, stdout);
 	return result;
 }
@@ -208,9 +208,9 @@ static int token_revoke(const struct token *options, struct err *err)
 	if (options->common.n_args != 2)
 		return err_set(err, ERR_INVALID, "token revoke wants one ID: see sallyport token list");
 	result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
-	if (!result)
+	if (result == 0)
 		result = store_token_revoke(store, options->common.args[1], &token, err);
-	if (result)
+	if (result < 0)
 		return result;
 	object = token_json(&token);
 	if (options->common.json)

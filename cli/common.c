@@ -123,14 +123,14 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 	int result;
 
 	result = config_load(common->config, &config, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (!*config.data_dir)
 		result = err_set(err, ERR_INVALID,
 				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
 	else
 		result = store_open(config.data_dir, mode, ret, err);
-	if (result) {
+	if (result < 0) {
 		config_clear(&config);
 		return result;
 	}
@@ -160,7 +160,7 @@ static struct json_object *json_stored(const char *text)
 {
 	struct json_object *value = NULL;
 
-	if (!text || json_parse(text, strlen(text), &value, NULL))
+	if (!text || json_parse(text, strlen(text), &value, NULL) < 0)
 		return NULL;
 	return value;
 }

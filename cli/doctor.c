@@ -51,7 +51,7 @@ char *doctor_read_line(const char *path)
 	auto_free char *text = NULL;
 	size_t length;
 
-	if (read_file_at(AT_FDCWD, path, LINE_MAX_BYTES, &text, &length, NULL))
+	if (read_file_at(AT_FDCWD, path, LINE_MAX_BYTES, &text, &length, NULL) < 0)
 		return NULL;
 	text[strcspn(text, "\n")] = '\0';
 	return steal(&text);
@@ -60,7 +60,7 @@ char *doctor_read_line(const char *path)
 char *doctor_ask(char *const argv[], bool both, int *ret_status)
 {
 	posix_spawn_file_actions_t actions;
-	int ends[2], status = -1, failed;
+	int ends[2], status = -1, error;
 	auto_free char *text = NULL;
 	size_t length = 0;
 	pid_t child;
@@ -71,15 +71,15 @@ char *doctor_ask(char *const argv[], bool both, int *ret_status)
 	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
 	if (both)
 		posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-	failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+	error = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(ends[1]);
-	if (!failed) {
+	if (error == 0) {
 		read_fd(ends[0], ANSWER_MAX, &text, &length, NULL);
 		waitpid(child, &status, 0);
 	}
 	close(ends[0]);
 	if (ret_status)
 		*ret_status = status;
-	return failed ? NULL : steal(&text);
+	return error == 0 ? steal(&text) : NULL;
 }

@@ -119,7 +119,7 @@ static void check_data(struct doctor *doctor)
 	result = store_open(path, STORE_READ, &store, &err);
 	if (result == -ERR_NOT_FOUND)
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "none yet: the gateway's first start makes it");
-	else if (result)
+	else if (result < 0)
 		doctor_add(doctor, "database", DOCTOR_WEAKER, "see what it says; a backup or the newer release helps",
 			   "%s", err.text);
 	else if (store_schema_version(path, &version, &err) == 0)

@@ -85,7 +85,7 @@ static int string_set(const struct cli_option *option, const char *text, const c
 {
 	if (!*text)
 		return err_set(err, ERR_INVALID, "--%s: must not be empty", option->name);
-	if (option->choices && choice_check(option, text, err))
+	if (option->choices && choice_check(option, text, err) < 0)
 		return -ERR_INVALID;
 	*ret = text;
 	return 0;
@@ -116,7 +116,7 @@ static int value_set(const struct cli_option *option, const char *text, void *fi
 	case CLI_STRINGS:
 		if (!strings->items)
 			strings->items = xcalloc(n_max, sizeof(*strings->items));
-		if (string_set(option, text, &strings->items[strings->count], err))
+		if (string_set(option, text, &strings->items[strings->count], err) < 0)
 			return -ERR_INVALID;
 		strings->count++;
 		return 0;
@@ -184,7 +184,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
 	size_t n_args = 0;
 
 	common->args = (const char *const *)(argv + 1);
-	for (int i = 1; i < argc && !result; i++) {
+	for (int i = 1; i < argc && result == 0; i++) {
 		if (streq(argv[i], "--")) {
 			common->rest = (const char *const *)(argv + i + 1);
 			common->n_rest = (size_t)(argc - i - 1);
@@ -196,7 +196,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
 			argv[1 + n_args++] = argv[i];
 	}
 	common->n_args = n_args;
-	return result ? result : count_check(command, common, err);
+	return result < 0 ? result : count_check(command, common, err);
 }
 
 void cli_options_clear(const struct cli_command *command, void *options)
@@ -267,7 +267,7 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
 	struct err err = ERR_INIT;
 	int result = 0;
 
-	if (cli_options_parse(command, argc, argv, options, &err)) {
+	if (cli_options_parse(command, argc, argv, options, &err) < 0) {
 		cli_complain(&err);
 		cli_options_clear(command, options);
 		return CLI_USAGE;

@@ -127,40 +127,37 @@ struct stream {
 	int now_fd;
 	bool prefix_only;
 };
-struct both {
-	struct normalise_text then, now;
-};
 
-static void streams_differ(const struct stream *stream, const struct both *both, struct replay_report *report)
+static void streams_differ(const struct stream *stream, const struct normalise_text *then,
+			   const struct normalise_text *now, struct replay_report *report)
 {
-	const char *then = both->then.data, *now = both->now.data;
-	size_t at = common(then, now, MIN(both->then.length, both->now.length)), lines = 1;
+	size_t at = common(then->data, now->data, MIN(then->length, now->length)), lines = 1;
 
 	for (size_t i = 0; i < at; i++)
-		lines += then[i] == '\n';
+		lines += then->data[i] == '\n';
 	replay_differ(report, stream->class,
-		      (struct replay_difference){xstrdup(stream->name), lines, describe(then, both->then.length, at),
-						 describe(now, both->now.length, at)});
+		      (struct replay_difference){xstrdup(stream->name), lines, describe(then->data, then->length, at),
+						 describe(now->data, now->length, at)});
 }
 
 /* What the run did goes into report->outcome: that it was as recorded, or the normalised text. */
-static void compare_texts(const struct replay_settings *settings, const struct stream *stream, const struct both *both,
+static void compare_texts(const struct replay_settings *settings, const struct stream *stream,
+			  const struct normalise_text *then, const struct normalise_text *now,
 			  struct replay_report *report)
 {
-	const struct normalise_text *then = &both->then, *now = &both->now;
 	size_t shorter = MIN(then->length, now->length), at = common(then->data, now->data, shorter);
 	unsigned hidden = 0;
 
 	if (at == shorter && (stream->prefix_only || then->length == now->length)) {
 		buf_puts(&report->outcome, "as recorded");
 	} else if (stream->prefix_only) {
-		streams_differ(stream, both, report);
+		streams_differ(stream, then, now, report);
 	} else if (normalise_equal(settings->normalisers, then, now, &hidden)) {
 		report->class = MAX(report->class, REPLAY_EQUAL);
 		report->hidden_by |= hidden;
 		buf_puts(&report->outcome, "as recorded");
 	} else {
-		streams_differ(stream, both, report);
+		streams_differ(stream, then, now, report);
 		normalise(settings->normalisers, now, &report->outcome);
 	}
 	buf_putc(&report->outcome, '\0');
@@ -172,16 +169,15 @@ static int compare_stream(struct store *store, const struct replay_settings *set
 	/* when it began is not known exactly: the window's slack has room for the rest */
 	const int64_t now_us = clock_now_us();
 	auto_free char *then = NULL, *now = NULL;
-	struct both both = {0};
-	int result = store_text_read(store, stream->recorded, &then, &both.then.length, err);
+	size_t then_length = 0, now_length = 0;
+	int result = store_text_read(store, stream->recorded, &then, &then_length, err);
 
-	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &both.now.length, err)) < 0)
+	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
 		return err_wrap(err, "%s", stream->name);
-	both.then.data = then;
-	both.now.data = now;
-	both.then.window = stream->then;
-	both.now.window = (struct normalise_window){now_us - report->wall_us, now_us};
-	compare_texts(settings, stream, &both, report);
+	const struct normalise_text was = {then, then_length, stream->then};
+	const struct normalise_text is = {now, now_length, {now_us - report->wall_us, now_us}};
+
+	compare_texts(settings, stream, &was, &is, report);
 	return 0;
 }
 

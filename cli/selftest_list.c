@@ -128,7 +128,7 @@ static int add(struct probe_list *list, char *line, const char *script, struct e
 	struct probe_entry entry;
 	int result = parse_entry(line, &entry, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	entry.script = script ? xstrdup(script) : NULL;
 	list->entries = xrealloc(list->entries, list->count + 1, sizeof(*list->entries));
@@ -144,13 +144,14 @@ static int add_verbs(const struct probe_place *place, struct probe_list *list, s
 	char *state;
 	int result = selftest_probe_run(place, &lister, &outcome, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	/* What it prints is no "held": only the text counts here. */
-	for (char *line = strtok_r(outcome.said, "\n", &state); line && !result; line = strtok_r(NULL, "\n", &state))
+	for (char *line = strtok_r(outcome.said, "\n", &state); result == 0 && line;
+	     line = strtok_r(NULL, "\n", &state))
 		if (strstr(line, " | "))
 			result = add(list, line, NULL, err);
-	if (!result && list->count == 0)
+	if (result == 0 && list->count == 0)
 		result = err_set(err, ERR_UNAVAILABLE, "the probes cannot be run in a jail: %s", outcome.message);
 	selftest_outcome_clear(&outcome);
 	return result;
@@ -162,7 +163,7 @@ static int add_script(const char *path, struct probe_list *list, struct err *err
 	size_t length;
 	int result = read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	text[strcspn(text, "\n")] = '\0';
 	return add(list, text + strspn(text, "#/* "), path, err);
@@ -175,7 +176,7 @@ static int add_scripts(const char *folder, struct probe_list *list, struct err *
 
 	if (!entries)
 		return 0;
-	for (struct dirent *entry; !result && (entry = readdir(entries));) {
+	for (struct dirent *entry; result == 0 && (entry = readdir(entries));) {
 		auto_free char *path = xasprintf("%s/%s", folder, entry->d_name);
 
 		if (entry->d_name[0] != '.')
@@ -196,9 +197,9 @@ int selftest_list_read(const struct probe_place *place, const char *folder, stru
 	auto_free char *scripts = xasprintf("%s/probes", folder);
 	int result = add_verbs(place, &list, err);
 
-	if (!result)
+	if (result == 0)
 		result = add_scripts(scripts, &list, err);
-	if (result) {
+	if (result < 0) {
 		selftest_list_clear(&list);
 		return result;
 	}

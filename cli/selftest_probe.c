@@ -159,7 +159,7 @@ static int wait_for_output(const struct probe_place *place, struct attempt *atte
 		if (poll(&poller, 1, -1) < 0)
 			return err_errno(err, "poll");
 		int result = jail_client_dispatch(place->client, err);
-		if (result)
+		if (result < 0)
 			return result;
 	}
 	return 0;
@@ -247,11 +247,11 @@ static int run_once(const struct probe_place *place, const struct probe_entry *p
 	auto_attempt struct attempt attempt = {0};
 	int result = attempt_start(place, probe, NULL, &attempt, err);
 
-	if (!result)
+	if (result == 0)
 		result = jail_once_end(place->client, &attempt.once, err);
-	if (!result)
+	if (result == 0)
 		result = text_of(&attempt, ret_said, err);
-	if (!result)
+	if (result == 0)
 		judge(place, &probe->terms, &attempt, *ret_said, ret);
 	return result;
 }
@@ -264,19 +264,19 @@ static int run_planted(const struct probe_place *place, const struct probe_entry
 	auto_free char *planted = NULL;
 	int result = attempt_start(place, probe, "plant", &plant, err);
 
-	if (!result)
+	if (result == 0)
 		result = wait_for_output(place, &plant, err);
-	if (!result)
+	if (result == 0)
 		result = run_once(place, probe, ret, ret_said, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (plant.once.over)
 		complain(ret, "what was to stay has ended: %.200s", plant.once.result.message);
 	jail_cancel(plant.once.jail);
 	result = jail_once_end(place->client, &plant.once, err);
-	if (!result)
+	if (result == 0)
 		result = text_of(&plant, &planted, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (!streq(planted, PLANTED))
 		complain(ret, "what was to stay did not plant anything: %.200s", planted);
@@ -324,13 +324,13 @@ int selftest_probe_run(const struct probe_place *place, const struct probe_entry
 		result = run_planted(place, probe, &outcome, &said, err);
 	else
 		result = run_once(place, probe, &outcome, &said, err);
-	if (!result && terms->twice) {
+	if (result == 0 && terms->twice) {
 		first = steal(&said);
 		result = run_once(place, probe, &outcome, &said, err);
-		if (!result && streq(first, said))
+		if (result == 0 && streq(first, said))
 			complain(&outcome, "it printed the same twice");
 	}
-	if (result)
+	if (result < 0)
 		return result;
 	*ret = outcome;
 	ret->said = xstrndup(said, strnlen(said, SAID_MAX));
@@ -350,11 +350,11 @@ int selftest_place_open(struct jail_client *client, const char *folder, struct p
 	auto_json struct json_object *info = NULL;
 	int result = jail_client_info(client, &info, err);
 
-	if (!result)
+	if (result == 0)
 		result = jail_client_runners(client, &place.runners, err);
-	if (!result && (place.program_fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+	if (result == 0 && (place.program_fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		result = err_errno(err, "%s", path);
-	if (result) {
+	if (result < 0) {
 		selftest_place_close(&place);
 		return result;
 	}

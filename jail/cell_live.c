@@ -41,9 +41,9 @@ int cell_live_open(struct cell *cell, struct err *err)
 {
 	struct cell_live *live = &cell->live;
 	int result = cgroup_freezer_make(cell->group, &live->door, &live->events, err);
-	for (int i = 0; i < 2 && !result; i++)
+	for (int i = 0; i < 2 && result == 0; i++)
 		result = make_pipe(live->pipes[i], err);
-	live->on = !result;
+	live->on = result == 0;
 	return result;
 }
 

@@ -101,7 +101,7 @@ static int attach_network(struct cell *cell, struct err *err)
 {
 	int result = net_attach(cell->cells->net, cell->pidfd_fd, &cell->net, err);
 
-	if (!result)
+	if (result == 0)
 		net_on_lost(cell->net, network_lost, cell);
 	return result;
 }
@@ -124,7 +124,7 @@ static int clone_init(struct cell *cell, struct err *err)
 
 	const struct data_size data = {cell->limits.data_bytes, cell->limits.data_inodes},
 			       code = {CODE_BYTES, CODE_INODES};
-	if (data_make(&data, slot_id(cell), &data_mount, &cell->data_root, err) ||
+	if (data_make(&data, slot_id(cell), &data_mount, &cell->data_root, err) < 0 ||
 	    data_make(&code, slot_id(cell), &code_mount, &cell->code_root, err))
 		return -ERR_SYSTEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -146,7 +146,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.oom_score = -1,
 	};
 	int result = cgroup_doors(cell->group, setup.group_doors, &setup.n_group_doors, err);
-	if (result)
+	if (result < 0)
 		return result;
 	struct clone_args args = {
 		.flags = NAMESPACES | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
@@ -172,9 +172,9 @@ static int clone_init(struct cell *cell, struct err *err)
 	steal_fd(&ours);
 	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */
 	result = cell->network ? attach_network(cell, err) : 0;
-	if (result)
+	if (result < 0)
 		return result;
-	if (write_map(pid, "gid_map", slot_id(cell), err) || write_map(pid, "uid_map", slot_id(cell), err))
+	if (write_map(pid, "gid_map", slot_id(cell), err) < 0 || write_map(pid, "uid_map", slot_id(cell), err) < 0)
 		return -ERR_SYSTEM;
 	struct init_order go = {.verb = INIT_GO};
 	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
@@ -187,7 +187,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	struct cell *cell = xcalloc(1, sizeof(*cell));
 	*cell = (struct cell){
@@ -209,11 +209,11 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	cell->last = &cell->first;
 	cells->first = cell;
 	result = cgroup_take(cells->cgroup, &cell->group, err);
-	if (!result && cell_run_limit_group(cell, PHASE_RUN))
+	if (result == 0 && cell_run_limit_group(cell, PHASE_RUN))
 		result = err_errno(err, "limiting the jail");
-	if (!result)
+	if (result == 0)
 		result = clone_init(cell, err);
-	if (result)
+	if (result < 0)
 		cell_destroy(cell);
 	else
 		*ret = cell;
@@ -265,7 +265,7 @@ static int make_ahead(struct cells *cells, struct err *err)
 		if (!cells->filters[i].program.filter)
 			return cells_make_filter(cells, (enum seccomp_family)i, err);
 	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
-	return result ? result : build(cells, &limits, cells->root, false, &cell, err);
+	return result < 0 ? result : build(cells, &limits, cells->root, false, &cell, err);
 }
 
 void cells_prepare(struct cells *cells)
@@ -273,7 +273,7 @@ void cells_prepare(struct cells *cells)
 	struct err err = ERR_INIT;
 
 	/* Whoever opens a jail then will be told why it cannot be made; until that works, no more is tried ahead. */
-	if (!cells_prepared(cells) && make_ahead(cells, &err)) {
+	if (!cells_prepared(cells) && make_ahead(cells, &err) < 0) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;
 	}

@@ -39,7 +39,7 @@ int cell_order(struct cell *cell, const struct init_order *order, const char *ta
 	if (tail_length)
 		memcpy(packet + sizeof(*order), tail, tail_length);
 	int result = wire_fd_send(cell->control.fd, packet, sizeof(*order) + tail_length, fds, n_fds);
-	if (result)
+	if (result < 0)
 		return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -ERR_BUSY : -ERR_SYSTEM;
 	return 0;
 }
@@ -96,7 +96,7 @@ static bool advance_fill(struct cell *cell)
 	int result = cell_order(cell, &step->order, step->tail, step->tail_length, step->fds, step->n_fds);
 	if (result == -ERR_BUSY)
 		loop_change(cell->cells->loop, &cell->control, EPOLLIN | EPOLLOUT);
-	if (result)
+	if (result < 0)
 		return false; /* else: init is dead, its pidfd will tell */
 	cell->fills++;
 	cell->has_files = true;
@@ -200,7 +200,7 @@ static bool advance_collect(struct cell *cell)
 	data_clear(&cell->after);
 	free(cell->changes);
 	cell->changes = NULL;
-	if (data_walk(cell->data_root, cell->limits.data_bytes, &cell->after, &why)) {
+	if (data_walk(cell->data_root, cell->limits.data_bytes, &cell->after, &why) < 0) {
 		cell_fail(cell, &why);
 		return false;
 	}

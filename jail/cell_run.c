@@ -94,10 +94,10 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 		cell_run_failed(cell, "cgroup limits", errno);
 		return;
 	}
-	int failed = phase_output(cell, ends);
+	int result = phase_output(cell, ends);
 	auto_close int out = ends[0];
 	auto_close int error = ends[1];
-	if (failed) {
+	if (result < 0) {
 		cell_run_failed(cell, "pipes", errno);
 		return;
 	}
@@ -118,7 +118,7 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 	cgroup_reset_peak(cell->group);
 	send_cache(cell);
 	/* The socket is empty here: the last order was answered, or this is the first. */
-	int result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
+	result = tail.overflow ? -ERR_LIMIT : cell_order(cell, &order, tail.data, tail.length, fds, n);
 	if (result == -ERR_LIMIT || result == -ERR_BUSY) {
 		cell_run_failed(cell, "order to init", E2BIG);
 		return;

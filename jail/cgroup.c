@@ -85,7 +85,7 @@ int cgroup_find_mount(const char *controller, char *ret_mount, size_t size)
 	size_t length;
 	char *state;
 
-	if (read_file_at(AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX, &text, &length, NULL))
+	if (read_file_at(AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX, &text, &length, NULL) < 0)
 		return -1;
 	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
 		char where[512], type[32], options[512];
@@ -106,7 +106,7 @@ int cgroup_own_path(const char *controller, char *ret_path, size_t size)
 	size_t length;
 	char *state;
 
-	if (read_file_at(AT_FDCWD, "/proc/self/cgroup", MOUNTS_MAX, &text, &length, NULL))
+	if (read_file_at(AT_FDCWD, "/proc/self/cgroup", MOUNTS_MAX, &text, &length, NULL) < 0)
 		return -1;
 	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
 		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
@@ -371,7 +371,7 @@ bool cgroup_prepare(struct cgroup *cgroup)
 	while (cgroup->n_ready < CGROUP_READY) {
 		struct cgroup_group *group;
 
-		if (group_new(cgroup, &group, NULL))
+		if (group_new(cgroup, &group, NULL) < 0)
 			return false;
 		group->next = cgroup->ready;
 		cgroup->ready = group;

@@ -45,7 +45,7 @@ static int claim(struct cgroup *cgroup, const struct config *config, const struc
 			       "the v2 cgroup %s is not the jailer's: start it as root, or delegate it", path);
 	size_t trees = cgroup->n_trees;
 	int result = cgroup_claim(cgroup, place, config, identity, err);
-	if (result)
+	if (result < 0)
 		return result;
 	/* No tree that jails enter when they are made. */
 	cgroup->freezer = cgroup->trees[trees];
@@ -60,7 +60,7 @@ void cgroup_freezer_open(struct cgroup *cgroup, const struct config *config, con
 {
 	struct err why = ERR_INIT;
 
-	if (!claim(cgroup, config, identity, &why))
+	if (claim(cgroup, config, identity, &why) == 0)
 		return;
 	cgroup_freezer_close(cgroup);
 	snprintf(cgroup->cannot_freeze, sizeof(cgroup->cannot_freeze), "%.255s", why.text);

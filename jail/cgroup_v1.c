@@ -43,7 +43,7 @@ static int v1_open(struct cgroup *cgroup, const struct config *config, const str
 		struct stat st;
 		int result = open_place(controllers[c], identity, &place, err);
 
-		if (result)
+		if (result < 0)
 			return result;
 		if (fstat(place, &st))
 			return err_errno(err, "looking at the %s hierarchy", controllers[c]);
@@ -54,7 +54,7 @@ static int v1_open(struct cgroup *cgroup, const struct config *config, const str
 		if (tree < cgroup->n_trees)
 			continue;
 		result = cgroup_claim(cgroup, place, config, identity, err);
-		if (result)
+		if (result < 0)
 			return result;
 		seen[tree] = st;
 	}

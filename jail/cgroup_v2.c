@@ -100,15 +100,15 @@ static int settle(struct cgroup *cgroup, int place, const struct config *config,
 {
 	int result = cgroup_claim(cgroup, place, config, identity, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	auto_close int leaf = cgroup_make_dir(cgroup->trees[0], LEAF, identity->host_uid, identity->host_gid);
 	if (leaf < 0 || cgroup_write_number(leaf, "cgroup.procs", getpid()))
 		return err_errno(err, "moving the jailer into its cgroup");
 	result = enable(place, "the cgroup that was given to it", err);
-	if (!result)
+	if (result == 0)
 		result = enable(cgroup->parents[0], config->jailer.cgroup, err);
-	if (!result)
+	if (result == 0)
 		result = enable(cgroup->trees[0], "the jailer's instance", err);
 	return result;
 }
@@ -177,7 +177,7 @@ static int v2_open(struct cgroup *cgroup, const struct config *config, const str
 	if (cgroup_find_mount("", mount, sizeof(mount)))
 		return err_set(err, ERR_UNAVAILABLE, "it is not mounted");
 	int result = find_place(mount, identity, &place, err);
-	return result ? result : settle(cgroup, place, config, identity, err);
+	return result < 0 ? result : settle(cgroup, place, config, identity, err);
 }
 
 static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)

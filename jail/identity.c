@@ -115,7 +115,7 @@ static int find_sub_range(const char *path, const char *user, uid_t uid, uint64_
 	size_t length;
 	char *state;
 
-	if (read_file_at(AT_FDCWD, path, SUBID_FILE_MAX, &text, &length, NULL))
+	if (read_file_at(AT_FDCWD, path, SUBID_FILE_MAX, &text, &length, NULL) < 0)
 		return -1;
 	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
 		char *first = strchr(line, ':'), *count = first ? strchr(first + 1, ':') : NULL;
@@ -161,7 +161,7 @@ static int claim_as_user(struct identity *identity, struct err *err)
 	    !find_sub_range("/etc/subgid", user ? user->pw_name : NULL, identity->started_uid, &first_gid, &n_gid)) {
 		identity->mode = IDENTITY_ROOTLESS;
 		identity->ids = IDENTITY_SUB_SLICE;
-		if (claim_instance(identity, (int)(MIN(n_uid, n_gid) / (IDENTITY_SUB_SLICE)), err))
+		if (claim_instance(identity, (int)(MIN(n_uid, n_gid) / (IDENTITY_SUB_SLICE)), err) < 0)
 			return -ERR_LIMIT;
 		identity->sub_uid = (uid_t)first_uid + (uid_t)identity->instance * IDENTITY_SUB_SLICE;
 		identity->sub_gid = (gid_t)first_gid + (gid_t)identity->instance * IDENTITY_SUB_SLICE;
@@ -179,7 +179,7 @@ int identity_claim(const struct config *config, struct identity *ret, struct err
 	identity.started_uid = geteuid();
 	identity.started_gid = getegid();
 	int result = open_lock_dir(identity.started_uid, &identity.lock_dir, err);
-	if (!result && identity.started_uid == 0) {
+	if (result == 0 && identity.started_uid == 0) {
 		uint32_t base = config->jailer.id_base ? (uint32_t)config->jailer.id_base : IDENTITY_BASE;
 		int64_t count = config->jailer.id_count ? config->jailer.id_count : IDENTITY_COUNT;
 
@@ -192,10 +192,10 @@ int identity_claim(const struct config *config, struct identity *ret, struct err
 			result = claim_instance(&identity, (int)(count / identity.ids), err);
 		identity.host_uid = base + (uint32_t)identity.instance * identity.ids;
 		identity.host_gid = identity.host_uid;
-	} else if (!result) {
+	} else if (result == 0) {
 		result = claim_as_user(&identity, err);
 	}
-	if (result)
+	if (result < 0)
 		identity_clear(&identity);
 	else
 		*ret = identity;
@@ -259,15 +259,15 @@ int identity_write_maps(const struct identity *identity, pid_t pid, struct err *
 	if (identity->mode == IDENTITY_ROOTLESS) {
 		int result = run_helper("newuidmap", pid, identity->host_uid, identity->sub_uid, err);
 
-		return result ? result : run_helper("newgidmap", pid, identity->host_gid, identity->sub_gid, err);
+		return result < 0 ? result : run_helper("newgidmap", pid, identity->host_gid, identity->sub_gid, err);
 	}
 	uids = xasprintf("0 %u %u\n", identity->host_uid, identity->ids);
 	gids = xasprintf("0 %u %u\n", identity->host_gid, identity->ids);
 	/* Without privilege over the group range the kernel wants setgroups forbidden first. */
-	if (identity->mode == IDENTITY_SINGLE && write_proc(pid, "setgroups", "deny", err))
+	if (identity->mode == IDENTITY_SINGLE && write_proc(pid, "setgroups", "deny", err) < 0)
 		return -ERR_SYSTEM;
 	int result = write_proc(pid, "gid_map", gids, err);
-	return result ? result : write_proc(pid, "uid_map", uids, err);
+	return result < 0 ? result : write_proc(pid, "uid_map", uids, err);
 }
 
 int identity_become(const struct identity *identity, struct err *err)

@@ -225,7 +225,7 @@ static int hand_over(struct net *net, int pidfd, int leash, int counters[N_COUNT
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close_fd(&fds[i]);
 	errno = error;
-	return result ? err_errno(err, "making the jail's listeners") : 0;
+	return result < 0 ? err_errno(err, "making the jail's listeners") : 0;
 }
 
 /* The relay never speaks over a leash: whatever comes is its end. */
@@ -261,7 +261,7 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 	*jail = (struct net_jail){
 		.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
 	int result = hand_over(net, pidfd, jail->leash_fd, jail->counters, err);
-	if (result) {
+	if (result < 0) {
 		net_detach(jail);
 		return result;
 	}

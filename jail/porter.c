@@ -82,7 +82,7 @@ int porter_listen(const char *path, int *ret_fd, struct err *err)
 	mode_t mask = umask(0);
 	int result = fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG) ? -1 : 0;
 	umask(mask);
-	if (result)
+	if (result < 0)
 		return err_errno(err, "listening at %s", path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -180,8 +180,8 @@ static int porter_main(const struct porter_spec *spec, int socket, pid_t jailer)
 	if (recv(socket, &command, 1, 0) != 1)
 		return 0;
 	int result = identity_write_maps(spec->identity, jailer, &err);
-	if (send(socket, &err, sizeof(err), MSG_NOSIGNAL) < 0 || result || spec->listen_fd < 0)
-		return result ? 1 : 0;
+	if (send(socket, &err, sizeof(err), MSG_NOSIGNAL) < 0 || result < 0 || spec->listen_fd < 0)
+		return result < 0 ? 1 : 0;
 	if (drop(spec->identity))
 		return 1;
 	return serve(spec, socket);

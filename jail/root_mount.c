@@ -204,7 +204,7 @@ static int make_entries(int root, struct err *err)
 		if (symlinkat(links[i].target, root, links[i].name))
 			return failed(err, "linking", links[i].name);
 	for (size_t i = 0; i < ARRAY_SIZE(made_files); i++)
-		if (make_file(root, made_files[i].name, made_files[i].text, err))
+		if (make_file(root, made_files[i].name, made_files[i].text, err) < 0)
 			return -ERR_SYSTEM;
 	return 0;
 }
@@ -241,7 +241,7 @@ static int bind_devices(int root, struct err *err)
 	for (const char *const *name = devices; *name; name++) {
 		auto_free char *from = xasprintf("%s/%s", device_nodes, *name), *to = xasprintf("dev/%s", *name);
 
-		if (make_file(root, to, "", err) || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err))
+		if (make_file(root, to, "", err) < 0 || bind_at(AT_FDCWD, from, root, to, ATTR_DEVICE, err) < 0)
 			return -ERR_SYSTEM;
 	}
 	return 0;
@@ -287,7 +287,7 @@ static int bind_extra(int root, const struct bind_strings *binds, struct root_mo
 		}
 		if (mkdirat(root, path, 0755))
 			return failed(err, "making a place for", binds->items[i]);
-		if (bind_at(AT_FDCWD, binds->items[i], root, path, ATTR_READ_ONLY, err))
+		if (bind_at(AT_FDCWD, binds->items[i], root, path, ATTR_READ_ONLY, err) < 0)
 			return -ERR_SYSTEM;
 		show(of, path);
 	}
@@ -301,13 +301,13 @@ static int fill_from_host(int root, const struct root_plan *plan, struct root_mo
 	if (host < 0)
 		return failed(err, "opening", "/");
 	for (const char *const *name = system_directories; *name; name++)
-		if (bind_directory(host, *name, root, of, err))
+		if (bind_directory(host, *name, root, of, err) < 0)
 			return -ERR_SYSTEM;
 	/* Where Node and bun look, from /code and /data. */
 	if (symlinkat(ROOT_MOUNT_MODULES "/node_modules", root, "node_modules"))
 		return failed(err, "linking", "node_modules");
 	if (plan->modules_dir[0]) {
-		if (bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err))
+		if (bind_at(AT_FDCWD, plan->modules_dir, root, &ROOT_MOUNT_MODULES[1], ATTR_READ_ONLY, err) < 0)
 			return -ERR_SYSTEM;
 		show(of, &ROOT_MOUNT_MODULES[1]);
 	}
@@ -366,7 +366,7 @@ int root_mount_begin(const char *hosts, struct err *err)
 		return failed(err, "keeping mounts private below", "/");
 	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(BASE "/proc", 0755))
 		return failed(err, "mounting", BASE);
-	if (make_nodes(err))
+	if (make_nodes(err) < 0)
 		return -ERR_SYSTEM;
 	return make_file(AT_FDCWD, BASE ROOT_MOUNT_HOSTS, hosts, err);
 }
@@ -395,7 +395,7 @@ int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct e
 	auto_close int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return failed(err, "opening", path);
-	if (make_entries(root, err) || bind_devices(root, err))
+	if (make_entries(root, err) < 0 || bind_devices(root, err) < 0)
 		return -ERR_SYSTEM;
 	if (plan->rootfs ? fill_from_rootfs(root, plan->rootfs, of, err) : fill_from_host(root, plan, of, err))
 		return -ERR_SYSTEM;

@@ -116,13 +116,13 @@ static int check_directory(const char *member, const char *path, const char *sta
 	if (!real)
 		return err_member(err, member, "%s cannot be used: %s", path, strerror(errno));
 	int result = check_place(member, real, state_dir, err);
-	if (result)
+	if (result < 0)
 		return result;
 	if (!streq(real, path))
 		return err_member(err, member, "%s leads to %s: name that itself", path, real);
 	if (stat(real, &st) || !S_ISDIR(st.st_mode))
 		return err_member(err, member, "%s is not a directory", path);
-	if (check_homes(member, real, err))
+	if (check_homes(member, real, err) < 0)
 		return -ERR_INVALID;
 	return check_owners(member, real, err);
 }
@@ -131,7 +131,7 @@ int rootfs_check_bind(const char *member, const char *path, const char *state_di
 {
 	int result = check_directory(member, path, state_dir, err);
 
-	for (size_t i = 0; !result && i < ARRAY_SIZE(taken); i++)
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(taken); i++)
 		if (same_or_below(path, taken[i]))
 			result = err_member(err, member, "%s cannot be shown: a jail has its own %s", path, taken[i]);
 	return result;
@@ -141,7 +141,7 @@ int rootfs_check(const char *member, const char *path, const char *state_dir, st
 {
 	int result = check_directory(member, path, state_dir, err);
 
-	for (size_t i = 0; !result && i < ARRAY_SIZE(parts); i++) {
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(parts); i++) {
 		auto_free char *part = xasprintf("%s/%s", path, parts[i]);
 		struct stat st;
 

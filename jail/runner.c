@@ -86,7 +86,7 @@ static int check_directories(const struct runner *runner, const char *state_dir,
 
 	if (runner->rootfs && runner->binds.count)
 		return err_member(err, "binds", "cannot be shown in a rootfs: put the directories into it");
-	for (size_t i = 0; !result && i < runner->binds.count; i++)
+	for (size_t i = 0; result == 0 && i < runner->binds.count; i++)
 		result = rootfs_check_bind("binds", runner->binds.items[i], state_dir, err);
 	return result;
 }
@@ -103,9 +103,9 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 			return err_member(err, "interpreters", "must be absolute paths, not %s",
 					  runner->interpreters.items[i]);
 	int result = check_families(runner, err);
-	if (!result)
+	if (result == 0)
 		result = check_directories(runner, host->state_dir, err);
-	for (size_t i = 0; !result && i < runner->interpreters.count && !runner->interpreter; i++)
+	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
 		if (present(runner, runner->interpreters.items[i], host->modules_dir))
 			runner->interpreter = runner->interpreters.items[i];
 	return result;
@@ -125,7 +125,7 @@ static int load_driver(int directory, struct runner *runner, struct err *err)
 	if (strchr(runner->driver, '/'))
 		return err_member(err, "driver", "must be a plain file name");
 	int result = read_file_at(directory, runner->driver, RUNNER_FILE_MAX, &text, &length, err);
-	if (result)
+	if (result < 0)
 		return result;
 	runner->driver_fd = memfd_with("driver", text, length);
 	return runner->driver_fd < 0 ? err_errno(err, "keeping the driver %s", runner->driver) : 0;
@@ -150,15 +150,15 @@ static int load_file(int directory, const char *name, const struct runners_host 
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 
-	if (!result)
+	if (result == 0)
 		result = json_parse_commented(text, length, &runner.document, err);
-	if (!result)
+	if (result == 0)
 		result = bind_parse(table, runner.document, &runner, err);
-	if (!result)
+	if (result == 0)
 		result = check(&runner, host, err);
-	if (!result)
+	if (result == 0)
 		result = load_driver(directory, &runner, err);
-	if (result) {
+	if (result < 0) {
 		clear(&runner);
 		return err_wrap(err, "runner file %s", name);
 	}
@@ -196,14 +196,15 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 		runners_clear(&runners);
 		return result;
 	}
-	for (struct dirent *entry; !result && (entry = readdir(list));) {
+	for (struct dirent *entry; result == 0 && (entry = readdir(list));) {
 		size_t length = strlen(entry->d_name);
 
 		if (length < 6 || entry->d_name[0] == '.' || !streq(entry->d_name + length - 5, ".json"))
 			continue;
 		if (runners.count == RUNNERS_MAX)
 			result = err_set(err, ERR_LIMIT, "more than %d runner files in %s", RUNNERS_MAX, directory);
-		else if (!(result = load_file(dirfd(list), entry->d_name, host, &runners.items[runners.count], err)))
+		else if ((result = load_file(dirfd(list), entry->d_name, host, &runners.items[runners.count],
+					     err)) == 0)
 			runners.count++;
 	}
 	closedir(list);
@@ -211,9 +212,9 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 	for (size_t i = 0; i < runners.count; i++)
 		if (runners.items[i].rootfs || runners.items[i].binds.count)
 			snprintf(runners.items[i].root.path, ROOT_MOUNT_PATH_SIZE, ROOT_MOUNT_PATH "%zu", i);
-	if (!result)
+	if (result == 0)
 		result = check_names(&runners, err);
-	if (result)
+	if (result < 0)
 		runners_clear(&runners);
 	else
 		*ret = runners;

@@ -121,7 +121,7 @@ static void client_ready(struct loop_watch *watch, uint32_t events_seen)
 			break;
 		if (result == -ERR_UNAVAILABLE)
 			client->gone = true;
-		else if (result || server_dispatch(client, &message, &err))
+		else if (result < 0 || server_dispatch(client, &message, &err) < 0)
 			refuse_connection(client, &err);
 		client->spoke = true;
 	}
@@ -197,14 +197,14 @@ static void tick_client(struct server_client *client)
 	int result = wire_queue_flush(&client->queue, client->watch.fd, &err);
 
 	/* The next batch of files only when the last one went: that bounds the open descriptors. */
-	for (struct server_jail *jail = client->jails, *next; jail && !result; jail = next) {
+	for (struct server_jail *jail = client->jails, *next; jail && result == 0; jail = next) {
 		next = jail->next;
-		while (!result && jail->collecting) {
+		while (result == 0 && jail->collecting) {
 			send_batch(jail);
 			result = wire_queue_flush(&client->queue, client->watch.fd, &err);
 		}
 	}
-	if (!result)
+	if (result == 0)
 		result = wire_queue_flush(&client->queue, client->watch.fd, &err);
 	if (result == -ERR_UNAVAILABLE)
 		client->gone = true;

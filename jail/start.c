@@ -156,16 +156,16 @@ static int build_roots(struct jailer *jailer, struct err *err)
 	auto_free char *hosts = egress_hosts(&jailer->net.egress);
 	int result = root_mount_begin(hosts, err);
 
-	if (!result)
+	if (result == 0)
 		result = root_mount_add(&usual, &jailer->root, err);
-	for (size_t i = 0; !result && i < jailer->runners.count; i++) {
+	for (size_t i = 0; result == 0 && i < jailer->runners.count; i++) {
 		struct runner *runner = &jailer->runners.items[i];
 		const struct root_plan own = {runner->rootfs, jailer->modules_dir, &runner->binds};
 
-		if (runner->root.path[0] && (result = root_mount_add(&own, &runner->root, err)))
+		if (runner->root.path[0] && (result = root_mount_add(&own, &runner->root, err)) < 0)
 			err_wrap(err, "runner %s", runner->name);
 	}
-	return result ? result : root_mount_finish(err);
+	return result < 0 ? result : root_mount_finish(err);
 }
 
 static int build_roots_first(struct jailer *jailer, struct err *err)

@@ -157,7 +157,7 @@ static int begin(struct versions *versions, struct err *err)
 
 	asked.wall_us = MIN(asked.wall_us, versions->config->limits.wall_seconds_max * 1000000);
 	result = limits_resolve(&versions->config->limits, &asked, &limits, err);
-	if (!result)
+	if (result == 0)
 		result = cell_open(
 			versions->cells,
 			&(struct cell_request){.runner = versions->runner,
@@ -167,7 +167,7 @@ static int begin(struct versions *versions, struct err *err)
 					       .callbacks = &callbacks,
 					       .arg = versions},
 			&versions->cell, err);
-	if (result)
+	if (result < 0)
 		return result;
 	versions->output = memfd_create("versions", MFD_CLOEXEC);
 	struct cell_program program = {
@@ -212,7 +212,7 @@ void versions_tick(struct versions *versions)
 	struct err err = ERR_INIT;
 
 	while (!versions->cell && choose(versions))
-		if (begin(versions, &err))
+		if (begin(versions, &err) < 0)
 			on_failed(versions, &err);
 	if (versions->told) {
 		versions->told = false;

@@ -339,11 +339,11 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	struct worker *worker = xcalloc(1, sizeof(*worker));
 
 	worker->pool = pool;
-	int result = thread_start(&worker->thread, true, work, worker);
+	int error = thread_start(&worker->thread, true, work, worker);
 
-	if (result != 0) {
+	if (error != 0) {
 		free(worker);
-		errno = result;
+		errno = error;
 		return err_errno(err, "starting a thread");
 	}
 	worker->next = pool->workers;

@@ -76,11 +76,11 @@ int jail_client_spawn(const char *jailer_program, const char *config_path, struc
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
 	pid_t pid;
 	/* posix_spawn's argv is not const for historical reasons; it does not write. */
-	int result = posix_spawn(&pid, jailer_program, &actions, &attributes, unconst(argv), environ);
+	int error = posix_spawn(&pid, jailer_program, &actions, &attributes, unconst(argv), environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
-	if (result) {
-		errno = result;
+	if (error != 0) {
+		errno = error;
 		return err_errno(err, "starting the jailer %s", jailer_program);
 	}
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
@@ -150,7 +150,7 @@ int client_send(struct jail_client *client, struct json_object *head, const stru
 {
 	int result = wire_queue_add(&client->queue, head, parts, err);
 
-	if (!result)
+	if (result == 0)
 		wire_queue_flush(&client->queue, client->socket, NULL);
 	return result;
 }
@@ -183,7 +183,7 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 	json_add_bool(head, "fingerprint", spec->fingerprint);
 	json_add(head, "limits", bind_print(jail_limits_table, &spec->limits));
 	int result = client_send(client, head, NULL, err);
-	if (result) {
+	if (result < 0) {
 		free(jail);
 		return result;
 	}
@@ -212,7 +212,7 @@ static int fill_batch(struct jail *jail, const struct jail_file *files, size_t c
 		json_add_int(file, "mtime_us", files[i].mtime_us);
 		json_object_array_add(list, file);
 		names[i] = files[i].name;
-		if (dup_fd(files[i].fd, &fds[i], err)) {
+		if (dup_fd(files[i].fd, &fds[i], err) < 0) {
 			while (i > 0)
 				close(fds[--i]);
 			json_object_put(head);
@@ -247,7 +247,7 @@ static int in_batches(int (*send)(struct jail *jail, const struct jail_file *fil
 		if (i - begin == JAIL_BATCH_FILES || bytes + length > WIRE_NAMES_MAX) {
 			int result = send(jail, files + begin, i - begin, err);
 
-			if (result)
+			if (result < 0)
 				return result;
 			begin = i;
 			bytes = 0;
@@ -287,7 +287,7 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 		return err_set(err, ERR_LIMIT, "arguments and environment are longer than %d bytes together",
 			       JAIL_ARGUMENTS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
-		if (given[i] >= 0 && dup_fd(given[i], &fds[n_fds++], err)) {
+		if (given[i] >= 0 && dup_fd(given[i], &fds[n_fds++], err) < 0) {
 			while (--n_fds > 0)
 				close(fds[n_fds - 1]);
 			return -ERR_SYSTEM;
@@ -306,7 +306,7 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	for (size_t i = 0; i < n_env; i++)
 		strings[n_args + i] = program->env[i];
 	int result = client_send(jail->client, head, &(struct wire_parts){strings, n_args + n_env, fds, n_fds}, err);
-	if (!result)
+	if (result == 0)
 		jail->runs++;
 	return result;
 }
@@ -320,7 +320,7 @@ int jail_collect(struct jail *jail, struct err *err)
 {
 	int result = client_send(jail->client, wire_head_verb(WIRE_COLLECT, jail->number), NULL, err);
 
-	if (!result)
+	if (result == 0)
 		jail->collects++;
 	return result;
 }

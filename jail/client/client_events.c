@@ -20,7 +20,7 @@ static void event_done(struct jail *jail, const struct wire_event *event)
 	struct jail_result result = {.exit_code = -1};
 	struct err err = ERR_INIT;
 
-	if (jail_result_parse(event->result, &result, &err)) {
+	if (jail_result_parse(event->result, &result, &err) < 0) {
 		result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
 		snprintf(result.message, sizeof(result.message), "The jailer's answer cannot be read: %.200s.",
 			 err.text);
@@ -89,7 +89,7 @@ static int take_document(struct jail_client *client, struct wire_message *messag
 	}
 	if (message->n_fds != 1 || !client->document_wanted)
 		return err_set(err, ERR_INTERNAL, "the jailer sent an unrequested document");
-	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err))
+	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err) < 0)
 		return err_wrap(err, "reading the jailer's answer");
 	client->document_wanted = false;
 	return json_parse(text, length, &client->document, err);
@@ -99,7 +99,7 @@ static int handle(struct jail_client *client, struct wire_message *message, stru
 {
 	struct wire_event event;
 
-	if (wire_event_parse(message, &event, err))
+	if (wire_event_parse(message, &event, err) < 0)
 		return err_wrap(err, "the jailer's answer");
 	struct jail *jail = client_find(client, event.jail);
 	int result = 0;
@@ -162,7 +162,7 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 	struct err why = ERR_INIT;
 	int result = client->lost ? err_set(&why, ERR_UNAVAILABLE, "the connection to the jailer is lost") : 0;
 
-	if (!result) {
+	if (result == 0) {
 		result = wire_queue_flush(&client->queue, client->socket, &why);
 		result = result == -ERR_BUSY ? 0 : result;
 	}
@@ -174,14 +174,14 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 
 		if (got == -ERR_BUSY)
 			break;
-		if (!got)
+		if (got == 0)
 			got = handle(client, &message, &why);
-		if (got) {
+		if (got < 0) {
 			result = got;
 			break;
 		}
 	}
-	if (!result)
+	if (result == 0)
 		return 0;
 	if (result == -ERR_UNAVAILABLE && client->jailer > 0)
 		err_set(&why, ERR_UNAVAILABLE, "the private jailer has ended: it says why on standard error");
@@ -211,15 +211,15 @@ static int ask(struct jail_client *client, enum wire_verb verb, int seconds, str
 		return err_set(err, ERR_UNAVAILABLE, "the connection to the jailer is lost");
 	client->document_wanted = true;
 	int result = client_send(client, wire_head_verb(verb, -1), NULL, err);
-	while (!result && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
+	while (result == 0 && client->document_wanted && (left_us = until_us - clock_monotonic_us()) > 0)
 		result = wait_event(client, (int)(left_us / 1000) + 1, err);
-	if (!result && client->document_wanted) {
+	if (result == 0 && client->document_wanted) {
 		jail_client_kill(client);
 		result = err_set(err, ERR_UNAVAILABLE,
 				 "the jailer does not answer (%s) within %d s: look at its log, or restart it",
 				 wire_verb_text(verb), seconds);
 	}
-	if (!result)
+	if (result == 0)
 		*ret = steal(&client->document);
 	return result;
 }
@@ -239,7 +239,7 @@ int jail_client_wait(struct jail_client *client, struct jail *jail, struct err *
 	int64_t number = jail->number;
 	int result = 0;
 
-	while (!result && (jail = client_find(client, number)) && (jail->runs || jail->collects))
+	while (result == 0 && (jail = client_find(client, number)) && (jail->runs || jail->collects))
 		result = wait_event(client, -1, err);
 	return result;
 }

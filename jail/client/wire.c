@@ -75,11 +75,11 @@ int wire_receive(int socket, struct wire_message *ret, struct err *err)
 	message.n_fds = fds.count;
 	message.bytes[n] = '\0';
 	size_t length = strlen(message.bytes);
-	if (json_parse(message.bytes, length, &message.head, err))
+	if (json_parse(message.bytes, length, &message.head, err) < 0)
 		return err_wrap(err, "message");
 	if (!json_object_is_type(message.head, json_type_object))
 		return err_set(err, ERR_INVALID, "message: must be an object");
-	if ((size_t)n > length && split_tail(&message, message.bytes + length + 1, (size_t)n - length - 1, err))
+	if ((size_t)n > length && split_tail(&message, message.bytes + length + 1, (size_t)n - length - 1, err) < 0)
 		return -ERR_INVALID;
 	*ret = message;
 	message = (struct wire_message){.bytes = NULL};

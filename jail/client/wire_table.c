@@ -134,7 +134,7 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	if (message->n_strings != strings || message->n_fds != fds)
 		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
 				 request.verb_name, message->n_strings, message->n_fds, strings, fds);
-	if (result)
+	if (result < 0)
 		wire_request_clear(&request);
 	else
 		*ret = request;
@@ -204,7 +204,7 @@ int wire_event_parse(const struct wire_message *message, struct wire_event *ret,
 	struct wire_event event = {.jail = -1};
 	int result = bind_parse(event_table, message->head, &event, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	if (message->n_strings != event.files.count) {
 		wire_event_clear(&event);

@@ -364,12 +364,12 @@ static void run(struct order *order, const struct seccomp_filter *filter, int fe
 	getrusage(RUSAGE_CHILDREN, &before);
 	ended.started_us = clock_monotonic_us();
 	int result = program->pid < 0 ? start_program(order, filter, fence, program, &failed) : 0;
-	if (!result && order->head.driven) {
+	if (result == 0 && order->head.driven) {
 		failed = "standard input";
 		result = init_drive(program, more, (size_t)(order->buffer + order->length - more),
 				    order->head.has_stdin ? order->fds[order->head.has_code] : -1);
 	}
-	if (result) {
+	if (result < 0) {
 		int error = errno;
 
 		clear_namespace();

@@ -49,7 +49,7 @@ static int count_locks(void)
 	size_t length;
 	int n = 0;
 
-	if (read_file_at(AT_FDCWD, "/proc/locks", LOCKS_TEXT_MAX, &text, &length, NULL))
+	if (read_file_at(AT_FDCWD, "/proc/locks", LOCKS_TEXT_MAX, &text, &length, NULL) < 0)
 		return INIT_LOCKS_MAX; /* more of them than can be read */
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		n += strncmp(line + strcspn(line, " "), " OFDLCK", 7) != 0;

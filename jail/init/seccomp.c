@@ -63,7 +63,7 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 		if (number < 0) /* not on this architecture */
 			continue;
 		int result = seccomp_rule_add(filter, action, number, 0);
-		if (result)
+		if (result < 0)
 			return rule_failed(*names, result, err);
 	}
 	return 0;
@@ -74,7 +74,7 @@ static int add_choices(scmp_filter_ctx filter, enum seccomp_family family, struc
 {
 	int result = 0;
 
-	for (const struct syscalls_choice *choice = syscalls_by_family; !result && choice->name; choice++) {
+	for (const struct syscalls_choice *choice = syscalls_by_family; result == 0 && choice->name; choice++) {
 		const char *const names[] = {choice->name, NULL};
 
 		result = add_names(filter, choice->families & ONLY(family) ? SCMP_ACT_ALLOW : SCMP_ACT_NOTIFY, names,
@@ -100,7 +100,7 @@ static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct er
 		int result = seccomp_rule_add_array(filter, rule->action ? rule->action : SCMP_ACT_ALLOW, rule->call, 1,
 						    &compare);
 
-		if (result)
+		if (result < 0)
 			return rule_failed("an argument", result, err);
 	}
 	return 0;
@@ -112,13 +112,13 @@ static int add_clone(scmp_filter_ctx filter, struct err *err)
 	const struct scmp_arg_cmp plain = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
 	int result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &plain);
 
-	for (uint64_t bit = 1; !result && bit <= NAMESPACES; bit <<= 1) {
+	for (uint64_t bit = 1; result == 0 && bit <= NAMESPACES; bit <<= 1) {
 		const struct scmp_arg_cmp one = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, bit, bit);
 
 		if (bit & NAMESPACES)
 			result = seccomp_rule_add_array(filter, SCMP_ACT_NOTIFY, SCMP_SYS(clone), 1, &one);
 	}
-	return result ? rule_failed("clone", result, err) : 0;
+	return result < 0 ? rule_failed("clone", result, err) : 0;
 }
 
 static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
@@ -162,12 +162,12 @@ static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, str
 	};
 	int result = add_clone(filter, err);
 
-	if (result)
+	if (result < 0)
 		return result;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		if (rules[i].families & ONLY(family))
 			result = add_values(filter, &rules[i], err);
-		if (result)
+		if (result < 0)
 			return result;
 	}
 	return 0;
@@ -179,7 +179,7 @@ static int add_unknown(scmp_filter_ctx filter, struct err *err)
 {
 	int result = add_names(filter, SCMP_ACT_ERRNO(ENOSYS), syscalls_absent, err);
 
-	for (int number = SYSCALLS_FIRST_UNKNOWN; !result && number <= SYSCALLS_LAST_UNKNOWN; number++) {
+	for (int number = SYSCALLS_FIRST_UNKNOWN; result == 0 && number <= SYSCALLS_LAST_UNKNOWN; number++) {
 		int added = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 
 		if (added)
@@ -195,12 +195,12 @@ static int export(scmp_filter_ctx filter, struct seccomp_filter *ret, struct err
 	auto_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
 	int result = fd < 0 ? -errno : seccomp_export_bpf(filter, fd);
 
-	if (result)
+	if (result < 0)
 		return rule_failed("the whole filter", result, err);
 	size_t length;
-	if (lseek(fd, 0, SEEK_SET) < 0 || read_fd(fd, PROGRAM_MAX, &program, &length, err))
+	if (lseek(fd, 0, SEEK_SET) < 0 || read_fd(fd, PROGRAM_MAX, &program, &length, err) < 0)
 		return err_wrap(err, "reading the seccomp filter");
-	if (seccomp_guard(&guards, err))
+	if (seccomp_guard(&guards, err) < 0)
 		return -ERR_SYSTEM;
 	size_t guarded = guards.n * sizeof(*guards.code);
 	struct sock_filter *whole = xmalloc(guarded + length);
@@ -215,30 +215,29 @@ static int export(scmp_filter_ctx filter, struct seccomp_filter *ret, struct err
 int seccomp_build(enum seccomp_family family, struct seccomp_filter *ret, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int result = 0;
 
 	if (!filter)
 		return err_set(err, ERR_SYSTEM, "libseccomp cannot make a filter");
-	int failed = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	if (!failed)
-		failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (failed)
-		result = rule_failed("attributes", failed, err);
-	if (!result)
+	int result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+	if (result == 0)
+		result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (result < 0)
+		result = rule_failed("attributes", result, err);
+	if (result == 0)
 		result = add_names(filter, SCMP_ACT_ALLOW, syscalls_allowed, err);
-	if (!result)
+	if (result == 0)
 		result = add_choices(filter, family, err);
-	if (!result)
+	if (result == 0)
 		result = add_names(filter, SCMP_ACT_NOTIFY, syscalls_reported, err);
-	if (!result)
+	if (result == 0)
 		result = add_names(filter, SCMP_ACT_ERRNO(0), syscalls_idle, err);
-	if (!result)
+	if (result == 0)
 		result = add_names(filter, SCMP_ACT_ERRNO(EOPNOTSUPP), syscalls_unsupported, err);
-	if (!result)
+	if (result == 0)
 		result = add_arguments(filter, family, err);
-	if (!result)
+	if (result == 0)
 		result = add_unknown(filter, err);
-	if (!result)
+	if (result == 0)
 		result = export(filter, ret, err);
 	seccomp_release(filter);
 	return result;

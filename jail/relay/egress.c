@@ -51,11 +51,11 @@ int egress_init(const struct config *config, struct egress *ret, struct err *err
 	int result = config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &egress.proxy, err) : 0;
 
 	egress.rules = xcalloc(egress.n_rules + 1, sizeof(*egress.rules));
-	for (size_t i = 0; i < egress.n_rules && !result; i++) {
+	for (size_t i = 0; i < egress.n_rules && result == 0; i++) {
 		struct egress_rule *rule = &egress.rules[i];
 
 		result = config_host_parse(config->network.allow.items[i], &rule->host, err);
-		if (result || rule->host.below || listens_already(&egress, i))
+		if (result < 0 || rule->host.below || listens_already(&egress, i))
 			continue;
 		rule->listens = true;
 		if (rule->host.address) {
@@ -70,7 +70,7 @@ int egress_init(const struct config *config, struct egress *ret, struct err *err
 		memcpy(&rule->at, &at, sizeof(at));
 		rule->at_length = sizeof(at);
 	}
-	if (result)
+	if (result < 0)
 		egress_clear(&egress);
 	else
 		*ret = egress;

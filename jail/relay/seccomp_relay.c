@@ -113,7 +113,7 @@ int relay_seccomp(bool resolver)
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int result = filter ? fill(filter, resolver) : -1;
 
-	if (!result && seccomp_load(filter))
+	if (result == 0 && seccomp_load(filter) < 0)
 		result = -1;
 	if (filter)
 		seccomp_release(filter);

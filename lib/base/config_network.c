@@ -85,7 +85,7 @@ int config_network_check(const struct config *config, struct err *err)
 		auto_free char *member = xasprintf("network.allow[%zu]", i);
 		struct err own = ERR_INIT;
 
-		if (config_host_parse(config->network.allow.items[i], &host, &own))
+		if (config_host_parse(config->network.allow.items[i], &host, &own) < 0)
 			return err_member(err, member, "%s", own.text);
 	}
 	return config->network.proxy[0] ? config_proxy_parse(config->network.proxy, &proxy, err) : 0;

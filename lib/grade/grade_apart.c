@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "grade_crew.h"
 #include "grade_exam.h"
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
@@ -427,7 +428,7 @@ void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *ta
 		*ret = result;
 		return;
 	}
-	for (int try = 0; try < GRADE_EXAM_TRIES; try++) {
+	for (int try = 0; try < GRADE_TRIES; try++) {
 		struct err err = ERR_INIT;
 
 		result = (struct grade_exam_result){0};

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "grade_crew.h"
 #include "grade_trial.h"
 #include "lib/base/util.h"
 

@@ -14,6 +14,7 @@
 #include "lib/base/err.h"
 
 #define GRADE_JOBS_MAX 64
+#define GRADE_TRIES    3 /* of a run whose sandbox failed */
 
 enum grade_choice { GRADE_STEP, GRADE_WAIT, GRADE_FINISHED };
 

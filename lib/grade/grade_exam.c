@@ -7,6 +7,7 @@
  * to that descriptor. We look for the nonce in what came out: what stands before it, or without it, is output of the
  * code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
  */
+#include "grade_crew.h"
 #include "grade_exam.h"
 
 #include <fcntl.h>
@@ -184,7 +185,7 @@ static int nonce_pipe(char ret_nonce[NONCE + 1])
 static void run_alone(const struct grade_exam *exam, const struct grade_task *task, const struct grade_program *program,
 		      struct grade_exam_result *result)
 {
-	for (int try = 0; try < GRADE_EXAM_TRIES; try++) {
+	for (int try = 0; try < GRADE_TRIES; try++) {
 		char nonce[NONCE + 1];
 		auto_close int input = nonce_pipe(nonce);
 		auto_once struct jail_once once = {

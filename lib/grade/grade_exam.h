@@ -48,7 +48,6 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *ta
 void grade_examiner_free(void *examiner); /* a struct grade_examiner * */
 
 /* Between the files of this module: */
-#define GRADE_EXAM_TRIES 3
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
 void grade_exam_say(struct grade_exam_result *result, enum grade_verdict verdict, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -7,6 +7,7 @@
  * wrong one can do no more than a submission.
  */
 #include "grade_program.h"
+#include "grade_crew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,6 @@
 #define COMPILE_OUTPUT  (1 << 20)
 #define COMPILE_PIDS    256
 #define COMPILE_DATA    (512 << 20)
-#define TRIES           3 /* of a run whose sandbox failed */
 #define CACHE_VERSION   "1"
 
 /* -------- anonymous files ----------------------------------------------------------------------------- */
@@ -251,7 +251,7 @@ static void run_build(const struct grade_maker *maker, const struct grade_source
 {
 	struct grade_program *program = building->program;
 
-	for (int try = 0; try < TRIES; try++) {
+	for (int try = 0; try < GRADE_TRIES; try++) {
 		auto_program struct grade_program sources = {0};
 		struct err err = ERR_INIT;
 

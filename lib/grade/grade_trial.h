@@ -7,7 +7,6 @@
 #include "grade_case.h"
 #include "jail/client/client_once.h"
 
-#define GRADE_TRIES 3  /* of a run whose sandbox failed */
 #define GRADE_PIDS  64 /* processes of a submission or a validator */
 #define GRADE_DATA_SLACK (64 << 20) /* what a program may write to /data besides its own files */
 

@@ -185,7 +185,7 @@ static int open_writer(struct store *store, struct err *err)
 	if (store->mode == STORE_SERVE && make_database(store, err) != 0)
 		return -(int)err->code;
 	failed = store_conn_open(path, STORE_CONN_WRITER, &store->writer, &version, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	if (version == 0 && store->mode != STORE_SERVE)
 		return err_set(err, ERR_NOT_FOUND, "%s is empty: the gateway fills it when it starts", path);
@@ -198,7 +198,7 @@ static int open_writer(struct store *store, struct err *err)
 		failed = store_conn_prepare(store->writer, version == 0, err);
 	if (failed == 0)
 		failed = store_conn_check(store->writer, STORE_CONN_WRITER, err);
-	return failed != 0 ? err_wrap(err, "%s", path) : 0;
+	return failed < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 static struct store *store_new(enum store_mode mode)
@@ -260,7 +260,7 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 		failed = store_reader_take(store, &reader, err);
 	if (failed == 0)
 		failed = store_conn_check(reader.conn, STORE_CONN_READER, err);
-	if (failed != 0) {
+	if (failed < 0) {
 		store_reader_return(&reader);
 		store_close(store);
 		return err_wrap(err, "opening the record");
@@ -316,7 +316,7 @@ int store_reader_take(struct store *store, struct store_reader *ret, struct err 
 		auto_free char *path = database_path(store);
 		int failed = store_conn_open(path, STORE_CONN_READER, &conn, &version, err);
 
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 		if (version != store_schema_newest) {
 			store_conn_close(conn);

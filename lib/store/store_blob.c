@@ -165,7 +165,7 @@ static int put(struct store *store, struct source source, char ret_sha256[SHA256
 	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
 					       : copy(source, -1, sha256, &size, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_close int folder = open_folder(store, sha256, err);
 	int there = folder < 0 ? -ERR_SYSTEM : is_there(store, folder, sha256 + 2, size, err);
@@ -239,7 +239,7 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 
 	if (failed == 0)
 		failed = known_size(reader.conn, sha256, &size, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	if (fd < 0 && size < 0)
 		return err_set(err, ERR_NOT_FOUND, "no such blob: %s", sha256);
@@ -299,7 +299,7 @@ static int sweep_one(struct store *store, int folder, const char *path, const ch
 
 		if (failed == 0)
 			failed = known_size(reader.conn, sha256, &size, err);
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 	}
 	if (size < 0 && unlinkat(folder, path, 0) < 0)

@@ -38,7 +38,7 @@ int store_event_list(struct store *store, const struct store_event_filter *filte
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_EVENT_LIST);
 

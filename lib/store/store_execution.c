@@ -23,12 +23,12 @@ int store_text_keep(struct store *store, int fd, struct store_text *ret, struct 
 	if (st.st_size <= STORE_INLINE_MAX) {
 		int failed = lseek(fd, 0, SEEK_SET) < 0 ? err_errno(err, "reading output")
 							: read_fd(fd, STORE_INLINE_MAX, &text.data, &text.length, err);
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 	} else {
 		int failed = store_blob_put_fd(store, fd, INT64_MAX, text.blob, &size, err);
 
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 		text.length = (size_t)size;
 	}
@@ -113,7 +113,7 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 		failed = name_blob(txn, &execution->stdin_text, "standard input", err);
 	if (failed == 0)
 		failed = add_row(txn, execution, err);
-	if (failed != 0 || execution->conversation_row == 0)
+	if (failed < 0 || execution->conversation_row == 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
 
@@ -194,7 +194,7 @@ static int apply_change(struct store_txn *txn, int64_t conversation, struct stor
 			return 0;
 		}
 	}
-	if (failed != 0 && err != NULL)
+	if (failed < 0 && err != NULL)
 		*err = cause;
 	return failed;
 }
@@ -204,7 +204,7 @@ static int add_change(struct store_txn *txn, const char *id, const struct store_
 	bool kept = !streq(change->change, "deleted") && !streq(change->change, "lost");
 	int failed = kept ? store_txn_blob(txn, change->file.blob, change->file.size, err) : 0;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_FILE_ADD);
 

@@ -42,7 +42,7 @@ static int list(struct store *store, enum store_sql which, int64_t limit_us, str
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, which);
 
@@ -164,7 +164,7 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 		failed = store_commit(store, event_work, &event_limit, err);
 	if (failed == 0)
 		failed = store_commit(store, request_work, &now_us, err);
-	return failed != 0 ? failed : store_commit(store, task_work, &now_us, err);
+	return failed < 0 ? failed : store_commit(store, task_work, &now_us, err);
 }
 
 int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
@@ -185,5 +185,5 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 		failed = store_blob_sweep(store, blob_limit, err);
 	for (size_t i = 0; lost && i < owners.count; i++)
 		lost(arg, owners.items[i]);
-	return failed != 0 ? err_wrap(err, "removing what has expired") : 0;
+	return failed < 0 ? err_wrap(err, "removing what has expired") : 0;
 }

@@ -65,7 +65,7 @@ int store_conversation_find(struct store *store, const char *owner, const char *
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_FIND);
 
@@ -79,7 +79,7 @@ int store_conversation_by_hash(struct store *store, const char *hash, struct sto
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_BY_HASH);
 
@@ -106,7 +106,7 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 	store_uptime_bind(txn, &q);
 	int failed = one_conversation(&q, ret, err);
 
-	return failed != 0 ? failed : query_run(&q, NULL, err);
+	return failed < 0 ? failed : query_run(&q, NULL, err);
 }
 
 #define ROW struct store_file
@@ -126,7 +126,7 @@ int store_file_find(struct store *store, int64_t conversation, const char *name,
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_FILE_FIND);
 
@@ -185,7 +185,7 @@ static int media_type(struct store *store, const struct store_file *file, char r
 	auto_close int fd = -1;
 	int failed = store_blob_open(store, file->blob, &fd, NULL, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	ssize_t got = pread(fd, head, sizeof(head), 0);
 
@@ -204,7 +204,7 @@ int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct
 		failed = store_txn_blob(txn, file->blob, file->size, err);
 	if (failed == 0 && file->media_type[0] == '\0')
 		failed = media_type(txn->store, file, type, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_FILE_PUT);
 
@@ -243,5 +243,5 @@ int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const cha
 	query_bind_bytes(&q, ":name", name, length);
 	int failed = query_run(&q, &changes, err);
 
-	return failed != 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such file");
+	return failed < 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such file");
 }

@@ -65,7 +65,7 @@ int store_instance_begin(struct store *store, struct err *err)
 	memcpy(store->instance, id, sizeof(id));
 	int failed = store_commit(store, begin_work, store, err);
 
-	if (failed != 0) {
+	if (failed < 0) {
 		unlinkat(store->instances_fd, name, 0);
 		store->instance[0] = '\0';
 	}
@@ -121,7 +121,7 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 		failed = store_txn_blob(txn, run->out.blob, (int64_t)run->out.length, err);
 	if (failed == 0 && run->err.blob[0] != '\0')
 		failed = store_txn_blob(txn, run->err.blob, (int64_t)run->err.length, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	query_bind_text(&q, ":id", run->id);
 	query_bind_text(&q, ":instance", run->instance);
@@ -186,7 +186,7 @@ int store_abandoned_end(struct store *store, const char *id, struct err *err)
 	memcpy(run.id, id, sizeof(run.id));
 	int failed = interrupt(store, &run, store_writer_run, err);
 
-	return failed != 0 ? failed : store_writer_run(store, abandoned_task_work, &run, err);
+	return failed < 0 ? failed : store_writer_run(store, abandoned_task_work, &run, err);
 }
 
 static int reap_instance(struct store *store, const char *instance, const char *kind, struct err *err)
@@ -203,7 +203,7 @@ static int reap_instance(struct store *store, const char *instance, const char *
 	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? 0 : err_errno(err, "locking %s/instances/%s", store->path, name);
 	failed = store_reader_take(store, &reader, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_RUNNING);
 
@@ -273,7 +273,7 @@ int store_reap(struct store *store, struct err *err)
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_LIST);
 
@@ -286,5 +286,5 @@ int store_reap(struct store *store, struct err *err)
 		query_read(&q, columns, ARRAY_SIZE(columns), &gone);
 		failed = reap_instance(store, gone.id, gone.kind, err);
 	}
-	return failed != 0 ? failed : sweep_running(store, err);
+	return failed < 0 ? failed : sweep_running(store, err);
 }

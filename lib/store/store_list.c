@@ -80,7 +80,7 @@ static int read_row(struct store *store, struct query *q, struct store_execution
 	read_text(q, EXECUTION_STDERR, EXECUTION_STDERR_BYTES, &e.stderr_text);
 	int failed = read_env(store, q, &e, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		store_execution_clear(&e);
 	else
 		*ret = e;
@@ -104,7 +104,7 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 
 	if (failed == 0)
 		failed = read_fd(fd, (size_t)size, &data, &length, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	sha256_hex(data, length, sha256);
 	if (!streq(sha256, text->blob))
@@ -161,7 +161,7 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 
 	if (failed == 0)
 		failed = store_reader_take(store, &reader, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	if (filter->follow)
 		which = SQL_EXECUTION_LIST_RECORDED;
@@ -175,7 +175,7 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 		bool wanted;
 
 		failed = found < 0 ? found : read_row(store, &q, &execution, err);
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 		failed = code_has(store, &execution, filter->text_in_code, &wanted, err);
 		if (failed == 0 && wanted) {
@@ -183,7 +183,7 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 			n++;
 		}
 		store_execution_clear(&execution);
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 	}
 	return 0;
@@ -214,7 +214,7 @@ int store_execution_find(struct store *store, const char *id, struct store_execu
 
 	if (failed == 0)
 		failed = store_reader_take(store, &reader, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_FIND);
 
@@ -225,7 +225,7 @@ int store_execution_find(struct store *store, const char *id, struct store_execu
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no execution '%s'", id);
 	failed = found < 0 ? found : read_row(store, &q, &execution, err);
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	found = query_next(&q, err);
 	if (found == 0) {
@@ -247,7 +247,7 @@ int store_execution_files(struct store *store, const char *execution_id, enum st
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_FILE_LIST);
 

@@ -157,7 +157,7 @@ int store_conn_open(const char *path, enum store_conn_kind kind, struct store_co
 		failed = check_identity(conn, ret_version, err);
 	if (failed == 0 && kind == STORE_CONN_READER)
 		sqlite3_set_authorizer(conn->db, authorize_reader, NULL);
-	if (failed != 0) {
+	if (failed < 0) {
 		store_conn_close(conn);
 		return err_wrap(err, "%s", path);
 	}

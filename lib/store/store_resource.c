@@ -21,7 +21,7 @@ int store_owner_files(struct store *store, const struct store_page *page,
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_OWNER_FILES);
 
@@ -46,7 +46,7 @@ int store_owner_outputs(struct store *store, const struct store_page *page,
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_OWNER_OUTPUTS);
 
@@ -85,7 +85,7 @@ int store_complete_conversation(struct store *store, const struct store_page *pa
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_COMPLETE_CONVERSATION);
 
@@ -98,7 +98,7 @@ int store_complete_file(struct store *store, const struct store_page *page, int 
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_COMPLETE_FILE);
 

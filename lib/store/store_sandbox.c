@@ -30,7 +30,7 @@ int store_txn_sandbox_add(struct store_txn *txn, const struct store_sandbox *san
 {
 	int failed = before(txn, sandbox, ret_before, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_SANDBOX_ADD);
 
@@ -70,7 +70,7 @@ int store_sandbox_runs(struct store *store, const char *id, int64_t last,
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_EXECUTION_SANDBOX);
 
@@ -78,7 +78,7 @@ int store_sandbox_runs(struct store *store, const char *id, int64_t last,
 	query_bind_int(&q, ":last", last);
 	while ((found = query_next(&q, err)) > 0) {
 		failed = each(arg, query_text(&q, 0));
-		if (failed != 0)
+		if (failed < 0)
 			return failed;
 	}
 	return found;

@@ -26,7 +26,7 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	struct store_session *session = arg;
 	int failed = make_room(txn, session, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_ADD);
 
@@ -62,7 +62,7 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_SESSION_FIND);
 
@@ -113,7 +113,7 @@ static int session_end_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_int(&q, ":now", store_txn_now(txn));
 	int failed = query_run(&q, &changes, err);
 
-	return failed != 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such session");
+	return failed < 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such session");
 }
 
 int store_session_end(struct store *store, const char *id, const char *owner, struct err *err)

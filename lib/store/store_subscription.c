@@ -44,7 +44,7 @@ int store_subscription_list(struct store *store, const char *session, int (*each
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_SUBSCRIPTION_LIST);
 

@@ -45,7 +45,7 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 {
 	int failed = store_txn_task_expire(txn, add->task->created_us, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_TASK_COUNT);
 
@@ -70,7 +70,7 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	task->created_us = task->updated_us = store_txn_now(txn);
 	int failed = check_room(txn, add, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_TASK_ADD);
 
@@ -178,7 +178,7 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_TASK_FIND);
 
@@ -201,7 +201,7 @@ int store_task_list(struct store *store, const struct store_task_page *page,
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_TASK_LIST);
 

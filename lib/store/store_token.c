@@ -185,7 +185,7 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	sha256_hex(text, strlen(text), hash);
 	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_CHECK);
@@ -213,7 +213,7 @@ int store_token_list(struct store *store, int (*each)(void *arg, const struct st
 	struct store_token token;
 	int failed = store_reader_take(store, &reader, err), found;
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_TOKEN_LIST);
 
@@ -259,7 +259,7 @@ static int revoke_work(struct store_txn *txn, void *arg, struct err *err)
 	struct revoke *revoke = arg;
 	int failed = find_token(txn->conn, &revoke->range, &revoke->token, err);
 
-	if (failed != 0)
+	if (failed < 0)
 		return failed;
 	auto_query struct query q = query_begin(txn->conn, SQL_TOKEN_REVOKE);
 	int64_t changes, now = store_txn_now(txn);

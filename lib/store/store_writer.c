@@ -50,10 +50,10 @@ static void run_op(struct store *store, struct store_op *op)
 	struct store_txn txn = {store, store->writer};
 
 	op->result = run(store->writer, SQL_SAVEPOINT, &op->err);
-	if (op->result != 0)
+	if (op->result < 0)
 		return;
 	op->result = op->work(&txn, op->arg, &op->err);
-	if (op->result != 0 && !store_conn_idle(store->writer)) {
+	if (op->result < 0 && !store_conn_idle(store->writer)) {
 		struct err ignored = ERR_INIT;
 
 		run(store->writer, SQL_ROLLBACK_TO, &ignored);
@@ -62,7 +62,7 @@ static void run_op(struct store *store, struct store_op *op)
 		struct err release = ERR_INIT;
 		int failed = run(store->writer, SQL_RELEASE, &release);
 
-		if (failed != 0 && op->result == 0) {
+		if (failed < 0 && op->result == 0) {
 			op->result = failed;
 			op->err = release;
 		}
@@ -73,7 +73,7 @@ static void run_op(struct store *store, struct store_op *op)
 static void fail_all(struct store_op *first, const struct store_op *end, int result, const struct err *err)
 {
 	for (struct store_op *op = first; op != end; op = op->next) {
-		if (op->result != 0)
+		if (op->result < 0)
 			continue; /* has an error of its own */
 		op->result = result;
 		op->err = *err;
@@ -90,7 +90,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 		end = end->next;
 	int failed = run(store->writer, SQL_BEGIN_WRITE, &err);
 
-	if (failed != 0) {
+	if (failed < 0) {
 		metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
 		fail_all(first, end, failed, &err);
 		return end;
@@ -109,7 +109,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 
 	failed = run(store->writer, SQL_COMMIT, &err);
 	metrics_observe(METRIC_COMMIT, NULL, NULL, clock_monotonic_us() - began);
-	if (failed != 0) {
+	if (failed < 0) {
 		struct err ignored = ERR_INIT;
 
 		if (!store_conn_idle(store->writer))
@@ -235,11 +235,11 @@ int store_writer_start(struct store *store, struct err *err)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	int result = pthread_create(&store->thread, &attr, writer, store);
+	int error = pthread_create(&store->thread, &attr, writer, store);
 
 	pthread_attr_destroy(&attr);
-	errno = result;
-	if (result != 0)
+	errno = error;
+	if (error != 0)
 		return err_errno(err, "starting the writing thread");
 	store->writer_started = true;
 	return 0;
@@ -284,7 +284,7 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
 		pthread_cond_wait(&op.wake, &store->queue_lock);
 	pthread_mutex_unlock(&store->queue_lock);
 	pthread_cond_destroy(&op.wake);
-	if (op.result != 0 && err != NULL)
+	if (op.result < 0 && err != NULL)
 		*err = op.err;
 	return op.result;
 }
