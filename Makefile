@@ -147,7 +147,7 @@ run: deps-run
 	@$(SUBMAKE) all $(if $(PROFILE),recorded)
 	@$(if $(PROFILE),SALLYPORT_GATEWAY_PROFILE=$(PROFILE) )exec setpriv --pdeathsig TERM nginx/dev.sh --bin $(if $(PROFILE),$(RECORDED),$(BIN)) $(if $(STATE),--state $(STATE)) $(PORT)
 
-# A first look with a real MCP client, in a second terminal beside `make run`.
+# A first look with a real MCP client, in a second terminal next to `make run`.
 chart: deps-run
 	@.ci/deps --npm tests/clients
 	@jail/runners/npm/node_modules/.bin/node tests/clients/chart.js \
@@ -202,7 +202,7 @@ install: all
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
 	@echo 'make run [PORT=8080]      build and serve on loopback, in the foreground'
-	@echo 'make chart [PORT=8080]    beside it: a real MCP client has a chart drawn'
+	@echo 'make chart [PORT=8080]    next to it: a real MCP client has a chart drawn'
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'

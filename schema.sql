@@ -8,7 +8,7 @@
 -- application_id and one whose user_version is higher than it knows. Only lib/store writes here, through one connection a process.
 --
 -- Conventions: *_us is UTC in microseconds since 1970. Ids are UUIDs of version 7 in lower case: in order of time, not to be guessed.
--- Columns of type ANY hold bytes: TEXT where they are UTF-8 without NUL, else BLOB. A text of up to 64 KiB stands in the row,
+-- Columns of type ANY hold bytes: TEXT where they are UTF-8 without NUL, else BLOB. A text of up to 64 KiB is in the row,
 -- a longer one is a blob; *_bytes is its length either way. Foreign keys are enforced by every connection of the program;
 -- a shell has them off until PRAGMA foreign_keys = ON. (JSON is not checked beyond its first byte: to this SQLite json_valid is a
 -- function that a schema may not call while trusted_schema is off.)
@@ -111,7 +111,7 @@ CREATE TABLE conversation (
 ) STRICT;
 CREATE INDEX conversation_by_idle ON conversation (idle_from_us);
 
--- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… beside the database. The file is complete and on
+-- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… next to the database. The file is complete and on
 -- disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
 -- is removed after some hours, its file after that: a crash in between leaves a file too many, never one too few.
 CREATE TABLE blob (
@@ -134,7 +134,7 @@ CREATE TABLE file (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_by_blob ON file (blob);
 
--- conversation.bytes follows its files, whoever writes them.
+-- conversation.bytes follows its files, whichever statement writes them.
 CREATE TRIGGER file_added AFTER INSERT ON file BEGIN
 	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
 END;
@@ -277,8 +277,8 @@ CREATE TABLE request (
 CREATE INDEX request_by_expiry ON request (expires_us);
 CREATE INDEX request_by_execution ON request (execution) WHERE execution IS NOT NULL;
 
--- A task: a call of a tool that outlives its request. Written before the client is told of it; its end is written once and is final.
--- Removed when its time is up. The result of a run stands in its execution, any other one here; what a task that ended as 'failed' has to
+-- A task: a call of a tool that outlives its request. Written before the client learns its id; its end is written once and is final.
+-- Removed when its time is up. The result of a run is in its execution, any other one here; what a task that ended as 'failed' has to
 -- say is its message. A task whose process is gone ends by what its execution says: 'completed' where that is finished, else 'failed'.
 CREATE TABLE task (
 	id         TEXT PRIMARY KEY CHECK (length(id) = 36),

@@ -69,7 +69,7 @@ int serve_listen(const char *path, int *ret_fd, struct err *err)
 		result = remove_stale(path, &address, err);
 	if (result < 0)
 		return result;
-	/* Blocking, as libfcgi wants it. Who may connect is decided by the folder's permissions; requests carry tokens
+	/* Blocking, as libfcgi wants it. The folder's permissions decide who may connect; requests carry tokens
 	 * anyway. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

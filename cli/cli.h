@@ -1,5 +1,5 @@
 /*
- * cli.h - what every subcommand of `sallyport` stands on.
+ * cli.h - what every subcommand of `sallyport` uses.
  *
  * One file per subcommand (cmd_NAME.c) exports one const struct cli_command; cli/commands.c lists them. A command's
  * options are a table: parser, usage text, --help and the bash completion come from it. The parser fills a struct of

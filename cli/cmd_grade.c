@@ -117,7 +117,7 @@ static int grade_run_command(void *arg, struct err *err)
 		return result;
 	bool file = stat(options->common.args[0], &st) == 0 && !S_ISDIR(st.st_mode);
 	if (file && options->common.n_args > 1)
-		result = err_set(err, ERR_INVALID, "a file of tasks stands alone: submissions are for packages");
+		result = err_set(err, ERR_INVALID, "a file of tasks takes no submissions: they are for packages");
 	else if (!file && tasks_only)
 		result = err_set(err, ERR_INVALID, "--samples, --solution, --language and --k are for files of tasks");
 	if (result < 0) {

@@ -223,7 +223,7 @@ static int follow(struct view *view, const struct log_command *log, struct store
 
 	if (watch < 0 || inotify_add_watch(watch, config->data_dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
 		return err_errno(err, "watching %s", config->data_dir);
-	/* the watch stands before the first look: nothing falls between them */
+	/* the watch exists before the first look: nothing falls between them */
 	result = screen_show(view, log, store, err);
 	if (result < 0)
 		return result;

@@ -3,7 +3,7 @@
  *
  * Nothing is recorded and no gateway is needed: the configured jailer, or a private one that lives as long as this
  * command, does the work. The exit code is the program's own as far as the shell's conventions allow (sallyport(1));
- * whoever needs the truth reads
+ * a program that needs the truth reads
  * --json or --meta. Everything that can be wrong with the command line is found before the jailer is started; an error
  * after the options were understood ends with 125, as with timeout(1) and env(1), so that it can be told from the
  * program's own 1 or 2.
@@ -158,7 +158,7 @@ static int output_dir_open(const char *path, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "--output-dir %s", path) : 0;
 }
 
-/* Everything that needs no jailer, so that a mistake is told at once. */
+/* Everything that needs no jailer, so that a mistake is reported at once. */
 static int prepare(const struct run *run, struct prepared *p, struct err *err)
 {
 	const char *path = run->common.args[0];

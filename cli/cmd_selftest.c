@@ -272,7 +272,7 @@ const struct cli_command cmd_selftest = {
 		"because its runner is not installed.\n\n"
 		"Then once more, each in a live sandbox of its own, which is frozen when the run has ended and killed "
 		"when it is\n"
-		"closed; those that look for what others left have a live one beside them and one that has ended. "
+		"closed; those that look for what others left have a live one next to them and one that has ended. "
 		"--no-live leaves\n"
 		"that out, and so does a jailer that keeps none; --live leaves the fresh jails out.\n\n"
 		"Example:\n"

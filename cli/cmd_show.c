@@ -2,7 +2,7 @@
  * cmd_show.c - `sallyport show ID`: everything about one execution.
  *
  * --code, --stdout, --stderr give the exact bytes of one part when they go to a pipe or a file. On a terminal
- * everything is made printable line by line, because the bytes were chosen by whoever wrote the program. The readable
+ * everything is made printable line by line, because the bytes were chosen by the author of the program. The readable
  * form cuts long texts and says how to get the rest.
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * cmd_stdio.c - `sallyport stdio`: an MCP server over standard input and output, for desktop clients.
  *
- * It only becomes sallyport-gateway --stdio, which stands beside it; one name is then enough in a client's
+ * It only becomes sallyport-gateway --stdio, which is in the same folder; one name is then enough in a client's
  * configuration.
  */
 #include <errno.h>
@@ -32,8 +32,8 @@ static int stdio_run(void *arg, struct err *err)
 const struct cli_command cmd_stdio = {
 	.name = "stdio",
 	.summary = "Serves MCP over standard input and output, for desktop clients",
-	.help = "One JSON-RPC message a line. Whoever starts it is its one owner, \"local\"; no token is needed. "
-		"Without a\n"
+	.help = "One JSON-RPC message a line. The account that starts it is its one owner, \"local\"; no token is "
+		"needed. Without a\n"
 		"configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is "
 		"a private one.\n\n"
 		"Example, in a client's configuration:\n"

@@ -1,7 +1,7 @@
 /*
  * cmd_token.c - `sallyport token add|list|revoke`: who may call the gateway.
  *
- * Only hashes are stored, so a token is shown once, when it is made. Everything works beside a running gateway: a new
+ * Only hashes are stored, so a token is shown once, when it is made. Everything works while a gateway runs: a new
  * token is valid and a revoked one refused from the next request on. The first token is usually made before the first
  * start of the gateway: then `add` makes the database too, but not for somebody else, since files that belong to root
  * would keep the gateway out.

@@ -26,7 +26,7 @@ void cli_usage_all(FILE *out)
 	      out);
 	for (size_t i = 0; cli_commands[i]; i++)
 		fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	fputs("\nsallyport COMMAND --help tells more about one of them; so does sallyport(1).\n", out);
+	fputs("\nsallyport COMMAND --help explains one of them; so does sallyport(1).\n", out);
 }
 
 struct help {

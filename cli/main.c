@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ,
-	       SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of, a signal ends us without a word */
+	       SIG_IGN); /* ulimit -f: EFBIG can be reported, a signal ends us without a message */
 	log_open("sallyport", LOG_WARN);
 	if (argc < 2) {
 		cli_usage_all(stderr);

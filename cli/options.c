@@ -5,7 +5,7 @@
  * being listed. Each table line says where in the command's struct the value goes, so the parser is one switch over the
  * type. Long options take their value as --name V or --name=V, letters as -x V or -xV; nothing may be abbreviated,
  * since a script that relies on an abbreviation breaks when an option is added. Options may stand among the positional
- * arguments; "--" ends them, and what stands behind it is the command's `rest` (the arguments of a program that is to
+ * arguments; "--" ends them, and what follows it is the command's `rest` (the arguments of a program that is to
  * be run), not more positional arguments. A lone "-" is positional: standard input.
  *
  * Positional arguments are gathered at the front of argv, in order, so that nothing is allocated but the arrays of

@@ -74,7 +74,7 @@ void replay_differ(struct replay_report *report, enum replay_class class, struct
 
 /* Why it makes no sense to run this one again; NULL: it does. The caller's. */
 char *replay_incomparable(const struct store_execution *execution);
-/* One run of this execution beside the record, added to the report. An error is the store's. */
+/* One run of this execution next to the record, added to the report. An error is the store's. */
 int replay_compare(struct store *store, const struct replay_settings *settings, const struct store_execution *execution,
 		   const struct job_replay *now, struct replay_report *report, struct err *err);
 /* The same for an earlier run of the live sandbox that the execution ran in. */

@@ -1,5 +1,5 @@
 /*
- * replay_compare.c - the recorded outcome beside the new one.
+ * replay_compare.c - the recorded outcome compared with the new one.
  *
  * Compared are verdict, exit code, signal, both streams byte by byte and then as the normalisers leave them, and the
  * files that the run made, changed or removed (name, kind, content by its SHA-256). A run that was ended from outside,

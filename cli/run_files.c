@@ -2,7 +2,7 @@
  * run_files.c - files into a run and back: --file and --output-dir.
  *
  * Names that come back were chosen by the program that ran, so they are walked segment by segment from a directory
- * descriptor, never through a symlink, and each file is made new (O_EXCL after unlink): what stands there as a link,
+ * descriptor, never through a symlink, and each file is made new (O_EXCL after unlink): what is there as a link,
  * fifo or hard link is replaced, not written through.
  */
 #include "run.h"
@@ -67,7 +67,7 @@ static bool name_is_plain(const char *name)
 	return true;
 }
 
-/* Descriptor of the folder that `name` stands in, made as needed; *ret_base is the last segment. */
+/* Descriptor of the folder that `name` is in, made as needed; *ret_base is the last segment. */
 static int parent_open(int root, const char *name, const char **ret_base)
 {
 	auto_free char *copy = xstrdup(name);

@@ -2,8 +2,8 @@
  * run_report.c - what came of a run: exit code, isolate's meta file, one JSON object, remarks for a person.
  *
  * The four say the same with different precision. An exit code is one byte that the program shares with us. isolate's
- * file knows the statuses RE, SG, TO and XX, so memory and output limits, which end a program by SIGKILL, are told as
- * SG with that signal and `killed`, as isolate does it. The object has everything. Remarks go to standard error and
+ * file knows the statuses RE, SG, TO and XX, so memory and output limits, which end a program by SIGKILL, are reported
+ * as SG with that signal and `killed`, as isolate does it. The object has everything. Remarks go to standard error and
  * leave out what the program's own output shows anyway.
  */
 #include "run.h"

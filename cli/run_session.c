@@ -47,7 +47,7 @@ static void on_signal(int number)
 
 	signal_number = number;
 	written = write(signal_event, &one, sizeof(one));
-	(void)written; /* full: it was told already */
+	(void)written; /* full: it was reported already */
 	errno = saved;
 }
 

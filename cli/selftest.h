@@ -24,7 +24,7 @@
  *     twice=differs         what it prints is another thing each time
  *
  * The first argument of a probe is its name. One with after=plant runs in three jails: the first gets a second
- * argument, "plant", says "planted" and stays; the second runs beside it, the third when it has ended.
+ * argument, "plant", says "planted" and stays; the second runs next to it, the third when it has ended.
  *
  * It has held when the verdict is the promised one, nothing of its output says BROKEN, "held" is the last line where it
  * ended with OK, and every file that came out begins with "own" or zeros, is a regular file of somebody who is not

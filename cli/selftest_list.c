@@ -1,7 +1,7 @@
 /*
  * selftest_list.c - the lists of probes and their terms, see selftest.h.
  *
- * Nobody keeps a list: the program tells what verbs it has (it is run in a jail for that, too), each script its own
+ * Nobody keeps a list: the program lists its verbs (it is run in a jail for that, too), each script its own
  * line. Every line is name, what it tries, terms; a term is a word NAME=VALUE, looked up here, and one that is not
  * known is an error, so that a promise that is written wrongly is not one that is never held. The result is in the
  * order of the names.

@@ -1,7 +1,7 @@
 /*
  * cell.c - the life of a jail after it was opened: reports of its init, its death, taking it down. See cell.h.
  *
- * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still stands on
+ * Destroying a cell frees nothing: callbacks of a cell may destroy it, and the code that called them still relies on
  * it. It becomes DYING and is killed, and cells_reap, called by the main loop between events, frees it once its init
  * is dead.
  */
@@ -147,7 +147,7 @@ static void handle_report(struct cell *cell, const struct init_report *report)
 	}
 }
 
-/* wire_fd_receive, because an init that ended with an order unread is told as a reset before its last report. */
+/* wire_fd_receive, because an init that ended with an order unread is reported as a reset before its last report. */
 static void read_reports(struct cell *cell)
 {
 	struct init_report report;
@@ -174,7 +174,7 @@ void cell_control_ready(struct loop_watch *watch, uint32_t events)
 	loop_change(cell->cells->loop, watch, EPOLLIN);
 	read_reports(cell);
 	if (events & EPOLLHUP)
-		close_control(cell); /* the pidfd tells the rest */
+		close_control(cell); /* the pidfd reports the rest */
 	cell_advance(cell);
 }
 

@@ -2,7 +2,7 @@
  * cell.h - one jail as the jailer sees it: a process 1 (init.h), a cgroup, two file systems, and at most one run at a
  * time.
  *
- * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is told through struct
+ * Steps (fill, run, collect) are queued and worked off in order; what becomes of them is reported through struct
  * cell_callbacks. A cell whose init is dead still has its /data and can be collected. A cell is destroyed at once from
  * its owner's view; it stays in the list of the dying until the kernel has taken down everything in it.
  *

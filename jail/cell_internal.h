@@ -8,8 +8,8 @@
  *
  * PARKED: made ahead, or about to be opened: belongs to nobody. BUILDING: init sets itself up; orders may already wait
  * in its socket, so that a run can begin now. RUNNING: a phase of a run. FREEZING, FAILED, DECIDED: still the run, in a
- * live jail: its phase has ended and the rest of the jail is being frozen; it could not go on, which is told when the
- * jail is dead; its result is known, the same. DEAD: init has ended; /data is still there. DYING: destroyed by its
+ * live jail: its phase has ended and the rest of the jail is being frozen; it could not go on, which is reported when
+ * the jail is dead; its result is known, the same. DEAD: init has ended; /data is still there. DYING: destroyed by its
  * owner, waits for init's end. */
 #define CELL_TRANSITIONS(ROW)                                                                                          \
 	ROW(PARKED, SET_UP, PARKED)                                                                                    \
@@ -171,7 +171,7 @@ void cell_happened(struct cell *cell, enum cell_event event);
 bool cell_has_run(const struct cell *cell); /* a run is under way */
 void cell_break(struct cell *cell, const char *step, int error);
 void cell_kill(struct cell *cell);
-void cell_fail(struct cell *cell, const struct err *why); /* tells the owner, for the last time */
+void cell_fail(struct cell *cell, const struct err *why); /* calls the owner, for the last time */
 void cell_control_ready(struct loop_watch *watch, uint32_t events);
 void cell_pidfd_ready(struct loop_watch *watch, uint32_t events);
 
@@ -212,7 +212,7 @@ void cell_live_clear(struct cell_live *live);
 int cell_live_begin(struct cell *cell);                                     /* thaws; -1 and errno */
 int cell_live_output(struct cell *cell, int ret_write[2]);                  /* as output_pipes */
 void cell_live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then _settled */
-void cell_live_settled(struct cell *cell);                                  /* everything stands still, or is dead */
+void cell_live_settled(struct cell *cell);                                  /* everything is frozen, or dead */
 bool cell_live_must_end(const struct cell *cell);                           /* for what became of the run */
 bool cell_live_may_run(const struct cell *cell);
 int64_t cell_live_deadline(const struct cell *cell);

@@ -3,7 +3,7 @@
  * for how.
  *
  * A phase of a run (compile, run) begins with thawing and ends with freezing; only when the kernel says that everything
- * stands still is the output drained, the account made, the files looked at, and the result told. Two pipes last as
+ * stands still is the output drained, the account made, the files looked at, and the result reported. Two pipes last as
  * long as the jail: they are the interpreter's, and those of whatever runs left behind. What such processes write while
  * a later run is under way is in that run's output; while nothing runs nobody writes.
  *
@@ -26,7 +26,7 @@
 #define FREEZE_US                                                                                                      \
 	5000000     /* a process that sleeps in the kernel, where nothing can stop it, is waited for this long         \
 		     */
-#define LOOK_US 200 /* the first look; the kernel tells of changes only every 10 ms */
+#define LOOK_US 200 /* the first look; the kernel reports changes only every 10 ms */
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events);
 
@@ -174,7 +174,7 @@ void cell_live_tick(struct cell *cell)
 		live->deadline_us = live->look_us = INT64_MAX;
 		cell_kill(cell);
 	} else if (freezing) {
-		live->look_us = now + 2 * (now - live->frozen_us); /* then it is the event that tells */
+		live->look_us = now + 2 * (now - live->frozen_us); /* then the event reports it */
 	}
 	cell_advance(cell);
 }

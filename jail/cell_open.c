@@ -5,9 +5,9 @@
  * itself up while the jailer already puts its first orders into the socket. Nobody waits for a round trip that is not
  * needed.
  *
- * A few jails are made ahead, set up as far as they can be without knowing the program, and given to whoever opens one:
- * set-up costs a millisecond and, on an idle machine, ten more for the kernel to move init into its cgroup. Made ahead
- * or not, they are the same.
+ * A few jails are made ahead, set up as far as they can be without knowing the program, and given to the next that
+ * opens one: set-up costs a millisecond and, on an idle machine, ten more for the kernel to move init into its cgroup.
+ * Made ahead or not, they are the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -272,7 +272,7 @@ void cells_prepare(struct cells *cells)
 {
 	struct err err = ERR_INIT;
 
-	/* Whoever opens a jail then will be told why it cannot be made; until that works, no more is tried ahead. */
+	/* The next that opens a jail gets the reason; until that works, no more is tried ahead. */
 	if (!cells_prepared(cells) && make_ahead(cells, &err) < 0) {
 		log_event(LOG_WARN, "cannot prepare a jail", "why", err.text, NULL);
 		cells->parking_failed = true;

@@ -82,7 +82,7 @@ static bool advance_fill(struct cell *cell)
 	struct cell_step *step = cell->first;
 
 	if (cell->state == CELL_DEAD) {
-		/* Where a run follows, it tells; else nobody would. */
+		/* Where a run follows, it reports this; else nothing would. */
 		if (step->next) {
 			pop(cell);
 			cell_step_free(step);

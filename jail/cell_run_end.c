@@ -81,7 +81,7 @@ static void tell(struct cell *cell)
 	cell_kill(cell);
 }
 
-/* A phase is over. In a live jail everything stands still now, else nothing is left. `report` NULL: init is dead. */
+/* A phase is over. In a live jail everything is frozen now, else nothing is left. `report` NULL: init is dead. */
 void cell_run_settled(struct cell *cell, const struct init_report *report)
 {
 	struct cell_run *run = &cell->run;

@@ -148,7 +148,8 @@ int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
 }
 
 /* Removes what a dead instance left. Its guests die with it; a group whose last process is still being taken down stays
- * for the next start. Nobody is killed here: whoever is alive in there may have its locks in another directory than we.
+ * for the next start. Nobody is killed here: a jailer that is alive in there may have its locks in another directory
+ * than we.
  */
 static void remove_tree(int parent, const char *name)
 {

@@ -4,7 +4,7 @@
  * It is always the freezer of a v2 hierarchy. That of v1 was rejected: what it has frozen cannot be killed before it is
  * thawed, so the processes of a jailer that was killed itself would stay for ever, frozen, with nobody left to thaw
  * them. v2 kills what is frozen. Its freezer belongs to no controller, so it is there also where all controllers are in
- * v1 hierarchies, as long as the v2 one is mounted beside them (systemd's "hybrid" layout):
+ * v1 hierarchies, as long as the v2 one is mounted next to them (systemd's "hybrid" layout):
  *
  *     v2 alone      <group>/runs             process 1 stays in <group>; nothing is switched on for its children, so
  *                                            both may have some
@@ -14,9 +14,9 @@
  * The guest sees the last path component in /proc/self/cgroup. It is random because a counter would reveal the number
  * of jails.
  *
- * Who moves a process must be allowed to write to what both places have in common: so beside v1 the jailer moves itself
- * into its instance's directory at the start, as on v2. It stays in there until it ends; the next start removes the
- * directory.
+ * A process that moves another must be allowed to write to what both places have in common: so next to v1 the jailer
+ * moves itself into its instance's directory at the start, as on v2. It stays in there until it ends; the next start
+ * removes the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +126,7 @@ int cgroup_freeze(struct cgroup_group *group, bool frozen)
 	return cgroup_write_number(group->freezer, "cgroup.freeze", frozen);
 }
 
-/* Reading also tells the kernel that the next change is news to us. */
+/* Reading also asks the kernel that the next change is news to us. */
 bool cgroup_is_frozen(int events)
 {
 	char text[CGROUP_VALUE];

@@ -47,14 +47,14 @@ struct cgroup {
 	char instance[16];
 	size_t n_trees;
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
-	int freezer; /* the instance's directory in a v2 hierarchy beside v1 ones; -1: none, or v2 alone */
+	int freezer; /* the instance's directory in a v2 hierarchy next to v1 ones; -1: none, or v2 alone */
 	char cannot_freeze[256];       /* why; "" */
 	unsigned next_group;
 	struct cgroup_group *ready, *busy;
 	size_t n_ready, n_given; /* given: since the busy ones were tried last */
 };
 
-/* Beside v1 hierarchies: finds a v2 one to freeze in, or says in cannot_freeze why there is none. */
+/* Next to v1 hierarchies: finds a v2 one to freeze in, or says in cannot_freeze why there is none. */
 void cgroup_freezer_open(struct cgroup *cgroup, const struct config *config, const struct identity *identity);
 void cgroup_freezer_close(struct cgroup *cgroup);
 /* Removes the part of a group that can be frozen; -1: still busy. */

@@ -19,8 +19,8 @@ static int dir_of(const struct cgroup_group *group, enum cgroup_controller contr
 	return group->dirs[group->cgroup->of[controller]];
 }
 
-/* Where to make our directory: root takes the top of the hierarchy (limits of whoever started it, a shell's session
- * say, are not the guests'); a user takes its own cgroup, if that was delegated. */
+/* Where to make our directory: root takes the top of the hierarchy (limits of the account that started it, a shell's
+ * session say, are not the guests'); a user takes its own cgroup, if that was delegated. */
 static int open_place(const char *controller, const struct identity *identity, int *ret, struct err *err)
 {
 	char mount[512], own[512] = "";

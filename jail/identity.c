@@ -4,8 +4,8 @@
  * Claiming comes first, and decides by what the process is: root takes a slice of a range that nobody else uses; a user
  * with lines in /etc/subuid and /etc/subgid, and the two helpers that may write such maps, a slice of its range; any
  * other user has its own id only. The lock is what makes a slice one's own: it is held as long as the process lives, by
- * a descriptor that no child keeps, so a jailer that was killed frees its slice at once, and whoever finds the lock
- * free may clear what was left.
+ * a descriptor that no child keeps, so a jailer that was killed frees its slice at once, and a jailer that finds the
+ * lock free may clear what was left.
  *
  * The maps of the outer namespace can only be written from outside of it, by somebody with the privilege that the
  * jailer is about to give up: the porter does it (porter.c), with the function here.
@@ -79,7 +79,7 @@ static int lock_instance(int directory, int instance, int *ret_fd)
 	return 0;
 }
 
-/* The pid stands in the file as long as its jailer lives; one that was killed leaves it there. */
+/* The file has the pid as long as its jailer lives; one that was killed leaves it there. */
 static void sign_lock(struct identity *identity)
 {
 	struct stat st;

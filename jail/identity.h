@@ -1,7 +1,7 @@
 /*
  * identity.h - whose ids the jailer and its guests have, and which instance of the jailer this is.
  *
- * An instance is a number K, held by an flock on a file K.lock; it stands for a slice of host ids and a directory of
+ * An instance is a number K, held by an flock on a file K.lock; it means a slice of host ids and a directory of
  * cgroups. The jailer puts itself into an outer user namespace in which it is 0; a guest in slot S is id S of that
  * namespace (single-id: 0).
  *

@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	log_open("jailer", jailer.options.check ? LOG_ERROR : jailer.options.client_fd < 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
 	signal(SIGXFSZ,
-	       SIG_IGN); /* ulimit -f: a write that says EFBIG can be told of. Guests get the default back (init.c) */
+	       SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
 	if (jailer.options.check)
 		return check_host(&jailer, print_line) ? 0 : 1;
 	int result = start(&jailer, &err);

@@ -29,7 +29,7 @@
 
 #define BACKLOG      1024
 #define LOOPBACK     1    /* its interface index, in every network namespace */
-#define COUNTERS_MAX 4096 /* read of a file of counters: what is wanted stands at its beginning */
+#define COUNTERS_MAX 4096 /* read of a file of counters: what is wanted is at its beginning */
 
 /* One line of names and one of values; a name and a value in each line. The second is not there where the kernel has no
  * IPv6. */

@@ -9,7 +9,7 @@
  *     net_end                    nothing runs any more: all connections are closed
  *     net_detach                 everything of the jail is closed
  *
- * When the relay dies, its jails are told through `lost` (their runs end as XX: the program cannot go on as it was
+ * When the relay dies, its jails learn it through `lost` (their runs end as XX: the program cannot go on as it was
  * promised), new ones are refused until the keeper has started another relay, and the jailer goes on.
  */
 #pragma once

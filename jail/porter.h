@@ -3,8 +3,8 @@
  *
  * Two things can only be done there: writing the maps of the jailer's user namespace, and seeing who a client is
  * (inside, SO_PEERCRED shows every host id that is not mapped as 65534). So the porter is forked first, writes the maps
- * when it is told to, drops everything, and then, in service mode, accepts connections, checks the peer's id, and hands
- * accepted ones to the jailer. It reads nothing that a client sends. It dies with the jailer.
+ * when it is asked to, drops everything, and then, in service mode, accepts connections, checks the peer's id, and
+ * hands accepted ones to the jailer. It reads nothing that a client sends. It dies with the jailer.
  */
 #pragma once
 

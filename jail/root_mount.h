@@ -22,7 +22,7 @@
 	"/t" /* of the root with the host's /usr; that of the runner in place K is ROOT_MOUNT_PATH and K */
 #define ROOT_MOUNT_MODULES "/opt/sallyport/modules"
 #define ROOT_MOUNT_EMPTY   "run"    /* of every root: a directory that is empty */
-#define ROOT_MOUNT_HOSTS   "/hosts" /* beside it: the /etc/hosts of jails with network */
+#define ROOT_MOUNT_HOSTS   "/hosts" /* next to it: the /etc/hosts of jails with network */
 
 #define ROOT_MOUNT_PATH_SIZE 24
 struct root_mount {

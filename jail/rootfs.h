@@ -4,7 +4,7 @@
  * Guests can read all that everybody on the host may read below such a directory, so a runner file must not be able to
  * show them the wrong one by a slip: refused are places that hold secrets, what contains such a place, homes, folders
  * whose name begins with a dot, links, and directories that others than root and the jailer's user can change. The
- * reasons are in words and name the remedy.
+ * reasons are sentences and name the remedy.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
  *                                                      starts the driver,
- *       "driver": "live.py",                           a file beside this one, put into the jail as /code/.live (see
+ *       "driver": "live.py",                           a file next to this one, put into the jail as /code/.live (see
  *                                                      init_live.c)
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"

@@ -131,7 +131,7 @@ static int do_open(struct server_request *asked)
 	return result;
 }
 
-/* Segments that are not empty, "." or "..": the kernel would refuse the rest as well, but not in words. */
+/* Segments that are not empty, "." or "..": the kernel would refuse the rest as well, but without a message. */
 static int check_name(const char *name, struct err *err)
 {
 	for (const char *p = name;; p++) {

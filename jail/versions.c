@@ -3,9 +3,9 @@
  *
  * One command at a time, in a jail that is not one of those for clients. What is next is chosen when the last one
  * ended: the version that a run waits for (runner->awaited), else the next command on the way through all runners. Its
- * end is told by the cell, in the middle of an event; the next one, and the runs that waited, begin in the tick after
- * it. Whatever goes wrong is logged and leaves the runner without what was asked for: runs wait for an answer, not for
- * a good one.
+ * end is reported by the cell, in the middle of an event; the next one, and the runs that waited, begin in the tick
+ * after it. Whatever goes wrong is logged and leaves the runner without what was asked for: runs wait for an answer,
+ * not for a good one.
  */
 #include "versions.h"
 

@@ -4,7 +4,7 @@
  *
  * In service mode it begins when the jailer has started; clients that ask for the runners are answered when it is done.
  * A private jailer asks only for versions, when the first run comes that wants its fingerprint (runner->awaited): it
- * may live for one program. Who waits is served first in both modes.
+ * may live for one program. A run that waits is served first in both modes.
  */
 #pragma once
 

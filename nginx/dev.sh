@@ -14,7 +14,7 @@
 # A child that dies is started again, at once if it had lived for a while, else after a pause that doubles. Before the first "ready" a death is
 # the end: its last words are shown. Every child is a session of its own, so that Ctrl-C reaches only this script, which stops them in
 # order: nginx, gateway, jailer. The gateway waits for running programs; after STOP_PATIENCE seconds the jailer is stopped first, which
-# ends them. When this script is killed, the kernel tells the children (PDEATHSIG).
+# ends them. When this script is killed, the kernel signals the children (PDEATHSIG).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly HERE=$PWD

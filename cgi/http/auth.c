@@ -9,7 +9,7 @@
 
 #define TOKEN_MAX 512
 
-/* What stands behind "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something
+/* What follows "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something
  * else. */
 static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
 {

@@ -180,7 +180,8 @@ static void send_file(FCGX_Stream *out, int fd, int64_t length)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Too short: the web server sees fewer bytes than Content-Length and tells the client that it failed.
+		/* Too short: the web server sees fewer bytes than Content-Length and reports to the client that it
+		 * failed.
 		 */
 		if (n <= 0 || FCGX_PutStr(chunk, (int)n, out) < 0)
 			return;

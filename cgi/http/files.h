@@ -1,9 +1,9 @@
 /*
  * files.h - GET /files/{hash}/{path}: download of a conversation's file.
  *
- * The hash (HMAC over owner and conversation, 64 hexadecimal digits) is the capability: whoever has the URL may read,
- * nobody can make one up. Bytes are sent by the web server where gateway.accel_prefix names its internal location of
- * the blob folder, else by us. What a guest wrote must not act in the name of this site: nosniff, a sandboxing
+ * The hash (HMAC over owner and conversation, 64 hexadecimal digits) is the capability: anyone who has the URL may
+ * read, nobody can make one up. Bytes are sent by the web server where gateway.accel_prefix names its internal location
+ * of the blob folder, else by us. What a guest wrote must not act in the name of this site: nosniff, a sandboxing
  * Content-Security-Policy, and attachment unless it is one of the four image types or plain text.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /*
  * http.c - HTTP rules; see http.h.
  *
- * Who sends what: nginx (or another web server) has parsed the request; we get CGI variables. The path is taken from
- * REQUEST_URI, as the client sent it, because SCRIPT_NAME and PATH_INFO are decoded and normalised already: "%2f" and
- * ".." must be seen here. A plain CGI program may be mounted below a name (SCRIPT_NAME) that is then cut off.
+ * From where what comes: nginx (or another web server) has parsed the request; we get CGI variables. The path is taken
+ * from REQUEST_URI, as the client sent it, because SCRIPT_NAME and PATH_INFO are decoded and normalised already: "%2f"
+ * and ".." must be seen here. A plain CGI program may be mounted below a name (SCRIPT_NAME) that is then cut off.
  *
  * Host and Origin: a web page must not reach a server on its user's loopback interface or network by DNS rebinding, so
  * the Host must be public_base_url's, loopback, or one of gateway.allowed_hosts; an Origin, if there is one, likewise.
@@ -34,7 +34,7 @@ static bool is_loopback(const char *host)
 	return false;
 }
 
-/* "https://host:port/path" -> what stands before the path, and where the host begins in it. */
+/* "https://host:port/path" -> what is before the path, and where the host begins in it. */
 static size_t origin_length(const char *url, size_t *ret_host)
 {
 	const char *host = strstr(url, "://");

@@ -2,8 +2,8 @@
  * hub.c - see hub.h.
  *
  * One lock, two lists. Each waiting thread has an eventfd, so that it can wait for its client's leaving at the same
- * time; whoever has something for it queues it under the lock and writes the eventfd. Lists are walked from end to end:
- * they hold at most as many entries as there are threads (FCGI_THREADS_MAX).
+ * time; a thread that has something for it queues it under the lock and writes the eventfd. Lists are walked from end
+ * to end: they hold at most as many entries as there are threads (FCGI_THREADS_MAX).
  */
 #include "hub.h"
 
@@ -430,7 +430,7 @@ int hub_question_wait(struct hub *hub, struct hub_flight *flight, int timeout_ms
 	pthread_mutex_lock(&hub->lock);
 	over = flight->cancelled || flight->stopping;
 	if (over)
-		wake(flight->wake_fd); /* whoever waits next shall see it too */
+		wake(flight->wake_fd); /* the next that waits shall see it too */
 	if (flight->answer)
 		answer = steal(&flight->answer);
 	if (over || answer)

@@ -60,13 +60,13 @@ struct hub_listener {
 	int wake_fd;
 	bool overflow;
 };
-/* ERR_CONFLICT: exclusive and taken; ERR_BUSY: too many, in words. */
+/* ERR_CONFLICT: exclusive and taken; ERR_BUSY: too many; the message says so. */
 int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err);
 void hub_leave(struct hub *hub, struct hub_listener *listener);
 
 enum hub_wait { HUB_MESSAGE, HUB_TIME, HUB_GONE };
 /* Sleeps until there is a message (the caller's to free; NULL when it was only woken), the time is up, or the client
- * left, was cut off, or the server stops: then what was told before still comes. */
+ * left, was cut off, or the server stops: then what saw before still comes. */
 enum hub_wait hub_wait(struct hub *hub, struct hub_listener *listener, int hangup_fd, int timeout_ms,
 		       struct hub_message **ret_message);
 

@@ -3,8 +3,8 @@
  *
  * A stream is opened late, when there is something to send: until then the request can still be answered with one JSON
  * object. Once open the status is fixed. Each piece leaves at once (X-Accel-Buffering: no). A client that left, or that
- * takes nothing for STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and whoever serves the stream
- * decides what to make of it. Over stdio (request->message) an event is its data, and there is nothing else.
+ * takes nothing for STREAM_SEND_SECONDS, is `gone`: what is sent after that goes nowhere, and the code that serves the
+ * stream decides what to make of it. Over stdio (request->message) an event is its data, and there is nothing else.
  *
  * A forwarded stream is one that another thread holds (the session's own one of the old transport): events are handed
  * to it, and its head and its signs of life are that thread's business.

@@ -1,7 +1,7 @@
 /*
  * trace.h - by what a request is found again: its id, and W3C trace context.
  *
- * The id is 32 lower-case hexadecimal digits, nginx's $request_id, which stands in nginx's log, in ours, in the
+ * The id is 32 lower-case hexadecimal digits, nginx's $request_id, which is in nginx's log, in ours, in the
  * execution's row, in the jailer's lines and in the reply (X-Request-Id). Trace context comes from strangers: it is
  * checked, recorded and shown, and decides nothing.
  */

@@ -72,7 +72,7 @@ void mcp_observe_received(const char *protocol, struct json_object *message)
 		mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol, .received = true});
 }
 
-/* Of errors of ours, whoever reports one can name the request. */
+/* A person who reports one of our errors can name the request. */
 static void name_request(struct mcp_call *call)
 {
 	const char *id = call->exchange->reply->request_id;

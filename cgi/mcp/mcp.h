@@ -1,9 +1,9 @@
 /*
  * mcp.h - the Model Context Protocol: a call, its answer, and what all methods share.
  *
- * mcp_endpoint.c takes a request, mcp_request.c tells which era it belongs to: mcp_legacy.c (2024-11-05 to 2025-11-25:
- * initialize, sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Each has a table
- * of methods, whose handlers get a struct mcp_call. Nothing is remembered about a connection.
+ * mcp_endpoint.c takes a request, mcp_request.c decides which era it belongs to: mcp_legacy.c (2024-11-05 to
+ * 2025-11-25: initialize, sessions) or mcp_modern.c (2026-07-28: every request carries its version, no sessions). Each
+ * has a table of methods, whose handlers get a struct mcp_call. Nothing is remembered about a connection.
  */
 #pragma once
 
@@ -77,7 +77,7 @@ struct mcp_completion {
 int mcp_fail(struct mcp_call *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The answer to `call` as a JSON-RPC object; takes result and data out of it. */
 struct json_object *mcp_answer(struct mcp_call *call);
-/* What is told of every message that goes to a client, and of every notification and response that comes from one.
+/* What is noted of every message that goes to a client, and of every notification and response that comes from one.
  * NULL in the programs that are installed; the tests link a gateway with a recorder (tests/exchanges). */
 struct mcp_seen {
 	struct json_object *message;
@@ -108,5 +108,5 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 /* Modern: fails with 400 -32021 unless the request declares the capability. */
 int mcp_require(struct mcp_call *call, const char *capability);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
-/* A JSON-RPC id as text, the caller's: how requests are told apart within a session. */
+/* A JSON-RPC id as text, the caller's: how requests are distinguished within a session. */
 char *mcp_id_text(struct json_object *id);

@@ -11,7 +11,7 @@ const char mcp_instructions[] = "Sallyport runs code in an isolated sandbox and 
 				"the files argument), run programs with "
 				"run_code: they work in /data, and what they write there stays for the next call and "
 				"can be downloaded from the URLs in the "
-				"result. list_runners tells which languages and libraries there are.";
+				"result. list_runners lists the languages and libraries that this server has.";
 
 struct json_object *mcp_server_info(void)
 {

@@ -6,7 +6,7 @@
 #include "prompts.h"
 #include "resources.h"
 
-/* The values that whoever `ref` names suggests; negative: the call has failed. */
+/* The values that what `ref` names suggests; negative: the call has failed. */
 static int suggest(struct mcp_call *call, struct json_object *ref, const struct mcp_completion *ask,
 		   struct json_object *values)
 {

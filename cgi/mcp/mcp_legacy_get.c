@@ -85,7 +85,7 @@ int legacy_listen(struct exchange *exchange, struct hub_listener *listener, stru
 
 	if (result < 0)
 		return result;
-	/* After hub_listen: whoever subscribes meanwhile finds the listener. */
+	/* After hub_listen: a client that subscribes meanwhile finds the listener. */
 	result = store_subscription_list(server->store, listener->session, follow, &following, err);
 	if (result < 0)
 		hub_leave(server->hub, listener);

@@ -1,9 +1,9 @@
 /*
  * mcp_stream.c - see mcp_stream.h.
  *
- * The order for one event of a legacy stream: store it, wake whoever follows the stream elsewhere (a GET that took it
- * up), send it. Sending may fail at any time, which changes nothing for the other two. Errors are sent without an id: a
- * client that saw an id and then an error would come back for a result that does not exist.
+ * The order for one event of a legacy stream: store it, wake the thread that follows the stream elsewhere (a GET that
+ * took it up), send it. Sending may fail at any time, which changes nothing for the other two. Errors are sent without
+ * an id: a client that saw an id and then an error would come back for a result that does not exist.
  */
 #include "mcp_stream.h"
 
@@ -256,7 +256,7 @@ void mcp_finish(struct mcp_call *call, int status)
 		mcp_reply(call->exchange->reply, status, mcp_answer(call));
 		return;
 	}
-	if (call->silent) { /* nothing more is said, and a client that comes back is told so */
+	if (call->silent) { /* nothing more is said, and a client that comes back gets that answer */
 		json_object_put(mcp_answer(call));
 		stream_open(call->stream);
 		if (call->stream_id[0]) {

@@ -17,7 +17,7 @@
 
 extern const char *const mcp_log_levels[]; /* from debug to emergency, ended by NULL */
 int mcp_log_level(const char *name);       /* its index; -1: no such level */
-/* The notification that tells a client of a topic. */
+/* The notification to a client about a topic. */
 const char *mcp_topic_method(enum hub_topic topic);
 /* `params` is taken over. Harmless where nothing can be sent. */
 void mcp_notify(struct mcp_call *call, const char *method, struct json_object *params);

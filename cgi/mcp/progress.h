@@ -1,5 +1,5 @@
 /*
- * progress.h - what a client is told of a run while it goes on: how much, and how often.
+ * progress.h - what a client hears of a run while it goes on: how much, and how often.
  */
 #pragma once
 

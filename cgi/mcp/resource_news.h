@@ -1,8 +1,8 @@
 /*
- * resource_news.h - tells listeners of an owner what of his record has changed: news of the record as notifications of
+ * resource_news.h - notifies listeners of an owner of changes of his record: news of the record as notifications of
  * resources.
  *
- * What this process records is told to the listeners of its own hub and to the other processes that serve clients of
+ * What this process records goes to the listeners of its own hub and to the other processes that serve clients of
  * the same database (job_news.h); what those record is heard in a thread of its own.
  */
 #pragma once

@@ -21,7 +21,7 @@
 #include "lib/store/store_resource.h"
 
 #define FILES_PAGE   100
-#define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more tells that there are more */
+#define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more shows that there are more */
 #define OUTPUTS_PAGE 50                          /* each has up to two resources */
 
 struct target {
@@ -423,8 +423,8 @@ static void list_templates(struct mcp_call *call, struct json_object *templates)
 
 /* -------- following ----------------------------------------------------------------------------------- */
 
-/* A file need not be there yet, it may be what is waited for. Changes are told under the URI that lists and links have,
- * so another spelling of it is refused: its follower would wait in vain. */
+/* A file need not be there yet, it may be what is waited for. Changes are announced under the URI that lists and links
+ * have, so another spelling of it is refused: its follower would wait in vain. */
 static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 {
 	auto_target struct target target = {0};

@@ -3,7 +3,7 @@
 
 #include "lib/base/util.h"
 
-/* json_object_object_get_ex tells an absent member from a null one. */
+/* json_object_object_get_ex distinguishes an absent member from a null one. */
 static bool get(struct json_object *object, const char *key, struct json_object **ret)
 {
 	return json_object_object_get_ex(object, key, ret);

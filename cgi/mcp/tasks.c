@@ -3,9 +3,9 @@
  *
  * One list under one lock: the tasks at work, with what their bodies ask and were answered. Everything else is read
  * from the store. A thread is detached and counts itself off the list when its task's end is written; nobody holds the
- * lock while the store writes. Whoever waits for a change of a task listens at the hub (HUB_TASK_CHANGED) and looks at
- * the store again: the row is always written before the hub is told. When the server closes, runs have been drained by
- * the engine, bodies are told to stop, and the last thread is waited for.
+ * lock while the store writes. A thread that waits for a change of a task listens at the hub (HUB_TASK_CHANGED) and
+ * looks at the store again: the row is always written before the hub announces it. When the server closes, runs have
+ * been drained by the engine, bodies are asked to stop, and the last thread is waited for.
  */
 #include "tasks.h"
 
@@ -164,7 +164,7 @@ static void leave(struct running_task *work)
 }
 
 /* A disk that is full now may have room later. Until then the task is at work: with a row that says `working` for ever,
- * its client would wait for ever, too. False: whoever comes after this process must end it, or a cancel has. */
+ * its client would wait for ever, too. False: the process after this one must end it, or a cancel has. */
 static bool record(struct running_task *work, const struct store_task *end)
 {
 	for (bool told = false;; told = true) {

@@ -2,7 +2,7 @@
  * tasks.h - calls that go on after their request was answered (mcp_tasks.c shows them to clients,
  * lib/store/store_task.h keeps them).
  *
- * A task at work has a thread that waits for its run, or is its body; the row is there before the client is told of the
+ * A task at work has a thread that waits for its run, or is its body; the row is there before the client learns of the
  * task, and its end is written before anybody hears of it. Cancelling ends the row first and the run after that. What a
  * body asks the client for (the conformance fixtures do) is known to this process only: a task that waits for an answer
  * when the process ends has failed. Only a server that stays has tasks: as a plain CGI program there are none
@@ -15,8 +15,8 @@
 #include "lib/store/store_task.h"
 #include "lib/store/store_token.h"
 
-#define TASKS_AT_WORK_MAX 256    /* threads: one more is refused in words */
-#define TASKS_POLL_MS     1000   /* how often clients are told to ask */
+#define TASKS_AT_WORK_MAX 256    /* threads: one more is refused with a message */
+#define TASKS_POLL_MS     1000   /* how often clients are asked to ask */
 #define TASKS_RETRY_US    500000 /* between two attempts to write a task's end, while the disk is full */
 
 struct tasks *tasks_new(struct server *server);
@@ -41,10 +41,10 @@ struct task_start {
 	const struct job_request *request;
 	task_body body;
 	const char *argument;       /* copied */
-	task_tell tell;             /* NULL: nobody is told */
-	const char *progress_token; /* JSON, copied; NULL: the end alone is told */
+	task_tell tell;             /* NULL: no notifications */
+	const char *progress_token; /* JSON, copied; NULL: only the end is notified */
 };
-/* Keeps the task, then submits the run: one that is refused (ERR_BUSY, in words; what job_submit says) leaves nothing.
+/* Keeps the task, then submits the run: one that is refused (ERR_BUSY, or what job_submit returns) leaves nothing.
  */
 int tasks_start(struct tasks *tasks, const struct task_start *start, struct store_task *ret, struct err *err);
 /* Is its thread still at work? (A cancelled one is until its run has ended.) */

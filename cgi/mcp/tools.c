@@ -28,7 +28,7 @@ const struct tool *tool_find(const struct server *server, const char *name)
 	return NULL;
 }
 
-/* A schema of ours that stands as text. One that does not parse is found by the first test; the tool is then listed
+/* A schema of ours, as text. The first test finds one that does not parse; the tool is then listed
  * without it. */
 static void add_schema(struct json_object *object, const char *key, const char *text)
 {

@@ -2,7 +2,7 @@
  * tools.h - the tools as data: one file per tool exports one const struct tool, cgi/tool/tool_table.c lists them.
  *
  * A tool's arguments are a bind table: it parses the call and writes the inputSchema, so the two cannot drift apart.
- * Its output schema stands beside the code that prints the result; the tests hold every reply against it.
+ * Its output schema is next to the code that prints the result; the tests hold every reply against it.
  *
  * Three outcomes: a result (also of a program that failed: isError, with structuredContent), a refusal (isError with a
  * text that names the argument), and a fault of ours (tool_run fails). A client that left is ERR_CANCELLED.
@@ -26,7 +26,7 @@ struct tool_call {
 	const struct tool *tool; /* by tool_run */
 	const char *request_id, *trace; /* of the request; "": none */
 	char outcome[32]; /* for the log: a verdict, or an error's name */
-	bool answered;    /* with a task: the answer stands in mcp->result */
+	bool answered;    /* with a task: the answer is in mcp->result */
 	bool task_needed; /* refused because it was not called as a task */
 };
 

@@ -1,5 +1,5 @@
 /*
- * stdio_news.h - over stdio: the session that `initialize` opened, and what it is told without asking.
+ * stdio_news.h - over stdio: the session that `initialize` opened, and the notifications that it gets.
  *
  * Over HTTP that comes on the session's own stream, which the client opens by GET; here it is there from the moment the
  * session is, and what its thread has to say goes out between the answers. The session ends with it: its client has no

@@ -12,7 +12,7 @@
  * The end of standard input ends us when everything is answered that has an answer of its own: then the server stops,
  * and with it the subscriptions.
  *
- * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes beside it,
+ * A second process on the same data folder (two desktop programs) finds the gateway's lock taken and writes next to it,
  * as a CLI does; they tell each other what they record (job_news.h).
  */
 #include "stdio_serve.h"
@@ -34,7 +34,7 @@
 #include "stdio_params.h"
 
 #define READ_SIZE     (64 * 1024)
-#define LOOK_MS       200 /* how often whoever waits for the client looks whether a signal came */
+#define LOOK_MS       200 /* how often the thread that waits for the client looks whether a signal came */
 #define LEAVE_SECONDS 2 /* from cancelling to leaving: clients kill after as long */
 
 struct stdio {
@@ -190,7 +190,7 @@ static void answer(struct stdio *stdio, struct json_object *document, struct buf
 	else if (reply.body.length > 0 && !reply.gone &&
 		 !notification) /* what HTTP says to a bad one has no place here */
 		send_line(stdio, reply.body.data, reply.body.length);
-	if (opens) /* nothing is told before this answer, and the next line comes after */
+	if (opens) /* no notification goes before this answer, and the next line comes after */
 		keep_session(stdio, &reply);
 	stdio_params_clear(params);
 }

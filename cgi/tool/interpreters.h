@@ -22,7 +22,7 @@ struct interpreter {
 };
 struct interpreters {
 	pthread_mutex_t lock;
-	struct interpreter *items; /* the one that was used last stands last */
+	struct interpreter *items; /* the one that was used last is last */
 	size_t count;
 };
 struct interpreters *interpreters_new(void);

@@ -99,7 +99,7 @@ static int complete(struct mcp_call *call, const struct mcp_completion *ask, str
 	const struct store_page page = {.owner = call->exchange->token.owner,
 					.prefix = ask->value,
 					.conversation = conversation,
-					.limit = COMPLETION_VALUES_MAX + 1}; /* one more tells that there are more */
+					.limit = COMPLETION_VALUES_MAX + 1}; /* one more shows that there are more */
 
 	if (streq(ask->argument, "language"))
 		complete_language(server, ask->value, values);

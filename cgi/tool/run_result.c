@@ -226,7 +226,7 @@ static void add_isolator(const struct job_result *result, struct json_object *co
 	tool_add_text(content, text.data, text.length);
 }
 
-/* What stands behind the text, whatever its form. */
+/* What follows the text, whatever its form. */
 static void add_rest(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
 	struct server *server = call->server;

@@ -18,11 +18,11 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 /* Submits it as a task and makes the answer of the call. */
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
 		    struct err *err);
-/* Waits for a job and tells the client of its progress meanwhile; as job_wait. A call that was cancelled:
+/* Waits for a job and sends the client its progress meanwhile; as job_wait. A call that was cancelled:
  * ERR_CANCELLED, the job is being ended. */
 int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
 
-/* The runners that the jailer told of, or NULL while it is away; the caller's. */
+/* The runners that the jailer listed, or NULL while it is away; the caller's. */
 struct json_object *tool_runners(struct server *server);
 /* "name" and ", alias"…: for people. */
 void tool_print_names(struct buf *out, struct json_object *runner);

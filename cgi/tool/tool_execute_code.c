@@ -3,7 +3,7 @@
  *
  * Of the set "isolator": a program of one or several files, or a snippet of the server, in a sandbox that begins empty.
  * Its text block is that system's; the structured result is run_code's. Each call is a conversation of its own, so what
- * it makes can be downloaded and its record replayed like any other. Files beside the program may have paths; then the
+ * it makes can be downloaded and its record replayed like any other. Files next to the program may have paths; then the
  * program is run from its own place in /data, where relative imports find them.
  *
  * Of the set "interpreter": code in the sandbox that initialize_sandbox began (tool_interpreter.c).
@@ -147,7 +147,7 @@ static int take_code(const struct execute_arguments *arguments, struct program *
 	return 0;
 }
 
-/* The program itself needs no file of its own unless it has a name or others beside it. */
+/* The program itself needs no file of its own unless it has a name or others next to it. */
 static int take_files(const struct execute_arguments *arguments, struct json_object *runners, struct program *ret,
 		      struct err *err)
 {

@@ -74,7 +74,7 @@ static bool flag(struct json_object *runner, const char *name)
 	return json_object_get_boolean(json_get(runner, name, json_type_boolean));
 }
 
-/* Only what the output schema promises, whatever else the jailer tells. */
+/* Only what the output schema promises, whatever else the jailer sends. */
 static struct json_object *describe(struct json_object *runner)
 {
 	auto_json struct json_object *libraries = libraries_of(runner);

@@ -1,5 +1,5 @@
 /*
- * tool_wait.c - waiting for a run while its client is told how it goes.
+ * tool_wait.c - waiting for a run while its client gets its progress.
  *
  * With a progressToken the client gets what the program printed since the last message, at most every
  * MCP_PROGRESS_PAUSE_US, and a message when a keep-alive is due, which keeps its timer going. Without one, only the
@@ -16,7 +16,7 @@
 struct watch {
 	struct mcp_call *mcp;
 	struct job *job;
-	int64_t offset[2]; /* how much of each stream was told */
+	int64_t offset[2]; /* how much of each stream was sent */
 	int64_t told_us;   /* when */
 };
 

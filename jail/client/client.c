@@ -144,8 +144,8 @@ short jail_client_poll_events(const struct jail_client *client)
 	return (short)(POLLIN | (client->queue.first ? POLLOUT : 0));
 }
 
-/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every
- * jail. */
+/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which reports it to
+ * every jail. */
 int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err)
 {
 	int result = wire_queue_add(&client->queue, head, parts, err);

@@ -30,6 +30,6 @@ struct jail_client {
 };
 
 struct jail *client_find(struct jail_client *client, int64_t number);
-/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which tells every
- * jail. */
+/* Queues and sends what the socket takes. A connection that is gone is seen by the next dispatch, which reports it to
+ * every jail. */
 int client_send(struct jail_client *client, struct json_object *head, const struct wire_parts *parts, struct err *err);

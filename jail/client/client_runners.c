@@ -1,4 +1,4 @@
-/* client_runners.c - which of the runners that the jailer told of is meant: by name or alias, or by a file's extension.
+/* client_runners.c - which of the runners that the jailer listed is meant: by name or alias, or by a file's extension.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* client_runners.h - which of the runners that jail_client_runners told of is meant. */
+/* client_runners.h - which of the runners of jail_client_runners is meant. */
 #pragma once
 
 #include "lib/base/json.h"

@@ -3,7 +3,7 @@
  *
  * Both sides read with wire_receive: one recvmsg a message into a buffer of the greatest size, so that a packet that is
  * too long or carries too many descriptors is seen as truncated and refused. Descriptors of a refused packet are closed
- * here, at once: whoever sends rubbish cannot make the receiver hold anything.
+ * here, at once: a peer that sends rubbish cannot make the receiver hold anything.
  *
  * Sending never blocks. A packet that does not go now waits in the queue with its descriptors; EAGAIN and ETOOMANYREFS
  * (more descriptors in flight than the kernel allows one user) look alike to the caller: try again when the socket is

@@ -3,7 +3,7 @@
  *
  * A message is a strict JSON object (version 1, unknown members are errors), then a NUL, then a tail of NUL-terminated
  * strings: names of files, arguments, environment. They are bytes and need not be UTF-8, so they stand outside the
- * JSON; the object says how many there are. Descriptors travel beside it by SCM_RIGHTS in the order that the object
+ * JSON; the object says how many there are. Descriptors travel next to it by SCM_RIGHTS in the order that the object
  * implies. All of it is at most JAIL_WIRE_MAX.
  *
  *   client -> jailer                                                  strings            descriptors
@@ -69,7 +69,7 @@ struct wire_queue {
 };
 void wire_queue_init(struct wire_queue *queue);
 void wire_queue_clear(struct wire_queue *queue);
-/* What goes beside the JSON. */
+/* What goes next to the JSON. */
 struct wire_parts {
 	const char *const *strings;
 	size_t n_strings;

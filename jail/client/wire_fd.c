@@ -74,7 +74,8 @@ ssize_t wire_fd_receive(int socket, void *data, size_t size, int flags, struct w
 	bool reset = false;
 	ssize_t n;
 
-	/* A peer that closed with something unread is told once as a reset; what it had sent before is still there. */
+	/* A peer that closed with something unread is reported once as a reset; what it had sent before is still there.
+	 * */
 	do {
 		n = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
 		reset = !reset && n < 0 && errno == ECONNRESET;

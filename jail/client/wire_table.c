@@ -2,8 +2,8 @@
  * wire_table.c - what the messages of the jailer's protocol hold: one bind table a message, and which verb takes what.
  *
  * A message is taken whole or not at all: the verb or event names its table, the table says which members there are and
- * how large they may be, and from them follows how many strings and descriptors must have come beside it. Nothing of it
- * is acted on before all of that is right, so that the peer's mistakes, or its malice, end here.
+ * how large they may be, and from them follows how many strings and descriptors must have come next to it. Nothing of
+ * it is acted on before all of that is right, so that the peer's mistakes, or its malice, end here.
  */
 #include "wire.h"
 

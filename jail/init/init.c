@@ -231,7 +231,7 @@ static int input_for_guest(int from)
 	return steal_fd(&copy);
 }
 
-/* argv and envp stand in one array of strings: a NULL goes between them, and one behind. Returns what stands behind
+/* argv and envp are in one array of strings: a NULL goes between them, and one behind. Returns what comes behind
  * that, for a driver. */
 static const char *separate(struct order *order)
 {

@@ -2,7 +2,7 @@
  * init.h - process 1 of a jail: sets the jail up, fills /data, runs programs, and lets nothing survive them.
  *
  * The jailer clones it into all the namespaces; it is a copy of the jailer, never of a program on disk, and makes
- * itself undumpable before a guest exists, so /proc/1 tells a guest nothing. Orders and reports are packets on a socket
+ * itself undumpable before a guest exists, so /proc/1 shows a guest nothing. Orders and reports are packets on a socket
  * pair; both ends are this program, so they are plain structs.
  *
  * A live jail (jail_spec.live) has many runs. What they leave is not killed but stays, in a cgroup of its own that the
@@ -75,7 +75,7 @@ struct init_order {
 	bool has_code, has_stdin;
 	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
 	bool live;
-	/* Arguments and environment are those of the driver that keeps the interpreter's state; what stands behind them
+	/* Arguments and environment are those of the driver that keeps the interpreter's state; what follows them
 	 * is for the driver.
 	 */
 	bool driven;
@@ -102,7 +102,7 @@ struct init_report {
 	int64_t started_us, ended_us; /* monotonic */
 	int64_t switches_voluntary, switches_forced;
 	int64_t user_us, system_us; /* of the program's processes, as far as they were reaped */
-	int64_t peak_bytes;         /* of the largest of its processes; for where no cgroup tells */
+	int64_t peak_bytes;         /* of the largest of its processes; for where no cgroup measures it */
 	int64_t self_us;            /* CPU time of init itself, since it was made */
 };
 
@@ -119,7 +119,7 @@ int init_copy(int to, int from, off_t offset);
 /* Of a jail. The kernel keeps them in memory that it charges to nobody. */
 #define INIT_LOCKS_MAX 1000
 /* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time
- * is told before that, because the program may end us with what it does next. */
+ * is reported before that, because the program may end us with what it does next. */
 #define INIT_CALLS_MAX 512
 struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];

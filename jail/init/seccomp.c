@@ -69,7 +69,7 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
-/* Who may not is told of. */
+/* A call that the family may not make is reported. */
 static int add_choices(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
 {
 	int result = 0;
@@ -106,7 +106,7 @@ static int add_values(scmp_filter_ctx filter, const struct rule *rule, struct er
 	return 0;
 }
 
-/* New threads and processes, but no namespaces: who asks for one is told of. */
+/* New threads and processes, but no namespaces: a call that asks for one is reported. */
 static int add_clone(scmp_filter_ctx filter, struct err *err)
 {
 	const struct scmp_arg_cmp plain = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
@@ -124,7 +124,7 @@ static int add_clone(scmp_filter_ctx filter, struct err *err)
 static int add_arguments(scmp_filter_ctx filter, enum seccomp_family family, struct err *err)
 {
 	static const uint32_t local[] = {AF_UNIX}, internet[] = {AF_INET, AF_INET6};
-	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: told of, or in the
+	/* Known from programs that capture packets, encrypt, talk to the kernel or to a hypervisor: reported, or in the
 	 * case of NETLINK looked at (init_deny.c). */
 	static const uint32_t looked_at[] = {AF_NETLINK}, told[] = {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_CAN};
 	static const uint32_t ioctls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, TIOCOUTQ};

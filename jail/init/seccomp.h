@@ -2,10 +2,10 @@
  * seccomp.h - the lists of system calls that guests may make, as BPF programs made once at start: one for each family
  * of runners.
  *
- * Default: EPERM. Calls on the list syscalls_reported get it by way of init, which tells the jailer (init_deny.c).
- * Calls that are newer than the list answer ENOSYS, so that libraries fall back to what they did before. Not in it:
- * namespaces, mounts, keys, io_uring, bpf, perf, userfaultfd, ptrace, other processes' memory, clocks, modules, and
- * every socket family but UNIX, INET, INET6 and NETLINK's ROUTE.
+ * Default: EPERM. Calls on the list syscalls_reported get it by way of init, which reports them to the jailer
+ * (init_deny.c). Calls that are newer than the list answer ENOSYS, so that libraries fall back to what they did before.
+ * Not in it: namespaces, mounts, keys, io_uring, bpf, perf, userfaultfd, ptrace, other processes' memory, clocks,
+ * modules, and every socket family but UNIX, INET, INET6 and NETLINK's ROUTE.
  */
 #pragma once
 

@@ -126,7 +126,7 @@ static const struct guard guards[] = {
 	 EINVAL,
 	 0,
 	 {0}},
-	/* RWF_NOWAIT tells whether a page of /usr is in memory: who else has read it. */
+	/* RWF_NOWAIT shows whether a page of /usr is in memory: who else has read it. */
 	{SYS_preadv2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
 	{SYS_pwritev2, 5, WHOLE, UNLESS, VALUES(0), EOPNOTSUPP, 0, {0}},
 };

@@ -9,7 +9,7 @@
  *   mount family, pivot_root, chroot, unshare, setns   namespaces are the jail
  *   add_key, request_key, keyctl   keyrings outlive a run
  *   open_by_handle_at, name_to_handle_at   reach files without a path
- *   inotify_*           tells which files of /usr others open at this moment, the host and other runs: what they do.
+ *   inotify_*           shows which files of /usr others open at this moment, the host and other runs: what they do.
  *                       fcntl's F_NOTIFY, too
  *   io_uring_*          a second system call surface that filters do not see
  *   memfd_secret, userfaultfd, perf_event_open, bpf, fanotify_init, quotactl, acct, syslog, modules, kexec, reboot,

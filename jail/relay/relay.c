@@ -3,7 +3,7 @@
  * relay_dial.c.
  *
  * The relay closes everything of a jail when its leash closes, and ends itself when the jailer's socket does. It
- * answers nothing: what the jailer wants to know stands in the run's page. Connections are freed between events only.
+ * answers nothing: what the jailer wants to know is in the run's page. Connections are freed between events only.
  */
 #include "relay.h"
 
@@ -84,8 +84,8 @@ static void drop_page(struct relay_jail *jail)
 	jail->page = NULL;
 }
 
-/* Who waits at a listener is left there: it may be the next run's, whose orders were not read yet. What is the last
- * one's is dead. */
+/* A connection that waits at a listener is left there: it may be the next run's, whose orders were not read yet. What
+ * is the last one's is dead. */
 static void end_run(struct relay_jail *jail)
 {
 	for (struct relay_connection *c = jail->connections; c; c = c->next)

@@ -29,7 +29,7 @@
 #include "jail/client/wire_fd.h"
 #include "jail/identity.h"
 
-#define RELAY_DENIED_MAX  32 /* different refusals of one run that are told */
+#define RELAY_DENIED_MAX  32 /* different refusals of one run that are reported */
 #define RELAY_LISTENS_MAX WIRE_FD_LIMIT
 
 /* What was not done for a guest. The texts are shown: relay_reason_text. */
@@ -64,7 +64,7 @@ struct relay_page {
 /* Over the relay's socket: a new jail, with its leash as descriptor. Over a leash: the rest. */
 enum relay_verb {
 	RELAY_JAIL = 1,
-	RELAY_LISTEN, /* n listeners as descriptors; rule[i]: the entry it stands for, RELAY_IS_PROXY: the proxy */
+	RELAY_LISTEN, /* n listeners as descriptors; rule[i]: the entry it is for, RELAY_IS_PROXY: the proxy */
 	RELAY_RUN,    /* a run begins: its page as descriptor, for what happens from now on */
 	RELAY_END,    /* nothing runs any more: what is open is closed at once */
 };

@@ -2,7 +2,7 @@
  * relay_dial.c - a connection's way out: is it allowed, what is its address, may that be dialled, who answers there.
  * See relay_internal.h.
  *
- * What is dialled is the address that was checked: the name is resolved once. The operator's own proxy is told that
+ * What is dialled is the address that was checked: the name is resolved once. The operator's own proxy gets that
  * address, too (unless network.proxy_resolves says that it wants names); the proxy's own address is the operator's
  * business and is not checked.
  */
@@ -105,7 +105,7 @@ static void proxy_ready(struct loop_watch *watch, uint32_t events)
 	char data[RELAY_HEAD_MAX];
 
 	(void)events;
-	/* No more than the head: what comes behind it is the guest's, and read when the tunnel stands. */
+	/* No more than the head: what comes behind it is the guest's, and read when the tunnel is open. */
 	ssize_t n = recv(c->remote.fd, data, sizeof(data) - c->head.length, MSG_PEEK);
 	if (n < 0 && errno == EAGAIN)
 		return;

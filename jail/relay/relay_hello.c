@@ -3,9 +3,9 @@
  *
  * A ClientHello is read in three steps: what the connection begins with (read_first, read_ssl2), the message out of its
  * records (relay_hello_parse), the name out of the message (read_hello and below). They are as strict as can be:
- * several servers take more than the standards allow, each something else, and whoever takes less than all of them is
- * not talked into another name. Of a server's answer only one thing is wanted, so its ServerHello is looked for,
- * wherever it begins. Every read is bounded by `struct bytes`: what is taken from it is within it.
+ * several servers take more than the standards allow, each something else, and a reader that takes less than all of
+ * them is not talked into another name. Of a server's answer only one thing is wanted, so its ServerHello is looked
+ * for, wherever it begins. Every read is bounded by `struct bytes`: what is taken from it is within it.
  */
 #include "relay_hello.h"
 
@@ -58,7 +58,7 @@ static size_t number(const uint8_t *at, size_t width)
 	return value;
 }
 
-/* What a length of `width` bytes stands before. */
+/* What a length of `width` bytes precedes. */
 static bool take_vector(struct bytes *from, size_t width, struct bytes *ret)
 {
 	struct bytes length;
@@ -190,7 +190,7 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 			return RELAY_HELLO_UNREADABLE;
 		if (n >= MESSAGE_HEAD)
 			needed = MESSAGE_HEAD + number(message + 1, 3);
-		/* Nothing stands behind it in its last record. */
+		/* Nothing follows it in its last record. */
 		if (needed > RELAY_HELLO_MAX || (n >= MESSAGE_HEAD && n - body.left + record > needed))
 			return RELAY_HELLO_UNREADABLE;
 		if (!whole)
@@ -202,7 +202,7 @@ enum relay_hello relay_hello_parse(const void *data, size_t length, char ret_hos
 	return found;
 }
 
-/* A ServerHello's fixed beginning stands in one record: none of those who make records smaller make them as small as
+/* A ServerHello's fixed beginning is in one record: none of those who make records smaller make them as small as
  * that. */
 enum relay_reply relay_hello_reply(const void *data, size_t length)
 {

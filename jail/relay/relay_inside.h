@@ -33,7 +33,7 @@ enum relay_inside {
 	RELAY_INSIDE_HELLO,   /* TLS that names the host, or nobody and need not: what comes behind it depends on
 				 relay_hello_reply */
 	RELAY_INSIDE_REQUEST, /* names the host; what comes behind it is looked at again */
-	RELAY_INSIDE_WORD, /* one word, RELAY_INSIDE_MAX long: what stands behind it tells whether that was a method */
+	RELAY_INSIDE_WORD, /* one word, RELAY_INSIDE_MAX long: what follows it shows whether that was a method */
 	RELAY_INSIDE_ANOTHER,  /* names another */
 	RELAY_INSIDE_NAMELESS, /* TLS without a name, where one must be */
 	RELAY_INSIDE_UNREADABLE,

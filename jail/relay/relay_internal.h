@@ -105,7 +105,7 @@ struct relay_connection {
 	bool to_proxy;      /* what is resolved and dialled is the operator's proxy */
 	struct sockaddr_storage addresses[RELAY_ADDRESSES_MAX];
 	size_t n_addresses, next_address;
-	struct sockaddr_storage checked; /* the target's address that a proxy is told */
+	struct sockaddr_storage checked; /* the target's address that a proxy gets */
 	enum relay_reason last;          /* what the addresses before failed for */
 	int resolver;                    /* that works for it, -1 */
 	int64_t deadline_us;             /* INT64_MAX: none */
@@ -138,7 +138,7 @@ struct relay_resolver {
 	struct relay *relay;
 	struct loop_watch watch;
 	int fd;
-	struct relay_connection *connection; /* NULL: idle, or whoever asked is gone */
+	struct relay_connection *connection; /* NULL: idle, or the asker is gone */
 	struct relay_jail *jail;             /* in whose share it works; NULL: idle, or the jail is gone */
 	bool busy;
 };
@@ -158,7 +158,7 @@ struct relay {
 };
 
 /* --- relay.c */
-void relay_deny(struct relay_connection *c, enum relay_reason reason); /* tells it in the page */
+void relay_deny(struct relay_connection *c, enum relay_reason reason); /* writes it into the page */
 void relay_deadline(struct relay_connection *c, int64_t us_from_now);  /* INT64_MAX: none */
 /* --- relay_connection.c */
 struct relay_connection *relay_connection_new(struct relay_jail *jail, int fd, uint16_t rule);
@@ -166,8 +166,8 @@ void relay_enter(struct relay_connection *c, enum relay_state state); /* CLOSED 
 void relay_connection_close(struct relay_connection *c);              /* at once; freed later */
 void relay_connection_free(struct relay_connection *c);
 void relay_connection_late(struct relay_connection *c);                  /* its deadline is over */
-void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* tells page and guest, ends it */
-void relay_connection_open(struct relay_connection *c);                  /* the way out stands */
+void relay_refuse(struct relay_connection *c, enum relay_reason reason); /* reports it to page and guest, ends it */
+void relay_connection_open(struct relay_connection *c);                  /* the way out is open */
 /* Changes what is waited for; wanted 0: nothing, not even a hang-up. */
 void relay_watch(struct relay_connection *c, struct relay_side *side, uint32_t wanted,
 		 void (*ready)(struct loop_watch *, uint32_t));

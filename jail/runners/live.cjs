@@ -1,7 +1,7 @@
-// live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init/init_live.c says what stands on descriptor 3).
+// live.cjs - keeps one Node interpreter over the runs of a live sandbox (jail/init/init_live.c says what comes through descriptor 3).
 //
 // Each run's source is evaluated as the debugger's console does it (Runtime.evaluate in REPL mode, over the inspector's in-process
-// session): one global scope, const and let of earlier runs are seen and may be declared again, await stands at the top. require,
+// session): one global scope, const and let of earlier runs are seen and may be declared again, await is allowed at the top. require,
 // module and the rest of what a CommonJS file has are globals; import statements become dynamic imports. Output is what it prints.
 //
 // A run is over when nothing is left that would keep a script alive (`beforeExit`), or with an error that nobody caught: that one is
@@ -74,7 +74,7 @@ function report(text) {
 	}
 }
 
-// The end of a run; waits for the next one and begins it. Blocks: between runs everything stands still anyway.
+// The end of a run; waits for the next one and begins it. Blocks: between runs everything is frozen anyway.
 function finish(status) {
 	if (running) {
 		running = false;

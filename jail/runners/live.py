@@ -1,4 +1,4 @@
-# live.py - keeps one Python interpreter over the runs of a live sandbox (jail/init/init_live.c says what stands on descriptor 3).
+# live.py - keeps one Python interpreter over the runs of a live sandbox (jail/init/init_live.c says what comes through descriptor 3).
 #
 # Each run's source is executed in the one module __main__, as a script is: output is what it prints, an exception ends the run with its
 # traceback and status 1, SystemExit with its status; names, modules, threads and open files stay. A run is over when its last statement

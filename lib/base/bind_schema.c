@@ -3,7 +3,7 @@
  *
  * A schema has two uses. For arguments it says what bind_parse takes: bounds, and what is required. For results it says
  * what bind_print_view makes, which needs no bounds, but the views: a member is required unless it is sparse, and has
- * the type null besides its own where the row says so. OUTPUT, a bit beside the view's, tells the two apart.
+ * the type null besides its own where the row says so. OUTPUT, a bit next to the view's, distinguishes the two.
  *
  * Empty, for sparse and null, means: nothing was put there. Of an object, that all its members are empty.
  */

@@ -18,7 +18,7 @@
 
 #define CONFIG_BYTES_MAX (1 << 20)
 #define ENVIRONMENT_PREFIX "SALLYPORT_"
-#define PROGRAM_PARENTS 4 /* a development program stands in build/[san/]bin of the checkout */
+#define PROGRAM_PARENTS 4 /* a development program is in build/[san/]bin of the checkout */
 
 #define DAY_SECONDS 86400
 #define MANY 1000000

@@ -39,7 +39,7 @@ struct config {
 	} gateway;
 	struct {
 		const char *socket;  /* "" = a private jailer */
-		const char *program; /* sallyport-jailer; "" = beside the running program */
+		const char *program; /* sallyport-jailer; "" = next to the running program */
 		const char *runners_dir;
 		const char *modules_dir;          /* npm packages of the runners; "" = none */
 		struct bind_strings
@@ -108,5 +108,5 @@ struct config_proxy {
 };
 int config_proxy_parse(const char *url, struct config_proxy *ret, struct err *err);
 #define auto_config __attribute__((cleanup(config_clear)))
-/* Directory of the running program (/proc/self/exe), for what stands beside it; the caller's. */
+/* Directory of the running program (/proc/self/exe), for what is next to it; the caller's. */
 char *config_program_dir(void);

@@ -2,7 +2,7 @@
  * host.h - names and addresses of other machines as text: one spelling for each, and which addresses are the public
  * internet's.
  *
- * Whoever compares hosts compares what host_normalise made of them. It takes no spelling that another program could
+ * Code that compares hosts compares what host_normalise made of them. It takes no spelling that another program could
  * read differently: no userinfo, no percent signs, no 0x7f.1 or 2130706433 for 127.0.0.1 (a last label that begins like
  * a number is refused, as in the WHATWG URL standard), no zone of an IPv6 address; an IPv4 address inside of IPv6
  * (::ffff:a.b.c.d) becomes that IPv4 address. Facts: RFC 1123 2.1, RFC 3986 3.2.2, IANA's special-purpose address
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not <sys/socket.h>: whoever includes the configuration may have a bind() of its own. */
+/* Not <sys/socket.h>: a file that includes the configuration may have a bind() of its own. */
 struct sockaddr;
 struct sockaddr_storage;
 

@@ -48,6 +48,6 @@ void json_add_int(struct json_object *object, const char *key, int64_t value);
 void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_add_bytes(struct json_object *object, const char *key, const char *data, size_t length);
 struct json_object *json_new_safe(const char *data, size_t length); /* the same string alone */
-/* A value that is JSON text already (of ours: it is not checked) and is printed as it stands, also by
+/* A value that is JSON text already (of ours: it is not checked) and is printed as it is, also by
  * json_print_pretty; to every other reader it is a string. For what is asked for often and changes seldom. */
 struct json_object *json_new_printed(const char *text, size_t length);

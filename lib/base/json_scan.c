@@ -219,7 +219,7 @@ static int scan_escape(struct scan *scan, struct buf *key)
 	return 0;
 }
 
-/* Most characters of most strings: ASCII that stands for itself. */
+/* Most characters of most strings: ASCII that means itself. */
 static bool is_plain(int c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';

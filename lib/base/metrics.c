@@ -3,9 +3,9 @@
  *
  * The table (metrics.def) makes three kinds of static arrays: the values of each label, the bounds of each histogram,
  * and the cells of each metric, one group for each pair of its labels' values. Counting finds the two values and adds
- * to a cell; printing reads all cells one after the other. Nothing is locked for either, so a print that runs beside
- * counting may see the bucket of an observation and not yet its sum; the count that it prints is the sum of the buckets
- * that it has read, so that both agree, as the formats demand.
+ * to a cell; printing reads all cells one after the other. Nothing is locked for either, so a print that runs at the
+ * same time as counting may see the bucket of an observation and not yet its sum; the count that it prints is the sum
+ * of the buckets that it has read, so that both agree, as the formats demand.
  *
  * A label grows only at its end, under a lock, and its count is published after the value: who reads the count finds
  * all values before it.
@@ -36,7 +36,7 @@ enum {
 #include "metrics.def"
 };
 
-/* Value 0 is "other"; what stands before `count` never changes. */
+/* Value 0 is "other"; what is before `count` never changes. */
 struct label {
 	const char *name;
 	size_t room;

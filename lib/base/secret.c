@@ -9,7 +9,7 @@
 #include "util.h"
 
 #define PAGE       ((size_t)4096)
-#define USUAL_SIZE (36 * PAGE) /* what init is told of a run, the longest; only what is touched is there */
+#define USUAL_SIZE (36 * PAGE) /* what init gets of a run, the longest; only what is touched is there */
 #define KEPT       4
 
 struct block {

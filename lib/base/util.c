@@ -2,7 +2,7 @@
  * util.c - see util.h.
  *
  * Memory that is there or the program aborts; strings and numbers; whole files, and descriptors that are written in
- * full; clocks. Every function stands for itself and keeps no state, so all of them may be used by any thread. What
+ * full; clocks. Every function works alone and keeps no state, so all of them may be used by any thread. What
  * reads or writes takes up after EINTR; what reads knows its maximum before it begins and never allocates more than one
  * byte beyond it.
  */
@@ -167,8 +167,8 @@ int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err)
 	size_t length = 0, size = READ_STEP;
 	auto_free char *data = NULL;
 
-	/* The size is only a hint: files in /proc say 0, files may grow. One byte more than max tells "exactly max"
-	 * from "more". */
+	/* The size is only a hint: files in /proc say 0, files may grow. One byte more than max distinguishes "exactly
+	 * max" from "more". */
 	if (fstat(fd, &st) == 0 && st.st_size > 0)
 		size = (size_t)st.st_size + 1;
 	size = MIN(size, max + 1);

@@ -85,8 +85,9 @@ int read_fd(int fd, size_t max, char **ret, size_t *ret_length, struct err *err)
 int write_all(int fd, const void *data, size_t length);
 /* A new anonymous file (memfd, CLOEXEC) that holds the data, positioned at 0; -1 with errno. */
 int memfd_with(const char *name, const void *data, size_t length);
-/* First of all in a program: opens /dev/null as 0, 1 and 2 where whoever started us left them closed. Else the next
- * file or socket would have that number, and get what is meant for standard output and error. 0 or -1 with errno. */
+/* First of all in a program: opens /dev/null as 0, 1 and 2 where the process that started us left them closed. Else the
+ * next file or socket would have that number, and get what is meant for standard output and error. 0 or -1 with errno.
+ * */
 int fill_standard_fds(void);
 
 /* Microseconds: since the epoch (UTC), and of the monotonic clock for deadlines. */

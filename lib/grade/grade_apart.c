@@ -109,7 +109,7 @@ static void channel_send(struct channel *channel)
 	}
 }
 
-/* Receives what is there. Whoever does looks for lines afterwards: nothing else wakes the loop for them. */
+/* Receives what is there. The caller looks for lines afterwards: nothing else wakes the loop for them. */
 static void channel_receive(struct channel *channel)
 {
 	char block[65536];

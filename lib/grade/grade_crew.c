@@ -20,7 +20,7 @@ static void *thread_main(void *arg)
 	void *own = NULL;
 	sigset_t pipes;
 
-	/* Who writes to a program that has ended is told by the call. */
+	/* A write to a program that has ended fails, and the call reports it. */
 	sigemptyset(&pipes);
 	sigaddset(&pipes, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipes, NULL);

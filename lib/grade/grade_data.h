@@ -1,7 +1,7 @@
 /*
  * grade_data.h - a package's test data: a tree of groups and cases, each with its settings after inheritance.
  *
- * The root stands for data/, its children are "sample" and "secret" (samples first), below them cases and groups in the
+ * The root is data/, its children are "sample" and "secret" (samples first), below them cases and groups in the
  * order of their names. A case is a file NAME.in with its NAME.ans. Settings come from testdata.yaml (legacy, 2023-07)
  * or test_group.yaml and NAME.yaml (2025-09); what a group does not say it takes from its parent, key by key, as
  * problemtools does it.

@@ -4,7 +4,7 @@
  * In one process the order is: the harness (lib/grade/exam/alone.*) reads the nonce from the pipe that is its standard
  * input, duplicates standard output to a descriptor of a random number, puts /dev/null and standard error in the places
  * of 0 and 1, and starts code and tests. When the tests are through, or one has failed, it writes the nonce and a word
- * to that descriptor. We look for the nonce in what came out: what stands before it, or without it, is output of the
+ * to that descriptor. We look for the nonce in what came out: what comes before it, or without it, is output of the
  * code and says nothing. Limits are those of the language, as CPU time; the wall clock has twice that and a second.
  */
 #include "grade_crew.h"
@@ -130,7 +130,7 @@ void grade_exam_ended(const struct jail_once *once, struct grade_exam_result *re
 
 /* -------- in one process ------------------------------------------------------------------------------ */
 
-/* What stands behind the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
+/* What follows the nonce: "passed", "wrong\nTEXT", "error\nTEXT". */
 static void read_proof(const char *text, struct grade_exam_result *result)
 {
 	const char *line = strchr(text, '\n');

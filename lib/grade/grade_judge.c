@@ -3,9 +3,9 @@
  *
  * One lock over everything but what a thread works on. A submission goes WAITING -> COMPILING -> RUNNING -> SCORING ->
  * DONE; a case of it NOT_RUN -> RUNNING -> DONE, or stays NOT_RUN where an earlier rejection has decided
- * (grade_score_turn). Whoever finds that a submission's last case is through takes it to SCORING. There are two rounds
- * where the time limit is not known: the first with the accepted submissions only, free of a limit, the second with the
- * others.
+ * (grade_score_turn). The thread that finds that a submission's last case is through takes it to SCORING. There are two
+ * rounds where the time limit is not known: the first with the accepted submissions only, free of a limit, the second
+ * with the others.
  */
 #include "grade_judge.h"
 

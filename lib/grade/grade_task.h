@@ -46,7 +46,7 @@ void grade_tasks_clear(struct grade_tasks *tasks);
 
 /* The task's own solution, or NULL. */
 const char *grade_task_reference(const struct grade_task *task);
-/* The part that stands before a sample: prompt, declaration or nothing. */
+/* The part before a sample: prompt, declaration or nothing. */
 const char *grade_task_prefix(const struct grade_task *task);
 /* A member's text, "" where there is none. */
 const char *grade_task_member(const struct grade_task *task, const char *name);

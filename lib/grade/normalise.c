@@ -20,7 +20,7 @@
 
 #define GROUPS 3
 
-/* What stands for a match; NULL: the match stays. The caller's. */
+/* What replaces a match; NULL: the match stays. The caller's. */
 typedef char *replace(const char *match, size_t length, const struct normalise_window *window);
 typedef void whole(const char *data, size_t length, struct buf *ret);
 

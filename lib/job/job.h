@@ -71,7 +71,7 @@ struct job_request {
 	/* NULL: none. The same key and hash give the first call's result again (store_request.h); the same key with
 	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */
 	const char *key, *key_hash;
-	const char *id; /* of the execution, by id_new, for whoever must know it before; NULL: a new one */
+	const char *id; /* of the execution, by id_new, for a caller that must know it before; NULL: a new one */
 	const char *task_id; /* the MCP task that this is the work of; NULL: none */
 	const char *request_id, *trace; /* by which it is found elsewhere; NULL: none */
 };
@@ -118,8 +118,8 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 /* Waits until the job is recorded (0), or it could not run (its error), or `hangup_fd` (-1: none) reports POLLRDHUP
  * (ERR_CANCELLED; the job goes on). *ret stays the job's. */
 int job_wait(struct job *job, int hangup_fd, const struct job_result **ret, struct err *err);
-/* For whoever has other things to do meanwhile: 0: it is over (job_wait returns at once), JOB_TIME after timeout_ms
- * (-1: never), JOB_WOKEN when `wake_fd` (-1: none) is readable; ERR_CANCELLED as job_wait. */
+/* For a caller that has other things to do meanwhile: 0: it is over (job_wait returns at once), JOB_TIME after
+ * timeout_ms (-1: never), JOB_WOKEN when `wake_fd` (-1: none) is readable; ERR_CANCELLED as job_wait. */
 enum { JOB_TIME = 1, JOB_WOKEN };
 int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, struct err *err);
 /* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many

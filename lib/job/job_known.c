@@ -14,7 +14,7 @@ struct job_known_file {
 	bool asked;
 };
 
-/* Where the name stands, or would. */
+/* Where the name is, or would be. */
 static size_t place_of(const struct job_known *known, const char *name, bool *ret_there)
 {
 	size_t low = 0, high = known->count;

@@ -1,5 +1,5 @@
 /*
- * job_known.h - what a live sandbox's /data holds, as far as the record tells: a run fills in only what is new and
+ * job_known.h - what a live sandbox's /data holds, as far as the record knows: a run fills in only what is new and
  * takes away what is gone from the conversation, and its replay the same.
  *
  * Names are NUL-terminated; blob, mode and time must agree for a file to be known.

@@ -1,10 +1,10 @@
 /*
  * job_news.h - news of the record from one process to another: who serves clients hears what others (a gateway, stdio
- * beside it, a plain CGI process) recorded in the same database.
+ * next to it, a plain CGI process) recorded in the same database.
  *
- * Datagrams on sockets in a folder beside the database, which only its account can reach: each process that listens has
- * one there, and whoever has news sends them to all; one message is one struct job_news. Who sends does not care
- * whether somebody listens: the record is what counts, news are a courtesy.
+ * Datagrams on sockets in a folder next to the database, which only its account can reach: each process that listens
+ * has one there, and a process that has news sends them to all; one message is one struct job_news. A sender does not
+ * care whether somebody listens: the record is what counts, news are a courtesy.
  */
 #pragma once
 

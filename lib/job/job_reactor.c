@@ -9,8 +9,8 @@
  * be its own), and when a jail is free.
  *
  * When the jailer is lost every job in a jail ends as XX at once. Then the reactor connects again, at growing
- * intervals; jobs that wait are refused in words after JOB_JAILER_WAIT_US. A private jailer is simply started again. A
- * service that is not there yet when the engine starts is one that was lost.
+ * intervals; jobs that wait are refused with a message after JOB_JAILER_WAIT_US. A private jailer is simply started
+ * again. A service that is not there yet when the engine starts is one that was lost.
  */
 #include "jail/client/client_runners.h"
 #include "job_internal.h"

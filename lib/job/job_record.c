@@ -4,7 +4,7 @@
  *
  * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as
  * `running`. The second (job_finish_work) writes outcome, output and changed files, and is on disk before a waiter
- * wakes. All else here is slow disk work and runs on a keeper, but for output so short that it stands in the row:
+ * wakes. All else here is slow disk work and runs on a keeper, but for output so short that it is kept in the row:
  * the reactor reads that. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with
  * the reason.
  */

@@ -372,7 +372,7 @@ void job_advance(struct job *job, enum job_event event)
 	job_release(job);
 }
 
-/* -------- what the jail tells ------------------------------------------------------------------------- */
+/* -------- what the jail reports ------------------------------------------------------------------------- */
 
 static void on_done(void *arg, const struct jail_result *result)
 {

@@ -5,7 +5,7 @@
  * record by the transaction that writes that run as `running`. The jail's events arrive here and are handed to the run
  * that has the sandbox. When the run is recorded the sandbox is idle (job_sandbox_give) or, if nothing can be expected
  * of it any more, ended. Every ending goes through end(), which closes the jail at once and records the cause without
- * waiting: whoever comes next is behind it in the writer's queue. When the process stops, nothing is recorded: a
+ * waiting: the next is behind it in the writer's queue. When the process stops, nothing is recorded: a
  * sandbox without an end whose instance is gone went with that.
  *
  * Which files a run must be given: those of its conversation that /data does not hold already; what is the
@@ -21,7 +21,7 @@
 
 #define SECOND_US 1000000
 
-/* -------- what the jail tells: to the run that has the sandbox ---------------------------------------- */
+/* -------- what the jail reports: to the run that has the sandbox ---------------------------------------- */
 
 static void live_done(void *arg, const struct jail_result *result)
 {

@@ -6,7 +6,7 @@
  * (runs of one conversation are in order anyway); between runs it is idle, and the jailer keeps it frozen. It ends when
  * somebody resets it, when nobody used it for limits.sandbox_idle_seconds, with a run that ended its jail, that was
  * cancelled, or whose sandbox failed, and with the jailer or this process. Nothing of it survives but the
- * conversation's files, and the next run is told what became of the state that it may count on.
+ * conversation's files, and the next run gets a sentence about what became of the state that it may count on.
  *
  * All of this belongs to the reactor; the job that has a sandbox may read it on whatever thread holds the job, and say
  * what is known there.
@@ -38,7 +38,7 @@ int job_sandbox_take(struct job *job, struct err *err);
 void job_sandbox_return(struct job *job);
 /* The run is over and recorded: the sandbox waits for the next one, or ends. */
 void job_sandbox_give(struct job *job);
-/* What the caller must be told of the state of its sandbox; once the verdict is known. */
+/* What the caller must know of the state of its sandbox; once the verdict is known. */
 void job_sandbox_note(struct job *job);
 /* Could it run although no jail is free? */
 bool job_sandbox_waits(const struct job *job);

@@ -69,7 +69,7 @@ void job_turn_init(struct job_turn *turn, struct job_engine *engine,
 /* Takes a place in the order, in step `receiving`, or refuses. Under the engine's lock. */
 int job_turn_enter(struct job_turn *turn, struct err *err);
 void job_turn_step(struct job_turn *turn, enum job_step step);
-/* Leaves the order: step `over`. The caller tells who waits. */
+/* Leaves the order: step `over`. The caller wakes what waits. */
 void job_turn_over(struct job_turn *turn);
 bool job_turn_active(const struct job_turn *turn); /* it has begun and is not over */
 /* Starts or turns away everything that can be; on the reactor. */

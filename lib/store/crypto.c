@@ -163,7 +163,7 @@ bool equal_constant_time(const void *a, const void *b, size_t length)
 }
 
 /* The 74 random bits as a number: fresh in every new millisecond; within one it grows by up to 2^56, so that ids stay
- * in order and none tells its neighbour. When it would overflow, the next millisecond is used early. */
+ * in order and none reveals its neighbour. When it would overflow, the next millisecond is used early. */
 static __int128 id_random;
 static int64_t id_ms;
 static pthread_mutex_t id_lock = PTHREAD_MUTEX_INITIALIZER;

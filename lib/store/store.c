@@ -101,7 +101,7 @@ static int lock_gateway(struct store *store, struct err *err)
 	return 0;
 }
 
-/* Written whole beside its place and linked there: nobody ever sees half a key, and the first of two writers wins. */
+/* Written whole next to its place and linked there: nobody ever sees half a key, and the first of two writers wins. */
 static int make_key(struct store *store, struct err *err)
 {
 	uint8_t key[SHA256_SIZE];

@@ -1,7 +1,7 @@
 /*
  * store_blob.c - the blob folder, and the folder of partial output.
  *
- * A blob is a file blobs/ab/cdef… named by the SHA-256 of its bytes. It is written beside its place (blobs/tmp-…),
+ * A blob is a file blobs/ab/cdef… named by the SHA-256 of its bytes. It is written next to its place (blobs/tmp-…),
  * synced, renamed, and the folder is synced: under its name there is never anything but the whole content. Two writers
  * of the same content are no trouble, the second rename puts the same bytes in place. A blob that is there with the
  * right size is not written again.

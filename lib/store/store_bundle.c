@@ -2,7 +2,7 @@
  * store_bundle.c - see store_bundle.h; store_bundle_import.c has the way back.
  *
  * Rows are carried column by column as SQLite's values, so nothing is lost on the way; the lists of columns are those
- * of store_sql_bundle.h on both sides. The file is one transaction of a journal in memory, beside its place.
+ * of store_sql_bundle.h on both sides. The file is one transaction of a journal in memory, next to its place.
  */
 #include "store_bundle.h"
 

@@ -3,7 +3,7 @@
  * another.
  *
  * A bundle has the rows of executions, their files and live sandboxes, and every content that they name. It is written
- * beside its place and renamed. Environment variables are in it in clear; of declared secrets only the names were ever
+ * next to its place and renamed. Environment variables are in it in clear; of declared secrets only the names were ever
  * stored, so such a run cannot be replayed elsewhere. A bundle is somebody else's text: store_bundle_open checks all of
  * it before anything is written: its schema must be ours to the letter (so no trigger, view or expression of somebody
  * else is ever run), each content must have its hash, each name must be one of a file below /data.

@@ -7,7 +7,7 @@
 
 #define STORE_INLINE_MAX (64 * 1024) /* code and output up to here are kept in the row, beyond it in a blob */
 
-/* A text that stands in the row, or in a blob when it is larger than STORE_INLINE_MAX. */
+/* A text that is in the row, or in a blob when it is larger than STORE_INLINE_MAX. */
 struct store_text {
 	char *data; /* NULL: in the blob */
 	size_t length;

@@ -1,5 +1,6 @@
 /*
- * store_expire.h - what has a time to live goes: by whoever stays (the gateway, stdio), at its start and hourly.
+ * store_expire.h - what has a time to live goes: a process that stays (the gateway, stdio) removes it, at its start and
+ * hourly.
  */
 #pragma once
 

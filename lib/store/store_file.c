@@ -177,7 +177,7 @@ static int check_cap(struct store_txn *txn, int64_t conversation, const struct s
 		       (double)(file->size - space.replaced) / MEGABYTE);
 }
 
-/* A media type for whoever did not ask for it: by the first bytes of the blob. */
+/* A media type for a file that came without one: by the first bytes of the blob. */
 static int media_type(struct store *store, const struct store_file *file, char ret[STORE_MEDIA_TYPE_SIZE],
 		      struct err *err)
 {

@@ -93,7 +93,7 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 	auto_free char *data = NULL;
 	auto_close int fd = -1;
 	int64_t size;
-	size_t length;
+	size_t length = 0;
 
 	if (text->blob[0] == '\0') {
 		*ret = xmemdup(text->data != NULL ? text->data : "", text->data != NULL ? text->length : 0);

@@ -3,8 +3,8 @@
  *
  * What makes a connection ours: foreign keys on; double-quoted strings, extension loading and functions from the schema
  * off; SQLite's own defences on (nobody writes the schema or shadow tables by SQL); a busy timeout, since a CLI may
- * write beside the gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because what
- * they run is chosen by clients' requests.
+ * write next to the gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because
+ * what they run is chosen by clients' requests.
  *
  * Texts for people are made here out of SQLite's result codes, once: a full disk, a read-only one, a file that is no
  * database.
@@ -363,7 +363,7 @@ const char *query_text(struct query *query, int column)
 
 const void *query_bytes(struct query *query, int column, size_t *ret_length)
 {
-	/* As text even where it is a BLOB: the bytes are the same in a UTF-8 database, and a NUL stands behind them. */
+	/* As text even where it is a BLOB: the bytes are the same in a UTF-8 database, and a NUL follows them. */
 	const void *bytes = sqlite3_column_text(query->statement, column);
 
 	*ret_length = (size_t)sqlite3_column_bytes(query->statement, column);

@@ -102,7 +102,7 @@ static void give(const char *path)
 		slash[slash == folder] = '\0';
 	if (geteuid() == 0 && stat(slash ? folder : ".", &st) == 0 && st.st_uid != 0 &&
 	    lchown(path, st.st_uid, st.st_gid) < 0)
-		return; /* the owner cannot go on with it, and is told so then */
+		return; /* the owner cannot go on with it, and gets that error then */
 }
 
 static int configure(struct store_results *results, struct err *err)

@@ -1,7 +1,7 @@
 /*
  * store_sandbox.h - live sandboxes in the record: which runs shared one jail, in which order, and why it was closed.
  *
- * The job engine owns the sandboxes themselves. What stands here serves two questions: which runs must be replayed
+ * The job engine owns the sandboxes themselves. This table serves two questions: which runs must be replayed
  * together, and was the state that a caller counts on lost, even over a restart of the gateway?
  */
 #pragma once

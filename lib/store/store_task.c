@@ -2,9 +2,10 @@
  * store_task.c - see store_task.h.
  *
  * Three ways out of `working`, each one UPDATE that asks for that state, so that the first counts: store_task_end by
- * whoever works on it or cancels it, and the two statements of store_txn_task_abandon for an instance that is gone.
- * Those run in the transaction that ends the instance (store_instance.c), after its runs were marked. Readers leave out
- * what has expired; the rows go when the owner's next task is added, which counts them, and with store_expire.
+ * the process that works on it or cancels it, and the two statements of store_txn_task_abandon for an instance that is
+ * gone. Those run in the transaction that ends the instance (store_instance.c), after its runs were marked. Readers
+ * leave out what has expired; the rows go when the owner's next task is added, which counts them, and with
+ * store_expire.
  */
 #include "store_task.h"
 

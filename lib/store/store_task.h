@@ -2,12 +2,12 @@
  * store_task.h - runs that outlive the request which began them, so that clients find their results later.
  *
  * A task is an owner's: the id of another owner answers exactly like an unknown one, and so does one whose time is up.
- * Its row is durable before anybody is told of it. While it is `working` the row names the instance that works on it;
+ * Its row is durable before anybody learns of it. While it is `working` the row names the instance that works on it;
  * the end is written once and is final. The result of a run is not kept twice: it is made again out of the execution's
- * row (job_result_load), only a result that has none stands here.
+ * row (job_result_load), only a result that has none is kept here.
  *
  * When an instance is gone its tasks end with it: as `completed` where the run was recorded before, else as `failed`,
- * in words.
+ * with a message.
  */
 #pragma once
 
@@ -29,12 +29,12 @@ struct store_task {
 };
 void store_task_clear(struct store_task *task);
 
-/* A new one, working; id and times are filled in. ERR_BUSY: the owner has `most` already, in words. Durable. */
+/* A new one, working; id and times are filled in. ERR_BUSY: the owner has `most` already, with a message. Durable. */
 int store_task_add(struct store *store, struct store_task *task, int64_t most, struct err *err);
 /* Ends a task that is working: state, is_error, message, execution ("": as it was) and result (NULL: none) count.
  * ERR_CONFLICT: it has ended before, and stays as it was. Durable. */
 int store_task_end(struct store *store, const struct store_task *task, struct err *err);
-/* Takes back a task that nobody was told of. */
+/* Takes back a task that nobody knows of. */
 int store_task_drop(struct store *store, const char *id, struct err *err);
 /* ERR_NOT_FOUND: unknown, expired, or another owner's. */
 int store_task_find(struct store *store, const char *id, const char *owner, struct store_task *ret, struct err *err);

@@ -2,7 +2,7 @@
  * store_token.c - bearer tokens.
  *
  * A token's text is made here, handed out once and forgotten: the row has its SHA-256. A hash without salt or
- * stretching is enough because the secret is 192 random bits; whoever reads the database cannot find the text, and
+ * stretching is enough because the secret is 192 random bits; a reader of the database cannot find the text, and
  * looking a token up is one index access. Revoking is a time in the row, so that it works at once and for every
  * process.
  *
@@ -161,7 +161,7 @@ static int seen_work(struct store_txn *txn, void *arg, struct err *err)
 
 static void seen_done(void *arg, int result, const struct err *err)
 {
-	(void)result, (void)err; /* a disk that is full is told to those who need it */
+	(void)result, (void)err; /* a full disk is reported to those who need it */
 	free(arg);
 }
 
@@ -176,8 +176,8 @@ void store_seen(struct store *store, enum store_sql statement, const char *id, i
 	store_commit_async(store, seen_work, seen, seen_done);
 }
 
-/* The index finds the row by the hash of what was presented: its timing tells nothing of the secret. The comparison in
- * constant time is for whoever replaces the lookup. */
+/* The index finds the row by the hash of what was presented: its timing reveals nothing of the secret. The comparison
+ * in constant time is for the author who replaces the lookup. */
 int store_token_check(struct store *store, const char *text, struct store_token *ret, struct err *err)
 {
 	char hash[SHA256_HEX_SIZE];

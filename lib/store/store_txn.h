@@ -107,7 +107,7 @@ int store_writer_start(struct store *store, struct err *err);
 void store_writer_stop(struct store *store);
 /* On the writing thread: one operation in a transaction of its own. */
 int store_writer_run(struct store *store, store_work work, void *arg, struct err *err);
-/* The time in a transaction: later than any it gave before, so that it tells the order of what was recorded. */
+/* The time in a transaction: later than any it gave before, so that it gives the order of what was recorded. */
 int64_t store_txn_now(struct store_txn *txn);
 
 /* store_instance.c */

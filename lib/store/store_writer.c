@@ -2,22 +2,22 @@
  * store_writer.c - the writing thread: everything that changes the database goes through here.
  *
  * Callers queue operations. The thread takes what has queued up, opens one transaction for all of it, runs each
- * operation under a savepoint of its own, commits, and only then tells the callers, in their order. While it waits for
- * the disk, the next group queues up: with many writers an fsync is shared by all of them, with one it costs no extra
- * hop of time.
+ * operation under a savepoint of its own, commits, and only then answers the callers, in their order. While it waits
+ * for the disk, the next group queues up: with many writers an fsync is shared by all of them, with one it costs no
+ * extra hop of time.
  *
  * How an operation can end:
  *   - its work fails: its savepoint is rolled back, the others go on;
  *   - SQLite gives the whole transaction up (disk full, I/O error) in one operation: all that ran so far in this group
  * fail with that error, the rest gets a transaction of its own;
- *   - the commit fails: all of the group fail. Nobody is told "done" before the commit came back.
+ *   - the commit fails: all of the group fail. Nobody hears "done" before the commit came back.
  *
  * A run whose end could not be recorded (store_execution_abandon) is kept in a list; while there is one the thread
  * tries again twice a second, and after each group, to end its row as interrupted. What is left when the store closes
  * is found by the next start.
  *
  * Every commit is synced: the connection is at synchronous = FULL from its opening to its end (store_query.c sets it
- * and reads it back). Commits that are not synced beside others that are saved an fsync at a run's beginning; but
+ * and reads it back). Commits that are not synced next to others that are saved an fsync at a run's beginning; but
  * SQLite applies the pragma when it is prepared and not when it is stepped, so the first synced commits were not, and a
  * disk that fails for moments damaged files that were written in both ways.
  */

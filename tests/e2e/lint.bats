@@ -403,3 +403,18 @@ conf_page() {
 	found docs "docs/x.md:2: links to gone.md" 3
 	[[ $output == *"docs/x.md:3: names lib/base/gone.c"* && $output == *"docs/x.md:4: names make gone"* ]]
 }
+
+@test "errors: one way of testing a code" {
+	printf '/* x.c */\nint f(void)\n{\n\tint result = g();\n\n\tif (result < 0)\n\t\treturn result;\n\treturn result == 0;\n}\n' >lib/base/x.c
+	clean errors
+	printf '/* x.c */\nint f(void)\n{\n\tint result = g();\n\n\tif (result)\n\t\treturn result;\n\treturn !result;\n}\n' >lib/base/x.c
+	found errors "lib/base/x.c:6: test the code" 2
+	printf '/* x.c */\nstruct point p = {};\n' >lib/base/x.c
+	found errors 'lib/base/x.c:2: write "= {0}"'
+}
+
+@test "english: words that say less than they seem to" {
+	clean english
+	printf 'A file next to it.\nA file beside it.\nThe client is told why.\n' >docs/x.md
+	found english 'docs/x.md:2: "beside"' 2
+}

@@ -208,7 +208,7 @@ def names_of(source):
 
 
 def begin(task, space):
-    """What stands before the tests: the task's own text, which is trusted."""
+    """What comes before the tests: the task's own text, which is trusted."""
     if task["given"] is not None:
         for ending in ("", "\n    pass\n", "\npass\n"):
             try:

@@ -1,4 +1,4 @@
-# R12 | output and files for whoever reads them | runner=python kept=bomb.json,bomb.pickle,bomb.svg,bomb.zip heavy=1
+# R12 | output and files for their readers | runner=python kept=bomb.json,bomb.pickle,bomb.svg,bomb.zip heavy=1
 # Nobody on the host's side unpacks, parses or loads what comes out: it is bytes. (Each begins with "own", as every file of a probe does.)
 import io, zipfile
 

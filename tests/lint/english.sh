@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Plain English in what people, models and readers of the code see: a few words that we once used for everything have no place there.
+# shellcheck source=tests/lint/common.bash
+source "$(dirname "$0")/common.bash"
+
+places=()
+for place in lib jail cgi cli docs schema.sql README.md; do
+	[ ! -e "$place" ] || places+=("$place")
+done
+mapfile -t files < <(find "${places[@]}" -name node_modules -prune -o -type f ! -name '*.json' -print | sort)
+checked=${#files[@]}
+[ ${#files[@]} -eq 0 ] || findings_from < <(grep -nHiE '\b(whoever|beside|in words|(is|are|was|were) told|told of|tells of)\b' "${files[@]}" |
+	sed -E 's/^([^:]+:[0-9]+):.*\b(whoever|beside|in words|told( of)?|tells of)\b.*$/\1: "\2": name who does what/I' || true)
+finish
