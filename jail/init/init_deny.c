@@ -25,6 +25,7 @@
 #define NOTIF_SET_FLAGS    _IOW('!', 4, uint64_t) /* of a newer linux/seccomp.h */
 #define NOTIF_SYNC_WAKE_UP 1UL
 #define LOCKS_TEXT_MAX     (1 << 20)
+#define LOCKS_READINGS     4
 
 union notification {
 	struct seccomp_notif call;
@@ -43,7 +44,7 @@ static bool is_route_socket(const struct seccomp_data *data)
 
 /* Locks that programs of this pid namespace hold or wait for; the kernel lists no others, but those of open file
  * descriptions (OFD), which guests cannot take. */
-static int count_locks(void)
+static int read_locks(void)
 {
 	auto_free char *text = NULL;
 	size_t length;
@@ -54,6 +55,23 @@ static int count_locks(void)
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		n += strncmp(line + strcspn(line, " "), " OFDLCK", 7) != 0;
 	return n;
+}
+
+/* The kernel prints its list of all locks page by page and goes on by position: when others close files between two
+ * pages, it leaves out as many of ours. So two readings must agree, or the largest of LOCKS_READINGS counts. */
+static int count_locks(void)
+{
+	int most = read_locks();
+
+	for (int reading = 1, before = most; reading < LOCKS_READINGS && most < INIT_LOCKS_MAX; reading++) {
+		int n = read_locks();
+
+		most = MAX(most, n);
+		if (n == before)
+			break;
+		before = n;
+	}
+	return most;
 }
 
 /* Each call takes one lock at most, or splits one, so they are counted only when so many calls were made that there
