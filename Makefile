@@ -1,7 +1,7 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
 # Archives follow the folders. In link order; a call upward does not link:
-#   gateway and CLI  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+#   gateway and CLI  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
 # The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
@@ -23,7 +23,8 @@ JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
-GATEWAY_SRC := $(filter-out cgi/main.c,$(wildcard cgi/*.c cgi/*/*.c))
+UPSTREAM_SRC := $(wildcard cgi/upstream/*.c)
+GATEWAY_SRC := $(filter-out cgi/main.c $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
 FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
@@ -33,7 +34,8 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS_BASE := -ljson-c
 LIBS_GRADE := -larchive -lyaml -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
-ARCHIVES  := $(addprefix $(B)/lib,job.a store.a client.a base.a)
+LIBS_LIB  += -lcurl
+ARCHIVES  := $(addprefix $(B)/lib,upstream.a job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
@@ -56,6 +58,7 @@ $(B)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
 $(B)/libfixtures.a: $(call obj,$(FIXTURES_SRC))
+$(B)/libupstream.a: $(call obj,$(UPSTREAM_SRC))
 $(B)/libcli.a: $(call obj,$(CLI_SRC))
 $(B)/lib%.a:
 	@mkdir -p $(@D)

@@ -92,6 +92,7 @@ static const struct bind tools_table[] = {
 	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of the programs that execute_code runs by name; empty: none"),
+	PART(tools, upstream, BIND_STRING, 1, 8, "who calls the tools of upstream.file: code, direct or both"),
 	{0},
 };
 
@@ -101,7 +102,9 @@ static const struct bind tools_table[] = {
 		.description = text_                                                                                   \
 	}
 
-#define network_table config_network_table /* in a file of its own */
+/* In files of their own. */
+#define network_table  config_network_table
+#define upstream_table config_upstream_table
 
 const struct bind config_table[] = {
 	{.name = "data_dir",
@@ -119,6 +122,7 @@ const struct bind config_table[] = {
 	GROUP(limits, "limits of runs and requests"),
 	GROUP(tools, "how tools answer"),
 	GROUP(network, "the network of programs"),
+	GROUP(upstream, "MCP servers whose tools programs call"),
 	GROUP(retention, "how much is kept, and for how long"),
 	GROUP(metrics, "figures for monitoring"),
 	GROUP(health, "what load balancers ask"),
@@ -136,8 +140,15 @@ static const struct config defaults = {
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
 #include "limits.def"
 		},
-	.tools = {.text = "plain", .snippets_dir = ""},
+	.tools = {.text = "plain", .snippets_dir = "", .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
+	.upstream = {.file = "",
+		     .secrets_dir = "",
+		     .calls = 200,
+		     .in_flight = 8,
+		     .argument_kb = 1024,
+		     .result_kb = 5120,
+		     .approval_seconds = 300},
 	.retention = {.owner_mb = 1024, .conversation_days = 30},
 	.metrics = {.enabled = true, .token = ""},
 	.health = {.ready = true, .disk_mb = 256},
@@ -145,9 +156,9 @@ static const struct config defaults = {
 
 /* Members that hold paths: {group or NULL, member}. */
 static const char *const path_members[][2] = {
-	{NULL, "data_dir"},	     {"gateway", "socket"},	{"jailer", "socket"},
-	{"jailer", "program"},	     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
-	{"tools", "snippets_dir"},
+	{NULL, "data_dir"},        {"gateway", "socket"},     {"jailer", "socket"},
+	{"jailer", "program"},     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
+	{"tools", "snippets_dir"}, {"upstream", "file"},      {"upstream", "secrets_dir"},
 };
 
 /* Variables that are read elsewhere and are no members. */

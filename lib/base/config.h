@@ -54,6 +54,7 @@ struct config {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
 		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
+		const char *upstream;     /* who calls the tools of upstream.file: "code", "direct" or "both" */
 	} tools;
 	struct {
 		struct bind_strings allow; /* config_host_parse; empty: nobody has network */
@@ -62,6 +63,14 @@ struct config {
 		int64_t connections; /* of one program at once */
 		int64_t mb;          /* of one program, both directions together; 0: no limit */
 	} network;
+	struct {
+		const char *file;        /* MCP servers whose tools programs may call; "": none */
+		const char *secrets_dir; /* files that hold the values of ${NAME} in it; "": the environment alone */
+		int64_t calls, calls_per_minute; /* of one run; of one owner (0: no limit) */
+		int64_t in_flight;               /* calls of one run at once; more wait */
+		int64_t argument_kb, result_kb;  /* of one call */
+		int64_t approval_seconds;        /* for a person to answer */
+	} upstream;
 	struct {
 		int64_t owner_mb;              /* all files of an owner */
 		int64_t conversation_days;     /* idle conversations are removed */
@@ -91,6 +100,7 @@ int config_check(const struct config *config, struct err *err);
 void config_clear(struct config *config);
 /* config_network.c: what the texts of the network group mean. */
 extern const struct bind config_network_table[];
+extern const struct bind config_upstream_table[]; /* in the same file */
 int config_network_check(const struct config *config, struct err *err);
 struct config_host { /* "db.example.com:5432", "*.example.com:443", "10.0.0.5:80 private" */
 	char host[HOST_SIZE]; /* normalised; without "*." */

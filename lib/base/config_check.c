@@ -95,13 +95,16 @@ bool config_has_set(const struct config *config, const char *name)
 
 static int check_tools(const struct config *config, struct err *err)
 {
+	const char *upstream = config->tools.upstream;
+
+	if (!streq(upstream, "code") && !streq(upstream, "direct") && !streq(upstream, "both"))
+		return err_member(err, "tools.upstream", "must be code, direct or both");
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
 	for (size_t i = 0; i < config->tools.sets.count; i++)
 		if (!streq(config->tools.sets.items[i], "isolator") &&
 		    !streq(config->tools.sets.items[i], "interpreter"))
-			return err_member(err, "tools.sets",
-					  "\"%s\" is not a tool set; use isolator or interpreter",
+			return err_member(err, "tools.sets", "\"%s\" is not a tool set; use isolator or interpreter",
 					  config->tools.sets.items[i]);
 	return 0;
 }

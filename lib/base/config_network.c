@@ -1,5 +1,5 @@
-/* config_network.c - the network group of the configuration: its members, and one entry of network.allow. See config.h.
- */
+/* config_network.c - the groups network and upstream of the configuration: their members, and one entry of
+ * network.allow. See config.h. */
 #include "config.h"
 
 #include "util.h"
@@ -23,6 +23,23 @@ const struct bind config_network_table[] = {
 	     "give the proxy names instead of the addresses that were checked"),
 	PART(network, connections, BIND_INT, 1, 4096, "concurrent connections of one program; more wait"),
 	PART(network, mb, BIND_INT, 0, 1000000, "data of one program, both directions together; 0: no limit"),
+	{0},
+};
+
+#define CALLS_MAX 1000000
+
+const struct bind config_upstream_table[] = {
+	PART(upstream, file, BIND_STRING, 0, 4096,
+	     "file of the MCP servers whose tools programs may call; empty: none"),
+	PART(upstream, secrets_dir, BIND_STRING, 0, 4096,
+	     "folder of files that hold the values of variables in upstream.file; empty: the environment has them"),
+	PART(upstream, calls, BIND_INT, 1, CALLS_MAX, "calls of one run, refused ones included"),
+	PART(upstream, calls_per_minute, BIND_INT, 0, CALLS_MAX, "calls of one owner in a minute; 0: no limit"),
+	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
+	PART(upstream, argument_kb, BIND_INT, 1, 2048, "KiB of one call's arguments"),
+	PART(upstream, result_kb, BIND_INT, 1, 65536, "KiB of one call's result"),
+	PART(upstream, approval_seconds, BIND_INT, 1, 3600,
+	     "time in which a person may answer whether a call is allowed"),
 	{0},
 };
 

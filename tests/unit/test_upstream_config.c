@@ -1,0 +1,271 @@
+/* test_upstream_config.c - upstream.file as people have it in their clients; names; who may call what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgi/upstream/upstream.h"
+#include "cgi/upstream/upstream_policy.h"
+#include "lib/base/util.h"
+
+static char folder[] = "/tmp/sallyport-upstream-XXXXXX";
+
+static int set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static void put(const char *name, const char *text)
+{
+	auto_free char *path = xasprintf("%s/%s", folder, name);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_all(fd, text, strlen(text)), 0);
+}
+
+static int tear_down(void **state)
+{
+	static const char *const files[] = {"mcp.json", "FROM_FILE"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		auto_free char *path = xasprintf("%s/%s", folder, files[i]);
+
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+static int load(const char *text, struct upstream_file *ret, struct err *err)
+{
+	auto_free char *path = xasprintf("%s/mcp.json", folder);
+	struct config config = {
+		.public_base_url = "http://127.0.0.1:8080",
+		.upstream = {.file = path, .secrets_dir = folder},
+	};
+
+	put("mcp.json", text);
+	return upstream_config_load(&config, ret, err);
+}
+
+static bool keeps_secret(const struct upstream_server *server, const char *text)
+{
+	for (size_t i = 0; i < server->secrets.count; i++)
+		if (streq(server->secrets.items[i], text))
+			return true;
+	return false;
+}
+
+/* As it is in the documentation of clients, pasted. */
+static void pasted(void **state)
+{
+	struct upstream_file file;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	setenv("UPSTREAM_TOKEN", "ghp_0123456789", 1);
+	unsetenv("UPSTREAM_ABSENT");
+	put("FROM_FILE", "filed-secret\n");
+	assert_int_equal(
+		load("{ // pasted\n\"mcpServers\": {"
+		     "\"github\": {\"type\": \"http\", \"url\": \"https://api.example.com/mcp/\","
+		     " \"headers\": {\"Authorization\": \"Bearer ${UPSTREAM_TOKEN}\"}, \"autoApprove\": []},"
+		     "\"file-system\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\", \"${UPSTREAM_ABSENT:-/data}\"],"
+		     " \"env\": {\"KEY\": \"${FROM_FILE}\", \"PLAIN\": \"$HOME\"}},"
+		     "\"broken\": {\"command\": \"x\", \"args\": [\"a\", \"${UPSTREAM_ABSENT}\"]},"
+		     "\"odd\": {\"command\": \"x\", \"comand\": 1},"
+		     "\"off\": {\"command\": \"x\", \"disabled\": true}}}",
+		     &file, &err),
+		0);
+	assert_int_equal(file.count, 5);
+	const struct upstream_server *server = &file.servers[0];
+
+	assert_null(server->problem);
+	assert_string_equal(server->headers.values[0], "Bearer ghp_0123456789");
+	assert_true(keeps_secret(server, "ghp_0123456789"));
+	assert_null(strstr(server->identity, "ghp_"));
+	assert_int_equal(file.warnings.count, 1);
+	server = &file.servers[1];
+	assert_null(server->problem);
+	assert_string_equal(server->alias, "file_system");
+	assert_string_equal(server->args.items[2], "/data");
+	assert_string_equal(server->env.values[0], "filed-secret");
+	assert_string_equal(server->env.values[1], "$HOME");
+	assert_true(server->jail);
+	assert_int_equal(server->timeout_seconds, 60);
+	assert_string_equal(file.servers[2].problem,
+			    "mcpServers.broken.args[1]: the variable UPSTREAM_ABSENT is not set");
+	assert_string_equal(file.servers[3].problem,
+			    "mcpServers.odd.comand: unknown member, did you mean \"command\"?");
+	assert_string_equal(file.servers[4].problem, "mcpServers.off.disabled: is true");
+	upstream_config_clear(&file);
+}
+
+static void entries_that_are_wrong(void **state)
+{
+	static const struct {
+		const char *entry, *problem;
+	} cases[] = {
+		{"{}", "command: there must be either command or url"},
+		{"{\"command\": \"x\", \"url\": \"http://a/\"}", "command: there must be either command or url"},
+		{"{\"url\": \"ftp://a/\"}", "url: must begin with http:// or https://"},
+		{"{\"url\": \"http://me:pw@a/\"}", "url: must not have a user: put credentials into headers"},
+		{"{\"url\": \"http://a/\", \"type\": \"ws\"}", "type: \"ws\" is not spoken: use stdio or http"},
+		{"{\"url\": \"http://a/\", \"type\": \"stdio\"}", "type: \"stdio\" does not go with url"},
+		{"{\"url\": \"http://a/\", \"headers\": {\"a b\": \"c\"}}",
+		 "headers: \"a b\" is not the name of a header"},
+		{"{\"url\": \"http://a/\", \"headers\": {\"A\": \"c\\nd\"}}",
+		 "headers: the value of \"A\" must be one line"},
+		{"{\"command\": \"x\", \"args\": [\"${input:token}\"]}",
+		 "args[0]: ${input:token} is not known here: use ${NAME} or ${NAME:-default} with a variable's name"},
+		{"{\"command\": \"x\", \"share\": \"none\"}", "share: must be one of \"owner\", \"run\", \"all\""},
+		{"{\"command\": \"x\", \"binds\": [\"../a\"]}", "binds: \"../a\" must be an absolute path"},
+		{"7", ": must be an object"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_free char *text =
+			xasprintf("{\"servers\": {\"a\": %s, \"b\": {\"command\": \"x\"}}}", cases[i].entry);
+		auto_free char *problem =
+			xasprintf("mcpServers.a%s%s", &"."[cases[i].problem[0] == ':'], cases[i].problem);
+		struct upstream_file file;
+
+		assert_int_equal(load(text, &file, NULL), 0);
+		assert_string_equal(file.servers[0].problem, problem);
+		assert_null(file.servers[1].problem);
+		upstream_config_clear(&file);
+	}
+}
+
+static void files_that_are_wrong(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{"{\"mcpServers\": {\"my-tool\": {\"command\": \"x\"}, \"My_Tool\": {\"command\": \"x\"}}}",
+		 "mcpServers.my-tool and mcpServers.My_Tool are both `My_Tool` in programs: rename one of them"},
+		{"{\"mcpServers\": {\"search\": {\"command\": \"x\"}}}",
+		 "mcpServers.search: `search` is a word of the module `tools`: give the server another name"},
+		{"{\"mcpServers\": {\"a b\": {\"command\": \"x\"}}}",
+		 "mcpServers: the name \"a b\" must have no blanks and none of \" \\ , / *"},
+		{"{\"mcpServers\": {\"us\": {\"url\": \"http://127.0.0.1:8080/mcp\"}}}",
+		 "mcpServers.us.url: is this gateway itself"},
+		{"{\"mcpServers\": 1}", "mcpServers: must be there, an object of servers"},
+		{"{", "not JSON: the text ends too early at byte 2 (line 1)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		auto_free char *error = xasprintf("upstream.file %s/mcp.json: %s", folder, cases[i].error);
+		struct upstream_file file;
+		struct err err = ERR_INIT;
+
+		assert_true(load(cases[i].text, &file, &err) < 0);
+		assert_string_equal(err.text, error);
+	}
+}
+
+static void names_become_identifiers(void **state)
+{
+	static const char *const cases[][2] = {
+		{"github", "github"},  {"my-tool", "my_tool"},       {"get--sum", "get_sum"},
+		{"3d", "_3d"},         {"class", "class_"},          {"from", "from_"},
+		{"typeof", "typeof_"}, {"\xc3\xa9t\xc3\xa9", "_t_"}, {"", "_"},
+		{"Get.It", "Get_It"},
+	};
+	char alias[UPSTREAM_ALIAS_SIZE], longest[400];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		upstream_name_alias(cases[i][0], alias);
+		assert_string_equal(alias, cases[i][1]);
+	}
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	upstream_name_alias(longest, alias);
+	assert_int_equal(strlen(alias), UPSTREAM_NAME_MAX);
+	assert_true(upstream_name_reserved("then"));
+	assert_false(upstream_name_reserved("github"));
+}
+
+static void decides(void **state)
+{
+	static const struct {
+		const char *grant, *tool;
+		enum upstream_pin pin;
+		enum upstream_decision decision;
+		const char *rule;
+	} cases[] = {
+		{NULL, "get_x", 0, UPSTREAM_DENY, "the token is not given this server"},
+		{"files", "get_x", 0, UPSTREAM_DENY, "the token is not given this server"},
+		{"github", "get_x", 0, UPSTREAM_ALLOW, "github.tools.allow get_*"},
+		{"*", "get_x", 0, UPSTREAM_ALLOW, "github.tools.allow get_*"},
+		{"github", "get_secret", 0, UPSTREAM_DENY, "github.tools.deny *secret*"},
+		{"github", "send", 0, UPSTREAM_ASK, "github.tools.ask send"},
+		{"github", "other", 0, UPSTREAM_ASK, "github.tools.default"},
+		{"github.send", "get_x", 0, UPSTREAM_DENY, "the token is not given this tool"},
+		{"github.send,files", "send", 0, UPSTREAM_ASK, "github.tools.ask send"},
+		{"ask:github.get_*", "get_x", 0, UPSTREAM_ASK, "token ask:github.get_*"},
+		{"github,deny:github.get_*", "get_x", 0, UPSTREAM_DENY, "token deny:github.get_*"},
+		{"deny:github.get_*,github", "get_x", 0, UPSTREAM_DENY, "token deny:github.get_*"},
+		{"ask:github,github.get_*", "get_x", 0, UPSTREAM_ALLOW, "github.tools.allow get_*"},
+		{"github", "get_x", UPSTREAM_PIN_CHANGED, UPSTREAM_ASK,
+		 "github: the tool's definition changed: `sallyport upstream tools --changed`"},
+	};
+	const char *allow[] = {"get_*"}, *ask[] = {"send"}, *deny[] = {"*secret*"};
+	struct upstream_server server = {
+		.name = "github",
+		.alias = "github",
+		.tools = {{allow, 1}, {ask, 1}, {deny, 1}, UPSTREAM_ASK},
+	};
+	char rule[UPSTREAM_RULE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct upstream_question question = {cases[i].grant, &server, cases[i].tool, NULL, cases[i].pin};
+
+		assert_string_equal(upstream_decision_name(upstream_decide(&question, rule)),
+				    upstream_decision_name(cases[i].decision));
+		assert_string_equal(rule, cases[i].rule);
+	}
+	server.pin = true;
+	struct upstream_question question = {"*", &server, "get_x", NULL, UPSTREAM_PIN_CHANGED};
+
+	assert_int_equal(upstream_decide(&question, rule), UPSTREAM_DENY);
+}
+
+static void patterns_match(void **state)
+{
+	(void)state;
+	assert_true(upstream_policy_matches("*", ""));
+	assert_true(upstream_policy_matches("a*c", "abcbc"));
+	assert_false(upstream_policy_matches("a*c", "abcb"));
+	assert_false(upstream_policy_matches("", "a"));
+	assert_int_equal(upstream_policy_check("github,files.read_*,ask:mail.send,deny:x.*", NULL), 0);
+	assert_true(upstream_policy_check("github,,files", NULL) < 0);
+	assert_true(upstream_policy_check("git hub", NULL) < 0);
+	assert_true(upstream_policy_check(".x", NULL) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pasted),
+		cmocka_unit_test(entries_that_are_wrong),
+		cmocka_unit_test(files_that_are_wrong),
+		cmocka_unit_test(names_become_identifiers),
+		cmocka_unit_test(decides),
+		cmocka_unit_test(patterns_match),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
