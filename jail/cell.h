@@ -73,6 +73,8 @@ struct cell_program {
 	const char *entry;                  /* NULL, or the file of /data that is compiled or run */
 	const struct bind_strings *command; /* instead of the runner's run and compile steps: for probing versions */
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
+	bool tools; /* with tools_fd, a socket that is to listen in the jail */
+	int tools_fd;
 };
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,
@@ -106,7 +108,8 @@ struct cell_request {
 };
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err);
 /* Names and descriptors are taken out of the message. */
-int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err);
+int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct wire_request *request,
+		    struct err *err); /* the files of a WIRE_FILL */
 int cell_queue_remove(struct cell *cell, const struct wire_message *message,
 		      struct err *err); /* the files that its strings name */
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err);

@@ -88,11 +88,12 @@ struct cell_step {
 	struct init_order order; /* STEP_FILL */
 	char *tail;
 	size_t tail_length;
-	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr */
+	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr, tools */
 	size_t n_fds;
 	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
 	char *entry;        /* STEP_RUN: or NULL */
 	bool bare;          /* argv is the whole command */
+	bool tools;         /* fds[4] is to listen, the runner's command is that for tools */
 	bool cancelled;
 };
 

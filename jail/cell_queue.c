@@ -93,6 +93,9 @@ static bool advance_fill(struct cell *cell)
 	}
 	if (cell->state != CELL_BUILDING && cell->state != CELL_READY)
 		return false;
+	/* What a compile step left: the next phase makes it so again. */
+	if (step->order.code && cell->live.code_read_only && data_make_writable(cell->code_root) == 0)
+		cell->live.code_read_only = false;
 	int result = cell_order(cell, &step->order, step->tail, step->tail_length, step->fds, step->n_fds);
 	if (result == -ERR_BUSY)
 		loop_change(cell->cells->loop, &cell->control, EPOLLIN | EPOLLOUT);
@@ -257,14 +260,17 @@ static int push(struct cell *cell, struct cell_step *step, struct err *err)
 	return 0;
 }
 
-int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct bind_objects *files, struct err *err)
+int cell_queue_fill(struct cell *cell, struct wire_message *message, const struct wire_request *request,
+		    struct err *err)
 {
+	const struct bind_objects *files = &request->files;
 	const struct wire_file *meta = files->items;
 	struct cell_step *step = step_new(STEP_FILL, files->count);
 	struct buf tail;
 
 	buf_init(&tail, INIT_TAIL_MAX);
 	step->order.verb = INIT_FILL;
+	step->order.code = request->code;
 	step->order.n_files = (uint32_t)files->count;
 	for (size_t i = 0; i < files->count; i++) {
 		step->order.files[i].mode = (uint32_t)meta[i].mode;
@@ -320,12 +326,15 @@ static char **expanded(const struct runner *runner, const struct bind_strings *c
 
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err)
 {
-	struct cell_step *step = step_new(STEP_RUN, 4);
+	struct cell_step *step = step_new(STEP_RUN, 5);
 
 	step->fds[0] = steal_fd(&program->code_fd);
 	step->fds[1] = steal_fd(&program->stdin_fd);
 	step->fds[2] = steal_fd(&program->stdout_fd);
 	step->fds[3] = steal_fd(&program->stderr_fd);
+	step->tools = program->tools;
+	if (program->tools)
+		step->fds[4] = steal_fd(&program->tools_fd);
 	step->env = copy_strings(program->env, program->n_env);
 	step->entry = program->entry ? xstrdup(program->entry) : NULL;
 	step->bare = program->command != NULL;

@@ -81,7 +81,7 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 {
 	struct cell_run *run = &cell->run;
 	struct init_order order = {.verb = INIT_RUN};
-	int fds[5], ends[2] = {-1, -1};
+	int fds[6], ends[2] = {-1, -1};
 	size_t n = 0;
 
 	cell_happened(cell, CELL_RUN);
@@ -115,6 +115,8 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 	fds[n++] = error;
 	if (order.live)
 		fds[n++] = cell->live.door;
+	if (order.has_tools)
+		fds[n++] = run->step->fds[4];
 	cgroup_reset_peak(cell->group);
 	send_cache(cell);
 	/* The socket is empty here: the last order was answered, or this is the first. */

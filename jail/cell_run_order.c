@@ -109,10 +109,14 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	const struct runner *runner = cell->runner;
 	bool compile = cell->run.phase == PHASE_COMPILE;
 	const char *const nothing[] = {NULL};
+	const struct bind_strings *command = compile                                 ? &runner->compile
+					     : step->tools && runner->tools_run.count ? &runner->tools_run
+										      : &runner->run;
 
 	order->verb = INIT_RUN;
 	order->has_code = step->fds[0] >= 0 && !cell->run.result.compiled;
 	order->has_stdin = step->fds[1] >= 0 && !compile;
+	order->has_tools = step->tools && !cell->run.result.compiled;
 	add_text(tail, runner->source);
 	order->live = cell->live.on;
 	order->driven = cell_driven(cell);
@@ -124,7 +128,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 		return;
 	}
 	if (!step->bare)
-		order->n_args = add_command(tail, runner, compile ? &runner->compile : &runner->run, step->entry);
+		order->n_args = add_command(tail, runner, command, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
 	order->n_env = add_env(tail, cell, (const char *const *)step->env);

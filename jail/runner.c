@@ -45,6 +45,7 @@ static const struct bind table[] = {
 	LIST(interpreters, 1),
 	LIST(compile, 0),
 	LIST(run, 1),
+	LIST(tools_run, 0),
 	LIST(live, 0),
 	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
 	LIST(version, 0),

@@ -6,6 +6,7 @@
  *       "interpreters": ["/usr/bin/gcc"],              the first that exists is {interpreter}; none: the runner is not
  *                                                      available
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
+ *       "tools_run": ["{interpreter}", …],             instead of "run" for a program that calls tools (jail_program)
  *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
  *                                                      starts the driver,
  *       "driver": "live.py",                           a file next to this one, put into the jail as /code/.live (see
@@ -44,8 +45,8 @@
 
 struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *seccomp, *seccomp_compile;
-	struct bind_strings aliases, extensions, interpreters, compile, run, live, version, libraries, cache, env,
-		quiet, binds;
+	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, live, version, libraries, cache,
+		env, quiet, binds;
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 

@@ -8,8 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -162,7 +164,7 @@ static int do_fill(struct server_request *asked)
 		if (fstat(asked->message->fds[i], &st) || !S_ISREG(st.st_mode))
 			return err_set(&asked->err, ERR_INVALID, "the content of a file must be a regular file");
 	}
-	return cell_queue_fill(asked->jail->cell, asked->message, files, &asked->err);
+	return cell_queue_fill(asked->jail->cell, asked->message, asked->request, &asked->err);
 }
 
 static int do_remove(struct server_request *asked)
@@ -212,6 +214,21 @@ static int check_stream(int fd, bool input, struct err *err)
 	return err_set(err, ERR_INVALID, "standard output and error must be files or pipes, not terminals or sockets");
 }
 
+/* Init binds it: what is bound or connected already would fail there. */
+static int check_tools(int fd, struct err *err)
+{
+	struct sockaddr_un bound;
+	int domain = -1, type = -1;
+	socklen_t size = sizeof(domain), length = sizeof(bound);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_STREAM ||
+	    getsockname(fd, (struct sockaddr *)&bound, &length) || length != sizeof(bound.sun_family) ||
+	    getpeername(fd, (struct sockaddr *)&bound, &length) == 0)
+		return err_set(err, ERR_INVALID, "the tools' socket must be a fresh unix stream socket");
+	return 0;
+}
+
 static int check_program(const struct cell *cell, const struct cell_program *program, struct err *err)
 {
 	struct stat st;
@@ -226,6 +243,8 @@ static int check_program(const struct cell *cell, const struct cell_program *pro
 		result = check_stream(program->stdout_fd, false, err);
 	if (result == 0)
 		result = check_stream(program->stderr_fd, false, err);
+	if (result == 0 && program->tools)
+		result = check_tools(program->tools_fd, err);
 	if (result < 0)
 		return result;
 	if (cell_driven(cell) &&
@@ -254,10 +273,12 @@ static int do_run(struct server_request *asked)
 	program.stdin_fd = request->stdin_given ? wire_take_fd(message, next++) : -1;
 	program.stdout_fd = request->stdout_given ? wire_take_fd(message, next++) : -1;
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
+	program.tools = request->tools;
+	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
 	if (result == 0)
 		return cell_queue_run(asked->jail->cell, &program, &asked->err);
-	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd};
+	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd, program.tools_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (given[i] >= 0)
 			close(given[i]);

@@ -198,13 +198,15 @@ static int dup_fd(int fd, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "duplicating a descriptor for the jailer") : 0;
 }
 
-static int fill_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+static int fill_below(struct jail *jail, const struct jail_file *files, size_t count, bool code, struct err *err)
 {
 	struct json_object *head = wire_head_verb(WIRE_FILL, jail->number), *list = json_object_new_array();
 	const char *names[JAIL_BATCH_FILES];
 	int fds[JAIL_BATCH_FILES];
 
 	json_add(head, "files", list);
+	if (code)
+		json_add_bool(head, "code", true);
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *file = json_object_new_object();
 
@@ -220,6 +222,16 @@ static int fill_batch(struct jail *jail, const struct jail_file *files, size_t c
 		}
 	}
 	return client_send(jail->client, head, &(struct wire_parts){names, count, fds, count}, err);
+}
+
+static int fill_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return fill_below(jail, files, count, false, err);
+}
+
+static int fill_code_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return fill_below(jail, files, count, true, err);
 }
 
 static int remove_batch(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
@@ -262,6 +274,11 @@ int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, st
 	return in_batches(fill_batch, jail, files, count, err);
 }
 
+int jail_fill_code(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
+{
+	return in_batches(fill_code_batch, jail, files, count, err);
+}
+
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count, struct err *err)
 {
 	return in_batches(remove_batch, jail, files, count, err);
@@ -279,7 +296,8 @@ static size_t count_strings(const char *const *strings, size_t *bytes)
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err)
 {
 	size_t bytes = 0, n_args = count_strings(program->args, &bytes), n_env = count_strings(program->env, &bytes);
-	const int given[] = {program->code_fd, program->stdin_fd, program->stdout_fd, program->stderr_fd};
+	const int given[] = {program->code_fd, program->stdin_fd, program->stdout_fd, program->stderr_fd,
+			     program->tools ? program->tools_fd : -1};
 	int fds[ARRAY_SIZE(given)];
 	size_t n_fds = 0;
 
@@ -300,6 +318,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	json_add_bool(head, "stdin", program->stdin_fd >= 0);
 	json_add_bool(head, "stdout", program->stdout_fd >= 0);
 	json_add_bool(head, "stderr", program->stderr_fd >= 0);
+	if (program->tools)
+		json_add_bool(head, "tools", true);
 	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));
 	for (size_t i = 0; i < n_args; i++)
 		strings[i] = program->args[i];

@@ -63,6 +63,9 @@ struct jail_file {
 	int64_t mtime_us;
 	int fd;
 };
+/* Where jail_fill_code puts files, and the socket of a program with tools. */
+#define JAIL_CODE   "/code"
+#define JAIL_SOCKET JAIL_CODE "/.mcp"
 
 /* One program to run. Descriptors stay the caller's; -1 means /dev/null. Output is written to the two descriptors at
  * their current position as it arrives (a file or memfd), at most limits.output_bytes over both. A pipe goes to the
@@ -76,6 +79,11 @@ struct jail_program {
 	const char *const *args; /* NULL-terminated or NULL; behind the runner's own argv */
 	const char *const *env;  /* "NAME=value", NULL-terminated or NULL; added to what the runner declares */
 	int stdin_fd, stdout_fd, stderr_fd;
+	/* With `tools`: a unix stream socket, neither bound nor connected. It listens at JAIL_SOCKET in the jail when
+	 * the program starts, in place of the last run's: the client accepts on its own descriptor of it. The runner's
+	 * command is then the one for programs with tools. */
+	bool tools;
+	int tools_fd;
 };
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
@@ -151,6 +159,8 @@ void jail_client_kill(struct jail_client *client);
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
 	      struct jail **ret, struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
+/* The same, below JAIL_CODE: what belongs to the program but is no file of /data, and is never collected. */
+int jail_fill_code(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count,
 		struct err *err); /* by name; missing ones are fine */
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);

@@ -11,6 +11,7 @@
  *     {"v":1,"verb":"fill","jail":N,"files":[{"mode","mtime_us"}]}    a name a file      one a file
  *     {"v":1,"verb":"remove","jail":N,"names":F}                      F                  -
  *     {"v":1,"verb":"run","jail":N,"args":A,"env":E,"stdin":bool,…}   A + E              code [stdin] [stdout] [stderr]
+ *                                                                                        [tools]
  *     {"v":1,"verb":"cancel" | "collect" | "close","jail":N}          -                  -
  *     {"v":1,"verb":"info" | "runners"}                               -                  -
  *   jailer -> client
@@ -120,7 +121,8 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;
 	const char *entry; /* NULL: none */
-	bool stdin_given, stdout_given, stderr_given;
+	bool stdin_given, stdout_given, stderr_given, tools;
+	bool code; /* fill: below /code */
 };
 /* Fills *ret (wire_request_clear gives it back) and checks counts of strings and descriptors. */
 int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err);

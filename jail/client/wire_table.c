@@ -61,6 +61,7 @@ static const struct bind fill_table[] = {
 	 .max = JAIL_BATCH_FILES,
 	 .table = file_table,
 	 .size = sizeof(struct wire_file)},
+	{.name = "code", .type = BIND_BOOL, .offset = offsetof(struct wire_request, code)},
 	{0},
 };
 static const struct bind remove_table[] = {HEAD, JAIL, MEMBER("names", BIND_INT, names, 1, JAIL_BATCH_FILES), {0}};
@@ -77,6 +78,7 @@ static const struct bind run_table[] = {
 	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
 	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
+	{.name = "tools", .type = BIND_BOOL, .offset = offsetof(struct wire_request, tools)},
 	{0},
 };
 
@@ -130,7 +132,8 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	size_t strings = request.files.count + (size_t)request.names + (size_t)request.args + (size_t)request.env;
 	size_t fds = request.files.count;
 	if (request.verb == WIRE_RUN)
-		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given;
+		fds = 1 + (size_t)request.stdin_given + (size_t)request.stdout_given + (size_t)request.stderr_given +
+		      (size_t)request.tools;
 	if (message->n_strings != strings || message->n_fds != fds)
 		result = err_set(err, ERR_INVALID, "%s: carries %zu strings and %zu descriptors, not %zu and %zu",
 				 request.verb_name, message->n_strings, message->n_fds, strings, fds);

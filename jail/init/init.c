@@ -116,7 +116,7 @@ static int put_or_remove(const struct order *order, int root, uint32_t i)
 
 static void fill(const struct order *order)
 {
-	auto_close int root = open("/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int root = open(order->head.code ? JAIL_CODE : "/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct init_report answer = {.kind = INIT_FILLED};
 
 	for (uint32_t i = 0; i < order->head.n_files && answer.kind == INIT_FILLED; i++)
@@ -215,6 +215,16 @@ static int write_source(struct order *order)
 		return 0;
 	auto_close int root = open("/code", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return root < 0 ? -1 : init_put_file(root, order->strings[0], 0644, clock_now_us(), order->fds[0]);
+}
+
+/* What must be there when it starts. NULL, or the step that failed, and errno. */
+static const char *prepare_program(struct order *order)
+{
+	if (write_source(order))
+		return "write the source";
+	if (order->head.has_tools && init_listen(order->fds[order->n_fds - 1]))
+		return "listen for tools";
+	return NULL;
 }
 
 /* A file is copied: the guest could write to the caller's, or move its position. A pipe is handed on. */
@@ -353,10 +363,11 @@ static void run(struct order *order, const struct seccomp_filter *filter, int fe
 {
 	struct init_program alone = INIT_PROGRAM_NONE, *program = order->head.driven ? driver : &alone;
 	struct init_report ended = {.kind = INIT_ENDED};
-	const char *failed = "write the source";
+	const char *failed;
 	struct rusage before;
 
-	if (write_source(order)) {
+	failed = prepare_program(order);
+	if (failed) {
 		report_failure(failed, errno);
 		return;
 	}

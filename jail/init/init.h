@@ -61,8 +61,9 @@ struct init_limits {
 };
 struct init_order {
 	enum init_verb verb;
-	/* INIT_FILL: strings are the names, descriptors the contents; INIT_REMOVE: names only. Both are answered with
-	 * INIT_FILLED. */
+	/* INIT_FILL: strings are the names, descriptors the contents, `code`: below /code; INIT_REMOVE: names only.
+	 * Both are answered with INIT_FILLED. */
+	bool code;
 	uint32_t n_files;
 	struct {
 		uint32_t mode;
@@ -75,6 +76,7 @@ struct init_order {
 	bool has_code, has_stdin;
 	/* In a live jail: nothing is killed at the end, and one more descriptor: the door of what can be frozen. */
 	bool live;
+	bool has_tools; /* the last descriptor: a socket that is to listen at JAIL_SOCKET (init_listen) */
 	/* Arguments and environment are those of the driver that keeps the interpreter's state; what follows them
 	 * is for the driver.
 	 */
@@ -118,6 +120,9 @@ int init_remove_file(int root, const char *name); /* one that is not there, or n
 int init_copy(int to, int from, off_t offset);
 /* Of a jail. The kernel keeps them in memory that it charges to nobody. */
 #define INIT_LOCKS_MAX 1000
+/* Binds the socket at JAIL_SOCKET, in the place of what is there, and listens. 0 or -1 and errno. */
+#define INIT_BACKLOG 16
+int init_listen(int socket);
 /* init_deny.c: answers one call that waits at a seccomp listener. The number of one that is refused for the first time
  * is reported before that, because the program may end us with what it does next. */
 #define INIT_CALLS_MAX 512

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "init.h"
@@ -109,4 +111,17 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 	if (to < 0 || init_copy(to, from_fd, 0))
 		return -1;
 	return fchmod(to, mode) || futimens(to, times) ? -1 : 0;
+}
+
+int init_listen(int socket)
+{
+	const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = JAIL_SOCKET};
+	const char *name = strrchr(JAIL_SOCKET, '/') + 1;
+	auto_close int root = open(JAIL_CODE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0 || make_way(root, name, DEPTH_MAX))
+		return -1;
+	if (bind(socket, (const struct sockaddr *)&address, sizeof(address)))
+		return -1;
+	return listen(socket, INIT_BACKLOG);
 }
