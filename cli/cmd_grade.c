@@ -1,6 +1,7 @@
 /*
  * cmd_grade.c - `sallyport grade`: judges programs (lib/grade) and says what they came to. The first argument says
- * what is graded: a folder is a problem package, a file tasks as JSON Lines.
+ * what is graded: a folder is a problem package, a file that begins as SQLite's do a suite, another file tasks as JSON
+ * Lines.
  *
  * Exit codes are those that scripts know from test runners: 0 all as expected, 1 something is not, 2 the package or
  * file cannot be read, 3 a judge error remained, 5 interrupted. A thread waits for SIGINT and SIGTERM and ends the
@@ -12,6 +13,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/store/store_suite.h"
 
 static const struct cli_option grade_options_table[] = {
 	{.name = "jobs",
@@ -47,12 +49,21 @@ static const struct cli_option grade_options_table[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct grade_options, language),
 	 .value = "NAME",
-	 .help = "tasks: the language of all of them"},
+	 .help = "tasks: the language of all of them; a suite: of the submissions"},
 	{.name = "k",
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct grade_options, k),
 	 .value = "1,10,100",
 	 .help = "tasks: which pass@k to say"},
+	{.name = "tag",
+	 .type = CLI_STRINGS,
+	 .offset = offsetof(struct grade_options, tags),
+	 .value = "TAG",
+	 .help = "a suite: only cases with this tag, or one of these"},
+	{.name = "fail-fast",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct grade_options, fail_fast),
+	 .help = "a suite: end with the first case that fails"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {{grade_options_table, 0}, {0}};
@@ -104,33 +115,56 @@ void grade_raise_caps(const struct config *config, int64_t wall_us, int64_t memo
 	raise_cap("SALLYPORT_LIMITS_OUTPUT_MB", limits->output_mb, (output + (1 << 20) - 1) >> 20);
 }
 
+enum kind { PACKAGE, TASKS, SUITE };
+
+static enum kind kind_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || S_ISDIR(st.st_mode))
+		return PACKAGE;
+	return store_suite_is(path) ? SUITE : TASKS;
+}
+
+static int check_options(const struct grade_options *options, enum kind kind, struct err *err)
+{
+	if (kind == TASKS && options->common.n_args > 1)
+		return err_set(err, ERR_INVALID,
+			       "a file of tasks takes no submissions: they are for packages and suites");
+	if (kind != TASKS && (options->samples || options->solution || options->k))
+		return err_set(err, ERR_INVALID, "--samples, --solution and --k are for files of tasks");
+	if (kind == PACKAGE && options->language)
+		return err_set(err, ERR_INVALID, "--language is for files of tasks, and for suites");
+	if (kind != SUITE && (options->tags.count > 0 || options->fail_fast))
+		return err_set(err, ERR_INVALID, "--tag and --fail-fast are for suites");
+	if (kind == SUITE && (options->time_limit_us || options->no_cache))
+		return err_set(err, ERR_INVALID, "the cases of a suite have the limits that were recorded");
+	return 0;
+}
+
 static int grade_run_command(void *arg, struct err *err)
 {
+	static int (*const kinds[])(struct grading * grading, struct err * err) = {grade_package_run, grade_tasks_run,
+										   grade_suite_run};
 	auto_config struct config config = {0};
 	struct grading grading = {.options = arg, .config = &config};
 	const struct grade_options *options = grading.options;
 	int result = config_load(options->common.config, &config, err);
-	bool tasks_only = options->samples || options->solution || options->language || options->k;
-	struct stat st;
 
 	if (result < 0)
 		return result;
-	bool file = stat(options->common.args[0], &st) == 0 && !S_ISDIR(st.st_mode);
-	if (file && options->common.n_args > 1)
-		result = err_set(err, ERR_INVALID, "a file of tasks takes no submissions: they are for packages");
-	else if (!file && tasks_only)
-		result = err_set(err, ERR_INVALID, "--samples, --solution, --language and --k are for files of tasks");
-	if (result < 0) {
+	enum kind kind = kind_of(options->common.args[0]);
+	if (check_options(options, kind, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}
-	return file ? grade_tasks_run(&grading, err) : grade_package_run(&grading, err);
+	return kinds[kind](&grading, err);
 }
 
 const struct cli_command cmd_grade = {
 	.name = "grade",
-	.summary = "Judges submissions of a problem package, or samples of tasks",
-	.arguments = "PACKAGE [SUBMISSION…] | TASKS",
+	.summary = "Judges submissions of a problem package or a suite, or samples of tasks",
+	.arguments = "PACKAGE [SUBMISSION…] | TASKS | SUITE [SUBMISSION…]",
 	.help = "PACKAGE is the folder of a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09). Without a "
 		"SUBMISSION all "
 		"programs in\n"
@@ -142,10 +176,13 @@ const struct cli_command cmd_grade = {
 		"JavaScript, Go) or MBPP. The tasks'\n"
 		"own solutions are graded, or the completions of --samples. Tests and code run in different jails "
 		"where the language allows it.\n\n"
+		"SUITE is a file of sallyport promote: each case runs again, with its recorded code or with each\n"
+		"SUBMISSION in its place, and passes where the outcome is the recorded one.\n\n"
 		"Examples:\n"
 		"  sallyport grade problems/hello\n"
 		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
-		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n\n"
+		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
+		"  sallyport grade regress.suite --tag fast candidate.py\n\n"
 		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
 		"interrupted.\n",
 	.groups = grade_groups,

@@ -197,7 +197,7 @@ static void do_one(struct work *work, struct replay_runner *runner, const struct
 static void *worker(void *arg)
 {
 	struct work *work = arg;
-	struct replay_runner runner = {work->config, work->store, &work->settings, NULL};
+	struct replay_runner runner = {work->config, work->store, &work->settings, NULL, NULL};
 
 	pthread_mutex_lock(&work->lock);
 	runner.client = steal(&work->client);

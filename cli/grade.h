@@ -1,6 +1,6 @@
 /*
  * grade.h - between the files of `sallyport grade`: cmd_grade.c (which kind of input), grade_package.c and
- * grade_tasks.c (each grades one kind), grade_report.c (how a package's submissions are shown).
+ * grade_tasks.c, grade_suite.c (each grades one kind), grade_report.c (how a package's submissions are shown).
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 struct grade_options {
 	struct cli_common common;
 	int64_t jobs, time_limit_us;
-	bool no_cache;
+	bool no_cache, fail_fast;
+	struct bind_strings tags;
 	const char *samples, *solution, *language, *k;
 };
 
@@ -31,6 +32,7 @@ void grade_progress(void *arg, size_t done, size_t all);
 /* The kinds; the exit code. */
 int grade_package_run(struct grading *grading, struct err *err);
 int grade_tasks_run(struct grading *grading, struct err *err);
+int grade_suite_run(struct grading *grading, struct err *err);
 
 /* What all submissions of a package came to. */
 struct grade_summary {

@@ -82,6 +82,11 @@ int replay_compare_earlier(struct store *store, const struct replay_settings *se
 			   const struct store_execution *execution, const struct job_replay *now,
 			   struct replay_report *report, struct err *err);
 
+/* Other code in place of what was recorded. */
+struct replay_instead {
+	const char *language, *code; /* canonical name of the runner */
+	size_t length;
+};
 /* One execution, as often as it takes; the client is opened where it is NULL and closed where it failed. Never fails:
  * what went wrong is a class. */
 struct replay_runner {
@@ -89,6 +94,7 @@ struct replay_runner {
 	struct store *store;
 	const struct replay_settings *settings;
 	struct jail_client *client;
+	const struct replay_instead *instead; /* NULL: the recorded code */
 };
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret);
 

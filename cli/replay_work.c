@@ -201,6 +201,22 @@ static void run_trials(struct replay_runner *runner, const struct store_executio
 		first->class = REPLAY_FLAKY;
 }
 
+static void put_instead(const struct replay_instead *instead, struct store_execution *execution)
+{
+	free(execution->code.data);
+	free(steal(&execution->entry));
+	execution->code = (struct store_text){xmemdup(instead->code, instead->length), instead->length, ""};
+	snprintf(execution->language, sizeof(execution->language), "%s", instead->language);
+}
+
+/* Why it cannot be run; NULL: it can. The caller's. */
+static char *obstacle(const struct replay_runner *runner, const struct store_execution *execution)
+{
+	if (runner->instead && *execution->sandbox_id)
+		return xstrdup("it ran in a live sandbox, after other runs: no other code can take its place");
+	return replay_incomparable(execution);
+}
+
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret)
 {
 	struct store_execution execution = {0};
@@ -213,9 +229,11 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 	if (result < 0) {
 		trials.first.class = REPLAY_SANDBOX_ERROR;
 		trials.first.reason = xstrdup(err.text);
-	} else if ((trials.first.reason = replay_incomparable(&execution)) != NULL) {
+	} else if ((trials.first.reason = obstacle(runner, &execution)) != NULL) {
 		trials.first.class = REPLAY_NOT_REPLAYABLE;
 	} else {
+		if (runner->instead)
+			put_instead(runner->instead, &execution);
 		run_trials(runner, &execution, &trials);
 	}
 	replay_result(&trials.first, id, execution.language, result == 0 ? &execution : NULL, ret);

@@ -19,20 +19,10 @@
 
 #include "store_bundle_file.h"
 
-#define COLUMN(name)      #name " ANY"
-#define COLUMN_MORE(name) ", " #name " ANY"
-const char store_bundle_schema[] =
-	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 1;"
-	"CREATE TABLE execution (" STORE_BUNDLE_EXECUTION(
-		COLUMN, COLUMN_MORE) ", env ANY, PRIMARY KEY (id)) STRICT;"
-				     "CREATE TABLE execution_file (" STORE_BUNDLE_FILE(
-					     COLUMN,
-					     COLUMN_MORE) ", PRIMARY KEY (execution, phase, name)) STRICT;"
-							  "CREATE TABLE sandbox (" STORE_BUNDLE_SANDBOX(
-								  COLUMN,
-								  COLUMN_MORE) ", PRIMARY KEY (id)) STRICT;"
-									       "CREATE TABLE blob (sha256 TEXT PRIMARY "
-									       "KEY, data BLOB NOT NULL) STRICT;";
+static const struct store_bundle_kind bundle_kind = {
+	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 1;" STORE_BUNDLE_TABLES,
+	"a bundle of sallyport export",
+	0x53504255 /* "SPBU" */, 1};
 
 int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 {
@@ -73,13 +63,14 @@ int store_bundle_new(const char *path, struct store_bundle **ret, struct err *er
 {
 	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
 
+	bundle->kind = &bundle_kind;
 	bundle->path = xstrdup(path);
 	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
 	unlink(bundle->part);
 	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||
 	    chmod(bundle->part, 0600) < 0 || /* it has what people sent, in clear */
-	    sqlite3_exec(bundle->db, store_bundle_schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(bundle->db, bundle_kind.schema, NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
 		int result = store_bundle_failed(bundle, err);
 
@@ -214,15 +205,23 @@ static int add_blob(struct store_bundle *bundle, struct store *store, const char
 	return result;
 }
 
-int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct err *err)
+int store_bundle_add_blobs(struct store_bundle *bundle, struct store *store, struct err *err)
 {
-	sqlite3_stmt *statement = NULL;
-	int result = store_bundle_prepare(bundle, "SELECT name FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL",
+	auto_statement sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(bundle,
+					  "SELECT name FROM " STORE_BUNDLE_BLOBS
+					  " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
 					  &statement, err);
 
 	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW)
 		result = add_blob(bundle, store, (const char *)sqlite3_column_text(statement, 0), err);
-	sqlite3_finalize(statement);
+	return result;
+}
+
+int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct err *err)
+{
+	int result = store_bundle_add_blobs(bundle, store, err);
+
 	if (result == 0 && sqlite3_exec(bundle->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		result = store_bundle_failed(bundle, err);
 	if (result < 0)
@@ -230,5 +229,36 @@ int store_bundle_finish(struct store_bundle *bundle, struct store *store, struct
 	if (rename(bundle->part, bundle->path) < 0)
 		return err_errno(err, "writing %s", bundle->path);
 	free(steal(&bundle->part));
+	return 0;
+}
+
+/* -------- in ------------------------------------------------------------------------------------------ */
+
+void store_bundle_guard(struct store_bundle *bundle)
+{
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
+int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err)
+{
+	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
+	int result;
+
+	bundle->kind = &bundle_kind;
+	bundle->path = xstrdup(path);
+	result = sqlite3_open_v2(path, &bundle->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
+			 ? 0
+			 : store_bundle_failed(bundle, err);
+	store_bundle_guard(bundle);
+	if (result == 0)
+		result = store_bundle_check(bundle, err);
+	if (result < 0) {
+		store_bundle_close(bundle);
+		return result;
+	}
+	*ret = bundle;
 	return 0;
 }

@@ -51,7 +51,7 @@ static const struct {
 	 "a content is missing"},
 };
 
-static int number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err)
+int store_bundle_number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err)
 {
 	auto_statement sqlite3_stmt *statement = NULL;
 	int result = store_bundle_prepare(bundle, sql, &statement, err);
@@ -83,30 +83,31 @@ static int check_schema(struct store_bundle *bundle, struct err *err)
 {
 	sqlite3 *ours = NULL;
 	bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-		    sqlite3_exec(ours, store_bundle_schema, NULL, NULL, NULL) == SQLITE_OK;
+		    sqlite3_exec(ours, bundle->kind->schema, NULL, NULL, NULL) == SQLITE_OK;
 	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
 
 	sqlite3_close(ours);
 	return same && streq(wanted, is)
 		       ? 0
-		       : err_set(err, ERR_INVALID, "%s: its tables are not those of a bundle", bundle->path);
+		       : err_set(err, ERR_INVALID, "%s: its tables are not those of %s", bundle->path,
+				 bundle->kind->what);
 }
 
 static int check_identity(struct store_bundle *bundle, struct err *err)
 {
 	int64_t application = 0, version = 0;
-	int result = number(bundle, "PRAGMA application_id", &application, err);
+	int result = store_bundle_number(bundle, "PRAGMA application_id", &application, err);
 
 	if (result == 0)
-		result = number(bundle, "PRAGMA user_version", &version, err);
+		result = store_bundle_number(bundle, "PRAGMA user_version", &version, err);
 	if (result < 0)
 		return result;
-	if (application != STORE_BUNDLE_APPLICATION_ID)
-		return err_set(err, ERR_INVALID, "%s is no bundle of sallyport export", bundle->path);
-	if (version > STORE_BUNDLE_VERSION)
+	if (application != bundle->kind->application_id)
+		return err_set(err, ERR_INVALID, "%s is not %s", bundle->path, bundle->kind->what);
+	if (version > bundle->kind->version)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "%s is of version %lld, this program knows %d: install a newer release", bundle->path,
-			       (long long)version, STORE_BUNDLE_VERSION);
+			       (long long)version, bundle->kind->version);
 	return check_schema(bundle, err);
 }
 
@@ -148,39 +149,21 @@ static int each_blob(struct store_bundle *bundle, struct store *store, int64_t *
 	return result == 0 && step != SQLITE_DONE ? store_bundle_failed(bundle, err) : result;
 }
 
-int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err)
+int store_bundle_check(struct store_bundle *bundle, struct err *err)
 {
-	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
 	int64_t bytes = 0;
-	int result;
+	int result = check_identity(bundle, err);
 
-	bundle->path = xstrdup(path);
-	result = sqlite3_open_v2(path, &bundle->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
-			 ? 0
-			 : store_bundle_failed(bundle, err);
-	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	if (result == 0)
-		result = check_identity(bundle, err);
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(checks); i++) {
 		int64_t count = 0;
 
-		result = number(bundle, checks[i].sql, &count, err);
+		result = store_bundle_number(bundle, checks[i].sql, &count, err);
 		if (result == 0 && count > 0)
-			result = err_set(err, ERR_INVALID, "%s: %s", path, checks[i].text);
+			result = err_set(err, ERR_INVALID, "%s: %s", bundle->path, checks[i].text);
 	}
 	if (result == 0)
 		result = check_ids(bundle, err);
-	if (result == 0)
-		result = each_blob(bundle, NULL, &bytes, err);
-	if (result < 0) {
-		store_bundle_close(bundle);
-		return result;
-	}
-	*ret = bundle;
-	return 0;
+	return result == 0 ? each_blob(bundle, NULL, &bytes, err) : result;
 }
 
 /* -------- in ------------------------------------------------------------------------------------------ */
@@ -189,10 +172,10 @@ static int check_room(struct store_bundle *bundle, struct store *store, struct e
 {
 	struct statvfs disk;
 	int64_t pages = 0, size = 0;
-	int result = number(bundle, "PRAGMA page_count", &pages, err);
+	int result = store_bundle_number(bundle, "PRAGMA page_count", &pages, err);
 
 	if (result == 0)
-		result = number(bundle, "PRAGMA page_size", &size, err);
+		result = store_bundle_number(bundle, "PRAGMA page_size", &size, err);
 	if (result < 0)
 		return result;
 	if (fstatvfs(store->dir_fd, &disk) < 0)

@@ -75,7 +75,7 @@ refuse() {
 	refuse tables "CREATE VIEW v AS SELECT 1"
 	refuse tables "ALTER TABLE execution ADD COLUMN more ANY"
 	refuse "version 9" "PRAGMA user_version = 9"
-	refuse "no bundle" "PRAGMA application_id = 7"
+	refuse "not a bundle" "PRAGMA application_id = 7"
 	refuse larger "UPDATE execution SET code = zeroblob(70000)"
 	refuse "not as it must be" "UPDATE execution SET args = '[' "
 	refuse "not as it must be" "UPDATE execution SET owner = '../x'"

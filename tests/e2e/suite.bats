@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# sallyport promote and grade over a suite: what is recorded becomes cases, with the recorded code or a submission; suites that are wrong.
+# shellcheck disable=SC2154 # bats sets stderr
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+setup() {
+	rm -rf "${SP_DIR:?}/data" "$SP_DIR/in"
+	mkdir "$SP_DIR/data"
+	cd "$BATS_TEST_TMPDIR" || return
+	export TMPDIR=$BATS_TEST_TMPDIR
+	sp_stdio
+}
+
+say() { # LANGUAGE CODE [MORE]
+	sp_say run_code "$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "c", $language, $code} + $more')"
+}
+
+# cli STATUS COMMAND ARGUMENT…: lines in $output, the last in $summary
+cli() {
+	local wanted=$1 command=$2
+	shift 2
+	run "-$wanted" --separate-stderr "$SP_BIN/sallyport" "$command" --config "$SP_CONFIG" --json "$@"
+	echo "$output" "$stderr"
+	summary=$(tail -1 <<<"$output" | jq -c .summary)
+}
+
+# of NAME FILTER: a member of the case's line
+of() {
+	jq -r --arg name "$1" "select(.name == \$name) | $2" <<<"$output"
+}
+
+id() { # CODE
+	sp_sql "SELECT id FROM execution WHERE instr(code, '$1')"
+}
+
+# refuse WORD SQL: the suite changed so is refused with that word, by grade and by promote
+refuse() {
+	cp s bad
+	sqlite3 bad "$2"
+	cli 2 grade bad
+	[[ $stderr == *"$1"* ]]
+	cli 2 promote --suite bad --all
+	[[ $stderr == *"$1"* ]]
+}
+
+no_scratch() {
+	[ -z "$(compgen -G "$TMPDIR/sallyport-*")" ]
+}
+
+@test "promoted once, graded; promoted again nothing changes; ids, filters, names, tags" {
+	say python 'print("one")'
+	say python 'open("f", "w").write("two"); print("two")'
+	say bash 'echo three; exit 3'
+	sp_stdio_end
+	cli 0 promote --suite s --name first --tag fast --tag new "$(id one)"
+	[ "$summary" = '{"cases":1,"new":1,"already_there":0}' ]
+	[ "$(stat -c %a s)" = 600 ]
+	cli 0 promote --suite s --language bash --tag slow
+	cli 0 promote --suite s --all
+	[ "$summary" = '{"cases":3,"new":1,"already_there":2}' ]
+	cp s before
+	cli 0 promote --suite s --all
+	[ "$summary" = '{"cases":3,"new":0,"already_there":3}' ]
+	diff <(sqlite3 before .dump) <(sqlite3 s .dump)
+	cli 0 grade s
+	[ "$(jq -c 'del(.seconds)' <<<"$summary")" = '{"suite":"s","cases":3,"submissions":0,"passed":3,"judge_errors":0,"verdicts":{"AC":3}}' ]
+	[ "$(of first '[.case, .language, .verdict, .class, .message] | join(" ")')" = "$(id one) python AC identical " ]
+	[ "$(jq -r 'select(.case) | .name' <<<"$output" | tail -1)" = first ] # by names; ids begin with a digit
+	cli 0 grade s --tag slow --tag none
+	[ "$(jq -c .cases <<<"$summary")" = 1 ]
+	cli 2 grade s --tag none
+	# A name and a mode are set anew, the rest stays.
+	cli 0 promote --suite s --name uno --compare=-stdout "$(id one)"
+	[ "$(sqlite3 s "SELECT name, tags, compare, normalise FROM suite_case WHERE name = 'uno'")" = 'uno|["fast","new"]|-stdout|default' ]
+	sp_until "" no_scratch
+}
+
+@test "expected differs: each verdict, the first of them ends it with --fail-fast" {
+	say python 'print("out")'
+	say python 'import sys; sys.exit(int(open("/proc/sys/kernel/ostype").read() == "Linux\n"))'
+	say bash "while :; do :; done # slow" '{"timeout_seconds": 1}'
+	say python 'import random; print(random.random())'
+	say python 'import time; print(time.time(), "now")'
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	sqlite3 s "UPDATE execution SET stdout = 'oot' WHERE instr(code, 'out'); UPDATE execution SET verdict = 'OK', exit_code = 0 WHERE instr(code, 'ostype');
+		UPDATE execution SET verdict = 'OK' WHERE instr(code, 'slow');
+		UPDATE suite_case SET name = (SELECT substr(code, 1, 24) FROM execution WHERE id = suite_case.execution)"
+	cli 1 grade s -j 2
+	[ "$(jq -c .verdicts <<<"$summary")" = '{"AC":1,"WA":2,"TLE":1,"RTE":1}' ]
+	[ "$(of 'print("out")' '[.verdict, .message] | join(" ")')" = 'WA stdout, line 1: expected "oot", is "out"' ]
+	[ "$(of 'import random; print(ran' .class)" = flaky ]
+	cli 1 grade s -j 1 --fail-fast
+	[ "$(jq -c '.verdicts | [.[]] | add' <<<"$summary")" = 1 ]
+	run -1 "$SP_BIN/sallyport" grade --config "$SP_CONFIG" s
+	[[ ${lines[-1]} == "1 of 5 cases passed; "* ]]
+	grep -q '^RTE ' <<<"$output"
+}
+
+@test "submissions in place of the recorded code; of live sandboxes the recorded code alone" {
+	say python 'print(sorted(map(int, input().split())))' '{"stdin": "3 1 2"}'
+	say python 'print(sorted(map(int, input().split())))#' '{"stdin": "7"}'
+	say python 'x = 41' '{"session": true}'
+	say python 'print(x + 1)' '{"session": true}'
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	sqlite3 s "UPDATE suite_case SET name = (SELECT coalesce(stdin, code) FROM execution WHERE id = suite_case.execution)"
+	cli 0 grade s
+	[ "$(jq .passed <<<"$summary")" = 4 ]
+	echo 'print([int(x) for x in input().split()])' >wrong.py
+	# shellcheck disable=SC2028 # tr knows it
+	echo 'tr " " "\n" | sort -n | paste -sd, | sed "s/,/, /g; s/.*/[&]/"' >good.sh
+	echo 'def' >syntax.py
+	cli 1 grade s wrong.py good.sh syntax.py
+	[ "$(jq -r 'select(.stdin | not) | select(.case) | [.submission, .name, .verdict] | join(" ")' <<<"$output")" = \
+		"$(printf '%s\n' "wrong.py 3 1 2 WA" "wrong.py 7 AC" "wrong.py print(x + 1) SKIP" "wrong.py x = 41 SKIP" \
+			"good.sh 3 1 2 AC" "good.sh 7 AC" "good.sh print(x + 1) SKIP" "good.sh x = 41 SKIP" \
+			"syntax.py 3 1 2 RTE" "syntax.py 7 RTE" "syntax.py print(x + 1) SKIP" "syntax.py x = 41 SKIP")" ]
+	[ "$(jq -c '[.submissions, .passed]' <<<"$summary")" = '[3,3]' ]
+	cli 0 grade s good.sh
+	cp good.sh good.txt
+	cli 2 grade s good.txt
+	cli 0 grade s --language bash good.txt
+	cli 2 grade s nowhere.py
+	cli 2 grade s --k 1
+	cli 2 grade s --time-limit 1
+}
+
+@test "what cannot be a case: a wrong id changes nothing; a run that cannot be repeated" {
+	say python 'print("good")'
+	say python 'print("secret")' '{"secrets": {"KEY": "abcdefgh"}}'
+	sp_stdio_end
+	cli 0 promote --suite s "$(id good)"
+	cp s before
+	cli 3 promote --suite s "$(id good)" ffffffff
+	cli 2 promote --suite s --name other "$(id good)" "$(id secret)"
+	[[ $stderr == *secrets* ]]
+	cli 0 promote --suite s --all
+	[ "$summary" = '{"cases":1,"new":0,"already_there":1}' ]
+	[[ $stderr == *"is left out"*secrets* ]]
+	diff <(sqlite3 before .dump) <(sqlite3 s .dump)
+	cli 2 promote --all
+	cli 2 promote --suite s
+	cli 2 promote --suite s --all --normalise colours
+	cli 2 promote --suite s --all --compare colours
+	cli 3 promote --suite new ffffffff
+	[ ! -e new ]
+}
+
+@test "a suite that is not as it must be" {
+	say python 'print("x" * 100000)'
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	refuse hash "UPDATE blob SET data = zeroblob(100001)"
+	refuse "not as it must be" "UPDATE suite_case SET tags = '{'"
+	refuse "not as it must be" "UPDATE suite_case SET name = ''"
+	refuse "no run" "INSERT INTO suite_case VALUES ('x', 'x', '[]', '', '', 1)"
+	refuse tables "CREATE TRIGGER t AFTER INSERT ON blob BEGIN DELETE FROM blob; END"
+	refuse "version 9" "PRAGMA user_version = 9"
+	refuse "not a suite" "PRAGMA application_id = 7"
+	cp s bad
+	sqlite3 bad "UPDATE suite_case SET normalise = 'colours'"
+	cli 2 grade bad
+	head -c 10000 s >bad
+	cli 2 grade bad
+	cli 0 export --output b --all
+	cli 2 grade b
+	cli 2 promote --suite b --all
+	cli 2 import s
+	cli 0 grade s
+	sp_until "" no_scratch
+}
+
+@test "kill -9 in mid-suite leaves nothing behind" {
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	local saying=$!
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	"$SP_BIN/sallyport" grade --config "$SP_CONFIG" s 3>&- &
+	local grading=$!
+	sp_until "$grading" sp_asleep
+	[ -n "$(compgen -G "$TMPDIR/sallyport-*")" ]
+	kill -KILL "$grading"
+	wait "$grading" || true
+	sp_until "" sp_none_asleep
+	sp_until "" no_scratch
+}
