@@ -396,7 +396,7 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 	if (failed < 0)
 		return failed;
 	talk.examiner = *exam->examiner;
-	talk.candidate = (struct jail_once){.spec = {.runner = grade_tongue_text(task->tongue),
+	talk.candidate = (struct jail_once){.spec = {.runner = grade_texts[task->tongue].runner,
 						     .limits = grade_exam_limits(exam, task),
 						     .label = "sample"}};
 	failed = begin(exam->client, &talk.candidate, &grade_texts[task->tongue].candidate, &talk.channel, err);

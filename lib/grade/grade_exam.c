@@ -52,8 +52,8 @@ static const char alone_go[] =
 
 #define TEXT(array) {array, sizeof(array) - 1}
 const struct grade_texts grade_texts[] = {
-	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py)},
-	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js)},
+	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py), "candidate-python"},
+	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js), "javascript"},
 	[GRADE_CPP] = {.alone = TEXT(alone_cpp)},
 	[GRADE_GO] = {.alone = TEXT(alone_go)},
 };

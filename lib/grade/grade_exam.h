@@ -61,6 +61,7 @@ struct grade_text {
 struct grade_texts {
 	struct grade_text examiner, candidate; /* data NULL: not in this language */
 	struct grade_text alone;
+	const char *runner; /* of the candidate */
 };
 extern const struct grade_texts grade_texts[];
 /* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */

@@ -56,6 +56,30 @@ some() {
 	done
 }
 
+@test "Python: installed packages, exit() and help of the interactive interpreter, modules that are not there" {
+	{
+		jq -cn '{task_id: "Small/0", completion: "    exit(0)"}'
+		jq -cn '{task_id: "Small/0", completion: "    assert callable(help) and quit.name == \"quit\"\n    return n + n"}'
+		jq -cn '{task_id: "Small/0", completion: "    import no.such\n    return n + n"}'
+		jq -cn '{task_id: "Small/0", completion: "    try:\n        import nothing\n    except ModuleNotFoundError as e:\n        assert e.name == \"nothing\"\n    import site\n    return n + n if site.PREFIXES else 0"}'
+	} >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE","premature_exit"] ["AC",null] ["RTE",null] ["AC",null]' ]
+	[[ $(jq -r 'select(.sample == 2) | .result' <<<"$output") == *"No module named 'no'"* ]]
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "python3-numpy is not installed"
+	jq -cn '{task_id: "Small/0", completion: "    import numpy\n    return int(numpy.add(n, n))"}' >samples.jsonl
+	grade 0 "$TASKS/humaneval.jsonl" --samples samples.jsonl
+}
+
+@test "one process of tests serves many samples: what they leave behind, threads of tests" {
+	jq -c '.test += "\nimport threading, time\nassert threading.active_count() == 1\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n" | .task_id = "Thread/0"' "$TASKS/humaneval.jsonl" >tasks.jsonl
+	cat "$TASKS/humaneval.jsonl" >>tasks.jsonl
+	jq -cn '(range(140) | {task_id: "Small/0", completion: (if . % 7 == 3 then "    return n" else "    return n + n" end)}),
+		(range(3) | {task_id: "Thread/0", completion: "    return n + n"})' >samples.jsonl
+	grade 1 tasks.jsonl --samples samples.jsonl -j 1
+	[ "$(jq -c '[.passed, .judge_errors]' <<<"$summary")" = '[123,0]' ]
+}
+
 @test "MBPP: code, set-up, tests; classes and set-up of the code, what cannot be split" {
 	grade 0 "$TASKS/mbpp.jsonl"
 	[ "$(jq -c '[.tasks, .passed, .in_process]' <<<"$summary")" = '[4,4,1]' ]

@@ -2,11 +2,33 @@
 #
 # Standard input: first the source, then one question a line, as Python literals. Standard output: one answer a line, "=" and a value or
 # "!" and an exception. Whatever the code does to this process, it can do no more than answer: the tests run elsewhere.
+#
+# The interpreter starts without the site module (-S), which takes as long as all the rest of its start; it is loaded when the code imports
+# what the standard library does not have.
+import _sitebuiltins
+import builtins
 import os
 import sys
 
 
+class Site:
+    """The last finder: adds the folders of installed packages, once, and looks again."""
+
+    def find_spec(self, name, path=None, target=None):
+        if path is not None or name.partition(".")[0] in sys.stdlib_module_names:
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+        import site
+
+        site.main()
+        return importlib.util.find_spec(name)
+
+
 def main():
+    builtins.exit, builtins.quit = _sitebuiltins.Quitter("exit", ""), _sitebuiltins.Quitter("quit", "")
+    builtins.help = _sitebuiltins._Helper()
+    sys.meta_path.append(Site())
     questions, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)

@@ -1,4 +1,6 @@
-# examiner.py - runs tests, each in a process of its own that it forks; the code under test is in another jail.
+# examiner.py - runs tests, in a process that it forks anew after MOST tasks; the code under test is in another jail.
+#
+# The tests of one file of tasks trust each other: what one changes in the interpreter, the next ones see.
 #
 # Standard input: a task a line, as JSON, and the candidate's answers; what goes to standard output is for the judge, by its first letter:
 # Q a question to pass on to the candidate, V the verdict, D the process of the tests has ended. What the candidate says is data: it is
@@ -21,6 +23,9 @@ import sys
 import typing
 
 _ = (copy, functools, heapq, itertools, math, random, re, string, typing)  # loaded once for all tests
+
+
+MOST = 64
 
 
 class Ended(BaseException):
@@ -252,27 +257,40 @@ def judge(task, link):
         return "error", "%s: %s" % (type(e).__name__, e)
 
 
+def serve(most):
+    """Tasks, one after the other, in this process, which ends after `most` of them or when one left something running."""
+    gc.freeze()
+    fd_in, fd_out = os.dup(0), os.dup(1)
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    for number in range(1, most + 1):
+        line = read_line(fd_in)
+        if line is None:
+            os._exit(1)
+        limit = sys.getrecursionlimit()
+        link = Link(fd_in, fd_out)
+        end, text = judge(json.loads(line), link)
+        if link.ended:
+            end = "ended"
+        link.ended = True  # for a Thing that outlives its task
+        sys.setrecursionlimit(limit)
+        write(fd_out, "V" + json.dumps({"end": end, "text": text[:300]}) + "\n")
+        if number == most or len(sys._current_frames()) > 1:
+            os._exit(0)
+        write(fd_out, "D0\n")
+
+
 def main():
     sys.setrecursionlimit(5000)
-    gc.freeze()
     while True:
-        line = read_line(0)
-        if line is None:
-            break
         pid = os.fork()
         if pid == 0:
-            link = Link(os.dup(0), os.dup(1))
-            null = os.open("/dev/null", os.O_RDWR)
-            os.dup2(null, 0)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-            end, text = judge(json.loads(line), link)
-            if link.ended:
-                end = "ended"
-            write(link.fd_out, "V" + json.dumps({"end": end, "text": text[:300]}) + "\n")
-            os._exit(0)
+            serve(MOST)
         _, status = os.waitpid(pid, 0)
         write(1, "D%d\n" % status)
+        if status != 0:
+            break
 
 
 main()
