@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -300,6 +300,36 @@ CREATE TABLE task (
 CREATE INDEX task_by_owner ON task (owner, id);
 CREATE INDEX task_by_expiry ON task (expires_us);
 CREATE INDEX task_by_instance ON task (instance) WHERE instance IS NOT NULL;
+
+-- The audit log: one entry for every act, in the transaction of what it describes, and the leaves of a Merkle tree (RFC 6962) in the
+-- order of n, which begins at 0 and has no gap. `entry` is the exact text that is hashed; the columns before it are copies for queries,
+-- and `sallyport verify` compares them. Content never enters an entry: see audit_detail. docs/audit.md lists the kinds. Rows are only
+-- ever added. The triggers guard against a slip, not against an attacker: checkpoints that another account signs do.
+CREATE TABLE audit (
+	n      INTEGER PRIMARY KEY CHECK (n >= 0),
+	at_us  INTEGER NOT NULL,
+	kind   TEXT NOT NULL,
+	object TEXT NOT NULL,                    -- 'execution:ID', 'token:ID', 'conversation:' and a hash …
+	entry  TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_by_object ON audit (object, n);
+CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN SELECT raise(ABORT, 'entries of the audit log are never removed'); END;
+CREATE TRIGGER audit_fixed BEFORE UPDATE ON audit BEGIN SELECT raise(ABORT, 'entries of the audit log are never changed'); END;
+
+-- What an entry commits to: sums of texts and rows, names. The commitment is HMAC-SHA-256 under the salt, so that once salt and details
+-- are erased (with the content that they describe), nothing can be found out from the entry by trying.
+CREATE TABLE audit_detail (
+	n      INTEGER PRIMARY KEY REFERENCES audit (n),
+	salt   BLOB NOT NULL CHECK (length(salt) = 32),
+	detail TEXT NOT NULL
+) STRICT;
+
+-- Who an id in an entry is. The row goes when the owner is forgotten; the id then names nobody.
+CREATE TABLE principal (
+	owner      TEXT PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE CHECK (length(id) = 36),
+	created_us INTEGER NOT NULL
+) STRICT;
 
 -- For people. The program does not use these.
 

@@ -384,6 +384,7 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 	if ((result = take_limits(job, request, err)) < 0)
 		return result;
 	asked->files = (struct job_files){.owner = asked->row.owner,
+					  .token = asked->row.token_id,
 					  .conversation = asked->row.conversation,
 					  .bytes_max = asked->limits.data_bytes};
 	if ((result = job_take_files(request, false, &asked->files, err)) < 0 ||

@@ -43,6 +43,7 @@ void job_inputs_free(struct job_input *inputs, size_t count);
 /* What a request puts into a conversation. */
 struct job_files {
 	const char *owner, *conversation; /* the owner of the files has them, too */
+	const char *token;                /* NULL, "": none */
 	int64_t bytes_max;                /* of all the conversation's files */
 	struct job_input *items;
 	size_t count;

@@ -175,6 +175,7 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 	const struct job_request request = {.conversation = who->conversation, .files = file, .n_files = 1};
 	struct visit visit = {.who = who,
 			      .files = {.owner = who->owner,
+					.token = who->token_id,
 					.conversation = who->conversation,
 					.bytes_max = engine->config->limits.data_mb << 20}};
 	int result = check(who, err);

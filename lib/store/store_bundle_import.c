@@ -269,7 +269,21 @@ static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite
 	query_bind_text(&q, ":instance", txn->store->instance);
 	int result = query_run(&q, NULL, err);
 
-	return result < 0 ? result : import_files(txn, bundle, id, err);
+	if (result == 0)
+		result = import_files(txn, bundle, id, err);
+	if (result == 0)
+		result = store_txn_audit_begin(txn, id, err);
+	return result < 0 ? result : store_txn_audit_end(txn, id, err);
+}
+
+static int audit_import(struct store_txn *txn, const struct store_carried *done, struct err *err)
+{
+	struct store_audit entry;
+
+	store_audit_init(&entry, STORE_AUDIT_IMPORT, "log", "audit");
+	store_audit_int(&entry, "executions", done->executions);
+	store_audit_int(&entry, "added", done->added);
+	return store_txn_audit(txn, &entry, err);
 }
 
 static int import_rows(struct store_txn *txn, void *arg, struct err *err)
@@ -294,6 +308,8 @@ static int import_rows(struct store_txn *txn, void *arg, struct err *err)
 		importing->done.executions++;
 		importing->done.added += !there;
 	}
+	if (result == 0 && importing->done.added > 0)
+		result = audit_import(txn, &importing->done, err);
 	return result;
 }
 

@@ -103,6 +103,16 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	return query_run(&q, NULL, err);
 }
 
+/* What /data holds before the run. */
+static int add_before(struct store_txn *txn, const struct store_execution *execution, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
+
+	query_bind_text(&q, ":id", execution->id);
+	query_bind_int(&q, ":conversation", execution->conversation_row);
+	return query_run(&q, NULL, err);
+}
+
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err)
 {
 	int failed = id_valid(execution->id) ? 0 : err_set(err, ERR_INTERNAL, "an execution needs an id");
@@ -113,13 +123,9 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 		failed = name_blob(txn, &execution->stdin_text, "standard input", err);
 	if (failed == 0)
 		failed = add_row(txn, execution, err);
-	if (failed < 0 || execution->conversation_row == 0)
-		return failed;
-	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
-
-	query_bind_text(&q, ":id", execution->id);
-	query_bind_int(&q, ":conversation", execution->conversation_row);
-	return query_run(&q, NULL, err);
+	if (failed == 0 && execution->conversation_row != 0)
+		failed = add_before(txn, execution, err);
+	return failed < 0 ? failed : store_txn_audit_begin(txn, execution->id, err);
 }
 
 static void bind_outcome(struct query *q, const struct store_execution *e)
@@ -265,5 +271,5 @@ int store_txn_execution_finish(struct store_txn *txn, const struct store_executi
 		failed = record_changes(txn, execution->id, conversation, changes, n_changes, err);
 	if (failed == 0 && conversation != 0)
 		failed = touch(txn, conversation, err);
-	return failed;
+	return failed < 0 ? failed : store_txn_audit_end(txn, execution->id, err);
 }

@@ -71,8 +71,20 @@ static void add_owner(struct keys *owners, const char *owner)
 	snprintf(keys_add(owners), ID_TEXT_SIZE, "%s", owner);
 }
 
+static int audit_conversation(struct store_txn *txn, const char *owner, const char *hash, struct err *err)
+{
+	char place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+
+	store_audit_place(hash, place);
+	store_audit_init(&entry, STORE_AUDIT_CONVERSATION_EXPIRE, "conversation", place);
+	entry.owner = owner;
+	return store_txn_audit(txn, &entry, err);
+}
+
 static int remove_one(struct store_txn *txn, const struct removal *removal, const char *key, struct err *err)
 {
+	char hash[SHA256_HEX_SIZE] = "", owner[STORE_OWNER_MAX + 1] = "";
 	uint64_t row;
 	int found;
 	auto_query struct query q = query_begin(txn->conn, removal->which);
@@ -83,9 +95,14 @@ static int remove_one(struct store_txn *txn, const struct removal *removal, cons
 		query_bind_int(&q, ":id", (int64_t)row);
 		query_bind_int(&q, ":limit", removal->limit_us);
 	}
-	while ((found = query_next(&q, err)) > 0)
-		add_owner(removal->owners, query_text(&q, 0));
-	return found;
+	while ((found = query_next(&q, err)) > 0) {
+		query_copy(&q, EXPIRED_OWNER, owner, sizeof(owner));
+		query_copy(&q, EXPIRED_HASH, hash, sizeof(hash));
+	}
+	if (found < 0 || hash[0] == '\0')
+		return found;
+	add_owner(removal->owners, owner);
+	return audit_conversation(txn, owner, hash, err);
 }
 
 static int removal_work(struct store_txn *txn, void *arg, struct err *err)

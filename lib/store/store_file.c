@@ -96,17 +96,21 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 	    name[0] == '\0')
 		return err_set(err, ERR_INVALID, "owner and name of a conversation have 1 to %d and 1 to %d bytes",
 			       STORE_OWNER_MAX, STORE_CONVERSATION_MAX);
+	const int64_t now = store_txn_now(txn); /* no other row has it */
+
 	store_conversation_hash(txn->store, owner, name, hash);
 	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_TOUCH);
 
 	query_bind_text(&q, ":owner", owner);
 	query_bind_text(&q, ":name", name);
 	query_bind_text(&q, ":hash", hash);
-	query_bind_int(&q, ":now", store_txn_now(txn));
+	query_bind_int(&q, ":now", now);
 	store_uptime_bind(txn, &q);
 	int failed = one_conversation(&q, ret, err);
 
-	return failed < 0 ? failed : query_run(&q, NULL, err);
+	if (failed == 0)
+		failed = query_run(&q, NULL, err);
+	return failed < 0 || ret->created_us != now ? failed : store_txn_audit_conversation(txn, ret->row, err);
 }
 
 #define ROW struct store_file

@@ -50,5 +50,8 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
 int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name,
 			 struct err *err); /* ERR_CONFLICT: a folder's */
+/* An audit entry for a file that a client has put, by the token `token` (NULL, "": none). */
+int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
+			 const char *token, struct err *err);
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
 			  struct err *err);

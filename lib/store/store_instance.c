@@ -18,8 +18,10 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/base/version.h"
 #include "store_blob.h"
 #include "store_execution.h"
+#include "store_schema.h"
 #include "store_txn.h"
 
 #define BOOT_ID           "/proc/sys/kernel/random/boot_id"
@@ -31,6 +33,19 @@ static const char *const kinds[] = {[STORE_SERVE] = "gateway", [STORE_WRITE] = "
 static void lock_name(const char *id, char ret[LOCK_NAME_SIZE])
 {
 	snprintf(ret, LOCK_NAME_SIZE, "%s.lock", id);
+}
+
+/* Gateways only: a command leaves entries for what it does. */
+static int audit_instance(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err)
+{
+	struct store_audit entry;
+
+	if (txn->store->mode != STORE_SERVE)
+		return 0;
+	store_audit_init(&entry, kind, "instance", id);
+	store_audit_word(&entry, "version", SALLYPORT_VERSION);
+	store_audit_int(&entry, "schema", store_schema_newest);
+	return store_txn_audit(txn, &entry, err);
 }
 
 static int begin_work(struct store_txn *txn, void *arg, struct err *err)
@@ -49,7 +64,11 @@ static int begin_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_int(&q, ":pid", getpid());
 	query_bind_text(&q, ":boot_id", boot);
 	query_bind_int(&q, ":now", store_txn_now(txn));
-	return query_run(&q, NULL, err);
+	int failed = query_run(&q, NULL, err);
+
+	if (failed == 0)
+		failed = store_txn_audit_open(txn, err);
+	return failed < 0 ? failed : audit_instance(txn, STORE_AUDIT_INSTANCE_START, store->instance, err);
 }
 
 int store_instance_begin(struct store *store, struct err *err)
@@ -86,7 +105,9 @@ static int end_work(struct store_txn *txn, void *arg, struct err *err)
 			query_bind_int(&q, ":now", store_txn_now(txn));
 		failed = query_run(&q, NULL, err);
 	}
-	return failed;
+	return failed < 0 || !streq(arg, txn->store->instance)
+		       ? failed
+		       : audit_instance(txn, STORE_AUDIT_INSTANCE_STOP, arg, err);
 }
 
 void store_instance_end(struct store *store)
@@ -129,7 +150,10 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":message", run->message);
 	store_bind_text(&q, ":stdout", &run->out);
 	store_bind_text(&q, ":stderr", &run->err);
-	return query_run(&q, NULL, err);
+	int64_t changes = 0;
+
+	failed = query_run(&q, &changes, err);
+	return failed < 0 || changes == 0 ? failed : store_txn_audit_end(txn, run->id, err);
 }
 
 static int take_partial(struct store *store, const char *id, const char *suffix, struct store_text *ret,

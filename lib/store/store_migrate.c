@@ -50,6 +50,20 @@ static const struct {
 	 "ALTER TABLE execution ADD COLUMN request_id TEXT;"
 	 "ALTER TABLE execution ADD COLUMN trace TEXT;"
 	 "PRAGMA user_version = 3;"},
+	/* The audit log. */
+	{3,
+	 "CREATE TABLE audit (n INTEGER PRIMARY KEY CHECK (n >= 0), at_us INTEGER NOT NULL, kind TEXT NOT NULL, "
+	 "object TEXT NOT NULL, entry TEXT NOT NULL) STRICT;"
+	 "CREATE INDEX audit_by_object ON audit (object, n);"
+	 "CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN SELECT raise(ABORT, 'entries of the audit log are "
+	 "never removed'); END;"
+	 "CREATE TRIGGER audit_fixed BEFORE UPDATE ON audit BEGIN SELECT raise(ABORT, 'entries of the audit log are "
+	 "never changed'); END;"
+	 "CREATE TABLE audit_detail (n INTEGER PRIMARY KEY REFERENCES audit (n), "
+	 "salt BLOB NOT NULL CHECK (length(salt) = 32), detail TEXT NOT NULL) STRICT;"
+	 "CREATE TABLE principal (owner TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE CHECK (length(id) = 36), "
+	 "created_us INTEGER NOT NULL) STRICT;"
+	 "PRAGMA user_version = 4;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

@@ -13,6 +13,7 @@
 	NEXT(CONVERSATION_CREATED_US, "created_us", created_us)                                                        \
 	NEXT(CONVERSATION_SEEN_US, "seen_us", seen_us)                                                                 \
 	NEXT(CONVERSATION_BYTES, "bytes", bytes)
+enum { EXPIRED_OWNER, EXPIRED_HASH }; /* of CONVERSATION_EXPIRE */
 enum { STORE_CONVERSATION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CONVERSATION_COLUMNS };
 #define STORE_SQL_CONVERSATION STORE_CONVERSATION_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
@@ -71,7 +72,8 @@ enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS 
 	  "execution.conversation = conversation.id AND state = 'running')")                                           \
 	X(CONVERSATION_EXPIRE, WRITE, /* asks again: it may have been used since it was listed */                      \
 	  "DELETE FROM conversation WHERE id = :id AND idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution " \
-	  "WHERE execution.conversation = conversation.id AND state = 'running') RETURNING owner")                     \
+	  "WHERE execution.conversation = conversation.id AND state = 'running') "     \
+	  "RETURNING owner, hash")                     \
 	X(OWNER_BYTES, READ, "SELECT " STORE_SQL_SPACE "FROM conversation WHERE id = :conversation")                   \
 	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")   \
 	X(FILE_BELOW, READ,                                                                                            \

@@ -56,7 +56,9 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":scopes", scopes);
 	query_bind_text(&q, ":hash", work->hash);
 	query_bind_int(&q, ":now", work->token->created_us);
-	return query_run(&q, NULL, err);
+	int failed = query_run(&q, NULL, err);
+
+	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, work->token->id, err);
 }
 
 int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT],
@@ -267,9 +269,10 @@ static int revoke_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":id", revoke->token.id);
 	query_bind_int(&q, ":now", now);
 	failed = query_run(&q, &changes, err);
-	if (failed == 0 && changes > 0)
-		revoke->token.revoked_us = now; /* else it keeps the time of the first revocation */
-	return failed;
+	if (failed < 0 || changes == 0)
+		return failed; /* it keeps the time of the first revocation */
+	revoke->token.revoked_us = now;
+	return store_txn_audit_token(txn, STORE_AUDIT_TOKEN_REVOKE, revoke->token.id, err);
 }
 
 int store_token_revoke(struct store *store, const char *id, struct store_token *ret, struct err *err)

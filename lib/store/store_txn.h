@@ -14,6 +14,7 @@
  *   store_request.c          idempotency keys
  *   store_task.c             tasks
  *   store_expire.c           times to live, unused blobs
+ *   store_audit.c            the audit log;  store_audit_run.c: what its entries say of a run, a token, a file
  *   store_bundle.c, store_bundle_import.c   executions from one database to another
  *   store_results.c          what a replay found (a file of its own)
  *   store_uptime.c           the clock by which conversations idle
@@ -28,6 +29,7 @@
 #include <sys/types.h>
 
 #include "store.h"
+#include "store_audit.h"
 #include "store_blob.h"
 #include "store_execution.h"
 #include "store_query.h"
@@ -144,6 +146,21 @@ void store_seen(struct store *store, enum store_sql statement, const char *id, i
 /* store_task.c: what an instance that is gone left; rows whose time is up */
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);
 int store_txn_task_expire(struct store_txn *txn, int64_t now_us, struct err *err);
+
+/* store_audit.c: what the log adds to an entry, and the commitment to its details */
+struct store_audit_line {
+	int64_t n, at_us;
+	char actor[STORE_AUDIT_OBJECT_SIZE], principal[ID_SIZE], commitment[SHA256_HEX_SIZE];
+};
+void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, const char *details, size_t length,
+			   char ret[SHA256_HEX_SIZE]);
+/* The first entry, where the log is empty. */
+int store_txn_audit_open(struct store_txn *txn, struct err *err);
+/* store_audit_run.c: entries of a run, made from its row */
+int store_txn_audit_begin(struct store_txn *txn, const char *id, struct err *err);
+int store_txn_audit_end(struct store_txn *txn, const char *id, struct err *err);
+int store_txn_audit_token(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err);
+int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *err);
 
 /* store_execution.c */
 /* All of fd: in the row where it is small enough, else into a blob. */

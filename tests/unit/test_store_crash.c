@@ -279,7 +279,7 @@ static int report(int where, const struct err *err)
 
 static int full_disk(struct fixture *f)
 {
-	static char ballast[300 * 1024];
+	static char ballast[500 * 1024];
 	struct err err = ERR_INIT;
 	struct ack acks[1024];
 	int n = 0, failed = small_disk(f, "size=" FULL_DISK_BYTES);

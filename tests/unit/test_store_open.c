@@ -111,6 +111,8 @@ static void plans(void **state)
 			const char *step = (const char *)sqlite3_column_text(statement, 3);
 			bool wanted = !str_starts(step, "SCAN") && strstr(step, "TEMP B-TREE") == NULL;
 
+			/* Once in the life of a database, when its log begins. */
+			wanted = wanted || str_starts(sql, "SELECT (SELECT count(*) FROM execution)");
 			for (size_t j = 0; j < ARRAY_SIZE(scans); j++)
 				wanted = wanted || str_starts(step, scans[j]);
 			if (!wanted)

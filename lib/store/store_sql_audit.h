@@ -1,0 +1,96 @@
+/*
+ * store_sql_audit.h - statements of the audit log. The lists of columns are what an entry commits to: docs/audit.md
+ * names those that no entry covers. A list is never changed, because entries were made with it.
+ */
+#pragma once
+
+/* What was asked, but for code and standard input, which are summed apart. The conversation's row may go, its name
+ * stays. The fingerprint belongs to the end: a run may correct it. */
+#define STORE_SQL_BEGIN_COLUMNS                                                                                        \
+	"id, instance, owner, token, session, conversation_name, created_us, language, network, args, limits, env, "   \
+	"typeof(code), code_blob, code_bytes, typeof(stdin), stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, "   \
+	"task, request_id, trace"
+#define STORE_SQL_END_COLUMNS                                                                                          \
+	"id, state, finished_us, fingerprint, verdict, message, exit_code, signal, run_wall_us, run_cpu_user_us, "     \
+	"run_cpu_system_us, run_memory_peak, compile_wall_us, compile_cpu_user_us, compile_cpu_system_us, "            \
+	"compile_memory_peak, setup_us, warm, result, typeof(stdout), stdout_blob, stdout_bytes, stdout_truncated, "   \
+	"typeof(stderr), stderr_blob, stderr_bytes, stderr_truncated, recorded"
+#define STORE_SQL_CHANGE_COLUMNS "phase, name, change, reason, blob, media_type, mode, size, mtime_us"
+
+/* What the facts of a run's entries say, whatever was erased; then the content, then the columns above. */
+enum {
+	AUDIT_ROW_ID,
+	AUDIT_ROW_OWNER,
+	AUDIT_ROW_TOKEN,
+	AUDIT_ROW_BEGIN,
+	AUDIT_BEGIN_LANGUAGE = AUDIT_ROW_BEGIN,
+	AUDIT_BEGIN_NETWORK,
+	AUDIT_BEGIN_CODE_BYTES,
+	AUDIT_BEGIN_STDIN_BYTES,
+	AUDIT_END_STATE = AUDIT_ROW_BEGIN,
+	AUDIT_END_VERDICT,
+	AUDIT_END_EXIT,
+	AUDIT_END_SIGNAL,
+	AUDIT_END_WALL,
+	AUDIT_END_CPU,
+	AUDIT_END_MEMORY,
+	AUDIT_END_STDOUT_BYTES,
+	AUDIT_END_STDERR_BYTES,
+	AUDIT_BEGIN_TEXTS = AUDIT_BEGIN_STDIN_BYTES + 1,
+	AUDIT_END_TEXTS = AUDIT_END_STDERR_BYTES + 1,
+	AUDIT_N_TEXTS = 4, /* text, blob, text, blob */
+};
+#define STORE_SQL_AUDIT_BEGIN                                                                                          \
+	"SELECT id, owner, token, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, "                \
+	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS " FROM execution "
+#define STORE_SQL_AUDIT_END                                                                                            \
+	"SELECT id, owner, token, state, verdict, coalesce(exit_code, -1), coalesce(signal, 0), "                      \
+	"coalesce(run_wall_us, 0), coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0), "                    \
+	"coalesce(run_memory_peak, 0), stdout_bytes, stderr_bytes, stdout, stdout_blob, stderr, "                      \
+	"stderr_blob, " STORE_SQL_END_COLUMNS " FROM execution "
+
+enum {
+	AUDIT_TOKEN_ID,
+	AUDIT_TOKEN_OWNER,
+	AUDIT_TOKEN_SCOPES,
+	AUDIT_TOKEN_REVOKED,
+	AUDIT_TOKEN_COLUMNS,
+	AUDIT_CONVERSATION_OWNER = 1,
+	AUDIT_CONVERSATION_HASH = 3,
+	AUDIT_FILE_HASH = 0,
+	AUDIT_FILE_OWNER,
+	AUDIT_FILE_SIZE,
+	AUDIT_FILE_COLUMNS,
+	AUDIT_BEFORE_RUNS = 0,
+	AUDIT_BEFORE_TOKENS,
+	AUDIT_BEFORE_CONVERSATIONS,
+};
+/* A token is revoked later, and used: neither is in the sum. */
+#define STORE_SQL_AUDIT_TOKEN                                                                                          \
+	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us FROM token "
+#define STORE_SQL_AUDIT_CONVERSATION "SELECT id, owner, name, hash, created_us FROM conversation "
+#define STORE_SQL_AUDIT_FILE                                                                                           \
+	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
+	"FROM file AS f JOIN conversation AS c ON c.id = f.conversation "
+
+#define STORE_STATEMENTS_AUDIT(X)                                                                                      \
+	X(AUDIT_NEXT, READ, "SELECT coalesce(max(n), -1) + 1 FROM audit")                                              \
+	X(AUDIT_ADD, WRITE,                                                                                            \
+	  "INSERT INTO audit (n, at_us, kind, object, entry) VALUES (:n, :at, :kind, :object, :entry)")                \
+	X(AUDIT_DETAIL_ADD, WRITE, "INSERT INTO audit_detail (n, salt, detail) VALUES (:n, :salt, :detail)")           \
+	X(AUDIT_DETAIL_ERASE, WRITE,                                                                                   \
+	  "DELETE FROM audit_detail WHERE n IN (SELECT n FROM audit WHERE object = :object AND (:kind IS NULL OR "     \
+	  "kind = :kind))")                                                                                            \
+	X(PRINCIPAL_FIND, READ, "SELECT id FROM principal WHERE owner = :owner")                                       \
+	X(PRINCIPAL_ADD, WRITE, "INSERT INTO principal (owner, id, created_us) VALUES (:owner, :id, :now)")            \
+	X(AUDIT_BEGIN_ROW, READ, STORE_SQL_AUDIT_BEGIN "WHERE id = :id")                                               \
+	X(AUDIT_END_ROW, READ, STORE_SQL_AUDIT_END "WHERE id = :id")                                                   \
+	X(AUDIT_FILES, READ,                                                                                           \
+	  "SELECT " STORE_SQL_CHANGE_COLUMNS " FROM execution_file WHERE execution = :id AND phase = :phase ORDER "    \
+	  "BY name")                                                                                                   \
+	X(AUDIT_TOKEN_ROW, READ, STORE_SQL_AUDIT_TOKEN "WHERE id = :id")                                               \
+	X(AUDIT_CONVERSATION_ROW, READ, STORE_SQL_AUDIT_CONVERSATION "WHERE id = :id")                                 \
+	X(AUDIT_FILE_ROW, READ, STORE_SQL_AUDIT_FILE "WHERE f.conversation = :conversation AND f.name = :name")        \
+	X(AUDIT_BEFORE, READ, /* what was there before the log */                                                      \
+	  "SELECT (SELECT count(*) FROM execution), (SELECT count(*) FROM token), (SELECT count(*) FROM "              \
+	  "conversation)")
