@@ -139,6 +139,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.tmp_bytes = cell->limits.tmp_bytes,
 		.root = cell->root,
 		.fence_abi = cells->fence_abi,
+		.small_buffers = !cgroup_counts_tcp(cells->cgroup),
 		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
 		.filters = cells->filters,
 		.command_line = cells->command_line,

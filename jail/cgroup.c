@@ -257,6 +257,11 @@ bool cgroup_limits_swap(const struct cgroup *cgroup)
 			    faccessat(dir, "memory.memsw.limit_in_bytes", F_OK, 0) == 0);
 }
 
+bool cgroup_counts_tcp(const struct cgroup *cgroup)
+{
+	return cgroup->kind == &cgroup_v2;
+}
+
 const char *cgroup_kind(const struct cgroup *cgroup)
 {
 	return cgroup->kind ? cgroup->kind->name : "none";

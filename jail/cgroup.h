@@ -48,6 +48,7 @@ struct cgroup_usage {
 int cgroup_open(const struct config *config, const struct identity *identity, struct cgroup **ret, struct err *err);
 void cgroup_close(struct cgroup *cgroup);             /* removes its groups; NULL is fine */
 const char *cgroup_kind(const struct cgroup *cgroup); /* "v1", "v2", "none" */
+bool cgroup_counts_tcp(const struct cgroup *cgroup);  /* does it count all that waits in TCP sockets? */
 bool cgroup_limits_swap(const struct cgroup *cgroup); /* does a jail's memory limit count what is swapped out? */
 
 int cgroup_take(struct cgroup *cgroup, struct cgroup_group **ret, struct err *err);

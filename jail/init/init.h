@@ -40,6 +40,7 @@ struct init_setup {
 	const struct root_mount *root;
 	int fence_abi;
 	bool network;                         /* the hosts of network.allow in /etc/hosts */
+	bool small_buffers;                   /* of TCP: the cgroup does not count all of them */
 	bool keep_groups;                     /* the kernel forbids setgroups (single-id) */
 	const struct seccomp_filter *filters; /* by enum seccomp_family */
 	char *command_line;                   /* the jailer's, to be wiped */

@@ -215,6 +215,23 @@ static int loopback(struct init_setup *setup)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -1 : 0;
 }
 
+/* Written where they are this network's alone, while the jailer's /proc is in reach. What a connection gets beyond the
+ * limit of cgroup v1 (one packet on either side) is as large as a buffer may be. */
+static int small_buffers(struct init_setup *setup)
+{
+	static const char *const settings[][2] = {{"/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096"},
+						  {"/proc/sys/net/ipv4/tcp_wmem", "4096 4096 4096"},
+						  {"/proc/sys/net/core/somaxconn", "128"}};
+
+	for (size_t i = 0; setup->small_buffers && i < ARRAY_SIZE(settings); i++) {
+		auto_close int fd = open(settings[i][0], O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 || write(fd, settings[i][1], strlen(settings[i][1])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int drop_capabilities(struct init_setup *setup)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -267,6 +284,7 @@ const char *init_setup_jail(struct init_setup *setup)
 		{"bind /etc/hosts", bind_hosts},
 		{"mount /proc", mount_proc},
 		{"inodes of its own", own_inodes},
+		{"small buffers", small_buffers},
 		{"pivot_root", enter_root},
 		{"loopback", loopback},
 		{"drop capabilities", drop_capabilities},

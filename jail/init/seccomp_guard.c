@@ -78,12 +78,15 @@ static const struct guard guards[] = {
 	 ENOPROTOOPT,
 	 0,
 	 {0}},
+	/* Larger buffers than the jail's network has for everybody: cgroup v1 cannot refuse what the kernel gives to a
+	 * connection of its own accord, and that is more, the larger its buffers are. */
+	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_SNDBUF, SO_RCVBUF), 0, 1, VALUES(SOL_SOCKET)},
 	/* Timers that would wake connections of a frozen sandbox. All connections end on this loopback, where nobody
 	 * has to be asked whether he is still there. */
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(SO_KEEPALIVE), 0, 1, VALUES(SOL_SOCKET)},
 	{SYS_setsockopt, 2, WHOLE, IF, VALUES(TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT), 0, 1, VALUES(IPPROTO_TCP)},
 	{SYS_setsockopt, 2, WHOLE, UNLESS,
-	 VALUES(SO_REUSEADDR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF, SO_OOBINLINE, SO_PRIORITY, SO_LINGER,
+	 VALUES(SO_REUSEADDR, SO_DONTROUTE, SO_BROADCAST, SO_OOBINLINE, SO_PRIORITY, SO_LINGER,
 		SO_REUSEPORT, SO_PASSCRED, SO_RCVLOWAT, SO_SNDLOWAT, 20, 21 /* RCVTIMEO, SNDTIMEO; again: */, 66, 67,
 		SO_PASSSEC, SO_PEEK_OFF, SO_INCOMING_CPU, 76 /* PASSPIDFD */),
 	 ENOPROTOOPT, 1, VALUES(SOL_SOCKET)},

@@ -154,17 +154,29 @@ static void fill_unix_sockets(void)
 	holds(taken < 64 * MEBI, "%zu MiB in unix sockets", taken / MEBI);
 }
 
+/* Connections that nobody accepts take no descriptor. */
+#define UNACCEPTED 8000
+#define QUEUE      128
+
+static int listen_anywhere(struct sockaddr_in *own)
+{
+	socklen_t length = sizeof(*own);
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = 64 * MEBI;
+
+	*own = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	setsockopt(server, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	holds(bind(server, (struct sockaddr *)own, sizeof(*own)) == 0 && listen(server, QUEUE) == 0,
+	      "no server on the own loopback");
+	getsockname(server, (struct sockaddr *)own, &length);
+	return server;
+}
+
 static void fill_tcp_sockets(void)
 {
-	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t length = sizeof(own);
-	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = 64 * MEBI;
+	struct sockaddr_in own;
+	int server = listen_anywhere(&own);
 	size_t taken = 0;
 
-	setsockopt(server, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	holds(bind(server, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(server, 8) == 0,
-	      "no server on the own loopback");
-	getsockname(server, (struct sockaddr *)&own, &length);
 	while (taken < TOO_MUCH) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -173,6 +185,21 @@ static void fill_tcp_sockets(void)
 		taken += fill_socket(fd);
 	}
 	holds(taken < 64 * MEBI, "%zu MiB in TCP sockets", taken / MEBI);
+}
+
+static void fill_unaccepted(void)
+{
+	struct sockaddr_in own;
+
+	for (int n = 0; n < UNACCEPTED; n++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+		if (n % QUEUE == 0)
+			listen_anywhere(&own);
+		connect(fd, (struct sockaddr *)&own, sizeof(own));
+		fill_socket(fd);
+		close(fd);
+	}
 }
 
 /* -------- small things, many of them ------------------------------------------------------------------ */
@@ -368,6 +395,8 @@ const struct probe probes_limits[] = {
 	PROBE_TERMS("R04e", "memory: pipes", fill_pipes, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04f", "memory: unix sockets", fill_unix_sockets, "ends=ML:memory memory_mb=32 else=weaker"),
 	PROBE_TERMS("R04g", "memory: TCP sockets", fill_tcp_sockets, "also=ML memory_mb=48 else=weaker"),
+	PROBE_TERMS("R04h", "memory: TCP connections that nobody accepts", fill_unaccepted,
+		    "also=ML memory_mb=128 else=weaker"),
 	PROBE("R05a", "kernel memory: descriptors of many kinds", many_descriptors),
 	PROBE("R05b", "kernel memory: timers", many_timers),
 	PROBE_TERMS("R05c", "kernel memory: mappings", many_mappings, "heavy=1"),

@@ -149,6 +149,21 @@ static void families(void)
 	      "no netlink socket to list the loopback with");
 }
 
+static void buffer_sizes(int tcp)
+{
+	static const int options[] = {SO_SNDBUF, SO_RCVBUF};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		int before = 0, after = 0, size = 64 << 20;
+		socklen_t length = sizeof(int);
+
+		getsockopt(tcp, SOL_SOCKET, options[i], &before, &length);
+		holds(setsockopt(tcp, SOL_SOCKET, options[i], &size, sizeof(size)) == 0, "a buffer's size is an error");
+		holds(getsockopt(tcp, SOL_SOCKET, options[i], &after, &length) == 0 && after == before,
+		      "a socket's buffer is %d bytes instead of %d", after, before);
+	}
+}
+
 /* What may be set concerns the socket alone; keepalive seems to be set. */
 static void socket_options(void)
 {
@@ -177,6 +192,7 @@ static void socket_options(void)
 		      setsockopt(tcp, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on)) == 0,
 	      "keepalive is an error");
 	holds(getsockopt(tcp, SOL_SOCKET, SO_KEEPALIVE, &got, &length) == 0 && got == 0, "keepalive is on");
+	buffer_sizes(tcp);
 	/* Values that no option takes: what reaches the kernel says something else. */
 	for (size_t level = 0; level < sizeof(levels) / sizeof(levels[0]); level++)
 		for (int option = 0; option < 1024; option++) {
