@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -262,6 +262,54 @@ CREATE TABLE execution_file (
 	CHECK ((blob IS NULL) = (change IS NOT NULL AND change IN ('deleted', 'lost')))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX execution_file_by_blob ON execution_file (blob) WHERE blob IS NOT NULL;
+
+-- What is expected of an execution from then on: an outcome of a later replay that somebody put in the place of the recorded one, which
+-- stays as it is and is generation 1. The last generation counts. Written by `sallyport replay --bless`; rows are never changed.
+CREATE TABLE baseline (
+	execution         TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+	generation        INTEGER NOT NULL CHECK (generation >= 2),
+	blessed_us        INTEGER NOT NULL,
+	author            TEXT NOT NULL CHECK (author <> ''),
+	reason            TEXT NOT NULL CHECK (reason <> ''),
+	-- the outcome, as in execution
+	fingerprint       TEXT NOT NULL,
+	created_us        INTEGER NOT NULL,
+	finished_us       INTEGER NOT NULL,
+	verdict           TEXT NOT NULL CHECK (verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE')),
+	message           TEXT NOT NULL,
+	exit_code         INTEGER,
+	signal            INTEGER,
+	run_cpu_user_us   INTEGER NOT NULL,
+	run_cpu_system_us INTEGER NOT NULL,
+	run_memory_peak   INTEGER NOT NULL,
+	stdout            ANY CHECK (typeof(stdout) IN ('text', 'blob', 'null')),
+	stdout_blob       TEXT REFERENCES blob (sha256),
+	stdout_bytes      INTEGER NOT NULL,
+	stderr            ANY CHECK (typeof(stderr) IN ('text', 'blob', 'null')),
+	stderr_blob       TEXT REFERENCES blob (sha256),
+	stderr_bytes      INTEGER NOT NULL,
+	PRIMARY KEY (execution, generation),
+	CHECK (stdout IS NULL OR stdout_blob IS NULL),
+	CHECK (stderr IS NULL OR stderr_blob IS NULL)
+) STRICT;
+CREATE INDEX baseline_by_stdout_blob ON baseline (stdout_blob) WHERE stdout_blob IS NOT NULL;
+CREATE INDEX baseline_by_stderr_blob ON baseline (stderr_blob) WHERE stderr_blob IS NOT NULL;
+
+-- The files of a generation, by their sums alone: for comparing them no content is needed, and none is kept.
+CREATE TABLE baseline_file (
+	execution  TEXT NOT NULL,
+	generation INTEGER NOT NULL,
+	name       ANY NOT NULL CHECK (typeof(name) IN ('text', 'blob') AND length(name) > 0),
+	change     TEXT NOT NULL CHECK (change IN ('created', 'changed', 'deleted', 'lost')),
+	reason     TEXT,
+	blob       TEXT CHECK (length(blob) = 64), -- not a reference
+	media_type TEXT,
+	mode       INTEGER NOT NULL,
+	size       INTEGER NOT NULL,
+	mtime_us   INTEGER NOT NULL,
+	PRIMARY KEY (execution, generation, name),
+	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
 
 -- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
 -- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)

@@ -2,10 +2,10 @@
  * cmd_replay.c - `sallyport replay`: runs recorded executions again on their stored inputs and says what comes out
  * differently.
  *
- * The database is only read. Which executions: by id, or by the filters of `log`, or all; of these the ones of this
- * shard. So many threads as --jobs says work on the list, each with a connection to the jailer (or a private jailer) of
- * its own; the main thread prints the reports in the list's order as they become complete. The threads share nothing
- * but the index of the next execution and the finished results.
+ * The database is only read, but for --bless (replay_bless.c). Which executions: by id, or by the filters of `log`, or
+ * all; of these the ones of this shard. So many threads as --jobs says work on the list, each with a connection to the
+ * jailer (or a private jailer) of its own; the main thread prints the reports in the list's order as they become
+ * complete. The threads share nothing but the index of the next execution and the finished results.
  *
  * A result is stored as soon as it is there, in a file of its own (store_results.h), under a key of everything that it
  * depends on. So --resume takes what an interrupted replay had done, --only chooses by what was found, and --merge
@@ -29,6 +29,7 @@ struct replay_options {
 	int64_t jobs, repeat;
 	const char *normalise, *compare, *results, *only, *shard;
 	struct bind_strings merge;
+	struct replay_bless bless;
 };
 
 static const char *const only_choices[] = {"failed", "missing", "flaky", NULL};
@@ -93,12 +94,14 @@ static const struct cli_option replay_options_table[] = {
 };
 static const struct cli_group replay_groups[] = {
 	{replay_options_table, 0},
+	{replay_bless_options, FIELD(bless)},
 	{cli_filter_options, FIELD(filter)},
 	{0},
 };
 
 struct item {
 	char id[ID_SIZE];
+	int64_t generation; /* of what is expected */
 	bool done; /* by an earlier replay */
 };
 
@@ -107,6 +110,7 @@ struct work {
 	struct store *store;
 	struct store_results *results; /* NULL: not kept */
 	struct replay_settings settings;
+	const struct replay_bless *bless; /* NULL: not wanted */
 	char key[SHA256_HEX_SIZE];
 	struct item *items;
 	size_t count, size;
@@ -122,20 +126,20 @@ struct work {
 
 /* -------- which --------------------------------------------------------------------------------------- */
 
-static void add_item(struct work *work, const char *id)
+static void add_item(struct work *work, const struct store_execution *execution)
 {
 	if (work->count == work->size) {
 		work->size = work->size ? 2 * work->size : 64;
 		work->items = xrealloc(work->items, work->size, sizeof(*work->items));
 	}
-	work->items[work->count] = (struct item){0};
-	snprintf(work->items[work->count++].id, ID_SIZE, "%s", id);
+	work->items[work->count] = (struct item){.generation = execution->generation};
+	snprintf(work->items[work->count++].id, ID_SIZE, "%s", execution->id);
 }
 
 /* Only its id is kept: a list can be longer than memory holds code and output. */
 static int add_listed(void *arg, const struct store_execution *execution)
 {
-	add_item(arg, execution->id);
+	add_item(arg, execution);
 	return 0;
 }
 
@@ -161,6 +165,14 @@ static bool wanted(const char *only, const struct store_result *stored)
 	return stored && (class == REPLAY_SANDBOX_ERROR || (class > REPLAY_EQUAL && class < REPLAY_FLAKY));
 }
 
+static int stored_result(struct work *work, const struct item *item, struct store_result *ret, struct err *err)
+{
+	char key[SHA256_HEX_SIZE];
+
+	replay_settings_item_key(work->key, item->generation, key);
+	return store_results_get(work->results, item->id, key, ret, err);
+}
+
 /* What the stored results say: which are chosen, which are done. */
 static int look_up(struct work *work, const struct replay_options *options, struct err *err)
 {
@@ -168,7 +180,7 @@ static int look_up(struct work *work, const struct replay_options *options, stru
 
 	for (size_t i = 0; i < work->count; i++) {
 		struct store_result stored = {0};
-		int found = store_results_get(work->results, work->items[i].id, work->key, &stored, err);
+		int found = stored_result(work, &work->items[i], &stored, err);
 
 		if (found < 0)
 			return found;
@@ -187,17 +199,20 @@ static int look_up(struct work *work, const struct replay_options *options, stru
 
 static void do_one(struct work *work, struct replay_runner *runner, const struct item *item, struct store_result *ret)
 {
-	if (item->done && store_results_get(work->results, item->id, work->key, ret, NULL) == 1)
+	char key[SHA256_HEX_SIZE];
+
+	if (item->done && stored_result(work, item, ret, NULL) == 1)
 		return;
 	replay_one(runner, item->id, ret);
-	if (work->results && store_results_put(work->results, item->id, work->key, ret, NULL) < 0)
+	replay_settings_item_key(work->key, item->generation, key);
+	if (work->results && store_results_put(work->results, item->id, key, ret, NULL) < 0)
 		return; /* it is printed all the same, and will be run again by --resume */
 }
 
 static void *worker(void *arg)
 {
 	struct work *work = arg;
-	struct replay_runner runner = {work->config, work->store, &work->settings, NULL, NULL};
+	struct replay_runner runner = {work->config, work->store, &work->settings, NULL, NULL, work->bless};
 
 	pthread_mutex_lock(&work->lock);
 	runner.client = steal(&work->client);
@@ -219,7 +234,7 @@ static bool as_recorded(const struct store_result *result)
 {
 	enum replay_class class = replay_class_from(result->class);
 
-	return class <= REPLAY_EQUAL || class == REPLAY_NOT_REPLAYABLE;
+	return class <= REPLAY_EQUAL || class == REPLAY_NEW || class == REPLAY_NOT_REPLAYABLE;
 }
 
 static bool is_quiet(const struct replay_options *options, const struct store_result *result)
@@ -278,7 +293,7 @@ static int replay_all(struct work *work, const struct replay_options *options, s
 {
 	int64_t jobs = options->jobs ? options->jobs : MIN(sysconf(_SC_NPROCESSORS_ONLN), JOBS_MAX);
 	int64_t began = clock_monotonic_us();
-	struct replay_summary summary = {0};
+	struct replay_summary summary = {.bless = options->bless.on};
 	size_t n_threads = MIN((size_t)jobs, work->count), started = 0, count;
 	pthread_t threads[JOBS_MAX];
 
@@ -340,7 +355,8 @@ static int merge_all(struct work *work, const struct replay_options *options, st
 	work->done = xcalloc(work->count + 1, sizeof(*work->done));
 	work->ready = xcalloc(work->count + 1, sizeof(*work->ready));
 	for (size_t i = 0; result == 0 && i < work->count; i++) {
-		result = replay_shards_result(&shards, work->items[i].id, &work->done[i], err);
+		result = replay_shards_result(&shards, work->items[i].id, work->items[i].generation, &work->done[i],
+					      err);
 		work->ready[i] = true;
 	}
 	if (result < 0)
@@ -383,14 +399,20 @@ static int run_work(struct work *work, const struct replay_options *options, str
 
 static int replay_run(void *arg, struct err *err)
 {
-	const struct replay_options *options = arg;
+	struct replay_options *options = arg;
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
-	int result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
+	int result = replay_bless_check(&options->bless, err);
 
+	if (result == 0 && options->bless.on && options->merge.count > 0)
+		result = err_set(err, ERR_INVALID, "--merge runs nothing, so there is nothing to bless");
+	if (result == 0)
+		result = cli_open_store(&options->common, options->bless.on ? STORE_WRITE : STORE_READ, &config, &store,
+					err);
 	if (result < 0)
 		return result;
+	work.bless = options->bless.on ? &options->bless : NULL;
 	work.config = &config;
 	work.store = store;
 	result = run_work(&work, options, err);
@@ -414,11 +436,13 @@ const struct cli_command cmd_replay = {
 		"from run to run (addresses, process ids, times …) is taken out of output that differs, and the "
 		"report\n"
 		"says so. Not replayable are runs that were cancelled, interrupted or given secrets (which are never\n"
-		"stored). Nothing is recorded in the database; --json prints one object a line and the sums last.\n\n"
+		"stored). Nothing is recorded in the database, but for --bless; --json prints one object a line and\n"
+		"the sums last.\n\n"
 		"Examples:\n"
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"
-		"  sallyport replay --language python --since 2d --quiet\n\n"
+		"  sallyport replay --language python --since 2d --quiet\n"
+		"  sallyport replay 019bf2 --bless --reason \"the message names the file now\"\n\n"
 		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "
 		"or "
 		"the store\n"

@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
+#include "lib/store/store_baseline.h"
 
 #define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
 
@@ -180,6 +181,34 @@ static void show_facts(const struct store_execution *e)
 		line("message", *e->message ? e->message : "the server ended while it ran");
 }
 
+/* A later generation of what is expected: into a list, or printed. */
+static int baseline_each(void *arg, const struct store_baseline *baseline)
+{
+	struct json_object *list = arg, *object;
+	char at[CLOCK_TEXT_SIZE];
+
+	if (!list) {
+		cli_text_time(baseline->blessed_us, at);
+		printf("%-14sgeneration %lld, %s, %s, by ", "expected", (long long)baseline->generation,
+		       baseline->verdict, at);
+		cli_print_safe(stdout, baseline->author, strlen(baseline->author));
+		fputs(": ", stdout);
+		cli_print_safe(stdout, baseline->reason, strlen(baseline->reason));
+		putchar('\n');
+		return 0;
+	}
+	clock_text(baseline->blessed_us, at);
+	object = json_object_new_object();
+	json_add_int(object, "generation", baseline->generation);
+	json_add_string(object, "blessed", at);
+	json_add_bytes(object, "author", baseline->author, strlen(baseline->author));
+	json_add_bytes(object, "reason", baseline->reason, strlen(baseline->reason));
+	json_add_string(object, "fingerprint", baseline->fingerprint);
+	json_add_string(object, "verdict", baseline->verdict);
+	json_object_array_add(list, object);
+	return 0;
+}
+
 struct files {
 	struct cli_table *table;    /* or */
 	struct json_object *list;
@@ -265,7 +294,7 @@ static int add_text(struct store *store, struct json_object *object, const char 
 static int show_json(struct store *store, const struct store_execution *e, struct err *err)
 {
 	auto_json struct json_object *object = cli_execution_json(e);
-	auto_json struct json_object *list = json_object_new_array();
+	auto_json struct json_object *list = json_object_new_array(), *generations = json_object_new_array();
 	struct files files = {.list = list};
 	int result = add_text(store, object, "code_text", &e->code, err);
 
@@ -277,9 +306,12 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 		result = add_text(store, object, "stderr_text", &e->stderr_text, err);
 	if (result == 0)
 		result = files_list(store, e->id, &files, err);
+	if (result == 0)
+		result = store_baseline_list(store, e->id, baseline_each, generations, err);
 	if (result < 0)
 		return result;
 	json_add(object, "files", steal(&list));
+	json_add(object, "generations", steal(&generations));
 	cli_print_json(stdout, object, true);
 	return CLI_OK;
 }
@@ -289,7 +321,9 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 	int result;
 
 	show_facts(e);
-	result = section(store, &e->code, "code", "code", false, err);
+	result = store_baseline_list(store, e->id, baseline_each, NULL, err);
+	if (result == 0)
+		result = section(store, &e->code, "code", "code", false, err);
 	if (result == 0)
 		result = section(store, &e->stdin_text, "stdin", "", false, err);
 	if (result == 0)

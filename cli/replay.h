@@ -26,6 +26,7 @@
 	X(EXIT, "exit_changed")                                                                                        \
 	X(VERDICT, "verdict_changed")                                                                                  \
 	X(FLAKY, "flaky")                   /* runs of today differ from each other */                                 \
+	X(NEW, "new")                       /* nothing was expected of it: --bless made this run its first outcome */  \
 	X(NOT_REPLAYABLE, "not_replayable") /* it cannot be the same run again; the reason says why */                 \
 	X(MISSING, "missing")               /* no shard has a result of it */                                          \
 	X(SANDBOX_ERROR, "sandbox_error")   /* the sandbox or the store failed, also when tried again */
@@ -51,6 +52,31 @@ int replay_settings_by(const char *list, unsigned *ret, struct err *err);
 /* What results depend on besides the execution, the runners' versions included. */
 void replay_settings_key(const struct replay_settings *settings, struct json_object *runners,
 			 char ret[SHA256_HEX_SIZE]);
+/* The key of one execution's results, which depend on what is expected of it, too. */
+void replay_settings_item_key(const char key[SHA256_HEX_SIZE], int64_t generation, char ret[SHA256_HEX_SIZE]);
+
+/* -------- a new generation of what is expected (replay_bless.c) ------------------------------------- */
+struct replay_bless {
+	bool on, force;
+	const char *author, *reason;
+};
+extern const struct cli_option replay_bless_options[];
+/* Refused under CI and without a reason; fills in the author. */
+int replay_bless_check(struct replay_bless *bless, struct err *err);
+/* What a run did, as it would be expected from then on. */
+struct replay_candidate {
+	struct store_execution outcome;
+	int stdout_fd, stderr_fd;
+	struct store_execution_file *files;
+	char **names; /* of the files */
+	size_t n_files;
+};
+void replay_candidate_init(struct replay_candidate *candidate);
+void replay_candidate_clear(struct replay_candidate *candidate);
+int replay_candidate_take(struct replay_candidate *candidate, const char *id, const struct job_replay *now,
+			  struct err *err);
+int replay_bless(struct store *store, const struct replay_bless *bless, struct replay_candidate *candidate,
+		 int64_t *ret_generation, struct err *err);
 
 struct replay_difference {
 	char *what;           /* "stdout", "file \"chart.png\"" */
@@ -64,6 +90,8 @@ struct replay_report {
 	size_t n_differences;
 	unsigned hidden_by; /* normalisers */
 	char now[3];        /* verdict */
+	int64_t blessed;    /* generation that was made of it; 0: none */
+	struct replay_candidate candidate; /* --bless: what this run did */
 	struct buf outcome; /* what this run did, normalised: equal for runs that did the same */
 	int64_t wall_us, cpu_us, memory_bytes;
 };
@@ -74,6 +102,8 @@ void replay_differ(struct replay_report *report, enum replay_class class, struct
 
 /* Why it makes no sense to run this one again; NULL: it does. The caller's. */
 char *replay_incomparable(const struct store_execution *execution);
+/* Would it make sense, if only something were expected of it? The recorded outcome says nothing of the program. */
+bool replay_without_outcome(const struct store_execution *execution);
 /* One run of this execution next to the record, added to the report. An error is the store's. */
 int replay_compare(struct store *store, const struct replay_settings *settings, const struct store_execution *execution,
 		   const struct job_replay *now, struct replay_report *report, struct err *err);
@@ -95,6 +125,7 @@ struct replay_runner {
 	const struct replay_settings *settings;
 	struct jail_client *client;
 	const struct replay_instead *instead; /* NULL: the recorded code */
+	const struct replay_bless *bless;     /* NULL: nothing is blessed */
 };
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret);
 
@@ -107,6 +138,7 @@ void replay_print(FILE *out, const char *report);
 struct replay_summary {
 	size_t classes[REPLAY_CLASSES];
 	size_t verdicts[16][16]; /* recorded × now, by place in replay_report.c's list */
+	bool bless; /* what differed is expected from now on */
 	double seconds;
 };
 void replay_summary_add(struct replay_summary *summary, const struct store_result *result);

@@ -13,6 +13,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_baseline.h"
 
 #define LINE_SHOWN 160                /* bytes of a differing line */
 #define STREAM_MAX (64 * 1024 * 1024) /* far above any output limit: only a broken row is larger */
@@ -51,6 +52,17 @@ static void missing_secrets(const struct store_execution *execution, struct buf 
 		if (!value)
 			buf_printf(names, "%s%s", names->length > 0 ? ", " : "", name);
 	}
+}
+
+bool replay_without_outcome(const struct store_execution *execution)
+{
+	auto_buf struct buf secrets = {0};
+
+	buf_init(&secrets, ERR_TEXT_SIZE);
+	missing_secrets(execution, &secrets);
+	return execution->state != STORE_RUNNING && secrets.length == 0 &&
+	       (execution->state == STORE_INTERRUPTED || streq(execution->verdict, "XX") ||
+		streq(execution->verdict, "CX"));
 }
 
 char *replay_incomparable(const struct store_execution *execution)
@@ -228,12 +240,12 @@ static int compare_file(void *arg, const struct store_execution_file *recorded)
 	return 0;
 }
 
-static int compare_files(struct store *store, const char *id, const struct job_replay *now,
+static int compare_files(struct store *store, const struct store_execution *execution, const struct job_replay *now,
 			 struct replay_report *report, struct err *err)
 {
 	auto_free bool *seen = xcalloc(now->n_changes + 1, sizeof(*seen));
 	struct files files = {report, now, seen};
-	int result = store_execution_files(store, id, STORE_AFTER, compare_file, &files, err);
+	int result = store_baseline_files(store, execution, compare_file, &files, err);
 
 	if (result < 0)
 		return result;
@@ -295,7 +307,7 @@ int replay_compare(struct store *store, const struct replay_settings *settings, 
 	if (result == 0 && (settings->by & REPLAY_BY_STDERR))
 		result = compare_stream(store, settings, &error, report, err);
 	if (result == 0 && !loose && (settings->by & REPLAY_BY_FILES))
-		result = compare_files(store, execution->id, now, report, err);
+		result = compare_files(store, execution, now, report, err);
 	return result;
 }
 

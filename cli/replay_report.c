@@ -38,6 +38,7 @@ void replay_report_init(struct replay_report *report)
 {
 	*report = (struct replay_report){0};
 	buf_init(&report->outcome, 4 * NORMALISE_TEXT_MAX);
+	replay_candidate_init(&report->candidate);
 }
 
 void replay_report_clear(struct replay_report *report)
@@ -50,6 +51,7 @@ void replay_report_clear(struct replay_report *report)
 	free(report->differences);
 	free(report->reason);
 	buf_clear(&report->outcome);
+	replay_candidate_clear(&report->candidate);
 	*report = (struct replay_report){0};
 }
 
@@ -91,6 +93,8 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 		if (report->hidden_by & NORMALISE_BIT(i))
 			json_object_array_add(hidden, json_object_new_string(normalise_name(i)));
 	json_add(object, "hidden_by", hidden);
+	if (report->blessed > 0)
+		json_add_int(object, "generation", report->blessed);
 	buf_init(&text, SIZE_MAX / 2);
 	json_print(&text, object);
 	*ret = (struct store_result){.report = buf_steal(&text, NULL)};
@@ -103,7 +107,9 @@ static enum cli_colour class_colour(enum replay_class class)
 {
 	if (class <= REPLAY_EQUAL)
 		return CLI_GREEN;
-	return class == REPLAY_NOT_REPLAYABLE ? CLI_DIM : class >= REPLAY_MISSING ? CLI_RED : CLI_YELLOW;
+	if (class == REPLAY_NOT_REPLAYABLE || class == REPLAY_NEW)
+		return CLI_DIM;
+	return class >= REPLAY_MISSING ? CLI_RED : CLI_YELLOW;
 }
 
 static void print_safe(FILE *out, const char *before, const char *text)
@@ -129,6 +135,7 @@ void replay_print(FILE *out, const char *report)
 	auto_json struct json_object *object = NULL;
 	struct json_object *differences, *hidden;
 	const char *class, *reason, *before = " (hidden: ";
+	struct json_object *generation;
 
 	if (json_parse(report, strlen(report), &object, NULL) < 0)
 		return;
@@ -136,6 +143,7 @@ void replay_print(FILE *out, const char *report)
 	reason = json_get_string(object, "reason");
 	differences = json_get(object, "differences", json_type_array);
 	hidden = json_get(object, "hidden_by", json_type_array);
+	generation = json_get(object, "generation", json_type_int);
 	fprintf(out, "%s %s %s%s%s", json_get_string(object, "id"), json_get_string(object, "language"),
 		cli_colour_on(out, class_colour(replay_class_from(class))), class, cli_colour_off(out));
 	for (size_t i = 0; i < json_object_array_length(hidden); i++, before = ", ")
@@ -144,6 +152,8 @@ void replay_print(FILE *out, const char *report)
 		fputc(')', out);
 	if (reason)
 		print_safe(out, ": ", reason);
+	if (generation)
+		fprintf(out, ", expected from now on: generation %lld", (long long)json_object_get_int64(generation));
 	fputc('\n', out);
 	for (size_t i = 0; i < json_object_array_length(differences); i++)
 		print_difference(out, json_object_array_get_idx(differences, i));
@@ -184,7 +194,9 @@ int replay_summary_exit(const struct replay_summary *summary)
 		return CLI_INCOMPLETE;
 	if (summary->classes[REPLAY_SANDBOX_ERROR] > 0)
 		return CLI_JUDGE_ERROR;
-	return replay_summary_different(summary) + summary->classes[REPLAY_FLAKY] > 0 ? CLI_DIFFERENT : CLI_OK;
+	if (!summary->bless && replay_summary_different(summary) > 0)
+		return CLI_DIFFERENT;
+	return summary->classes[REPLAY_FLAKY] > 0 ? CLI_DIFFERENT : CLI_OK;
 }
 
 /* Is the verdict anywhere, as recorded or as it is now? */
@@ -229,7 +241,10 @@ void replay_summary_print(FILE *out, const struct replay_summary *summary)
 	const struct {
 		enum replay_class class;
 		const char *text;
-	} more[] = {{REPLAY_FLAKY, "flaky"}, {REPLAY_MISSING, "missing"}, {REPLAY_SANDBOX_ERROR, "failed"}};
+	} more[] = {{REPLAY_FLAKY, "flaky"},
+		    {REPLAY_NEW, "new"},
+		    {REPLAY_MISSING, "missing"},
+		    {REPLAY_SANDBOX_ERROR, "failed"}};
 
 	fprintf(out, "%zu identical, ", summary->classes[REPLAY_IDENTICAL]);
 	if (summary->classes[REPLAY_EQUAL] > 0)
@@ -254,6 +269,9 @@ struct json_object *replay_summary_json(const struct replay_summary *summary)
 	json_add_int(members, "flaky", (int64_t)summary->classes[REPLAY_FLAKY]);
 	json_add_int(members, "not_replayable", (int64_t)summary->classes[REPLAY_NOT_REPLAYABLE]);
 	json_add_int(members, "failed", (int64_t)summary->classes[REPLAY_SANDBOX_ERROR]);
+	if (summary->bless)
+		json_add_int(members, "blessed",
+			     (int64_t)(replay_summary_different(summary) + summary->classes[REPLAY_NEW]));
 	json_add(members, "seconds", json_new_printed(seconds, strlen(seconds)));
 	for (int i = 0; i < REPLAY_CLASSES; i++)
 		if (summary->classes[i] > 0)

@@ -40,6 +40,16 @@ int replay_settings_by(const char *list, unsigned *ret, struct err *err)
 	return 0;
 }
 
+void replay_settings_item_key(const char key[SHA256_HEX_SIZE], int64_t generation, char ret[SHA256_HEX_SIZE])
+{
+	auto_free char *both = xasprintf("%s %lld", key, (long long)generation);
+
+	if (generation > 1)
+		sha256_hex(both, strlen(both), ret);
+	else
+		memcpy(ret, key, SHA256_HEX_SIZE);
+}
+
 void replay_settings_key(const struct replay_settings *settings, struct json_object *runners, char ret[SHA256_HEX_SIZE])
 {
 	auto_buf struct buf text = {0};

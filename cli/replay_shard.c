@@ -139,11 +139,15 @@ int replay_shards_open(const char *const *paths, size_t count, struct replay_sha
 	return result;
 }
 
-int replay_shards_result(const struct replay_shards *shards, const char *id, struct store_result *ret, struct err *err)
+int replay_shards_result(const struct replay_shards *shards, const char *id, int64_t generation,
+			 struct store_result *ret, struct err *err)
 {
 	struct store_results *file = shards->files[replay_shard_of(id, shards->count) - 1];
 	struct replay_report report = {.class = REPLAY_MISSING};
-	int found = file ? store_results_get(file, id, shards->key, ret, err) : 0;
+	char key[SHA256_HEX_SIZE];
+
+	replay_settings_item_key(shards->key, generation, key);
+	int found = file ? store_results_get(file, id, key, ret, err) : 0;
 
 	if (found == 0)
 		replay_result(&report, id, "", NULL, ret);

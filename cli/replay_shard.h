@@ -25,6 +25,7 @@ void replay_shards_clear(struct replay_shards *shards);
 /* To be cleared also where it fails. ERR_INVALID: a file of another replay, or the same shard twice. */
 int replay_shards_open(const char *const *paths, size_t count, struct replay_shards *ret, struct err *err);
 /* Of class "missing" where no file has one. */
-int replay_shards_result(const struct replay_shards *shards, const char *id, struct store_result *ret, struct err *err);
+int replay_shards_result(const struct replay_shards *shards, const char *id, int64_t generation,
+			 struct store_result *ret, struct err *err);
 /* How many files are not there; says so on standard error. */
 int replay_shards_missing(const struct replay_shards *shards);

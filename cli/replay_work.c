@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/store/store_baseline.h"
 #include "replay.h"
 
 #define ATTEMPTS      3
@@ -30,6 +31,26 @@ struct comparison {
 	bool done;
 };
 
+/* What is expected of an earlier run of the sandbox. */
+static int compare_earlier(const struct comparison *comparison, const struct store_execution *execution,
+			   const struct job_replay *now, struct err *err)
+{
+	const struct replay_runner *runner = comparison->runner;
+	struct store_execution expected = {0};
+	int result;
+
+	if (execution->generation <= 1)
+		return replay_compare_earlier(runner->store, runner->settings, execution, now, comparison->report, err);
+	result = store_execution_find(runner->store, execution->id, &expected, err);
+	if (result == 0)
+		result = store_baseline_apply(runner->store, &expected, err);
+	if (result == 0)
+		result = replay_compare_earlier(runner->store, runner->settings, &expected, now, comparison->report,
+						err);
+	store_execution_clear(&expected);
+	return result;
+}
+
 /* Every run: the one that is asked for, and those of its sandbox before it. */
 static int compare_run(void *arg, const struct store_execution *execution, const struct job_replay *now,
 		       struct err *err)
@@ -37,7 +58,7 @@ static int compare_run(void *arg, const struct store_execution *execution, const
 	struct comparison *comparison = arg;
 	const struct replay_runner *runner = comparison->runner;
 	struct replay_report *report = comparison->report;
-	auto_free char *why = replay_incomparable(execution);
+	auto_free char *why = execution->generation > 1 ? NULL : replay_incomparable(execution);
 
 	comparison->done = streq(execution->id, comparison->execution->id);
 	comparison->reached = execution->sandbox_seq;
@@ -48,8 +69,11 @@ static int compare_run(void *arg, const struct store_execution *execution, const
 	}
 	if (now->jail.verdict == JAIL_XX)
 		return err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
-	return (comparison->done ? replay_compare : replay_compare_earlier)(runner->store, runner->settings, execution,
-									    now, report, err);
+	if (!comparison->done)
+		return compare_earlier(comparison, execution, now, err);
+	int result = runner->bless ? replay_candidate_take(&report->candidate, execution->id, now, err) : 0;
+
+	return result < 0 ? result : replay_compare(runner->store, runner->settings, execution, now, report, err);
 }
 
 static int run_once(struct replay_runner *runner, const struct store_execution *execution, struct replay_report *report,
@@ -209,11 +233,28 @@ static void put_instead(const struct replay_instead *instead, struct store_execu
 	snprintf(execution->language, sizeof(execution->language), "%s", instead->language);
 }
 
+/* What became of it is expected from now on, unless it is what was expected, or not sure. */
+static void bless(const struct replay_runner *runner, bool new, struct replay_report *report)
+{
+	struct err err = ERR_INIT;
+
+	if (report->class <= REPLAY_EQUAL || report->class >= REPLAY_FLAKY)
+		return;
+	if (replay_bless(runner->store, runner->bless, &report->candidate, &report->blessed, &err) < 0) {
+		report->class = REPLAY_SANDBOX_ERROR;
+		report->reason = xstrdup(err.text);
+	} else if (new) {
+		report->class = REPLAY_NEW;
+	}
+}
+
 /* Why it cannot be run; NULL: it can. The caller's. */
 static char *obstacle(const struct replay_runner *runner, const struct store_execution *execution)
 {
 	if (runner->instead && *execution->sandbox_id)
 		return xstrdup("it ran in a live sandbox, after other runs: no other code can take its place");
+	if (runner->bless && replay_without_outcome(execution))
+		return NULL;
 	return replay_incomparable(execution);
 }
 
@@ -224,6 +265,8 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 	struct err err = ERR_INIT;
 	int result = store_execution_find(runner->store, id, &execution, &err);
 
+	if (result == 0)
+		result = store_baseline_apply(runner->store, &execution, &err);
 	replay_report_init(&trials.first);
 	replay_report_init(&trials.other);
 	if (result < 0) {
@@ -235,6 +278,8 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 		if (runner->instead)
 			put_instead(runner->instead, &execution);
 		run_trials(runner, &execution, &trials);
+		if (runner->bless)
+			bless(runner, replay_without_outcome(&execution), &trials.first);
 	}
 	replay_result(&trials.first, id, execution.language, result == 0 ? &execution : NULL, ret);
 	replay_report_clear(&trials.first);

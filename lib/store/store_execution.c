@@ -48,8 +48,7 @@ void store_bind_text(struct query *query, const char *column, const struct store
 	query_bind_int(query, bytes, (int64_t)text->length);
 }
 
-/* A text's blob gets its row; a text that belongs into a blob and is not there is the caller's mistake. */
-static int name_blob(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err)
+int store_txn_text(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err)
 {
 	if (text->blob[0] != '\0')
 		return store_txn_blob(txn, text->blob, (int64_t)text->length, err);
@@ -118,9 +117,9 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 	int failed = id_valid(execution->id) ? 0 : err_set(err, ERR_INTERNAL, "an execution needs an id");
 
 	if (failed == 0)
-		failed = name_blob(txn, &execution->code, "code", err);
+		failed = store_txn_text(txn, &execution->code, "code", err);
 	if (failed == 0)
-		failed = name_blob(txn, &execution->stdin_text, "standard input", err);
+		failed = store_txn_text(txn, &execution->stdin_text, "standard input", err);
 	if (failed == 0)
 		failed = add_row(txn, execution, err);
 	if (failed == 0 && execution->conversation_row != 0)
@@ -261,10 +260,10 @@ int store_txn_execution_finish(struct store_txn *txn, const struct store_executi
 			       struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
 	int64_t conversation = 0;
-	int failed = name_blob(txn, &execution->stdout_text, "standard output", err);
+	int failed = store_txn_text(txn, &execution->stdout_text, "standard output", err);
 
 	if (failed == 0)
-		failed = name_blob(txn, &execution->stderr_text, "standard error", err);
+		failed = store_txn_text(txn, &execution->stderr_text, "standard error", err);
 	if (failed == 0)
 		failed = finish_row(txn, execution, &conversation, err);
 	if (failed == 0)

@@ -49,6 +49,7 @@ struct store_execution {
 	struct store_usage run, compile;
 	int64_t setup_us;
 	bool warm;
+	int64_t generation; /* of what is expected of it (store_baseline.h); 1: what was recorded */
 	char *result_json; /* everything else that was reported: limit, step, oom, denied … */
 };
 void store_execution_clear(struct store_execution *execution);

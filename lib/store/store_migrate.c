@@ -64,6 +64,29 @@ static const struct {
 	 "CREATE TABLE principal (owner TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE CHECK (length(id) = 36), "
 	 "created_us INTEGER NOT NULL) STRICT;"
 	 "PRAGMA user_version = 4;"},
+	/* Later generations of what is expected of a run. */
+	{4,
+	 "CREATE TABLE baseline (execution TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE, "
+	 "generation INTEGER NOT NULL CHECK (generation >= 2), blessed_us INTEGER NOT NULL, author TEXT "
+	 "NOT NULL CHECK (author <> ''), reason TEXT NOT NULL CHECK (reason <> ''), fingerprint TEXT NOT "
+	 "NULL, created_us INTEGER NOT NULL, finished_us INTEGER NOT NULL, verdict TEXT NOT NULL CHECK "
+	 "(verdict IN ('OK', 'RE', 'SG', 'TO', 'ML', 'OL', 'CE')), message TEXT NOT NULL, exit_code "
+	 "INTEGER, signal INTEGER, run_cpu_user_us INTEGER NOT NULL, run_cpu_system_us INTEGER NOT NULL, "
+	 "run_memory_peak INTEGER NOT NULL, stdout ANY CHECK (typeof(stdout) IN ('text', 'blob', "
+	 "'null')), stdout_blob TEXT REFERENCES blob (sha256), stdout_bytes INTEGER NOT NULL, stderr ANY "
+	 "CHECK (typeof(stderr) IN ('text', 'blob', 'null')), stderr_blob TEXT REFERENCES blob (sha256), "
+	 "stderr_bytes INTEGER NOT NULL, PRIMARY KEY (execution, generation), CHECK (stdout IS NULL OR "
+	 "stdout_blob IS NULL), CHECK (stderr IS NULL OR stderr_blob IS NULL)) STRICT;"
+	 "CREATE INDEX baseline_by_stdout_blob ON baseline (stdout_blob) WHERE stdout_blob IS NOT NULL;"
+	 "CREATE INDEX baseline_by_stderr_blob ON baseline (stderr_blob) WHERE stderr_blob IS NOT NULL;"
+	 "CREATE TABLE baseline_file (execution TEXT NOT NULL, generation INTEGER NOT NULL, name ANY NOT "
+	 "NULL CHECK (typeof(name) IN ('text', 'blob') AND length(name) > 0), change TEXT NOT NULL CHECK "
+	 "(change IN ('created', 'changed', 'deleted', 'lost')), reason TEXT, blob TEXT CHECK "
+	 "(length(blob) = 64), media_type TEXT, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime_us "
+	 "INTEGER NOT NULL, PRIMARY KEY (execution, generation, name), FOREIGN KEY (execution, "
+	 "generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE) STRICT, WITHOUT "
+	 "ROWID;"
+	 "PRAGMA user_version = 5;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

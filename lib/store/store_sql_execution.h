@@ -57,6 +57,9 @@
 	NEXT(EXECUTION_REQUEST, "request_id", request_id)                                                              \
 	NEXT(EXECUTION_TRACE, "trace", trace)                                                                          \
 	NEXT(EXECUTION_TASK, "task", task_id)                                                                          \
+	NEXT(EXECUTION_GENERATION,                                                                                     \
+	     "coalesce((SELECT max(generation) FROM baseline WHERE baseline.execution = execution.id), 1)",            \
+	     generation)                                                                                               \
 	NEXT(EXECUTION_TASK_STATE, "(SELECT state FROM task WHERE id = execution.task)", task_state)
 enum { STORE_EXECUTION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EXECUTION_COLUMNS };
 #define STORE_SQL_EXECUTION STORE_EXECUTION_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "

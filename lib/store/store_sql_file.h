@@ -50,7 +50,9 @@ enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS 
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE code_blob = sha256) "                                           \
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdin_blob = sha256) "                                          \
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdout_blob = sha256) "                                         \
-	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stderr_blob = sha256)"
+	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stderr_blob = sha256) "                                         \
+	"AND NOT EXISTS (SELECT 1 FROM baseline WHERE stdout_blob = sha256) "                                          \
+	"AND NOT EXISTS (SELECT 1 FROM baseline WHERE stderr_blob = sha256)"
 
 #define STORE_SQL_SERVED "coalesce(:served, (SELECT served_us FROM uptime WHERE one = 1))"
 

@@ -15,6 +15,7 @@
  *   store_task.c             tasks
  *   store_expire.c           times to live, unused blobs
  *   store_audit.c            the audit log;  store_audit_run.c: what its entries say of a run, a token, a file
+ *   store_baseline.c         later generations of what is expected of an execution
  *   store_bundle.c, store_bundle_import.c   executions from one database to another
  *   store_results.c          what a replay found (a file of its own)
  *   store_uptime.c           the clock by which conversations idle
@@ -165,4 +166,6 @@ int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *
 /* store_execution.c */
 /* All of fd: in the row where it is small enough, else into a blob. */
 int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err);
+/* A text's blob gets its row; a text that belongs into a blob and is not there is the caller's mistake. */
+int store_txn_text(struct store_txn *txn, const struct store_text *text, const char *what, struct err *err);
 void store_bind_text(struct query *query, const char *column, const struct store_text *text);

@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# sallyport replay --bless: generations of what is expected, who made them and why; what is new; what is refused.
+# shellcheck disable=SC2154 # bats sets stderr
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+setup() {
+	rm -rf "${SP_DIR:?}/data" "$SP_DIR/in"
+	mkdir "$SP_DIR/data"
+	unset CI
+	sp_stdio
+}
+
+say() { # LANGUAGE CODE [MORE]
+	sp_say run_code "$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "c", $language, $code} + $more')"
+}
+
+# cli STATUS COMMAND ARGUMENT…: lines in $output, the last in $summary
+cli() {
+	local wanted=$1 command=$2
+	shift 2
+	run "-$wanted" --separate-stderr "$SP_BIN/sallyport" "$command" --config "$SP_CONFIG" --json "$@"
+	echo "$output" "$stderr"
+	summary=$(tail -1 <<<"$output" | jq -c '.summary | del(.seconds)')
+}
+
+id() { # CODE
+	sp_sql "SELECT id FROM execution WHERE instr(code, '$1')"
+}
+
+alter() { # SET CODE
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET $1 WHERE instr(code, '$2')"
+}
+
+@test "what differs becomes a generation, with author and reason; the old one is kept" {
+	say python 'print("small")'
+	say python 'print("x" * 100000); open("made", "w").write("y")'
+	say python 'print("same")'
+	say python 'import random; print(random.random())'
+	sp_stdio_end
+	alter "stdout = 'lams'" small
+	alter "stdout = 'old', stdout_blob = NULL" 100000
+	cli 1 replay --all --bless --reason "the rule
+changed" --author ann
+	[ "$(jq -c '[.identical, .different, .flaky, .blessed]' <<<"$summary")" = '[1,2,1,2]' ]
+	[ "$(jq -r "select(.id == \"$(id small)\") | [.class, .generation] | join(\" \")" <<<"$output")" = "output_changed 2" ]
+	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 2 ]
+	[ "$(sp_sql "SELECT author || reason || stdout FROM baseline WHERE execution = '$(id small)'")" = "annthe rule
+changedsmall" ]
+	[ "$(sp_sql "SELECT stdout FROM execution WHERE id = '$(id small)'")" = lams ]
+	[ "$(sp_sql "SELECT count(*) FROM audit WHERE kind = 'bless' AND object = 'execution:$(id small)'")" = 1 ]
+	cli 0 replay "$(id small)" "$(id 100000)" "$(id same)"
+	[ "$(jq .identical <<<"$summary")" = 3 ]
+	# The results that were stored before do not count any more.
+	cli 0 replay "$(id small)" --resume
+	# Files are part of it; a third generation.
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE baseline_file SET name = 'edam'"
+	cli 1 replay "$(id 100000)"
+	[ "$(head -1 <<<"$output" | jq -r .class)" = files_changed ]
+	cli 0 replay "$(id 100000)" --bless --reason again
+	cli 0 replay "$(id 100000)"
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$(id 100000)"
+	[ "$(jq -c '.generations | map([.generation, .reason, .verdict])' <<<"$output")" = '[[2,"the rule\nchanged","OK"],[3,"again","OK"]]' ]
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(id small)"
+	grep -qE '^expected +generation 2, OK, .*, by ann: the rule' <<<"$output"
+	# Nothing differs: nothing is written.
+	cli 0 replay "$(id small)" --bless --reason none
+	[ "$(jq .blessed <<<"$summary")" = 0 ]
+	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 3 ]
+}
+
+@test "without an outcome there is nothing to compare: new; replayed against it from then on" {
+	say python 'print("lost")'
+	say python 'print("secret")' '{"secrets": {"KEY": "abcdefgh"}}'
+	sp_stdio_end
+	alter "verdict = 'XX', message = 'the sandbox failed'" lost
+	cli 0 replay --all
+	[ "$(jq .not_replayable <<<"$summary")" = 2 ]
+	cli 0 replay --all --bless --reason first
+	[ "$(jq -c '[.classes, .blessed]' <<<"$summary")" = '[{"new":1,"not_replayable":1},1]' ]
+	cli 0 replay "$(id lost)"
+	[ "$(jq .identical <<<"$summary")" = 1 ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE baseline SET exit_code = 4"
+	cli 1 replay "$(id lost)"
+	[ "$(head -1 <<<"$output" | jq -r .class)" = exit_changed ]
+}
+
+@test "an earlier run of a sandbox that was blessed" {
+	say python 'x = 41; print("one")' '{"session": true}'
+	say python 'print(x + 1)' '{"session": true}'
+	sp_stdio_end
+	alter "stdout = 'eno'" one
+	cli 1 replay "$(id 'x + 1')"
+	cli 0 replay "$(id one)" --bless --reason why
+	cli 0 replay --all
+	[ "$(jq .identical <<<"$summary")" = 2 ]
+}
+
+@test "refused: under CI, without a reason, with what it has nothing to do with" {
+	say python 'print("small")'
+	sp_stdio_end
+	alter "stdout = 'lams'" small
+	cli 2 replay --all --bless
+	cli 2 replay --all --reason why
+	cli 2 replay --all --force
+	cli 2 replay --all --bless --reason why --merge x
+	cli 2 replay --all --bless --reason "$(printf '%5000s' x)"
+	export CI=true
+	cli 2 replay --all --bless --reason why
+	[[ $stderr == *--force* ]]
+	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 0 ]
+	cli 0 replay --all --bless --reason why --force
+	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 1 ]
+}
