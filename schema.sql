@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -146,6 +146,52 @@ CREATE TRIGGER file_resized AFTER UPDATE OF size, conversation ON file BEGIN
 	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
 END;
 
+-- What the record holds of each owner, in bytes, compared with retention.owner_mb at each call: the contents of `holding`, each once; `bytes`
+-- of the owner's executions; 1024 for a conversation, 128 for a file in it. Kept by triggers.
+CREATE TABLE usage (
+	owner TEXT PRIMARY KEY,
+	bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The contents that an owner's files and executions name. A pair comes with its first reference. Where one goes the pair is doubted; the sweep
+-- removes it if no other reference is left and the content is old enough to leave the disk. A new reference ends the doubt.
+CREATE TABLE holding (
+	owner TEXT NOT NULL,
+	blob  TEXT NOT NULL,                     -- not a reference: the content's row may go first
+	size  INTEGER NOT NULL,
+	doubt INTEGER NOT NULL DEFAULT 0 CHECK (doubt IN (0, 1)),
+	PRIMARY KEY (owner, blob)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX holding_in_doubt ON holding (owner, blob) WHERE doubt = 1;
+
+CREATE TRIGGER holding_added AFTER INSERT ON holding BEGIN
+	INSERT INTO usage (owner, bytes) VALUES (new.owner, new.size) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER holding_removed AFTER DELETE ON holding BEGIN
+	UPDATE usage SET bytes = bytes - old.size WHERE owner = old.owner;
+END;
+CREATE TRIGGER conversation_counted AFTER INSERT ON conversation BEGIN
+	INSERT INTO usage (owner, bytes) VALUES (new.owner, 1024) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER conversation_left BEFORE DELETE ON conversation BEGIN
+	DELETE FROM file WHERE conversation = old.id; -- while it is known whose they are
+	UPDATE usage SET bytes = bytes - 1024 WHERE owner = old.owner;
+END;
+CREATE TRIGGER file_held AFTER INSERT ON file BEGIN
+	INSERT INTO holding (owner, blob, size) SELECT owner, new.blob, new.size FROM conversation WHERE id = new.conversation
+		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+	UPDATE usage SET bytes = bytes + 128 WHERE owner = (SELECT owner FROM conversation WHERE id = new.conversation);
+END;
+CREATE TRIGGER file_replaced AFTER UPDATE OF blob ON file WHEN new.blob <> old.blob BEGIN
+	INSERT INTO holding (owner, blob, size) SELECT owner, new.blob, new.size FROM conversation WHERE id = new.conversation
+		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+	UPDATE holding SET doubt = 1 WHERE owner = (SELECT owner FROM conversation WHERE id = old.conversation) AND blob = old.blob;
+END;
+CREATE TRIGGER file_left AFTER DELETE ON file BEGIN
+	UPDATE holding SET doubt = 1 WHERE owner = (SELECT owner FROM conversation WHERE id = old.conversation) AND blob = old.blob;
+	UPDATE usage SET bytes = bytes - 128 WHERE owner = (SELECT owner FROM conversation WHERE id = old.conversation);
+END;
+
 -- A live sandbox: runs of one conversation in one jail that stays open between them, so that a run finds what the one before left,
 -- in an interpreter's memory too. Its runs are the executions that name it, in the order of sandbox_seq, and are replayed together. Written
 -- with the first of them. ended_us is NULL while it is open; where its instance is gone it was lost with that.
@@ -224,6 +270,7 @@ CREATE TABLE execution (
 	recorded          INTEGER,               -- 1, 2, 3 …: the order in which ends were recorded, whatever the clock said; NULL while it runs
 	request_id        TEXT,                  -- of the HTTP request: the same id is in nginx's log and in the jailer's; NULL: none
 	trace             TEXT,                  -- W3C traceparent of the caller, checked for its form alone; NULL: none
+	bytes             INTEGER NOT NULL DEFAULT 0, -- what the row and its files' rows count for in usage, without blobs
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
@@ -310,6 +357,29 @@ CREATE TABLE baseline_file (
 	PRIMARY KEY (execution, generation, name),
 	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+CREATE TRIGGER execution_counted AFTER INSERT ON execution BEGIN
+	INSERT INTO usage (owner, bytes) VALUES (new.owner, new.bytes) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
+	INSERT INTO holding (owner, blob, size)
+		SELECT new.owner, blob, size FROM (SELECT new.code_blob AS blob, new.code_bytes AS size UNION ALL
+			SELECT new.stdin_blob, new.stdin_bytes UNION ALL
+			SELECT new.stdout_blob, new.stdout_bytes UNION ALL SELECT new.stderr_blob, new.stderr_bytes) WHERE blob IS NOT NULL
+		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+END;
+CREATE TRIGGER execution_recounted AFTER UPDATE OF bytes ON execution WHEN new.bytes <> old.bytes BEGIN
+	UPDATE usage SET bytes = bytes + new.bytes - old.bytes WHERE owner = new.owner;
+END;
+CREATE TRIGGER execution_output_held AFTER UPDATE OF stdout_blob, stderr_blob ON execution
+	WHEN new.stdout_blob IS NOT NULL OR new.stderr_blob IS NOT NULL BEGIN
+	INSERT INTO holding (owner, blob, size)
+		SELECT new.owner, blob, size FROM (SELECT new.stdout_blob AS blob, new.stdout_bytes AS size UNION ALL
+			SELECT new.stderr_blob, new.stderr_bytes) WHERE blob IS NOT NULL
+		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+END;
+-- 'before' names what `file` names at that moment, and a trigger for each would cost a run in a conversation of many files dear.
+CREATE TRIGGER execution_file_held AFTER INSERT ON execution_file WHEN new.phase = 'after' AND new.blob IS NOT NULL BEGIN
+	INSERT INTO holding (owner, blob, size) SELECT owner, new.blob, new.size FROM execution WHERE id = new.execution
+		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+END;
 
 -- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
 -- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)
@@ -395,9 +465,10 @@ SELECT owner, conversation.name AS conversation, file.name AS name, size, media_
        'blobs/' || substr(blob, 1, 2) || '/' || substr(blob, 3) AS stored, hash
 FROM file JOIN conversation ON conversation.id = file.conversation ORDER BY owner, conversation.name, file.name;
 
--- What each owner has: bytes is what the cap is compared with.
+-- What each owner has: files is the size of the conversations' files, bytes what the cap is compared with.
 CREATE VIEW owners AS
-SELECT owner, sum(conversations) AS conversations, sum(bytes) AS bytes, sum(runs) AS runs FROM (
-	SELECT owner, count(*) AS conversations, sum(bytes) AS bytes, 0 AS runs FROM conversation GROUP BY owner
-	UNION ALL SELECT owner, 0, 0, count(*) FROM execution GROUP BY owner)
+SELECT owner, sum(conversations) AS conversations, sum(files) AS files, sum(runs) AS runs, sum(bytes) AS bytes FROM (
+	SELECT owner, count(*) AS conversations, sum(bytes) AS files, 0 AS runs, 0 AS bytes FROM conversation GROUP BY owner
+	UNION ALL SELECT owner, 0, 0, count(*), 0 FROM execution GROUP BY owner
+	UNION ALL SELECT owner, 0, 0, 0, bytes FROM usage)
 GROUP BY owner ORDER BY owner;

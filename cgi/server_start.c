@@ -13,8 +13,6 @@
 #include "lib/base/util.h"
 #include "lib/store/store_expire.h"
 
-#define DAY_US (24 * 3600 * 1000000LL)
-
 static const struct resource_provider *const providers[] = {&resource_record, NULL};
 
 int server_check_url(const struct config *config, struct err *err)
@@ -63,8 +61,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	result = store_open(config->data_dir, mode, &server->store, err);
 	if (result < 0)
 		return err_wrap(err, "opening the database");
-	store_set_retention(server->store, config->retention.owner_mb << 20,
-			    config->retention.conversation_days * DAY_US);
+	job_set_retention(config, server->store);
 	server->tables = (struct server_tables){
 		.tools = tool_table,
 		.prompts = prompt_table,

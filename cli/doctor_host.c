@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "doctor.h"
 #include "lib/base/util.h"
+#include "lib/store/store_space.h"
 
 #define FREE_MIN (1024LL * 1024 * 1024)
 
@@ -91,10 +91,30 @@ static void check_container(struct doctor *doctor)
 			: "");
 }
 
+/* Weaker before the floor is met, below which the gateway runs nothing. */
+static void check_space(struct doctor *doctor, const struct store_free *space)
+{
+	const int64_t floor = doctor->config->retention.free_mb << 20, inodes = doctor->config->retention.free_inodes;
+	const bool scarce = space->bytes < MAX(FREE_MIN, 2 * floor) || space->inodes < 2 * inodes;
+	const bool below = space->bytes < floor || space->inodes < inodes;
+	char text[CLI_TEXT_SIZE], count[48] = "";
+
+	cli_text_bytes(space->bytes, text);
+	if (space->inodes != INT64_MAX)
+		snprintf(count, sizeof(count), ", %lld inodes", (long long)space->inodes);
+	doctor_add(doctor, "disk",
+		   below    ? DOCTOR_MISSING
+		   : scarce ? DOCTOR_WEAKER
+			    : DOCTOR_OK,
+		   below ? "make room: nothing runs below retention.free_mb and retention.free_inodes"
+			 : "make room: the record needs it",
+		   "%s: %s%s free", doctor->config->data_dir, text, count);
+}
+
 static void check_data(struct doctor *doctor)
 {
 	const char *path = doctor->config->data_dir;
-	struct statvfs space;
+	struct store_free space;
 	auto_store struct store *store = NULL;
 	struct err err = ERR_INIT;
 	int result, version;
@@ -104,18 +124,14 @@ static void check_data(struct doctor *doctor)
 			   "none is configured: run works, nothing is recorded");
 		return;
 	}
-	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) || statvfs(path, &space)) {
+	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) || store_free_space(path, &space, &err) < 0) {
 		doctor_add(doctor, "data folder", DOCTOR_WEAKER,
 			   "make it, owned by the gateway's user, or run doctor as that user", "%s: %s", path,
 			   strerror(errno));
 		return;
 	}
-	int64_t free_bytes = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
-	char text[CLI_TEXT_SIZE];
-
-	cli_text_bytes(free_bytes, text);
-	doctor_add(doctor, "data folder", free_bytes < FREE_MIN ? DOCTOR_WEAKER : DOCTOR_OK,
-		   "make room: the record needs it", "%s: %s free", path, text);
+	doctor_add(doctor, "data folder", DOCTOR_OK, NULL, "%s", path);
+	check_space(doctor, &space);
 	result = store_open(path, STORE_READ, &store, &err);
 	if (result == -ERR_NOT_FOUND)
 		doctor_add(doctor, "database", DOCTOR_OK, NULL, "none yet: the gateway's first start makes it");

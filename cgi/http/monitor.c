@@ -10,6 +10,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
+#include "lib/store/store_space.h"
 
 #define RETRY_SECONDS 5
 
@@ -57,20 +58,16 @@ static int64_t size_of(const char *folder, const char *name)
 	return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
-static int64_t space_below(const char *folder, struct statvfs *ret)
-{
-	return statvfs(folder, ret) < 0 ? -1 : (int64_t)ret->f_bavail * (int64_t)ret->f_frsize;
-}
-
 static void sample(struct server *server)
 {
 	const char *folder = server->config->data_dir;
-	struct statvfs space;
+	struct store_free space = {0};
 
 	sample_jobs(server);
 	metrics_set(METRIC_DATABASE, "main", size_of(folder, "sallyport.db"));
 	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));
-	metrics_set(METRIC_DISK, NULL, MAX(space_below(folder, &space), 0));
+	store_free_space(folder, &space, NULL);
+	metrics_set(METRIC_DISK, NULL, space.bytes);
 	metrics_process();
 }
 
@@ -125,14 +122,20 @@ static int check_jailer(struct server *server, struct err *err)
 static int check_disk(struct server *server, struct err *err)
 {
 	const int64_t least = server->config->health.disk_mb << 20;
-	struct statvfs space;
-	int64_t free_bytes = space_below(server->config->data_dir, &space);
+	/* Nothing runs below the floor; this check fails at twice as many. */
+	const int64_t inodes = least > 0 ? 2 * server->config->retention.free_inodes : 0;
+	struct store_free space;
+	int result = store_free_space(server->config->data_dir, &space, err);
 
-	if (free_bytes < 0)
-		return err_errno(err, "data_dir");
-	if (free_bytes < least)
+	if (result < 0)
+		return result;
+	if (space.bytes < least)
 		return err_set(err, ERR_UNAVAILABLE, "data_dir has %lld MiB left, less than health.disk_mb (%lld)",
-			       (long long)free_bytes >> 20, (long long)least >> 20);
+			       (long long)space.bytes >> 20, (long long)least >> 20);
+	if (space.inodes < inodes)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "data_dir has %lld inodes left, less than twice retention.free_inodes (%lld)",
+			       (long long)space.inodes, (long long)inodes / 2);
 	return 0;
 }
 

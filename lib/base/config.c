@@ -16,12 +16,12 @@
 
 #include "util.h"
 
-#define CONFIG_BYTES_MAX (1 << 20)
+#define CONFIG_BYTES_MAX   (1 << 20)
 #define ENVIRONMENT_PREFIX "SALLYPORT_"
 #define PROGRAM_PARENTS 4 /* a development program is in build/[san/]bin of the checkout */
 
 #define DAY_SECONDS 86400
-#define MANY 1000000
+#define MANY        1000000
 
 #define PART(part, name_, type_, min_, max_, text_)                                                                    \
 	{                                                                                                              \
@@ -70,8 +70,12 @@ static const struct bind limits_table[] = {
 };
 
 static const struct bind retention_table[] = {
-	PART(retention, owner_mb, BIND_INT, 1, INT64_MAX >> 20, "all files of one owner"),
+	PART(retention, owner_mb, BIND_INT, 1, INT64_MAX >> 20,
+	     "MiB of one owner: code, input, output, all versions of files, each content once"),
 	PART(retention, conversation_days, BIND_INT, 1, 36500, "days after which an idle conversation is removed"),
+	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20, "MiB free on data_dir's disk below which nothing runs"),
+	PART(retention, free_inodes, BIND_INT, 0, INT64_MAX >> 20,
+	     "inodes free on data_dir's disk below which nothing runs"),
 	{0},
 };
 
@@ -149,7 +153,7 @@ static const struct config defaults = {
 		     .argument_kb = 1024,
 		     .result_kb = 5120,
 		     .approval_seconds = 300},
-	.retention = {.owner_mb = 1024, .conversation_days = 30},
+	.retention = {.owner_mb = 10240, .conversation_days = 30, .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
 	.health = {.ready = true, .disk_mb = 256},
 };

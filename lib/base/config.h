@@ -72,8 +72,9 @@ struct config {
 		int64_t approval_seconds;        /* for a person to answer */
 	} upstream;
 	struct {
-		int64_t owner_mb;              /* all files of an owner */
-		int64_t conversation_days;     /* idle conversations are removed */
+		int64_t owner_mb;          /* everything that the record holds of an owner */
+		int64_t conversation_days; /* idle conversations are removed */
+		int64_t free_mb, free_inodes; /* of data_dir's file system: nothing runs below */
 	} retention;
 	struct {
 		bool enabled;      /* /metrics, for this machine and for who has the token */
@@ -81,7 +82,7 @@ struct config {
 	} metrics;
 	struct {
 		bool ready;      /* /readyz, for the same */
-		int64_t disk_mb; /* of data_dir: with less the gateway is not ready */
+		int64_t disk_mb; /* of data_dir: with less the gateway is not ready; not below retention.free_mb */
 	} health;
 
 	/* Not members of the file: */

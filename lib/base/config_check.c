@@ -109,6 +109,16 @@ static int check_tools(const struct config *config, struct err *err)
 	return 0;
 }
 
+static int check_retention(const struct config *config, struct err *err)
+{
+	if (config->health.disk_mb && config->health.disk_mb < config->retention.free_mb)
+		return err_member(err, "health.disk_mb",
+				  "is %lld: /readyz must warn before nothing runs, so it must be 0 or at least "
+				  "retention.free_mb (%lld)",
+				  (long long)config->health.disk_mb, (long long)config->retention.free_mb);
+	return 0;
+}
+
 int config_check(const struct config *config, struct err *err)
 {
 	const char *prefix = config->gateway.accel_prefix;
@@ -125,7 +135,8 @@ int config_check(const struct config *config, struct err *err)
 		return -ERR_INVALID;
 	if (prefix[0] != '\0' && (prefix[0] != '/' || prefix[strlen(prefix) - 1] != '/'))
 		return err_member(err, "gateway.accel_prefix", "must begin and end with a slash, as \"/_blobs/\"");
-	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0)
+	if (check_profile(config, err) < 0 || check_tools(config, err) < 0 || config_network_check(config, err) < 0 ||
+	    check_retention(config, err) < 0)
 		return -ERR_INVALID;
 	if (strchr(config->jailer.cgroup, '/') != NULL || config->jailer.cgroup[0] == '.')
 		return err_member(err, "jailer.cgroup", "must be a plain name");

@@ -20,6 +20,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/store/store_space.h"
+
+#define DAY_US (24 * 3600 * INT64_C(1000000))
+
 char *job_json_text(struct json_object *object)
 {
 	struct buf text;
@@ -118,6 +122,16 @@ const char *job_id(const struct job *job)
 	return job->asked.row.id;
 }
 
+void job_set_retention(const struct config *config, struct store *store)
+{
+	store_set_retention(store, &(struct store_retention){
+					   .owner_bytes = config->retention.owner_mb << 20,
+					   .conversation_ttl_us = config->retention.conversation_days * DAY_US,
+					   .free_bytes = config->retention.free_mb << 20,
+					   .free_inodes = config->retention.free_inodes,
+				   });
+}
+
 /* -------- submitting ---------------------------------------------------------------------------------- */
 
 /* The slow part: code, standard input and files go to disk. */
@@ -161,8 +175,10 @@ static int enter(struct job *job, const struct job_request *request, struct err 
 int job_submit(struct job_engine *engine, const struct job_request *request, struct job **ret, struct err *err)
 {
 	struct job *job = job_new(engine);
-	int result = enter(job, request, err);
+	int result = store_space_check(engine->store, err);
 
+	if (result == 0)
+		result = enter(job, request, err);
 	if (result == 0) {
 		result = store_inputs(job, request, err);
 		job->turn.errand.code = result;

@@ -26,6 +26,9 @@
 #define JOB_JAILER_AWAY                                                                                                \
 	"the jailer does not answer, so nothing can run; the operator's log says why" /* with ERR_UNAVAILABLE */
 
+/* Tells the store what the configuration's group `retention` says; before others use the store. */
+void job_set_retention(const struct config *config, struct store *store);
+
 struct job_engine;
 /* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one,
  * which must succeed. */

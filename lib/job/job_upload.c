@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/store/store_blob.h"
+#include "lib/store/store_space.h"
 #include "lib/store/store_file.h"
 #include "lib/store/store_request.h"
 
@@ -183,6 +184,8 @@ int job_upload(struct job_engine *engine, const struct job_request *who, const s
 	job_turn_init(&visit.turn, engine, advance);
 	visit.turn.key = who->key;
 	visit.turn.key_hash = who->key_hash;
+	if (result == 0)
+		result = store_space_check(engine->store, err);
 	if (result == 0)
 		result = job_take_files(&request, true, &visit.files, err);
 	if (result == 0)

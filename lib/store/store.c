@@ -374,9 +374,3 @@ int store_schema_version(const char *data_dir, int *ret, struct err *err)
 	*ret = version;
 	return 0;
 }
-
-void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us)
-{
-	atomic_store(&store->owner_bytes, owner_bytes);
-	atomic_store(&store->conversation_ttl_us, conversation_ttl_us);
-}

@@ -10,7 +10,8 @@
  *
  * What can be read and written is declared by subject: store_token.h, store_session.h, store_file.h (conversations and
  * their files), store_blob.h, store_execution.h, store_sandbox.h, store_request.h, store_task.h, store_event.h,
- * store_subscription.h, store_resource.h (an owner's files and outputs, in pages), store_expire.h.
+ * store_subscription.h, store_resource.h (an owner's files and outputs, in pages), store_space.h (caps and times to
+ * live), store_expire.h.
  *
  * Ids are UUIDv7 text (crypto.c), times UTC microseconds. Structs with pointers are given back by their _clear.
  * Callbacks return 0 to go on, anything else ends the listing without error.
@@ -52,6 +53,3 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
  * store_commit. */
 void store_commit_async(struct store *store, store_work work, void *arg,
 			void (*done)(void *arg, int result, const struct err *err));
-
-/* Caps and times to live, from the configuration; enforced by store_expire (store_expire.h). */
-void store_set_retention(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us);

@@ -279,6 +279,16 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 	return query_run(&q, NULL, err);
 }
 
+bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us)
+{
+	char path[BLOB_PATH_SIZE];
+	struct stat st;
+
+	store_blob_path(sha256, path);
+	return fstatat(store->blobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_mtim.tv_sec * 1000000ll >= limit_us;
+}
+
 /* Removes blobs/FOLDER/NAME if it is old and has no row. */
 static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, int64_t limit_us,
 		     struct err *err)

@@ -272,6 +272,8 @@ static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite
 	if (result == 0)
 		result = import_files(txn, bundle, id, err);
 	if (result == 0)
+		result = store_txn_hold_imported(txn, id, err);
+	if (result == 0)
 		result = store_txn_audit_begin(txn, id, err);
 	return result < 0 ? result : store_txn_audit_end(txn, id, err);
 }

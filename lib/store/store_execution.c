@@ -102,20 +102,36 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	return query_run(&q, NULL, err);
 }
 
-/* What /data holds before the run. */
+int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_COUNT_FILES);
+
+	query_bind_text(&q, ":id", id);
+	return query_run(&q, NULL, err);
+}
+
+/* What the conversation holds now, and what its rows count for. */
 static int add_before(struct store_txn *txn, const struct store_execution *execution, struct err *err)
 {
-	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
+	auto_query struct query before = query_begin(txn->conn, SQL_EXECUTION_BEFORE);
+	int64_t rows = 0;
 
-	query_bind_text(&q, ":id", execution->id);
-	query_bind_int(&q, ":conversation", execution->conversation_row);
-	return query_run(&q, NULL, err);
+	query_bind_text(&before, ":id", execution->id);
+	query_bind_int(&before, ":conversation", execution->conversation_row);
+	int failed = query_run(&before, &rows, err);
+
+	return failed < 0 || rows == 0 ? failed : store_txn_count_files(txn, execution->id, err);
 }
 
 int store_txn_execution_begin(struct store_txn *txn, const struct store_execution *execution, struct err *err)
 {
+	const struct store_more more = {.owner = execution->owner,
+					.bytes = STORE_RUN_BYTES + (int64_t)execution->code.length +
+						 (int64_t)execution->stdin_text.length};
 	int failed = id_valid(execution->id) ? 0 : err_set(err, ERR_INTERNAL, "an execution needs an id");
 
+	if (failed == 0)
+		failed = store_txn_room(txn, &more, err);
 	if (failed == 0)
 		failed = store_txn_text(txn, &execution->code, "code", err);
 	if (failed == 0)
@@ -155,12 +171,13 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 }
 
 /* *ret_conversation: the row's own, 0 if it has none. */
-static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t *ret_conversation,
-		      struct err *err)
+static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t file_bytes,
+		      int64_t *ret_conversation, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_FINISH);
 
 	bind_outcome(&q, execution);
+	query_bind_int(&q, ":file_bytes", file_bytes);
 	query_bind_text(&q, ":id", execution->id);
 	query_bind_text(&q, ":instance", txn->store->instance);
 	query_bind_int(&q, ":now", store_txn_now(txn));
@@ -259,13 +276,15 @@ static int record_changes(struct store_txn *txn, const char *id, int64_t convers
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
 			       struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
-	int64_t conversation = 0;
+	int64_t conversation = 0, file_bytes = 0;
 	int failed = store_txn_text(txn, &execution->stdout_text, "standard output", err);
 
 	if (failed == 0)
 		failed = store_txn_text(txn, &execution->stderr_text, "standard error", err);
+	for (size_t i = 0; i < n_changes; i++)
+		file_bytes += STORE_FILE_BYTES + (int64_t)changes[i].file.name_length;
 	if (failed == 0)
-		failed = finish_row(txn, execution, &conversation, err);
+		failed = finish_row(txn, execution, file_bytes, &conversation, err);
 	if (failed == 0)
 		failed = record_changes(txn, execution->id, conversation, changes, n_changes, err);
 	if (failed == 0 && conversation != 0)

@@ -163,7 +163,7 @@ static int task_work(struct store_txn *txn, void *arg, struct err *err)
 /* Rows first. */
 static int expire_rows(struct store *store, int64_t now_us, struct keys *owners, struct err *err)
 {
-	int64_t ttl = atomic_load(&store->conversation_ttl_us), event_limit = now_us - STORE_EVENT_TTL_US;
+	int64_t ttl = store->retention.conversation_ttl_us, event_limit = now_us - STORE_EVENT_TTL_US;
 	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
 	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN, served = 0;
 	struct removal conversations = {.which = SQL_CONVERSATION_EXPIRE, .limit_us = INT64_MIN, .owners = owners};
@@ -195,6 +195,8 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 
 	if (failed == 0)
 		failed = expire_rows(store, now_us, &owners, err);
+	if (failed == 0)
+		failed = store_holdings_settle(store, blob_limit, err);
 	/* The rows are gone on disk before the first file goes. */
 	if (failed == 0)
 		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, err);

@@ -5,8 +5,8 @@
  * row exists and unguessable to everybody else. It is made by the first write to it. Its files are rows that name
  * blobs; what a guest sees in /data and what a download serves is this table and nothing else.
  *
- * The owner's cap is checked in the transaction that adds a file, against the sum that triggers keep in
- * conversation.bytes (schema.sql), so two uploads at once cannot pass it together.
+ * The owner's cap (store_space.h) is checked in the transaction that adds a file, so two uploads at once cannot pass it
+ * together.
  */
 #include "store_blob.h"
 #include "store_file.h"
@@ -14,11 +14,9 @@
 
 #include <unistd.h>
 
-#include "lib/base/metrics.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 
-#define MEGABYTE  (1024 * 1024)
 #define HEAD_SIZE 16 /* bytes that store_media_type wants to see */
 
 void store_conversation_hash(struct store *store, const char *owner, const char *name, char ret[SHA256_HEX_SIZE])
@@ -146,39 +144,19 @@ int store_file_find(struct store *store, int64_t conversation, const char *name,
 	return 0;
 }
 
-struct space {
-	char owner[STORE_OWNER_MAX + 1];
-	int64_t used, replaced;
-};
-#define ROW struct space
-static const struct column space_columns[] = {STORE_SPACE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
-#undef ROW
-
 /* ERR_LIMIT: with this file the owner is above the cap. */
-static int check_cap(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
+static int check_room(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
 {
-	int64_t cap = atomic_load(&txn->store->owner_bytes);
-	auto_query struct query q = query_begin(txn->conn, SQL_OWNER_BYTES);
+	struct store_more more = {.blob = file->blob, .bytes = STORE_FILE_BYTES, .size = file->size};
+	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_OWNER);
 
 	query_bind_int(&q, ":conversation", conversation);
-	query_bind_bytes(&q, ":name", file->name, file->name_length);
 	int found = query_next(&q, err);
 
 	if (found <= 0)
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such conversation");
-	struct space space = {0};
-
-	query_read(&q, space_columns, ARRAY_SIZE(space_columns), &space);
-	/* What grows nothing is always allowed: an operator may have lowered the cap below what is there. */
-	if (cap <= 0 || file->size <= space.replaced || space.used - space.replaced + file->size <= cap)
-		return 0;
-	metrics_add(METRIC_REJECTED, "owner_mb", NULL, 1);
-	return err_set(err, ERR_LIMIT,
-		       "the files of owner %s have %.1f MB and may have %.1f MB; %.1f MB more do not fit: let a "
-		       "program remove files from "
-		       "/data, or raise retention.owner_mb",
-		       space.owner, (double)space.used / MEGABYTE, (double)cap / MEGABYTE,
-		       (double)(file->size - space.replaced) / MEGABYTE);
+	more.owner = query_text(&q, 0);
+	return store_txn_room(txn, &more, err);
 }
 
 /* A media type for a file that came without one: by the first bytes of the blob. */
@@ -202,7 +180,7 @@ static int media_type(struct store *store, const struct store_file *file, char r
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err)
 {
 	char type[STORE_MEDIA_TYPE_SIZE];
-	int failed = check_cap(txn, conversation, file, err);
+	int failed = check_room(txn, conversation, file, err);
 
 	if (failed == 0)
 		failed = store_txn_blob(txn, file->blob, file->size, err);

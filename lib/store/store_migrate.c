@@ -6,6 +6,9 @@
  * before; nobody can write meanwhile), sync and name the copy, run the steps, commit. The copy gets its name when it is
  * complete; one that a killed process left is removed by the next attempt.
  *
+ * The steps are for tables and indexes. Triggers and views hold nothing: they go before the first step, and come as
+ * schema.sql has them behind the last.
+ *
  * Room: the copy is as large as the database, and a step that touches every row writes as much to the log once more.
  */
 #include "store_migrate.h"
@@ -17,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "store_schema.h"
@@ -87,6 +91,29 @@ static const struct {
 	 "generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE) STRICT, WITHOUT "
 	 "ROWID;"
 	 "PRAGMA user_version = 5;"},
+	/* What an owner has is counted, and each content once. */
+	{5,
+	 "CREATE TABLE usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	 "CREATE TABLE holding (owner TEXT NOT NULL, blob TEXT NOT NULL, size INTEGER NOT NULL, "
+	 "doubt INTEGER NOT NULL DEFAULT 0 CHECK (doubt IN (0, 1)), PRIMARY KEY (owner, blob)) STRICT, WITHOUT ROWID;"
+	 "CREATE INDEX holding_in_doubt ON holding (owner, blob) WHERE doubt = 1;"
+	 "ALTER TABLE execution ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
+	 "UPDATE execution SET bytes = 1024 + iif(code_blob IS NULL, code_bytes, 0) + iif(stdin_blob IS NULL, "
+	 "stdin_bytes, 0) + iif(stdout_blob IS NULL, coalesce(stdout_bytes, 0), 0) + iif(stderr_blob IS NULL, "
+	 "coalesce(stderr_bytes, 0), 0) + length(CAST(args AS BLOB)) + coalesce(length(env), 0) + "
+	 "coalesce(length(CAST(result AS BLOB)), 0) + (SELECT coalesce(sum(128 + length(CAST(name AS BLOB))), 0) FROM "
+	 "execution_file WHERE execution = id);"
+	 "INSERT INTO holding (owner, blob, size) SELECT owner, blob, size FROM ("
+	 "SELECT owner, file.blob AS blob FROM file JOIN conversation ON conversation.id = conversation "
+	 "UNION SELECT owner, execution_file.blob FROM execution_file JOIN execution ON id = execution "
+	 "UNION SELECT owner, code_blob FROM execution UNION SELECT owner, stdin_blob FROM execution "
+	 "UNION SELECT owner, stdout_blob FROM execution UNION SELECT owner, stderr_blob FROM execution) "
+	 "JOIN blob ON sha256 = blob;"
+	 "INSERT INTO usage (owner, bytes) SELECT owner, sum(bytes) FROM ("
+	 "SELECT owner, size AS bytes FROM holding UNION ALL SELECT owner, bytes FROM execution "
+	 "UNION ALL SELECT owner, 1024 FROM conversation "
+	 "UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id = conversation) GROUP BY owner;"
+	 "PRAGMA user_version = 6;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 
@@ -190,6 +217,47 @@ static int keep_copy(struct store *store, struct store_conn *conn, int version, 
 	return result;
 }
 
+/* Runs the texts that the query finds in `from` on `conn`. */
+static int exec_each(struct store_conn *conn, sqlite3 *from, const char *query, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	int result = sqlite3_prepare_v2(from, query, -1, &statement, NULL), failed = 0;
+	auto_buf struct buf texts;
+
+	buf_init(&texts, SIZE_MAX);
+	while (result == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+		buf_printf(&texts, "%s;", (const char *)sqlite3_column_text(statement, 0));
+	sqlite3_finalize(statement); /* before the schema changes that it reads */
+	if (result != SQLITE_OK)
+		failed = err_set(err, ERR_INTERNAL, "looking at the schema: %s", sqlite3_errmsg(from));
+	else if (texts.length > 0)
+		failed = exec(conn, texts.data, err);
+	return failed;
+}
+
+static int drop_derived(struct store_conn *conn, struct err *err)
+{
+	return exec_each(conn, conn->db,
+			 "SELECT 'DROP ' || type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view')",
+			 err);
+}
+
+static int make_derived(struct store_conn *conn, struct err *err)
+{
+	sqlite3 *fresh = NULL;
+	int failed = drop_derived(conn, err); /* the steps have made some, too */
+
+	if (failed < 0)
+		return failed;
+	if (sqlite3_open(":memory:", &fresh) != SQLITE_OK ||
+	    sqlite3_exec(fresh, store_schema, NULL, NULL, NULL) != SQLITE_OK)
+		failed = err_set(err, ERR_INTERNAL, "schema.sql: %s", sqlite3_errmsg(fresh));
+	else
+		failed = exec_each(conn, fresh, "SELECT sql FROM sqlite_schema WHERE type IN ('trigger', 'view')", err);
+	sqlite3_close(fresh);
+	return failed;
+}
+
 /* Inside the transaction. *ret_copy: "" where another process was faster. */
 static int run_steps(struct store *store, struct store_conn *conn, char *ret_copy, size_t size, struct err *err)
 {
@@ -203,8 +271,12 @@ static int run_steps(struct store *store, struct store_conn *conn, char *ret_cop
 	result = check_room(store, conn, err);
 	if (result == 0)
 		result = keep_copy(store, conn, version, ret_copy, size, err);
+	if (result == 0)
+		result = drop_derived(conn, err);
 	for (int i = version - 1; result == 0 && i < (int)ARRAY_SIZE(steps); i++)
 		result = exec(conn, steps[i].statements, err);
+	if (result == 0)
+		result = make_derived(conn, err);
 	if (result < 0)
 		return err_wrap(err, "upgrading the database from version %d to %d, which is left as it was", version,
 				store_schema_newest);

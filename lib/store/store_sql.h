@@ -14,6 +14,7 @@
 #include "store_sql_bundle.h"
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
+#include "store_sql_space.h"
 #include "store_sql_task.h"
 #include "store_sql_token.h"
 
@@ -60,4 +61,5 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_TASK(X)                                                                                       \
 	STORE_STATEMENTS_BASELINE(X)                                                                                   \
 	STORE_STATEMENTS_BUNDLE(X)                                                                                     \
-	STORE_STATEMENTS_AUDIT(X)
+	STORE_STATEMENTS_AUDIT(X)                                                                                      \
+	STORE_STATEMENTS_SPACE(X)

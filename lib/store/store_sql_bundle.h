@@ -38,13 +38,12 @@
 	X(BUNDLE_FILES, READ, "SELECT " BUNDLE_NAMES(STORE_BUNDLE_FILE) " FROM execution_file WHERE execution = :id") \
 	X(BUNDLE_SANDBOX, READ, "SELECT " BUNDLE_NAMES(STORE_BUNDLE_SANDBOX) " FROM sandbox WHERE id = :id") \
 	X(IMPORT_EXECUTION, WRITE, \
-	  "INSERT INTO execution (" BUNDLE_NAMES(STORE_BUNDLE_EXECUTION) ", instance, env, recorded) VALUES " \
+	  "INSERT INTO execution (" BUNDLE_NAMES(STORE_BUNDLE_EXECUTION) ", instance, env, recorded, bytes) VALUES " \
 	  "(" BUNDLE_VALUES( \
 	  STORE_BUNDLE_EXECUTION) ", " \
 	  ":instance, " \
 	  ":env," \
-	  " " STORE_SQL_NEXT_RECORD \
-	  ")") \
+	  " " STORE_SQL_NEXT_RECORD ", " STORE_SQL_IMPORT_BYTES ")") \
 	X(IMPORT_FILE, WRITE, \
 	  "INSERT INTO execution_file (" BUNDLE_NAMES(STORE_BUNDLE_FILE) ") VALUES (" BUNDLE_VALUES( \
 		  STORE_BUNDLE_FILE) ")") \

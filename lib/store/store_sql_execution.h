@@ -4,6 +4,7 @@
 #pragma once
 
 #include "store_sql_file.h"
+#include "store_sql_space.h"
 
 #define STORE_EXECUTION_COLUMNS(FIRST, NEXT, OWN)                                                                      \
 	FIRST(EXECUTION_ID, "id", id)                                                                                  \
@@ -101,11 +102,12 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	X(EXECUTION_ADD, WRITE,                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, "       \
 	  "created_us, language, fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, "        \
-	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace) VALUES "                     \
+	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace, bytes) VALUES "              \
 	  "(:id, :instance, 'running', "                                                                               \
 	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
 	  ":created, :language, :fingerprint, :network, :args, :limits, :env, :code, :code_blob, :code_bytes, "        \
-	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, :trace)")               \
+	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, "                       \
+	  ":trace, " STORE_SQL_ASKED_BYTES(":") ")")                                                                   \
 	X(EXECUTION_BEFORE, WRITE,                                                                                     \
 	  "INSERT INTO execution_file (execution, phase, " STORE_SQL_FILE ") SELECT :id, 'before', " STORE_SQL_FILE    \
 	  "FROM file WHERE conversation = :conversation")                                                              \
@@ -118,14 +120,18 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "compile_cpu_system_us = :compile_system, compile_memory_peak = :compile_memory, setup_us = :setup, "        \
 	  "warm = :warm, result = :result, stdout = :stdout, stdout_blob = :stdout_blob, stdout_bytes = "              \
 	  ":stdout_bytes, stdout_truncated = :stdout_truncated, stderr = :stderr, stderr_blob = :stderr_blob, "        \
-	  "stderr_bytes = :stderr_bytes, stderr_truncated = :stderr_truncated WHERE id = :id AND instance = "          \
-	  ":instance AND state = 'running' RETURNING conversation")                                                    \
+	  "stderr_bytes = :stderr_bytes, stderr_truncated = :stderr_truncated, bytes = bytes + :file_bytes "           \
+	  "+ " STORE_SQL_OUTPUT_BYTES(":") " + " STORE_SQL_BYTES(                                                      \
+		  ":result") " WHERE id = :id AND instance = "                                                         \
+			     ":instance AND state = 'running' RETURNING conversation")                                 \
 	X(EXECUTION_INTERRUPT, WRITE,                                                                                  \
 	  "UPDATE execution SET state = 'interrupted', finished_us = :now, recorded = " STORE_SQL_NEXT_RECORD ", "     \
 	  "verdict = 'XX', message = :message, "                                                                       \
 	  "stdout = :stdout, stdout_blob = :stdout_blob, stdout_bytes = :stdout_bytes, stdout_truncated = 0, "         \
-	  "stderr = :stderr, stderr_blob = :stderr_blob, stderr_bytes = :stderr_bytes, stderr_truncated = 0 "          \
-	  "WHERE id = :id AND instance = :instance AND state = 'running'")                                             \
+	  "stderr = :stderr, stderr_blob = :stderr_blob, stderr_bytes = :stderr_bytes, stderr_truncated = 0, "         \
+	  "bytes = bytes + " STORE_SQL_OUTPUT_BYTES(                                                                   \
+		  ":") " "                                                                                             \
+		       "WHERE id = :id AND instance = :instance AND state = 'running'")                                \
 	X(EXECUTION_STATE, READ, "SELECT state FROM execution WHERE id = :id")                                         \
 	X(EXECUTION_FIND, READ, "SELECT " STORE_SQL_EXECUTION "FROM execution WHERE id >= :from AND id < :to LIMIT 2") \
 	X(EXECUTION_LIST, READ, "SELECT " STORE_SQL_EXECUTION STORE_SQL_LISTED("id") "ORDER BY id")                    \

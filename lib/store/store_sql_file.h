@@ -35,15 +35,6 @@ enum {
 };
 #define STORE_SQL_OWNER_FILE STORE_OWNER_FILE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
-/* What an owner's files take, and the one that would be replaced. */
-#define STORE_SPACE_COLUMNS(FIRST, NEXT, OWN)                                                                          \
-	FIRST(SPACE_OWNER, "owner", owner)                                                                             \
-	NEXT(SPACE_USED, "(SELECT sum(bytes) FROM conversation AS c WHERE c.owner = conversation.owner)", used)        \
-	NEXT(SPACE_REPLACED,                                                                                           \
-	     "coalesce((SELECT size FROM file WHERE conversation = conversation.id AND name = :name), 0)", replaced)
-enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS };
-#define STORE_SQL_SPACE STORE_SPACE_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
-
 #define STORE_SQL_NOT_REFERRED                                                                                         \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                    \
 	"AND NOT EXISTS (SELECT 1 FROM execution_file WHERE execution_file.blob = sha256) "                            \
@@ -76,7 +67,7 @@ enum { STORE_SPACE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SPACE_COLUMNS 
 	  "DELETE FROM conversation WHERE id = :id AND idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution " \
 	  "WHERE execution.conversation = conversation.id AND state = 'running') "     \
 	  "RETURNING owner, hash")                     \
-	X(OWNER_BYTES, READ, "SELECT " STORE_SQL_SPACE "FROM conversation WHERE id = :conversation")                   \
+	X(CONVERSATION_OWNER, READ, "SELECT owner FROM conversation WHERE id = :conversation")                         \
 	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")   \
 	X(FILE_BELOW, READ,                                                                                            \
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "           \

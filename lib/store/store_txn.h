@@ -16,6 +16,8 @@
  *   store_expire.c           times to live, unused blobs
  *   store_audit.c            the audit log;  store_audit_run.c: what its entries say of a run, a token, a file
  *   store_baseline.c         later generations of what is expected of an execution
+ *   store_holding.c          which contents count for whom
+ *   store_space.c            what an owner's record may take, free space of the disk
  *   store_bundle.c, store_bundle_import.c   executions from one database to another
  *   store_results.c          what a replay found (a file of its own)
  *   store_uptime.c           the clock by which conversations idle
@@ -34,6 +36,7 @@
 #include "store_blob.h"
 #include "store_execution.h"
 #include "store_query.h"
+#include "store_space.h"
 
 #define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
 #define STORE_SEEN_US      (60 * 1000000ll) /* used_us and seen_us are brought up to date at most this often */
@@ -66,7 +69,7 @@ struct store {
 	uint8_t secret[SHA256_SIZE]; /* secret.key */
 	uint8_t env_key[SHA256_SIZE];
 	char instance[ID_SIZE]; /* "": opened for reading */
-	_Atomic int64_t owner_bytes, conversation_ttl_us;
+	struct store_retention retention;
 
 	pthread_mutex_t readers_lock;
 	struct store_conn *readers;
@@ -135,8 +138,15 @@ int store_blob_any(struct store *store, bool *ret, struct err *err);
 /* Inside a transaction, for a blob that a row is about to name: its file is there and has this size (-1: any), and so
  * has its row. */
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);
+/* Was the file of a blob put in place or wanted again since `limit_us`? */
+bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us);
 /* Removes the file of a blob that has no row and was not touched since `limit_us`. */
 int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err);
+
+/* store_holding.c */
+int store_txn_hold_imported(struct store_txn *txn, const char *id, struct err *err); /* what an imported run names */
+/* Ends each doubt about what owners hold (schema.sql) whose content was not touched since `blob_limit_us`. */
+int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err *err);
 
 /* store_file.c */
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
@@ -164,6 +174,8 @@ int store_txn_audit_token(struct store_txn *txn, enum store_audit_kind kind, con
 int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *err);
 
 /* store_execution.c */
+/* The rows in execution_file count from now on. */
+int store_txn_count_files(struct store_txn *txn, const char *id, struct err *err);
 /* All of fd: in the row where it is small enough, else into a blob. */
 int store_text_keep(struct store *store, int fd, struct store_text *ret, struct err *err);
 /* A text's blob gets its row; a text that belongs into a blob and is not there is the caller's mistake. */

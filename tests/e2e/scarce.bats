@@ -8,6 +8,7 @@ load lib.bash
 
 setup() {
 	sp_setup
+	export SALLYPORT_RETENTION_FREE_MB=0 SALLYPORT_RETENTION_FREE_INODES=0 # what is below the floor is tried here
 }
 
 teardown() {
@@ -72,15 +73,74 @@ teardown() {
 }
 
 # Starts the gateway with its data on a disk of 4 MiB that nobody else sees; $SP_TOKEN is made there.
-start_on_small_disk() {
-	SP_DISK=4m unshare -m bash -c '
-		mount -t tmpfs -o "size=$SP_DISK" none "$SP_DIR/data"
+start_on_small_disk() { # [OPTIONS of the file system]
+	SP_DISK=${1:-size=4m} unshare -m bash -c '
+		mount -t tmpfs -o "$SP_DISK" none "$SP_DIR/data"
 		"$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner alice --json >"$SP_DIR/token"
 		exec "$SP_BIN/sallyport-gateway" --config "$SP_CONFIG"' >>"$SP_DIR/gateway.log" 2>&1 3>&- &
 	SP_GATEWAY_PID=$!
 	echo "$SP_GATEWAY_PID" >>"$SP_DIR/pids"
 	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "the gateway does not start"
 	SP_TOKEN=$(jq -r .token "$SP_DIR/token")
+}
+
+# In the mount namespace of the gateway.
+disk() { nsenter -t "$SP_GATEWAY_PID" -m "$@"; }
+
+# refused LIMIT: a run and an upload are refused with a sentence that names the limit, and nothing is recorded.
+refused() {
+	local rows
+	rows=$(disk sqlite3 "$SP_DIR/data/sallyport.db" 'SELECT count(*) FROM execution')
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo ran"}'
+	cat "$SP_DIR/body"
+	[[ $(cat "$SP_DIR/body") == *"$1"*"the operator must"* ]]
+	[[ $(cat "$SP_DIR/body") != *'"ran'* ]]
+	sp_call upload_file '{"conversationId":"c","filename":"a","content":"eA=="}'
+	cat "$SP_DIR/body"
+	[[ $(cat "$SP_DIR/body") == *"$1"* ]]
+	[ "$(disk sqlite3 "$SP_DIR/data/sallyport.db" 'SELECT count(*) FROM execution')" = "$rows" ]
+}
+
+runs() {
+	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo fine"}'
+	cat "$SP_DIR/body"
+	[ "$(sp_get .result.structuredContent.stdout)" = fine ]
+}
+
+ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
+
+@test "a floor of free space: /readyz and doctor warn before nothing runs below it" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
+	sp_start_jailer
+	export SALLYPORT_RETENTION_FREE_MB=8 SALLYPORT_RETENTION_FREE_INODES=100 SALLYPORT_HEALTH_DISK_MB=16
+	start_on_small_disk size=32m,nr_inodes=2000
+	doctor() { disk "$SP_BIN/sallyport" doctor --config "$SP_CONFIG" --json >"$SP_DIR/doctor" || true; jq -r '.checks[] | select(.name == "disk") | .state' "$SP_DIR/doctor"; }
+	sp_until "" ready 200
+	runs
+	# Bytes: first the warning, then the floor.
+	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=1M count=18 2>/dev/null
+	sp_until "" ready 503
+	[[ $(sp_get .checks.disk.error) == *"less than health.disk_mb (16)"* ]]
+	[ "$(doctor)" = weaker ]
+	runs
+	disk dd if=/dev/zero of="$SP_DIR/data/more" bs=1M count=6 2>/dev/null
+	refused "below 8 MB (retention.free_mb)"
+	[ "$(doctor)" = missing ]
+	disk rm "$SP_DIR/data/fill" "$SP_DIR/data/more"
+	sp_until "" ready 200
+	runs
+	# Inodes.
+	make_files() { disk bash -c 'mkdir -p "$0/many"; for ((i = 0; i < $1; i++)); do : >"$0/many/$1.$i"; done' "$SP_DIR/data" "$1"; }
+	left() { disk df --output=iavail "$SP_DIR/data" | tail -1; }
+	make_files $(($(left) - 150))
+	sp_until "" ready 503
+	[[ $(sp_get .checks.disk.error) == *"less than twice retention.free_inodes (100)"* ]]
+	runs
+	make_files $(($(left) - 90))
+	refused "below 100 (retention.free_inodes)"
+	disk rm -r "$SP_DIR/data/many"
+	sp_until "" ready 200
+	runs
 }
 
 @test "a full disk: files that do not fit are named, a run that cannot be recorded is refused, and then it goes on" {
@@ -93,7 +153,6 @@ start_on_small_disk() {
 	[ "$(sp_get '.result.structuredContent.files | [.created, .not_kept[0].name] | tojson')" = '[[],"big"]' ]
 	[[ $(sp_get '.result.structuredContent.files.not_kept[0].reason') == *"No space left on device"* ]]
 	# Not even a row fits: the program does not run.
-	disk() { nsenter -t "$SP_GATEWAY_PID" -m "$@"; }
 	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=4k 2>/dev/null || true
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo ran"}'
 	cat "$SP_DIR/body"
@@ -112,7 +171,6 @@ start_on_small_disk() {
 	local task session
 	sp_start_jailer
 	start_on_small_disk
-	disk() { nsenter -t "$SP_GATEWAY_PID" -m "$@"; }
 	legacy() {
 		printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' "$1" "$2" | sp_http POST /mcp HTTP_MCP_SESSION_ID="$session"
 	}

@@ -89,7 +89,7 @@ static void fixture_write_config(struct fixture *f, const char *more)
 static void fixture_open(struct fixture *f)
 {
 	assert_ok(store_open(f->config.data_dir, STORE_SERVE, &f->store, &fixture_err));
-	store_set_retention(f->store, f->config.retention.owner_mb << 20, INT64_MAX);
+	job_set_retention(&f->config, f->store);
 }
 
 static void fixture_start(struct fixture *f)

@@ -19,6 +19,7 @@
 #include "lib/base/util.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
+#include "lib/store/store_space.h"
 
 #define UNUSED            __attribute__((unused))
 #define ok(call)          ok_at((call), &err, #call, __FILE__, __LINE__)
@@ -51,6 +52,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 {
 	(void)st, (void)walk;
 	return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+UNUSED static void retain(struct store *store, int64_t owner_bytes, int64_t conversation_ttl_us)
+{
+	store_set_retention(store, &(struct store_retention){.owner_bytes = owner_bytes,
+							     .conversation_ttl_us = conversation_ttl_us});
 }
 
 /* A store that serves, in a folder of its own. */
@@ -120,6 +127,33 @@ UNUSED static char *ask(const struct fixture *f, const char *sql)
 	} while (0)
 
 /* Nothing is damaged, no reference dangles, and the sums that triggers keep are true. */
+/* What an owner is charged is what the rows say, and every content that a row names is held. */
+static void assert_counted(const struct fixture *f)
+{
+	assert_answer(
+		f,
+		"SELECT count(*) FROM (SELECT owner, sum(bytes) AS bytes FROM (SELECT owner, size AS bytes FROM "
+		"holding UNION ALL SELECT owner, bytes FROM execution UNION ALL SELECT owner, 1024 FROM conversation "
+		"UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id = conversation) GROUP BY "
+		"owner) AS is_ FULL JOIN usage USING (owner) WHERE coalesce(is_.bytes, 0) <> coalesce(usage.bytes, 0)",
+		"0");
+	assert_null(ask(
+		f,
+		"SELECT owner || ' ' || blob FROM (SELECT owner, file.blob AS blob FROM file JOIN conversation "
+		"ON conversation.id = conversation UNION SELECT owner, execution_file.blob FROM execution_file "
+		"JOIN execution ON id = execution UNION SELECT owner, code_blob FROM execution UNION SELECT owner, "
+		"stdin_blob FROM execution UNION SELECT owner, stdout_blob FROM execution UNION SELECT owner, "
+		"stderr_blob FROM execution) WHERE blob IS NOT NULL EXCEPT SELECT owner || ' ' || blob FROM holding"));
+	assert_answer(
+		f,
+		"SELECT count(*) FROM execution WHERE bytes <> 1024 + iif(code_blob IS NULL, code_bytes, 0) + "
+		"iif(stdin_blob IS NULL, stdin_bytes, 0) + iif(stdout_blob IS NULL, coalesce(stdout_bytes, 0), 0) + "
+		"iif(stderr_blob IS NULL, coalesce(stderr_bytes, 0), 0) + length(CAST(args AS BLOB)) + "
+		"coalesce(length(env), 0) + coalesce(length(CAST(result AS BLOB)), 0) + (SELECT coalesce(sum(128 + "
+		"length(CAST(name AS BLOB))), 0) FROM execution_file WHERE execution = id)",
+		"0");
+}
+
 UNUSED static void assert_sound(const struct fixture *f)
 {
 	assert_answer(f, "PRAGMA integrity_check", "ok");
@@ -128,6 +162,7 @@ UNUSED static void assert_sound(const struct fixture *f)
 		      "SELECT count(*) FROM conversation AS c WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file "
 		      "WHERE conversation = c.id)",
 		      "0");
+	assert_counted(f);
 }
 
 /* One file with its content into a conversation, which is made. */

@@ -75,7 +75,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.limits.queue, 64);
 	assert_int_equal(config.gateway.threads, 16);
 	assert_int_equal(config.jailer.jails, 64);
-	assert_int_equal(config.retention.owner_mb, 1024);
+	assert_int_equal(config.retention.owner_mb, 10240);
 	assert_int_equal(config.retention.conversation_days, 30);
 	assert_string_equal(config.jailer.socket, "");
 	assert_null(config.path);

@@ -36,7 +36,7 @@ static void every_act(void **state)
 	begin(f->store, &run);
 	finish(f->store, &run, NULL, 0);
 	ok(store_token_revoke(f->store, token.id, NULL, &err));
-	store_set_retention(f->store, 0, 1);
+	retain(f->store, 0, 1);
 	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	reopen(f, STORE_SERVE);
 	assert_answer(f, KINDS,

@@ -227,12 +227,12 @@ static void idle_conversations(void **state)
 	present.conversation_row = busy.row;
 	begin(f->store, &present); /* runs on */
 
-	store_set_retention(f->store, 0, 0);
+	retain(f->store, 0, 0);
 	f->store->served_us += 1000 * DAY_US;
 	ok(store_expire(f->store, now + 1000 * DAY_US, NULL, NULL, &err)); /* no time to live: they stay */
 	f->store->served_us -= 1000 * DAY_US;
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
-	store_set_retention(f->store, 0, 30 * DAY_US);
+	retain(f->store, 0, 30 * DAY_US);
 	f->store->served_us += 29 * DAY_US;
 	ok(store_expire(f->store, now + 29 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM conversation", "3");
@@ -267,7 +267,7 @@ static void idle_while_served(void **state)
 	put_file(f->store, "ann", "talk", "a", "x");
 	put_file(f->store, "ann", "used", "a", "x");
 	for (int i = 1; i <= 2; i++) {
-		store_set_retention(f->store, 0, limit);
+		retain(f->store, 0, limit);
 		ok(store_expire(f->store, clock_now_us() + 1000 * DAY_US, NULL, NULL, &err)); /* a clock far ahead */
 		assert_answer(f, "SELECT count(*) FROM conversation", "2");
 		f->store->served_us += 14 * DAY_US;
@@ -282,7 +282,7 @@ static void idle_while_served(void **state)
 	ok(store_open(f->data, STORE_WRITE, &beside, &err));
 	put_file(beside, "ann", "used", "b", "x");
 	store_close(beside);
-	store_set_retention(f->store, 0, limit);
+	retain(f->store, 0, limit);
 	f->store->served_us += 3 * DAY_US;
 	ok(store_expire(f->store, 0, NULL, NULL, &err)); /* and one far behind */
 	assert_answer(f, "SELECT group_concat(name) FROM conversation", "used");
@@ -306,7 +306,7 @@ static void many_conversations(void **state)
 		ok(store_blob_put(f->store, name, strlen(name), put.file.blob, &err));
 		ok(store_commit(f->store, put_file_work, &put, &err));
 	}
-	store_set_retention(f->store, 0, DAY_US);
+	retain(f->store, 0, DAY_US);
 	buf_init(&lost, 64);
 	f->store->served_us += 2 * DAY_US;
 	ok(store_expire(f->store, clock_now_us() + 2 * DAY_US, remember, &lost, &err));
@@ -406,7 +406,7 @@ static void sessions_expire(void **state)
 	ok(store_expire(f->store, now + 1000 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM session", "1");
 	ok(store_session_find(f->store, idle.id, "ann", &found, &err));
-	store_set_retention(f->store, 0, 30 * DAY_US);
+	retain(f->store, 0, 30 * DAY_US);
 	ok(store_expire(f->store, now + 31 * DAY_US, NULL, NULL, &err));
 	assert_answer(f, "SELECT count(*) FROM session", "0");
 }

@@ -1,6 +1,7 @@
 /* test_store_records.c - tokens, sessions, conversations, files, executions: in and out again, real SQLite, real files.
  */
 #include "lib/store/store_blob.h"
+#include "lib/store/store_expire.h"
 #include "lib/store/store_file.h"
 #include "lib/store/store_resource.h"
 #include "lib/store/store_session.h"
@@ -280,8 +281,9 @@ static void owner_cap(void **state)
 	struct fixture *f = *state;
 	struct err err = ERR_INIT;
 	struct put_file put = {.owner = "ann", .conversation = "two", .name = "c", .content = "12345"};
+	const int64_t rows = 2 * (STORE_CONVERSATION_BYTES + STORE_FILE_BYTES);
 
-	store_set_retention(f->store, 12, 0);
+	retain(f->store, rows + 12, 0);
 	put_file(f->store, "ann", "one", "a", "1234567");
 	ok(try_put_file(f->store, &put, &err)); /* 12 of 12 */
 	put.name = "d";
@@ -289,16 +291,53 @@ static void owner_cap(void **state)
 	fails(try_put_file(f->store, &put, &err), ERR_LIMIT);
 	assert_non_null(strstr(err.text, "owner ann"));
 	assert_non_null(strstr(err.text, "retention.owner_mb"));
-	put.name = "c"; /* replacing by as much or less is fine */
-	put.content = "54321";
-	ok(try_put_file(f->store, &put, &err));
-	put.content = "543210";
+	put.name = "c"; /* a version more, whatever its size */
+	put.content = "543";
 	fails(try_put_file(f->store, &put, &err), ERR_LIMIT);
 	put_file(f->store, "bob", "one", "a", "1234567"); /* another owner's space */
-	store_set_retention(f->store, 5, 0);              /* lowered below what is there */
-	put.content = "543";
-	ok(try_put_file(f->store, &put, &err));
-	assert_answer(f, "SELECT sum(bytes) FROM conversation WHERE owner = 'ann'", "10");
+	assert_answer(f, "SELECT sum(bytes) FROM conversation WHERE owner = 'ann'", "12");
+	assert_sound(f);
+}
+
+static int64_t charged(const struct fixture *f, const char *owner)
+{
+	auto_free char *question = xasprintf("SELECT bytes FROM usage WHERE owner = '%s'", owner);
+	auto_free char *answer = ask(f, question);
+
+	return answer != NULL ? strtoll(answer, NULL, 10) : 0;
+}
+
+/* Each content once, in every version, until nothing names it and it may leave the disk. */
+static void contents_are_charged_once(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	const int64_t late = clock_now_us() + 2 * STORE_BLOB_GRACE_US;
+	const int64_t file = STORE_FILE_BYTES, talk = STORE_CONVERSATION_BYTES;
+
+	put_file(f->store, "ann", "talk", "a", "1234567");
+	put_file(f->store, "ann", "talk", "b", "1234567");
+	put_file(f->store, "bob", "talk", "b", "1234567");
+	assert_int_equal(charged(f, "ann"), talk + 2 * file + 7);
+	assert_int_equal(charged(f, "bob"), talk + file + 7);
+	put_file(f->store, "ann", "talk", "a", "12345"); /* "b" has the old one */
+	ok(store_expire(f->store, late, NULL, NULL, &err));
+	assert_int_equal(charged(f, "ann"), talk + 2 * file + 12);
+	put_file(f->store, "ann", "talk", "b", "12345");
+	assert_int_equal(charged(f, "ann"), talk + 2 * file + 12); /* the disk has it, so it counts */
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
+	assert_int_equal(charged(f, "ann"), talk + 2 * file + 12);
+	assert_answer(f, "SELECT count(*) FROM holding WHERE doubt = 1", "1");
+	ok(store_expire(f->store, late, NULL, NULL, &err));
+	assert_int_equal(charged(f, "ann"), talk + 2 * file + 5);
+	assert_int_equal(charged(f, "bob"), talk + file + 7);
+	assert_sound(f);
+	/* A conversation that goes takes its files along. */
+	retain(f->store, 0, 1);
+	ok(store_expire(f->store, late, NULL, NULL, &err));
+	ok(store_expire(f->store, late, NULL, NULL, &err));
+	assert_int_equal(charged(f, "ann"), 0);
+	assert_answer(f, "SELECT count(*) FROM blob", "0");
 	assert_sound(f);
 }
 
@@ -384,6 +423,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_replace_and_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(file_delete, setup, teardown),
 		cmocka_unit_test_setup_teardown(owner_cap, setup, teardown),
+		cmocka_unit_test_setup_teardown(contents_are_charged_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(contents_are_charged_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(file_needs_its_blob, setup, teardown),
 		cmocka_unit_test_setup_teardown(conversation_name_limits, setup, teardown),
 		cmocka_unit_test(media_types),
