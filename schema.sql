@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -51,7 +51,9 @@ CREATE TABLE token (
 	hash       TEXT NOT NULL UNIQUE CHECK (length(hash) = 64),
 	created_us INTEGER NOT NULL,
 	used_us    INTEGER,
-	revoked_us INTEGER
+	revoked_us INTEGER,
+	expires_us INTEGER,                      -- refused from then on; NULL: never
+	results    TEXT CHECK (results IN ('content', 'structured', 'both')) -- where results carry their details; NULL: as tools.results says
 ) STRICT;
 
 -- A session of the legacy protocol (Mcp-Session-Id): survives a restart of the gateway and belongs to an owner. Written by

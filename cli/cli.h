@@ -124,6 +124,8 @@ int cli_parse_seconds(const char *text, int64_t min_us, int64_t max_us, int64_t 
 /* "15m" "2h" "3d" "1w" "90s" before now; "2026-11-21", "2026-11-21T08:11[:09[.5]]" (a blank for the T will do), local
  * time or with Z. */
 int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err *err);
+/* The same in the future: "90d" from now, or a date that is still to come. */
+int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct err *err);
 
 /* -------- which executions: shared by log and replay -------------------------------------------------- */
 struct cli_filter {

@@ -17,7 +17,7 @@
 
 struct token {
 	struct cli_common common;
-	const char *owner, *name, *scope;
+	const char *owner, *name, *scope, *expires, *results;
 };
 
 static const struct cli_option token_options[] = {
@@ -37,6 +37,16 @@ static const struct cli_option token_options[] = {
 	 .value = "SCOPES",
 	 .help = "add: what it may do: run (programs), files (upload, read), network (of programs), admin (all); "
 		 "default run,files"},
+	{.name = "expires",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, expires),
+	 .value = "TIME",
+	 .help = "add: when it ends: 12h, 90d or 4w from now, or a time such as 2027-03-01; default never"},
+	{.name = "results",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, results),
+	 .value = "FORM",
+	 .help = "add: where results carry their details: content, structured or both; default as tools.results"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -48,7 +58,10 @@ static struct json_object *token_json(const struct store_token *token)
 	const struct {
 		const char *key;
 		int64_t us;
-	} times[] = {{"created", token->created_us}, {"used", token->used_us}, {"revoked", token->revoked_us}};
+	} times[] = {{"created", token->created_us},
+		     {"used", token->used_us},
+		     {"expires", token->expires_us},
+		     {"revoked", token->revoked_us}};
 
 	json_add_string(object, "id", token->id);
 	json_add_string(object, "owner", token->owner);
@@ -62,7 +75,16 @@ static struct json_object *token_json(const struct store_token *token)
 			clock_text(times[i].us, text);
 		json_add_string(object, times[i].key, times[i].us ? text : NULL);
 	}
+	json_add_string(object, "results", token->results[0] ? token->results : NULL);
 	return object;
+}
+
+static int take_results(const char *results, struct store_token *token, struct err *err)
+{
+	if (!config_results_valid(results))
+		return err_set(err, ERR_INVALID, "--results '%s': use content, structured or both", results);
+	snprintf(token->results, sizeof(token->results), "%s", results);
+	return 0;
 }
 
 /* 1 to 63 bytes of UTF-8 that a list can show: no control characters. */
@@ -100,12 +122,8 @@ static int open_or_make(const struct cli_common *common, struct config *config, 
 	return store_open(config->data_dir, STORE_SERVE, ret, err);
 }
 
-static int token_add(const struct token *options, struct err *err)
+static int take_options(const struct token *options, struct store_token *ret, struct err *err)
 {
-	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
-	struct store_token token = {0};
-	char text[STORE_TOKEN_TEXT];
 	int result = 0;
 
 	if (!options->owner)
@@ -116,13 +134,27 @@ static int token_add(const struct token *options, struct err *err)
 	if (options->name)
 		result = name_check(options->name, err);
 	if (result == 0 && options->scope)
-		result = store_scopes_parse(options->scope, &token.scopes, err);
+		result = store_scopes_parse(options->scope, &ret->scopes, err);
+	if (result == 0 && options->expires)
+		result = cli_parse_expiry(options->expires, clock_now_us(), &ret->expires_us, err);
+	if (result == 0 && options->results)
+		result = take_results(options->results, ret, err);
+	/* An owner that is too long stays so: it is refused, not cut. */
+	snprintf(ret->owner, sizeof(ret->owner), "%s", strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
+	snprintf(ret->name, sizeof(ret->name), "%s", options->name ? options->name : "");
+	return result;
+}
+
+static int token_add(const struct token *options, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct store_token token = {0};
+	char text[STORE_TOKEN_TEXT];
+	int result = take_options(options, &token, err);
+
 	if (result == 0)
 		result = open_or_make(&options->common, &config, &store, err);
-	/* An owner that is too long stays so: it is refused, not cut. */
-	snprintf(token.owner, sizeof(token.owner), "%s",
-		 strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
-	snprintf(token.name, sizeof(token.name), "%s", options->name ? options->name : "");
 	if (result == 0)
 		result = store_token_add_scoped(store, &token, text, err);
 	if (result < 0)
@@ -153,6 +185,13 @@ static void time_cell(struct cli_table *table, int64_t us)
 	cli_table_cell(table, text, us ? CLI_PLAIN : CLI_DIM);
 }
 
+static const char *state_text(const struct store_token *token)
+{
+	if (token->revoked_us)
+		return "revoked";
+	return token->expires_us && token->expires_us <= clock_now_us() ? "expired" : "valid";
+}
+
 static int list_each(void *arg, const struct store_token *token)
 {
 	struct cli_table *table = ((struct listing *)arg)->table;
@@ -170,7 +209,8 @@ static int list_each(void *arg, const struct store_token *token)
 	cli_table_cell(table, scopes, CLI_PLAIN);
 	time_cell(table, token->created_us);
 	time_cell(table, token->used_us);
-	cli_table_cell(table, token->revoked_us ? "revoked" : "valid", token->revoked_us ? CLI_RED : CLI_GREEN);
+	time_cell(table, token->expires_us);
+	cli_table_cell(table, state_text(token), streq(state_text(token), "valid") ? CLI_GREEN : CLI_RED);
 	cli_table_cell(table, token->name, CLI_PLAIN);
 	return 0;
 }
@@ -178,8 +218,8 @@ static int list_each(void *arg, const struct store_token *token)
 static int token_list(const struct token *options, struct err *err)
 {
 	static const struct cli_column columns[] = {
-		{"ID", false, 36, 0},   {"OWNER", false, 5, 0}, {"SCOPES", false, 9, 0}, {"CREATED", false, 19, 0},
-		{"USED", false, 19, 0}, {"STATE", false, 7, 0}, {"NAME", false, 4, 0}};
+		{"ID", false, 36, 0},   {"OWNER", false, 5, 0},   {"SCOPES", false, 9, 0}, {"CREATED", false, 19, 0},
+		{"USED", false, 19, 0}, {"EXPIRES", false, 7, 0}, {"STATE", false, 7, 0},  {"NAME", false, 4, 0}};
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	auto_table struct cli_table *table = options->common.json ? NULL : cli_table_new(columns, ARRAY_SIZE(columns));
@@ -228,8 +268,10 @@ static int token_run(void *arg, struct err *err)
 	} verbs[] = {{"add", token_add}, {"list", token_list}, {"revoke", token_revoke}};
 	const struct token *options = arg;
 
-	if (!streq(options->common.args[0], "add") && (options->owner || options->name || options->scope))
-		return err_set(err, ERR_INVALID, "--owner, --name and --scope belong to token add");
+	if (!streq(options->common.args[0], "add") &&
+	    (options->owner || options->name || options->scope || options->expires || options->results))
+		return err_set(err, ERR_INVALID,
+			       "--owner, --name, --scope, --expires and --results belong to token add");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (streq(verbs[i].name, options->common.args[0]))
 			return verbs[i].run(options, err);
@@ -246,6 +288,7 @@ const struct cli_command cmd_token = {
 		"Examples:\n"
 		"  sallyport token add --owner alice --name laptop\n"
 		"  sallyport token add --owner alice --name uploads --scope files\n"
+		"  sallyport token add --owner bob --expires 90d\n"
 		"  sallyport token list\n"
 		"  sallyport token revoke 0193\n\n"
 		"Exit codes: 0; 2 wrong usage or owner; 3 no such token; others see sallyport(1).\n",

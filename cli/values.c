@@ -127,6 +127,22 @@ int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err
 	return 0;
 }
 
+int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct err *err)
+{
+	int64_t past_us;
+
+	/* The same words as for the past, counted the other way. */
+	if (ago_parse(text, now_us, &past_us) == 0)
+		*ret_us = now_us + (now_us - past_us);
+	else if (calendar_parse(text, ret_us))
+		return err_set(err, ERR_INVALID,
+			       "'%s' is not a time: write 12h, 90d or 4w (from now), 2027-03-01 or 2027-03-01T08:11",
+			       text);
+	if (*ret_us <= now_us)
+		return err_set(err, ERR_INVALID, "'%s' is not in the future", text);
+	return 0;
+}
+
 void cli_text_duration(int64_t us, char ret[CLI_TEXT_SIZE])
 {
 	if (us < 1000)

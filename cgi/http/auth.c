@@ -60,7 +60,7 @@ int auth_token(struct exchange *exchange)
 	static const char *const texts[] = {
 		"Missing Authorization header: send \"Authorization: Bearer TOKEN\"",
 		"Malformed Authorization header: it must be \"Bearer TOKEN\"",
-		"Unknown or revoked token: `sallyport token add` makes a new one",
+		"Unknown, expired or revoked token: `sallyport token add` makes a new one",
 	};
 	char buffer[TOKEN_MAX];
 	const char *raw = request_param(exchange->request, "HTTP_AUTHORIZATION");

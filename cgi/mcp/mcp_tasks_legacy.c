@@ -17,11 +17,14 @@
 
 static void add_related(struct json_object *result, const char *id)
 {
-	struct json_object *meta = json_object_new_object(), *related = json_object_new_object();
+	struct json_object *meta = json_get(result, "_meta", json_type_object), *related = json_object_new_object();
 
+	if (!meta) {
+		meta = json_object_new_object();
+		json_add(result, "_meta", meta);
+	}
 	json_add_string(related, "taskId", id);
 	json_add(meta, META_RELATED, related);
-	json_add(result, "_meta", meta);
 }
 
 /* To the client of a legacy session, on the stream that belongs to no request: it may have none open. */

@@ -63,7 +63,16 @@ static struct json_object *annotations(const struct tool *tool)
 	return object;
 }
 
-static struct json_object *describe(struct server *server, const struct tool *tool)
+unsigned tool_results(const struct server *server, const struct store_token *token)
+{
+	const char *results = token && token->results[0] ? token->results : server->config->tools.results;
+
+	return streq(results, "both")         ? TOOL_RESULTS_META | TOOL_RESULTS_STRUCTURED
+	       : streq(results, "structured") ? TOOL_RESULTS_STRUCTURED
+					      : TOOL_RESULTS_META;
+}
+
+static struct json_object *describe(struct server *server, const struct tool *tool, unsigned results)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -74,7 +83,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 		add_schema(object, "inputSchema", tool->input_schema);
 	else
 		json_add(object, "inputSchema", bind_schema(tool->arguments));
-	struct json_object *output = tool_output_schema(tool);
+	struct json_object *output = results & TOOL_RESULTS_STRUCTURED || tool->serve ? tool_output_schema(tool) : NULL;
 	if (output)
 		json_add(object, "outputSchema", output);
 	json_add(object, "annotations", annotations(tool));
@@ -85,14 +94,14 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	return object;
 }
 
-struct json_object *tools_describe(struct server *server, unsigned scopes)
+struct json_object *tools_describe(struct server *server, unsigned scopes, unsigned results)
 {
 	struct json_object *list = json_object_new_array();
 
 	for (const struct server_tables *tables = &server->tables; tables; tables = tables->next) {
 		for (const struct tool *const *tool = tables->tools; *tool; tool++) {
 			if (enabled(*tool, server->config) && access_allows(scopes, (*tool)->scope))
-				json_object_array_add(list, describe(server, *tool));
+				json_object_array_add(list, describe(server, *tool, results));
 		}
 	}
 	return list;
@@ -114,13 +123,19 @@ static void refuse(const struct err *err, struct tool_call *call, struct tool_re
 	snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(err->code)->name);
 }
 
-struct json_object *tool_result_object(const struct tool_result *result)
+struct json_object *tool_result_object(const struct tool_result *result, unsigned results)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *meta = json_object_new_object();
 
 	json_add(object, "content", result->content);
-	if (result->structured)
-		json_add(object, "structuredContent", result->structured);
+	if (result->structured && results & TOOL_RESULTS_META) {
+		json_add(meta, TOOL_RESULTS_META_NAME, json_object_get(result->structured));
+		json_add(object, "_meta", json_object_get(meta));
+	}
+	if (result->structured && results & TOOL_RESULTS_STRUCTURED)
+		json_add(object, "structuredContent", json_object_get(result->structured));
+	json_object_put(meta);
+	json_object_put(result->structured);
 	json_add_bool(object, "isError", result->is_error);
 	return object;
 }
@@ -148,7 +163,7 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		refuse(&own, call, &result);
 	else if (call->answered)
 		return 0;
-	*ret = tool_result_object(&result);
+	*ret = tool_result_object(&result, tool_results(call->server, call->token));
 	return 0;
 }
 

@@ -4,8 +4,12 @@
  * A tool's arguments are a bind table: it parses the call and writes the inputSchema, so the two cannot drift apart.
  * Its output schema is next to the code that prints the result; the tests hold every reply against it.
  *
- * Three outcomes: a result (also of a program that failed: isError, with structuredContent), a refusal (isError with a
+ * Three outcomes: a result (also of a program that failed: isError, with details), a refusal (isError with a
  * text that names the argument), and a fault of ours (tool_run fails). A client that left is ERR_CANCELLED.
+ *
+ * A result is made for the model: text and images. Its details are for programs. Clients disagree about who sees
+ * structuredContent: some give it to the model instead of the text, some in addition. So details are in the result's
+ * _meta unless the configuration or the token asks for another place.
  */
 #pragma once
 
@@ -32,7 +36,7 @@ struct tool_call {
 
 struct tool_result {
 	struct json_object *content;    /* array of content blocks */
-	struct json_object *structured; /* object that fits the output schema */
+	struct json_object *structured; /* the details: an object that fits the output schema; NULL: none */
 	bool is_error;
 };
 
@@ -49,7 +53,7 @@ struct tool {
 	unsigned scope; /* what the token must have: of enum store_scope, or ACCESS_FREE; 0: nobody may call it */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
-	const struct bind *output;                           /* of structuredContent (view JAIL_ANSWER), or */
+	const struct bind *output;                           /* of the details (view JAIL_ANSWER), or */
 	const char *output_schema;                           /* JSON */
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
 	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
@@ -68,15 +72,19 @@ struct tool {
 
 struct json_object *tool_output_schema(const struct tool *tool); /* the caller's; NULL: none */
 const struct tool *tool_find(const struct server *server, const char *name);
-/* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. The
- * caller's. */
-struct json_object *tools_describe(struct server *server, unsigned scopes);
+/* Where the details of results go, for the clients of a token (NULL: of none): one or both. */
+enum { TOOL_RESULTS_META = 1, TOOL_RESULTS_STRUCTURED = 2 };
+#define TOOL_RESULTS_META_NAME "sallyport/result"
+unsigned tool_results(const struct server *server, const struct store_token *token);
+/* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. Output
+ * schemas only where the details are structured. The caller's. */
+struct json_object *tools_describe(struct server *server, unsigned scopes, unsigned results);
 /* Runs it and makes the CallToolResult, the caller's. `arguments` NULL is the same as {}. */
 int tool_run(const struct tool *tool, struct tool_call *call, struct json_object *arguments, struct json_object **ret,
 	     struct err *err);
 
 /* The CallToolResult, the caller's; takes the parts over. */
-struct json_object *tool_result_object(const struct tool_result *result);
+struct json_object *tool_result_object(const struct tool_result *result, unsigned results);
 
 /* {"type":"text","text":…}; the bytes are made safe. */
 void tool_add_text(struct json_object *content, const char *data, size_t length);

@@ -9,6 +9,8 @@
 	(2 *                                                                                                           \
 	 STORE_SCOPE_ADMIN) /* sets of scopes that make a difference: none of the descriptions depends on "network" */
 
+#define KINDS 4 /* with task support or not, with output schemas or not */
+
 struct entry {
 	char *text; /* NULL: not made yet */
 	size_t length;
@@ -17,7 +19,7 @@ struct entry {
 
 struct tools_cache {
 	pthread_mutex_t lock;
-	struct entry entries[2 * SETS];
+	struct entry entries[KINDS * SETS];
 };
 
 struct tools_cache *tools_cache_new(void)
@@ -30,7 +32,7 @@ struct tools_cache *tools_cache_new(void)
 
 void tools_cache_free(struct tools_cache *cache)
 {
-	for (size_t i = 0; cache && i < 2 * SETS; i++)
+	for (size_t i = 0; cache && i < KINDS * SETS; i++)
 		free(cache->entries[i].text);
 	if (cache)
 		pthread_mutex_destroy(&cache->lock);
@@ -54,7 +56,9 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 	struct server *server = call->exchange->server;
 	struct tools_cache *cache = server->tools;
 	unsigned scopes = access_scopes(&call->exchange->token) % SETS;
-	unsigned which = mcp_task_support_shown(call) ? scopes + SETS : scopes;
+	unsigned results = tool_results(server, &call->exchange->token);
+	unsigned which = scopes + (mcp_task_support_shown(call) ? SETS : 0) +
+			 (results & TOOL_RESULTS_STRUCTURED ? 2 * SETS : 0);
 	struct job_engine *engine;
 	/* Before the description is made: one that is newer than its number is only made again. */
 	uint64_t generation = server_engine(server, &engine, NULL) < 0 ? 0 : job_engine_generation(engine);
@@ -62,7 +66,7 @@ struct json_object *tools_cache_list(struct mcp_call *call)
 
 	if (found)
 		return found;
-	auto_json struct json_object *tools = tools_describe(server, scopes);
+	auto_json struct json_object *tools = tools_describe(server, scopes, results);
 	auto_buf struct buf text = {0};
 
 	mcp_task_support(call, tools);

@@ -1,8 +1,8 @@
 /*
  * tools_cache.h - the printed array of tools/list: clients ask for it more often than for anything else, and it changes
- * only with the jailer's languages and the token's scopes. One text per set of scopes, and one more for the revision
- * that has a place for task support, made when it is first asked for and thrown away when the jailer comes or goes
- * (job_engine_generation). Thread-safe.
+ * only with the jailer's languages, the token's scopes and its wish for structured results. One text per set of scopes
+ * and wish, and one more for the revision that has a place for task support, made when it is first asked for and thrown
+ * away when the jailer comes or goes (job_engine_generation). Thread-safe.
  */
 #pragma once
 

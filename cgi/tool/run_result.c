@@ -1,11 +1,9 @@
 /*
  * run_result.c - see run_result.h.
  *
- * Two views of the same struct job_result: the text block (what a model reads first: stdout as it came, stderr under a
- * mark, the verdict's sentence when it is not OK, one line a file) and structuredContent (everything, for programs).
- * What a program printed can imitate the marks in the text; it can't imitate structuredContent, so nothing that matters
- * is in the text alone. Bytes of a guest enter JSON through utf8_safe, names enter the text through utf8_printable,
- * URLs through percent-encoding. Images are read from the blob store, never from a place that a guest can write.
+ * Two views of the same struct job_result: text for the model (run_text.h), and details for programs (everything).
+ * Bytes of a guest enter JSON through utf8_safe, names enter the text through utf8_printable, URLs through
+ * percent-encoding. Images are read from the blob store, never from a place that a guest can write.
  */
 #include "run_result.h"
 
@@ -16,136 +14,92 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "run_answer.h"
 #include "lib/store/store_blob.h"
-#include "lib/store/store_file.h"
+#include "lib/store/store_resource.h"
+#include "run_answer.h"
+#include "run_text.h"
 
-#define TEXT_MAX (64 * 1024 * 1024) /* of the text block; its parts have caps of their own */
 #define URL_MAX  (16 * 1024)
+#define JSON_MAX (8 * 1024 * 1024) /* of the JSON form while it is made; what is sent of it has RUN_TEXT_MAX */
 
-static void end_line(struct buf *text)
+/* -------- the form of tools.text = json --------------------------------------------------------------- */
+
+/* {"success","output","files":[{"name","url"}]}: run_code's answer in the system that this one replaces. Its output is
+ * one text, and its files are all of the conversation's, as many as fit. */
+struct json_form {
+	const struct config *config;
+	const struct job_result *result;
+	struct json_object *files;
+	size_t room; /* bytes that the list may still take */
+};
+
+static int add_json_file(void *arg, const struct store_owner_file *found)
 {
-	if (text->length > 0 && text->data[text->length - 1] != '\n')
-		buf_putc(text, '\n');
+	struct json_form *form = arg;
+	auto_buf struct buf printed = {0};
+
+	if (!streq(found->conversation, form->result->conversation))
+		return 1;
+	auto_json struct json_object *file = run_answer_file(form->config, form->result, &found->file, RUN_TEXT_FORM);
+
+	buf_init(&printed, JSON_MAX);
+	json_print(&printed, file);
+	if (printed.length + 1 > form->room)
+		return 1;
+	form->room -= printed.length + 1;
+	json_object_array_add(form->files, steal(&file));
+	return 0;
 }
 
-static void add_stream(struct buf *text, const struct job_result *result, bool is_stderr)
+static void add_json_files(const struct tool_call *call, struct json_form *form)
 {
-	const struct job_stream *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
+	const struct store_page page = {.owner = call->token->owner,
+					.conversation = form->result->conversation,
+					.name = "",
+					.limit = INT64_MAX};
+	struct err err = ERR_INIT;
 
-	if (stream->length == 0)
-		return;
-	buf_add(text, stream->data, stream->length);
-	if (is_stderr ? result->stderr_more : result->stdout_more) {
-		end_line(text);
-		buf_printf(text,
-			   "[cut here: only the first %zu bytes are shown; all that was recorded is the resource ",
-			   stream->length);
-		uri_output(text, result->id, is_stderr);
-		buf_puts(text, "]\n");
-	} else if (is_stderr ? result->jail.stderr_truncated : result->jail.stdout_truncated) {
-		end_line(text);
-		buf_puts(text, "[cut here: the rest was not recorded]\n");
-	}
+	if (store_owner_files(call->server->store, &page, add_json_file, form, &err) < 0)
+		log_event(LOG_ERROR, "files of a conversation cannot be listed", "conversation",
+			  form->result->conversation, "error", err.text, NULL);
 }
 
-static void add_change(struct server *server, const struct job_result *result, const struct job_change *change,
-		       struct buf *text)
+static void print_json(const struct job_result *result, size_t room, const struct tool_call *call,
+		       struct json_object *files, struct buf *text)
 {
-	const struct store_file *file = &change->file;
-
-	buf_printf(text, "- %s ", jail_change_text(change->kind));
-	utf8_printable(text, file->name, file->name_length);
-	if (change->kind == JAIL_FILE_NOT_KEPT) {
-		buf_printf(text, ": %s", change->reason);
-	} else if (change->kind != JAIL_FILE_DELETED) {
-		buf_printf(text, " (%s, %lld bytes): ", file->media_type, (long long)file->size);
-		uri_download(server->config, result->conversation, result->conversation_hash, file, text);
-	}
-	buf_putc(text, '\n');
-}
-
-/* The text block of the system whose run_code this one replaces: {"success","output","files":[{"name","url"}]}. */
-static void add_text_json(struct server *server, const struct job_result *result, const struct buf *output,
-			  struct json_object *content)
-{
+	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
 	auto_json struct json_object *object = json_object_new_object();
-	struct json_object *files = json_object_new_array();
-	auto_buf struct buf text = {0};
+	auto_buf struct buf output = {0};
 
+	run_streams_take(call->server, result, room, &streams);
+	buf_init(&output, JSON_MAX);
+	run_text_block(&output, result, &streams);
 	json_add_bool(object, "success", result->jail.verdict == JAIL_OK);
-	json_add_bytes(object, "output", output->data, output->length);
-	for (size_t i = 0; i < result->n_changes; i++) {
-		const struct job_change *change = &result->changes[i];
-		struct json_object *file;
-
-		if (change->kind != JAIL_FILE_CREATED && change->kind != JAIL_FILE_CHANGED)
-			continue;
-		file = run_answer_file(server->config, result, &change->file, RUN_TEXT_FORM);
-		json_object_array_add(files, file);
-	}
-	json_add(object, "files", files);
-	buf_init(&text, 2 * TEXT_MAX);
-	json_print(&text, object);
-	tool_add_text(content, text.data, text.length);
+	json_add_bytes(object, "output", output.data, output.length);
+	json_add(object, "files", json_object_get(files));
+	buf_reset(text);
+	json_print(text, object);
 }
 
-/* A program rarely says why it could not connect. */
-static void add_network(struct buf *text, const struct jail_result *jail)
+/* Printing makes text longer (a newline becomes two bytes): what is too long is printed again with less output. */
+static void add_json(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
-	struct json_object *denied = json_get(jail->network, "denied", json_type_array);
-
-	for (size_t i = 0; denied && i < json_object_array_length(denied); i++) {
-		struct json_object *one = json_object_array_get_idx(denied, i);
-		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
-
-		end_line(text);
-		buf_printf(text, "[network] %s:%d: %s\n", host ? host : "",
-			   json_object_get_int(json_get(one, "port", json_type_int)), reason ? reason : "");
-	}
-	int64_t unrouted = json_object_get_int64(json_get(jail->network, "unrouted", json_type_int));
-	if (unrouted > 0) {
-		end_line(text);
-		buf_printf(text, "[network] " JAIL_UNROUTED_TEXT "\n", (long long)unrouted);
-	}
-}
-
-/* What a model or a person reads: stdout as it is, then stderr, the verdict if it is not OK, the files. */
-static void add_summary(struct server *server, const struct job_result *result, struct json_object *content)
-{
-	const char *form = server->config->tools.text;
+	auto_json struct json_object *files = json_object_new_array();
+	struct json_form form = {call->server->config, result, files, RUN_NOTES_MAX / 2};
 	auto_buf struct buf text = {0};
+	size_t room = RUN_STREAMS_MAX;
 
-	buf_init(&text, TEXT_MAX);
-	add_stream(&text, result, false);
-	if (result->stderr_text.length > 0) {
-		end_line(&text);
-		buf_puts(&text, "[stderr]\n");
-	}
-	add_stream(&text, result, true);
-	add_network(&text, &result->jail);
-	if (result->jail.verdict != JAIL_OK) {
-		end_line(&text);
-		buf_printf(&text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
-	}
-	if (*result->note) {
-		end_line(&text);
-		buf_printf(&text, "[session] %s\n", result->note);
-	}
-	if (form && streq(form, "json")) {
-		add_text_json(server, result, &text, content);
-		return;
-	}
-	if (result->n_changes > 0) {
-		end_line(&text);
-		buf_puts(&text, "[files]\n");
-	}
-	for (size_t i = 0; i < result->n_changes; i++)
-		add_change(server, result, &result->changes[i], &text);
-	if (text.length == 0)
-		buf_puts(&text, "(no output)\n");
+	if (*result->conversation)
+		add_json_files(call, &form);
+	buf_init(&text, JSON_MAX);
+	do {
+		print_json(result, room, call, files, &text);
+		room /= 2;
+	} while (text.length > RUN_TEXT_MAX && room > 0);
 	tool_add_text(content, text.data, text.length);
 }
+
+/* -------- images and links ---------------------------------------------------------------------------- */
 
 /* Appends the file as an image block; false: it could not be read. */
 static bool add_image(struct store *store, const struct store_file *file, struct json_object *content)
@@ -173,19 +127,26 @@ static bool add_image(struct store *store, const struct store_file *file, struct
 	return true;
 }
 
-static void add_images(struct server *server, const struct job_result *result, struct json_object *content)
+/* Returns how many are not shown. */
+static size_t add_images(struct server *server, const struct job_result *result, struct json_object *content)
 {
 	int64_t left = RUN_IMAGES_MAX;
+	size_t shown = 0, hidden = 0;
 
 	for (size_t i = 0; i < result->n_changes; i++) {
 		const struct job_change *change = &result->changes[i];
 		bool there = change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED;
 
-		if (!there || !files_is_image(change->file.media_type) || change->file.size > MIN(RUN_IMAGE_MAX, left))
+		if (!there || !files_is_image(change->file.media_type))
 			continue;
-		if (add_image(server->store, &change->file, content))
+		if (shown == RUN_IMAGES_COUNT || change->file.size > MIN(RUN_IMAGE_MAX, left)) {
+			hidden++;
+		} else if (add_image(server->store, &change->file, content)) {
 			left -= change->file.size;
+			shown++;
+		}
 	}
+	return hidden;
 }
 
 /* Every file that is there after the run, as a block that clients can read by resources/read. */
@@ -210,50 +171,86 @@ static void add_links(const struct job_result *result, struct json_object *conte
 	}
 }
 
-static void add_isolator(const struct job_result *result, struct json_object *content)
+static void add_isolator(struct server *server, const struct job_result *result, struct json_object *content)
 {
+	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
 	auto_buf struct buf text = {0};
 
-	buf_init(&text, TEXT_MAX);
+	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	buf_init(&text, JSON_MAX);
 	if (result->jail.verdict != JAIL_OK)
 		buf_printf(&text, "Execution Failed (%s): %s\n\n",
 			   result->jail.verdict == JAIL_TO ? "timeout" : "error", result->jail.message);
 	buf_puts(&text, "--- stdout ---\n");
-	add_stream(&text, result, false);
-	end_line(&text);
+	run_text_stream(&text, &streams.out);
+	run_text_end_line(&text);
 	buf_puts(&text, "--- stderr ---\n");
-	add_stream(&text, result, true);
+	run_text_stream(&text, &streams.error);
 	tool_add_text(content, text.data, text.length);
 }
 
-/* What follows the text, whatever its form. */
-static void add_rest(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+/* -------- the answer ---------------------------------------------------------------------------------- */
+
+/* One block, as the other system has it. */
+static void add_interpreter(struct server *server, const struct job_result *result, struct json_object *content)
+{
+	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+	auto_buf struct buf text = {0};
+
+	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
+	buf_init(&text, JSON_MAX);
+	run_text_block(&text, result, &streams);
+	if (result->n_changes > 0)
+		buf_puts(&text, "[files]\n");
+	run_text_files(server, result, &text);
+	if (text.length == 0)
+		buf_puts(&text, "(no output)\n");
+	tool_add_text(content, text.data, text.length);
+}
+
+static void move_all(struct json_object *from, struct json_object *to)
+{
+	for (size_t i = 0; i < json_object_array_length(from); i++)
+		json_object_array_add(to, json_object_get(json_object_array_get_idx(from, i)));
+}
+
+enum form { FORM_OWN, FORM_ISOLATOR, FORM_INTERPRETER };
+
+/* The text comes first, and says how many images are hidden: these are looked at before. */
+static void make(const struct tool_call *call, const struct job_result *result, enum form form, struct tool_result *ret)
 {
 	struct server *server = call->server;
+	auto_json struct json_object *images = json_object_new_array();
+	const size_t hidden = add_images(server, result, images);
 
-	add_images(server, result, ret->content);
-	if (call->revision->links && *result->conversation)
+	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
+	if (form == FORM_INTERPRETER)
+		add_interpreter(server, result, ret->content);
+	else if (form == FORM_ISOLATOR)
+		add_isolator(server, result, ret->content);
+	else if (streq(server->config->tools.text, "json"))
+		add_json(call, result, ret->content);
+	else
+		run_text_add(call, result, hidden, ret->content);
+	move_all(images, ret->content);
+	if (server->config->tools.links && call->revision->links && *result->conversation)
 		add_links(result, ret->content);
 	ret->structured = run_answer(server->config, result);
 }
 
-static struct tool_result begin(const struct job_result *result)
-{
-	return (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
-}
-
 void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
-	*ret = begin(result);
-	add_summary(call->server, result, ret->content);
-	add_rest(call, result, ret);
+	make(call, result, FORM_OWN, ret);
 }
 
 void run_result_make_isolator(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
-	*ret = begin(result);
-	add_isolator(result, ret->content);
-	add_rest(call, result, ret);
+	make(call, result, FORM_ISOLATOR, ret);
+}
+
+void run_result_make_interpreter(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+{
+	make(call, result, FORM_INTERPRETER, ret);
 }
 
 /* The client's log: when a run begins, and how it ended. */
@@ -276,7 +273,7 @@ static void log_end(const struct tool_call *call, const struct job_result *resul
 		mcp_log(call->mcp, level, text);
 }
 
-int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make,
+int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *maker,
 		  struct tool_result *ret, struct err *err)
 {
 	const struct job_result *made;
@@ -298,7 +295,7 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 	if (result == 0) {
 		log_end(call, made);
 		snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made->jail.verdict));
-		make(call, made, ret);
+		maker(call, made, ret);
 	}
 	job_release(job);
 	return result;

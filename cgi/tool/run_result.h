@@ -1,5 +1,5 @@
 /*
- * run_result.h - what a client gets of a finished run: text for the model, structuredContent, images.
+ * run_result.h - what a client gets of a finished run: text for the model (run_text.h), images, details.
  *
  * isError exactly when the verdict is not OK. Bytes that are not UTF-8 are shown as \xNN. Images (by the media type
  * that the store found by magic bytes) come inline within the caps below, never cut; everything else as URL.
@@ -12,16 +12,18 @@
 #define RUN_ARGS_MAX      1024 /* arguments of a program … */
 #define RUN_VARIABLES_MAX 1024 /* … and variables; all of their bytes have a cap in lib/job, too */
 
-#define RUN_IMAGE_MAX  (512 * 1024)      /* one image inline, bytes of the file */
-#define RUN_IMAGES_MAX (2 * 1024 * 1024) /* all images of a call */
-
-/* The first revision whose clients know resource_link blocks; older ones have the text. */
+#define RUN_IMAGE_MAX    (512 * 1024)      /* one image inline, bytes of the file */
+#define RUN_IMAGES_MAX   (2 * 1024 * 1024) /* all images of a call … */
+#define RUN_IMAGES_COUNT 20                /* … and how many */
 
 typedef void run_result_maker(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it; or makes a
  * task of it. */
-int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *make,
+int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *maker,
 		  struct tool_result *ret, struct err *err);
 /* As execute_code of the set "isolator" answers: the two streams under marks, a failure before them. */
 void run_result_make_isolator(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
+/* As the set "interpreter" answers: all in one block. */
+void run_result_make_interpreter(const struct tool_call *call, const struct job_result *result,
+				 struct tool_result *ret);
 void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);

@@ -48,7 +48,7 @@ void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_
 			       "within a day: it does not act again but gives the first result."                       \
 	}
 
-extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners;
+extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners, tool_read_output;
 /* Of the sets of other systems (tools.sets). */
 extern const struct tool tool_execute_code, tool_execute_code_live, tool_execute_code_both, tool_initialize_sandbox,
 	tool_stop_sandbox;

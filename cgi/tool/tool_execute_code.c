@@ -264,7 +264,7 @@ static bool both(const struct config *config)
 static void make_result(const struct tool_call *call, const struct job_result *finished, struct tool_result *ret)
 {
 	if (*finished->sandbox_id)
-		run_result_make(call, finished, ret);
+		run_result_make_interpreter(call, finished, ret);
 	else
 		run_result_make_isolator(call, finished, ret);
 }

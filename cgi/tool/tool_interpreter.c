@@ -209,5 +209,5 @@ int interpreter_execute(struct tool_call *call, const struct interpreter_call *w
 		.key = what->key,
 		.key_hash = what->key_hash,
 	};
-	return run_result_of(call, &request, run_result_make, ret, err);
+	return run_result_of(call, &request, run_result_make_interpreter, ret, err);
 }

@@ -93,6 +93,9 @@ static const struct bind health_table[] = {
 
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
+	PART(tools, results, BIND_STRING, 1, 16,
+	     "where programs find a call's details: content (in _meta), structured, both"),
+	PART(tools, links, BIND_BOOL, 0, 0, "name files as resource links, too"),
 	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of the programs that execute_code runs by name; empty: none"),
@@ -144,7 +147,7 @@ static const struct config defaults = {
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
 #include "limits.def"
 		},
-	.tools = {.text = "plain", .snippets_dir = "", .upstream = "code"},
+	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.upstream = {.file = "",
 		     .secrets_dir = "",

@@ -52,6 +52,8 @@ struct config {
 	struct config_limits limits;
 	struct {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
+		const char *results; /* where the details of a result are: config_results_valid */
+		bool links;          /* resource_link blocks for the files of a result */
 		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
 		const char *upstream;     /* who calls the tools of upstream.file: "code", "direct" or "both" */
@@ -90,6 +92,8 @@ struct config {
 	struct json_object *document; /* strings above point into it */
 };
 
+/* Is it one of the words of tools.results? */
+bool config_results_valid(const char *results);
 /* Is this set of tools switched on? */
 bool config_has_set(const struct config *config, const char *name);
 extern const struct bind config_table[]; /* for the man page's check and `--help` */

@@ -93,6 +93,11 @@ bool config_has_set(const struct config *config, const char *name)
 	return false;
 }
 
+bool config_results_valid(const char *results)
+{
+	return streq(results, "content") || streq(results, "structured") || streq(results, "both");
+}
+
 static int check_tools(const struct config *config, struct err *err)
 {
 	const char *upstream = config->tools.upstream;
@@ -101,6 +106,8 @@ static int check_tools(const struct config *config, struct err *err)
 		return err_member(err, "tools.upstream", "must be code, direct or both");
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
+	if (!config_results_valid(config->tools.results))
+		return err_member(err, "tools.results", "must be content, structured or both");
 	for (size_t i = 0; i < config->tools.sets.count; i++)
 		if (!streq(config->tools.sets.items[i], "isolator") &&
 		    !streq(config->tools.sets.items[i], "interpreter"))

@@ -111,6 +111,17 @@ struct job_result {
  * `stream_max` bytes of each stream. ERR_NOT_FOUND; ERR_BUSY while it runs. The caller clears it. Needs no engine. */
 int job_result_load(struct store *store, const char *id, int64_t stream_max, struct job_result *ret, struct err *err);
 void job_result_clear(struct job_result *result);
+/* A part of what a program printed, as it came, out of the record or while it runs. ERR_NOT_FOUND; ERR_INVALID: the
+ * offset is beyond the end. */
+struct job_printed {
+	const char *owner; /* NULL: any */
+	const char *id;
+	bool is_stderr;
+	int64_t offset; /* negative: from the end */
+	int64_t length; /* at most */
+};
+int job_printed_load(struct store *store, const struct job_printed *which, struct job_stream *ret /* free data */,
+		    int64_t *ret_size /* of the whole */, struct err *err);
 /* What a row's columns say of it, without strings to free: for listings (view JAIL_COLUMNS). */
 int job_result_columns(const struct store_execution *execution, struct jail_result *ret, struct err *err);
 

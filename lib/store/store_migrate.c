@@ -114,6 +114,11 @@ static const struct {
 	 "UNION ALL SELECT owner, 1024 FROM conversation "
 	 "UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id = conversation) GROUP BY owner;"
 	 "PRAGMA user_version = 6;"},
+	/* A token's end, and where its client looks for the details of a call. */
+	{6,
+	 "ALTER TABLE token ADD COLUMN expires_us INTEGER;"
+	 "ALTER TABLE token ADD COLUMN results TEXT CHECK (results IN ('content', 'structured', 'both'));"
+	 "PRAGMA user_version = 7;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

@@ -56,6 +56,8 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":scopes", scopes);
 	query_bind_text(&q, ":hash", work->hash);
 	query_bind_int(&q, ":now", work->token->created_us);
+	query_bind_int(&q, ":expires", work->token->expires_us);
+	query_bind_text(&q, ":results", work->token->results);
 	int failed = query_run(&q, NULL, err);
 
 	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, work->token->id, err);
@@ -201,8 +203,8 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 
 	if (known)
 		read_token(&q, &token);
-	if (!known || token.revoked_us != 0)
-		return err_set(err, ERR_DENIED, "the token is unknown or was revoked");
+	if (!known || token.revoked_us != 0 || (token.expires_us != 0 && token.expires_us <= clock_now_us()))
+		return err_set(err, ERR_DENIED, "the token is unknown, expired, or was revoked");
 	store_seen(store, SQL_TOKEN_USED, token.id, token.used_us);
 	*ret = token;
 	return 0;

@@ -22,7 +22,7 @@ await client.callTool({ name: 'upload_file', arguments: { conversationId, filena
 const code = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), 'utf8');
 const result = await client.callTool({ name: 'run_code', arguments: { conversationId, language: 'python', code } });
 console.log(result.content[0].text);
-const { created, changed } = result.structuredContent.files;
+const { created, changed } = result._meta['sallyport/result'].files;
 const chart = [...created, ...changed].find((file) => file.name === 'chart.png');
 if (chart) {
 	writeFileSync(target, Buffer.from(await (await fetch(chart.url)).arrayBuffer()));

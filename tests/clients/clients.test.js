@@ -14,7 +14,7 @@ import { Stack, TICKED, lines, pngSize, run, ticking, until, wakeUntil } from '.
 const CSV = 'city,year,value\nOslo,2024,3\nOslo,2025,5\nRome,2024,7\nRome,2025,11\n';
 const CHART = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), 'utf8');
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
-const TOOLS = ['list_runners', 'reset_session', 'run_code', 'upload_file'];
+const TOOLS = ['list_runners', 'read_output', 'reset_session', 'run_code', 'upload_file'];
 const CHART_WIDTH = 640, CHART_HEIGHT = 480; /* chart.py: 6.4 by 4.8 inches, 100 dots an inch */
 const CHART_SECONDS = 120; /* importing pandas takes that long where many tests want it at once */
 const TIMEOUT_MS = 300_000;
@@ -30,7 +30,7 @@ async function uploadAndDraw(conversationId, call) {
 	assert.ok(!uploaded.isError, JSON.stringify(uploaded));
 	const drawn = await call('run_code', { conversationId, language: 'python', code: CHART, timeout_seconds: CHART_SECONDS }, { timeout: CHART_SECONDS * 1000 });
 	assert.ok(!drawn.isError, JSON.stringify(drawn.content));
-	const result = drawn.structuredContent;
+	const result = drawn._meta['sallyport/result'];
 	assert.equal(result.verdict, 'OK');
 	assert.equal(result.exit_code, 0);
 	assert.equal(result.stdout, 'Oslo 8\nRome 18\n');
@@ -61,8 +61,8 @@ async function download(file, expected) {
 async function watch(conversationId, client, progress) {
 	const seen = [], program = ticking();
 	const call = client.call('run_code', { conversationId, language: 'python', code: program.code }, { onprogress: ({ message }) => seen.push(message) });
-	const { structuredContent } = await wakeUntil(program, call, progress ? () => lines(seen.join('')) : undefined);
-	assert.equal(structuredContent.stdout, TICKED);
+	const { _meta } = await wakeUntil(program, call, progress ? () => lines(seen.join('')) : undefined);
+	assert.equal(_meta['sallyport/result'].stdout, TICKED);
 	assert.equal(seen.join(''), progress ? TICKED : '');
 }
 
@@ -84,10 +84,10 @@ async function giveUp(conversationId, client, verdict) {
 
 /* Variables stay while the session does. */
 async function talkOn(conversationId, { call }) {
-	const run = async (code) => (await call('run_code', { conversationId, language: 'python', session: true, code })).structuredContent;
+	const run = async (code) => (await call('run_code', { conversationId, language: 'python', session: true, code }))._meta['sallyport/result'];
 	assert.equal((await run('x = 40')).session.number, 1);
 	assert.equal((await run('print(x + 2)')).stdout, '42\n');
-	assert.equal((await call('reset_session', { conversationId })).structuredContent.ended, 1);
+	assert.equal((await call('reset_session', { conversationId }))._meta['sallyport/result'].ended, 1);
 	assert.equal((await run('print("x" in globals())')).stdout, 'False\n');
 	await call('reset_session', { conversationId }); /* an owner may have only a few at once */
 }
@@ -121,7 +121,7 @@ test('the curl line that make run prints works when it is pasted', async () => {
 	const { code, stdout } = await run('bash', ['-c', stack.curl]);
 	assert.equal(code, 0);
 	const { result } = JSON.parse(stdout);
-	assert.equal(result.structuredContent.verdict, 'OK');
+	assert.equal(result._meta['sallyport/result'].verdict, 'OK');
 	assert.match(result.content[0].text, /^42 3\./);
 });
 

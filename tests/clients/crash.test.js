@@ -23,7 +23,7 @@ function sleeper(marker) {
 
 async function kept(conversationId) {
 	const { result } = await stack.call('run_code', { conversationId, language: 'bash', code: 'cat note.txt' });
-	assert.equal(result.structuredContent.stdout, 'kept');
+	assert.equal(result._meta['sallyport/result'].stdout, 'kept');
 }
 
 async function acknowledged(conversationId) {
@@ -40,7 +40,7 @@ async function killAndComeBack(program) {
 	});
 	await until('the stack to answer again', async () => {
 		const answer = await stack.call('run_code', { conversationId: 'probe', language: 'bash', code: 'echo back' }).catch(() => null);
-		return answer?.result?.structuredContent?.stdout === 'back\n';
+		return answer?.result?._meta?.['sallyport/result']?.stdout === 'back\n';
 	});
 }
 
@@ -79,7 +79,7 @@ test('a jailer that hangs: the run ends as XX in bounded time, and calls work wh
 	await until('the guest to be gone', () => processes(marker).length === 0);
 	await until('runs to work again', async () => {
 		const again = await stack.call('run_code', { conversationId: 'hang', language: 'bash', code: 'echo back' }).catch(() => null);
-		return again?.result?.structuredContent?.stdout === 'back\n';
+		return again?.result?._meta?.['sallyport/result']?.stdout === 'back\n';
 	});
 	assert.equal(stack.process('sallyport-jailer').pid, pid, 'the same jailer');
 });
@@ -107,7 +107,7 @@ test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is the
 	await until('the guest to be gone', () => processes(marker).length === 0);
 	const { value } = await answer;
 	assert.equal(value.result.isError, true);
-	assert.equal(value.result.structuredContent.verdict, 'XX', JSON.stringify(value.result));
+	assert.equal(value.result._meta['sallyport/result'].verdict, 'XX', JSON.stringify(value.result));
 	assert.equal((await rowOf(marker)).verdict, 'XX');
 	await kept('before-jailer');
 });

@@ -51,7 +51,7 @@ describe('configuration blocks', { concurrency: 2 }, () => {
 			const client = new Client({ name: 'readme', version: '1' });
 			await client.connect(transport((parsed.servers ?? parsed.mcpServers).sallyport));
 			const result = await client.callTool({ name: 'run_code', arguments: { conversationId: 'readme', language: 'python', code: 'print(6 * 7)' } });
-			assert.equal(result.structuredContent.stdout, '42\n');
+			assert.equal(result._meta['sallyport/result'].stdout, '42\n');
 			await client.close();
 		});
 	}
@@ -70,5 +70,5 @@ test('a first call by curl, without a session', { timeout: TIMEOUT_MS }, async (
 	assert.equal(lines.length, 1);
 	const { code, stdout, stderr } = await run('bash', ['-c', ours(lines[0])], { env: environment() });
 	assert.equal(code, 0, stderr);
-	assert.equal(JSON.parse(stdout).result.structuredContent.stdout, '42\n');
+	assert.equal(JSON.parse(stdout).result._meta['sallyport/result'].stdout, '42\n');
 });

@@ -194,8 +194,8 @@ export class Stack {
 	async run(args) {
 		const answer = await this.call('run_code', { conversationId: 'test', ...args });
 		assert.ok(answer.result, JSON.stringify(answer));
-		assert.ok(answer.result.structuredContent, JSON.stringify(answer.result.content));
-		return { ...answer.result.structuredContent, isError: answer.result.isError ?? false };
+		assert.ok(answer.result._meta['sallyport/result'], JSON.stringify(answer.result.content));
+		return { ...answer.result._meta['sallyport/result'], isError: answer.result.isError ?? false };
 	}
 	async stop({ keep = false } = {}) {
 		if (this.stopped) return this.status;

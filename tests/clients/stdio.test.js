@@ -48,13 +48,13 @@ test('SDK v1 over stdio: tools, upload, run, resource, prompt, completion', { ti
 		name: 'run_code',
 		arguments: { conversationId: 'd', language: 'python', code: "n = [int(l) for l in open('in.csv')]\nopen('sum.txt', 'w').write(str(sum(n)))\nprint(len(n))" },
 	});
-	assert.equal(result.structuredContent.stdout, '2\n');
-	const link = result.content.find((block) => block.type === 'resource_link');
-	assert.equal(link.name, 'sum.txt');
-	const read = await client.readResource({ uri: link.uri });
+	assert.equal(result._meta['sallyport/result'].stdout, '2\n');
+	const [made] = result._meta['sallyport/result'].files.created;
+	assert.equal(made.name, 'sum.txt');
+	const read = await client.readResource({ uri: made.url });
 	assert.equal(read.contents[0].text, '3');
 	const { resources } = await client.listResources();
-	assert.ok(resources.some((resource) => resource.uri === link.uri));
+	assert.ok(resources.some((resource) => resource.uri === made.url));
 	const prompt = await client.getPrompt({ name: 'solve_with_code', arguments: { task: 'Add it up' } });
 	assert.match(prompt.messages[0].content.text, /Add it up/);
 	const completed = await client.complete({ ref: { type: 'ref/prompt', name: 'solve_with_code' }, argument: { name: 'language', value: 'pyth' } });
@@ -67,7 +67,7 @@ test('progress carries the output, in both eras', { timeout: TIMEOUT_MS }, async
 	for (const run of [(code, options) => client.callTool(call(code), undefined, options), (code, options) => modern.callTool(call(code), options)]) {
 		const messages = [], program = ticking(), seen = () => messages.map(({ message }) => message).join('');
 		const result = await wakeUntil(program, run(program.code, { onprogress: (progress) => messages.push(progress) }), () => lines(seen()));
-		assert.equal(result.structuredContent.stdout, TICKED);
+		assert.equal(result._meta['sallyport/result'].stdout, TICKED);
 		assert.equal(seen(), TICKED);
 		assert.equal(messages.at(-1).progress, TICKED.length);
 	}
@@ -78,7 +78,7 @@ test('calls run side by side', { timeout: TIMEOUT_MS }, async () => {
 	const calls = Array.from({ length: 6 }, (_, i) =>
 		client.callTool({ name: 'run_code', arguments: { conversationId: `p${i}`, language: 'bash', code: `echo ${i}` } }));
 	const results = await Promise.all([client.ping(), ...calls]);
-	assert.deepEqual(results.slice(1).map((result) => result.structuredContent.stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
+	assert.deepEqual(results.slice(1).map((result) => result._meta['sallyport/result'].stdout), ['0\n', '1\n', '2\n', '3\n', '4\n', '5\n']);
 });
 
 test('resources/subscribe and list_changed, SDK v1', { timeout: TIMEOUT_MS }, () => followOne({ client, told }, 'follow'));

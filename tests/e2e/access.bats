@@ -78,8 +78,8 @@ tools() {
 
 @test "tools/list shows what the token may call, in both eras" {
 	local scope
-	local all="list_runners run_code upload_file reset_session"
-	declare -A expected=([run]="list_runners run_code reset_session" [files]="list_runners upload_file" [run,files]="$all" [admin]="$all")
+	local all="list_runners run_code read_output upload_file reset_session"
+	declare -A expected=([run]="list_runners run_code read_output reset_session" [files]="list_runners upload_file" [run,files]="$all" [admin]="$all")
 	for scope in run files run,files admin run; do
 		scoped "$scope"
 		list tools/list
@@ -161,6 +161,36 @@ languages() {
 	[ "$(jq -r .scopes <<<"$output")" = "run files" ]
 	run -0 "$SP_BIN/sallyport" token list --config "$SP_CONFIG"
 	[[ $output == *SCOPES* && $output == *"run files"* ]]
+}
+
+@test "a token that expired is refused like one that never was" {
+	local id
+	for words in 2020-01-01 0d soon 1y -3d; do
+		run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --expires="$words"
+	done
+	run -2 "$SP_BIN/sallyport" token list --config "$SP_CONFIG" --expires 1d
+	run -0 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --expires 90d --json
+	id=$(jq -r .id <<<"$output") SP_TOKEN=$(jq -r .token <<<"$output")
+	[ "$(sp_sql "SELECT (expires_us - created_us) / 1000000 BETWEEN 90 * 86400 - 60 AND 90 * 86400 FROM token WHERE id = '$id'")" = 1 ]
+	list tools/list
+	[ "$SP_STATUS" = 200 ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE token SET expires_us = created_us + 1 WHERE id = '$id'"
+	list tools/list
+	[ "$SP_STATUS" = 401 ]
+	[[ $("$SP_BIN/sallyport" token list --config "$SP_CONFIG") == *expired* ]]
+}
+
+@test "a token says where its results carry their details" {
+	local form
+	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results xml
+	for form in content structured both; do
+		SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results "$form")
+		list tools/list
+		[ "$(jq '[.result.tools[] | has("outputSchema")] | unique | tojson' "$SP_DIR/body")" = "\"[$([ "$form" = content ] && echo false || echo true)]\"" ]
+		sp_call run_code "{\"conversationId\":\"$form\",\"language\":\"bash\",\"code\":\"echo 1\"}"
+		[ "$(sp_get '[(.result.structuredContent.stdout), details.stdout] | tojson')" = \
+			"$(jq -cn --arg f "$form" '[(if $f == "content" then null else "1\n" end), (if $f == "structured" then null else "1\n" end)]')" ]
+	done
 }
 
 # batch MESSAGE… in $SESSION

@@ -21,7 +21,7 @@ teardown_file() {
 # run_code LANGUAGE CONVERSATION CODE
 run_code() {
 	sp_call run_code "$(jq -cn --arg l "$1" --arg c "$2" --arg code "$3" '{conversationId: $c, language: $l, code: $code}')"
-	if [ "$SP_STATUS" != 200 ] || [ "$(sp_get .result.structuredContent.verdict)" = null ]; then
+	if [ "$SP_STATUS" != 200 ] || [ "$(sp_get details.verdict)" = null ]; then
 		sp_die "run_code: $SP_BODY"
 	fi
 }

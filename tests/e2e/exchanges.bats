@@ -162,7 +162,7 @@ finds() {
 @test "the judge finds a result that does not fit, or is missing" {
 	line 2025-11-25 "$CALL" "${RESULT/b/c}" "$TOOL"
 	line 2025-11-25 "$CALL" '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}' "$TOOL"
-	finds 'every structured result' 'no structuredContent'
+	finds 'every structured result' 'no details'
 }
 
 # task STATUS [MEMBER]: a task of the modern extension, as tasks/get tells of it.

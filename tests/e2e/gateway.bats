@@ -66,7 +66,7 @@ python() {
 	[ "$(sp_get '.result.supportedVersions[0]')" = 2026-07-28 ]
 	echo '{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{'"$meta"'}}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
-	[ "$(sp_get '[.result.tools[].name]|join(",")')" = list_runners,run_code,upload_file,reset_session ]
+	[ "$(sp_get '[.result.tools[].name]|join(",")')" = list_runners,run_code,read_output,upload_file,reset_session ]
 	sp_get '.result.tools[1].description' | grep -q '^- python.*Python 3'
 	sp_get '.result.tools[1].inputSchema.properties.language.enum[]' | grep -qx python
 	sp_call run_code "$(python modern 'print(6*7)')"
@@ -74,12 +74,12 @@ python() {
 	[ "$(sp_get .result.isError)" = false ]
 	[ "$(sp_get .result.resultType)" = complete ]
 	[ "$(sp_get '.result.content[0].text')" = 42 ]
-	[ "$(sp_get '.result.structuredContent|[.verdict,.exit_code,.signal,.stdout,.stderr]|tojson')" = '["OK",0,null,"42\n",""]' ]
-	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(sp_get 'details|[.verdict,.exit_code,.signal,.stdout,.stderr]|tojson')" = '["OK",0,null,"42\n",""]' ]
+	id=$(sp_get details.execution_id)
 	[ "$(sp_sql "select verdict from execution where id='$id'")" = OK ]
 }
 
-@test "structuredContent reports all that the jail knows of a run, and the record keeps it" {
+@test "the details report all that the jail knows of a run, and the record keeps it" {
 	sp_call run_code "$(python modern 'import ctypes, os, sys
 ctypes.CDLL(None).unshare(0x10000000)
 [os.fork() or os._exit(0) for _ in range(3)]
@@ -87,10 +87,10 @@ ctypes.CDLL(None).unshare(0x10000000)
 sys.exit(4)')"
 	local usage='.wall_us > 0 and .cpu_us == .cpu_user_us + .cpu_system_us and .cpu_us > 0 and .memory_peak_bytes > 0 and .rss_peak_bytes > 1000000
 		and .pids_peak >= 0 and .pids_hits == 0 and .switches_voluntary > 0 and .switches_forced >= 0'
-	[ "$(sp_get ".result.structuredContent | $usage")" = true ]
-	[ "$(sp_get '.result.structuredContent | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
-	[[ $(sp_get .result.structuredContent.message) == *"exit status 4. The jail refused it: unshare." ]]
-	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(sp_get "details | $usage")" = true ]
+	[ "$(sp_get 'details | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
+	[[ $(sp_get details.message) == *"exit status 4. The jail refused it: unshare." ]]
+	id=$(sp_get details.execution_id)
 	[ "$(sp_sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
 }
 
@@ -113,9 +113,9 @@ legacy() {
 		echo '{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"run_code","arguments":'"$(python legacy 'print(1)')"'}}' |
 			sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" HTTP_MCP_PROTOCOL_VERSION="$version"
 		[ "$SP_STATUS" = 200 ]
-		[ "$(sp_get '[.id,.result.isError,.result.structuredContent.stdout]|tojson')" = '["c",false,"1\n"]' ]
+		[ "$(sp_get '[.id,.result.isError,details.stdout]|tojson')" = '["c",false,"1\n"]' ]
 		[ "$(sp_get '.result|has("resultType")')" = false ]
-		id=$(sp_get .result.structuredContent.execution_id)
+		id=$(sp_get details.execution_id)
 		[ "$(sp_sql "select s.protocol from execution e join session s on s.id=e.session where e.id='$id'")" = "$version" ]
 	done
 	sp_http DELETE /mcp HTTP_MCP_SESSION_ID="$SESSION" </dev/null
@@ -125,15 +125,14 @@ legacy() {
 }
 
 @test "legacy: a program runs without a session, in the header's revision or the assumed one" {
-	local call variables links
+	local call variables
 	call='{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"run_code","arguments":'$(python bare 'open("a", "w"); print(1)')'}}'
 	for variables in HTTP_X=1 HTTP_MCP_PROTOCOL_VERSION=2025-03-26 HTTP_MCP_PROTOCOL_VERSION=2025-11-25; do
 		sp_http POST /mcp/ "$variables" <<<"$call"
 		[ "$SP_STATUS" = 200 ]
 		[ "$(sp_get '.result.isError')" = false ]
 		[[ $(sp_get '.result.content[0].text') == *1* ]]
-		links=$(sp_get '[.result.content[] | select(.type == "resource_link")] | length > 0')
-		[ "$links" = "$([[ $variables == *2025-11-25 ]] && echo true || echo false)" ]
+		[ "$(sp_get '.result | [(.content[].type), has("structuredContent")] | tojson')" = '["text","text",false]' ]
 		run ! grep -i mcp-session-id "$SP_DIR/head"
 	done
 	[ "$(sp_sql "select count(*) from execution where conversation_name = 'bare' and session is null and verdict = 'OK'")" = 3 ]
@@ -154,8 +153,8 @@ legacy() {
 	sp_call upload_file '{"conversationId":"up","filename":"data.csv","content":"YSxiCjEsMgozLDQK"}'
 	[ "$(sp_get .result.isError)" = false ]
 	[ "$(sp_get '.result.content[0].text|fromjson|.message')" = "File 'data.csv' uploaded successfully (12 bytes)" ]
-	[ "$(sp_get '(.result.content[0].text|fromjson) == .result.structuredContent')" = true ]
-	url=$(sp_get .result.structuredContent.file.url)
+	[ "$(sp_get '(.result.content[0].text|fromjson) == details')" = true ]
+	url=$(sp_get details.file.url)
 	[[ $url =~ ^http://127.0.0.1:8080/files/[0-9a-f]{64}/data.csv$ ]]
 	sp_call run_code "$(python up 'import os
 t=open("data.csv").read().upper()
@@ -163,11 +162,11 @@ open("out.txt","w").write(t)
 open("data.csv","a").write("5,6\n")
 os.makedirs("sub",exist_ok=True); open("sub/ü .bin","wb").write(b"\xff\x00")
 print(os.environ["FILE_BASE_URL"])')"
-	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
-	[ "$(sp_get '.result.structuredContent.stdout')" = "${url%/data.csv}" ]
-	[ "$(sp_get '[.result.structuredContent.files.created[].name]|tojson')" = '["out.txt","sub/ü .bin"]' ]
-	[ "$(sp_get '[.result.structuredContent.files.changed[].name]|tojson')" = '["data.csv"]' ]
-	binary=$(sp_get '.result.structuredContent.files.created[1].url')
+	[ "$(sp_get details.verdict)" = OK ]
+	[ "$(sp_get 'details.stdout')" = "${url%/data.csv}" ]
+	[ "$(sp_get '[details.files.created[].name]|tojson')" = '["out.txt","sub/ü .bin"]' ]
+	[ "$(sp_get '[details.files.changed[].name]|tojson')" = '["data.csv"]' ]
+	binary=$(sp_get 'details.files.created[1].url')
 	[[ $binary == *"/sub/%C3%BC%20.bin" ]]
 	SP_BARE=1 sp_http GET "${binary#"$SP_URL"}" </dev/null
 	[ "$SP_STATUS" = 200 ]
@@ -176,7 +175,7 @@ print(os.environ["FILE_BASE_URL"])')"
 	SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
 	[ "$(tail -1 "$SP_DIR/body")" = 5,6 ]
 	sp_call run_code "$(python up 'import os; os.remove("out.txt"); print(sorted(os.listdir()))')"
-	[ "$(sp_get '.result.structuredContent.files.deleted|tojson')" = '["out.txt"]' ]
+	[ "$(sp_get 'details.files.deleted|tojson')" = '["out.txt"]' ]
 	SP_BARE=1 sp_http GET "/files/${url#*/files/}" </dev/null
 	[ "$SP_STATUS" = 200 ]
 	SP_BARE=1 sp_http GET "${url%data.csv}out.txt" </dev/null
@@ -190,9 +189,9 @@ png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 
 open("dot.bin", "wb").write(png)
 open("not.png", "w").write("no image at all")
 open("v.svg", "w").write("<svg/>")')"
-	[ "$(sp_get '[.result.content[]|select(.type!="resource_link")|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
+	[ "$(sp_get '[.result.content[]|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
 	sp_get '.result.content[1].data' | base64 -d >"$SP_DIR/image"
-	SP_BARE=1 sp_http GET "$(sp_get '.result.structuredContent.files.created[]|select(.name=="dot.bin").url' | sed "s|^$SP_URL||")" </dev/null
+	SP_BARE=1 sp_http GET "$(sp_get 'details.files.created[]|select(.name=="dot.bin").url' | sed "s|^$SP_URL||")" </dev/null
 	cmp "$SP_DIR/image" "$SP_DIR/body"
 	grep -qx 'Content-Type: image/png' "$SP_DIR/head"
 	grep -q '^Content-Disposition: inline;' "$SP_DIR/head"
@@ -202,48 +201,59 @@ open("v.svg", "w").write("<svg/>")')"
 	sp_call run_code '{"conversationId":"all","language":"py","code":"import os,sys\nprint(sys.argv[1:], sys.stdin.read(), os.environ[\"A\"], os.environ[\"S\"], open(\"t\").read(), open(\"b\",\"rb\").read())",
 		"args":["x y",""],"stdin":"in","environment":{"A":"b c"},"secrets":{"S":"geheim-4711"},
 		"files":[{"filename":"t","content":"tëxt"},{"filename":"b","content_base64":"AP8="}],"timeout_seconds":20,"memory_mb":128}'
-	[ "$(sp_get .result.structuredContent.stdout)" = "['x y', ''] in b c geheim-4711 tëxt b'\\x00\\xff'" ]
+	[ "$(sp_get details.stdout)" = "['x y', ''] in b c geheim-4711 tëxt b'\\x00\\xff'" ]
 	# the program printed the secret, so the record's output has it; nothing else has
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	sp_call run_code '{"conversationId":"all","language":"python","code":"pass","secrets":{"S":"nirgends-0815"}}'
-	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
+	[ "$(sp_get details.verdict)" = OK ]
 	run ! grep -r -a -q nirgends-0815 "$SP_DIR/data" "$SP_DIR/gateway.log" "$SP_DIR/jailer.log"
 	[ -n "$id" ]
 }
 
 @test "programs that fail: verdict, sentence, isError, never a protocol error" {
 	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
-	[ "$(sp_get '.result|[.isError,.structuredContent.verdict,.structuredContent.exit_code]|tojson')" = '[true,"RE",1]' ]
-	sp_get '.result.content[0].text' >"$SP_DIR/text"
-	[ "$(sed -n 1,3p "$SP_DIR/text" | paste -sd ' ')" = 'out [stderr] oops' ]
-	grep -q '^\[verdict RE\]' "$SP_DIR/text"
+	[ "$(sp_get '[.result.isError,details.verdict,details.exit_code]|tojson')" = '[true,"RE",1]' ]
+	[ "$(sp_get '[.result.content[].text]|tojson')" = '["out\n","[stderr]\n","oops\n","[sallyport] RE: The program ended with exit status 1.\n"]' ]
 	sp_call run_code "$(python bad 'import os; os.kill(os.getpid(), 11)')"
-	[ "$(sp_get '.result.structuredContent|[.verdict,.exit_code,.signal]|tojson')" = '["SG",null,11]' ]
+	[ "$(sp_get 'details|[.verdict,.exit_code,.signal]|tojson')" = '["SG",null,11]' ]
 	sp_call run_code "$(python bad 'while True: pass' | jq -c '.timeout_seconds=1')"
-	[ "$(sp_get '.result.structuredContent.verdict')" = TO ]
+	[ "$(sp_get 'details.verdict')" = TO ]
 	sp_call run_code "$(python bad 'x = bytearray(1 << 30)' | jq -c '.memory_mb=64')"
 	[ "$(sp_get .result.isError)" = true ]
 	sp_call run_code '{"conversationId":"bad","language":"c","code":"int main( {"}'
-	[ "$(sp_get '.result.structuredContent|[.verdict,has("compile")]|tojson')" = '["CE",true]' ]
+	[ "$(sp_get 'details|[.verdict,has("compile")]|tojson')" = '["CE",true]' ]
 }
 
 @test "output that is no UTF-8, or too long, is shown safely" {
 	sp_call run_code "$(python out 'import sys; sys.stdout.buffer.write(b"a\xffb\x00c\x1b[31m")')"
-	[ "$(sp_get '.result.structuredContent.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
+	[ "$(sp_get 'details.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
 	sp_call run_code "$(python out 'print("x"*100000)')"
-	[ "$(sp_get '.result.structuredContent|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
-	sp_get '.result.content[0].text' | grep -q '^\[cut here'
+	[ "$(sp_get 'details|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
+	[ "$(sp_get '[.result.content[0,2].text|length]|tojson')" = '[32768,32768]' ]
+	[ "$(sp_get '.result.content[1].text')" = "[sallyport] 34465 bytes of stdout are left out here" ]
+	[[ $(sp_get '.result.content[3].text') == "[sallyport] stdout: 34465 of 100001 bytes are left out; read_output executionId=$(sp_get details.execution_id) stream=stdout offset=32768 reads on" ]]
+	id=$(sp_get details.execution_id)
+	sp_call read_output "{\"executionId\":\"$id\",\"offset\":32768}"
+	[ "$(sp_get '[(.result.content[0].text|length), .result.content[1].text, details]|tojson')" = '[65536,"[sallyport] bytes 32768 to 98304 of 100001; offset=98304 reads on\n",{"offset":32768,"length":65536,"size":100001}]' ]
+	sp_call read_output "{\"executionId\":\"$id\",\"offset\":98304}"
+	[ "$(sp_get '[(.result.content[0].text|length), .result.content[1].text]|tojson')" = '[1697,"[sallyport] this is the end: 100001 bytes\n"]' ]
+	refuses read_output "{\"executionId\":\"$id\",\"offset\":100002}" offset
+	refuses read_output "{\"executionId\":\"$id\",\"stream\":\"stdin\"}" stream
+	refuses read_output '{"executionId":"../x"}' executionId
+	TOKEN=$SP_TOKEN SP_TOKEN=$BOB
+	refuses read_output "{\"executionId\":\"$id\"}" executionId
+	SP_TOKEN=$TOKEN
 	sp_call run_code "$(python out 'open(b"n\xff\n", "w").write("x")')"
-	[ "$(sp_get '.result.structuredContent.files.created[0].name|tojson')" = '"n\\xff\n"' ]
-	SP_BARE=1 sp_http GET "$(sp_get '.result.structuredContent.files.created[0].url' | sed "s|^$SP_URL||")" </dev/null
+	[ "$(sp_get 'details.files.created[0].name|tojson')" = '"n\\xff\n"' ]
+	SP_BARE=1 sp_http GET "$(sp_get 'details.files.created[0].url' | sed "s|^$SP_URL||")" </dev/null
 	[ "$(cat "$SP_DIR/body")" = x ]
 }
 
 @test "list_runners tells languages, versions, limits" {
 	sp_call list_runners '{}'
-	[ "$(sp_get '.result.structuredContent.languages|map(.language)|sort|tojson')" = '["bash","c","cpp","go","javascript","python","typescript"]' ]
-	[ "$(sp_get '.result.structuredContent.languages[]|select(.language=="python")|.available')" = true ]
-	[ "$(sp_get .result.structuredContent.limits.timeout_seconds_max)" = 300 ]
+	[ "$(sp_get 'details.languages|map(.language)|sort|tojson')" = '["bash","c","cpp","go","javascript","python","typescript"]' ]
+	[ "$(sp_get 'details.languages[]|select(.language=="python")|.available')" = true ]
+	[ "$(sp_get details.limits.timeout_seconds_max)" = 300 ]
 	sp_get '.result.content[0].text' | grep -q '^- python'
 }
 
@@ -315,11 +325,11 @@ open("v.svg", "w").write("<svg/>")')"
 
 @test "two owners, one conversationId: two conversations" {
 	sp_call upload_file '{"conversationId":"shared","filename":"a.txt","content":"YWxpY2U="}'
-	url=$(sp_get .result.structuredContent.file.url)
+	url=$(sp_get details.file.url)
 	SP_TOKEN=$BOB
 	sp_call run_code "$(python shared 'import os; print(os.listdir()); open("a.txt","w").write("bob")')"
-	[ "$(sp_get .result.structuredContent.stdout)" = '[]' ]
-	[ "$(sp_get '.result.structuredContent.files.created[0].url')" != "$url" ]
+	[ "$(sp_get details.stdout)" = '[]' ]
+	[ "$(sp_get 'details.files.created[0].url')" != "$url" ]
 	SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
 	[ "$(cat "$SP_DIR/body")" = alice ]
 }
@@ -478,7 +488,7 @@ runs_with() {
 	SP_SOCKET=$SP_DIR/fd0.sock
 	sp_until "$SP_GATEWAY_PID" sp_gateway_answers || sp_die "not served"
 	sp_call run_code "$(python fd0 'print("zero")')"
-	[ "$(sp_get .result.structuredContent.stdout)" = zero ]
+	[ "$(sp_get details.stdout)" = zero ]
 	kill -TERM "$SP_GATEWAY_PID"
 	wait "$SP_GATEWAY_PID" # exit code 0; a sanitizer's finding would be another
 	[ -S "$SP_SOCKET" ] # not ours to remove

@@ -54,8 +54,8 @@ call() {
 	call run_code '{"conversationId":"c","language":"python","code":"print(7); open(\"f.txt\",\"w\").write(\"x\"*100000)"}' |
 		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code
 	[ "$SP_STATUS" = 200 ]
-	[ "$(sp_get '.result.structuredContent.stdout')" = 7 ]
-	url=$(sp_get '.result.structuredContent.files.created[0].url')
+	[ "$(sp_get 'details.stdout')" = 7 ]
+	url=$(sp_get 'details.files.created[0].url')
 	cgi GET "${url#"$SP_URL"}" HTTP_AUTHORIZATION= </dev/null
 	[ "$SP_STATUS" = 200 ]
 	[ "$(stat -c %s "$SP_DIR/body")" = 100000 ]
@@ -104,7 +104,7 @@ call() {
 	# The hint of a client that did not look is not for us, as the revision has it: the call is answered at once.
 	echo '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 4"},"task":{}}}' |
 		cgi POST /mcp HTTP_MCP_SESSION_ID="$session"
-	[ "$(sp_get .result.structuredContent.stdout)" = 4 ]
+	[ "$(sp_get details.stdout)" = 4 ]
 }
 
 @test "by hand: the query of a URL is no command line" {
@@ -127,11 +127,11 @@ web() {
 @test "lighttpd: upload, run, download" {
 	call upload_file '{"conversationId":"web","filename":"a b.txt","content":"aGVsbG8K"}' |
 		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: upload_file' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
-	[ "$(sp_get .result.structuredContent.success)" = true ]
-	url=$(sp_get .result.structuredContent.file.url)
+	[ "$(sp_get details.success)" = true ]
+	url=$(sp_get details.file.url)
 	call run_code '{"conversationId":"web","language":"python","code":"print(open(\"a b.txt\").read().upper())"}' |
 		web -H 'Mcp-Method: tools/call' -H 'Mcp-Name: run_code' --data-binary @- "$WEB/mcp" >"$SP_DIR/body"
-	[ "$(sp_get .result.structuredContent.stdout | head -1)" = HELLO ]
+	[ "$(sp_get details.stdout | head -1)" = HELLO ]
 	[ "$(ask "$WEB${url#"$SP_URL"}")" = hello ]
 	ask -D "$SP_DIR/head" -o /dev/null "$WEB${url#"$SP_URL"}"
 	grep -qi '^x-content-type-options: nosniff' "$SP_DIR/head"

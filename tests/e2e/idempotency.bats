@@ -20,14 +20,14 @@ ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",
 
 @test "the same key gives the same answer, after a restart too" {
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"k1\"}"
-	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
-	jq -S .result.content,.result.structuredContent "$SP_DIR/body" >"$SP_DIR/first"
+	[ "$(sp_get details.verdict)" = OK ]
+	jq -S "$SP_DETAILS.result.content,details" "$SP_DIR/body" >"$SP_DIR/first"
 	sp_call run_code "{\"idempotencyKey\":\"k1\",$ACTS}"
-	jq -S .result.content,.result.structuredContent "$SP_DIR/body" | cmp - "$SP_DIR/first"
+	jq -S "$SP_DETAILS.result.content,details" "$SP_DIR/body" | cmp - "$SP_DIR/first"
 	sp_stop "$SP_GATEWAY_PID"
 	sp_start_gateway
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"k1\"}"
-	jq -S .result.content,.result.structuredContent "$SP_DIR/body" | cmp - "$SP_DIR/first"
+	jq -S "$SP_DETAILS.result.content,details" "$SP_DIR/body" | cmp - "$SP_DIR/first"
 	[ "$(sp_sql 'select count(*) from execution')" = 1 ]
 }
 
@@ -48,8 +48,8 @@ ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"$(printf 'k%.0s' {1..129})\"}"
 	[[ $(sp_get '.result.content[0].text') == idempotencyKey:* ]]
 	sp_call run_code '{"conversationId":"c3","language":"bash","code":"echo $S | wc -c","secrets":{"S":"one"},"idempotencyKey":"k3"}'
-	[ "$(sp_get .result.structuredContent.stdout)" = 4 ]
+	[ "$(sp_get details.stdout)" = 4 ]
 	# Another value of a secret is the same call: a digest of it would be a trace of it.
 	sp_call run_code '{"conversationId":"c3","language":"bash","code":"echo $S | wc -c","secrets":{"S":"twotwo"},"idempotencyKey":"k3"}'
-	[ "$(sp_get .result.structuredContent.stdout)" = 4 ]
+	[ "$(sp_get details.stdout)" = 4 ]
 }

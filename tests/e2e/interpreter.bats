@@ -39,9 +39,9 @@ tools() {
 	[ "$(text)" = "Sandbox initialized with python." ]
 	[ "$(sp_get .result.isError)" = false ]
 	local conversation
-	conversation=$(sp_get .result.structuredContent.conversationId)
+	conversation=$(sp_get details.conversationId)
 	sp_call execute_code '{"code":"x = 40; open(\"f\", \"w\").write(\"file\")"}'
-	[ "$(sp_get '.result.structuredContent.files.created[0].name')" = f ]
+	[ "$(sp_get 'details.files.created[0].name')" = f ]
 	sp_call execute_code '{"code":"print(x + 2, open(\"f\").read())"}'
 	[ "$(text)" = "42 file" ]
 	sp_call execute_code '{"code":"print(\"oops\"); raise SystemExit(3)","language":"python"}'
@@ -51,7 +51,7 @@ tools() {
 	[[ $(text) == $'file\n[session] '* ]]
 	sp_call stop_sandbox '{}'
 	[ "$(text)" = "Sandbox stopped." ]
-	[ "$(sp_get .result.structuredContent.conversationId)" = "$conversation" ]
+	[ "$(sp_get details.conversationId)" = "$conversation" ]
 	sp_call execute_code '{"code":"1"}'
 	[ "$(text)" = "the sandbox is not initialized: call initialize_sandbox first" ]
 	sp_call stop_sandbox '{}'
@@ -134,7 +134,7 @@ tools() {
 @test "the tools are there only where the set is on, with the arguments of the sets that are on" {
 	start '["interpreter"]'
 	tools
-	[ "$(sp_get '[.result.tools[].name] | sort | join(" ")')" = "execute_code initialize_sandbox list_runners reset_session run_code stop_sandbox upload_file" ]
+	[ "$(sp_get '[.result.tools[].name] | sort | join(" ")')" = "execute_code initialize_sandbox list_runners read_output reset_session run_code stop_sandbox upload_file" ]
 	[ "$(sp_get '.result.tools[] | select(.name == "execute_code").inputSchema | [(.properties | keys | join(",")), (.required | join(","))] | join(" ")')" = "code,idempotencyKey,language code" ]
 	sp_call execute_code '{"language":"python","entrypoint_code":"1"}'
 	[ "$(sp_get .result.isError)" = true ]

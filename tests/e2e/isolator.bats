@@ -48,7 +48,7 @@ complete() { # PREFIX
 	sp_call execute_code '{"language":"bash","entrypoint_code":"echo out; echo err >&2"}'
 	[ "$(text)" = $'--- stdout ---\nout\n--- stderr ---\nerr' ]
 	[ "$(sp_get .result.isError)" = false ]
-	[ "$(sp_get .result.structuredContent.verdict)" = OK ]
+	[ "$(sp_get details.verdict)" = OK ]
 	sp_call execute_code '{"language":"bash","entrypoint_code":"printf out"}'
 	[ "$(text; echo .)" = $'--- stdout ---\nout\n--- stderr ---\n\n.' ]
 }
@@ -57,7 +57,7 @@ complete() { # PREFIX
 	sp_call execute_code '{"language":"bash","entrypoint_code":"echo out; echo err >&2; exit 3"}'
 	[ "$(sp_get .result.isError)" = true ]
 	local message
-	message=$(sp_get .result.structuredContent.message)
+	message=$(sp_get details.message)
 	[ "$(text)" = "Execution Failed (error): $message"$'\n\n--- stdout ---\nout\n--- stderr ---\nerr' ]
 }
 
@@ -90,7 +90,7 @@ complete() { # PREFIX
 	sp_call execute_code '{"language":"bash","entrypoint_code":"ls -A; echo 1 >a.txt"}'
 	[ "$(text)" = $'--- stdout ---\n--- stderr ---' ]
 	local url
-	url=$(sp_get '.result.structuredContent.files.created[0].url')
+	url=$(sp_get 'details.files.created[0].url')
 	sp_http GET "${url#"$SP_URL"}" </dev/null
 	[ "$SP_STATUS" = 200 ]
 	[ "$(cat "$SP_DIR/body")" = 1 ]
@@ -101,7 +101,7 @@ complete() { # PREFIX
 @test "the record replays, files, place and all" {
 	sp_call execute_code '{"language":"javascript","entrypoint_code":"console.log(require(\"./lib/a\").x)","additional_files":[{"filename":"lib/a.js","content":"exports.x = 7"}]}'
 	local id
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	[ "$(text)" = $'--- stdout ---\n7\n--- stderr ---' ]
 	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id" >"$SP_DIR/shown"
 	grep -q '^run in place *main.js$' "$SP_DIR/shown"
@@ -133,7 +133,7 @@ complete() { # PREFIX
 @test "snippets run by name; links, pipes, folders and what is too large do not exist" {
 	sp_call execute_code '{"snippet_name":"hello"}'
 	[ "$(text)" = $'--- stdout ---\nhello from a snippet\n--- stderr ---' ]
-	[ "$(sp_get .result.structuredContent.language)" = python ]
+	[ "$(sp_get details.language)" = python ]
 	sp_call execute_code '{"snippet_name":"uses_helper","additional_files":[{"filename":"helper.py","content":"x = 5"}]}'
 	[ "$(text)" = $'--- stdout ---\n5\n--- stderr ---' ]
 	sp_call execute_code '{"snippet_name":"just"}'

@@ -189,9 +189,10 @@ sp_stdio_end() {
 	wait "$SP_STDIO_PID"
 }
 
-# One string out of the last reply: sp_get .result.isError
+# One string out of the last reply: sp_get .result.isError, sp_get details.stdout
+SP_DETAILS='def details: .result._meta["sallyport/result"]; '
 sp_get() {
-	jq -r "$1" "$SP_DIR/body"
+	jq -r "$SP_DETAILS$1" "$SP_DIR/body"
 }
 
 # The last one first. A test may have started another gateway in a process of its own: the file knows all of them.

@@ -63,13 +63,13 @@ code() { # a request of one program with network
 @test "answer and record say what was reached and what was refused" {
 	local id
 	sp_call run_code "$(code "curl -sS -o /dev/null -w '%{http_code}' http://localhost:$PORT/ --noproxy ''; curl -sS http://evil.example/x >/dev/null; curl -s --noproxy '' -x '' http://192.0.2.1/; exit 3")"
-	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
-	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
-	[ "$(sp_get '.result.structuredContent.network.bytes_in > 100')" = true ]
-	[ "$(sp_get '.result.structuredContent.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
-	[[ $(sp_get '.result.content[0].text') == *"[network] evil.example:80: not in network.allow"* ]]
-	[[ $(sp_get '.result.content[0].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
-	id=$(sp_get .result.structuredContent.execution_id)
+	[ "$(sp_get details.stdout)" = 200 ]
+	[ "$(sp_get details.network.connections)" = 1 ]
+	[ "$(sp_get 'details.network.bytes_in > 100')" = true ]
+	[ "$(sp_get 'details.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
+	[[ $(sp_get '.result.content[-1].text') == *"[network] evil.example:80: not in network.allow"* ]]
+	[[ $(sp_get '.result.content[-1].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
+	id=$(sp_get details.execution_id)
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$id"
 	[ "$(jq -r .result.network.unrouted <<<"$output")" = 1 ]
 	[ "$(jq -r .network <<<"$output")" = true ]
@@ -80,8 +80,8 @@ code() { # a request of one program with network
 
 @test "a run without network has none of it in its answer" {
 	sp_call run_code '{"conversationId": "n", "language": "bash", "code": "env | grep -ci proxy; grep -c internal /etc/hosts"}'
-	[ "$(sp_get .result.structuredContent.stdout)" = $'0\n0' ]
-	[ "$(sp_get .result.structuredContent.network)" = null ]
+	[ "$(sp_get details.stdout)" = $'0\n0' ]
+	[ "$(sp_get details.network)" = null ]
 }
 
 live() { # CODE [NETWORK]: a call of one session
@@ -105,13 +105,13 @@ frozen() {
 	frozen
 	sp_until "" none "$PORT" # of the tests before
 	live "import http.client; c = http.client.HTTPConnection('localhost', $PORT); c.request('GET', '/'); c.getresponse().read()"
-	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
+	[ "$(sp_get details.network.connections)" = 1 ]
 	[ "$(connected "$PORT")" = 1 ]
 	live "import socket; print(socket.socket().connect_ex(('192.0.2.1', 80)))"
-	[ "$(sp_get .result.structuredContent.network.unrouted)" = 1 ]
+	[ "$(sp_get details.network.unrouted)" = 1 ]
 	live "c.request('GET', '/'); print(c.getresponse().status)"
-	[ "$(sp_get .result.structuredContent.stdout)" = 200 ]
-	[ "$(sp_get '.result.structuredContent.network | [.connections, .bytes_in > 12, .unrouted] | tostring')" = "[0,true,0]" ]
+	[ "$(sp_get details.stdout)" = 200 ]
+	[ "$(sp_get 'details.network | [.connections, .bytes_in > 12, .unrouted] | tostring')" = "[0,true,0]" ]
 	[ "$(connected "$PORT")" = 1 ]
 	sp_call reset_session '{"conversationId": "s"}'
 	sp_until "" none "$PORT"
@@ -121,12 +121,12 @@ frozen() {
 	command -v ss >/dev/null || skip "no ss"
 	frozen
 	live "import socket; s = socket.create_connection(('127.0.0.1', $FLOOD_PORT)); s.recv(1)"
-	[ "$(sp_get .result.structuredContent.network.connections)" = 1 ]
+	[ "$(sp_get details.network.connections)" = 1 ]
 	sent() { [ "$(wc -l <"$SP_DIR/flood")" = 2 ]; }
 	sp_until "$FLOOD" sent
 	[ "$(tail -n 1 "$SP_DIR/flood")" -lt $((32 << 20)) ]
 	live "print(len(s.recv(1000)))"
-	[ "$(sp_get .result.structuredContent.stdout)" = 1000 ]
+	[ "$(sp_get details.stdout)" = 1000 ]
 	sp_call reset_session '{"conversationId": "s"}'
 	sp_until "" none "$FLOOD_PORT"
 }
@@ -138,7 +138,7 @@ frozen() {
 	[[ $(sp_get '.result.content[0].text') == "network: this session was started with network; use the same value, or end the session"* ]]
 	sp_call reset_session '{"conversationId": "s"}'
 	live 'print(3)' false
-	[ "$(sp_get .result.structuredContent.stdout)" = 3 ]
+	[ "$(sp_get details.stdout)" = 3 ]
 	live 'print(4)'
 	[[ $(sp_get '.result.content[0].text') == "network: this session was started without network; use the same value, or end the session"* ]]
 	sp_call reset_session '{"conversationId": "s"}'

@@ -50,7 +50,7 @@ upload() {
 
 run_one() {
 	sp_call run_code "{\"conversationId\":\"c\",\"language\":\"bash\",\"code\":\"echo $1 | tee made-$1; cat made-* | wc -c\"}"
-	acknowledged run "$(sp_get .result.structuredContent.execution_id)"
+	acknowledged run "$(sp_get details.execution_id)"
 }
 
 revoke() {

@@ -7,6 +7,7 @@ load lib.bash
 
 setup_file() {
 	sp_setup
+	jq '.tools.links = true' "$SP_CONFIG" >"$SP_DIR/c" && mv "$SP_DIR/c" "$SP_CONFIG"
 	sp_start_jailer
 	sp_start_gateway
 	sp_two_owners
@@ -58,18 +59,17 @@ legacy() {
 @test "links go to revisions that know them, the text to all" {
 	legacy 2025-03-26 tools/call '{"name":"run_code","arguments":{"conversationId":"l","language":"bash","code":"echo 1 > f"}}'
 	[ "$(sp_get '[.result.content[].type] | unique | join(" ")')" = text ]
-	[[ $(sp_get '.result.content[0].text') == *"created f "* ]]
+	[[ $(sp_get '[.result.content[].text] | join(" ")') == *"new f "* ]]
 	legacy 2025-06-18 tools/call '{"name":"run_code","arguments":{"conversationId":"l","language":"bash","code":"echo 2 > f"}}'
 	[ "$(sp_get '[.result.content[].type] | unique | join(" ")')" = "resource_link text" ]
 }
 
-@test "a cut output names the resource that holds all of it; parts put together are the whole" {
+@test "all of a cut output is a resource; parts put together are the whole" {
 	local uri offset=0 length id
 	sp_call run_code '{"conversationId":"long","language":"python","code":"print(\"ä\" * 100000, end=\"\")"}'
-	[ "$(sp_get .result.structuredContent.stdout_truncated)" = true ]
-	id=$(sp_get .result.structuredContent.execution_id)
-	uri=$(sp_get '.result.content[0].text' | sed -n 's/^\[cut here: .* the resource \(.*\)\]$/\1/p')
-	[ "$uri" = "sallyport://execution/$id/stdout" ]
+	[ "$(sp_get details.stdout_truncated)" = true ]
+	id=$(sp_get details.execution_id)
+	uri=sallyport://execution/$id/stdout
 	read_uri "$uri"
 	[ "$(sp_get '.result.contents[0].text | length')" = 100000 ]
 	: >"$SP_DIR/whole"
@@ -93,7 +93,7 @@ legacy() {
 @test "bad URIs, ranges and cursors are refused, other owners' things are not found" {
 	local uri
 	sp_call run_code '{"conversationId":"private","language":"bash","code":"echo secret | tee s"}'
-	uri=sallyport://execution/$(sp_get .result.structuredContent.execution_id)/stdout
+	uri=sallyport://execution/$(sp_get details.execution_id)/stdout
 	for bad in "$uri?offset=8" "$uri?offset=-1" "$uri?length=0" "$uri?length=99999999" "$uri?x=1"; do
 		read_uri "$bad"
 		[ "$SP_STATUS" = 200 ]

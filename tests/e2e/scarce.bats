@@ -148,21 +148,21 @@ ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }
 	sp_start_jailer
 	start_on_small_disk
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo fine"}'
-	[ "$(sp_get .result.structuredContent.stdout)" = fine ]
+	[ "$(sp_get details.stdout)" = fine ]
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"head -c 6000000 /dev/urandom >big; echo too much"}'
-	[ "$(sp_get '.result.structuredContent.files | [.created, .not_kept[0].name] | tojson')" = '[[],"big"]' ]
-	[[ $(sp_get '.result.structuredContent.files.not_kept[0].reason') == *"No space left on device"* ]]
+	[ "$(sp_get 'details.files | [.created, .not_kept[0].name] | tojson')" = '[[],"big"]' ]
+	[[ $(sp_get 'details.files.not_kept[0].reason') == *"No space left on device"* ]]
 	# Not even a row fits: the program does not run.
 	disk dd if=/dev/zero of="$SP_DIR/data/fill" bs=4k 2>/dev/null || true
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo ran"}'
 	cat "$SP_DIR/body"
-	[ "$(sp_get .result.structuredContent)" = null ]
+	[ "$(sp_get details)" = null ]
 	[[ $(cat "$SP_DIR/body") == *"no space left on its disk; make room"* ]]
 	[[ $(cat "$SP_DIR/body") != *'"ran'* ]]
 	disk rm "$SP_DIR/data/fill"
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"ls -A /data; echo fine again"}'
 	cat "$SP_DIR/body"
-	[ "$(sp_get .result.structuredContent.stdout)" = "fine again" ]
+	[ "$(sp_get details.stdout)" = "fine again" ]
 }
 
 # A task of which the end cannot be written: its client waits, and hears how it ended as soon as there is room.

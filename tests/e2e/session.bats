@@ -20,11 +20,11 @@ start() {
 }
 
 text() {
-	sp_get '.result.content[0].text'
+	sp_get '[.result.content[].text] | join("")'
 }
 
 stdout() {
-	sp_get .result.structuredContent.stdout
+	sp_get details.stdout
 }
 
 run_live() { # LANGUAGE CODE
@@ -34,20 +34,20 @@ run_live() { # LANGUAGE CODE
 @test "python keeps variables, imports and files; an ordinary call sees the files only" {
 	start
 	run_live python $'import math\nx = 40\nopen("f", "w").write("file")'
-	[ "$(sp_get .result.structuredContent.session.number)" = 1 ]
-	[ "$(sp_get .result.structuredContent.warm)" = false ]
+	[ "$(sp_get details.session.number)" = 1 ]
+	[ "$(sp_get details.warm)" = false ]
 	local sandbox
-	sandbox=$(sp_get .result.structuredContent.session.sandbox_id)
+	sandbox=$(sp_get details.session.sandbox_id)
 	run_live python 'print(x + 2, math.floor(1.5), open("f").read())'
 	[ "$(text)" = "42 1 file" ]
-	[ "$(sp_get .result.structuredContent.session.number)" = 2 ]
-	[ "$(sp_get .result.structuredContent.warm)" = true ]
-	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_get .result.structuredContent.execution_id)" | grep -q '^set-up .*, warm$'
-	[ "$(sp_get .result.structuredContent.session.sandbox_id)" = "$sandbox" ]
+	[ "$(sp_get details.session.number)" = 2 ]
+	[ "$(sp_get details.warm)" = true ]
+	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_get details.execution_id)" | grep -q '^set-up .*, warm$'
+	[ "$(sp_get details.session.sandbox_id)" = "$sandbox" ]
 	sp_call run_code '{"conversationId":"c","language":"python","code":"print(open(\"f\").read(), \"x\" in globals())"}'
 	[ "$(text)" = "file False" ]
-	[ "$(sp_get .result.structuredContent.session)" = null ]
-	[ "$(sp_get .result.structuredContent.warm)" = false ]
+	[ "$(sp_get details.session)" = null ]
+	[ "$(sp_get details.warm)" = false ]
 }
 
 @test "javascript keeps variables" {
@@ -61,10 +61,10 @@ run_live() { # LANGUAGE CODE
 @test "a language that cannot keep variables says so, and keeps files and processes" {
 	start
 	run_live bash 'x=1; echo hi >/tmp/f'
-	[ "$(text)" = "[session] A session was started. In bash it keeps files and processes between calls, but not variables." ]
+	[ "$(text)" = "[sallyport] session: A session was started. In bash it keeps files and processes between calls, but not variables." ]
 	run_live bash 'echo "$x$(cat /tmp/f)"'
 	[ "$(text)" = hi ]
-	[ "$(sp_get .result.structuredContent.warm)" = false ]
+	[ "$(sp_get details.warm)" = false ]
 }
 
 @test "reset_session ends it, in order; twice says that there is none" {
@@ -72,7 +72,7 @@ run_live() { # LANGUAGE CODE
 	run_live python 'x = 1'
 	sp_call reset_session '{"conversationId":"c"}'
 	[ "$(text)" = "Ended: 1. The next call with session true begins a fresh one; files are kept." ]
-	[ "$(sp_get .result.structuredContent.ended)" = 1 ]
+	[ "$(sp_get details.ended)" = 1 ]
 	run_live python 'print("x" in globals())'
 	[ "$(text)" = False ]
 	sp_call reset_session '{"conversationId":"c","language":"bash"}'
@@ -91,7 +91,7 @@ run_live() { # LANGUAGE CODE
 	unset SALLYPORT_LIMITS_SANDBOXES_PER_OWNER
 	local first='{"conversationId":"c","session":true,"language":"python","code":"print(6 * 7)","idempotencyKey":"k"}' id
 	sp_call run_code "$first"
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	sp_call reset_session '{"conversationId":"c"}'
 	sp_call run_code '{"conversationId":"d","session":true,"language":"python","code":"1"}'
 	sp_call run_code "${first/\"k\"/\"other\"}"
@@ -100,8 +100,8 @@ run_live() { # LANGUAGE CODE
 	[[ $(text) != *"live sandboxes"* ]] # the key is another call's: that is what is wrong with it
 	[ "$(sp_get .result.isError)" = true ]
 	sp_call run_code "$first"
-	[ "$(sp_get .result.structuredContent.execution_id)" = "$id" ]
-	[ "$(sp_get .result.structuredContent.stdout)" = 42 ]
+	[ "$(sp_get details.execution_id)" = "$id" ]
+	[ "$(sp_get details.stdout)" = 42 ]
 	[ "$(sp_sql "SELECT count(*) FROM execution")" = 2 ]
 }
 
@@ -123,10 +123,10 @@ run_live() { # LANGUAGE CODE
 	run_live python 'x = 1'
 	run_live python 'import os; print("before", flush=True); os.kill(os.getpid(), 9)'
 	[ "$(sp_get .result.isError)" = true ]
-	[[ $(text) == *$'\n[session] The session ended with this run: '* ]]
+	[[ $(text) == *$'\nsession: The session ended with this run: '* ]]
 	run_live python 'print("x" in globals())'
 	[ "$(sp_get .result.isError)" = false ]
-	[ "$(text)" = $'False\n[session] The session\'s earlier state was lost (the last run ended it): this run began in a fresh one, with the conversation\'s files, without variables and processes.' ]
+	[ "$(text)" = $'False\n[sallyport] session: The session\'s earlier state was lost (the last run ended it): this run began in a fresh one, with the conversation\'s files, without variables and processes.' ]
 	run_live python 'print(1)'
 	[ "$(text)" = 1 ]
 }
@@ -137,7 +137,7 @@ run_live() { # LANGUAGE CODE
 	sp_stop "$SP_GATEWAY_PID"
 	sp_start_gateway
 	run_live python 'print("x" in globals(), open("f").read())'
-	[[ $(text) == $'False kept\n[session] The session\'s earlier state was lost (the server was started anew)'* ]]
+	[[ $(text) == $'False kept\n[sallyport] session: The session\'s earlier state was lost (the server was started anew)'* ]]
 }
 
 @test "the record shows sandbox and number; replay repeats all that came before" {
@@ -149,9 +149,9 @@ run_live() { # LANGUAGE CODE
 	sp_call upload_file "$(cat "$SP_DIR/a")"
 	run_live python 'x.append(open("in").read()); open("out", "a").write("2"); raise SystemExit(3)'
 	local second third
-	second=$(sp_get .result.structuredContent.execution_id)
+	second=$(sp_get details.execution_id)
 	run_live python 'print(x, open("out").read())'
-	third=$(sp_get .result.structuredContent.execution_id)
+	third=$(sp_get details.execution_id)
 	[ "$(text)" = "['one', 'two'] 12" ]
 	"$SP_BIN/sallyport" show --config "$SP_CONFIG" "$third" | grep -q '^sandbox .*, run 3$'
 	[ "$("$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$second" | jq .sandbox_seq)" = 2 ]
@@ -174,8 +174,8 @@ run_live() { # LANGUAGE CODE
 	sp_call upload_file "{\"conversationId\":\"c\",\"filename\":\"twice\",\"content\":\"$(printf two | base64)\"}"
 	run_live python 'list(); print(open("twice").read(), open("d").read(), open("way/in").read())'
 	[ "$(stdout)" = $'d stays twice way/in\ntwo d two' ]
-	[ "$(sp_get '[.result.structuredContent.files[]] | add | length')" = 0 ]
-	[ "$(sp_get .result.structuredContent.session.number)" = 2 ]
+	[ "$(sp_get '[details.files[]] | add | length')" = 0 ]
+	[ "$(sp_get details.session.number)" = 2 ]
 	run_live python 'os.remove("stays"); list()'
 	[ "$(stdout)" = "d twice way/in" ]
 	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all >"$SP_DIR/replayed"
@@ -187,7 +187,7 @@ run_live() { # LANGUAGE CODE
 	run_live python 'x = 1; print("as it was")'
 	run_live python 'print(x)'
 	local id
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	sp_stop "$SP_GATEWAY_PID"
 	sqlite3 -cmd '.timeout 60000' "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'as it was not' || char(10) WHERE sandbox_seq = 1"
 	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$id"
@@ -204,7 +204,7 @@ run_live() { # LANGUAGE CODE
 	sp_call run_code '{"conversationId":"c","language":"python","session":true,"code":"import os; x = os.environ[\"K\"]","secrets":{"K":"v"}}'
 	run_live python 'print(x)'
 	[ "$(text)" = v ]
-	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$(sp_get .result.structuredContent.execution_id)"
+	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" "$(sp_get details.execution_id)"
 	[ "$status" -eq 0 ]
 	[[ $output == *"run 1 of its sandbox cannot be repeated: it was given secrets"* ]]
 }

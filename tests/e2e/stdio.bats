@@ -28,7 +28,7 @@ call() {
 
 # The answer to a request out of $output.
 answer() { # ID FILTER
-	jq -r "select(.id == $1) | $2" <<<"$output"
+	jq -r "def details: .result._meta[\"sallyport/result\"]; select(.id == $1) | $2" <<<"$output"
 }
 
 stdio() {
@@ -43,8 +43,8 @@ stdio() {
 	)
 	[ "$(jq -r 'select(has("id")) | .id' <<<"$output")" = $'i\n1' ]
 	[ "$(answer '"i"' .result.protocolVersion)" = 2025-11-25 ]
-	[ "$(answer 1 .result.structuredContent.stdout)" = 42 ]
-	[ "$(answer 1 '.result.structuredContent.files.created[0].url')" = sallyport://conversation/c1/f ]
+	[ "$(answer 1 details.stdout)" = 42 ]
+	[ "$(answer 1 'details.files.created[0].url')" = sallyport://conversation/c1/f ]
 	# The record is there for the next start.
 	run -0 stdio < <(printf '{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"sallyport://conversation/c1/f",%s}}' "$META")
 	[ "$(answer 2 '.result.contents[0].text')" = 42 ]
@@ -60,7 +60,7 @@ stdio() {
 		printf '{"jsonrpc":"2.0","id":4,"method":"no/such","params":{%s}}\n' "$META"
 	)
 	[ "$(answer 1 '.result.supportedVersions[0]')" = 2026-07-28 ]
-	[ "$(answer 2 .result.structuredContent.stdout)" = modern ]
+	[ "$(answer 2 details.stdout)" = modern ]
 	[ "$(answer 3 .error.code)" = -32602 ]
 	[ "$(answer 4 .error.code)" = -32601 ]
 }
@@ -201,7 +201,7 @@ next_answer() {
 	[ "$(jq -c '[.id, .result]' <<<"$line")" = '[3,{}]' ]
 	echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' >&"$IN"
 	next_answer
-	[ "$(jq -c 'map([.id, .result.structuredContent.stdout])' <<<"$line")" = '[[2,"42\n"]]' ]
+	[ "$(jq -c 'map([.id, .result._meta["sallyport/result"].stdout])' <<<"$line")" = '[[2,"42\n"]]' ]
 	# Another session takes the place of this one, and other revisions have no batches.
 	echo "$INITIALIZE" >&"$IN"
 	next_answer
@@ -228,10 +228,10 @@ next_answer() {
 	local id version SALLYPORT_DATA_DIR=$HOME_DIR/sallyport
 	export SALLYPORT_DATA_DIR
 	for id in 1 2 3; do
-		version=$(answer $id .result.structuredContent.stdout)
-		[ "$("$SP_BIN/sallyport" show --json "$(answer $id .result.structuredContent.execution_id)" | jq -r .fingerprint)" = "Python $version" ]
+		version=$(answer $id details.stdout)
+		[ "$("$SP_BIN/sallyport" show --json "$(answer $id details.execution_id)" | jq -r .fingerprint)" = "Python $version" ]
 	done
-	[[ $("$SP_BIN/sallyport" show --json "$(answer 4 .result.structuredContent.execution_id)" | jq -r .fingerprint) == *"$(answer 4 .result.structuredContent.stdout)"* ]]
+	[[ $("$SP_BIN/sallyport" show --json "$(answer 4 details.execution_id)" | jq -r .fingerprint) == *"$(answer 4 details.stdout)"* ]]
 }
 
 @test "an interpreter that is too old is found out by its first run, and said" {
@@ -250,7 +250,7 @@ next_answer() {
 	call 1 'sleep 1000' modern >&"$IN"
 	sp_until "" running 1
 	run -0 stdio < <(call 2 'echo second' modern)
-	[ "$(answer 2 .result.structuredContent.stdout)" = second ]
+	[ "$(answer 2 details.stdout)" = second ]
 	# The second has tasks, too: what it began is at its end when it goes.
 	run -0 stdio < <(
 		echo "$INITIALIZE"
@@ -262,7 +262,7 @@ next_answer() {
 	wait "$PID" || [ $? = 127 ] # reaped already
 	sp_until "" sp_gone "$PID"
 	run -0 stdio < <(call 3 'echo third' modern)
-	[ "$(answer 3 .result.structuredContent.stdout)" = third ]
+	[ "$(answer 3 details.stdout)" = third ]
 	running 0
 }
 
@@ -283,7 +283,7 @@ next_answer() {
 	kill -TERM "$PID"
 	sp_until "" sp_gone "$PID"
 	run -0 stdio < <(call 3 'echo next' modern)
-	[ "$(answer 3 .result.structuredContent.stdout)" = next ]
+	[ "$(answer 3 details.stdout)" = next ]
 	running 0
 }
 

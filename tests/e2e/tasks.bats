@@ -92,8 +92,8 @@ unknown() {
 	[ "$(sp_get .result.task.ttl)" = 60000 ]
 	[[ $(sp_get .result.task.createdAt) == 20*T*Z ]]
 	legacy tasks/result "{\"taskId\":\"$TASK\"}" # waits for it
-	[ "$(sp_get .result.structuredContent.stdout)" = 42 ]
-	[ "$(sp_get '.result.structuredContent.files.created[0].name')" = made.txt ]
+	[ "$(sp_get details.stdout)" = 42 ]
+	[ "$(sp_get 'details.files.created[0].name')" = made.txt ]
 	[ "$(sp_get .result.isError)" = false ]
 	[ "$(sp_get '.result._meta["io.modelcontextprotocol/related-task"].taskId')" = "$TASK" ]
 	status_is completed
@@ -107,11 +107,11 @@ unknown() {
 	begin 'echo shown'
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
 	local id done=$TASK
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	[ "$("$SP_BIN/sallyport" log --json --task "$TASK" | jq -r '.id, .task, .task_state' | xargs)" = "$id $TASK completed" ]
 	"$SP_BIN/sallyport" show "$id" | grep -qx "task          $TASK, completed"
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo no task"}'
-	id=$(sp_get .result.structuredContent.execution_id)
+	id=$(sp_get details.execution_id)
 	"$SP_BIN/sallyport" show "$id" >"$SP_DIR/shown"
 	run ! grep -q '^task' "$SP_DIR/shown"
 	[ "$("$SP_BIN/sallyport" show --json "$id" | jq -c '[.task, .task_state]')" = '[null,null]' ]
@@ -131,8 +131,8 @@ unknown() {
 	begin 'echo no >&2; exit 3'
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
 	[ "$(sp_get .result.isError)" = true ]
-	[ "$(sp_get .result.structuredContent.exit_code)" = 3 ]
-	[ "$(sp_get .result.structuredContent.stderr)" = no ]
+	[ "$(sp_get details.exit_code)" = 3 ]
+	[ "$(sp_get details.stderr)" = no ]
 	status_is failed
 	# In the modern form that is a task which has completed.
 	modern tasks/get "\"taskId\":\"$TASK\"" "$TASK"
@@ -148,8 +148,8 @@ unknown() {
 	legacy tasks/cancel "{\"taskId\":\"$TASK\"}"
 	[ "$(sp_get .result.status)" = cancelled ]
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
-	[ "$(sp_get .result.structuredContent.verdict)" = CX ]
-	[ "$(sp_get .result.structuredContent.stdout)" = begun ]
+	[ "$(sp_get details.verdict)" = CX ]
+	[ "$(sp_get details.stdout)" = begun ]
 	[ "$(sp_sql "select verdict from execution where id = (select execution from task where id = '$TASK')")" = CX ]
 	legacy tasks/cancel "{\"taskId\":\"$TASK\"}"
 	[ "$(sp_get .error.code)" = -32602 ]
@@ -160,7 +160,7 @@ unknown() {
 	open_session
 	begin 'echo secret'
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
-	[ "$(sp_get .result.structuredContent.stdout)" = secret ]
+	[ "$(sp_get details.stdout)" = secret ]
 	export SP_TOKEN=$BOB
 	open_session
 	for method in tasks/get tasks/result tasks/cancel; do
@@ -206,7 +206,7 @@ unknown() {
 	open_session 2025-06-18
 	[ "$(sp_get .result.capabilities.tasks)" = null ]
 	legacy tools/call '{"name":"run_code","arguments":{"conversationId":"c","language":"bash","code":"echo 1"},"task":{}}'
-	[ "$(sp_get .result.structuredContent.stdout)" = 1 ]
+	[ "$(sp_get details.stdout)" = 1 ]
 	legacy tasks/list '{}'
 	[ "$(sp_get .error.code)" = -32601 ]
 	legacy tools/list '{}'
@@ -271,7 +271,7 @@ unknown() {
 	[ "$(sp_get .result.status)" = cancelled ]
 	# A short one is answered, extension or not.
 	modern tools/call '"name":"run_code","arguments":{"conversationId":"s","language":"bash","code":"echo 1"},"task":{"ttl":1}' run_code
-	[ "$(sp_get .result.structuredContent.stdout)" = 1 ]
+	[ "$(sp_get details.stdout)" = 1 ]
 	# Who does not know tasks cannot have a long run.
 	BARE=1 modern tools/call '"name":"run_code","arguments":{"conversationId":"s","language":"bash","code":"echo 1","timeout_seconds":61}' run_code
 	[ "$SP_STATUS/$(sp_get .error.code)" = 400/-32021 ]
@@ -285,7 +285,7 @@ unknown() {
 	legacy tools/call '{"name":"run_code","arguments":{"conversationId":"s","language":"bash","code":"echo 1","timeout_seconds":61},"task":{}}'
 	TASK=$(sp_get .result.task.taskId)
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
-	[ "$(sp_get .result.structuredContent.stdout)" = 1 ]
+	[ "$(sp_get details.stdout)" = 1 ]
 	for method in tasks/result tasks/list; do
 		modern $method "\"taskId\":\"$TASK\"" "$TASK"
 		[ "$SP_STATUS/$(sp_get .error.code)" = 404/-32601 ]
@@ -324,7 +324,7 @@ unknown() {
 		legacy tools/call '{"name":"run_code","arguments":{"conversationId":"k","language":"bash","code":"echo $RANDOM$RANDOM","idempotencyKey":"k"},"task":{}}'
 		TASK=$(sp_get .result.task.taskId)
 		legacy tasks/result "{\"taskId\":\"$TASK\"}"
-		sp_get .result.structuredContent.stdout >"$SP_DIR/key$i"
+		sp_get details.stdout >"$SP_DIR/key$i"
 	done
 	cmp "$SP_DIR/key1" "$SP_DIR/key2"
 	[ "$(sp_sql "select count(*) from execution where conversation_name = 'k'")" = 1 ]
@@ -374,7 +374,7 @@ unknown() {
 	sp_start_gateway
 	status_is completed
 	legacy tasks/result "{\"taskId\":\"$TASK\"}"
-	[ "$(sp_get .result.structuredContent.stdout)" = $'begun\ndone' ]
+	[ "$(sp_get details.stdout)" = $'begun\ndone' ]
 }
 
 @test "over standard input and output: begun, fetched by the next request, and its end is told" {
@@ -397,7 +397,7 @@ unknown() {
 	next_answer
 	printf '{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"%s"}}\n' "$(jq -r .result.task.taskId <<<"$line")" >&"${STDIO[1]}"
 	next_answer
-	[ "$(jq -r .result.structuredContent.stdout <<<"$line")" = 42 ]
+	[ "$(jq -r "${SP_DETAILS}details.stdout" <<<"$line")" = 42 ]
 	exec {rest}<&"${STDIO[0]}"
 	eval "exec ${STDIO[1]}>&-"
 	told+=$(cat <&"$rest")

@@ -84,14 +84,16 @@ function checkList(line) {
 	}
 }
 
-/* A refusal is a result with isError and nothing structured; what was not refused has taken its arguments. */
+const detailsOf = (result) => result.structuredContent ?? result._meta?.['sallyport/result'];
+
+/* A refusal is a result with isError and no details; what was not refused has taken its arguments. */
 function checkCall(line) {
 	const { request, tool, message: { result } } = line;
 	if (!tool) {
 		find('result', 'a result of a tool that is not listed', line);
 		return;
 	}
-	if (result.isError && !result.structuredContent) return;
+	if (result.isError && !detailsOf(result)) return;
 	calls++;
 	const input = validator(tool.inputSchema, line);
 	if (input && !input(request.params.arguments ?? {})) find('arguments', ajv.errorsText(input.errors), line);
@@ -100,11 +102,13 @@ function checkCall(line) {
 	else if ((result.resultType ?? 'complete') === 'complete') checkResult(result, tool, line);
 }
 
-function checkResult({ structuredContent, isError }, tool, line) {
+function checkResult(result, tool, line) {
+	const { isError } = result;
+	const details = detailsOf(result);
 	const output = tool.outputSchema && validator(tool.outputSchema, line);
-	if (isError && !structuredContent) return;
-	if (output && !structuredContent) find('result', 'no structuredContent though there is an output schema', line);
-	else if (output && !output(structuredContent)) find('result', ajv.errorsText(output.errors), line);
+	if (isError && !details) return;
+	if (output && !details) find('result', 'no details though there is an output schema', line);
+	else if (output && !output(details)) find('result', ajv.errorsText(output.errors), line);
 	if (!isError) called.add(tool.name);
 }
 

@@ -19,7 +19,7 @@ static struct json_object *result(const char *text, bool is_error)
 	struct tool_result result = {.content = json_object_new_array(), .is_error = is_error};
 
 	tool_add_text(result.content, text, strlen(text));
-	return tool_result_object(&result);
+	return tool_result_object(&result, TOOL_RESULTS_STRUCTURED);
 }
 
 static int begin(struct mcp_call *call, task_body body, const char *argument)

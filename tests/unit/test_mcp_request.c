@@ -29,7 +29,8 @@ static void scopes(void **state)
 		for (const struct mcp_method *method = tables[i]; method->name; method++)
 			assert_true(method->scope && method->handle);
 	}
-	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN);
+	auto_json struct json_object *tools =
+		tools_describe(&fixture.server, STORE_SCOPE_ADMIN, TOOL_RESULTS_STRUCTURED);
 
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i);

@@ -1,16 +1,13 @@
-/* Tools: what clients are told about them, refusals that name the argument, results against their schemas, downloads.
- */
+/* Tools: what clients are told about them, refusals that name the argument, downloads. */
 #include "gateway.h"
 
 #include "cgi/http/files.h"
-#include "cgi/tool/run_result.h"
 #include "cgi/mcp/tools.h"
-#include "lib/base/utf8.h"
+#include "cgi/tool/run_result.h"
 #include "lib/store/crypto.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
 #include "lib/store/store_token.h"
-#include "schema.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -27,10 +24,11 @@ static const char *text_of(struct json_object *result)
 
 static void descriptions(void **state)
 {
-	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN);
+	auto_json struct json_object *tools =
+		tools_describe(&fixture.server, STORE_SCOPE_ADMIN, TOOL_RESULTS_STRUCTURED);
 
 	(void)state;
-	assert_int_equal(json_object_array_length(tools), 4);
+	assert_int_equal(json_object_array_length(tools), 5);
 	for (size_t i = 0; i < json_object_array_length(tools); i++) {
 		struct json_object *tool = json_object_array_get_idx(tools, i);
 		struct json_object *input = json_get(tool, "inputSchema", json_type_object);
@@ -53,7 +51,8 @@ static void descriptions(void **state)
 /* The caps of this server stand in the schema. */
 static void caps_in_schema(void **state)
 {
-	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN);
+	auto_json struct json_object *tools =
+		tools_describe(&fixture.server, STORE_SCOPE_ADMIN, TOOL_RESULTS_STRUCTURED);
 	struct json_object *run = json_object_array_get_idx(tools, 1);
 	struct json_object *timeout = tool_property(run, "timeout_seconds");
 
@@ -167,195 +166,6 @@ static void jailer_away(void **state)
 	(void)state;
 	refused("list_runners", "{}", "unavailable: try again in a few seconds");
 	refused("run_code", "{" RUN "}", "jailer has not answered");
-}
-
-/* -------- results ------------------------------------------------------------------------------------- */
-
-static struct json_object *schema_of(const struct tool *tool)
-{
-	struct json_object *schema = tool_output_schema(tool);
-
-	assert_non_null(schema);
-	return schema;
-}
-
-static struct job_result sample(void)
-{
-	struct job_result result = {
-		.jail = {.verdict = JAIL_OK, .exit_code = 0, .message = "The program ended normally."}};
-
-	id_new(result.id);
-	snprintf(result.jail.runner, sizeof(result.jail.runner), "python");
-	snprintf(result.conversation_hash, sizeof(result.conversation_hash), "%s", HASH);
-	return result;
-}
-
-static void check(const struct job_result *result, struct tool_result *ret)
-{
-	auto_json struct json_object *schema = schema_of(&tool_run_code);
-	const struct tool_call call = {
-		.server = &fixture.server, .token = &fixture.alice, .revision = mcp_revisions, .hangup_fd = -1};
-
-	run_result_make(&call, result, ret);
-	assert_true(schema_check(schema, ret->structured, "result"));
-	assert_int_equal(ret->is_error, result->jail.verdict != JAIL_OK);
-}
-
-static void drop(struct tool_result *result)
-{
-	json_object_put(result->content);
-	json_object_put(result->structured);
-}
-
-static const char *first_text(const struct tool_result *result)
-{
-	return json_get_string(json_object_array_get_idx(result->content, 0), "text");
-}
-
-static void quiet_run(void **state)
-{
-	struct job_result result = sample();
-	struct tool_result made;
-
-	(void)state;
-	check(&result, &made);
-	assert_string_equal(first_text(&made), "(no output)\n");
-	assert_int_equal(json_object_get_int(json_get(made.structured, "exit_code", json_type_int)), 0);
-	assert_null(json_get(made.structured, "limit", json_type_string));
-	drop(&made);
-}
-
-/* Every verdict fits the schema; only OK is no error; the sentence is in the text. */
-static void every_verdict(void **state)
-{
-	(void)state;
-	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++) {
-		struct job_result result = sample();
-		struct tool_result made;
-
-		result.jail.verdict = (enum jail_verdict)verdict;
-		result.jail.exit_code = verdict == JAIL_RE ? 3 : -1;
-		result.jail.signal = verdict == JAIL_SG ? 11 : 0;
-		result.jail.compiled = verdict == JAIL_CE;
-		snprintf(result.jail.limit, sizeof(result.jail.limit), "%s", verdict == JAIL_TO ? "wall" : "");
-		snprintf(result.jail.message, sizeof(result.jail.message), "Sentence %d.", verdict);
-		result.stderr_text = (struct job_stream){(char[]){"oops"}, 4};
-		check(&result, &made);
-		assert_int_equal(!strstr(first_text(&made), result.jail.message), verdict == JAIL_OK);
-		assert_non_null(strstr(first_text(&made), "[stderr]\noops"));
-		drop(&made);
-	}
-}
-
-static void bytes_that_are_no_text(void **state)
-{
-	struct job_result result = sample();
-	struct tool_result made;
-
-	(void)state;
-	result.stdout_text = (struct job_stream){(char[]){"a\xff\0b\x1b[1m"}, 8};
-	result.stdout_more = true;
-	check(&result, &made);
-	auto_buf struct buf printed = {0};
-
-	buf_init(&printed, 1 << 20);
-	json_print(&printed, made.structured);
-	assert_true(utf8_valid(printed.data, printed.length));
-	assert_non_null(strstr(printed.data, "\"stdout\":\"a\\\\xff\\u0000b\\u001b[1m\""));
-	assert_non_null(strstr(printed.data, "\"stdout_truncated\":true"));
-	drop(&made);
-}
-
-static struct job_change change(enum jail_change_kind kind, const char *name, int64_t size, const char *type)
-{
-	struct job_change made = {.kind = kind};
-
-	made.file.name = name;
-	made.file.name_length = strlen(name);
-	made.file.size = size;
-	snprintf(made.file.media_type, sizeof(made.file.media_type), "%s", type);
-	snprintf(made.reason, sizeof(made.reason), "%s", kind == JAIL_FILE_NOT_KEPT ? "a symbolic link" : "");
-	return made;
-}
-
-static void files_in_result(void **state)
-{
-	struct job_change changes[] = {
-		change(JAIL_FILE_CREATED, "dir/a b.csv", 7, "text/csv"),
-		change(JAIL_FILE_CHANGED, "\xff\n%", 0, "application/octet-stream"),
-		change(JAIL_FILE_DELETED, "gone.txt", 0, "text/plain"),
-		change(JAIL_FILE_NOT_KEPT, "link", 0, ""),
-	};
-	struct job_result result = sample();
-	struct tool_result made;
-	auto_buf struct buf printed = {0};
-
-	(void)state;
-	result.changes = changes;
-	result.n_changes = ARRAY_SIZE(changes);
-	check(&result, &made);
-	buf_init(&printed, 1 << 20);
-	json_print(&printed, json_get(made.structured, "files", json_type_object));
-	assert_non_null(strstr(printed.data, "https://box.example:8443/x/files/" HASH "/dir/a%20b.csv"));
-	assert_non_null(strstr(printed.data, "/%FF%0A%25\""));
-	assert_non_null(strstr(printed.data, "\"deleted\":[\"gone.txt\"]"));
-	assert_non_null(strstr(printed.data, "\"reason\":\"a symbolic link\""));
-	/* a name cannot forge a line */
-	assert_non_null(strstr(first_text(&made), "- changed \\xff\\x0a% ("));
-	drop(&made);
-}
-
-static void put_blob(struct job_change *into, size_t size)
-{
-	auto_free char *data = xcalloc(1, size);
-	struct err err = ERR_INIT;
-
-	memset(data, (int)size % 251, size);
-	assert_int_equal(store_blob_put(fixture.server.store, data, size, into->file.blob, &err), 0);
-	into->file.size = (int64_t)size;
-}
-
-static size_t images_of(struct job_change *changes, size_t count)
-{
-	struct job_result result = sample();
-	struct tool_result made;
-
-	result.changes = changes;
-	result.n_changes = count;
-	check(&result, &made);
-	size_t images = json_object_array_length(made.content) - 1;
-
-	for (size_t i = 1; i <= images; i++) {
-		struct json_object *block = json_object_array_get_idx(made.content, i);
-
-		assert_string_equal(json_get_string(block, "type"), "image");
-		assert_string_equal(json_get_string(block, "mimeType"), "image/png");
-	}
-	drop(&made);
-	return images;
-}
-
-static void images_within_caps(void **state)
-{
-	struct job_change changes[5];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		changes[i] = change(JAIL_FILE_CREATED, "a.png", 0, "image/png");
-		put_blob(&changes[i], RUN_IMAGE_MAX);
-	}
-	assert_int_equal(images_of(changes, 4), 4); /* 4 × 512 KiB is the cap of a call */
-	assert_int_equal(images_of(changes, 5), 4);
-	put_blob(&changes[0], RUN_IMAGE_MAX + 1);
-	assert_int_equal(images_of(changes, 1), 0);
-	changes[1].kind = JAIL_FILE_CHANGED;
-	snprintf(changes[2].file.media_type, sizeof(changes[2].file.media_type), "image/svg+xml");
-	assert_int_equal(images_of(changes, 3), 1);
-	changes[1].kind = JAIL_FILE_DELETED;
-	assert_int_equal(images_of(changes, 3), 0);
-	/* a blob that is gone costs the image, not the answer */
-	changes[3].file.blob[0] = changes[3].file.blob[0] == 'a' ? 'b' : 'a';
-	assert_int_equal(images_of(&changes[3], 1), 0);
 }
 
 /* -------- downloads ----------------------------------------------------------------------------------- */
@@ -483,13 +293,10 @@ static void accel_redirect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(descriptions),    cmocka_unit_test(caps_in_schema),
-		cmocka_unit_test(bad_arguments),   cmocka_unit_test(limits),
-		cmocka_unit_test(jailer_away),     cmocka_unit_test(quiet_run),
-		cmocka_unit_test(every_verdict),   cmocka_unit_test(bytes_that_are_no_text),
-		cmocka_unit_test(files_in_result), cmocka_unit_test(images_within_caps),
-		cmocka_unit_test(downloads),       cmocka_unit_test(downloads_refused),
-		cmocka_unit_test(accel_redirect),
+		cmocka_unit_test(descriptions),      cmocka_unit_test(caps_in_schema),
+		cmocka_unit_test(bad_arguments),     cmocka_unit_test(limits),
+		cmocka_unit_test(jailer_away),       cmocka_unit_test(downloads),
+		cmocka_unit_test(downloads_refused), cmocka_unit_test(accel_redirect),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -1,0 +1,326 @@
+/*
+ * run_text.c - see run_text.h.
+ *
+ * Bounds are of what the client gets, and a byte that is not UTF-8 becomes four: how much of a stream fits is found by
+ * making it safe and looking at the length. The engine's result has the beginning of a stream; its end comes from the
+ * record. Our own lines are written one by one; a line that no longer fits counts as "more".
+ */
+#include "run_text.h"
+
+#include "cgi/http/uri.h"
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+#define LINE_MAX_  (16 * 1024)
+#define NAME_SHOWN 200                 /* bytes of a file's name */
+#define FILES_MAX  (RUN_NOTES_MAX / 2) /* bytes of the lines that name files */
+
+/* -------- the streams --------------------------------------------------------------------------------- */
+
+static size_t safe_length(const char *data, size_t length)
+{
+	auto_buf struct buf safe = {0};
+
+	buf_init(&safe, SIZE_MAX);
+	utf8_safe(&safe, data, length);
+	return safe.length;
+}
+
+/* How many bytes from the beginning, or (`from_end`) from the end, become at most `room` bytes of text. */
+static size_t fitting(const char *data, size_t length, size_t room, bool from_end)
+{
+	size_t n = MIN(length, room), safe;
+
+	while (n > 0 && (safe = safe_length(from_end ? data + length - n : data, n)) > room)
+		n = MIN(n - 1, n * room / safe);
+	if (n == length)
+		return n;
+	if (!from_end)
+		return utf8_cut(data, length, n);
+	/* not in the middle of a character */
+	for (int i = 0; i < 3 && n > 0 && ((unsigned char)data[length - n] & 0xc0) == 0x80; i++)
+		n--;
+	return n;
+}
+
+size_t run_text_part(const char *data, size_t length, size_t room)
+{
+	return fitting(data, length, room, false);
+}
+
+/* Half of the room for the beginning, half for the end, which the record has. */
+static void cut(struct server *server, const struct job_result *result, bool is_stderr, size_t room,
+		struct run_shown *ret)
+{
+	const bool more = is_stderr ? result->stderr_more : result->stdout_more;
+	const size_t half = room / 2;
+	const struct job_printed end = {
+		.id = result->id, .is_stderr = is_stderr, .offset = -(int64_t)half, .length = (int64_t)half};
+	const char *beginning = ret->head;
+	const size_t had = ret->head_length;
+	struct job_stream tail = {0};
+	struct err err = ERR_INIT;
+
+	ret->head_length = fitting(ret->head, ret->head_length, half, false);
+	if (!more) {
+		tail.length = MIN(had, half);
+		tail.data = xmemdup(beginning + had - tail.length, tail.length + 1);
+	} else if (job_printed_load(server->store, &end, &tail, &ret->size, &err) < 0) {
+		log_event(LOG_ERROR, "the end of an output cannot be read", "execution", result->id, "error", err.text,
+			  NULL);
+		ret->hidden = ret->size - (int64_t)ret->head_length;
+		return;
+	}
+	size_t length = MIN(tail.length, (size_t)MAX(ret->size - (int64_t)ret->head_length, (int64_t)0));
+	size_t kept = fitting(tail.data + tail.length - length, length, half, true);
+
+	memmove(tail.data, tail.data + tail.length - kept, kept);
+	tail.data[kept] = '\0';
+	ret->tail = (struct job_stream){tail.data, kept};
+	ret->hidden = ret->size - (int64_t)ret->head_length - (int64_t)kept;
+}
+
+/* As text; what is beyond the room as it is is not looked at. */
+static size_t wanted(const struct job_stream *stream, size_t room)
+{
+	return stream->length > room ? stream->length : safe_length(stream->data, stream->length);
+}
+
+static void take(struct server *server, const struct job_result *result, bool is_stderr, size_t room,
+		 struct run_shown *ret)
+{
+	const struct job_stream *stream = is_stderr ? &result->stderr_text : &result->stdout_text;
+	const bool more = is_stderr ? result->stderr_more : result->stdout_more;
+	const int64_t written = is_stderr ? result->jail.stderr_bytes : result->jail.stdout_bytes;
+
+	*ret = (struct run_shown){.head = stream->data, .head_length = stream->length};
+	ret->size = MAX((int64_t)stream->length, more ? written : 0);
+	if (more || wanted(stream, room) > room)
+		cut(server, result, is_stderr, MIN(room, MAX(stream->length, (size_t)1)), ret);
+}
+
+/* A stream has half of the room for sure, and what the other one leaves. */
+void run_streams_take(struct server *server, const struct job_result *result, size_t room, struct run_streams *ret)
+{
+	const size_t out = wanted(&result->stdout_text, room), error = wanted(&result->stderr_text, room);
+
+	take(server, result, false, MAX(room / 2, room - MIN(error, room)), &ret->out);
+	take(server, result, true, MAX(room / 2, room - MIN(out, room)), &ret->error);
+}
+
+void run_streams_clear(struct run_streams *streams)
+{
+	free(streams->out.tail.data);
+	free(streams->error.tail.data);
+}
+
+void run_text_end_line(struct buf *text)
+{
+	if (text->length > 0 && text->data[text->length - 1] != '\n')
+		buf_putc(text, '\n');
+}
+
+void run_text_stream(struct buf *text, const struct run_shown *shown)
+{
+	buf_add(text, shown->head, shown->head_length);
+	if (shown->hidden == 0)
+		return;
+	run_text_end_line(text);
+	buf_printf(text, "[cut here: %lld bytes are left out]\n", (long long)shown->hidden);
+	buf_add(text, shown->tail.data, shown->tail.length);
+}
+
+static void add_block(struct json_object *content, const char *data, size_t length)
+{
+	if (length > 0)
+		tool_add_text(content, data, length);
+}
+
+static void add_stream(const struct run_shown *shown, const char *name, struct json_object *content)
+{
+	add_block(content, shown->head, shown->head_length);
+	if (shown->hidden > 0) {
+		auto_free char *mark =
+			xasprintf(RUN_MARK " %lld bytes of %s are left out here\n", (long long)shown->hidden, name);
+
+		tool_add_text(content, mark, strlen(mark));
+	}
+	add_block(content, shown->tail.data, shown->tail.length);
+}
+
+/* -------- our own lines ------------------------------------------------------------------------------- */
+
+/* What is plain stays as it is, everything else is between quotes, with its own quotes escaped. */
+static void add_name(struct buf *text, const char *name, size_t length)
+{
+	const size_t shown = utf8_cut(name, length, NAME_SHOWN);
+	auto_buf struct buf printable = {0};
+
+	buf_init(&printable, LINE_MAX_);
+	utf8_printable(&printable, name, shown);
+	if (shown == length && printable.length == length && !strpbrk(printable.data, " \"[]()<>`'\\")) {
+		buf_add(text, name, length);
+		return;
+	}
+	buf_putc(text, '"');
+	for (size_t i = 0; i < printable.length; i++) {
+		if (printable.data[i] == '[') /* nor RUN_MARK */
+			buf_puts(text, "\\x5b");
+		else
+			buf_printf(text, "%s%c", printable.data[i] == '"' ? "\\" : "", printable.data[i]);
+	}
+	buf_puts(text, shown < length ? "…\"" : "\"");
+}
+
+static void describe_change(struct server *server, const struct job_result *result, const struct job_change *change,
+			    struct buf *line)
+{
+	const struct store_file *file = &change->file;
+
+	buf_printf(line, "%s ",
+		   change->kind == JAIL_FILE_CREATED   ? "new"
+		   : change->kind == JAIL_FILE_CHANGED ? "changed"
+		   : change->kind == JAIL_FILE_DELETED ? "deleted"
+						       : "not kept:");
+	add_name(line, file->name, file->name_length);
+	if (change->kind == JAIL_FILE_NOT_KEPT) {
+		buf_printf(line, " (%s)", change->reason);
+	} else if (change->kind != JAIL_FILE_DELETED) {
+		buf_printf(line, " (%s, %lld bytes) ", file->media_type, (long long)file->size);
+		uri_download(server->config, result->conversation, result->conversation_hash, file, line);
+	}
+	buf_putc(line, '\n');
+}
+
+/* New and changed ones first: these are what a model or its user wants to see. */
+void run_text_files(struct server *server, const struct job_result *result, struct buf *text)
+{
+	const size_t before = text->length;
+	size_t shown = 0, more = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < result->n_changes; i++) {
+			const struct job_change *change = &result->changes[i];
+			auto_buf struct buf line = {0};
+
+			if ((change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED) != (pass == 0))
+				continue;
+			if (shown == RUN_FILES_SHOWN) {
+				more++;
+				continue;
+			}
+			buf_init(&line, LINE_MAX_);
+			describe_change(server, result, change, &line);
+			if (line.overflow || text->length - before + line.length > FILES_MAX) {
+				more++;
+				continue;
+			}
+			buf_add(text, line.data, line.length);
+			shown++;
+		}
+	}
+	if (more > 0)
+		buf_printf(text, "and %zu more files%s\n", more, tool_find(server, "list_files") ? ": list_files" : "");
+}
+
+void run_text_network(struct buf *text, const struct jail_result *jail)
+{
+	struct json_object *denied = json_get(jail->network, "denied", json_type_array);
+
+	for (size_t i = 0; denied && i < json_object_array_length(denied); i++) {
+		struct json_object *one = json_object_array_get_idx(denied, i);
+		const char *host = json_get_string(one, "host"), *reason = json_get_string(one, "reason");
+
+		run_text_end_line(text);
+		buf_puts(text, "[network] ");
+		utf8_printable(text, host ? host : "", host ? strlen(host) : 0);
+		buf_printf(text, ":%d: %s\n", json_object_get_int(json_get(one, "port", json_type_int)),
+			   reason ? reason : "");
+	}
+	int64_t unrouted = json_object_get_int64(json_get(jail->network, "unrouted", json_type_int));
+	if (unrouted > 0) {
+		run_text_end_line(text);
+		buf_printf(text, "[network] " JAIL_UNROUTED_TEXT "\n", (long long)unrouted);
+	}
+}
+
+void run_text_block(struct buf *text, const struct job_result *result, const struct run_streams *streams)
+{
+	run_text_stream(text, &streams->out);
+	if (streams->error.size > 0) {
+		run_text_end_line(text);
+		buf_puts(text, "[stderr]\n");
+	}
+	run_text_stream(text, &streams->error);
+	run_text_network(text, &result->jail);
+	if (result->jail.verdict != JAIL_OK) {
+		run_text_end_line(text);
+		buf_printf(text, "[verdict %s] %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	}
+	if (*result->note) {
+		run_text_end_line(text);
+		buf_printf(text, "[session] %s\n", result->note);
+	}
+}
+
+static void add_cut(const struct job_result *result, const struct run_shown *shown, const char *name, bool lost,
+		    struct buf *text)
+{
+	if (shown->hidden > 0)
+		buf_printf(text,
+			   "%s: %lld of %lld bytes are left out; read_output executionId=%s stream=%s offset=%zu reads "
+			   "on\n",
+			   name, (long long)shown->hidden, (long long)shown->size, result->id, name,
+			   shown->head_length);
+	if (lost)
+		buf_printf(text, "%s: what was printed beyond the limit was not recorded\n", name);
+}
+
+static void add_notes(struct server *server, const struct job_result *result, const struct run_streams *streams,
+		      size_t images_hidden, struct buf *text)
+{
+	auto_buf struct buf network = {0};
+
+	if (result->jail.verdict != JAIL_OK)
+		buf_printf(text, "%s: %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	if (*result->note)
+		buf_printf(text, "session: %s\n", result->note);
+	add_cut(result, &streams->out, "stdout", result->jail.stdout_truncated, text);
+	add_cut(result, &streams->error, "stderr", result->jail.stderr_truncated, text);
+	buf_init(&network, RUN_NOTES_MAX / 4);
+	run_text_network(&network, &result->jail);
+	buf_add(text, network.data, network.length);
+	run_text_files(server, result, text);
+	if (images_hidden > 0)
+		buf_printf(text, "%zu images are too many or too large to be shown here\n", images_hidden);
+}
+
+static bool has_mark(const struct run_shown *shown)
+{
+	return (shown->head_length > 0 && memmem(shown->head, shown->head_length, RUN_MARK, strlen(RUN_MARK))) ||
+	       (shown->tail.length > 0 && memmem(shown->tail.data, shown->tail.length, RUN_MARK, strlen(RUN_MARK)));
+}
+
+void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
+		  struct json_object *content)
+{
+	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
+	auto_buf struct buf notes = {0};
+
+	run_streams_take(call->server, result, RUN_STREAMS_MAX, &streams);
+	add_stream(&streams.out, "stdout", content);
+	if (streams.out.size > 0 && streams.error.size > 0)
+		tool_add_text(content, "[stderr]\n", strlen("[stderr]\n"));
+	add_stream(&streams.error, "stderr", content);
+	buf_init(&notes, RUN_NOTES_MAX);
+	buf_puts(&notes, RUN_MARK " ");
+	add_notes(call->server, result, &streams, images_hidden, &notes);
+	if (notes.length > strlen(RUN_MARK " "))
+		tool_add_text(content, notes.data, notes.length);
+	else if (has_mark(&streams.out) || has_mark(&streams.error))
+		tool_add_text(content, RUN_MARK " The program ended normally.\n",
+			      strlen(RUN_MARK " The program ended normally.\n"));
+	else if (json_object_array_length(content) == 0)
+		tool_add_text(content, "(no output)\n", strlen("(no output)\n"));
+}
