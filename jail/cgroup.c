@@ -321,6 +321,7 @@ static int group_new(struct cgroup *cgroup, struct cgroup_group **ret, struct er
 			group->dirs[i] = -1;
 		snprintf(group->name, sizeof(group->name), "%u", cgroup->next_group++);
 		if (!make_group(group)) {
+			cgroup_disks_limit(group);
 			*ret = group;
 			return 0;
 		}

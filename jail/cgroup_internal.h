@@ -10,6 +10,7 @@
 
 #include "cgroup.h"
 
+#define CGROUP_DISKS 16
 #define CGROUP_VALUE 4096 /* the longest file that is read, cpu.stat and memory.stat included */
 
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT, CGROUP_CONTROLLERS };
@@ -49,6 +50,9 @@ struct cgroup {
 	size_t of[CGROUP_CONTROLLERS]; /* index of the controller's tree */
 	int freezer; /* the instance's directory in a v2 hierarchy next to v1 ones; -1: none, or v2 alone */
 	char cannot_freeze[256];       /* why; "" */
+	dev_t disks[CGROUP_DISKS];     /* that have a limit */
+	size_t n_disks;
+	int64_t disk_bytes; /* a second, read by one group from one disk */
 	unsigned next_group;
 	struct cgroup_group *ready, *busy;
 	size_t n_ready, n_given; /* given: since the busy ones were tried last */
@@ -78,3 +82,9 @@ int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, 
  * none. */
 int cgroup_find_mount(const char *controller, char *ret_mount, size_t size);
 int cgroup_own_path(const char *controller, char *ret_path, size_t size);
+
+/* cgroup_disks.c: v2 only. Switches io on for children of a cgroup; false: it has not got it. */
+bool cgroup_disks_enable(int dir);
+/* `enabled`: for the groups. Finds the disks, or says in the log why there are none. */
+void cgroup_disks_open(struct cgroup *cgroup, const struct config *config, bool enabled);
+void cgroup_disks_limit(struct cgroup_group *group);

@@ -110,6 +110,10 @@ static int settle(struct cgroup *cgroup, int place, const struct config *config,
 		result = enable(cgroup->parents[0], config->jailer.cgroup, err);
 	if (result == 0)
 		result = enable(cgroup->trees[0], "the jailer's instance", err);
+	if (result == 0)
+		cgroup_disks_open(cgroup, config,
+				  cgroup_disks_enable(place) && cgroup_disks_enable(cgroup->parents[0]) &&
+					  cgroup_disks_enable(cgroup->trees[0]));
 	return result;
 }
 

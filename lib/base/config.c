@@ -60,6 +60,9 @@ static const struct bind jailer_table[] = {
 	PART(jailer, cgroup, BIND_STRING, 1, 64, "name of the cgroup subtree"),
 	PART(jailer, weaker_limits, BIND_BOOL, 0, 0, "run with process limits alone where no cgroup can be had"),
 	PART(jailer, jails, BIND_INT, 1, 4096, "concurrent jails"),
+	PART(jailer, disk_read_mb, BIND_INT, 0, 1000000,
+	     "megabytes a second that one jail reads from a disk of the host, with cgroup v2 and its io controller; 0: "
+	     "no limit"),
 	{0},
 };
 
@@ -141,7 +144,13 @@ static const struct config defaults = {
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
 	.jailer =
-		{.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport", .jails = 64},
+		{.socket = "",
+		 .program = "",
+		 .runners_dir = "",
+		 .modules_dir = "",
+		 .cgroup = "sallyport",
+		 .jails = 64,
+		 .disk_read_mb = 100},
 	.limits =
 		{
 #define LIMIT(member, least, most, standard, sentence) .member = standard,

@@ -48,6 +48,7 @@ struct config {
 		const char *cgroup;                /* name of the subtree: "sallyport" */
 		bool weaker_limits;                /* run with rlimits where no cgroup can be had (docs/isolation.md) */
 		int64_t jails;                     /* at once */
+		int64_t disk_read_mb;              /* a second, by one jail; 0: no limit */
 	} jailer;
 	struct config_limits limits;
 	struct {

@@ -43,6 +43,7 @@ ran() {
 }
 
 @test "v2 as root: what the cgroup counts and limits" { ran root test_jail_cgroup; }
+@test "v2 as root: reading from a disk" { ran disk test_jail_cgroup; }
 @test "v2 as root: verdicts and files" { ran root test_jail; }
 @test "v2 as root: limits" { ran root test_jail_limits; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }

@@ -235,11 +235,54 @@ static void dies_unlimited(void **state)
 	try_end(service->client, &try);
 }
 
+/* -------- reading from the host's disks --------------------------------------------------------------- */
+/* Two files of the same size on a disk, which nobody has read: one is read by a jail, at READ_MB a second, and one by
+ * us. Only the machine of tests/vm has such a disk. */
+#define READ_MB    4
+#define READ_BYTES (INT64_C(16) << 20)
+
+static int64_t read_bare_us(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_free char *block = xcalloc(1, MEBI);
+	const int64_t begin = clock_monotonic_us();
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	while ((n = read(fd, block, MEBI)) > 0)
+		;
+	assert_int_equal(n, 0);
+	return clock_monotonic_us() - begin;
+}
+
+static void disk_reads(void **state)
+{
+	const char *disk = getenv("TEST_DISK");
+	auto_try struct try try = {.jail = NULL};
+
+	if (!disk) {
+		print_message("no disk of the tests here: skipped\n");
+		skip();
+	}
+	auto_free char *code = xasprintf("n = 0\n"
+					 "for part in iter(lambda f=open('%s/jailed', 'rb', 0): f.read(1 << 20), b''): "
+					 "n += len(part)\n"
+					 "print(n)",
+					 disk);
+	auto_free char *ours = xasprintf("%s/ours", disk), *said = xasprintf("%lld\n", (long long)READ_BYTES);
+	run(state, &try, code, (struct jail_limits){.wall_us = 0});
+	assert_string_equal(try.out, said);
+	/* The first slice of time may carry as much again. */
+	assert_true(try.result.run.wall_us > READ_BYTES / READ_MB / 2);
+	assert_true(read_bare_us(ours) < try.result.run.wall_us / 2);
+}
+
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
 		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over), cmocka_unit_test(dies_unlimited),
+		cmocka_unit_test(disk_reads),
 	};
 
 	return try_run(tests, argc, argv, start, service_teardown);
