@@ -20,9 +20,9 @@
 #include "store_bundle_file.h"
 
 static const struct store_bundle_kind bundle_kind = {
-	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 1;" STORE_BUNDLE_TABLES,
+	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 2;" STORE_BUNDLE_TABLES,
 	"a bundle of sallyport export",
-	0x53504255 /* "SPBU" */, 1};
+	0x53504255 /* "SPBU" */, 2};
 
 int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 {
@@ -130,14 +130,23 @@ static int add_one(struct store_bundle *bundle, struct store *store, const char 
 	static const char execution[] = "INSERT OR IGNORE INTO execution (" BUNDLE_NAMES(
 		STORE_BUNDLE_EXECUTION) ") VALUES (" BUNDLE_VALUES(STORE_BUNDLE_EXECUTION) ")";
 	static const char file[] = "INSERT OR IGNORE INTO execution_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_FILE) ")";
+	static const char baseline[] =
+		"INSERT OR IGNORE INTO baseline VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE) ")";
+	static const char baseline_file[] =
+		"INSERT OR IGNORE INTO baseline_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_FILE) ")";
 	struct store_execution row = {0};
 	int result = store_execution_find(store, id, &row, err);
 
 	if (result < 0)
 		return result;
 	result = carry_by_id(bundle, store, SQL_BUNDLE_EXECUTION, id, execution, err);
-	if (result > 0) /* 0: it still runs */
+	if (result > 0) { /* 0: it still runs */
 		result = carry_by_id(bundle, store, SQL_BUNDLE_FILES, id, file, err);
+		if (result >= 0)
+			result = carry_by_id(bundle, store, SQL_BUNDLE_BASELINES, id, baseline, err);
+		if (result >= 0)
+			result = carry_by_id(bundle, store, SQL_BUNDLE_BASELINE_FILES, id, baseline_file, err);
+	}
 	if (result >= 0)
 		result = add_env(bundle, &row, err);
 	store_execution_clear(&row);

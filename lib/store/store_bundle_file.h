@@ -15,6 +15,10 @@
 	"CREATE TABLE execution (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_EXECUTION) ", env ANY, PRIMARY KEY (id)) STRICT;" \
 	"CREATE TABLE execution_file (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_FILE)                                        \
 	", PRIMARY KEY (execution, phase, name)) STRICT;"                                                              \
+	"CREATE TABLE baseline (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_BASELINE)                                          \
+	", PRIMARY KEY (execution, generation)) STRICT;"                                                               \
+	"CREATE TABLE baseline_file (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_BASELINE_FILE)                                \
+	", PRIMARY KEY (execution, generation, name)) STRICT;"                                                         \
 	"CREATE TABLE sandbox (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_SANDBOX) ", PRIMARY KEY (id)) STRICT;"              \
 	"CREATE TABLE blob (sha256 TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
 /* clang-format on */
@@ -26,7 +30,8 @@ struct store_bundle_kind {
 /* Names of all contents that rows refer to; one may be NULL. */
 #define STORE_BUNDLE_BLOBS                                                                                             \
 	"(SELECT code_blob AS name FROM execution UNION SELECT stdin_blob FROM execution UNION SELECT stdout_blob "    \
-	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file)"
+	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file "    \
+	"UNION SELECT stdout_blob FROM baseline UNION SELECT stderr_blob FROM baseline)"
 
 struct store_bundle {
 	const struct store_bundle_kind *kind;

@@ -45,6 +45,14 @@ static const struct {
 	 "the size of a file is not that of its content"},
 	{"SELECT count(*) FROM execution_file WHERE execution NOT IN (SELECT id FROM execution)",
 	 "a file belongs to no run"},
+	{"SELECT count(*) FROM baseline WHERE execution NOT IN (SELECT id FROM execution) OR typeof(generation) <> "
+	 "'integer' OR length(CAST(stdout AS BLOB)) > 65536 OR length(CAST(stderr AS BLOB)) > 65536 OR "
+	 "length(CAST(author AS BLOB)) > 256 OR length(CAST(reason AS BLOB)) > 4096",
+	 "a generation is not as it must be"},
+	{"SELECT count(*) FROM baseline_file WHERE " BAD_PATH("name"), "a path leads out of /data"},
+	{"SELECT count(*) FROM baseline_file AS f WHERE NOT EXISTS (SELECT 1 FROM baseline AS b WHERE b.execution = "
+	 "f.execution AND b.generation = f.generation)",
+	 "a file belongs to no generation"},
 	{"SELECT count(*) FROM execution WHERE sandbox IS NOT NULL AND sandbox NOT IN (SELECT id FROM sandbox)",
 	 "a sandbox is missing"},
 	{"SELECT count(*) FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
@@ -104,6 +112,9 @@ static int check_identity(struct store_bundle *bundle, struct err *err)
 		return result;
 	if (application != bundle->kind->application_id)
 		return err_set(err, ERR_INVALID, "%s is not %s", bundle->path, bundle->kind->what);
+	if (version < bundle->kind->version)
+		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d: write it anew",
+			       bundle->path, (long long)version, bundle->kind->version);
 	if (version > bundle->kind->version)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "%s is of version %lld, this program knows %d: install a newer release", bundle->path,
@@ -230,20 +241,33 @@ static int import_sandboxes(struct store_txn *txn, struct store_bundle *bundle, 
 	return result;
 }
 
-static int import_files(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
+/* The rows of a table that belong to an execution. */
+static int import_rows_of(struct store_txn *txn, struct store_bundle *bundle, const char *id, const char *select,
+			  enum store_sql insert, struct err *err)
 {
 	auto_statement sqlite3_stmt *row = NULL;
-	int result = store_bundle_prepare(bundle, "SELECT * FROM execution_file WHERE execution = ?1", &row, err);
+	int result = store_bundle_prepare(bundle, select, &row, err);
 
 	if (result == 0)
 		sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
 	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
-		auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_FILE);
+		auto_query struct query q = query_begin(txn->conn, insert);
 
 		bind_row(&q, row, NULL);
 		result = query_run(&q, NULL, err);
 	}
 	return result;
+}
+
+/* Also of an execution that was there: generations that it lacks. */
+static int import_baselines(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
+{
+	int result = import_rows_of(txn, bundle, id, "SELECT * FROM baseline WHERE execution = ?1 ORDER BY generation",
+				    SQL_IMPORT_BASELINE, err);
+
+	return result < 0 ? result
+			  : import_rows_of(txn, bundle, id, "SELECT * FROM baseline_file WHERE execution = ?1",
+					   SQL_IMPORT_BASELINE_FILE, err);
 }
 
 static int is_there(struct store_txn *txn, const char *id, struct err *err)
@@ -270,7 +294,8 @@ static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite
 	int result = query_run(&q, NULL, err);
 
 	if (result == 0)
-		result = import_files(txn, bundle, id, err);
+		result = import_rows_of(txn, bundle, id, "SELECT * FROM execution_file WHERE execution = ?1",
+					SQL_IMPORT_FILE, err);
 	if (result == 0)
 		result = store_txn_hold_imported(txn, id, err);
 	if (result == 0)
@@ -307,6 +332,8 @@ static int import_rows(struct store_txn *txn, void *arg, struct err *err)
 			return there;
 		if (there == 0)
 			result = import_one(txn, bundle, row, err);
+		if (result == 0)
+			result = import_baselines(txn, bundle, (const char *)sqlite3_column_text(row, 0), err);
 		importing->done.executions++;
 		importing->done.added += !there;
 	}

@@ -95,6 +95,38 @@ changedsmall" ]
 	[ "$(head -1 <<<"$output" | jq -r .class)" = exit_changed ]
 }
 
+@test "generations are carried: promoted, exported, imported" {
+	say python 'print("z" * 100000); open("made", "w").write("y")'
+	sp_stdio_end
+	alter "stdout = 'old', stdout_blob = NULL" 100000
+	cd "$BATS_TEST_TMPDIR"
+	cli 0 promote --suite s --all
+	cli 1 grade s
+	cli 0 replay --all --bless --reason why --author ann
+	cli 0 promote --suite s --all
+	cli 0 grade s
+	cli 0 export -o b --all
+	sed 's|"data_dir": "data"|"data_dir": "other"|' "$SP_CONFIG" >"$SP_DIR/other.json"
+	for again in 1 0; do
+		run -0 "$SP_BIN/sallyport" import --config "$SP_DIR/other.json" --json b
+		[ "$(jq .summary.new <<<"$output")" = $again ]
+	done
+	run -0 "$SP_BIN/sallyport" replay --config "$SP_DIR/other.json" --all
+	[ "$(sqlite3 "$SP_DIR/other/sallyport.db" "SELECT author, reason, generation FROM baseline")" = "ann|why|2" ]
+	refuse() {
+		cp b bad
+		sqlite3 bad "$2"
+		cli 2 import bad
+		[[ $stderr == *"$1"* ]]
+	}
+	refuse generation "UPDATE baseline SET generation = 'x'"
+	refuse generation "UPDATE baseline SET execution = 'x'"
+	refuse generation "UPDATE baseline_file SET generation = 9"
+	refuse "out of /data" "UPDATE baseline_file SET name = '../x'"
+	refuse missing "DELETE FROM blob WHERE sha256 = (SELECT stdout_blob FROM baseline)"
+	refuse "version 1" "PRAGMA user_version = 1"
+}
+
 @test "an earlier run of a sandbox that was blessed" {
 	say python 'x = 41; print("one")' '{"session": true}'
 	say python 'print(x + 1)' '{"session": true}'
