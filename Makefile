@@ -1,7 +1,7 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
 # Archives follow the folders. In link order; a call upward does not link:
-#   gateway and CLI  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+#   gateway and CLI  ->  libaudit.a  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
 # The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
@@ -19,6 +19,7 @@ ALL_LDFLAGS := -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS) $(if 
 
 BASE_SRC    := $(wildcard lib/base/*.c)
 STORE_SRC   := $(wildcard lib/store/*.c)
+AUDIT_SRC   := $(wildcard lib/audit/*.c)
 JOB_SRC     := $(wildcard lib/job/*.c)
 GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
@@ -35,7 +36,7 @@ LIBS_BASE := -ljson-c
 LIBS_GRADE := -larchive -lyaml -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 LIBS_LIB  += -lcurl
-ARCHIVES  := $(addprefix $(B)/lib,upstream.a job.a store.a client.a base.a)
+ARCHIVES  := $(addprefix $(B)/lib,audit.a upstream.a job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
@@ -52,6 +53,7 @@ $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a
 
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(B)/libstore.a: $(call obj,$(STORE_SRC))
+$(B)/libaudit.a: $(call obj,$(AUDIT_SRC))
 $(B)/libjob.a: $(call obj,$(JOB_SRC))
 $(B)/libgrade.a: $(call obj,$(GRADE_SRC))
 $(B)/libclient.a: $(call obj,$(CLIENT_SRC))

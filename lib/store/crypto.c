@@ -1,5 +1,5 @@
 /*
- * crypto.c - see crypto.h. The only file that includes libcrypto's headers.
+ * crypto.c - see crypto.h. With crypto_sign.c the only file that includes libcrypto's headers.
  *
  * A digest that fails means a broken library, and nothing could be recorded then, so it aborts. Ids are made under a
  * lock from time, randomness and the last id, so that they are in order and different over all threads.
@@ -68,6 +68,11 @@ void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE])
 		hex_encode(hash, sizeof(hash), ret_hex);
 	}
 	EVP_MD_CTX_free(digest_context(digest));
+}
+
+void sha256_bytes(const void *data, size_t length, uint8_t ret[SHA256_SIZE])
+{
+	must(EVP_Digest(data, length, ret, NULL, sha256(), NULL) == 1);
 }
 
 void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE])

@@ -12,6 +12,8 @@
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "store_audit_read.h"
+#include "store_audit_row.h"
 #include "store_txn.h"
 
 static const char purpose[] = "sallyport audit detail 1";
@@ -190,7 +192,7 @@ static int append(struct store_txn *txn, struct store_audit *entry, struct err *
 }
 
 /* Details are one object. */
-static void close_details(struct buf *details)
+void store_audit_close_details(struct buf *details)
 {
 	auto_buf struct buf whole = {0};
 
@@ -206,7 +208,7 @@ int store_txn_audit(struct store_txn *txn, struct store_audit *entry, struct err
 {
 	int failed = 0;
 
-	close_details(&entry->details);
+	store_audit_close_details(&entry->details);
 	if (entry->details.overflow)
 		failed = err_set(err, ERR_LIMIT, "the details of an audit entry have more than %d bytes",
 				 STORE_AUDIT_DETAILS_MAX);

@@ -10,6 +10,9 @@
 #include "store_audit.h"
 #include "store_query.h"
 
+/* Members of details become the object that is stored. */
+void store_audit_close_details(struct buf *details);
+
 /* All columns from `first` on. */
 void store_audit_sum_row(struct query *query, int first, char ret[SHA256_HEX_SIZE]);
 /* The same over all rows of the query; *ret_count of them. */

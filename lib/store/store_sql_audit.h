@@ -55,19 +55,24 @@ enum {
 	AUDIT_TOKEN_SCOPES,
 	AUDIT_TOKEN_REVOKED,
 	AUDIT_TOKEN_COLUMNS,
-	AUDIT_CONVERSATION_OWNER = 1,
+	AUDIT_CONVERSATION_ID = 0,
+	AUDIT_CONVERSATION_OWNER,
 	AUDIT_CONVERSATION_HASH = 3,
+	AUDIT_CONVERSATION_CREATED,
 	AUDIT_FILE_HASH = 0,
 	AUDIT_FILE_OWNER,
 	AUDIT_FILE_SIZE,
 	AUDIT_FILE_COLUMNS,
+	AUDIT_FILE_CONVERSATION = AUDIT_FILE_COLUMNS,
+	AUDIT_FILE_NAME,
 	AUDIT_BEFORE_RUNS = 0,
 	AUDIT_BEFORE_TOKENS,
 	AUDIT_BEFORE_CONVERSATIONS,
 };
 /* A token is revoked later, and used: neither is in the sum. */
 #define STORE_SQL_AUDIT_TOKEN                                                                                          \
-	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us FROM token "
+	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results FROM "   \
+	"token "
 #define STORE_SQL_AUDIT_CONVERSATION "SELECT id, owner, name, hash, created_us FROM conversation "
 #define STORE_SQL_AUDIT_FILE                                                                                           \
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
@@ -91,6 +96,19 @@ enum {
 	X(AUDIT_TOKEN_ROW, READ, STORE_SQL_AUDIT_TOKEN "WHERE id = :id")                                               \
 	X(AUDIT_CONVERSATION_ROW, READ, STORE_SQL_AUDIT_CONVERSATION "WHERE id = :id")                                 \
 	X(AUDIT_FILE_ROW, READ, STORE_SQL_AUDIT_FILE "WHERE f.conversation = :conversation AND f.name = :name")        \
+	/* for who verifies */                                                                                         \
+	X(AUDIT_HAS, READ, "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = :kind")              \
+	X(AUDIT_HAS_DETAIL, READ,                                                                                      \
+	  "SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = :object AND detail = :detail")               \
+	X(AUDIT_CONVERSATIONS, READ, STORE_SQL_AUDIT_CONVERSATION "ORDER BY id")                                       \
+	X(AUDIT_CONVERSATION_FILES, READ, STORE_SQL_AUDIT_FILE "ORDER BY f.conversation, f.name")                      \
+	X(AUDIT_FILE_LEFT, READ,                                                                                       \
+	  "SELECT 1 FROM conversation AS c CROSS JOIN file AS f ON f.conversation = c.id CROSS JOIN execution AS e "   \
+	  "ON "                                                                                                        \
+	  "e.conversation = c.id JOIN execution_file AS x ON x.execution = e.id AND x.phase = 'after' AND x.name = "   \
+	  "f.name WHERE c.id = :conversation AND f.name = :name AND x.blob = f.blob AND coalesce(x.media_type, "       \
+	  "f.media_type) = f.media_type "                                                                              \
+	  "AND x.mode = f.mode AND x.size = f.size AND x.mtime_us = f.mtime_us")                                       \
 	X(AUDIT_BEFORE, READ, /* what was there before the log */                                                      \
 	  "SELECT (SELECT count(*) FROM execution), (SELECT count(*) FROM token), (SELECT count(*) FROM "              \
 	  "conversation)")

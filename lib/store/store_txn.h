@@ -163,8 +163,6 @@ struct store_audit_line {
 	int64_t n, at_us;
 	char actor[STORE_AUDIT_OBJECT_SIZE], principal[ID_SIZE], commitment[SHA256_HEX_SIZE];
 };
-void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, const char *details, size_t length,
-			   char ret[SHA256_HEX_SIZE]);
 /* The first entry, where the log is empty. */
 int store_txn_audit_open(struct store_txn *txn, struct err *err);
 /* store_audit_run.c: entries of a run, made from its row */

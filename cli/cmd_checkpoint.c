@@ -1,0 +1,152 @@
+/*
+ * cmd_checkpoint.c - `sallyport checkpoint`: signs the audit log as it is, under another account than the gateway's,
+ * and hands the checkpoint to its anchors.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli.h"
+#include "lib/audit/audit_anchor.h"
+#include "lib/base/util.h"
+
+#define STATE_DEFAULT "/var/lib/sallyport-audit"
+#define EVERY_MAX     (24 * 3600)
+
+struct checkpoint {
+	struct cli_common common;
+	const char *state, *init, *key;
+	struct bind_strings anchors;
+	int64_t every;
+};
+
+static const struct cli_option checkpoint_options[] = {
+	{.name = "state",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct checkpoint, state),
+	 .value = "DIR",
+	 .help = "the signer's folder (" STATE_DEFAULT ")"},
+	{.name = "init",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct checkpoint, init),
+	 .value = "NAME",
+	 .help = "make folder and key for a log of this name, and print the public key"},
+	{.name = "key",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct checkpoint, key),
+	 .value = "FILE",
+	 .help = "the private key, where it is not in DIR"},
+	{.name = "anchor",
+	 .type = CLI_STRINGS,
+	 .offset = offsetof(struct checkpoint, anchors),
+	 .value = "ANCHOR",
+	 .help = "hand the checkpoint to file:PATH or command:TEXT"},
+	{.name = "every",
+	 .type = CLI_INT,
+	 .offset = offsetof(struct checkpoint, every),
+	 .min = 1,
+	 .max = EVERY_MAX,
+	 .value = "SECONDS",
+	 .help = "again and again, until a signal or an error"},
+	{0},
+};
+static const struct cli_group checkpoint_groups[] = {{checkpoint_options, 0}, {0}};
+
+static void print_json(const struct audit_signer *signer, const struct buf *note, bool fresh)
+{
+	auto_json struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "origin", signer->key.name);
+	json_add_int(object, "entries", signer->n_signed);
+	json_add_bool(object, "new", fresh);
+	if (fresh)
+		json_add_string(object, "checkpoint", note->data);
+	cli_print_json(stdout, object, false);
+}
+
+/* One round: 1 where an anchor failed. */
+static int sign_once(const struct checkpoint *checkpoint, struct audit_signer *signer, const char *database,
+		     struct err *err)
+{
+	auto_buf struct buf note = {0};
+	int failed = 0;
+
+	buf_init(&note, AUDIT_NOTE_MAX);
+	int result = audit_signer_sign(signer, database, &note, err);
+
+	if (result < 0)
+		return result;
+	if (checkpoint->common.json)
+		print_json(signer, &note, result > 0);
+	else if (result > 0)
+		fputs(note.data, stdout);
+	fflush(stdout);
+	for (size_t i = 0; i < checkpoint->anchors.count; i++) {
+		struct err cause = ERR_INIT;
+
+		if (audit_anchor_send(signer, checkpoint->anchors.items[i], &cause) < 0) {
+			cli_complain(&cause);
+			failed = CLI_DIFFERENT;
+		}
+	}
+	return failed;
+}
+
+static int sign(const struct checkpoint *checkpoint, const char *state, struct err *err)
+{
+	auto_config struct config config = {0};
+	struct audit_signer signer = {.dir_fd = -1, .leaves_fd = -1};
+	int result = config_load(checkpoint->common.config, &config, err);
+
+	if (result == 0 && !*config.data_dir)
+		result = err_set(err, ERR_INVALID,
+				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	for (size_t i = 0; result == 0 && i < checkpoint->anchors.count; i++)
+		result = audit_anchor_check(checkpoint->anchors.items[i], err);
+	if (result == 0)
+		result = audit_signer_open(state, checkpoint->key, &signer, err);
+	if (result == 0) {
+		do {
+			result = sign_once(checkpoint, &signer, config.data_dir, err);
+			if (result < 0 || checkpoint->every == 0)
+				break;
+			const struct timespec pause = {.tv_sec = checkpoint->every};
+
+			nanosleep(&pause, NULL);
+		} while (true);
+	}
+	audit_signer_close(&signer);
+	return result;
+}
+
+static int checkpoint_run(void *options, struct err *err)
+{
+	const struct checkpoint *checkpoint = options;
+	const char *state = checkpoint->state ? checkpoint->state : STATE_DEFAULT;
+	auto_buf struct buf vkey = {0};
+	int result;
+
+	if (!checkpoint->init)
+		return sign(checkpoint, state, err);
+	buf_init(&vkey, AUDIT_NOTE_MAX);
+	result = audit_signer_init(state, checkpoint->init, &vkey, err);
+	if (result == 0)
+		puts(vkey.data);
+	return result;
+}
+
+const struct cli_command cmd_checkpoint = {
+	.name = "checkpoint",
+	.summary = "Signs the audit log, and notices rewritten history",
+	.help = "Runs under an account of its own, which can read the database and which the gateway cannot become.\n"
+		"It compares every entry with what it saw before, signs the tree (C2SP tlog-checkpoint, Ed25519)\n"
+		"where it grew, and prints the checkpoint. --init prints the public key: keep it elsewhere.\n\n"
+		"Examples:\n"
+		"  sallyport checkpoint --init sallyport.example.org/audit\n"
+		"  sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n\n"
+		"Exit codes: 0; 1 an anchor failed; 2 the command line is wrong; 7 another signer is at work;\n"
+		"11 history was rewritten or went back: nothing was signed.\n",
+	.groups = checkpoint_groups,
+	.size = sizeof(struct checkpoint),
+	.run = checkpoint_run,
+};

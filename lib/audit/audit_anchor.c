@@ -1,0 +1,129 @@
+/*
+ * audit_anchor.c - see audit_anchor.h.
+ *
+ * A failure of an anchor is reported and costs nothing else: the checkpoint is signed and kept by then.
+ */
+#include "audit_anchor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+
+#define ANCHORED     "anchored"
+#define ANCHORED_NEW "anchored.new"
+#define FILE_PREFIX  "file:"
+#define RUN_PREFIX   "command:"
+
+extern char **environ;
+
+int audit_anchor_check(const char *anchor, struct err *err)
+{
+	if ((str_starts(anchor, FILE_PREFIX) || str_starts(anchor, RUN_PREFIX)) && strchr(anchor, ':')[1] != '\0' &&
+	    strchr(anchor, '\n') == NULL)
+		return 0;
+	return err_set(err, ERR_INVALID, "an anchor is file:PATH or command:TEXT, not '%s'", anchor);
+}
+
+static int to_file(const char *path, const struct buf *note, struct err *err)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, AUDIT_NOTE_MAX);
+	buf_printf(&text, "%s\n", note->data);
+	if (fd < 0 || write_all(fd, text.data, text.length) < 0 || fsync(fd) < 0)
+		return err_errno(err, "the anchor %s", path);
+	return 0;
+}
+
+static int to_command(const char *command, const struct buf *note, struct err *err)
+{
+	static char shell[] = "/bin/sh", option[] = "-c";
+	char *const argv[] = {shell, option, unconst(command), NULL};
+	posix_spawn_file_actions_t actions;
+	auto_close int input = memfd_with("checkpoint", note->data, note->length);
+	int status;
+	pid_t pid;
+
+	if (input < 0)
+		return err_errno(err, "making an anonymous file");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO); /* stdout is the note's */
+	errno = posix_spawn(&pid, shell, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (errno != 0)
+		return err_errno(err, "starting the anchor '%s'", command);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_errno(err, "waiting for the anchor '%s'", command);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return err_set(err, ERR_SYSTEM, "the anchor '%s' failed (%s %d)", command,
+		       WIFEXITED(status) ? "exit code" : "signal",
+		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+/* Lines "SIZE ANCHOR"; *ret_others: those of the other anchors. */
+static int64_t size_anchored(const struct audit_signer *signer, const char *anchor, struct buf *ret_others)
+{
+	auto_free char *text = NULL;
+	size_t length;
+	int64_t size = -1;
+
+	if (read_file_at(signer->dir_fd, ANCHORED, AUDIT_NOTE_MAX, &text, &length, NULL) < 0)
+		return -1; /* none yet: each gets the newest */
+	for (char *line = text, *rest; line != NULL && *line != '\0'; line = rest) {
+		char *blank = strchr(line, ' ');
+		uint64_t value;
+
+		rest = strchr(line, '\n');
+		if (rest != NULL)
+			*rest++ = '\0';
+		if (blank == NULL)
+			continue;
+		*blank = '\0';
+		if (!streq(blank + 1, anchor))
+			buf_printf(ret_others, "%s %s\n", line, blank + 1);
+		else if (parse_u64(line, 0, INT64_MAX, &value) == 0)
+			size = (int64_t)value;
+	}
+	return size;
+}
+
+static int remember(const struct audit_signer *signer, const char *anchor, struct buf *others, struct err *err)
+{
+	buf_printf(others, "%lld %s\n", (long long)signer->n_signed, anchor);
+	auto_close int fd = openat(signer->dir_fd, ANCHORED_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	if (fd < 0 || write_all(fd, others->data, others->length) < 0 || fsync(fd) < 0 ||
+	    renameat(signer->dir_fd, ANCHORED_NEW, signer->dir_fd, ANCHORED) < 0)
+		return err_errno(err, "writing %s/" ANCHORED, signer->folder);
+	return 0;
+}
+
+int audit_anchor_send(struct audit_signer *signer, const char *anchor, struct err *err)
+{
+	auto_buf struct buf others = {0}, note = {0};
+	auto_free char *text = NULL;
+	size_t length;
+
+	buf_init(&others, AUDIT_NOTE_MAX);
+	buf_init(&note, AUDIT_NOTE_MAX);
+	if (size_anchored(signer, anchor, &others) >= signer->n_signed || signer->n_signed == 0)
+		return 0;
+	int result = read_file_at(signer->dir_fd, AUDIT_SIGNER_CHECKPOINT, AUDIT_NOTE_MAX, &text, &length, err);
+
+	if (result < 0)
+		return result;
+	buf_add(&note, text, length);
+	result = str_starts(anchor, FILE_PREFIX) ? to_file(anchor + sizeof(FILE_PREFIX) - 1, &note, err)
+						 : to_command(anchor + sizeof(RUN_PREFIX) - 1, &note, err);
+	return result < 0 ? result : remember(signer, anchor, &others, err);
+}

@@ -1,0 +1,337 @@
+/*
+ * store_audit_check.c - rows, files and contents against the audit log: the scans of store_audit_read.h.
+ *
+ * Rows that were there before the log began have no entries. Its first entry says how many; a row that is older than it
+ * belongs to them, and more rows than it counted are a finding. Conversations are found by a hash of their address,
+ * which SQL cannot compute, so the hashes of those that are there are kept in memory, sorted.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "store_audit_row.h"
+#include "store_audit_scan.h"
+#include "store_txn.h"
+
+#define OPENED "coalesce((SELECT at_us FROM audit WHERE n = 0), 0)"
+
+struct check {
+	struct store_audit_reader *reader;
+	store_audit_finding finding;
+	void *arg;
+	int64_t checked;
+	struct err *err;
+};
+
+static int report(struct check *check, int64_t n, const char *before, const char *id, const char *behind)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s%.120s%s", before, id, behind);
+	return check->finding(check->arg, n, text);
+}
+
+/* Each statement gives ids (and entries) that do not fit. */
+static const struct {
+	const char *sql, *before, *behind; /* the id is between the two */
+} rules[] = {
+	{"SELECT id, -1 FROM execution WHERE created_us >= " OPENED
+	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
+	 "'execution:' || id AND kind = 'run.begin')",
+	 "execution ", " is in no entry: its row was inserted past the log"},
+	{"SELECT id, -1 FROM execution WHERE state <> 'running' AND finished_us >= " OPENED " AND NOT EXISTS (SELECT 1 "
+	 "FROM audit WHERE object = 'execution:' || id AND kind = 'run.end')",
+	 "no entry says that execution ", " ended"},
+	{"SELECT id, -1 FROM token WHERE created_us >= " OPENED " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
+	 "'token:' || id AND kind = 'token.add')",
+	 "token ", " is in no entry: its row was inserted past the log"},
+	{"SELECT id, -1 FROM token WHERE (revoked_us >= " OPENED
+	 " OR (revoked_us IS NOT NULL AND EXISTS (SELECT 1 FROM "
+	 "audit WHERE object = 'token:' || id AND kind = 'token.add'))) AND NOT EXISTS (SELECT 1 FROM audit WHERE "
+	 "object = 'token:' || id AND kind = 'token.revoke')",
+	 "no entry says that token ", " was revoked"},
+	{"SELECT substr(object, 7), n FROM audit WHERE kind = 'token.revoke' AND NOT EXISTS (SELECT 1 FROM token WHERE "
+	 "id = "
+	 "substr(object, 7) AND revoked_us IS NOT NULL)",
+	 "token ", " was revoked, and its row does not say so"},
+	{"SELECT object, max(n) FROM audit WHERE kind IN ('run.begin', 'run.end', 'token.add', 'token.revoke') GROUP "
+	 "BY "
+	 "object, kind HAVING count(*) > 1",
+	 "", " has an entry twice"},
+	{"SELECT id, -1 FROM conversation WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = "
+	 "id)",
+	 "the bytes of conversation ", " are not those of its files"},
+	{"SELECT execution.id, -1 FROM execution JOIN conversation ON conversation.id = execution.conversation WHERE "
+	 "conversation.owner <> execution.owner OR conversation.name <> conversation_name",
+	 "execution ", " names another conversation than its row"},
+	{"SELECT conversation, -1 FROM file WHERE NOT EXISTS (SELECT 1 FROM conversation WHERE id = file.conversation)",
+	 "files of conversation ", " have no conversation"},
+	{"SELECT DISTINCT execution, -1 FROM execution_file WHERE NOT EXISTS (SELECT 1 FROM execution WHERE id = "
+	 "execution_file.execution)",
+	 "files of execution ", " have no run"},
+	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
+	 ") > coalesce((SELECT entry "
+	 "->> '$.f.executions' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
+	 "there are more executions from before the ", " log than it found when it began"},
+	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED
+	 ") > coalesce((SELECT entry ->> "
+	 "'$.f.tokens' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
+	 "there are more tokens from before the ", " log than it found when it began"},
+	{"SELECT n, n FROM audit_detail WHERE NOT EXISTS (SELECT 1 FROM audit WHERE audit.n = audit_detail.n)",
+	 "there are details of entry ", ", which does not exist"},
+};
+
+static int apply_rule(struct check *check, size_t rule)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(check->reader, rules[rule].sql, &scan, check->err);
+
+	while (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
+		result = report(check, sqlite3_column_int64(scan, 1), rules[rule].before,
+				store_audit_scan_text(scan, 0), rules[rule].behind);
+	return result;
+}
+
+static int count_rows(struct check *check)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(
+		check->reader,
+		"SELECT (SELECT count(*) FROM execution) + (SELECT count(*) FROM token) + (SELECT count(*) FROM "
+		"conversation)",
+		&scan, check->err);
+
+	if (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
+		check->checked = sqlite3_column_int64(scan, 0);
+	return MIN(result, 0);
+}
+
+/* -------- conversations ------------------------------------------------------------------------------- */
+
+struct places {
+	char (*items)[SHA256_HEX_SIZE];
+	size_t count;
+};
+
+static void places_clear(struct places *places)
+{
+	free(places->items);
+}
+#define auto_places __attribute__((cleanup(places_clear)))
+
+static int compare_places(const void *a, const void *b)
+{
+	return memcmp(a, b, SHA256_HEX_SIZE);
+}
+
+/* Does an entry about the object have these details? Its own place among the object's entries is left to the tree. */
+static int has_details(struct check *check, const struct store_audit *entry)
+{
+	auto_query struct query q = query_begin(check->reader->conn, SQL_AUDIT_HAS_DETAIL);
+
+	query_bind_text(&q, ":object", entry->object);
+	query_bind_text(&q, ":detail", entry->details.data);
+	return query_next(&q, check->err);
+}
+
+/* Is this conversation from before the log, so that entries say nothing of its row, and not of each file? */
+static int is_older(struct check *check, const char *object)
+{
+	int made = store_audit_has(check->reader, object, "conversation.new", -1, check->err);
+
+	return made < 0 ? made : !made;
+}
+
+static int check_conversation(struct check *check, struct query *row, int64_t opened, struct places *places)
+{
+	struct store_audit entry;
+	int there = 0;
+
+	store_audit_from_conversation(row, &entry);
+	store_audit_close_details(&entry.details);
+	memcpy(places->items[places->count++], strchr(entry.object, ':') + 1, SHA256_HEX_SIZE);
+	if (query_int(row, AUDIT_CONVERSATION_CREATED) < opened)
+		there = is_older(check, entry.object);
+	if (there == 0)
+		there = has_details(check, &entry);
+	store_audit_clear(&entry);
+	if (there == 0)
+		there = report(check, -1, "conversation ", query_text(row, AUDIT_CONVERSATION_ID),
+			       " is in no entry, or was altered");
+	return MIN(there, 0);
+}
+
+static int number(struct check *check, const char *sql, int64_t *ret)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(check->reader, sql, &scan, check->err);
+
+	if (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
+		*ret = sqlite3_column_int64(scan, 0);
+	return MIN(result, 0);
+}
+
+/* Those that entries say were made, and that are neither there nor said to be gone. */
+static int check_gone(struct check *check, const struct places *places)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result =
+		store_audit_scan(check->reader,
+				 "SELECT object, n FROM audit AS made WHERE kind = 'conversation.new' AND NOT EXISTS "
+				 "(SELECT 1 FROM audit WHERE object = made.object AND n > made.n AND kind IN "
+				 "('conversation.expire', 'content.erase'))",
+				 &scan, check->err);
+
+	while (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0) {
+		char place[SHA256_HEX_SIZE] = "";
+
+		result = 0;
+		snprintf(place, sizeof(place), "%s", store_audit_scan_text(scan, 0) + strlen("conversation:"));
+		if (bsearch(place, places->items, places->count, sizeof(*places->items), compare_places) == NULL)
+			result = report(check, sqlite3_column_int64(scan, 1), "the row of conversation:", place,
+					" is gone");
+	}
+	return result;
+}
+
+static int check_conversations(struct check *check)
+{
+	auto_places struct places places = {0};
+	int64_t count = 0, opened = 0;
+	int result = number(check, "SELECT count(*) FROM conversation", &count), found;
+
+	if (result == 0)
+		result = number(check, "SELECT " OPENED, &opened);
+	if (result < 0)
+		return result;
+	places.items = xcalloc((size_t)count + 1, sizeof(*places.items));
+	auto_query struct query row = query_begin(check->reader->conn, SQL_AUDIT_CONVERSATIONS);
+
+	while (result == 0 && (found = query_next(&row, check->err)) != 0)
+		result = found < 0 ? found : check_conversation(check, &row, opened, &places);
+	qsort(places.items, places.count, sizeof(*places.items), compare_places);
+	return result < 0 ? result : check_gone(check, &places);
+}
+
+int store_audit_check_rows(struct store_audit_reader *reader, store_audit_finding finding, void *arg,
+			   int64_t *ret_checked, struct err *err)
+{
+	struct check check = {.reader = reader, .finding = finding, .arg = arg, .err = err};
+	int result = count_rows(&check);
+
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(rules); i++)
+		result = apply_rule(&check, i);
+	if (result == 0)
+		result = check_conversations(&check);
+	*ret_checked = check.checked;
+	return result;
+}
+
+/* -------- files --------------------------------------------------------------------------------------- */
+
+/* As a run left it? */
+static int from_run(struct check *check, struct query *row)
+{
+	auto_query struct query q = query_begin(check->reader->conn, SQL_AUDIT_FILE_LEFT);
+
+	query_bind_int(&q, ":conversation", query_int(row, AUDIT_FILE_CONVERSATION));
+	query_bind_value(&q, ":name", sqlite3_column_value(row->statement, AUDIT_FILE_NAME));
+	return query_next(&q, check->err);
+}
+
+static int check_file(struct check *check, struct query *row)
+{
+	struct store_audit entry;
+	char name[128];
+	int there = from_run(check, row);
+
+	if (there == 0) {
+		store_audit_from_file(row, &entry);
+		store_audit_close_details(&entry.details);
+		there = has_details(check, &entry);
+		if (there == 0)
+			there = is_older(check, entry.object);
+		store_audit_clear(&entry);
+	}
+	if (there != 0)
+		return MIN(there, 0);
+	snprintf(name, sizeof(name), "%.60s of conversation %lld", query_text(row, AUDIT_FILE_NAME),
+		 (long long)query_int(row, AUDIT_FILE_CONVERSATION));
+	return report(check, -1, "the file ", name, " is not as it was put, nor as a run left it");
+}
+
+int store_audit_check_files(struct store_audit_reader *reader, store_audit_finding finding, void *arg,
+			    int64_t *ret_checked, struct err *err)
+{
+	struct check check = {.reader = reader, .finding = finding, .arg = arg, .err = err};
+	auto_query struct query row = query_begin(reader->conn, SQL_AUDIT_CONVERSATION_FILES);
+	int result = 0, found;
+
+	while (result == 0 && (found = query_next(&row, err)) != 0) {
+		result = found < 0 ? found : check_file(&check, &row);
+		check.checked++;
+	}
+	*ret_checked = check.checked;
+	return result;
+}
+
+/* -------- contents ------------------------------------------------------------------------------------ */
+
+#define CHUNK (256 * 1024)
+
+/* The SHA-256 of a file; -1: it cannot be read. */
+static int sum_file(const char *path, int64_t *ret_size, char ret[SHA256_HEX_SIZE])
+{
+	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_free char *chunk = xmalloc(CHUNK);
+	struct sha256 *sum = sha256_new();
+	ssize_t got = -1;
+
+	*ret_size = 0;
+	while (fd >= 0 && (got = read(fd, chunk, CHUNK)) > 0) {
+		sha256_add(sum, chunk, (size_t)got);
+		*ret_size += got;
+	}
+	sha256_finish(sum, ret);
+	return fd < 0 || got < 0 ? -1 : 0;
+}
+
+static int check_blob(struct check *check, const char *folder, const char *sha256, int64_t size)
+{
+	char sum[SHA256_HEX_SIZE];
+	int64_t is = 0;
+
+	if (strlen(sha256) != SHA256_HEX_SIZE - 1)
+		return report(check, -1, "", sha256, " is not the name of a content");
+	auto_free char *path = xasprintf("%s/%.2s/%s", folder, sha256, sha256 + 2);
+
+	if (sum_file(path, &is, sum) < 0)
+		return report(check, -1, "the content ", sha256, " is missing");
+	if (!streq(sum, sha256))
+		return report(check, -1, "the content ", sha256, " was altered");
+	return is == size ? 0 : report(check, -1, "the size of content ", sha256, " is not the one of its row");
+}
+
+int store_audit_check_blobs(struct store_audit_reader *reader, const struct store_audit_blobs *blobs,
+			    store_audit_finding finding, int64_t *ret_checked, struct err *err)
+{
+	struct check check = {.reader = reader, .finding = finding, .arg = blobs->arg, .err = err};
+	auto_scan sqlite3_stmt *scan = NULL;
+	int64_t total = 0, done = 0;
+	int result = number(&check, "SELECT coalesce(sum(size), 0) FROM blob", &total);
+
+	if (result == 0)
+		result = store_audit_scan(reader, "SELECT sha256, size FROM blob ORDER BY sha256", &scan, err);
+	while (result == 0 && (result = store_audit_scan_next(reader, scan, err)) > 0) {
+		const int64_t size = sqlite3_column_int64(scan, 1);
+
+		result = check_blob(&check, blobs->folder, store_audit_scan_text(scan, 0), size);
+		done += size;
+		check.checked++;
+		if (result == 0)
+			result = blobs->progress(blobs->arg, done, total);
+	}
+	*ret_checked = check.checked;
+	return result;
+}

@@ -1,0 +1,250 @@
+/*
+ * store_audit_read.c - see store_audit_read.h.
+ *
+ * A reader holds one transaction from its opening to its end. Lookups of single rows are the statements of
+ * store_sql_audit.h; what goes over whole tables is here, because no gateway ever runs it. The database may have been
+ * altered by anybody: a column may have any type and any length, so nothing that is read is believed before it was
+ * compared.
+ */
+#include "store_audit_read.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "store_audit_row.h"
+#include "store_audit_scan.h"
+#include "store_migrate.h"
+#include "store_schema.h"
+#include "store_txn.h"
+
+static int begin(struct store_conn *conn, struct err *err)
+{
+	sqlite3_set_authorizer(conn->db, NULL, NULL); /* which lets no BEGIN through; query_only stays */
+	int result = sqlite3_exec(conn->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+
+	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
+}
+
+int store_audit_reader_open(const char *path, struct store_audit_reader **ret, struct err *err)
+{
+	struct stat st;
+	int version, result;
+
+	if (stat(path, &st) < 0)
+		return err_errno(err, "opening %s", path);
+	auto_free char *file = S_ISDIR(st.st_mode) ? xasprintf("%s/sallyport.db", path) : xstrdup(path);
+	struct store_audit_reader *reader = xcalloc(1, sizeof(*reader));
+
+	result = store_conn_open(file, STORE_CONN_READER, &reader->conn, &version, err);
+	if (result == 0 && version != store_schema_newest)
+		result = store_migrate_refuse(version, err);
+	if (result == 0)
+		result = begin(reader->conn, err);
+	if (result < 0) {
+		store_audit_reader_close(reader);
+		return err_wrap(err, "%s", file);
+	}
+	*ret = reader;
+	return 0;
+}
+
+void store_audit_reader_close(struct store_audit_reader *reader)
+{
+	if (reader == NULL)
+		return;
+	store_conn_close(reader->conn);
+	free(reader);
+}
+
+int store_audit_scan(struct store_audit_reader *reader, const char *sql, sqlite3_stmt **ret, struct err *err)
+{
+	int result = sqlite3_prepare_v2(reader->conn->db, sql, -1, ret, NULL);
+
+	return result == SQLITE_OK ? 0 : store_conn_error(reader->conn, result, err);
+}
+
+int store_audit_scan_next(struct store_audit_reader *reader, sqlite3_stmt *scan, struct err *err)
+{
+	int result = sqlite3_step(scan);
+
+	if (result == SQLITE_ROW)
+		return 1;
+	return result == SQLITE_DONE ? 0 : store_conn_error(reader->conn, result, err);
+}
+
+void store_audit_scan_end(sqlite3_stmt **scan)
+{
+	sqlite3_finalize(*scan);
+}
+
+const char *store_audit_scan_text(sqlite3_stmt *scan, int column)
+{
+	const unsigned char *text = sqlite3_column_text(scan, column);
+
+	return text != NULL ? (const char *)text : "";
+}
+
+int store_audit_count(struct store_audit_reader *reader, int64_t *ret, struct err *err)
+{
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(reader, "SELECT count(*) FROM audit", &scan, err);
+
+	if (result == 0)
+		result = store_audit_scan_next(reader, scan, err);
+	if (result > 0)
+		*ret = sqlite3_column_int64(scan, 0);
+	return MIN(result, 0);
+}
+
+int store_audit_each(struct store_audit_reader *reader, int64_t from,
+		     int (*each)(void *arg, const struct store_audit_found *found, struct err *err), void *arg,
+		     struct err *err)
+{
+	enum { N, AT, KIND, OBJECT, ENTRY, SALT, DETAIL };
+	auto_scan sqlite3_stmt *scan = NULL;
+	int result = store_audit_scan(reader,
+				      "SELECT audit.n, at_us, kind, object, entry, salt, detail FROM audit LEFT JOIN "
+				      "audit_detail ON audit_detail.n = audit.n WHERE audit.n >= ?1 ORDER BY audit.n",
+				      &scan, err);
+
+	if (result < 0)
+		return result;
+	sqlite3_bind_int64(scan, 1, from);
+	while ((result = store_audit_scan_next(reader, scan, err)) > 0) {
+		const struct store_audit_found found = {
+			.n = sqlite3_column_int64(scan, N),
+			.at_us = sqlite3_column_int64(scan, AT),
+			.kind = store_audit_scan_text(scan, KIND),
+			.object = store_audit_scan_text(scan, OBJECT),
+			.entry = store_audit_scan_text(scan, ENTRY),
+			.length = (size_t)sqlite3_column_bytes(scan, ENTRY),
+			.salt = sqlite3_column_bytes(scan, SALT) == SHA256_SIZE ? sqlite3_column_blob(scan, SALT)
+										: NULL,
+			.detail = store_audit_scan_text(scan, DETAIL),
+			.detail_length = (size_t)sqlite3_column_bytes(scan, DETAIL),
+		};
+
+		result = each(arg, &found, err);
+		if (result < 0)
+			return result;
+	}
+	return result;
+}
+
+/* Takes `text` off the front of *at. */
+static int skip(const char **at, const char *end, const char *text)
+{
+	const size_t length = strlen(text);
+
+	if ((size_t)(end - *at) < length || memcmp(*at, text, length) != 0)
+		return -1;
+	*at += length;
+	return 0;
+}
+
+static int value(const char **at, const char *end, const char **ret, size_t *ret_length)
+{
+	const char *quote = memchr(*at, '"', (size_t)(end - *at));
+
+	if (quote == NULL)
+		return -1;
+	*ret = *at;
+	*ret_length = (size_t)(quote - *at);
+	*at = quote;
+	return 0;
+}
+
+int store_audit_split(const struct store_audit_found *found, struct store_audit_parts *ret)
+{
+	static const char behind[] = "},\"d\":\"";
+	char head[STORE_AUDIT_SIZE];
+	const char *at = found->entry, *end = at + found->length;
+
+	snprintf(head, sizeof(head), "{\"v\":1,\"n\":%lld,\"t\":%lld,\"k\":\"%s\",\"a\":\"", (long long)found->n,
+		 (long long)found->at_us, found->kind);
+	if (skip(&at, end, head) < 0 || value(&at, end, &ret->actor, &ret->actor_length) < 0 ||
+	    skip(&at, end, "\",\"p\":\"") < 0 || value(&at, end, &ret->principal, &ret->principal_length) < 0)
+		return -1;
+	snprintf(head, sizeof(head), "\",\"o\":\"%s\",\"f\":{", found->object);
+	if (skip(&at, end, head) < 0)
+		return -1;
+	ret->facts = at;
+	at = memmem(at, (size_t)(end - at), behind, sizeof(behind) - 1);
+	if (at == NULL)
+		return -1;
+	ret->facts_length = (size_t)(at - ret->facts);
+	if (skip(&at, end, behind) < 0 || value(&at, end, &ret->commitment, &ret->commitment_length) < 0 ||
+	    (ret->commitment_length != 0 && ret->commitment_length != SHA256_HEX_SIZE - 1) || skip(&at, end, "\"}") < 0)
+		return -1;
+	return at == end ? 0 : -1;
+}
+
+static int principal_of(struct store_conn *conn, const char *owner, char ret[ID_SIZE], struct err *err)
+{
+	auto_query struct query q = query_begin(conn, SQL_PRINCIPAL_FIND);
+
+	query_bind_text(&q, ":owner", owner);
+	int found = query_next(&q, err);
+
+	/* A forgotten owner's rows have the id in the place of the name. */
+	snprintf(ret, ID_SIZE, "%s", id_valid(owner) ? owner : "");
+	if (found > 0)
+		query_copy(&q, 0, ret, ID_SIZE);
+	return MIN(found, 0);
+}
+
+static const struct {
+	const char *kind;
+	enum store_audit_kind number;
+	enum store_sql row;
+} expected[] = {{"run.begin", STORE_AUDIT_RUN_BEGIN, SQL_AUDIT_BEGIN_ROW},
+		{"run.end", STORE_AUDIT_RUN_END, SQL_AUDIT_END_ROW},
+		{"token.add", STORE_AUDIT_TOKEN_ADD, SQL_AUDIT_TOKEN_ROW},
+		{"token.revoke", STORE_AUDIT_TOKEN_REVOKE, SQL_AUDIT_TOKEN_ROW}};
+
+int store_audit_expected(struct store_audit_reader *reader, const struct store_audit_found *found,
+			 struct store_audit *ret, char ret_actor[STORE_AUDIT_OBJECT_SIZE], char ret_principal[ID_SIZE],
+			 struct err *err)
+{
+	const char *id = strchr(found->object, ':');
+	size_t which = 0;
+
+	while (which < ARRAY_SIZE(expected) && !streq(expected[which].kind, found->kind))
+		which++;
+	if (which == ARRAY_SIZE(expected) || id == NULL)
+		return err_set(err, ERR_INTERNAL, "no row is expected for %s", found->kind);
+	auto_query struct query row = query_begin(reader->conn, expected[which].row);
+
+	query_bind_text(&row, ":id", id + 1);
+	int there = query_next(&row, err);
+
+	if (there <= 0)
+		return there;
+	ret_actor[0] = '\0';
+	if (expected[which].row == SQL_AUDIT_TOKEN_ROW)
+		store_audit_from_token(&row, expected[which].number, ret);
+	else
+		there = store_audit_from_run(reader->conn, &row, expected[which].number, ret_actor, ret, err);
+	if (there >= 0)
+		there = principal_of(reader->conn, ret->owner, ret_principal, err);
+	store_audit_close_details(&ret->details);
+	ret->owner = ret->actor = NULL; /* they point into the row */
+	if (there < 0)
+		store_audit_clear(ret);
+	return there < 0 ? there : 1;
+}
+
+int store_audit_has(struct store_audit_reader *reader, const char *object, const char *kind, int64_t behind,
+		    struct err *err)
+{
+	auto_query struct query q = query_begin(reader->conn, SQL_AUDIT_HAS);
+
+	query_bind_text(&q, ":object", object);
+	query_bind_text(&q, ":kind", kind);
+	query_bind_int(&q, ":behind", behind);
+	return query_next(&q, err);
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# The audit log from outside: a gateway that serves, a signer under another account, anchors, verify and its exit codes, kills.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_token alice
+	sp_start_jailer
+	sp_start_gateway
+	chmod 0711 "$SP_DIR"
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+setup() {
+	STATE=$SP_DIR/signer
+}
+
+cli() { # STATUS COMMAND ARGUMENT…
+	local wanted=$1 command=$2
+	shift 2
+	run "-$wanted" --separate-stderr "$SP_BIN/sallyport" "$command" --config "$SP_CONFIG" "$@"
+	# shellcheck disable=SC2154 # bats sets stderr
+	echo "$output" "$stderr"
+}
+
+call() { # CODE
+	sp_call run_code "$(jq -cn --arg code "$1" '{conversationId: "talk", language: "python", $code}')"
+	[ "$SP_STATUS" = 200 ]
+}
+
+@test "a gateway writes, a signer signs, verify holds" {
+	cli 10 checkpoint --state "$STATE"
+	[[ $stderr == *--init* ]]
+	cli 0 checkpoint --state "$STATE" --init test.example/audit
+	[[ $output == test.example/audit+* ]]
+	[ "$(cat "$STATE/vkey")" = "$output" ]
+	cli 5 checkpoint --state "$STATE" --init test.example/audit
+	call 'open("f", "w").write("x"); print(1)'
+	cli 0 checkpoint --state "$STATE" --anchor "file:$SP_DIR/anchor" --anchor "command:grep -q ^test.example/audit"
+	[[ $output == test.example/audit* ]]
+	cli 0 checkpoint --state "$STATE" --json
+	[ "$(jq .new <<<"$output")" = false ]
+	call 'print(2)'
+	cli 0 verify --signer "$STATE" --anchor "$SP_DIR/anchor" --blobs --json
+	[ "$(jq -r '[.tree, .signatures, .anchors, .coverage, .content] | map(.state) | unique[]' <<<"$output")" = holds ]
+	[ "$(jq '.entries - .covered' <<<"$output")" -ge 2 ]
+	# Without the signer's folder: by anchor and key.
+	cli 0 verify --anchor "$SP_DIR/anchor" --key "$(cat "$STATE/vkey")" "$SP_DIR/data"
+	[[ $output == *"signatures  holds"* ]]
+	cli 0 verify
+	[[ $output == *"not checked"* ]]
+}
+
+@test "the signer needs no more than the right to read" {
+	[ "$(id -u)" = 0 ] || skip "another account needs root"
+	local other=$SP_DIR/other
+	mkdir -m 0700 "$other"
+	chown nobody "$other"
+	as_nobody() {
+		setpriv --reuid nobody --clear-groups --inh-caps -all,+dac_read_search --ambient-caps +dac_read_search "$@"
+	}
+	as_nobody "$SP_BIN/sallyport" checkpoint --config "$SP_CONFIG" --state "$other" --init other.example/audit
+	as_nobody "$SP_BIN/sallyport" checkpoint --config "$SP_CONFIG" --state "$other"
+	# It cannot write there, and without the capability it cannot even read.
+	run ! as_nobody sqlite3 "$SP_DIR/data/sallyport.db" 'CREATE TABLE x (y)'
+	run -10 setpriv --reuid nobody --clear-groups "$SP_BIN/sallyport" checkpoint --config "$SP_CONFIG" --state "$other"
+}
+
+@test "an anchor that fails is named, and gets the newest checkpoint the next time" {
+	call 'print(3)'
+	cli 1 checkpoint --state "$STATE" --anchor "command:cat >$SP_DIR/sent; exit 3"
+	[[ $stderr == *"exit code 3"* ]]
+	cli 1 checkpoint --state "$STATE" --anchor "command:cat >$SP_DIR/sent; exit 3" --json
+	[ "$(jq .new <<<"$output")" = false ]
+	cli 0 checkpoint --state "$STATE" --anchor "command:cat >$SP_DIR/sent"
+	cmp "$SP_DIR/sent" "$STATE/checkpoint"
+	cli 2 checkpoint --state "$STATE" --anchor carrier-pigeon
+}
+
+@test "every second, until history does not fit" {
+	cp -r "$SP_DIR/data" "$SP_DIR/copy"
+	sed 's|"data_dir": "data"|"data_dir": "copy"|' "$SP_CONFIG" >"$SP_DIR/copy.json"
+	cp -r "$STATE" "$SP_DIR/every"
+	"$SP_BIN/sallyport" checkpoint --config "$SP_DIR/copy.json" --state "$SP_DIR/every" --every 1 >"$SP_DIR/out" 2>"$SP_DIR/err" &
+	local pid=$!
+	sqlite3 "$SP_DIR/copy/sallyport.db" "DROP TRIGGER audit_fixed; UPDATE audit SET entry = replace(entry, 'run.begin', 'run.never') WHERE n = (SELECT min(n) FROM audit WHERE kind = 'run.begin')"
+	local n code=0
+	wait "$pid" || code=$?
+	[ "$code" = 11 ]
+	n=$(sqlite3 "$SP_DIR/copy/sallyport.db" "SELECT n FROM audit WHERE entry LIKE '%run.never%'")
+	[[ $(cat "$SP_DIR/err") == *"rewritten: entry $n "* ]]
+	run -1 "$SP_BIN/sallyport" verify --config "$SP_DIR/copy.json" --signer "$SP_DIR/every"
+	[[ $output == *"entry $n "* ]]
+}
+
+@test "kills between any two steps of the signer contradict nothing" {
+	local point code killed=0
+	for point in write:1 fsync:1 write:2 fsync:2 write:3 fsync:3 renameat:1 fsync:4; do
+		call "print('$point')"
+		strace -f -o /dev/null -e trace="${point%:*}" -e inject="${point%:*}:signal=KILL:when=${point#*:}" \
+			"$SP_BIN/sallyport" checkpoint --config "$SP_CONFIG" --state "$STATE" >/dev/null 2>&1 && code=0 || code=$?
+		[ "$code" = 0 ] || killed=$((killed + 1))
+	done
+	[ "$killed" -ge 7 ]
+	cli 0 checkpoint --state "$STATE"
+	cli 0 verify --signer "$STATE" --json
+	[ "$(jq '.entries - .covered' <<<"$output")" = 0 ]
+}
+
+@test "a damaged file, another program's file, none" {
+	cli 10 verify "$SP_DIR/nowhere"
+	sqlite3 "$SP_DIR/foreign.db" 'CREATE TABLE x (y)'
+	cli 2 verify "$SP_DIR/foreign.db"
+	cp "$SP_DIR/copy/sallyport.db" "$SP_DIR/cut.db"
+	truncate -s 40000 "$SP_DIR/cut.db"
+	cli 11 verify "$SP_DIR/cut.db"
+}
