@@ -116,7 +116,7 @@ $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)
 $(B)/tests/runners/python.json: $(wildcard jail/runners/*.*)
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D) && ln -s $(abspath jail/runners/npm) $(@D)/npm
 	@sed '/^  "cache": \[/,/\],$$/d' jail/runners/python.json > $@
-unit: $(UNIT) $(B)/tests/jail_probe $(B)/tests/runners/python.json
+unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/jail_probe $(B)/tests/runners/python.json
 
 # Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -160,8 +160,8 @@ chart: deps-run
 
 # The official suite against nginx and the gateway with its fixtures, and what needs none against a normal start.
 conformance: deps
-	@$(SUBMAKE) all recorded
-	@tests/run $(B) tests/clients/conformance.test.js
+	@$(SUBMAKE) all recorded $(B)/tests/upstream_client
+	@tests/run $(B) 'tests/clients/conformance*.test.js'
 
 test: deps-debian
 	@$(SUBMAKE) deps-npm all recorded unit fuzz # what npm waits for, the compiler does not

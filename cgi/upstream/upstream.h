@@ -83,13 +83,18 @@ struct upstream_list {
 	const char *version;          /* "name version" of the server; "": it did not say */
 	const char *protocol;         /* the revision that was spoken */
 	struct bind_strings left_out; /* "TOOL: why", for the operator */
-	int64_t read_us;
+	int64_t read_us;              /* clock_now_us */
+	bool sealed;
 	_Atomic int references;
 };
 /* The list, from the cache while it is fresh. Blocks until `deadline_us` (clock_monotonic_us) at most; *ret is the
  * caller's. The error's code: ERR_UNAVAILABLE, ERR_LIMIT, ERR_CORRUPT (not MCP). */
 int upstream_list(struct upstream *upstream, const struct upstream_key *key, int64_t deadline_us,
 		  struct upstream_list **ret, struct err *err);
+/* The same without blocking; `list` (NULL: `err` says why) is the callback's. */
+typedef void upstream_listed(void *arg, struct upstream_list *list, const struct err *err);
+void upstream_list_begin(struct upstream *upstream, const struct upstream_key *key, int64_t deadline_us,
+			 upstream_listed *listed, void *arg);
 struct upstream_list *upstream_list_keep(struct upstream_list *list); /* one more holder */
 void upstream_list_free(struct upstream_list *list);                  /* NULL is fine */
 void upstream_list_free_pointer(struct upstream_list **list);
@@ -129,6 +134,19 @@ uint64_t upstream_call(struct upstream *upstream, const struct upstream_call *ca
 void upstream_cancel(struct upstream *upstream, uint64_t id);
 /* The run is over: connections of its own end, its calls should have ended. */
 void upstream_end_run(struct upstream *upstream, const char *run);
+
+/* A server asks something of us (elicitation/create; only where its entry says elicitation: relay) while it works for
+ * `owner`. Answered by upstream_reply, from any thread; "" as result refuses it. Set before the first call. */
+struct upstream_asked {
+	uint64_t question;
+	const struct upstream_server *server;
+	const char *owner, *method;
+	const char *parameters; /* JSON */
+	size_t length;
+};
+typedef void upstream_ask(void *arg, const struct upstream_asked *asked);
+void upstream_on_ask(struct upstream *upstream, upstream_ask *ask, void *arg);
+void upstream_reply(struct upstream *upstream, uint64_t question, const char *result, size_t length);
 
 /* Blocks until the answer is there; *ret is to be given back by upstream_answer_clear. */
 void upstream_call_wait(struct upstream *upstream, const struct upstream_call *call, struct upstream_answer *ret);

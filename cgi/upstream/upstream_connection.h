@@ -1,0 +1,214 @@
+/*
+ * upstream_connection.h - one connection to one upstream server: its state, what is under way on it, and what a
+ * transport (HTTP, the pipes of a process) owes it. Everything here happens on the upstream thread.
+ *
+ *   state         event                         next
+ *   CLOSED        an order comes                STARTING (pipes), or by the era that is known: READY, INITIALIZING,
+ *                                               else PROBING
+ *   STARTING      the program runs              PROBING, or INITIALIZING where legacy is known
+ *   PROBING       discover is answered          READY (modern)
+ *   PROBING       discover is refused, silence  INITIALIZING
+ *   INITIALIZING  initialize is answered        READY
+ *   READY         the session is gone           INITIALIZING (HTTP)
+ *   any           transport or handshake fails  CLOSED; who waits is told
+ *   READY         idle                          CLOSED
+ *
+ * An order is what a caller wants: a call, or the list of tools. It becomes one exchange (one JSON-RPC request) or
+ * several after each other: pages of a list, rounds of input_required, polls of a task. connection_enter() is the only
+ * function that changes the state.
+ */
+#pragma once
+
+#include "lib/base/buf.h"
+#include "lib/base/mask.h"
+#include "upstream.h"
+#include "upstream_raw.h"
+#include "upstream_revision.h"
+
+#define CONNECTION_IN_FLIGHT 16
+#define CONNECTION_LIST_MAX  (8 << 20) /* bytes of all pages of a list */
+
+enum connection_state {
+	CONNECTION_CLOSED,
+	CONNECTION_STARTING,
+	CONNECTION_PROBING,
+	CONNECTION_INITIALIZING,
+	CONNECTION_READY,
+};
+enum connection_era { ERA_UNKNOWN, ERA_MODERN, ERA_LEGACY };
+
+/* What all connections of a process share. */
+struct connection_loop {
+	const struct config *config;
+	void *multi; /* libcurl's, of upstream_http.c */
+	size_t result_max;
+	int64_t now_us; /* clock_monotonic_us, of this turn */
+	int64_t next_id;
+	int starting; /* programs that start at this moment */
+	/* An upstream server asks something of us while `order` is under way; NULL: nobody can be asked. */
+	upstream_ask *ask;
+	void *ask_arg;
+	struct question *questions;
+	uint64_t next_question;
+	struct pipes *pipes; /* of upstream_pipe.c */
+};
+
+/* One call or one list. */
+struct order {
+	struct order *next;
+	uint64_t id;
+	struct upstream_key key;
+	bool list; /* else a call */
+	char *method, *tool, *arguments;
+	size_t length;
+	char *owner, *run;
+	int64_t timeout_us, deadline_us; /* the deadline begins anew when the call is sent */
+	struct upstream_list *held;      /* what `definition` belongs to */
+	const struct upstream_tool *definition;
+	void (*progress)(void *arg, double progress, double total, const char *text);
+	upstream_done *done;
+	upstream_listed *listed;
+	void *arg;
+
+	struct connection *connection;
+	struct exchange *exchange;     /* the message that is under way; NULL: waits */
+	int64_t not_before_us;         /* waits until then: for a server that is busy, or a task to be polled */
+	int64_t queued_us, started_us; /* clock_now_us */
+	int attempts, rounds, reconnects;
+	bool dispatched;
+	char *task;                      /* its id; "": none was made yet but one must be */
+	int asked;                       /* questions that wait for an answer */
+	char *responses, *request_state; /* JSON, for the next round of input_required; NULL: none */
+	struct upstream_list *building;
+	char *cursor;
+	int pages;
+	size_t bytes;
+};
+
+enum exchange_kind {
+	EXCHANGE_PROBE,
+	EXCHANGE_INITIALIZE,
+	EXCHANGE_LIST,
+	EXCHANGE_CALL,
+	EXCHANGE_TASK,    /* tasks/get */
+	EXCHANGE_RESULT,  /* tasks/result */
+	EXCHANGE_NOTICE,  /* a notification, or our answer to a request: nothing comes back */
+	EXCHANGE_STREAM,  /* HTTP: a GET, for what the server asks outside of calls */
+	EXCHANGE_GOODBYE, /* HTTP: DELETE of the session */
+};
+struct exchange {
+	struct exchange *next;
+	struct connection *connection;
+	enum exchange_kind kind;
+	struct order *order; /* NULL: the connection's own */
+	int64_t id;          /* 0: none */
+	struct buf body;
+	struct buf headers;  /* HTTP: "Name: value" lines, of the modern era */
+	int64_t deadline_us; /* 0: its order's */
+	size_t max;          /* bytes of the answer */
+	bool sent;
+	int status;     /* HTTP: of the answer; 0: none yet */
+	void *transfer; /* the transport's */
+};
+
+/* Why an exchange has no answer. */
+struct failure {
+	enum failure_kind {
+		FAILURE_REFUSED, /* nothing was sent */
+		FAILURE_LOST,    /* the answer will not come: the outcome is not known */
+		FAILURE_STATUS,  /* HTTP: another status than 200, without a JSON-RPC error */
+		FAILURE_LARGE,   /* more than exchange->max */
+		FAILURE_GARBLED, /* not JSON, not MCP */
+	} kind;
+	int status;
+	int64_t retry_after_us; /* STATUS: -1: the server did not say */
+	const char *text;
+};
+
+struct connection;
+struct transport {
+	/* Begins to connect; 0: connection_started comes, now or later. */
+	int (*open)(struct connection *connection, struct err *err);
+	/* The exchange is sent, and ends by connection_received (with its answer) or connection_failed. Notices and
+	 * goodbyes end by connection_failed only where that matters to nobody: the transport frees them. */
+	void (*send)(struct connection *connection, struct exchange *exchange);
+	/* Nobody waits for it any more. */
+	void (*forget)(struct connection *connection, struct exchange *exchange);
+	void (*close)(struct connection *connection);         /* no callback comes after it */
+	void (*turn)(struct connection *connection);          /* once a turn of the loop; may be NULL */
+	int64_t (*wake)(const struct connection *connection); /* when it wants a turn at last; INT64_MAX: never */
+};
+
+struct connection {
+	struct connection *next;
+	struct connection_loop *loop;
+	const struct upstream_server *server;
+	const struct transport *transport;
+	char *owner, *run; /* "": anybody's */
+	int instance;
+	enum connection_state state;
+	enum connection_era era;
+	int64_t era_us; /* when it was found out */
+	const char *protocol;
+	char session[256]; /* HTTP: Mcp-Session-Id; "": none */
+	bool worked;       /* this session has answered something */
+	struct exchange *exchanges;
+	struct order *orders; /* in the order in which they came */
+	int in_flight;
+	int64_t used_us, deadline_us; /* of the handshake */
+	int probes;
+	int failures;          /* starts in a row that failed */
+	int64_t not_before_us; /* back-off */
+	int64_t started_us;
+	char problem[ERR_TEXT_SIZE]; /* of the last failure; "": none */
+	struct mask *mask;           /* of the server's secrets */
+	struct upstream_list *list;
+	int64_t list_until_us, list_not_before_us;
+	char *instructions, *version;
+	void *wire; /* the transport's */
+};
+
+struct connection *connection_new(struct connection_loop *loop, const struct upstream_key *key, int instance,
+				  const struct transport *transport);
+void connection_free(struct connection *connection); /* orders of it are ended as cancelled */
+void connection_submit(struct connection *connection, struct order *order);
+void connection_cancel(struct order *order); /* upstream too; it ends as cancelled */
+/* Deadlines, back-off, idle ends; and when the next of these is due (INT64_MAX: nothing is). */
+void connection_turn(struct connection *connection);
+int64_t connection_wake(const struct connection *connection);
+void connection_close(struct connection *connection); /* politely */
+
+/* From transports. `message` is one JSON-RPC message that passed raw_check; `via` NULL: it came over a pipe. */
+void connection_started(struct connection *connection);
+void connection_received(struct connection *connection, struct exchange *via, struct raw message);
+void connection_failed(struct exchange *exchange, const struct failure *failure); /* frees it */
+void connection_lost(struct connection *connection, const char *why); /* the transport is gone, with all exchanges */
+struct exchange *connection_find(struct connection *connection, int64_t id);
+
+/* Among the files of a connection: upstream_life.c, */
+struct exchange *connection_exchange(struct connection *connection, enum exchange_kind kind, struct order *order);
+void connection_send(struct exchange *exchange);
+void connection_drop(struct exchange *exchange); /* frees it; the transport forgets it */
+void connection_enter(struct connection *connection, enum connection_state state);
+void connection_broken(struct connection *connection, const char *why); /* who waits is told */
+void connection_advance(struct connection *connection);
+void connection_end(struct order *order, struct upstream_answer *answer); /* frees the order */
+void connection_end_error(struct order *order, enum upstream_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void connection_again(struct order *order, int64_t after_us); /* back to those that wait */
+void connection_forget_session(struct connection *connection);
+/* upstream_handshake.c, */
+void connection_shake(struct connection *connection); /* the first request that its era needs */
+void connection_shaken(struct exchange *exchange, struct raw result, struct raw error);
+void connection_shake_failed(struct connection *connection, enum exchange_kind kind, const struct failure *failure);
+/* upstream_order.c: requests of orders and their answers. */
+void connection_send_order(struct order *order);
+void connection_answered(struct exchange *exchange, struct raw result, struct raw error);
+void connection_order_failed(struct order *order, enum exchange_kind kind, const struct failure *failure);
+void connection_order_free(struct order *order);
+void connection_next_round(struct order *order, char *responses); /* JSON, taken over; NULL: none */
+/* upstream_incoming.c: what servers ask. */
+struct question;
+void connection_question(struct order *order, struct raw requests); /* connection_next_round follows */
+void connection_replied(struct connection_loop *loop, uint64_t question, const char *result);
+void connection_unask(struct order *order, struct connection *connection); /* nobody waits for the answers of either */

@@ -1,0 +1,300 @@
+/*
+ * upstream_http.c - see upstream_http.h.
+ *
+ * One message is one transfer: a POST whose answer is JSON or an event stream. libcurl's callbacks only collect: what
+ * came is handed over in http_turn, because its receiver may end transfers, which libcurl forbids inside of a callback.
+ * A transfer outlives its exchange until the end of the turn (`dead`).
+ *
+ * Legacy streams that break off before the answer are taken up again by GET with the last event's id. Facts: MCP
+ * transports (2025-11-25 resumability, 2026-07-28 headers).
+ */
+#include "upstream_http.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "upstream_http_transfer.h"
+
+#define MILLISECOND INT64_C(1000)
+#define RESUMES_MAX 2
+#define RETRY_MS    1000
+#define BRIEF       200 /* bytes of a page that is shown in an error */
+
+static int http_transport_open(struct connection *connection, struct err *err)
+{
+	(void)err;
+	connection_started(connection);
+	return 0;
+}
+
+static void http_send(struct connection *connection, struct exchange *exchange)
+{
+	struct transfer *transfer = http_transfer_new(connection, exchange);
+
+	exchange->transfer = transfer;
+	http_transfer_begin(transfer, connection, exchange->kind == EXCHANGE_STREAM ? "GET" : "POST", NULL);
+}
+
+static void http_forget(struct connection *connection, struct exchange *exchange)
+{
+	struct transfer *transfer = exchange->transfer;
+	struct http *http = connection->loop->multi;
+
+	if (transfer == NULL)
+		return;
+	http_transfer_end(transfer, http->multi);
+	transfer->exchange = NULL;
+	transfer->dead = true;
+}
+
+/* Says goodbye to a session. */
+static void http_transport_close(struct connection *connection)
+{
+	struct transfer *transfer;
+
+	if (connection->session[0] == '\0')
+		return;
+	transfer = http_transfer_new(connection, NULL);
+	http_transfer_begin(transfer, connection, "DELETE", NULL);
+	transfer->connection = NULL;
+}
+
+const struct transport http_transport = {
+	.open = http_transport_open,
+	.send = http_send,
+	.forget = http_forget,
+	.close = http_transport_close,
+};
+
+/* --- what came --- */
+
+static void fail_transfer(struct transfer *transfer, enum failure_kind kind, const char *text)
+{
+	connection_failed(transfer->exchange, &(struct failure){.kind = kind, .text = text});
+}
+
+/* One message, or an array of them as revision 2025-03-26 has it. */
+static void deliver(struct transfer *transfer, const char *text, size_t length)
+{
+	auto_buf struct buf clean;
+	struct err err = ERR_INIT;
+	struct raw value, item;
+	size_t at = 0;
+
+	buf_init(&clean, length + HTTP_ENVELOPE);
+	if (raw_check(text, length, &clean, &err) < 0) {
+		fail_transfer(transfer, FAILURE_GARBLED, err.text);
+		return;
+	}
+	value = raw_value(clean.data, clean.length);
+	if (raw_is_object(value))
+		connection_received(transfer->connection, transfer->exchange, value);
+	while (transfer->exchange != NULL && raw_item(value, &at, &item))
+		connection_received(transfer->connection, transfer->exchange, item);
+}
+
+static void deliver_events(struct transfer *transfer)
+{
+	while (transfer->exchange != NULL && transfer->first != NULL) {
+		struct message *message = transfer->first;
+
+		transfer->first = message->next;
+		if (transfer->first == NULL)
+			transfer->last = &transfer->first;
+		deliver(transfer, message->text, message->length);
+		free(message->text);
+		free(message);
+	}
+}
+
+/* A stream that ended without its answer. */
+static void stream_ended(struct transfer *transfer, const char *why)
+{
+	struct connection *connection = transfer->connection;
+	int64_t wait = transfer->sse.retry_ms >= 0 ? transfer->sse.retry_ms : RETRY_MS;
+	bool standing = transfer->exchange->kind == EXCHANGE_STREAM;
+
+	if (connection->era != ERA_LEGACY || (!standing && transfer->sse.id[0] == '\0') ||
+	    transfer->resumes >= RESUMES_MAX) {
+		fail_transfer(transfer, FAILURE_LOST, why);
+		return;
+	}
+	for (int i = 0; i < transfer->resumes; i++)
+		wait += wait / 2;
+	transfer->resumes += !standing;
+	transfer->resume_us = clock_monotonic_us() + wait * MILLISECOND;
+	http_transfer_end(transfer, ((struct http *)connection->loop->multi)->multi);
+	transfer->done = false;
+	buf_reset(&transfer->sse.line);
+	buf_reset(&transfer->sse.data);
+}
+
+/* With this status a JSON-RPC error is the request's answer, not a page about the connection. */
+static bool speaks_mcp(int status, bool session)
+{
+	return status >= 400 && status < 500 && status != 401 && status != 403 && status != 429 &&
+	       !(status == 404 && session);
+}
+
+static void status_came(struct transfer *transfer, int status)
+{
+	const struct buf *body = &transfer->body;
+	auto_free char *text = NULL;
+	auto_buf struct buf clean, page;
+	bool session = transfer->connection->session[0] != '\0';
+
+	buf_init(&clean, body->length + HTTP_ENVELOPE);
+	buf_init(&page, BRIEF);
+	bool json = raw_check(body->data, body->length, &clean, NULL) == 0;
+	struct raw value = raw_value(clean.data, clean.length),
+		   error = json ? raw_member(value, "error") : (struct raw){0};
+
+	if (raw_is_object(error) && speaks_mcp(status, session)) {
+		transfer->exchange->status = status;
+		connection_received(transfer->connection, transfer->exchange, value);
+		if (transfer->exchange == NULL)
+			return;
+	}
+	auto_free char *message = raw_is_object(error) ? raw_string(raw_member(error, "message")) : NULL;
+
+	if (message != NULL)
+		buf_puts(&page, message);
+	text = xasprintf("it answered with status %d%s%s%s", status, page.length > 0 ? ": " : "", page.data,
+			 status >= 300 && status < 400 ? " (redirects are not followed)" : "");
+	connection_failed(transfer->exchange, &(struct failure){.kind = FAILURE_STATUS,
+								.status = status,
+								.retry_after_us = transfer->retry_after_us,
+								.text = text});
+}
+
+static void transfer_failed(struct transfer *transfer)
+{
+	const char *why = curl_easy_strerror(transfer->code);
+
+	if (transfer->large)
+		fail_transfer(transfer, FAILURE_LARGE, "the server sends more");
+	else if (transfer->private_address)
+		fail_transfer(transfer, FAILURE_REFUSED,
+			      "its address is not a public one: its entry must say \"private\": true");
+	else if (!transfer->exchange->sent && transfer->exchange->kind != EXCHANGE_STREAM)
+		fail_transfer(transfer, FAILURE_REFUSED, why);
+	else if (transfer->streams)
+		stream_ended(transfer, why);
+	else
+		fail_transfer(transfer, FAILURE_LOST, why);
+}
+
+static void transfer_done(struct transfer *transfer)
+{
+	long status = 0;
+
+	deliver_events(transfer);
+	if (transfer->exchange == NULL)
+		return;
+	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (transfer->code != CURLE_OK) {
+		transfer_failed(transfer);
+		return;
+	}
+	if (transfer->exchange->kind == EXCHANGE_NOTICE) {
+		connection_failed(transfer->exchange, &(struct failure){.kind = FAILURE_LOST, .text = ""});
+		return;
+	}
+	if (status != 200 && transfer->resumes > 0) {
+		fail_transfer(transfer, FAILURE_LOST, "its stream broke off and could not be taken up again");
+		return;
+	}
+	if (status != 200) {
+		status_came(transfer, (int)status);
+		return;
+	}
+	if (transfer->streams) {
+		stream_ended(transfer, "the stream ended before the answer");
+		return;
+	}
+	deliver(transfer, transfer->body.data, transfer->body.length);
+	if (transfer->exchange != NULL)
+		fail_transfer(transfer, FAILURE_GARBLED, "it holds no answer to the request");
+}
+
+void http_turn(struct connection_loop *loop)
+{
+	struct http *http = loop->multi;
+	struct CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
+		struct transfer *transfer;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)(void *)&transfer);
+		transfer->code = message->data.result;
+		transfer->done = true;
+	}
+	/* Transfers that begin meanwhile are put in front: they have nothing yet. */
+	for (struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next) {
+		if (transfer->connection == NULL && transfer->done)
+			transfer->dead = true;
+		if (transfer->dead || transfer->connection == NULL)
+			continue;
+		if (transfer->done)
+			transfer_done(transfer);
+		else if (transfer->first != NULL)
+			deliver_events(transfer);
+		if (!transfer->dead && transfer->easy == NULL && transfer->resume_us <= loop->now_us)
+			http_transfer_begin(transfer, transfer->connection, "GET",
+					    transfer->sse.id[0] != '\0' ? transfer->sse.id : NULL);
+	}
+	http_transfer_reap(http);
+}
+
+int64_t http_wake(const struct connection_loop *loop)
+{
+	const struct http *http = loop->multi;
+	int64_t wake = INT64_MAX;
+
+	for (const struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next)
+		if (transfer->easy == NULL)
+			wake = MIN(wake, transfer->dead ? 0 : transfer->resume_us);
+	return wake;
+}
+
+bool http_leaving(const struct connection_loop *loop)
+{
+	return ((const struct http *)loop->multi)->transfers != NULL;
+}
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+
+static void init_curl(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_open(struct connection_loop *loop, struct err *err)
+{
+	struct http *http = xcalloc(1, sizeof(*http));
+
+	pthread_once(&curl_once, init_curl);
+	http->multi = curl_multi_init();
+	if (http->multi == NULL) {
+		free(http);
+		return err_set(err, ERR_SYSTEM, "libcurl: cannot begin");
+	}
+	loop->multi = http;
+	return 0;
+}
+
+void http_close(struct connection_loop *loop)
+{
+	struct http *http = loop->multi;
+
+	for (struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next)
+		transfer->dead = true;
+	http_transfer_reap(http);
+	curl_multi_cleanup(http->multi);
+	free(http);
+	loop->multi = NULL;
+}

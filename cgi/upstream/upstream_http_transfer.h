@@ -1,0 +1,46 @@
+/*
+ * upstream_http_transfer.h - one HTTP request and what came of it, as libcurl's callbacks collect it.
+ */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "upstream_connection.h"
+#include "upstream_sse.h"
+
+#define HTTP_ENVELOPE (64 << 10) /* bytes of a message around its result */
+
+struct message {
+	struct message *next;
+	size_t length;
+	char *text;
+};
+
+struct transfer {
+	struct transfer *next;
+	struct connection *connection; /* NULL: a goodbye */
+	struct exchange *exchange;     /* NULL: nobody waits for it any more */
+	CURL *easy;                    /* NULL: waits to begin again */
+	struct curl_slist *headers;
+	char *url;
+	size_t at; /* how much of the body was read */
+	struct buf body;
+	struct sse_reader sse;
+	bool streams, large, private_address, done, dead;
+	CURLcode code;
+	struct message *first, **last; /* events that came */
+	int resumes;
+	int64_t resume_us, retry_after_us;
+};
+struct http {
+	CURLM *multi;
+	struct transfer *transfers;
+};
+
+/* Not begun yet. `exchange` NULL: for a goodbye. */
+struct transfer *http_transfer_new(struct connection *connection, struct exchange *exchange);
+/* POST of the exchange's body, GET of a stream (from behind the event last_id, if not NULL), DELETE of the session. */
+void http_transfer_begin(struct transfer *transfer, struct connection *connection, const char *method,
+			 const char *last_id);
+void http_transfer_end(struct transfer *transfer, CURLM *multi); /* the request; the transfer stays */
+void http_transfer_reap(struct http *http);                      /* frees those that are dead */

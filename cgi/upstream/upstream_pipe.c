@@ -1,0 +1,480 @@
+/*
+ * upstream_pipe.c - see upstream_pipe.h.
+ *
+ * One JSON-RPC message a line, in both directions. What a program writes that is not JSON is passed over: many print a
+ * banner. A line that is too long is passed over, too, and fails the request whose id is at its begin or end. The
+ * program's end is the end of its standard output.
+ *
+ * A connection that closes lets its program go: standard input is closed, which is how a server is asked to end; two
+ * seconds later it is asked by SIGTERM, two more and it is killed. Facts: MCP transports, stdio.
+ */
+#include "upstream_pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+#define SECOND     INT64_C(1000000)
+#define ENVELOPE   (64 << 10)
+#define READ_SIZE  (64 << 10)
+#define ERRORS_MAX (64 << 10)
+#define SHOWN      300 /* bytes of standard error in a sentence */
+#define ID_REACH   512 /* bytes at both ends of a line in which its id is looked for */
+#define PATIENCE   (2 * SECOND)
+#define LAST_WAIT  (SECOND / 50)
+#define OUTGOING   (64 << 20)
+
+struct pipes {
+	struct pipe_wire *wires;
+	const struct launcher *jailed;
+};
+
+/* --- a program outside of any jail --- */
+
+static char **environment_of(const struct upstream_server *server)
+{
+	static const char *const kept[] = {"PATH", "HOME", "LANG"};
+	char **environment = xcalloc(ARRAY_SIZE(kept) + server->env.count + 1, sizeof(*environment));
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		bool given = false;
+
+		for (size_t k = 0; k < server->env.count; k++)
+			given |= streq(server->env.keys[k], kept[i]);
+		if (getenv(kept[i]) != NULL && !given)
+			environment[count++] = xasprintf("%s=%s", kept[i], getenv(kept[i]));
+	}
+	for (size_t i = 0; i < server->env.count; i++)
+		environment[count++] = xasprintf("%s=%s", server->env.keys[i], server->env.values[i]);
+	return environment;
+}
+
+static int spawn(const struct upstream_server *server, const int fds[3], pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	char **environment = environment_of(server), **argv = xcalloc(server->args.count + 2, sizeof(*argv));
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	argv[0] = unconst(server->command);
+	for (size_t i = 0; i < server->args.count; i++)
+		argv[i + 1] = unconst(server->args.items[i]);
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < 3; i++)
+		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+	if (server->cwd != NULL)
+		posix_spawn_file_actions_addchdir_np(&actions, server->cwd);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	int error = posix_spawnp(ret_pid, server->command, &actions, &attributes, argv, environment);
+
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	for (char **variable = environment; *variable != NULL; variable++)
+		free(*variable);
+	free(environment);
+	free(argv);
+	return error;
+}
+
+static int bare_start(struct pipe_wire *wire, const struct upstream_server *server, const int fds[3], struct err *err)
+{
+	pid_t pid;
+	int error = spawn(server, fds, &pid);
+
+	if (error != 0) {
+		errno = error;
+		return err_errno(err, "%s", server->command);
+	}
+	log_event(LOG_WARN, "upstream server runs outside of any jail", "server", server->name, NULL);
+	wire->process = (void *)(intptr_t)pid;
+	pipe_started(wire);
+	return 0;
+}
+
+static void bare_terminate(struct pipe_wire *wire, bool hard)
+{
+	kill(-(pid_t)(intptr_t)wire->process, hard ? SIGKILL : SIGTERM);
+}
+
+static bool bare_ended(struct pipe_wire *wire)
+{
+	pid_t pid = (pid_t)(intptr_t)wire->process;
+
+	if (waitpid(pid, NULL, WNOHANG) == 0)
+		return false;
+	kill(-pid, SIGKILL); /* what it left behind */
+	return true;
+}
+
+static const struct launcher bare = {bare_start, bare_terminate, bare_ended};
+
+/* --- the pipes --- */
+
+/* A pair: the program's end, and ours, which does not block. */
+static int make_pair(int ret[2], struct err *err)
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
+		return err_errno(err, "socketpair");
+	fcntl(ret[1], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static int pipe_open(struct connection *connection, struct err *err)
+{
+	struct pipes *pipes = connection->loop->pipes;
+	const struct launcher *launcher = connection->server->jail ? pipes->jailed : &bare;
+	int pairs[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, result = 0;
+	struct pipe_wire *wire;
+
+	if (launcher == NULL)
+		return err_set(err, ERR_UNAVAILABLE, "there is no jailer to start it");
+	for (int i = 0; result == 0 && i < 3; i++)
+		result = make_pair(pairs[i], err);
+	wire = xcalloc(1, sizeof(*wire));
+	wire->connection = connection;
+	wire->loop = connection->loop;
+	wire->launcher = launcher;
+	wire->in = pairs[0][1];
+	wire->out = pairs[1][1];
+	wire->error = pairs[2][1];
+	wire->errors = xmalloc(ERRORS_MAX);
+	buf_init(&wire->outgoing, OUTGOING);
+	buf_init(&wire->line, MAX(connection->loop->result_max, (size_t)CONNECTION_LIST_MAX) + ENVELOPE);
+	wire->next = pipes->wires;
+	pipes->wires = wire;
+	connection->wire = wire;
+	if (result == 0)
+		result = launcher->start(wire, connection->server, (int[]){pairs[0][0], pairs[1][0], pairs[2][0]}, err);
+	for (int i = 0; i < 3; i++)
+		fd_close(&pairs[i][0]);
+	if (result < 0)
+		wire->launcher = NULL; /* nothing to end */
+	return result;
+}
+
+void pipe_started(struct pipe_wire *wire)
+{
+	if (wire->connection != NULL)
+		connection_started(wire->connection);
+}
+
+/* The end of what it wrote to standard error, as one line. */
+static char *last_words(const struct pipe_wire *wire)
+{
+	auto_buf struct buf out;
+	size_t start = wire->n_errors > SHOWN ? wire->n_errors - SHOWN : 0;
+
+	buf_init(&out, 4 * SHOWN);
+	utf8_printable(&out, wire->errors + start, wire->n_errors - start);
+	for (char *end; (end = strstr(out.data, "\\x0a")) != NULL;)
+		memcpy(end, "    ", 4);
+	while (out.length > 0 && out.data[out.length - 1] == ' ')
+		out.data[--out.length] = '\0';
+	return buf_steal(&out, NULL);
+}
+
+void pipe_failed(struct pipe_wire *wire, const char *why)
+{
+	auto_free char *words = last_words(wire);
+	auto_free char *text = xasprintf("%s%s%s", why, words[0] != '\0' ? ", it wrote: " : "", words);
+
+	if (wire->connection != NULL)
+		connection_lost(wire->connection, text);
+}
+
+static void write_out(struct pipe_wire *wire)
+{
+	struct buf *out = &wire->outgoing;
+
+	while (wire->written < out->length) {
+		ssize_t n = send(wire->in, out->data + wire->written, out->length - wire->written, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return; /* full; or it ended, which its output says */
+		wire->written += (size_t)n;
+	}
+	wire->written = 0;
+	buf_reset(out);
+}
+
+static void pipe_send(struct connection *connection, struct exchange *exchange)
+{
+	struct pipe_wire *wire = connection->wire;
+	struct buf *body = &exchange->body;
+
+	/* Line ends can only be between values. */
+	for (size_t i = 0; i < body->length; i++)
+		if (body->data[i] == '\n' || body->data[i] == '\r')
+			body->data[i] = ' ';
+	buf_add(&wire->outgoing, body->data, body->length);
+	buf_putc(&wire->outgoing, '\n');
+	exchange->sent = true;
+	write_out(wire);
+	if (wire->outgoing.overflow)
+		log_event(LOG_WARN, "upstream server does not read", "server", connection->server->name, NULL);
+	if (exchange->kind == EXCHANGE_NOTICE)
+		connection_failed(exchange, &(struct failure){.kind = FAILURE_LOST, .text = ""});
+}
+
+static void pipe_forget(struct connection *connection, struct exchange *exchange)
+{
+	(void)connection;
+	(void)exchange;
+}
+
+static void pipe_close(struct connection *connection)
+{
+	struct pipe_wire *wire = connection->wire;
+
+	if (wire == NULL)
+		return;
+	connection->wire = NULL;
+	wire->connection = NULL;
+	wire->since_us = wire->loop->now_us;
+	fd_close(&wire->in);
+}
+
+const struct transport pipe_transport = {
+	.open = pipe_open,
+	.send = pipe_send,
+	.forget = pipe_forget,
+	.close = pipe_close,
+};
+
+static void take_line(struct pipe_wire *wire, const char *text, size_t length)
+{
+	auto_buf struct buf clean;
+	struct raw value, item;
+	size_t at = 0;
+
+	buf_init(&clean, wire->line.max);
+	if (raw_check(text, length, &clean, NULL) < 0) {
+		if (wire->rubbish++ == 0)
+			log_event(LOG_DEBUG, "upstream server printed a line that is not JSON", "server",
+				  wire->connection->server->name, NULL);
+		return;
+	}
+	value = raw_value(clean.data, clean.length);
+	if (raw_is_object(value))
+		connection_received(wire->connection, NULL, value);
+	while (wire->connection != NULL && raw_item(value, &at, &item))
+		connection_received(wire->connection, NULL, item);
+}
+
+/* The number behind the last "id": in the bytes; 0: there is none. */
+static int64_t id_in(const char *text, size_t length)
+{
+	static const char key[] = "\"id\":";
+	int64_t id = 0;
+
+	for (const char *at = text; (at = memmem(at, length - (size_t)(at - text), key, strlen(key))) != NULL; at++) {
+		const char *digits = at + strlen(key), *end = text + length;
+		size_t n = 0;
+		struct raw number = {digits, 0};
+
+		while (digits + n < end && digits[n] >= '0' && digits[n] <= '9')
+			n++;
+		number.length = n;
+		raw_int(number, &id);
+	}
+	return id;
+}
+
+/* A line that was too long: `line` holds its begin and, behind ID_REACH bytes, its end. */
+static void long_line(struct pipe_wire *wire)
+{
+	int64_t id = id_in(wire->line.data, wire->line.length);
+	struct exchange *exchange = connection_find(wire->connection, id);
+
+	if (exchange == NULL)
+		log_event(LOG_WARN, "upstream server wrote a line that is too long", "server",
+			  wire->connection->server->name, NULL);
+	else
+		connection_failed(exchange,
+				  &(struct failure){.kind = FAILURE_LARGE, .text = "the program writes a longer line"});
+}
+
+/* Cuts what is kept of a line that is too long down to its begin and its end. */
+static void keep_ends(struct pipe_wire *wire, const char *data, size_t length)
+{
+	struct buf *line = &wire->line;
+	size_t keep = MIN(length, ID_REACH);
+
+	if (line->length > 2 * ID_REACH) {
+		memmove(line->data + ID_REACH, line->data + line->length - ID_REACH, ID_REACH);
+		line->length = 2 * ID_REACH;
+		line->overflow = false;
+	}
+	buf_add(line, data + length - keep, keep);
+}
+
+static void take_output(struct pipe_wire *wire, const char *data, size_t length)
+{
+	while (length > 0 && wire->connection != NULL) {
+		const char *end = memchr(data, '\n', length);
+		size_t n = end != NULL ? (size_t)(end - data) : length;
+
+		if (!wire->skipping && wire->line.length + n > wire->line.max)
+			wire->skipping = true;
+		if (wire->skipping)
+			keep_ends(wire, data, n);
+		else
+			buf_add(&wire->line, data, n);
+		data += n + (end != NULL);
+		length -= n + (end != NULL);
+		if (end == NULL)
+			break;
+		if (wire->skipping)
+			long_line(wire);
+		else if (wire->line.length > 0)
+			take_line(wire, wire->line.data, wire->line.length);
+		wire->skipping = false;
+		buf_reset(&wire->line);
+	}
+}
+
+static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
+{
+	size_t over;
+
+	if (length > ERRORS_MAX) {
+		data += length - ERRORS_MAX;
+		length = ERRORS_MAX;
+	}
+	over = wire->n_errors + length > ERRORS_MAX ? wire->n_errors + length - ERRORS_MAX : 0;
+	memmove(wire->errors, wire->errors + over, wire->n_errors - over);
+	wire->n_errors -= over;
+	memcpy(wire->errors + wire->n_errors, data, length);
+	wire->n_errors += length;
+}
+
+/* Once a turn, so that none keeps the others waiting. */
+static void read_from(struct pipe_wire *wire, int *fd, void (*take)(struct pipe_wire *, const char *, size_t))
+{
+	char data[READ_SIZE];
+	ssize_t n = *fd >= 0 ? recv(*fd, data, sizeof(data), 0) : 0;
+
+	if (n > 0) {
+		take(wire, data, (size_t)n);
+	} else if (*fd >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+		bool output = *fd == wire->out;
+
+		fd_close(fd);
+		if (output)
+			pipe_failed(wire, "the program ended");
+	}
+}
+
+/* True: nothing is left of it. */
+static bool let_go(struct pipe_wire *wire)
+{
+	int64_t waited = wire->loop->now_us - wire->since_us;
+
+	if (wire->launcher == NULL || wire->launcher->ended(wire))
+		return true;
+	if (wire->asked < 1 + (waited > 2 * PATIENCE) && waited > PATIENCE) {
+		wire->launcher->terminate(wire, waited > 2 * PATIENCE);
+		wire->asked++;
+	}
+	return false;
+}
+
+static void free_wire(struct pipe_wire *wire)
+{
+	fd_close(&wire->in);
+	fd_close(&wire->out);
+	fd_close(&wire->error);
+	buf_clear(&wire->outgoing);
+	buf_clear(&wire->line);
+	free(wire->errors);
+	free(wire);
+}
+
+void pipes_turn(struct connection_loop *loop)
+{
+	for (struct pipe_wire *wire = loop->pipes->wires; wire != NULL; wire = wire->next) {
+		if (wire->outgoing.length > wire->written && wire->in >= 0)
+			write_out(wire);
+		read_from(wire, &wire->error, take_errors);
+		read_from(wire, &wire->out, take_output);
+	}
+	for (struct pipe_wire **at = &loop->pipes->wires; *at != NULL;) {
+		struct pipe_wire *wire = *at;
+
+		if (wire->connection != NULL || !let_go(wire)) {
+			at = &wire->next;
+			continue;
+		}
+		*at = wire->next;
+		free_wire(wire);
+	}
+}
+
+int64_t pipes_wake(const struct connection_loop *loop)
+{
+	int64_t wake = INT64_MAX;
+
+	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL; wire = wire->next)
+		if (wire->connection == NULL)
+			wake = MIN(wake, loop->now_us + LAST_WAIT);
+	return wake;
+}
+
+bool pipes_leaving(const struct connection_loop *loop)
+{
+	return loop->pipes->wires != NULL;
+}
+
+size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t room)
+{
+	size_t count = 0;
+
+	for (const struct pipe_wire *wire = loop->pipes->wires; wire != NULL && count + 3 <= room; wire = wire->next) {
+		const struct pollfd fds[] = {{wire->out, POLLIN, 0}, {wire->error, POLLIN, 0}, {wire->in, POLLOUT, 0}};
+
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+			if (fds[i].fd >= 0 && (i < 2 || wire->outgoing.length > wire->written))
+				ret[count++] = fds[i];
+	}
+	return count;
+}
+
+int pipes_open(struct connection_loop *loop, const struct launcher *jailed)
+{
+	loop->pipes = xcalloc(1, sizeof(*loop->pipes));
+	loop->pipes->jailed = jailed;
+	return 0;
+}
+
+void pipes_close(struct connection_loop *loop)
+{
+	struct pipe_wire *wire;
+
+	while ((wire = loop->pipes->wires) != NULL) {
+		if (wire->launcher != NULL && !wire->launcher->ended(wire)) {
+			wire->launcher->terminate(wire, true);
+			while (wire->launcher == &bare && !wire->launcher->ended(wire))
+				;
+		}
+		loop->pipes->wires = wire->next;
+		free_wire(wire);
+	}
+	free(loop->pipes);
+}

@@ -1,0 +1,192 @@
+/*
+ * upstream_client.c - what the official conformance suite drives as the client under test: `upstream_client … URL`,
+ * with the scenario's name and context in the environment. It is the client of cgi/upstream and nothing else: it reads
+ * the list of tools and calls, all at once, what the context names, or each tool with arguments that fit its schema.
+ * Asked something, it accepts with the defaults of the form.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgi/upstream/upstream.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/util.h"
+
+#define CALLS_MAX    64
+#define LIST_SECONDS 20
+
+struct calls {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	int open, failed;
+};
+static struct calls calls = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+static struct upstream *upstream;
+
+/* A value that fits a property's schema. */
+static struct json_object *value_for(struct json_object *schema)
+{
+	const char *type = json_get_string(schema, "type");
+	struct json_object *value;
+
+	if (json_object_object_get_ex(schema, "default", &value))
+		return json_object_get(value);
+	if (type != NULL && streq(type, "boolean"))
+		return json_object_new_boolean(true);
+	if (type != NULL && (streq(type, "number") || streq(type, "integer")))
+		return json_object_new_int(5);
+	if (type != NULL && streq(type, "object"))
+		return json_object_new_object();
+	return json_object_new_string("text");
+}
+
+static struct json_object *object_for(struct json_object *schema)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *properties = json_get(schema, "properties", json_type_object);
+
+	if (properties != NULL) {
+		json_object_object_foreach(properties, name, property) json_add(object, name, value_for(property));
+	}
+	return object;
+}
+
+static void answer(void *arg, const struct upstream_asked *question)
+{
+	auto_json struct json_object *asked = NULL, *reply = json_object_new_object();
+	auto_buf struct buf out;
+
+	(void)arg;
+	buf_init(&out, 1 << 20);
+	json_parse(question->parameters, question->length, &asked, NULL);
+	json_add_string(reply, "action", "accept");
+	json_add(reply, "content", object_for(json_get(asked, "requestedSchema", json_type_object)));
+	json_print(&out, reply);
+	upstream_reply(upstream, question->question, out.data, out.length);
+}
+
+static void done(void *arg, const struct upstream_answer *ended)
+{
+	const char *tool = arg;
+
+	fprintf(stderr, "%s: %s %s\n", tool, upstream_kind_name(ended->kind),
+		ended->kind == UPSTREAM_RESULT ? ended->result : ended->text);
+	pthread_mutex_lock(&calls.lock);
+	calls.open--;
+	calls.failed += ended->kind != UPSTREAM_RESULT;
+	pthread_cond_signal(&calls.ended);
+	pthread_mutex_unlock(&calls.lock);
+}
+
+static void call(const struct upstream_key *key, struct upstream_list *list, const char *tool,
+		 struct json_object *arguments)
+{
+	auto_buf struct buf text;
+	struct upstream_call one = {.key = *key, .tool = tool, .list = list};
+
+	buf_init(&text, 1 << 20);
+	json_print(&text, arguments);
+	one.arguments = text.data;
+	one.length = text.length;
+	if (upstream_list_find(list, tool, &one.definition, NULL) < 0)
+		return;
+	pthread_mutex_lock(&calls.lock);
+	calls.open++;
+	pthread_mutex_unlock(&calls.lock);
+	upstream_call(upstream, &one, done, unconst(one.definition->name));
+}
+
+static void call_each(const struct upstream_key *key, struct upstream_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct upstream_tool *tool = &list->tools[i];
+		struct json_object *schema = json_get(tool->object, "inputSchema", json_type_object);
+		auto_json struct json_object *arguments = object_for(schema);
+
+		if (streq(tool->name, "json_schema_echo"))
+			json_add(arguments, "schema",
+				 json_object_get(json_get(list->tools[0].object, "inputSchema", json_type_object)));
+		call(key, list, tool->name, arguments);
+	}
+}
+
+static void call_context(const struct upstream_key *key, struct upstream_list *list, struct json_object *wanted)
+{
+	for (size_t i = 0; i < json_object_array_length(wanted); i++) {
+		struct json_object *item = json_object_array_get_idx(wanted, i);
+
+		call(key, list, json_get_string(item, "name"), json_get(item, "arguments", json_type_object));
+	}
+}
+
+/* The servers' file: one, with this URL. */
+static char *write_file(const char *url)
+{
+	char *path = xstrdup("/tmp/sallyport-client-XXXXXX");
+	auto_close int fd = mkostemp(path, O_CLOEXEC);
+	auto_free char *text = xasprintf(
+		"{\"mcpServers\":{\"suite\":{\"url\":\"%s\",\"private\":true,\"elicitation\":\"relay\"}}}", url);
+
+	if (fd < 0 || write_all(fd, text, strlen(text)) < 0)
+		abort();
+	return path;
+}
+
+static int act(const struct upstream_key *key, const char *scenario)
+{
+	const char *text = getenv("MCP_CONFORMANCE_CONTEXT");
+	auto_json struct json_object *context = NULL;
+	auto_upstream_list struct upstream_list *list = NULL;
+	struct json_object *wanted;
+	struct err err = ERR_INIT;
+
+	if (upstream_list(upstream, key, clock_monotonic_us() + LIST_SECONDS * INT64_C(1000000), &list, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	if (streq(scenario, "initialize") || strstr(scenario, "no-deref") != NULL)
+		return 0;
+	if (text != NULL)
+		json_parse(text, strlen(text), &context, NULL);
+	wanted = context != NULL ? json_get(context, "toolCalls", json_type_array) : NULL;
+	if (wanted != NULL)
+		call_context(key, list, wanted);
+	else
+		call_each(key, list);
+	pthread_mutex_lock(&calls.lock);
+	while (calls.open > 0)
+		pthread_cond_wait(&calls.ended, &calls.lock);
+	pthread_mutex_unlock(&calls.lock);
+	return calls.failed > 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *scenario = getenv("MCP_CONFORMANCE_SCENARIO");
+	struct config config;
+	struct err err = ERR_INIT;
+	size_t count;
+
+	if (argc < 2 || config_load(NULL, &config, &err) < 0) {
+		fprintf(stderr, "usage: upstream_client URL %s\n", err.text);
+		return 2;
+	}
+	log_open("client", LOG_DEBUG);
+	auto_free char *path = write_file(argv[argc - 1]);
+
+	config.upstream.file = path;
+	if (upstream_open(&config, &upstream, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 2;
+	}
+	unlink(path);
+	upstream_on_ask(upstream, answer, NULL);
+	const struct upstream_key key = {&upstream_servers(upstream, &count)[0], "suite", ""};
+	int code = act(&key, scenario != NULL ? scenario : "");
+
+	upstream_close(upstream);
+	config_clear(&config);
+	return code;
+}
