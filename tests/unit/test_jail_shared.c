@@ -3,6 +3,7 @@
  * of /usr, of the modules and on devices meet nobody else's. Asked from outside while the guest holds them.
  */
 #include "jail_service.h"
+#include "live_try.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,13 +21,14 @@ static const char holder[] = "import fcntl, time\n"
 			     "  try: take(); got.append('yes')\n"
 			     "  except OSError as e: got.append('no')\n"
 			     " globals()['keep' + path] = whole, part\n"
-			     "print(*got, flush=True)\n"
-			     "time.sleep(1000)\n";
+			     "print(*got, flush=True)\n";
+static const char stays[] = "time.sleep(1000)\n";
 
 static void hold(struct service *service, struct try *try)
 {
 	const struct jail_spec spec = {.runner = "python"};
-	auto_close int code_fd = memfd_with("code", holder, strlen(holder));
+	auto_free char *code = xasprintf("%s%s", holder, stays);
+	auto_close int code_fd = memfd_with("code", code, strlen(code));
 
 	try_begin(service->client, try, &spec);
 	struct jail_program program = {
@@ -78,6 +80,21 @@ static void host_locks(void **state)
 	try_clear(&try);
 }
 
+/* Frozen, nothing can ask it to let go. */
+static void host_locks_frozen(void **state)
+{
+	struct service *service = *state;
+
+	live_need(live_possible(service->client));
+	auto_live struct live live = {.client = NULL};
+	live_begin(&live, service->client, "python", (struct jail_limits){.wall_us = 0});
+	assert_int_equal(live_run(&live, holder)->verdict, JAIL_OK);
+	assert_true(str_starts(live.try.out, "yes yes "));
+	assert_free(LOCKED);
+	if (own_nodes(service))
+		assert_free("/dev/null");
+}
+
 /* The file of /usr is free for a second jail; the device is one for all jails. */
 static void locks_of_another(void **state)
 {
@@ -102,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(host_locks, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(host_locks_frozen, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(locks_of_another, service_setup, service_teardown),
 	};
 
