@@ -129,7 +129,8 @@ int init_listen(int socket);
 #define INIT_CALLS_MAX 512
 struct init_denied {
 	uint64_t seen[INIT_CALLS_MAX / 64];
-	int locks_left; /* that may be taken before they are counted again */
+	int locks_left;        /* that may be taken before they are counted again */
+	int64_t full_until_us; /* none was left: they are not counted before */
 };
 void init_deny_prepare(int listener); /* once, before the first call */
 void init_deny(int listener, struct init_denied *denied, void (*tell)(int number));
@@ -158,6 +159,6 @@ bool init_driver_answer(struct init_program *driver, int *ret_status);
  * says why). */
 const char *init_setup_jail(struct init_setup *setup);
 /* Descriptors of init that stay open. */
-enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
+enum { INIT_CONTROL_FD = 3, INIT_OOM_FD, INIT_LOCKS_FD, INIT_FIRST_FREE_FD, INIT_CHILD_FD = INIT_FIRST_FREE_FD };
 /* Landlock's rules for programs, made when the jail is set up; -1: this kernel has none. */
 const char *init_make_fence(const struct init_setup *setup, bool live, int *ret_fd);

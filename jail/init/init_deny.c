@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "init.h"
 #include "lib/base/util.h"
@@ -25,6 +26,7 @@
 #define NOTIF_SET_FLAGS    _IOW('!', 4, uint64_t) /* of a newer linux/seccomp.h */
 #define NOTIF_SYNC_WAKE_UP 1UL
 #define LOCKS_TEXT_MAX     (1 << 20)
+#define LOCKS_FULL_US      100000
 #define LOCKS_READINGS     4
 
 union notification {
@@ -50,7 +52,7 @@ static int read_locks(void)
 	size_t length;
 	int n = 0;
 
-	if (read_file_at(AT_FDCWD, "/proc/locks", LOCKS_TEXT_MAX, &text, &length, NULL) < 0)
+	if (lseek(INIT_LOCKS_FD, 0, SEEK_SET) || read_fd(INIT_LOCKS_FD, LOCKS_TEXT_MAX, &text, &length, NULL) < 0)
 		return INIT_LOCKS_MAX; /* more of them than can be read */
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		n += strncmp(line + strcspn(line, " "), " OFDLCK", 7) != 0;
@@ -74,12 +76,18 @@ static int count_locks(void)
 	return most;
 }
 
-/* Each call takes one lock at most, or splits one, so they are counted only when so many calls were made that there
- * could be too many. Unlocking is such a call, too: nothing but the kernel can look at what a pointer leads to. */
+/* Each call takes one lock at most, or splits one, so they are counted only when so many calls were made that
+ * there could be too many. Unlocking is such a call, too: nothing but the kernel can look at what a pointer leads
+ * to. To count them holds up the host's locks, so a guest that goes on asking when none is left does not make
+ * init count each time. */
 static bool may_lock(struct init_denied *denied)
 {
-	if (denied->locks_left == 0)
+	const int64_t now_us = denied->locks_left ? 0 : clock_monotonic_us();
+
+	if (denied->locks_left == 0 && now_us >= denied->full_until_us) {
 		denied->locks_left = MAX(INIT_LOCKS_MAX - count_locks(), 0);
+		denied->full_until_us = denied->locks_left ? 0 : now_us + LOCKS_FULL_US;
+	}
 	if (denied->locks_left == 0)
 		return false;
 	denied->locks_left--;

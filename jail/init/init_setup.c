@@ -108,7 +108,7 @@ static int keep_descriptors(struct init_setup *setup)
 	snprintf(path, sizeof(path), "%s/dev/null", setup->root->path);
 	int null = open(path, O_RDWR | O_CLOEXEC);
 	const int sources[] = {
-		null, null, null, setup->control, setup->oom_score, setup->data_mount, setup->code_mount};
+		null, null, null, setup->control, setup->oom_score, null, setup->data_mount, setup->code_mount};
 	int high[ARRAY_SIZE(sources)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
@@ -182,14 +182,24 @@ static int bind_hosts(struct init_setup *setup)
 		     NULL);
 }
 
+/* Who reads the list holds up every lock that is taken on the host meanwhile: guests get an empty one, and init keeps
+ * the jail's own to count by (init_deny.c). */
+static int keep_locks(void)
+{
+	auto_close int fd = open("proc/locks", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 || dup3(fd, INIT_LOCKS_FD, O_CLOEXEC) < 0 ? -1 : 0;
+}
+
 /* Read-only as a whole: no sysctl, no /proc/self/mem, nothing in it can be written. What could be read and must not be
  * is covered; a file that can only be written (sysrq-trigger) needs no cover, and /dev/null over it would even open. */
 static int mount_proc(struct init_setup *setup)
 {
-	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list"};
+	static const char *const covered[] = {"proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list",
+					      "proc/locks"};
 
 	(void)setup;
-	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
+	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) || keep_locks())
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(covered); i++)
 		if (mount("dev/null", covered[i], NULL, MS_BIND, NULL) && errno != ENOENT)

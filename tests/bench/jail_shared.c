@@ -4,9 +4,10 @@
  *
  *   jail_shared JAILER RUNNERS_DIR
  *
- * Each round measures the host without a guest, with one that runs and with one that is frozen; printed are the medians
- * of the rounds' ratios (aim 1.0). After a lock was refused the kernel needs a moment, because init has then read the
- * list of locks: what is measured begins SETTLE_MS later. Without inodes of the jail's own it was 1,500 us instead of 0.6.
+ * Each round measures the host without a guest, with one that runs and with one that is frozen; printed are the
+ * medians of the rounds' ratios (aim 1.0). After a lock was refused the kernel needs a moment, because init has then
+ * read the list of locks: what is measured begins SETTLE_MS later. Without inodes of the jail's own it was 1,500 us
+ * instead of 0.6.
  */
 #include <errno.h>
 #include <fcntl.h>

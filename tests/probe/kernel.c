@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -205,9 +206,11 @@ static void kernel_messages(void)
 {
 	char text[16];
 	static const char *const files[] = {"/proc/kmsg",       "/proc/kcore",    "/proc/keys",
-					    "/proc/timer_list", "/proc/slabinfo", "/proc/vmallocinfo"};
+					    "/proc/timer_list", "/proc/slabinfo", "/proc/vmallocinfo",
+					    "/proc/locks"};
 
 	refused(syscall(SYS_syslog, 3, text, sizeof(text)), "syslog");
+	holds(flock(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), LOCK_SH) == 0, "no lock"); /* that would be listed */
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		int fd = open(files[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		holds(fd < 0 || read(fd, text, sizeof(text)) <= 0, "%s can be read", files[i]);
