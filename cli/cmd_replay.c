@@ -28,7 +28,7 @@ struct replay_options {
 	bool all, quiet, resume, fail_fast;
 	int64_t jobs, repeat;
 	const char *normalise, *compare, *results, *only, *shard;
-	struct bind_strings merge;
+	struct bind_strings merge, secrets;
 	struct replay_bless bless;
 };
 
@@ -90,6 +90,11 @@ static const struct cli_option replay_options_table[] = {
 	 .offset = FIELD(merge),
 	 .value = "FILE",
 	 .help = "run nothing, report what the shards found; repeatable"},
+	{.name = "secret",
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(secrets),
+	 .value = "NAME[=VALUE]",
+	 .help = "a secret that runs were given; without a value it is our variable NAME's; repeatable"},
 	{0},
 };
 static const struct cli_group replay_groups[] = {
@@ -102,7 +107,7 @@ static const struct cli_group replay_groups[] = {
 struct item {
 	char id[ID_SIZE];
 	int64_t generation; /* of what is expected */
-	bool done; /* by an earlier replay */
+	bool done;          /* by an earlier replay */
 };
 
 struct work {
@@ -111,6 +116,7 @@ struct work {
 	struct store_results *results; /* NULL: not kept */
 	struct replay_settings settings;
 	const struct replay_bless *bless; /* NULL: not wanted */
+	struct job_secrets secrets;
 	char key[SHA256_HEX_SIZE];
 	struct item *items;
 	size_t count, size;
@@ -212,7 +218,8 @@ static void do_one(struct work *work, struct replay_runner *runner, const struct
 static void *worker(void *arg)
 {
 	struct work *work = arg;
-	struct replay_runner runner = {work->config, work->store, &work->settings, NULL, NULL, work->bless};
+	struct replay_runner runner = {
+		.config = work->config, .store = work->store, .settings = &work->settings, .bless = work->bless};
 
 	pthread_mutex_lock(&work->lock);
 	runner.client = steal(&work->client);
@@ -415,9 +422,13 @@ static int replay_run(void *arg, struct err *err)
 	work.bless = options->bless.on ? &options->bless : NULL;
 	work.config = &config;
 	work.store = store;
-	result = run_work(&work, options, err);
+	work.settings.secrets = &work.secrets;
+	result = replay_settings_secrets(&options->secrets, &work.secrets, err);
+	if (result == 0)
+		result = run_work(&work, options, err);
 	for (size_t i = 0; work.done && i < work.count; i++)
 		free(work.done[i].report);
+	job_secrets_clear(&work.secrets);
 	free(work.items);
 	free(work.done);
 	free(work.ready);
@@ -435,13 +446,16 @@ const struct cli_command cmd_replay = {
 		"differs\n"
 		"from run to run (addresses, process ids, times …) is taken out of output that differs, and the "
 		"report\n"
-		"says so. Not replayable are runs that were cancelled, interrupted or given secrets (which are never\n"
-		"stored). Nothing is recorded in the database, but for --bless; --json prints one object a line and\n"
-		"the sums last.\n\n"
+		"says so. Not replayable are runs that were cancelled, interrupted or given secrets that --secret "
+		"does\n"
+		"not name (they are never stored). Nothing is recorded in the database, but for --bless; --json "
+		"prints\n"
+		"one object a line and the sums last.\n\n"
 		"Examples:\n"
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"
 		"  sallyport replay --language python --since 2d --quiet\n"
+		"  API_KEY=... sallyport replay --secret API_KEY 019bf2\n"
 		"  sallyport replay 019bf2 --bless --reason \"the message names the file now\"\n\n"
 		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "
 		"or "

@@ -189,8 +189,11 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 
 	(void)client;
 	settings.repeat = submission->path ? 1 : 0; /* that a submission is flaky helps nobody */
-	*runner = (struct replay_runner){suite->grading->config, suite->store, &settings, runner->client,
-					 submission->path ? &submission->instead : NULL, NULL};
+	*runner = (struct replay_runner){.config = suite->grading->config,
+					 .store = suite->store,
+					 .settings = &settings,
+					 .client = runner->client,
+					 .instead = submission->path ? &submission->instead : NULL};
 	*own = runner;
 	replay_one(runner, one->id, &slot.result);
 	slot.wall_us = clock_monotonic_us() - began;

@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "lib/grade/normalise.h"
 #include "lib/job/job.h"
+#include "lib/job/job_secret.h"
 #include "lib/store/store_execution.h"
 #include "lib/store/store_results.h"
 
@@ -46,9 +47,12 @@ enum { REPLAY_BY_CPU = 32, REPLAY_BY_MEMORY = 64 };
 struct replay_settings {
 	unsigned by, normalisers;
 	int64_t repeat; /* run each so often; 0: once, and again where something differs */
+	const struct job_secrets *secrets; /* of --secret; NULL: none */
 };
 /* "verdict,stdout,cpu", or what is not to be: "-stderr"; NULL: the defaults. */
 int replay_settings_by(const char *list, unsigned *ret, struct err *err);
+/* Of --secret. */
+int replay_settings_secrets(const struct bind_strings *list, struct job_secrets *ret, struct err *err);
 /* What results depend on besides the execution, the runners' versions included. */
 void replay_settings_key(const struct replay_settings *settings, struct json_object *runners,
 			 char ret[SHA256_HEX_SIZE]);
@@ -100,8 +104,9 @@ void replay_report_clear(struct replay_report *report);
 /* Takes the three texts over. */
 void replay_differ(struct replay_report *report, enum replay_class class, struct replay_difference difference);
 
-/* Why it makes no sense to run this one again; NULL: it does. The caller's. */
-char *replay_incomparable(const struct store_execution *execution);
+/* Why it makes no sense to run this one again with these secrets; NULL: it does. The caller's. */
+char *replay_incomparable_with(const struct store_execution *execution, const struct job_secrets *secrets);
+char *replay_incomparable(const struct store_execution *execution); /* without secrets */
 /* Would it make sense, if only something were expected of it? The recorded outcome says nothing of the program. */
 bool replay_without_outcome(const struct store_execution *execution);
 /* One run of this execution next to the record, added to the report. An error is the store's. */
@@ -126,6 +131,7 @@ struct replay_runner {
 	struct jail_client *client;
 	const struct replay_instead *instead; /* NULL: the recorded code */
 	const struct replay_bless *bless;     /* NULL: nothing is blessed */
+	struct job_secrets secrets; /* its own: settings->secrets, then those of the owner's folder */
 };
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret);
 

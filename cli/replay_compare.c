@@ -39,8 +39,9 @@ static bool ended_from_outside(const char *verdict)
 	return streq(verdict, "TO") || streq(verdict, "ML") || streq(verdict, "OL");
 }
 
-/* Names of the secrets that the run was given; "" if none. */
-static void missing_secrets(const struct store_execution *execution, struct buf *names)
+/* Names of the secrets that the run was given and we do not have; "" if none. */
+static void missing_secrets(const struct store_execution *execution, const struct job_secrets *secrets,
+			    struct buf *names)
 {
 	auto_json struct json_object *env = NULL;
 
@@ -49,7 +50,7 @@ static void missing_secrets(const struct store_execution *execution, struct buf 
 		return;
 	json_object_object_foreach(env, name, value)
 	{
-		if (!value)
+		if (!value && !job_secrets_find(secrets, name))
 			buf_printf(names, "%s%s", names->length > 0 ? ", " : "", name);
 	}
 }
@@ -59,7 +60,7 @@ bool replay_without_outcome(const struct store_execution *execution)
 	auto_buf struct buf secrets = {0};
 
 	buf_init(&secrets, ERR_TEXT_SIZE);
-	missing_secrets(execution, &secrets);
+	missing_secrets(execution, &(struct job_secrets){0}, &secrets);
 	return execution->state != STORE_RUNNING && secrets.length == 0 &&
 	       (execution->state == STORE_INTERRUPTED || streq(execution->verdict, "XX") ||
 		streq(execution->verdict, "CX"));
@@ -67,7 +68,12 @@ bool replay_without_outcome(const struct store_execution *execution)
 
 char *replay_incomparable(const struct store_execution *execution)
 {
-	auto_buf struct buf secrets = {0};
+	return replay_incomparable_with(execution, &(struct job_secrets){0});
+}
+
+char *replay_incomparable_with(const struct store_execution *execution, const struct job_secrets *secrets)
+{
+	auto_buf struct buf missing = {0};
 
 	if (execution->state == STORE_RUNNING)
 		return xstrdup("it is still running");
@@ -77,9 +83,12 @@ char *replay_incomparable(const struct store_execution *execution)
 		return xstrdup("the sandbox failed at the time (XX), so nothing of the program is known");
 	if (streq(execution->verdict, "CX"))
 		return xstrdup("it was cancelled (CX)");
-	buf_init(&secrets, ERR_TEXT_SIZE);
-	missing_secrets(execution, &secrets);
-	return secrets.length > 0 ? xasprintf("it was given secrets, which are never stored: %s", secrets.data) : NULL;
+	buf_init(&missing, ERR_TEXT_SIZE);
+	missing_secrets(execution, secrets, &missing);
+	return missing.length > 0 ? xasprintf("it was given secrets, which are never stored: %s (give them with "
+					      "--secret)",
+					      missing.data)
+				  : NULL;
 }
 
 /* -------- streams ------------------------------------------------------------------------------------- */

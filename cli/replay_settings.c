@@ -1,6 +1,7 @@
 /*
  * replay_settings.c - what is compared, and what results depend on.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/util.h"
@@ -50,6 +51,26 @@ void replay_settings_item_key(const char key[SHA256_HEX_SIZE], int64_t generatio
 		memcpy(ret, key, SHA256_HEX_SIZE);
 }
 
+int replay_settings_secrets(const struct bind_strings *list, struct job_secrets *ret, struct err *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *text = list->items[i], *equals = strchr(text, '=');
+		auto_free char *name = xstrndup(text, equals ? (size_t)(equals - text) : strlen(text));
+		const char *value = equals ? equals + 1 : getenv(name);
+
+		if (!job_variable_valid(name, strlen(name)))
+			return err_set(err, ERR_INVALID, "--secret takes NAME=VALUE or NAME, not \"%s\"", name);
+		if (!value)
+			return err_set(err, ERR_INVALID, "--secret %s: there is no such variable in our environment",
+				       name);
+		if (strlen(value) < MASK_LEAST)
+			return err_set(err, ERR_INVALID, "--secret %s: a secret has at least %d bytes", name,
+				       MASK_LEAST);
+		job_secrets_add(ret, name, value);
+	}
+	return 0;
+}
+
 void replay_settings_key(const struct replay_settings *settings, struct json_object *runners, char ret[SHA256_HEX_SIZE])
 {
 	auto_buf struct buf text = {0};
@@ -57,6 +78,8 @@ void replay_settings_key(const struct replay_settings *settings, struct json_obj
 	buf_init(&text, SIZE_MAX / 2);
 	buf_printf(&text, "1 %u %lld ", settings->by, (long long)settings->repeat);
 	normalise_version(settings->normalisers, &text);
+	for (size_t i = 0; settings->secrets && i < settings->secrets->count; i++)
+		buf_printf(&text, "%s ", settings->secrets->names[i]);
 	json_print(&text, runners);
 	sha256_hex(text.data, text.length, ret);
 }

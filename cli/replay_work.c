@@ -58,7 +58,7 @@ static int compare_run(void *arg, const struct store_execution *execution, const
 	struct comparison *comparison = arg;
 	const struct replay_runner *runner = comparison->runner;
 	struct replay_report *report = comparison->report;
-	auto_free char *why = execution->generation > 1 ? NULL : replay_incomparable(execution);
+	auto_free char *why = execution->generation > 1 ? NULL : replay_incomparable_with(execution, &runner->secrets);
 
 	comparison->done = streq(execution->id, comparison->execution->id);
 	comparison->reached = execution->sandbox_seq;
@@ -82,8 +82,11 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 	struct comparison comparison = {.runner = runner, .execution = execution, .report = report};
 	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, err);
 
-	if (result == 0)
-		result = job_replay(runner->store, runner->client, execution, compare_run, &comparison, err);
+	if (result == 0) {
+		const struct job_replay_from from = {runner->store, runner->client, &runner->secrets};
+
+		result = job_replay(&from, execution, compare_run, &comparison, err);
+	}
 	if (result < 0) {
 		jail_client_free(runner->client);
 		runner->client = NULL;
@@ -255,7 +258,18 @@ static char *obstacle(const struct replay_runner *runner, const struct store_exe
 		return xstrdup("it ran in a live sandbox, after other runs: no other code can take its place");
 	if (runner->bless && replay_without_outcome(execution))
 		return NULL;
-	return replay_incomparable(execution);
+	return replay_incomparable_with(execution, &runner->secrets);
+}
+
+/* What runs of this owner can be given: what the command line names goes before the folder. */
+static int find_secrets(struct replay_runner *runner, const char *owner, struct err *err)
+{
+	const struct job_secrets *given = runner->settings->secrets;
+	int result = job_secrets_folder(runner->config->tools.secrets_dir, owner, &runner->secrets, err);
+
+	for (size_t i = 0; given && i < given->count; i++)
+		job_secrets_add(&runner->secrets, given->names[i], given->values[i]);
+	return result;
 }
 
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret)
@@ -267,6 +281,8 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 
 	if (result == 0)
 		result = store_baseline_apply(runner->store, &execution, &err);
+	if (result == 0)
+		result = find_secrets(runner, execution.owner, &err);
 	replay_report_init(&trials.first);
 	replay_report_init(&trials.other);
 	if (result < 0) {
@@ -285,4 +301,5 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 	replay_report_clear(&trials.first);
 	replay_report_clear(&trials.other);
 	store_execution_clear(&execution);
+	job_secrets_clear(&runner->secrets);
 }

@@ -86,7 +86,8 @@ static const struct bind table[] = {
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, secrets),
 	 .max = RUN_VARIABLES_MAX,
-	 .description = "Environment variables whose values are never recorded."},
+	 .description = "Environment variables whose values are never recorded: in output and in text files that the "
+			"program makes they are replaced by ***. At least 4 bytes each."},
 	{.name = "stdin",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_arguments, stdin_text),

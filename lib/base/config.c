@@ -102,6 +102,8 @@ static const struct bind tools_table[] = {
 	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of the programs that execute_code runs by name; empty: none"),
+	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
+	     "folder of secret environment variables, OWNER/NAME; empty: none"),
 	PART(tools, upstream, BIND_STRING, 1, 8, "who calls the tools of upstream.file: code, direct or both"),
 	{0},
 };
@@ -156,7 +158,7 @@ static const struct config defaults = {
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
 #include "limits.def"
 		},
-	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .upstream = "code"},
+	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .secrets_dir = "", .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.upstream = {.file = "",
 		     .secrets_dir = "",
@@ -174,7 +176,7 @@ static const struct config defaults = {
 static const char *const path_members[][2] = {
 	{NULL, "data_dir"},        {"gateway", "socket"},     {"jailer", "socket"},
 	{"jailer", "program"},     {"jailer", "runners_dir"}, {"jailer", "modules_dir"},
-	{"tools", "snippets_dir"}, {"upstream", "file"},      {"upstream", "secrets_dir"},
+	{"tools", "snippets_dir"}, {"tools", "secrets_dir"},  {"upstream", "file"},      {"upstream", "secrets_dir"},
 };
 
 /* Variables that are read elsewhere and are no members. */

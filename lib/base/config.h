@@ -57,6 +57,7 @@ struct config {
 		bool links;          /* resource_link blocks for the files of a result */
 		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
+		const char *secrets_dir;  /* OWNER/NAME: secret environment variables of programs; "" = none */
 		const char *upstream;     /* who calls the tools of upstream.file: "code", "direct" or "both" */
 	} tools;
 	struct {

@@ -49,6 +49,7 @@ static struct job *job_new(struct job_engine *engine)
 	job_turn_init(&job->turn, engine, advance);
 	job->turn.job = job;
 	job->asked.code_fd = job->asked.stdin_fd = job->stdout_fd = job->stderr_fd = -1;
+	job_cover_init(&job->cover);
 	job->run.outputs_tail = &job->run.outputs;
 	job->run.result.jail.exit_code = -1;
 	job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -86,6 +87,7 @@ static void outputs_free(struct job_output *first)
 
 static void run_clear(struct job_run *run)
 {
+	job_secrets_clear(&run->secrets);
 	free(run->limits_json);
 	job_inputs_free(run->inputs, run->n_inputs);
 	job_gone_clear(&run->gone);
@@ -108,6 +110,7 @@ static void job_free(struct job *job)
 	fd_close(&job->stdout_fd);
 	fd_close(&job->stderr_fd);
 	fd_close(&job->wake_fd);
+	job_cover_clear(&job->cover);
 	free(job);
 }
 
@@ -232,7 +235,10 @@ size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, s
 {
 	if (!atomic_load(&job->has_output))
 		return 0;
-	ssize_t n = pread(stream == 1 ? job->stdout_fd : job->stderr_fd, ret, size, offset);
+	int fd = job->cover.mask ? job_cover_shown(&job->cover, stream, false, NULL)
+	       : stream == 1     ? job->stdout_fd
+				 : job->stderr_fd;
+	ssize_t n = pread(fd, ret, size, offset);
 
 	return n > 0 ? (size_t)n : 0;
 }

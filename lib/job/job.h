@@ -51,6 +51,7 @@ struct job_news {
  * watcher, set before the first job. */
 void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg);
 
+struct job_secrets; /* job_secret.h */
 struct job_file {
 	const char *name; /* one path segment (job_file_name_check) */
 	const char *data;
@@ -63,7 +64,7 @@ struct job_request {
 	struct bind_text code, stdin_text;
 	const char *entry; /* NULL, or one of `files`, whose content is `code`: it is run in place */
 	struct bind_strings args;
-	struct bind_map environment, secrets; /* secrets are never stored, in any form */
+	struct bind_map environment, secrets; /* secrets are never stored, in any form (job_secret.h) */
 	const struct job_file *files;         /* put into the conversation before the run */
 	size_t n_files;
 	bool live; /* in the conversation's live sandbox of this language; needs a conversation */
@@ -85,6 +86,7 @@ struct job_change {
 	char *name;             /* NUL-terminated; owned */
 	struct store_file file; /* file.name is `name` */
 	char reason[64];
+	bool masked; /* the file had a secret in it, its record has not */
 };
 /* The record's word for it (execution_file.change): "created" "changed" "deleted" "lost". */
 const char *job_change_text(enum jail_change_kind kind);
@@ -171,9 +173,14 @@ bool job_variable_valid(const char *name, size_t length);
 
 /* Runs a recorded execution again on its stored inputs, recording nothing: for replay. Blocks. A run of a live sandbox
  * depends on all that ran there before, so the earlier runs are run again, too, in one jail. */
+struct job_replay_from {
+	struct store *store;
+	struct jail_client *client;
+	const struct job_secrets *secrets; /* values of those that runs were given; NULL: none */
+};
 struct job_replay {
 	struct jail_result jail;
-	int stdout_fd, stderr_fd; /* memfds, positioned at 0 */
+	int stdout_fd, stderr_fd; /* memfds, positioned at 0; secrets are masked as in the record */
 	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
 	size_t n_changes;
 };
@@ -181,6 +188,7 @@ struct job_replay {
  * replay and is passed on. */
 typedef int job_replay_each(void *arg, const struct store_execution *execution, const struct job_replay *now,
 			    struct err *err);
-/* Where a run ends the sandbox that did not do so then, nothing comes after it; that is not an error. */
-int job_replay(struct store *store, struct jail_client *client, const struct store_execution *execution,
-	       job_replay_each *each, void *arg, struct err *err);
+/* Where a run ends the sandbox that did not do so then, nothing comes after it; that is not an error. ERR_INVALID: a
+ * secret is missing. */
+int job_replay(const struct job_replay_from *from, const struct store_execution *execution, job_replay_each *each,
+	       void *arg, struct err *err);

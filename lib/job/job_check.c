@@ -102,7 +102,8 @@ static bool map_has(const struct bind_map *map, const char *name)
 }
 
 /* Arguments and environment together, as execve counts them. */
-static int check_size(const struct job_request *request, size_t more, struct err *err)
+static int check_size(const struct job_request *request, const struct job_secrets *secrets, size_t more,
+		      struct err *err)
 {
 	size_t size = more;
 
@@ -110,8 +111,8 @@ static int check_size(const struct job_request *request, size_t more, struct err
 		size += strlen(request->args.items[i]) + 1;
 	for (size_t i = 0; i < request->environment.count; i++)
 		size += strlen(request->environment.keys[i]) + strlen(request->environment.values[i]) + 2;
-	for (size_t i = 0; i < request->secrets.count; i++)
-		size += strlen(request->secrets.keys[i]) + strlen(request->secrets.values[i]) + 2;
+	for (size_t i = 0; i < secrets->count; i++)
+		size += strlen(secrets->names[i]) + strlen(secrets->values[i]) + 2;
 	if (size > JAIL_ARGUMENTS_MAX)
 		return err_member(err, "environment",
 				  "args, environment and secrets must have at most %d bytes together, not %zu",
@@ -128,23 +129,29 @@ static void add_variable(struct job *job, size_t *count, struct json_object *rec
 
 static int take_environment(struct job *job, const struct job_request *request, struct err *err)
 {
-	const struct bind_map *environment = &request->environment, *secrets = &request->secrets;
+	const struct bind_map *environment = &request->environment;
+	const struct config *config = job->engine->config;
+	struct job_secrets *secrets = &job->run.secrets;
 	auto_json struct json_object *record = NULL;
 	auto_free char *url = NULL;
 	size_t count = 0;
 	int result;
 
 	if ((result = check_map(environment, "environment", err)) < 0 ||
-	    (result = check_map(secrets, "secrets", err)) < 0)
+	    (result = check_map(&request->secrets, "secrets", err)) < 0)
 		return result;
-	for (size_t i = 0; i < secrets->count; i++)
-		if (map_has(environment, secrets->keys[i]))
+	for (size_t i = 0; i < request->secrets.count; i++)
+		if (map_has(environment, request->secrets.keys[i]))
 			return err_member(err, "secrets", "\"%s\" is also in environment: use one of the two",
-					  secrets->keys[i]);
-	if (request->conversation && *job->engine->config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
-	    !map_has(secrets, "FILE_BASE_URL"))
-		url = xasprintf("%s/files/%s", job->engine->config->public_base_url, job->asked.place);
-	if ((result = check_size(request, url ? strlen(url) + sizeof("FILE_BASE_URL=") : 0, err)) < 0)
+					  request->secrets.keys[i]);
+	result = job_secrets_take(config->tools.secrets_dir, request->owner, environment, &request->secrets, secrets,
+				  err);
+	if (result < 0)
+		return result;
+	if (request->conversation && *config->public_base_url && !map_has(environment, "FILE_BASE_URL") &&
+	    !job_secrets_find(secrets, "FILE_BASE_URL"))
+		url = xasprintf("%s/files/%s", config->public_base_url, job->asked.place);
+	if ((result = check_size(request, secrets, url ? strlen(url) + sizeof("FILE_BASE_URL=") : 0, err)) < 0)
 		return result;
 
 	job->run.env = xcalloc(environment->count + secrets->count + 2, sizeof(*job->run.env));
@@ -152,7 +159,7 @@ static int take_environment(struct job *job, const struct job_request *request, 
 	for (size_t i = 0; i < environment->count; i++)
 		add_variable(job, &count, record, environment->keys[i], environment->values[i], false);
 	for (size_t i = 0; i < secrets->count; i++)
-		add_variable(job, &count, record, secrets->keys[i], secrets->values[i], true);
+		add_variable(job, &count, record, secrets->names[i], secrets->values[i], true);
 	if (url)
 		add_variable(job, &count, record, "FILE_BASE_URL", url, false);
 	job->asked.row.env_json = job_json_text(record);

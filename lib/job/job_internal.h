@@ -19,6 +19,7 @@
 
 #include "job.h"
 #include "job_known.h"
+#include "job_secret.h"
 #include "job_turn.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
@@ -72,6 +73,7 @@ struct job_asked {
 
 /* What becomes of it: the reactor's, and in part the thread's that the job is lent to. */
 struct job_run {
+	struct job_secrets secrets;
 	char **env;                /* NULL-terminated; holds the secrets: wiped when the run was started */
 	struct jail_limits limits; /* what was asked, or the sandbox's */
 	char *limits_json;
@@ -118,6 +120,7 @@ struct job {
 	struct job_run run;
 	atomic_bool has_output; /* stdout_fd and stderr_fd are there, and stay until the job is freed */
 	int stdout_fd, stderr_fd;
+	struct job_cover cover; /* of the output, where the run has secrets */
 	atomic_bool over;
 	struct job_end end;
 };
@@ -211,9 +214,7 @@ void job_list_changes(struct job *job);                             /* result.ch
 int job_store_streams(struct job_errand *errand, struct err *err);  /* output texts; into blobs: keeper */
 int job_remove_running(struct job_errand *errand, struct err *err); /* keeper */
 
-/* job_result.c */
-int job_recall(struct job_errand *errand, struct err *err); /* keeper: the result of run.recalled */
+int job_recall(struct job_errand *errand, struct err *err); /* job_result.c; keeper: the result of run.recalled */
 void job_changes_free(struct job_change *changes, size_t count);
-
 /* The media type of an open file, by its name and first bytes. */
 void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]);

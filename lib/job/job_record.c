@@ -193,8 +193,16 @@ int job_prepare(struct job_errand *errand, struct err *err)
 	const char *id = job->asked.row.id;
 	int result;
 
-	if ((result = store_running_open(store, id, "out", &job->stdout_fd, err)) < 0 ||
-	    (result = store_running_open(store, id, "err", &job->stderr_fd, err)) < 0)
+	if (run->sandbox)
+		job_secrets_join(&run->sandbox->secrets, &run->secrets);
+	job->cover.mask = job_secrets_mask(run->sandbox ? &run->sandbox->secrets : &run->secrets);
+	bool masked = job->cover.mask != NULL;
+
+	result = masked ? job_cover_open(&job->cover, &job->stdout_fd, &job->stderr_fd, err)
+			: store_running_open(store, id, "out", &job->stdout_fd, err);
+	if (result == 0 && !masked)
+		result = store_running_open(store, id, "err", &job->stderr_fd, err);
+	if (result < 0)
 		return result;
 	atomic_store(&job->has_output, true);
 	if (run->conversation_row != 0) {
@@ -223,11 +231,18 @@ int job_store_output(struct job_errand *errand, struct err *unused)
 {
 	struct job_output *output = container_of(errand, struct job_output, errand);
 	struct job_change *change = &output->change;
+	const int64_t most = output->job->run.limits.data_bytes;
+	const int raw = output->fd;
 	struct err err = ERR_INIT;
 
 	(void)unused; /* a file that is lost costs the run nothing else */
-	if (store_blob_put_fd(errand->engine->store, output->fd, output->job->run.limits.data_bytes, change->file.blob,
-			      &change->file.size, &err) < 0) {
+	int result = job_mask_file(output->job->cover.mask, &output->fd, &err);
+
+	change->masked = result < 0 || output->fd != raw;
+	if (result == 0)
+		result = store_blob_put_fd(errand->engine->store, output->fd, most, change->file.blob,
+					   &change->file.size, &err);
+	if (result < 0) {
 		int kept = (int)utf8_cut(err.text, strlen(err.text), sizeof(change->reason) - 1);
 
 		change->kind = JAIL_FILE_NOT_KEPT;
@@ -297,6 +312,10 @@ void job_list_changes(struct job *job)
 	struct job_run *run = &job->run;
 	struct job_result *result = &run->result;
 
+	size_t masked = 0;
+
+	for (struct job_output *output = run->outputs; output; output = output->next)
+		job_mask_name(job->cover.mask, &output->change, &masked);
 	result->changes = xcalloc(run->n_outputs + 1, sizeof(*result->changes));
 	run->changes = xcalloc(run->n_outputs + 1, sizeof(*run->changes));
 	for (struct job_output *output = run->outputs; output; output = output->next) {
@@ -391,12 +410,19 @@ int job_store_streams(struct job_errand *errand, struct err *err)
 	struct job *job = job_of(errand);
 	struct job_run *run = &job->run;
 	struct job_result *result = &run->result;
-	int failed =
-		record_stream(job, job->stdout_fd, &run->stdout_text, &result->stdout_text, &result->stdout_more, err);
+	int fds[] = {job->stdout_fd, job->stderr_fd};
+	int failed = 0;
 
+	job_mask_result(job->cover.mask, &result->jail);
+	for (int i = 0; job->cover.mask && failed == 0 && i < 2; i++)
+		if (fds[i] >= 0 && (fds[i] = job_cover_shown(&job->cover, i + 1, true, err)) < 0)
+			failed = -ERR_SYSTEM;
 	if (failed == 0)
-		failed = record_stream(job, job->stderr_fd, &run->stderr_text, &result->stderr_text,
-				       &result->stderr_more, err);
+		failed = record_stream(job, fds[0], &run->stdout_text, &result->stdout_text, &result->stdout_more,
+				       err);
+	if (failed == 0)
+		failed = record_stream(job, fds[1], &run->stderr_text, &result->stderr_text, &result->stderr_more,
+				       err);
 	run->result_json = print_result(job);
 	return failed;
 }

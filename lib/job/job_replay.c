@@ -3,13 +3,15 @@
  *
  * Spec and program are built from the row alone: the limits as they were resolved then, arguments, environment,
  * standard input, code, and the files that /data was filled with, from the blob folder. Two things differ on purpose:
- * there is no CPU share (a busy machine must not turn a verdict into a time-out), and secrets are missing, because they
- * were never stored. It runs on the caller's thread with a connection of the caller's own: a replay is a batch job and
- * has no client that may vanish.
+ * there is no CPU share (a busy machine must not turn a verdict into a time-out), and secrets come from the caller,
+ * because they were never stored; what comes back is masked as it was then. It runs on the caller's thread with a
+ * connection of the caller's own: a replay is a batch job and has no client that may vanish.
  */
-#include "job_internal.h"
 #include "jail/client/client_once.h"
+#include "job_internal.h"
 #include "job_known.h"
+#include "job_secret.h"
+#include "lib/base/utf8.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
 #include "lib/store/store_sandbox.h"
@@ -25,6 +27,10 @@
 struct replay {
 	struct store *store;
 	struct jail_client *client;
+	const struct job_secrets *secrets;
+	struct job_secrets used; /* by this run and those before it in its sandbox */
+	struct job_cover cover;
+	size_t masked_names;
 	struct jail_once once;
 	struct job_replay made; /* of the run that is under way */
 	struct err error;       /* the first file that could not be read */
@@ -106,8 +112,17 @@ static int load_environment(struct replay *replay, const char *text, struct err 
 	replay->env = xcalloc((size_t)json_object_object_length(object) + 1, sizeof(*replay->env));
 	json_object_object_foreach(object, name, value)
 	{
-		if (value) /* null: a secret */
-			replay->env[count++] = xasprintf("%s=%s", name, json_object_get_string(value));
+		const char *content = value ? json_object_get_string(value) : NULL;
+
+		if (!value) { /* a secret */
+			content = replay->secrets ? job_secrets_find(replay->secrets, name) : NULL;
+			if (!content)
+				return err_set(err, ERR_INVALID, "the secret %s is missing", name);
+			const struct job_secrets one = {(char *[]){name}, (char *[]){(char *)(uintptr_t)content}, 1};
+
+			job_secrets_join(&replay->used, &one);
+		}
+		replay->env[count++] = xasprintf("%s=%s", name, content);
 	}
 	return 0;
 }
@@ -201,11 +216,20 @@ static void on_file(void *arg, const struct jail_change *change)
 					 .mode = change->mode,
 					 .mtime_us = change->mtime_us,
 					 .size = change->size};
+	job_mask_name(replay->cover.mask, copy, &replay->masked_names);
 	if (change->fd < 0)
 		return;
-	if (hash_fd(change->fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0)
-		job_media_type(copy->file.name, change->fd, copy->file.media_type);
-	close_pointer(&change->fd);
+	auto_close int fd = change->fd;
+	struct err err = ERR_INIT;
+
+	if (job_mask_file(replay->cover.mask, &fd, &err) < 0) {
+		copy->kind = JAIL_FILE_NOT_KEPT;
+		snprintf(copy->reason, sizeof(copy->reason), "%.*s",
+			 (int)utf8_cut(err.text, strlen(err.text), sizeof(copy->reason) - 1), err.text);
+	} else if (hash_fd(fd, copy->file.blob, &copy->file.size, replay->error.code ? NULL : &replay->error) == 0) {
+		job_media_type(copy->file.name, fd, copy->file.media_type);
+	}
+	copy->masked = copy->masked || fd != change->fd;
 }
 
 /* -------- the run ------------------------------------------------------------------------------------- */
@@ -219,6 +243,19 @@ static int open_input(void *arg, size_t index, struct jail_file *ret, struct err
 	return store_blob_open(replay->store, file->blob, &ret->fd, NULL, err) < 0
 		       ? err_wrap(err, "the file \"%s\"", file->name)
 		       : 0;
+}
+
+static int cover(struct replay *replay, struct err *err)
+{
+	struct job_replay *made = &replay->made;
+	int result = job_cover_put(&replay->cover, made->stdout_fd, made->stderr_fd, err);
+
+	if (result == 0)
+		result = made->stdout_fd = job_cover_shown(&replay->cover, 1, true, err);
+	if (result >= 0)
+		result = made->stderr_fd = job_cover_shown(&replay->cover, 2, true, err);
+	job_mask_result(replay->cover.mask, &made->jail);
+	return MIN(result, 0);
 }
 
 /* One run, in the jail that is open or the one to open, shown to `each`. */
@@ -239,6 +276,9 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	once->removed = replay->gone.files;
 	once->n_removed = replay->gone.count;
 	once->n_files = replay->n_inputs;
+	mask_free(replay->cover.mask);
+	replay->cover.mask = job_secrets_mask(&replay->used);
+	replay->masked_names = 0;
 	result = jail_once(replay->client, once, err);
 	if (result == 0 && replay->error.code != ERR_NONE) {
 		if (err)
@@ -250,6 +290,8 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	replay->made.jail = once->result;
 	replay->made.stdout_fd = once->program.stdout_fd;
 	replay->made.stderr_fd = once->program.stderr_fd;
+	if (replay->cover.mask && (result = cover(replay, err)) < 0)
+		return result;
 	lseek(replay->made.stdout_fd, 0, SEEK_SET);
 	lseek(replay->made.stderr_fd, 0, SEEK_SET);
 	return each(arg, execution, &replay->made, err);
@@ -303,6 +345,9 @@ static int replay_in_turn(struct replay *replay, const struct store_execution *e
 			job_known_put(&replay->known, &replay->inputs[i].file);
 		result = store_execution_files(replay->store, execution->id, STORE_AFTER, note_change, &replay->known,
 					       err);
+		for (size_t i = 0; i < replay->made.n_changes; i++)
+			if (replay->made.changes[i].masked) /* then the next run got the masked one */
+				job_known_remove(&replay->known, replay->made.changes[i].name);
 	}
 	if (result == 0 && replay->made.jail.ended)
 		result = 1;
@@ -315,8 +360,8 @@ static int replay_sandbox(struct replay *replay, const struct store_execution *e
 			  void *arg, struct err *err)
 {
 	__attribute__((cleanup(runs_clear))) struct runs runs = {0};
-	int result = store_sandbox_runs(replay->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs,
-					err);
+	int result =
+		store_sandbox_runs(replay->store, execution->sandbox_id, execution->sandbox_seq, add_run, &runs, err);
 
 	replay->once.spec.live = true;
 	for (size_t i = 0; result == 0 && i < runs.count && !streq(runs.ids[i], execution->id); i++) {
@@ -332,22 +377,26 @@ static int replay_sandbox(struct replay *replay, const struct store_execution *e
 	return result == 0 ? replay_in_turn(replay, execution, each, arg, err) : MIN(result, 0);
 }
 
-int job_replay(struct store *store, struct jail_client *client, const struct store_execution *execution,
-	       job_replay_each *each, void *arg, struct err *err)
+int job_replay(const struct job_replay_from *from, const struct store_execution *execution, job_replay_each *each,
+	       void *arg, struct err *err)
 {
 	struct replay replay = {
-		.store = store,
-		.client = client,
+		.store = from->store,
+		.client = from->client,
+		.secrets = from->secrets,
 		.once = {.capture = true, .open_file = open_input, .file = on_file},
 	};
 	int result;
 
 	replay.once.program.code_fd = replay.once.program.stdin_fd = -1;
 	replay.once.arg = &replay;
+	job_cover_init(&replay.cover);
 	result = *execution->sandbox_id ? replay_sandbox(&replay, execution, each, arg, err)
 					: replay_run(&replay, execution, each, arg, err);
 	jail_once_clear(&replay.once);
 	run_clear(&replay);
 	job_known_clear(&replay.known);
+	job_cover_clear(&replay.cover);
+	job_secrets_clear(&replay.used);
 	return MIN(result, 0);
 }

@@ -86,6 +86,7 @@ static void sandbox_free(struct job_sandbox *sandbox)
 	*link = sandbox->next;
 	jail_close(sandbox->jail);
 	job_known_clear(&sandbox->known);
+	job_secrets_clear(&sandbox->secrets);
 	free(sandbox);
 }
 
@@ -249,7 +250,7 @@ static void note_files(struct job_known *known, const struct job_result *result)
 	for (size_t i = 0; i < result->n_changes; i++) {
 		const struct job_change *change = &result->changes[i];
 
-		if (change->kind == JAIL_FILE_DELETED)
+		if (change->kind == JAIL_FILE_DELETED || change->masked)
 			job_known_remove(known, change->file.name);
 		else if (change->kind != JAIL_FILE_NOT_KEPT)
 			job_known_put(known, &change->file);

@@ -29,6 +29,7 @@ struct job_sandbox {
 	bool over;         /* nothing can run in it any more */
 	const char *cause; /* for the record */
 	struct job_known known;
+	struct job_secrets secrets; /* of all its runs */
 };
 
 /* Gives the job its sandbox, a new one if there is none: ERR_LIMIT where there may be no more, ERR_INVALID where it

@@ -1,4 +1,4 @@
-/* The job engine with a real store and a real jailer: files, order, bounds, refusals, output, secrets. */
+/* The job engine with a real store and a real jailer: files, order, bounds, refusals, output. */
 #include "job_fixture.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_execution.h"
@@ -341,41 +341,6 @@ static void endless_output_ends(void **state)
 	job_release(job);
 }
 
-static const char secret[] = "hunter2-never-on-disk";
-
-static int find_secret(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	auto_free char *text = NULL;
-	size_t length;
-
-	(void)status;
-	(void)ftw;
-	if (type == FTW_F && read_file_at(AT_FDCWD, path, 1 << 26, &text, &length, NULL) == 0 &&
-	    memmem(text, length, secret, strlen(secret)))
-		fail_msg("the secret stands in %s", path);
-	return 0;
-}
-
-static void secrets_leave_no_trace(void **state)
-{
-	struct job_request request;
-	struct store_execution row = {0};
-	struct job *job;
-
-	(void)state;
-	begin("");
-	request = fixture_request(&f, "talk", "import os; print(len(os.environ['KEY']), os.environ['PLAIN'])");
-	request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){secret}, 1};
-	request.environment = (struct bind_map){(const char *[]){"PLAIN"}, (const char *[]){"yes"}, 1};
-	job = fixture_run(&f, &request, JAIL_OK);
-	assert_string_equal(fixture_wait(job)->stdout_text.data, "21 yes\n");
-	assert_ok(store_execution_find(f.store, job_id(job), &row, &fixture_err));
-	assert_non_null(strstr(row.env_json, "\"KEY\":null"));
-	assert_int_equal(nftw(f.dir, find_secret, 16, FTW_PHYS), 0);
-	store_execution_clear(&row);
-	job_release(job);
-}
-
 static void owners_cap(void **state)
 {
 	auto_free char *big = xcalloc(1, (2 << 20) + 1);
@@ -453,7 +418,6 @@ int main(void)
 		cmocka_unit_test_teardown(server_queue, end),
 		cmocka_unit_test_teardown(long_output_goes_to_a_blob, end),
 		cmocka_unit_test_teardown(endless_output_ends, end),
-		cmocka_unit_test_teardown(secrets_leave_no_trace, end),
 		cmocka_unit_test_teardown(owners_cap, end),
 		cmocka_unit_test_teardown(client_goes_away, end),
 		cmocka_unit_test_teardown(stop_drains, end),

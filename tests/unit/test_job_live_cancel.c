@@ -50,7 +50,9 @@ static void replays_as(const char *id, const char *expected)
 	buf_init(&all, 65536);
 	assert_ok(jail_client_spawn(program, f.config_path, &client, &fixture_err));
 	assert_ok(store_execution_find(f.store, id, &execution, &fixture_err));
-	assert_ok(job_replay(f.store, client, &execution, add_output, &all, &fixture_err));
+	const struct job_replay_from from = {.store = f.store, .client = client};
+
+	assert_ok(job_replay(&from, &execution, add_output, &all, &fixture_err));
 	assert_int_equal(all.length, strlen(expected));
 	assert_memory_equal(all.data, expected, all.length);
 	store_execution_clear(&execution);

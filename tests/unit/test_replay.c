@@ -101,7 +101,7 @@ static void not_comparable(void **state)
 	(void)state;
 	begin("");
 	request = fixture_request(&f, NULL, "print(1)");
-	request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){"v"}, 1};
+	request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){"value"}, 1};
 	job_release(fixture_run(&f, &request, JAIL_OK));
 	request = fixture_request(&f, NULL, "import time; time.sleep(30)");
 	job = fixture_submit(&f, &request);
@@ -112,6 +112,36 @@ static void not_comparable(void **state)
 	alter("UPDATE execution SET verdict = 'XX' WHERE stdout = '2' || char(10)");
 	expect("--all", 0, "given secrets, which are never stored: KEY");
 	expect("--verdict XX", 0, "0 identical, 0 differ, 1 not replayable");
+}
+
+static void with_secrets(void **state)
+{
+	static const char *const codes[] = {
+		"import os, base64; k = os.environ['KEY']; print(k, base64.b64encode(k.encode()), len(k))\n"
+		"open('/data/copy.txt', 'w').write('key=' + k); open('/data/' + k, 'w').write('1')",
+		"import os; print(open('/data/copy.txt').read(), os.environ['KEY'], os.environ['OTHER'])",
+	};
+	const char *names[] = {"KEY", "OTHER"}, *values[] = {"open sesame", "abracadabra"};
+
+	(void)state;
+	begin("");
+	for (int live = 0; live < 2; live++)
+		for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+			struct job_request request = fixture_request(&f, live ? "live" : "plain", codes[i]);
+
+			request.live = live;
+			request.secrets = (struct bind_map){names, values, i + 1};
+			job_release(fixture_run(&f, &request, JAIL_OK));
+		}
+	setenv("KEY", "open sesame", 1);
+	expect("--all", 0, "0 identical, 0 differ, 4 not replayable");
+	expect("--all --secret KEY", 0, "OTHER (give them with --secret)");
+	expect("--all --secret KEY --secret OTHER=abracadabra", 0, "4 identical, 0 differ, 0 not replayable");
+	expect("--conversation plain --secret KEY=longer_than_it_was --secret OTHER=abracadabra", 1,
+	       "1 identical, 1 differ");
+	expect("--all --secret KEY=abc", 2, "a secret has at least 4 bytes");
+	expect("--all --secret NOT_SET_ANYWHERE", 2, "no such variable");
+	expect("--all --secret 1A=abcd", 2, "--secret takes NAME=VALUE or NAME");
 }
 
 static void usage(void **state)
@@ -131,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(identical_then_altered, end),
 		cmocka_unit_test_teardown(not_comparable, end),
+		cmocka_unit_test_teardown(with_secrets, end),
 		cmocka_unit_test_teardown(usage, end),
 	};
 
