@@ -176,6 +176,8 @@ const char *cli_colour_off(FILE *out);
 enum cli_colour cli_verdict_colour(const char *verdict);
 /* Text made printable (utf8_printable), newlines too. */
 void cli_print_safe(FILE *out, const char *data, size_t length);
+/* A unified diff, each line behind `indent` and made printable, in colours. */
+void cli_print_diff(FILE *out, const char *diff, const char *indent);
 /* One JSON value, indented when pretty, and a newline. */
 void cli_print_json(FILE *out, struct json_object *value, bool pretty);
 

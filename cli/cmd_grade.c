@@ -66,7 +66,11 @@ static const struct cli_option grade_options_table[] = {
 	 .help = "a suite: end with the first case that fails"},
 	{0},
 };
-static const struct cli_group grade_groups[] = {{grade_options_table, 0}, {0}};
+static const struct cli_group grade_groups[] = {
+	{grade_options_table, 0},
+	{report_options, offsetof(struct grade_options, reports)},
+	{0},
+};
 
 static int connect_jailer(void *arg, struct jail_client **ret, struct err *err)
 {
@@ -91,6 +95,32 @@ void grade_progress(void *arg, size_t done, size_t all)
 
 	grading->progress.total = (int64_t)all;
 	cli_progress_step(&grading->progress, (int64_t)done);
+}
+
+void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one)
+{
+	auto_buf struct buf text = {0};
+
+	if (grading->options->common.json)
+		cli_print_json(stdout, line, false);
+	if (!grading->report)
+		return;
+	buf_init(&text, SIZE_MAX / 2);
+	json_print(&text, line);
+	one->json = text.data;
+	report_add(grading->report, one);
+}
+
+void grade_put_summary(struct grading *grading, struct json_object *line, double seconds)
+{
+	struct buf text;
+
+	if (grading->options->common.json)
+		cli_print_json(stdout, line, false);
+	buf_init(&text, SIZE_MAX / 2);
+	json_print(&text, line);
+	grading->summary = buf_steal(&text, NULL);
+	grading->seconds = seconds;
 }
 
 /* A private jailer takes its caps from the configuration, and that from the environment. */
@@ -154,11 +184,19 @@ static int grade_run_command(void *arg, struct err *err)
 	if (result < 0)
 		return result;
 	enum kind kind = kind_of(options->common.args[0]);
-	if (check_options(options, kind, err) < 0) {
+	auto_free char *title = xasprintf("sallyport grade %s", options->common.args[0]);
+
+	if (check_options(options, kind, err) < 0 ||
+	    report_open(&options->reports, title, &grading.report, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}
-	return kinds[kind](&grading, err);
+	result = kinds[kind](&grading, err);
+	int written = grading.summary ? report_finish(grading.report, grading.summary, grading.seconds, err) : 0;
+
+	report_free(grading.report);
+	free(grading.summary);
+	return written < 0 ? written : result;
 }
 
 const struct cli_command cmd_grade = {
@@ -182,7 +220,8 @@ const struct cli_command cmd_grade = {
 		"  sallyport grade problems/hello\n"
 		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
 		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
-		"  sallyport grade regress.suite --tag fast candidate.py\n\n"
+		"  sallyport grade regress.suite --tag fast candidate.py\n"
+		"  sallyport grade problems/hello --report junit=hello.xml --report html=hello.html\n\n"
 		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
 		"interrupted.\n",
 	.groups = grade_groups,

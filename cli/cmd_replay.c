@@ -30,6 +30,7 @@ struct replay_options {
 	const char *normalise, *compare, *results, *only, *shard;
 	struct bind_strings merge, secrets;
 	struct replay_bless bless;
+	struct report_wanted reports;
 };
 
 static const char *const only_choices[] = {"failed", "missing", "flaky", NULL};
@@ -100,6 +101,7 @@ static const struct cli_option replay_options_table[] = {
 static const struct cli_group replay_groups[] = {
 	{replay_options_table, 0},
 	{replay_bless_options, FIELD(bless)},
+	{report_options, FIELD(reports)},
 	{cli_filter_options, FIELD(filter)},
 	{0},
 };
@@ -117,6 +119,7 @@ struct work {
 	struct replay_settings settings;
 	const struct replay_bless *bless; /* NULL: not wanted */
 	struct job_secrets secrets;
+	struct report *report;            /* NULL: none is wanted */
 	char key[SHA256_HEX_SIZE];
 	struct item *items;
 	size_t count, size;
@@ -263,6 +266,7 @@ static size_t take_results(struct work *work, const struct replay_options *optio
 		work->stop = options->fail_fast && !as_recorded(&work->done[i]);
 		pthread_mutex_unlock(&work->lock);
 		replay_summary_add(summary, &work->done[i]);
+		replay_report_add(work->report, &work->done[i]);
 		if (options->common.json && !is_quiet(options, &work->done[i])) {
 			cli_progress_hide(&progress);
 			puts(work->done[i].report);
@@ -276,13 +280,14 @@ static size_t take_results(struct work *work, const struct replay_options *optio
 	return i;
 }
 
-static void print_summary(struct work *work, const struct replay_options *options, struct replay_summary *summary,
-			  size_t count)
+/* Printed, and the reports are complete. */
+static int put_summary(struct work *work, const struct replay_options *options, struct replay_summary *summary,
+		       size_t count, struct err *err)
 {
-	auto_json struct json_object *object = NULL;
+	auto_json struct json_object *object = replay_summary_json(summary);
+	auto_buf struct buf line = {0};
 
 	if (options->common.json) {
-		object = replay_summary_json(summary);
 		cli_print_json(stdout, object, false);
 	} else {
 		replay_summary_matrix(stdout, summary);
@@ -294,6 +299,9 @@ static void print_summary(struct work *work, const struct replay_options *option
 	if (count < work->count)
 		fprintf(stderr, "sallyport: ended with the first that differs: %zu were not looked at\n",
 			work->count - count);
+	buf_init(&line, SIZE_MAX / 2);
+	json_print(&line, object);
+	return report_finish(work->report, line.data, summary->seconds, err);
 }
 
 static int replay_all(struct work *work, const struct replay_options *options, struct err *err)
@@ -314,8 +322,9 @@ static int replay_all(struct work *work, const struct replay_options *options, s
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	summary.seconds = (double)(clock_monotonic_us() - began) / 1e6;
-	print_summary(work, options, &summary, count);
-	return replay_summary_exit(&summary);
+	int result = put_summary(work, options, &summary, count, err);
+
+	return result < 0 ? result : replay_summary_exit(&summary);
 }
 
 /* -------- results of earlier replays, and of shards ----------------------------------------------------- */
@@ -371,7 +380,8 @@ static int merge_all(struct work *work, const struct replay_options *options, st
 	size_t count = take_results(work, options, &summary);
 
 	summary.seconds = (double)(clock_monotonic_us() - began) / 1e6;
-	print_summary(work, options, &summary, count);
+	if ((result = put_summary(work, options, &summary, count, err)) < 0)
+		return result;
 	return replay_shards_missing(&shards) > 0 ? CLI_INCOMPLETE : replay_summary_exit(&summary);
 }
 
@@ -387,6 +397,8 @@ static int run_work(struct work *work, const struct replay_options *options, str
 	work->settings.normalisers = normalise_defaults();
 	if (result == 0 && options->normalise)
 		result = normalise_parse(options->normalise, &work->settings.normalisers, err);
+	if (result == 0)
+		result = report_open(&options->reports, "sallyport replay", &work->report, err);
 	if (result == 0)
 		result = cli_select(work->store, &selection, add_listed, work, err);
 	if (result == 0 && options->merge.count > 0)
@@ -434,6 +446,7 @@ static int replay_run(void *arg, struct err *err)
 	free(work.ready);
 	jail_client_free(work.client);
 	store_results_close(work.results);
+	report_free(work.report);
 	return result;
 }
 

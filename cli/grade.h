@@ -6,12 +6,14 @@
 
 #include "cli.h"
 #include "lib/grade/grade_judge.h"
+#include "report.h"
 
 struct grade_options {
 	struct cli_common common;
 	int64_t jobs, time_limit_us;
 	bool no_cache, fail_fast;
 	struct bind_strings tags;
+	struct report_wanted reports;
 	const char *samples, *solution, *language, *k;
 };
 
@@ -20,7 +22,14 @@ struct grading {
 	const struct grade_options *options;
 	const struct config *config;
 	struct cli_progress progress;
+	struct report *report; /* NULL: none is wanted */
+	char *summary;         /* the last line of --json; NULL: it did not come to its end */
+	double seconds;
 };
+/* The line of one case: printed where --json wants it, and one of the report, whose `json` it is. */
+void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one);
+/* The last line: printed where --json wants it, and kept. */
+void grade_put_summary(struct grading *grading, struct json_object *line, double seconds);
 int grade_jobs(const struct grade_options *options);
 struct grade_dial grade_dial(struct grading *grading);
 /* A private jailer will allow so much. Before the first connection. */
@@ -44,7 +53,7 @@ enum grade_expected { GRADE_EXPECTED_NOTHING, GRADE_EXPECTED_NO, GRADE_EXPECTED_
 enum grade_expected grade_report_expected(const struct grade_submission *submission);
 
 /* Counts a submission and prints its line: JSON, or for people. */
-void grade_report_submission(const struct grade_judge *judge, const struct grade_submission *submission, bool json,
-			     struct grade_summary *summary);
-void grade_report_summary(const struct grade_judge *judge, const struct grade_summary *summary, bool json,
-			  double seconds);
+void grade_report_submission(struct grading *grading, const struct grade_judge *judge,
+			     const struct grade_submission *submission, struct grade_summary *summary);
+void grade_report_summary(struct grading *grading, const struct grade_judge *judge,
+			  const struct grade_summary *summary, double seconds);

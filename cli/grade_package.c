@@ -15,8 +15,7 @@ static void on_done(void *arg, const struct grade_submission *submission)
 	struct judging *judging = arg;
 
 	cli_progress_hide(&judging->grading->progress);
-	grade_report_submission(&judging->judge, submission, judging->grading->options->common.json,
-				&judging->summary);
+	grade_report_submission(judging->grading, &judging->judge, submission, &judging->summary);
 }
 
 static void on_progress(void *arg, size_t done, size_t all)
@@ -76,8 +75,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 	if (result < 0)
 		cli_complain(err);
 	else
-		grade_report_summary(judge, &judging->summary, options->common.json,
-				     (double)(clock_monotonic_us() - began) / 1e6);
+		grade_report_summary(grading, judge, &judging->summary, (double)(clock_monotonic_us() - began) / 1e6);
 	return exit_code(judging, result);
 }
 

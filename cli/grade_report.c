@@ -1,4 +1,9 @@
-/* grade_report.c - see grade.h. Members of the JSON lines: sallyport(1). */
+/*
+ * grade_report.c - how a package's submissions are shown, see grade.h. Members of the JSON lines: sallyport(1).
+ *
+ * Each submission becomes one JSON object, which --json prints and --report keeps, and a line for people. What is
+ * unexpected is decided in one place, grade_report_expected.
+ */
 #include "grade.h"
 
 #include <math.h>
@@ -13,7 +18,7 @@ enum grade_expected grade_report_expected(const struct grade_submission *submiss
 	if (total->verdict == GRADE_SKIP || !submission->expect.verdicts)
 		return GRADE_EXPECTED_NOTHING;
 	return grade_expect_met(&submission->expect, total->verdict, total->score, total->full) ? GRADE_EXPECTED_YES
-											      : GRADE_EXPECTED_NO;
+												: GRADE_EXPECTED_NO;
 }
 
 /* A score as people write it: 20, not 20.0. */
@@ -54,9 +59,9 @@ static struct json_object *groups_json(const struct grade_total *total, bool sco
 	return array;
 }
 
-static void print_json(const struct grade_judge *judge, const struct grade_submission *submission)
+static struct json_object *line_json(const struct grade_judge *judge, const struct grade_submission *submission)
 {
-	auto_json struct json_object *line = json_object_new_object();
+	struct json_object *line = json_object_new_object();
 	const struct grade_total *total = &submission->total;
 	enum grade_expected expected = grade_report_expected(submission);
 
@@ -76,7 +81,48 @@ static void print_json(const struct grade_judge *judge, const struct grade_submi
 	json_add_int(line, "wall_us", total->wall_us);
 	json_add_int(line, "memory_kb", total->memory_bytes / 1024);
 	json_add(line, "groups", groups_json(total, judge->package->scoring));
-	cli_print_json(stdout, line, false);
+	return line;
+}
+
+/* "AC", "RTE or TLE"; "-" where nothing is expected. */
+static void expected_text(const struct grade_submission *submission, struct buf *ret)
+{
+	for (int i = 0; i < GRADE_VERDICTS; i++)
+		if (submission->expect.verdicts & GRADE_BIT(i))
+			buf_printf(ret, "%s%s", ret->length > 0 ? " or " : "",
+				   grade_verdict_text((enum grade_verdict)i));
+	if (ret->length == 0)
+		buf_putc(ret, '-');
+	buf_putc(ret, '\0');
+}
+
+static void put_line(struct grading *grading, const struct grade_judge *judge,
+		     const struct grade_submission *submission)
+{
+	const struct grade_total *total = &submission->total;
+	auto_json struct json_object *line = line_json(judge, submission);
+	auto_buf struct buf expected = {0};
+	auto_free char *message = xasprintf("%s%s%.*s", total->first ? total->first->name : "",
+					    total->first && *total->message ? ": " : "",
+					    (int)strcspn(total->message, "\n"), total->message);
+
+	buf_init(&expected, SIZE_MAX / 2);
+	expected_text(submission, &expected);
+	struct report_case one = {
+		.group = judge->package->name,
+		.name = submission->name,
+		.label = grade_verdict_text(total->verdict),
+		.expected = expected.data,
+		.now = grade_verdict_text(total->verdict),
+		.state = total->verdict == GRADE_SKIP                             ? REPORT_SKIP
+			 : total->verdict == GRADE_JE                             ? REPORT_ERROR
+			 : grade_report_expected(submission) == GRADE_EXPECTED_NO ? REPORT_FAIL
+										  : REPORT_PASS,
+		.message = message,
+		.details = strchr(total->message, '\n') ? total->message : NULL,
+		.wall_us = total->wall_us,
+	};
+	grade_put_line(grading, line, &one);
 }
 
 static void print_text(const struct grade_submission *submission)
@@ -112,8 +158,8 @@ static void print_text(const struct grade_submission *submission)
 	putchar('\n');
 }
 
-void grade_report_submission(const struct grade_judge *judge, const struct grade_submission *submission, bool json,
-			     struct grade_summary *summary)
+void grade_report_submission(struct grading *grading, const struct grade_judge *judge,
+			     const struct grade_submission *submission, struct grade_summary *summary)
 {
 	enum grade_expected expected = grade_report_expected(submission);
 
@@ -126,14 +172,14 @@ void grade_report_submission(const struct grade_judge *judge, const struct grade
 	summary->compiled += submission->compiled;
 	summary->from_cache += submission->from_cache;
 	summary->verdicts[submission->total.verdict]++;
-	if (json)
-		print_json(judge, submission);
-	else
+	put_line(grading, judge, submission);
+	if (!grading->options->common.json)
 		print_text(submission);
 	fflush(stdout);
 }
 
-static void summary_json(const struct grade_judge *judge, const struct grade_summary *summary, double seconds)
+static void put_summary(struct grading *grading, const struct grade_judge *judge, const struct grade_summary *summary,
+			double seconds)
 {
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
@@ -159,14 +205,15 @@ static void summary_json(const struct grade_judge *judge, const struct grade_sum
 	snprintf(text, sizeof(text), "%.2f", seconds);
 	json_add(object, "seconds", json_object_new_double_s(seconds, text));
 	json_add(line, "summary", object);
-	cli_print_json(stdout, line, false);
+	grade_put_summary(grading, line, seconds);
 }
 
-void grade_report_summary(const struct grade_judge *judge, const struct grade_summary *summary, bool json,
+void grade_report_summary(struct grading *grading, const struct grade_judge *judge, const struct grade_summary *summary,
 			  double seconds)
 {
-	if (json)
-		return summary_json(judge, summary, seconds);
+	put_summary(grading, judge, summary, seconds);
+	if (grading->options->common.json)
+		return;
 	printf("%zu submissions: %zu as expected, %zu unexpected", summary->submissions, summary->as_expected,
 	       summary->unexpected);
 	if (summary->skipped)

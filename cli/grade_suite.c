@@ -92,37 +92,80 @@ static char *message_of(struct json_object *report)
 			 json_get_string(first, "recorded"), json_get_string(first, "now"));
 }
 
+/* The differences as text; NULL: none. The caller's. */
+static char *details_of(struct json_object *report)
+{
+	struct json_object *differences = json_get(report, "differences", json_type_array);
+	struct buf text;
+
+	if (!differences || json_object_array_length(differences) == 0)
+		return NULL;
+	buf_init(&text, SIZE_MAX / 2);
+	replay_details(differences, &text);
+	return buf_steal(&text, NULL);
+}
+
+static void put_line(const struct suite *suite, const struct submission *submission, const struct suite_case *one,
+		     const struct report_case *found, const struct slot *slot)
+{
+	auto_json struct json_object *line = json_object_new_object();
+	struct report_case report = *found;
+
+	json_add_string(line, "case", one->id);
+	json_add_string(line, "name", one->name);
+	if (submission->path)
+		json_add_bytes(line, "submission", submission->path, strlen(submission->path));
+	json_add_string(line, "language", found->group);
+	json_add_string(line, "verdict", found->label);
+	json_add_string(line, "class", slot->result.class);
+	json_add_bytes(line, "message", found->message, strlen(found->message));
+	json_add_int(line, "wall_us", slot->wall_us);
+	grade_put_line(suite->grading, line, &report);
+}
+
+static void print_text(const struct report_case *found)
+{
+	enum cli_colour colour = found->state == REPORT_PASS   ? CLI_GREEN
+				 : found->state == REPORT_SKIP ? CLI_DIM
+							       : CLI_RED;
+
+	printf("%s%-4s%s ", cli_colour_on(stdout, colour), found->label, cli_colour_off(stdout));
+	cli_print_safe(stdout, found->name, strlen(found->name));
+	fputs(*found->message ? "  " : "", stdout);
+	cli_print_safe(stdout, found->message, strlen(found->message));
+	putchar('\n');
+	const char *diff = found->details ? strstr(found->details, "\n@@") : NULL;
+
+	if (diff)
+		cli_print_diff(stdout, diff + 1, "    ");
+}
+
 static void print_line(const struct suite *suite, const struct submission *submission, const struct suite_case *one,
 		       enum grade_verdict verdict, const struct slot *slot)
 {
-	auto_json struct json_object *report = NULL, *line = json_object_new_object();
+	auto_json struct json_object *report = NULL;
 
 	json_parse(slot->result.report, strlen(slot->result.report), &report, NULL);
-	auto_free char *message = message_of(report);
+	auto_free char *message = message_of(report), *details = details_of(report);
+	auto_free char *name = submission->path ? xasprintf("%s  %s", submission->path, one->name) : xstrdup(one->name);
+	struct report_case found = {
+		.group = json_get_string(report, "language"),
+		.name = name,
+		.label = grade_verdict_text(verdict),
+		.expected = grade_verdict_text(GRADE_AC),
+		.now = grade_verdict_text(verdict),
+		.state = verdict == GRADE_AC     ? REPORT_PASS
+			 : verdict == GRADE_JE   ? REPORT_ERROR
+			 : verdict == GRADE_SKIP ? REPORT_SKIP
+						 : REPORT_FAIL,
+		.message = message,
+		.details = details,
+		.wall_us = slot->wall_us,
+	};
 
-	if (suite->grading->options->common.json) {
-		json_add_string(line, "case", one->id);
-		json_add_string(line, "name", one->name);
-		if (submission->path)
-			json_add_bytes(line, "submission", submission->path, strlen(submission->path));
-		json_add_string(line, "language", json_get_string(report, "language"));
-		json_add_string(line, "verdict", grade_verdict_text(verdict));
-		json_add_string(line, "class", slot->result.class);
-		json_add_bytes(line, "message", message, strlen(message));
-		json_add_int(line, "wall_us", slot->wall_us);
-		cli_print_json(stdout, line, false);
-		return;
-	}
-	printf("%s%-4s%s ", cli_colour_on(stdout, verdict == GRADE_AC ? CLI_GREEN : CLI_RED),
-	       grade_verdict_text(verdict), cli_colour_off(stdout));
-	if (submission->path) {
-		cli_print_safe(stdout, submission->path, strlen(submission->path));
-		fputs("  ", stdout);
-	}
-	cli_print_safe(stdout, one->name, strlen(one->name));
-	fputs(*message ? "  " : "", stdout);
-	cli_print_safe(stdout, message, strlen(message));
-	putchar('\n');
+	put_line(suite, submission, one, &found, slot);
+	if (!suite->grading->options->common.json)
+		print_text(&found);
 }
 
 /* With the lock: everything whose turn it is. */
@@ -323,9 +366,8 @@ static void print_summary(const struct suite *suite, const char *path, double se
 	json_add(object, "verdicts", verdicts);
 	json_add(object, "seconds", json_new_printed(text, strlen(text)));
 	json_add(line, "summary", object);
-	if (suite->grading->options->common.json)
-		cli_print_json(stdout, line, false);
-	else
+	grade_put_summary(suite->grading, line, seconds);
+	if (!suite->grading->options->common.json)
 		printf("%zu of %zu cases passed; %.1f s\n", suite->passed, suite->n_cases * suite->n_submissions,
 		       seconds);
 }

@@ -44,7 +44,7 @@ static int parse_ks(const char *text, struct grading_tasks *ret, struct err *err
 
 /* -------- one sample ---------------------------------------------------------------------------------- */
 
-static void print_json(const struct grade_sample *sample, const struct grade_exam_result *result)
+static void put_line(struct grading *grading, const struct grade_sample *sample, const struct grade_exam_result *result)
 {
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *id = NULL;
@@ -60,7 +60,21 @@ static void print_json(const struct grade_sample *sample, const struct grade_exa
 		json_add_string(line, "reason", "premature_exit");
 	json_add_int(line, "cpu_us", result->cpu_us);
 	json_add_int(line, "wall_us", result->wall_us);
-	cli_print_json(stdout, line, false);
+	auto_free char *name = xasprintf("%s #%zu", sample->task->id, sample->number);
+	struct report_case one = {
+		.group = grade_tongue_text(sample->task->tongue),
+		.name = name,
+		.label = grade_verdict_text(result->verdict),
+		.expected = grade_verdict_text(GRADE_AC),
+		.now = grade_verdict_text(result->verdict),
+		.state = result->verdict == GRADE_AC     ? REPORT_PASS
+			 : result->verdict == GRADE_JE   ? REPORT_ERROR
+			 : result->verdict == GRADE_SKIP ? REPORT_SKIP
+							 : REPORT_FAIL,
+		.message = result->text,
+		.wall_us = result->wall_us,
+	};
+	grade_put_line(grading, line, &one);
 }
 
 static void print_text(const struct grade_sample *sample, const struct grade_exam_result *result)
@@ -92,7 +106,9 @@ static void on_done(void *arg, const struct grade_sample *sample, const struct g
 	grading->in_process += result->in_process;
 	grading->verdicts[result->verdict]++;
 	cli_progress_hide(&grading->grading->progress);
-	(grading->grading->options->common.json ? print_json : print_text)(sample, result);
+	put_line(grading->grading, sample, result);
+	if (!grading->grading->options->common.json)
+		print_text(sample, result);
 	fflush(stdout);
 }
 
@@ -127,7 +143,7 @@ static bool pass_at(const struct grading_tasks *grading, size_t k, double *ret, 
 	return enough && tasks;
 }
 
-static void summary_json(const struct grading_tasks *grading, double seconds)
+static void put_summary(const struct grading_tasks *grading, double seconds)
 {
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
@@ -155,7 +171,7 @@ static void summary_json(const struct grading_tasks *grading, double seconds)
 	snprintf(text, sizeof(text), "%.2f", seconds);
 	json_add(object, "seconds", json_object_new_double_s(seconds, text));
 	json_add(line, "summary", object);
-	cli_print_json(stdout, line, false);
+	grade_put_summary(grading->grading, line, seconds);
 }
 
 static void summary_text(const struct grading_tasks *grading, double seconds)
@@ -203,7 +219,9 @@ static int run(struct grading_tasks *grading, struct err *err)
 	if (result < 0)
 		cli_complain(err);
 	else
-		(options->common.json ? summary_json : summary_text)(grading, seconds);
+		put_summary(grading, seconds);
+	if (result == 0 && !options->common.json)
+		summary_text(grading, seconds);
 	free(grading->tallies);
 	if (result < 0 || grading->judge_errors)
 		return CLI_JUDGE_ERROR;

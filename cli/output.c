@@ -59,6 +59,21 @@ void cli_print_safe(FILE *out, const char *data, size_t length)
 	fwrite(safe.data, 1, safe.length, out);
 }
 
+void cli_print_diff(FILE *out, const char *diff, const char *indent)
+{
+	for (size_t length; *diff; diff += length + (diff[length] == '\n')) {
+		enum cli_colour colour = *diff == '-'   ? CLI_RED
+					 : *diff == '+' ? CLI_GREEN
+					 : *diff == '@' ? CLI_BLUE
+							: CLI_PLAIN;
+
+		length = strcspn(diff, "\n");
+		fprintf(out, "%s%s", indent, cli_colour_on(out, colour));
+		cli_print_safe(out, diff, length);
+		fprintf(out, "%s\n", colour == CLI_PLAIN ? "" : cli_colour_off(out));
+	}
+}
+
 void cli_print_json(FILE *out, struct json_object *value, bool pretty)
 {
 	auto_buf struct buf text;

@@ -13,6 +13,7 @@
 #include "lib/job/job_secret.h"
 #include "lib/store/store_execution.h"
 #include "lib/store/store_results.h"
+#include "report.h"
 
 /* In the order of severity: of several differences the last class counts. */
 #define REPLAY_CLASS_LIST(X)                                                                                           \
@@ -86,6 +87,7 @@ struct replay_difference {
 	char *what;           /* "stdout", "file \"chart.png\"" */
 	size_t line;          /* of a stream: the first that differs; 0: the whole is compared */
 	char *recorded, *now; /* printable */
+	char *diff;           /* of streams of several lines: unified; or NULL */
 };
 struct replay_report {
 	enum replay_class class;
@@ -101,7 +103,7 @@ struct replay_report {
 };
 void replay_report_init(struct replay_report *report);
 void replay_report_clear(struct replay_report *report);
-/* Takes the three texts over. */
+/* Takes the texts over. */
 void replay_differ(struct replay_report *report, enum replay_class class, struct replay_difference difference);
 
 /* Why it makes no sense to run this one again with these secrets; NULL: it does. The caller's. */
@@ -140,6 +142,10 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 void replay_result(const struct replay_report *report, const char *id, const char *language,
 		   const struct store_execution *execution, struct store_result *ret);
 void replay_print(FILE *out, const char *report);
+/* The differences of a report as text: what, recorded and now, diff. */
+void replay_details(struct json_object *differences, struct buf *ret);
+/* Into the file of --report, too. */
+void replay_report_add(struct report *to, const struct store_result *result);
 
 struct replay_summary {
 	size_t classes[REPLAY_CLASSES];

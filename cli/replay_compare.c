@@ -13,6 +13,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/grade/diff.h"
 #include "lib/store/store_baseline.h"
 
 #define LINE_SHOWN 160                /* bytes of a differing line */
@@ -31,7 +32,7 @@ static char *printable(const char *data, size_t length)
 
 static void differ(struct replay_report *report, enum replay_class class, char *what, char *recorded, char *now)
 {
-	replay_differ(report, class, (struct replay_difference){what, 0, recorded, now});
+	replay_differ(report, class, (struct replay_difference){what, 0, recorded, now, NULL});
 }
 
 static bool ended_from_outside(const char *verdict)
@@ -149,6 +150,25 @@ struct stream {
 	bool prefix_only;
 };
 
+static bool several_lines(const struct normalise_text *text)
+{
+	const char *newline = memchr(text->data, '\n', text->length);
+
+	return newline && newline + 1 < text->data + text->length;
+}
+
+static char *diff_of(const struct normalise_text *then, const struct normalise_text *now)
+{
+	struct buf text;
+
+	if (!several_lines(then) && !several_lines(now))
+		return NULL;
+	buf_init(&text, SIZE_MAX / 2);
+	diff_unified(then->data, then->length, now->data, now->length, &text);
+	buf_putc(&text, '\0');
+	return buf_steal(&text, NULL);
+}
+
 static void streams_differ(const struct stream *stream, const struct normalise_text *then,
 			   const struct normalise_text *now, struct replay_report *report)
 {
@@ -158,7 +178,8 @@ static void streams_differ(const struct stream *stream, const struct normalise_t
 		lines += then->data[i] == '\n';
 	replay_differ(report, stream->class,
 		      (struct replay_difference){xstrdup(stream->name), lines, describe(then->data, then->length, at),
-						 describe(now->data, now->length, at)});
+						 describe(now->data, now->length, at),
+						 diff_of(then, now)});
 }
 
 /* What the run did goes into report->outcome: that it was as recorded, or the normalised text. */

@@ -47,6 +47,7 @@ void replay_report_clear(struct replay_report *report)
 		free(report->differences[i].what);
 		free(report->differences[i].recorded);
 		free(report->differences[i].now);
+		free(report->differences[i].diff);
 	}
 	free(report->differences);
 	free(report->reason);
@@ -71,6 +72,8 @@ static struct json_object *difference_json(const struct replay_difference *diffe
 		json_add_int(object, "line", (int64_t)difference->line);
 	json_add_string(object, "recorded", difference->recorded);
 	json_add_string(object, "now", difference->now);
+	if (difference->diff)
+		json_add_string(object, "diff", difference->diff);
 	return object;
 }
 
@@ -128,6 +131,8 @@ static void print_difference(FILE *out, struct json_object *difference)
 	print_safe(out, ":\n    recorded: ", json_get_string(difference, "recorded"));
 	print_safe(out, "\n    now:      ", json_get_string(difference, "now"));
 	fputc('\n', out);
+	if (json_get_string(difference, "diff"))
+		cli_print_diff(out, json_get_string(difference, "diff"), "    ");
 }
 
 void replay_print(FILE *out, const char *report)
@@ -157,6 +162,64 @@ void replay_print(FILE *out, const char *report)
 	fputc('\n', out);
 	for (size_t i = 0; i < json_object_array_length(differences); i++)
 		print_difference(out, json_object_array_get_idx(differences, i));
+}
+
+void replay_details(struct json_object *differences, struct buf *ret)
+{
+	for (size_t i = 0; i < json_object_array_length(differences); i++) {
+		struct json_object *difference = json_object_array_get_idx(differences, i);
+		struct json_object *line = json_get(difference, "line", json_type_int);
+		const char *diff = json_get_string(difference, "diff");
+
+		buf_puts(ret, json_get_string(difference, "what"));
+		if (line)
+			buf_printf(ret, ", line %lld", (long long)json_object_get_int64(line));
+		buf_printf(ret, ":\n  recorded: %s\n  now:      %s\n", json_get_string(difference, "recorded"),
+			   json_get_string(difference, "now"));
+		buf_puts(ret, diff ? diff : "");
+	}
+	buf_putc(ret, '\0');
+}
+
+static enum report_state state_of(enum replay_class class)
+{
+	if (class <= REPLAY_EQUAL || class == REPLAY_NEW)
+		return REPORT_PASS;
+	if (class == REPLAY_NOT_REPLAYABLE)
+		return REPORT_SKIP;
+	return class >= REPLAY_MISSING ? REPORT_ERROR : REPORT_FAIL;
+}
+
+void replay_report_add(struct report *to, const struct store_result *result)
+{
+	auto_json struct json_object *object = NULL;
+	auto_buf struct buf details = {0}, message = {0};
+	struct json_object *differences;
+
+	if (!to || json_parse(result->report, strlen(result->report), &object, NULL) < 0)
+		return;
+	buf_init(&details, SIZE_MAX / 2);
+	buf_init(&message, SIZE_MAX / 2);
+	differences = json_get(object, "differences", json_type_array);
+	replay_details(differences, &details);
+	if (json_get_string(object, "reason"))
+		buf_puts(&message, json_get_string(object, "reason"));
+	for (size_t i = 0; i < json_object_array_length(differences); i++)
+		buf_printf(&message, "%s%s", message.length > 0 ? ", " : "",
+			   json_get_string(json_object_array_get_idx(differences, i), "what"));
+	buf_putc(&message, '\0');
+	report_add(to, &(struct report_case){
+			       .group = json_get_string(object, "language"),
+			       .name = json_get_string(object, "id"),
+			       .label = result->class,
+			       .expected = *result->recorded ? result->recorded : "-",
+			       .now = *result->now ? result->now : "-",
+			       .state = state_of(replay_class_from(result->class)),
+			       .message = message.data,
+			       .details = *details.data ? details.data : NULL,
+			       .json = result->report,
+			       .wall_us = -1,
+		       });
 }
 
 /* -------- all ----------------------------------------------------------------------------------------- */

@@ -95,7 +95,8 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 		replay_differ(
 			report, REPLAY_VERDICT,
 			(struct replay_difference){xstrdup("sandbox"), 0, xstrdup("it was still there for this run"),
-						   xasprintf("it ended with run %lld", (long long)comparison.reached)});
+						   xasprintf("it ended with run %lld", (long long)comparison.reached),
+						   NULL});
 	return report->reason ? 0 : result;
 }
 
@@ -173,7 +174,7 @@ static void numbers_differ(struct replay_report *report, enum replay_class class
 {
 	replay_differ(report, class,
 		      (struct replay_difference){xstrdup(what), 0, xasprintf("%lld", (long long)then),
-						 xasprintf("%lld", (long long)now)});
+						 xasprintf("%lld", (long long)now), NULL});
 }
 
 static void compare_numbers(const struct replay_settings *settings, const struct store_execution *execution,

@@ -1,0 +1,237 @@
+/*
+ * report.c - collects what was found and writes the files, see report.h; text and JSON Lines. The other formats have a
+ * file each.
+ *
+ * All cases are kept until the end, because a matrix, a plan and counts come before the details.
+ */
+#include "report.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+const struct cli_option report_options[] = {
+	{.name = "report",
+	 .type = CLI_STRINGS,
+	 .offset = offsetof(struct report_wanted, files),
+	 .value = "FORMAT=FILE",
+	 .help = "write a report, too: text, jsonl, junit, tap or html; repeatable"},
+	{0},
+};
+
+static void report_text(const struct report_all *all, FILE *out);
+static void report_jsonl(const struct report_all *all, FILE *out);
+
+static const struct format {
+	const char *name;
+	void (*write)(const struct report_all *all, FILE *out);
+} formats[] = {{"text", report_text},
+	       {"jsonl", report_jsonl},
+	       {"junit", report_junit},
+	       {"tap", report_tap},
+	       {"html", report_html}};
+
+struct file {
+	const struct format *format;
+	const char *path;
+	char *part;
+	FILE *out;
+};
+struct report {
+	struct file *files;
+	size_t n_files;
+	struct report_item *items;
+	size_t count, size;
+	char *title;
+};
+
+/* -------- collecting ---------------------------------------------------------------------------------- */
+
+static int open_file(struct report *report, const char *wanted, struct err *err)
+{
+	struct file *file = &report->files[report->n_files];
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		size_t length = strlen(formats[i].name);
+
+		if (strncmp(wanted, formats[i].name, length) == 0 && wanted[length] == '=' && wanted[length + 1])
+			*file = (struct file){&formats[i], wanted + length + 1, NULL, NULL};
+	}
+	if (!file->format)
+		return err_set(err, ERR_INVALID,
+			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html");
+	file->part = xasprintf("%s.part-%d", file->path, (int)getpid());
+	file->out = fopen(file->part, "we");
+	if (!file->out)
+		return err_errno(err, "%s", file->part);
+	report->n_files++;
+	return 0;
+}
+
+int report_open(const struct report_wanted *wanted, const char *title, struct report **ret, struct err *err)
+{
+	struct report *report;
+	int result = 0;
+
+	*ret = NULL;
+	if (wanted->files.count == 0)
+		return 0;
+	report = xcalloc(1, sizeof(*report));
+	report->files = xcalloc(wanted->files.count, sizeof(*report->files));
+	report->title = xstrdup(title);
+	for (size_t i = 0; result == 0 && i < wanted->files.count; i++)
+		result = open_file(report, wanted->files.items[i], err);
+	if (result < 0)
+		report_free(report);
+	else
+		*ret = report;
+	return result;
+}
+
+static char *copy(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
+void report_add(struct report *report, const struct report_case *one)
+{
+	if (!report)
+		return;
+	if (report->count == report->size) {
+		report->size = report->size ? 2 * report->size : 256;
+		report->items = xrealloc(report->items, report->size, sizeof(*report->items));
+	}
+	report->items[report->count++] = (struct report_item){
+		copy(one->group),   copy(one->name),    copy(one->label), copy(one->expected), copy(one->now),
+		copy(one->message), copy(one->details), copy(one->json),  one->state,          one->wall_us};
+}
+
+int report_finish(struct report *report, const char *summary, double seconds, struct err *err)
+{
+	struct report_all all = {.summary = summary, .seconds = seconds};
+
+	if (!report)
+		return 0;
+	all.title = report->title;
+	all.items = report->items;
+	all.count = report->count;
+	for (size_t i = 0; i < report->count; i++)
+		all.states[report->items[i].state]++;
+	for (size_t i = 0; i < report->n_files; i++) {
+		struct file *file = &report->files[i];
+
+		file->format->write(&all, file->out);
+		bool failed = ferror(file->out) != 0;
+
+		if (fclose(steal(&file->out)) != 0 || failed || rename(file->part, file->path) < 0)
+			return err_errno(err, "writing %s", file->path);
+		free(steal(&file->part));
+	}
+	return 0;
+}
+
+void report_free(struct report *report)
+{
+	if (!report)
+		return;
+	for (size_t i = 0; i < report->n_files; i++) {
+		if (report->files[i].out)
+			fclose(report->files[i].out);
+		if (report->files[i].part)
+			unlink(report->files[i].part);
+		free(report->files[i].part);
+	}
+	for (size_t i = 0; i < report->count; i++) {
+		struct report_item *item = &report->items[i];
+		char *const texts[] = {item->group, item->name,    item->label,   item->expected,
+				       item->now,   item->message, item->details, item->json};
+
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+			free(texts[k]);
+	}
+	free(report->items);
+	free(report->files);
+	free(report->title);
+	free(report);
+}
+
+/* -------- the matrix ---------------------------------------------------------------------------------- */
+
+size_t report_value(struct report_values *values, const char *name)
+{
+	size_t i = 0;
+
+	while (i < values->count && !streq(values->names[i], name))
+		i++;
+	if (i < values->count || i == REPORT_VALUES_MAX)
+		return MIN(i, (size_t)REPORT_VALUES_MAX - 1);
+	values->names[values->count++] = i + 1 == REPORT_VALUES_MAX ? "other" : name;
+	return i;
+}
+
+void report_matrix(const struct report_all *all, struct report_matrix *ret)
+{
+	*ret = (struct report_matrix){0};
+	/* What is on both sides comes first, in the same order. */
+	for (size_t i = 0; i < all->count; i++)
+		report_value(&ret->rows, all->items[i].expected);
+	ret->columns = ret->rows;
+	for (size_t i = 0; i < all->count; i++)
+		ret->cells[report_value(&ret->rows, all->items[i].expected)]
+			  [report_value(&ret->columns, all->items[i].now)]++;
+}
+
+/* -------- text and JSON Lines ------------------------------------------------------------------------- */
+
+static void print_matrix(const struct report_all *all, FILE *out)
+{
+	struct report_matrix *matrix = xcalloc(1, sizeof(*matrix));
+	struct cli_column columns[1 + REPORT_VALUES_MAX] = {{.title = "expected \\ now"}};
+	auto_table struct cli_table *table = NULL;
+
+	report_matrix(all, matrix);
+	for (size_t i = 0; i < matrix->columns.count; i++)
+		columns[i + 1] = (struct cli_column){.title = matrix->columns.names[i], .right = true, .min = 4};
+	table = cli_table_new(columns, matrix->columns.count + 1);
+	for (size_t row = 0; row < matrix->rows.count; row++) {
+		cli_table_cell(table, matrix->rows.names[row], CLI_PLAIN);
+		for (size_t column = 0; column < matrix->columns.count; column++) {
+			auto_free char *text = matrix->cells[row][column] > 0
+						       ? xasprintf("%zu", matrix->cells[row][column])
+						       : xstrdup(".");
+
+			cli_table_cell(table, text, CLI_PLAIN);
+		}
+	}
+	cli_table_print(table, out);
+	free(matrix);
+}
+
+static void report_text(const struct report_all *all, FILE *out)
+{
+	print_matrix(all, out);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct report_item *item = &all->items[i];
+
+		if (item->state == REPORT_PASS)
+			continue;
+		fprintf(out, "\n%s  ", item->label);
+		cli_print_safe(out, item->name, strlen(item->name));
+		fputs("  ", out);
+		cli_print_safe(out, item->message, strlen(item->message));
+		fputc('\n', out);
+		if (item->details)
+			cli_print_diff(out, item->details, "    ");
+	}
+	fprintf(out, "\n%zu passed, %zu failed, %zu errors, %zu skipped; %.1f s\n", all->states[REPORT_PASS],
+		all->states[REPORT_FAIL], all->states[REPORT_ERROR], all->states[REPORT_SKIP], all->seconds);
+}
+
+static void report_jsonl(const struct report_all *all, FILE *out)
+{
+	for (size_t i = 0; i < all->count; i++)
+		fprintf(out, "%s\n", all->items[i].json);
+	fprintf(out, "%s\n", all->summary);
+}

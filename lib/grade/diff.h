@@ -1,0 +1,13 @@
+/* diff.h - what differs between two texts, as a unified diff of bounded size. */
+#pragma once
+
+#include <stddef.h>
+
+#include "lib/base/buf.h"
+
+#define DIFF_WINDOW   1000 /* lines of each side that are looked at, from the first that differs on */
+#define DIFF_LINES    60   /* lines of a diff */
+#define DIFF_LINE_MAX 160  /* bytes of a line before it is cut */
+
+/* Appends the diff, each line printable; nothing where the texts are equal. */
+void diff_unified(const char *old, size_t old_length, const char *now, size_t now_length, struct buf *ret);
