@@ -72,9 +72,32 @@ unsigned tool_results(const struct server *server, const struct store_token *tok
 					      : TOOL_RESULTS_META;
 }
 
+static size_t table_size(const struct bind *table)
+{
+	size_t count = 1;
+
+	while (table && table[count - 1].name)
+		count++;
+	return count;
+}
+
+/* The tool's arguments with the bounds of this server; the caller's. */
+static struct bind *arguments_of(const struct server *server, const struct tool *tool)
+{
+	const size_t count = table_size(tool->arguments);
+	struct bind *table = xcalloc(count, sizeof(*table));
+
+	if (tool->arguments)
+		memcpy(table, tool->arguments, count * sizeof(*table));
+	for (struct bind *row = table; tool->bound && row->name; row++)
+		tool->bound(server->config, row);
+	return table;
+}
+
 static struct json_object *describe(struct server *server, const struct tool *tool, unsigned results)
 {
 	struct json_object *object = json_object_new_object();
+	auto_free struct bind *arguments = arguments_of(server, tool);
 
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);
@@ -82,7 +105,7 @@ static struct json_object *describe(struct server *server, const struct tool *to
 	if (tool->input_schema)
 		add_schema(object, "inputSchema", tool->input_schema);
 	else
-		json_add(object, "inputSchema", bind_schema(tool->arguments));
+		json_add(object, "inputSchema", bind_schema(arguments));
 	struct json_object *output = results & TOOL_RESULTS_STRUCTURED || tool->serve ? tool_output_schema(tool) : NULL;
 	if (output)
 		json_add(object, "outputSchema", output);
@@ -144,16 +167,17 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 	     struct err *err)
 {
 	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
+	auto_free struct bind *table = arguments_of(call->server, tool);
 	auto_json struct json_object *empty = arguments ? NULL : json_object_new_object();
 	struct tool_result result = {0};
 	struct err own = ERR_INIT;
 
 	call->tool = tool;
-	int code = bind_parse(tool->arguments, arguments ? arguments : empty, bound, &own);
+	int code = bind_parse_asked(table, arguments ? arguments : empty, bound, &own);
 
 	if (code == 0)
 		code = tool->call(call, bound, &result, &own);
-	bind_clear(tool->arguments, bound);
+	bind_clear(table, bound);
 	if (code < 0 && (own.code == ERR_CANCELLED || own.code == ERR_INTERNAL)) {
 		if (err)
 			*err = own;

@@ -19,6 +19,7 @@
 #include "lib/store/store_token.h"
 
 struct mcp_call;
+#define TOOL_DESCRIPTION_MAX 1024 /* characters: a service refuses more, and others cut */
 struct tool_call {
 	struct mcp_call *mcp; /* what is sent before the answer goes there; NULL: nothing can be */
 	struct server *server;
@@ -56,7 +57,9 @@ struct tool {
 	const struct bind *output;                           /* of the details (view JAIL_ANSWER), or */
 	const char *output_schema;                           /* JSON */
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */
-	/* What depends on this server (languages, caps) goes into the tool's description; may be NULL. */
+	/* For a row of `arguments`, a copy: the bounds that this server has; may be NULL. */
+	void (*bound)(const struct config *config, struct bind *row);
+	/* What depends on this server (languages, hosts) goes into the tool's description; may be NULL. */
 	void (*refine)(struct server *server, struct json_object *tool);
 	const struct tool_header *headers; /* ended by {0}; NULL: none */
 	/* The fixtures of the conformance suite: schema as text, and answering the request by itself (call->result, or

@@ -31,6 +31,10 @@ int tool_network_check(const struct tool_call *call, bool asked, struct err *err
 {
 	const struct store_token *token = call->token;
 
+	if (asked && call->server->config->network.allow.count == 0)
+		return err_set(
+			err, ERR_DENIED,
+			"network: there is no network on this server (network.allow in its configuration is empty)");
 	/* Without an id: standard input, where the caller is the operator. */
 	if (!asked || !token->id[0] || (token->scopes & (STORE_SCOPE_NETWORK | STORE_SCOPE_ADMIN)))
 		return 0;
@@ -46,8 +50,12 @@ void tool_network_describe(const struct config *config, struct buf *out)
 	if (!allow->count)
 		buf_puts(out, "There is no network on this server.");
 	for (size_t i = 0; i < allow->count; i++)
-		buf_printf(out, "%s%.*s", i ? ", " : "With network a program reaches ",
+		buf_printf(out, "%s%.*s", i ? ", " : "Default: false. With true a program reaches ",
 			   (int)strcspn(allow->items[i], " "), allow->items[i]);
+	if (out->overflow) {
+		buf_reset(out);
+		buf_puts(out, "Default: false. With true a program reaches the hosts that the operator lists");
+	}
 	if (allow->count)
 		buf_puts(out, " and nothing else.");
 }
@@ -60,7 +68,8 @@ void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_
 	auto_buf struct buf text = {0};
 
 	if (secrets) {
-		json_object_object_foreach(secrets, name, value) {
+		json_object_object_foreach(secrets, name, value)
+		{
 			(void)value;
 			json_object_array_add(names, json_object_new_string(name));
 		}

@@ -13,7 +13,7 @@ struct job_request;
 int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err);
 /* First in the initialiser of a struct job_request: who asks. */
 #define TOOL_CALLER(call_)                                                                                             \
-	.owner = (call_)->token->owner, .token_id = (call_)->token->id, .session_id = (call_)->session_id,          \
+	.owner = (call_)->token->owner, .token_id = (call_)->token->id, .session_id = (call_)->session_id,             \
 	.request_id = (call_)->request_id, .trace = (call_)->trace
 /* Submits it as a task and makes the answer of the call. */
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
@@ -26,7 +26,6 @@ int tool_wait(struct tool_call *call, struct job *job, const struct job_result *
 struct json_object *tool_runners(struct server *server);
 /* "name" and ", alias"…: for people. */
 void tool_print_names(struct buf *out, struct json_object *runner);
-
 
 /* Does the caller's token have the scope? For tools that run programs; `asked`: the call wants it. ERR_DENIED names the
  * remedy. */
@@ -43,9 +42,9 @@ void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_
 	{                                                                                                              \
 		.name = "idempotencyKey", .type = BIND_STRING, .offset = offsetof(struct_, member_), .min = 1,         \
 		.max = TOOL_KEY_MAX,                                                                                   \
-		.description = "Any unique text. If the answer to a call is lost, repeat the call with the same key "  \
-			       "and the same arguments "                                                               \
-			       "within a day: it does not act again but gives the first result."                       \
+		.description =                                                                                         \
+			"Any unique text: a repeated call with the same one does not act again but returns the "       \
+			"first result."                                                                                \
 	}
 
 extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners, tool_read_output;

@@ -1,10 +1,21 @@
 /* tool_list_runners.c - list_runners: which languages, versions and libraries there are, and the limits of a run. */
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "tool_common.h"
 
 #define TEXT_MAX (256 * 1024)
 
-static const struct bind table[] = {{0}};
+struct list_arguments {
+	const char *language;
+};
+static const struct bind table[] = {
+	{.name = "language",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct list_arguments, language),
+	 .min = 1,
+	 .description = "Only this one. Default: all."},
+	{0},
+};
 
 struct library {
 	const char *name, *version;
@@ -18,7 +29,7 @@ struct listing {
 	struct json_object *languages;
 	struct config_limits limits;
 };
-#define ROW(struct_, field, kind) .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
+#define ROW(struct_, field, kind)  .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
 #define JSON(struct_, field, kind) ROW(struct_, field, kind), .flags = BIND_JSON
 static const struct bind library_table[] = {
 	{ROW(library, name, BIND_STRING)},
@@ -120,22 +131,27 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 {
 	auto_json struct json_object *runners = NULL;
 	const struct config_limits *limits = &call->server->config->limits;
+	const struct list_arguments *arguments = bound;
 	struct job_engine *engine;
 	auto_buf struct buf text = {0};
 	int result = server_engine(call->server, &engine, err);
 
-	(void)bound;
 	buf_init(&text, TEXT_MAX);
 	if (result < 0)
 		return result;
 	runners = job_engine_runners(engine);
 	if (!runners)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "the sandbox service is unavailable: try again in a few seconds");
+		return err_set(err, ERR_UNAVAILABLE, "the sandbox service is unavailable: try again in a few seconds");
+	struct json_object *only = arguments->language ? jail_runner_named(runners, arguments->language) : NULL;
+
+	if (arguments->language && !only)
+		return err_member(err, "language", "is unknown: leave it out to list all");
 	auto_json struct json_object *languages = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(runners); i++) {
 		struct json_object *runner = json_object_array_get_idx(runners, i);
 
+		if (only && runner != only)
+			continue;
 		json_object_array_add(languages, describe(runner));
 		print_runner(&text, runner);
 	}
@@ -158,10 +174,9 @@ const struct tool tool_list_runners = {
 	.name = "list_runners",
 	.title = "List languages",
 	.scope = ACCESS_FREE,
-	.description = "Lists the programming languages of run_code, with their versions, aliases and "
-		       "installed libraries, and the "
-		       "limits of a run.",
+	.description = "Lists the languages of run_code with all installed libraries, and the limits of a run.",
 	.arguments = table,
+	.arguments_size = sizeof(struct list_arguments),
 	.output = output_table,
 	.read_only = true,
 	.idempotent = true,

@@ -13,12 +13,12 @@ static const struct bind table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
-	 .description = "The conversation whose sessions are ended."},
+	 .description = "As in run_code."},
 	{.name = "language",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct reset_arguments, language),
 	 .min = 1,
-	 .description = "Only the session of this language. Default: all."},
+	 .description = "Only this one's. Default: all."},
 	{0},
 };
 
@@ -49,13 +49,18 @@ static int reset(struct tool_call *call, const void *bound, struct tool_result *
 	return 0;
 }
 
+static bool enabled(const struct config *config)
+{
+	return config->limits.sandboxes > 0;
+}
+
 const struct tool tool_reset_session = {
 	.name = "reset_session",
 	.title = "End a session",
+	.enabled = enabled,
 	.scope = STORE_SCOPE_RUN,
-	.description = "Ends the live interpreters of a conversation that run_code keeps for session true, with their "
-		       "variables and processes. The conversation's files persist. The call waits for a running "
-		       "program.",
+	.description = "Ends the sessions of run_code in a conversation, with their variables and processes. Files "
+		       "persist.",
 	.arguments = table,
 	.arguments_size = sizeof(struct reset_arguments),
 	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"ended\"],\"properties\":{"

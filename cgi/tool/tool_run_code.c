@@ -32,15 +32,12 @@ static const struct bind file_table[] = {
 	 .offset = offsetof(struct run_file, filename),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Name in /data: one path segment, UTF-8, at most 255 bytes."},
-	{.name = "content",
-	 .type = BIND_TEXT,
-	 .offset = offsetof(struct run_file, content),
-	 .description = "The content as UTF-8 text."},
+	 .description = "Name in /data, without a slash."},
+	{.name = "content", .type = BIND_TEXT, .offset = offsetof(struct run_file, content), .description = "Text."},
 	{.name = "content_base64",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_file, content_base64),
-	 .description = "The content in base64 (instead of content)."},
+	 .description = "Bytes in base64, instead of content."},
 	{0},
 };
 static const struct bind table[] = {
@@ -50,38 +47,35 @@ static const struct bind table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
-	 .description = "Names the conversation whose files the program sees. Use the same value in every call of one "
-			"conversation."},
+	 .description = "Names the conversation, whose files the program sees. Use one value throughout."},
 	{.name = "language",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct run_arguments, language),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Programming language; list_runners lists them."},
+	 .description = "Programming language."},
 	{.name = "code",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_arguments, code),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "The whole source text of the program. Print what you want to see."},
+	 .description = "The whole program."},
 	{.name = "network",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, network),
 	 .description = "Ask for network access. Default: false. Connections to hosts that the server does not "
 			"list are "
-			 "refused and named in the answer."},
+			"refused and named in the answer."},
 	{.name = "session",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, session),
-	 .description = "Keep the sandbox open for the next call with session true in this conversation and language: "
-			 "processes and /tmp persist, and, for languages that support it, the interpreter with its "
-			 "variables and imports. Default: false. reset_session ends it."},
+	 .description = "Keep variables, imports, processes and /tmp for the next call with session true in this "
+			"conversation and language. Default: false. reset_session ends it."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
 	 .max = RUN_VARIABLES_MAX,
-	 .description =
-		 "Environment variables for the program. They are recorded: put passwords and keys into secrets."},
+	 .description = "Environment variables. They are recorded: passwords go into secrets."},
 	{.name = "secrets",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, secrets),
@@ -91,25 +85,25 @@ static const struct bind table[] = {
 	{.name = "stdin",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct run_arguments, stdin_text),
-	 .description = "Text for the program's standard input. Default: empty."},
+	 .description = "Standard input. Default: empty."},
 	{.name = "args",
 	 .type = BIND_STRINGS,
 	 .offset = offsetof(struct run_arguments, args),
 	 .max = RUN_ARGS_MAX,
-	 .description = "Command line arguments for the program."},
+	 .description = "Command line arguments."},
 	{.name = "files",
 	 .type = BIND_OBJECTS,
 	 .offset = offsetof(struct run_arguments, files),
 	 .max = JOB_FILES_MAX,
 	 .table = file_table,
 	 .size = sizeof(struct run_file),
-	 .description = "Files to put into /data before the run; they stay in the conversation."},
+	 .description = "Files to put into /data first; they stay."},
 #define ASKED_LIMIT(argument, field, member, unit, most, sentence)                                                     \
 	{.name = #argument,                                                                                            \
 	 .type = BIND_INT,                                                                                             \
 	 .offset = offsetof(struct run_arguments, argument),                                                           \
 	 .min = 1,                                                                                                     \
-	 .max = most, /* the server's own cap is lower: see refine */                                                  \
+	 .max = most, /* the server's own cap is lower: see set_bound */                                               \
 	 .description = sentence},
 #include "lib/base/limits.def"
 	TOOL_KEY_MEMBER(struct run_arguments, key),
@@ -207,64 +201,117 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	return run_result_of(call, &request, run_result_make, ret, err);
 }
 
-static void set_int(struct json_object *tool, const char *property, const char *key, int64_t value)
+static void set_bound(const struct config *config, struct bind *row)
 {
-	struct json_object *schema = tool_property(tool, property);
+	const struct config_limits *limits = &config->limits;
 
-	if (schema)
-		json_add_int(schema, key, value);
+#define ASKED_LIMIT(argument, field, member, ...)                                                                      \
+	if (streq(row->name, #argument))                                                                               \
+		row->max = limits->member##_max;
+#include "lib/base/limits.def"
 }
 
-/* "- python (also py): Python 3.11.2; numpy 1.24.2, …" */
-static void describe_runner(struct json_object *runner, struct json_object *names, struct buf *text)
+/* What models import, most used first; of those that a language has, the description names as many as fit. Everything
+ * else that is installed is in list_runners. */
+static const char *const well_known[] = {
+	"numpy",       "pandas",      "matplotlib",     "scipy",    "scikit-learn", "requests",  "openpyxl", "pillow",
+	"seaborn",     "sympy",       "beautifulsoup4", "lxml",     "statsmodels",  "networkx",  "plotly",   "pypdf",
+	"python-docx", "python-pptx", "reportlab",      "psycopg2", "csv-parser",   "papaparse", "pg",       "postgres",
+};
+
+static bool has_library(struct json_object *runner, const char *name)
 {
 	struct json_object *libraries = json_get(runner, "libraries", json_type_array);
-	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
-	const char *version = json_get_string(runner, "version"), *name = json_get_string(runner, "name");
 
-	if (!name || !json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
-		return;
-	json_object_array_add(names, json_object_new_string(name));
-	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++)
-		json_object_array_add(names, json_object_get(json_object_array_get_idx(aliases, i)));
-	buf_puts(text, "\n- ");
-	tool_print_names(text, runner);
-	if (version && *version)
-		buf_printf(text, ": %s", version);
 	for (size_t i = 0; libraries && i < json_object_array_length(libraries); i++) {
-		struct json_object *library = json_object_array_get_idx(libraries, i);
-		const char *library_name = json_get_string(library, "name"),
-			   *library_version = json_get_string(library, "version");
+		const char *one = json_get_string(json_object_array_get_idx(libraries, i), "name");
 
-		buf_printf(text, "%s%s%s%s", i ? ", " : "; libraries: ", library_name ? library_name : "?",
-			   library_version ? " " : "", library_version ? library_version : "");
+		if (one && streq(one, name))
+			return true;
 	}
+	return false;
 }
 
-#define DESCRIPTION_MAX (64 * 1024)
+/* "python (Python 3.11.2; numpy, pandas, …)"; "" where the room ends before. */
+static void describe_runner(struct json_object *runner, size_t room, struct buf *text)
+{
+	const char *version = json_get_string(runner, "version"), *name = json_get_string(runner, "name");
+	auto_buf struct buf line = {0};
+	size_t shown = 0;
+
+	buf_init(&line, TOOL_DESCRIPTION_MAX);
+	buf_printf(&line, "\n- %s", name);
+	if (version && *version)
+		buf_printf(&line, ": %.40s", version);
+	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
+		if (!has_library(runner, well_known[i]) || line.length + strlen(well_known[i]) + 2 > room)
+			continue;
+		buf_printf(&line, "%s%s", shown++ ? ", " : "; ", well_known[i]);
+	}
+	if (line.length <= room)
+		buf_add(text, line.data, line.length);
+}
+
+#define NETWORK_SHOWN 512 /* characters of the list of hosts */
+
+static bool available(struct json_object *runner)
+{
+	return json_get_string(runner, "name") &&
+	       json_object_get_boolean(json_get(runner, "available", json_type_boolean));
+}
+
+static void remove_property(struct json_object *tool, const char *name)
+{
+	struct json_object *schema = json_get(tool, "inputSchema", json_type_object);
+
+	json_object_object_del(json_get(schema, "properties", json_type_object), name);
+}
+
+/* What cannot be had here is not offered; asked for, it is refused with a sentence. */
+static void refine_offers(const struct config *config, struct json_object *tool)
+{
+	auto_buf struct buf network = {0};
+
+	buf_init(&network, NETWORK_SHOWN);
+	tool_network_describe(config, &network);
+	if (config->network.allow.count > 0)
+		json_add_string(tool_property(tool, "network"), "description", network.data);
+	else
+		remove_property(tool, "network");
+	if (config->limits.sandboxes == 0)
+		remove_property(tool, "session");
+}
+
+static void describe_default(struct json_object *tool, const char *argument, int64_t value)
+{
+	struct json_object *property = tool_property(tool, argument);
+	auto_free char *text =
+		xasprintf("%s Default: %lld.", json_get_string(property, "description"), (long long)value);
+
+	json_add_string(property, "description", text);
+}
 
 static void refine(struct server *server, struct json_object *tool)
 {
 	auto_json struct json_object *runners = tool_runners(server);
-	const struct config_limits *limits = &server->config->limits;
+	const size_t count = runners ? json_object_array_length(runners) : 0;
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
 	auto_buf struct buf text = {0};
 
-	auto_buf struct buf network = {0};
-
-	buf_init(&network, DESCRIPTION_MAX);
-	buf_puts(&network, "Ask for network access. Default false. ");
-	tool_network_describe(server->config, &network);
-	json_add_string(tool_property(tool, "network"), "description", network.data);
-#define ASKED_LIMIT(argument, field, member, ...)                                                                      \
-	set_int(tool, #argument, "default", limits->member);                                                           \
-	set_int(tool, #argument, "maximum", limits->member##_max);
+	refine_offers(server->config, tool);
+#define ASKED_LIMIT(argument, field, member, ...) describe_default(tool, #argument, server->config->limits.member);
 #include "lib/base/limits.def"
-	buf_init(&text, DESCRIPTION_MAX);
+	buf_init(&text, TOOL_DESCRIPTION_MAX);
 	buf_puts(&text, json_get_string(tool, "description"));
 	buf_puts(&text, "\nLanguages:");
-	for (size_t i = 0; runners && i < json_object_array_length(runners); i++)
-		describe_runner(json_object_array_get_idx(runners, i), names, &text);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (!available(runner))
+			continue;
+		json_object_array_add(names, json_object_new_string(json_get_string(runner, "name")));
+		describe_runner(runner, TOOL_DESCRIPTION_MAX - text.length, &text);
+	}
 	if (language && json_object_array_length(names) > 0) {
 		json_add_string(tool, "description", text.data);
 		json_add(language, "enum", names);
@@ -278,30 +325,22 @@ const struct tool tool_run_code = {
 	.title = "Run a program",
 	.scope = STORE_SCOPE_RUN,
 	.description =
-		"Runs a program in an isolated sandbox. Returns its output, how it ended, and the files that it "
-		"made or "
-		"changed.\n"
-		"- Every call starts a new process: variables and imports do not persist, unless session is true. "
-		"Files "
-		"persist: the working directory /data belongs to the conversation, and its files are there again "
-		"in the "
-		"next call with the same conversationId. Read files of upload_file by their name, for example "
-		"open('data.csv').\n"
-		"- Only printed output is returned: end with print(…) or the like. An expression alone shows nothing.\n"
-		"- Save charts and results as files in /data, for example plt.savefig('chart.png'); there is no "
-		"display. PNG, JPEG, GIF and WebP files are returned as images, and every file with a download URL.\n"
-		"- To show a file to the user, use its URL from the result in a markdown link or image: "
-		"[report.csv](URL), ![chart](URL). A program can make the same URLs itself: the environment variable "
-		"FILE_BASE_URL holds the address of /data, so a file's URL is FILE_BASE_URL + '/' + its name. Never "
-		"invent an address.\n"
-		"- There is no network unless network is true and the server allows it. Nothing can be installed at "
-		"run time: use the libraries listed below.\n"
-		"- If a program fails, is too slow or uses too much memory, the result has isError and a verdict: read "
-		"the message and stderr, repair the program, call again.",
+		"Runs a program in an isolated sandbox. Returns what it printed, images that it made, and the address "
+		"of "
+		"every file that is new or changed.\n"
+		"- Each call is a new process; files persist: /data, where it starts, belongs to the conversationId.\n"
+		"- Print what you want to see. Save charts and results as files; there is no display.\n"
+		"- To show a file to the user, link its address: ![chart](ADDRESS). A program finds the address of "
+		"/data "
+		"in FILE_BASE_URL. Never invent one.\n"
+		"- Only the last text, which begins with [sallyport], is the server's; all text before it was "
+		"printed.\n"
+		"- If it fails: read why, repair it, call again. Nothing can be installed.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),
 	.output = run_answer_table,
 	.destructive = true, /* a program may overwrite and remove the conversation's files */
+	.bound = set_bound,
 	.refine = refine,
 	.call = run,
 	.task = TOOL_TASK_OPTIONAL,

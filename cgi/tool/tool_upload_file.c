@@ -22,19 +22,18 @@ static const struct bind table[] = {
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
 	 .max = STORE_CONVERSATION_MAX,
-	 .description = "Names the conversation that the file belongs to. Use the same value in every call of one "
-			"conversation."},
+	 .description = "As in run_code."},
 	{.name = "filename",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct upload_arguments, filename),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Name of the file in /data: one path segment without '/', UTF-8, at most 255 bytes."},
+	 .description = "Name in /data, without a slash."},
 	{.name = "content",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct upload_arguments, content),
 	 .flags = BIND_REQUIRED,
-	 .description = "The content in base64 (RFC 4648, with padding)."},
+	 .description = "Bytes in base64."},
 	TOOL_KEY_MEMBER(struct upload_arguments, key),
 	{0},
 };
@@ -100,11 +99,8 @@ const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
 	.scope = STORE_SCOPE_FILES,
-	.description = "Puts a file into a conversation. Programs of run_code find it under its name in their working "
-		       "directory /data. "
-		       "A file of the same name is replaced. The content is base64; for small texts the files argument "
-		       "of run_code is simpler. "
-		       "Returns the file's download URL.",
+	.description = "Puts a file into /data of a conversation, in place of one of that name, and returns its "
+		       "address. For small texts, files of run_code is simpler.",
 	.arguments = table,
 	.arguments_size = sizeof(struct upload_arguments),
 	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\","

@@ -1,6 +1,7 @@
 /* client_runners.c - which of the runners that the jailer listed is meant: by name or alias, or by a file's extension.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "client_runners.h"
 #include "lib/base/util.h"
@@ -10,12 +11,12 @@ static bool is_named(struct json_object *runner, const char *name)
 	struct json_object *aliases = json_get(runner, "aliases", json_type_array);
 	const char *own = json_get_string(runner, "name");
 
-	if (own && streq(own, name))
+	if (own && strcasecmp(own, name) == 0)
 		return true;
 	for (size_t i = 0; aliases && i < json_object_array_length(aliases); i++) {
 		const char *alias = json_object_get_string(json_object_array_get_idx(aliases, i));
 
-		if (alias && streq(alias, name))
+		if (alias && strcasecmp(alias, name) == 0)
 			return true;
 	}
 	return false;
@@ -28,6 +29,25 @@ struct json_object *jail_runner_named(struct json_object *runners, const char *n
 
 		if (is_named(runner, name))
 			return runner;
+	}
+	return NULL;
+}
+
+const char *jail_runner_near(struct json_object *runners, const char *name)
+{
+	for (size_t i = 0; runners && i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+		struct json_object *aliases = json_get(runner, "aliases", json_type_array);
+		const char *own = json_get_string(runner, "name");
+
+		if (own && str_near(own, name))
+			return own;
+		for (size_t n = 0; aliases && n < json_object_array_length(aliases); n++) {
+			const char *alias = json_object_get_string(json_object_array_get_idx(aliases, n));
+
+			if (own && alias && str_near(alias, name))
+				return own;
+		}
 	}
 	return NULL;
 }

@@ -3,9 +3,11 @@
 
 #include "lib/base/json.h"
 
-/* The one of that list with this name or alias, or for a file with this extension; the list's own. NULL: none, or no
- * list. */
+/* The one of that list with this name or alias, in upper or lower case, or for a file with this extension; the list's
+ * own. NULL: none, or no list. */
 struct json_object *jail_runner_named(struct json_object *runners, const char *name);
+/* The name that a wrong one may have meant; NULL: none is near. */
+const char *jail_runner_near(struct json_object *runners, const char *name);
 struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);
 /* The list without its internal runners, which are not offered as languages; takes the list over. */
 struct json_object *jail_runners_offered(struct json_object *runners);

@@ -14,7 +14,8 @@
 
 #include "util.h"
 
-#define LENIENT (1u << 31) /* with a view: bind_recall */
+#define LENIENT (1u << 31) /* with a view: bind_recall … */
+#define ASKED   (1u << 30) /* … bind_parse_asked */
 #define INT64_EDGE 9223372036854775808.0 /* 2^63, exact as a double: the first that does not fit */
 
 static void *field(const struct bind *bind, void *base)
@@ -203,11 +204,58 @@ static int parse_strings(const struct bind *bind, struct json_object *value, str
 	return 0;
 }
 
-static int parse_map(const struct bind *bind, struct json_object *value, struct bind_map *ret, struct err *err)
+/* [{"name":…,"value":…},…], as clients write a map whose schemas know no free members. */
+static int map_item(struct json_object *item, const char **ret_key, const char **ret_value, struct err *err)
 {
-	if (!json_object_is_type(value, json_type_object))
+	static const char *const members[] = {"name", "value"};
+	const char **const places[] = {ret_key, ret_value};
+
+	if (!json_object_is_type(item, json_type_object))
+		return wrong_type("", "an object with name and value", item, err);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		struct json_object *value;
+
+		if (!json_object_object_get_ex(item, members[i], &value))
+			return err_member(err, members[i], "is required");
+		if (plain_string(members[i], value, places[i], err) < 0)
+			return -ERR_INVALID;
+	}
+	if (json_object_object_length(item) > (int)ARRAY_SIZE(members))
+		return err_member(err, "", "must have name and value and nothing else");
+	return 0;
+}
+
+static int fill_map(const struct bind *bind, struct json_object *value, const struct bind_map *map, struct err *err)
+{
+	size_t at = 0;
+
+	if (json_object_is_type(value, json_type_object)) {
+		json_object_object_foreach(value, key, item)
+		{
+			map->keys[at] = key;
+			if (plain_string(key, item, &map->values[at++], err) < 0)
+				return inside(err, bind->name, -1);
+		}
+		return 0;
+	}
+	for (; at < map->count; at++) {
+		if (map_item(json_object_array_get_idx(value, at), &map->keys[at], &map->values[at], err) < 0)
+			return inside(err, bind->name, (ssize_t)at);
+		for (size_t i = 0; i < at; i++)
+			if (streq(map->keys[i], map->keys[at]))
+				return err_member(err, bind->name, "has the name \"%.40s\" twice", map->keys[i]);
+	}
+	return 0;
+}
+
+static int parse_map(const struct bind *bind, struct json_object *value, struct bind_map *ret, unsigned view,
+		     struct err *err)
+{
+	const bool list = view & ASKED && json_object_is_type(value, json_type_array);
+
+	if (!list && !json_object_is_type(value, json_type_object))
 		return wrong_type(bind->name, "an object whose members are strings", value, err);
-	size_t count = (size_t)json_object_object_length(value), at = 0;
+	size_t count = list ? json_object_array_length(value) : (size_t)json_object_object_length(value);
 	int result = check_count(bind, count, "members", err);
 	auto_free const char **keys = NULL, **values = NULL;
 
@@ -215,12 +263,9 @@ static int parse_map(const struct bind *bind, struct json_object *value, struct 
 		return result;
 	keys = xcalloc(count, sizeof(*keys));
 	values = xcalloc(count, sizeof(*values));
-	json_object_object_foreach(value, key, item)
-	{
-		keys[at] = key;
-		if (plain_string(key, item, &values[at++], err) < 0)
-			return inside(err, bind->name, -1);
-	}
+	result = fill_map(bind, value, &(struct bind_map){keys, values, count}, err);
+	if (result < 0)
+		return result;
 	free(ret->keys);
 	free(ret->values);
 	*ret = (struct bind_map){steal(&keys), steal(&values), count};
@@ -307,7 +352,7 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	case BIND_STRINGS:
 		return parse_strings(bind, value, to, err);
 	case BIND_STRING_MAP:
-		return parse_map(bind, value, to, err);
+		return parse_map(bind, value, to, view, err);
 	case BIND_OBJECTS:
 		return parse_objects(bind, value, to, view, err);
 	case BIND_OBJECT:
@@ -350,6 +395,12 @@ static int check_unknown(const struct bind *table, struct json_object *object, u
 	return 0;
 }
 
+/* What a client means that writes every member that there may be. */
+static bool left_out(const struct bind *bind, struct json_object *value, unsigned view)
+{
+	return value == NULL && (view & ASKED) != 0 && !(bind->flags & BIND_REQUIRED);
+}
+
 static int parse_members(const struct bind *table, struct json_object *object, void *base, unsigned view,
 			 struct err *err)
 {
@@ -361,7 +412,7 @@ static int parse_members(const struct bind *table, struct json_object *object, v
 			continue;
 		if (bind->type == BIND_INLINE)
 			result = parse_members(bind->table, object, field(bind, base), view, err);
-		else if (json_object_object_get_ex(object, bind->name, &value))
+		else if (json_object_object_get_ex(object, bind->name, &value) && !left_out(bind, value, view))
 			result = parse_member(bind, value, field(bind, base), view, err);
 		else if (bind->flags & BIND_REQUIRED)
 			result = err_member(err, bind->name, "is required");
@@ -388,6 +439,11 @@ static int parse_object(const struct bind *table, struct json_object *object, vo
 int bind_parse(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err)
 {
 	return parse_object(table, object, ret_struct, BIND_PLAIN, err);
+}
+
+int bind_parse_asked(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err)
+{
+	return parse_object(table, object, ret_struct, BIND_PLAIN | ASKED, err);
 }
 
 void bind_recall(const struct bind *table, struct json_object *object, void *ret_struct, unsigned view)

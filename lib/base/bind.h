@@ -44,7 +44,7 @@ enum bind_flags {
 };
 
 #define BIND_PLAIN 1u                /* the view of who names none */
-#define BIND_VIEWS ((1u << 31) - 1u) /* all views */
+#define BIND_VIEWS ((1u << 30) - 1u) /* all views; the bits above are bind.c's */
 
 struct bind_text {
 	const char *data; /* NULL: absent */
@@ -85,6 +85,9 @@ static inline bool bind_in_view(const struct bind *bind, unsigned view)
 }
 
 int bind_parse(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err);
+/* For what models and their SDKs write: null for an optional member means that it is not given, and a map may also be a
+ * list of {"name","value"}. */
+int bind_parse_asked(const struct bind *table, struct json_object *object, void *ret_struct, struct err *err);
 /* As far as it goes, for what an older version wrote: what is unknown or does not fit is passed over. */
 void bind_recall(const struct bind *table, struct json_object *object, void *ret_struct, unsigned view);
 void bind_clear(const struct bind *table, void *bound);

@@ -1,7 +1,9 @@
 /*
  * bind_schema.c - from a table to a JSON Schema, and from a struct back to an object; see bind.h.
  *
- * A schema has two uses. For arguments it says what bind_parse takes: bounds, and what is required. For results it says
+ * A schema has two uses. For arguments it says what bind_parse_asked takes, in words that the model services know which
+ * take a part of JSON Schema only (OpenAI's strict mode, Gemini's parameters): bounds of numbers, choices, and what is
+ * required. Lengths are not among them; the refusal of what is too long names its bound. For results it says
  * what bind_print_view makes, which needs no bounds, but the views: a member is required unless it is sparse, and has
  * the type null besides its own where the row says so. OUTPUT, a bit next to the view's, distinguishes the two.
  *
@@ -10,8 +12,6 @@
 #include "bind.h"
 #include "util.h"
 
-#define UTF8_BYTES_MAX 4 /* of one character: a schema counts characters, we count bytes */
-
 static const void *field_const(const struct bind *bind, const void *base)
 {
 	return (const char *)base + bind->offset;
@@ -19,15 +19,6 @@ static const void *field_const(const struct bind *bind, const void *base)
 
 #define OUTPUT (1u << 31) /* with a view: bind_schema_output */
 
-static void schema_bounds(struct json_object *schema, const struct bind *bind, const char *min, const char *max)
-{
-	if (bind->min > 0)
-		json_add_int(schema, min, bind->min);
-	if (bind->max > 0)
-		json_add_int(schema, max, bind->max);
-}
-
-/* A schema counts characters: n bytes are between n/4 and n of them, so it never refuses what bind_parse takes. */
 static void schema_string(struct json_object *schema, const struct bind *bind)
 {
 	json_add_string(schema, "type", "string");
@@ -37,12 +28,7 @@ static void schema_string(struct json_object *schema, const struct bind *bind)
 		for (size_t i = 0; bind->choices[i] != NULL; i++)
 			json_object_array_add(choices, json_object_new_string(bind->choices[i]));
 		json_add(schema, "enum", choices);
-		return;
 	}
-	if (bind->min > 0)
-		json_add_int(schema, "minLength", (bind->min + UTF8_BYTES_MAX - 1) / UTF8_BYTES_MAX);
-	if (bind->max > 0)
-		json_add_int(schema, "maxLength", bind->max);
 }
 
 static void schema_int(struct json_object *schema, const struct bind *bind)
@@ -78,10 +64,26 @@ static struct json_object *schema_object(const struct bind *table, unsigned view
 	return schema;
 }
 
+/* As a list of pairs: several services know no objects with free members. */
+static void schema_map(struct json_object *schema, unsigned view)
+{
+	static const struct bind pair[] = {{.name = "name", .type = BIND_STRING, .flags = BIND_REQUIRED},
+					   {.name = "value", .type = BIND_STRING, .flags = BIND_REQUIRED},
+					   {0}};
+
+	if (view & OUTPUT) {
+		json_add_string(schema, "type", "object");
+		json_add(schema, "additionalProperties", string_schema());
+		return;
+	}
+	json_add_string(schema, "type", "array");
+	json_add(schema, "items", schema_object(pair, BIND_PLAIN));
+}
+
 static struct json_object *schema_type(const struct bind *bind, unsigned view)
 {
-	struct json_object *schema = bind->type == BIND_OBJECT ? schema_object(bind->table, view)
-							       : json_object_new_object();
+	struct json_object *schema =
+		bind->type == BIND_OBJECT ? schema_object(bind->table, view) : json_object_new_object();
 
 	switch (bind->type) {
 	case BIND_BOOL:
@@ -101,12 +103,9 @@ static struct json_object *schema_type(const struct bind *bind, unsigned view)
 		json_add_string(schema, "type", "array");
 		json_add(schema, "items",
 			 bind->type == BIND_OBJECTS ? schema_object(bind->table, view) : string_schema());
-		schema_bounds(schema, bind, "minItems", "maxItems");
 		break;
 	case BIND_STRING_MAP:
-		json_add_string(schema, "type", "object");
-		json_add(schema, "additionalProperties", string_schema());
-		schema_bounds(schema, bind, "minProperties", "maxProperties");
+		schema_map(schema, view);
 		break;
 	case BIND_OBJECT:
 	case BIND_INLINE:

@@ -262,6 +262,11 @@ static int runner_unknown(struct json_object *runners, const char *language, str
 			   json_get_string(json_object_array_get_idx(runners, i), "name"));
 	buf_init(&shown, MEMBER_SIZE);
 	utf8_printable(&shown, language, strnlen(language, MEMBER_SIZE / 4));
+	const char *near = jail_runner_near(runners, language);
+
+	if (near)
+		return err_member(err, "language", "\"%s\" is unknown, did you mean \"%s\"? There are %s", shown.data,
+				  near, known.data);
 	return err_member(err, "language", "\"%s\" is unknown; there are %s", shown.data, known.data);
 }
 

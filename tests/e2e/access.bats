@@ -108,7 +108,7 @@ languages() {
 	mkdir "$SP_DIR/runners"
 	cp "$SP_ROOT/jail/runners/bash.json" "$SP_DIR/runners"
 	SALLYPORT_JAILER_RUNNERS_DIR=$SP_DIR/runners sp_start_jailer
-	sp_until "" languages '["bash","sh","shell"]'
+	sp_until "" languages '["bash"]'
 	sp_stop "$SP_JAILER_PID"
 	sp_start_jailer
 	sp_until "" languages "$before"

@@ -210,6 +210,19 @@ open("v.svg", "w").write("<svg/>")')"
 	[ -n "$id" ]
 }
 
+@test "languages by their names in any case, maps as lists, null for what is not given" {
+	local name
+	for name in Python PY python3; do
+		sp_call run_code "{\"conversationId\":\"names\",\"language\":\"$name\",\"code\":\"import os; print(os.environ['A'])\",\"stdin\":null,
+			\"environment\":[{\"name\":\"A\",\"value\":\"b c\"}],\"timeout_seconds\":null,\"files\":null}"
+		[ "$(sp_get details.stdout)" = "b c" ]
+	done
+	sp_call run_code '{"conversationId":"names","language":"cc","code":"#include <stdio.h>\nint main(void) { int class = 1; printf(\"%d\", class); }"}'
+	[ "$(sp_get details.stdout)" = 1 ]
+	sp_call run_code '{"conversationId":"names","language":"C++","code":"#include <iostream>\nint main() { std::cout << 2; }"}'
+	[ "$(sp_get details.stdout)" = 2 ]
+}
+
 @test "programs that fail: verdict, sentence, isError, never a protocol error" {
 	sp_call run_code "$(python bad 'import sys; print("out"); sys.exit("oops")')"
 	[ "$(sp_get '[.result.isError,details.verdict,details.exit_code]|tojson')" = '[true,"RE",1]' ]
@@ -280,7 +293,8 @@ open("v.svg", "w").write("<svg/>")')"
 	refuses run_code '{"conversationId":"n","language":"python"}' code
 	refuses run_code '{"conversationId":"n","code":"1"}' language
 	refuses run_code '{"conversationId":["n"],"language":"python","code":"1"}' conversationId
-	refuses run_code '{"conversationId":"n","language":"cobol","code":"1"}' cobol
+	refuses run_code '{"conversationId":"n","language":"cobol","code":"1"}' 'cobol" is unknown; there are bash, c, '
+	refuses run_code '{"conversationId":"n","language":"Pyton","code":"1"}' 'did you mean "python"?'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","extra":1}' extra
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","network":true}' network
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout_seconds":301}' timeout_seconds

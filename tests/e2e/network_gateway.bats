@@ -148,5 +148,5 @@ frozen() {
 	printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}' |
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/list
 	[ "$(sp_get '.result.tools[] | select(.name == "run_code").inputSchema.properties.network.description')" = \
-		"Ask for network access. Default false. With network a program reaches web.internal:$PORT, localhost:$PORT, *.pub.example:443, 127.0.0.1:$FLOOD_PORT and nothing else." ]
+		"Default: false. With true a program reaches web.internal:$PORT, localhost:$PORT, *.pub.example:443, 127.0.0.1:$FLOOD_PORT and nothing else." ]
 }

@@ -84,6 +84,15 @@ function checkList(line) {
 	}
 }
 
+/* Arguments may be written in more ways than the schema says: null is not given, a map may be an object, a language's name has aliases. */
+function asMeant(value, schema) {
+	if (schema.items?.properties?.value && value && !Array.isArray(value) && typeof value === 'object') return Object.entries(value).map(([name, text]) => ({ name, value: text }));
+	if (Array.isArray(value)) return value.map((item) => asMeant(item, schema.items ?? {}));
+	if (schema.enum?.includes('python') && typeof value === 'string') return schema.enum[0];
+	if (!schema.properties || typeof value !== 'object') return value;
+	return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null).map(([name, item]) => [name, asMeant(item, schema.properties[name] ?? {})]));
+}
+
 const detailsOf = (result) => result.structuredContent ?? result._meta?.['sallyport/result'];
 
 /* A refusal is a result with isError and no details; what was not refused has taken its arguments. */
@@ -96,7 +105,7 @@ function checkCall(line) {
 	if (result.isError && !detailsOf(result)) return;
 	calls++;
 	const input = validator(tool.inputSchema, line);
-	if (input && !input(request.params.arguments ?? {})) find('arguments', ajv.errorsText(input.errors), line);
+	if (input && !input(asMeant(request.params.arguments ?? {}, tool.inputSchema))) find('arguments', ajv.errorsText(input.errors), line);
 	const task = result.task?.taskId ?? (result.resultType === 'task' && result.taskId);
 	if (task) tasks.set(task, tool);
 	else if ((result.resultType ?? 'complete') === 'complete') checkResult(result, tool, line);

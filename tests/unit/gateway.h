@@ -48,6 +48,7 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.public_base_url = "https://box.example:8443/x";
 	fixture->config.tools.text = "plain";
 	fixture->config.tools.results = "content";
+	fixture->config.limits.sandboxes = 16;
 	fixture->config.limits.body_mb = 1;
 	fixture->config.limits.in_flight = 8;
 	fixture->config.limits.wall_seconds = 30;

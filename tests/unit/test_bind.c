@@ -227,17 +227,18 @@ static void test_schema(void **state)
 		out.data,
 		"{\"type\":\"object\",\"properties\":{\"flag\":{\"type\":\"boolean\"},"
 		"\"number\":{\"type\":\"integer\",\"minimum\":-5,\"maximum\":5,\"description\":\"how many\"},"
-		"\"word\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":6},"
+		"\"word\":{\"type\":\"string\"},"
 		"\"color\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"]},"
-		"\"text\":{\"type\":\"string\",\"maxLength\":10},"
-		"\"list\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1,\"maxItems\":3},"
-		"\"map\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},\"maxProperties\":2},"
+		"\"text\":{\"type\":\"string\"},"
+		"\"list\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+		"\"map\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"
+		"\"string\"},"
+		"\"value\":{\"type\":\"string\"}},\"required\":[\"name\",\"value\"],\"additionalProperties\":false}},"
 		"\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-		"\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":8},"
+		"\"name\":{\"type\":\"string\"},"
 		"\"size\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99},"
 		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"name\"],"
-		"\"additionalProperties\":false},"
-		"\"maxItems\":3},"
+		"\"additionalProperties\":false}},"
 		"\"nested\":{\"type\":\"object\",\"properties\":{\"where\":{\"type\":\"string\"},\"depth\":{\"type\":"
 		"\"integer\"}},"
 		"\"required\":[\"where\"],\"additionalProperties\":false}},"
@@ -387,14 +388,10 @@ static void test_schema_output(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_types),
-		cmocka_unit_test(test_defaults_stay),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_schema),
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_views_refused),
-		cmocka_unit_test(test_recall),
-		cmocka_unit_test(test_schema_output),
+		cmocka_unit_test(test_all_types), cmocka_unit_test(test_defaults_stay),
+		cmocka_unit_test(test_refused),   cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_views),     cmocka_unit_test(test_views_refused),
+		cmocka_unit_test(test_recall),    cmocka_unit_test(test_schema_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

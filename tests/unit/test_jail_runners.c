@@ -38,7 +38,7 @@ static void by_name(void **state)
 	assert_string_equal(name_of(jail_runner_named(list, "cpp")), "c++");
 	assert_string_equal(name_of(jail_runner_named(list, "bare")), "bare");
 	assert_null(jail_runner_named(list, ".py"));
-	assert_null(jail_runner_named(list, "Python"));
+	assert_non_null(jail_runner_named(list, "Python"));
 	assert_null(jail_runner_named(list, ""));
 	assert_null(jail_runner_named(NULL, "python"));
 }

@@ -37,7 +37,7 @@ static void descriptions(void **state)
 
 		assert_non_null(tool_find(&fixture.server, name));
 		assert_true(strlen(name) <= 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
-		assert_true(strlen(json_get_string(tool, "description")) > 40);
+		assert_in_range(strlen(json_get_string(tool, "description")), 40, TOOL_DESCRIPTION_MAX);
 		assert_non_null(json_get_string(tool, "title"));
 		assert_string_equal(json_get_string(input, "type"), "object");
 		assert_non_null(output);
@@ -46,6 +46,47 @@ static void descriptions(void **state)
 	}
 	assert_null(tool_find(&fixture.server, "Run_code"));
 	assert_null(tool_find(&fixture.server, ""));
+}
+
+static bool offers(const char *tool, const char *argument)
+{
+	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN, TOOL_RESULTS_META);
+
+	for (size_t i = 0; i < json_object_array_length(tools); i++) {
+		struct json_object *one = json_object_array_get_idx(tools, i);
+
+		if (streq(json_get_string(one, "name"), tool))
+			return !argument || tool_property(one, argument);
+	}
+	return false;
+}
+
+/* What cannot be had here is not offered. */
+static void offered(void **state)
+{
+	static const char *hosts[] = {"pypi.org:443"};
+	static const char *many[1000];
+
+	(void)state;
+	assert_true(offers("run_code", "session"));
+	assert_true(offers("reset_session", NULL));
+	assert_false(offers("run_code", "network"));
+	fixture.config.limits.sandboxes = 0;
+	assert_false(offers("run_code", "session"));
+	assert_false(offers("reset_session", NULL));
+	assert_null(tool_find(&fixture.server, "reset_session"));
+	fixture.config.limits.sandboxes = 16;
+	fixture.config.network.allow = (struct bind_strings){hosts, 1};
+	assert_true(offers("run_code", "network"));
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+		many[i] = "a-long-name.of-a-host.example:443";
+	fixture.config.network.allow = (struct bind_strings){many, ARRAY_SIZE(many)};
+	auto_json struct json_object *tools = tools_describe(&fixture.server, STORE_SCOPE_ADMIN, TOOL_RESULTS_META);
+	const char *text =
+		json_get_string(tool_property(json_object_array_get_idx(tools, 1), "network"), "description");
+
+	assert_true(strlen(text) < 200 && strstr(text, "the hosts that the operator lists and nothing else."));
+	fixture.config.network.allow = (struct bind_strings){0};
 }
 
 /* The caps of this server stand in the schema. */
@@ -59,7 +100,7 @@ static void caps_in_schema(void **state)
 	(void)state;
 	assert_string_equal(json_get_string(run, "name"), "run_code");
 	assert_int_equal(json_object_get_int(json_get(timeout, "maximum", json_type_int)), 300);
-	assert_int_equal(json_object_get_int(json_get(timeout, "default", json_type_int)), 30);
+	assert_string_equal(json_get_string(timeout, "description"), "Seconds that the program may take. Default: 30.");
 }
 
 /* -------- refusals ------------------------------------------------------------------------------------ */
@@ -94,7 +135,14 @@ static void bad_arguments(void **state)
 		{"run_code", "{\"conversationId\":\"c\",\"language\":[],\"code\":\"1\"}", "language"},
 		{"run_code", "{\"conversationId\":\"c\",\"language\":\"python\",\"code\":7}", "code"},
 		{"run_code", "{" RUN ",\"network\":\"yes\"}", "network"},
-		{"run_code", "{" RUN ",\"environment\":[]}", "environment"},
+		{"run_code", "{" RUN ",\"environment\":[7]}", "environment[0]: must be an object with name and value"},
+		{"run_code", "{" RUN ",\"environment\":[{\"name\":\"A\"}]}", "environment[0].value"},
+		{"run_code", "{" RUN ",\"environment\":[{\"name\":\"A\",\"value\":null}]}", "environment[0].value"},
+		{"run_code", "{" RUN ",\"environment\":[{\"name\":\"A\",\"value\":\"\",\"x\":1}]}", "environment[0]"},
+		{"run_code",
+		 "{" RUN ",\"environment\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A\",\"value\":\"2\"}]}",
+		 "environment: has the name \"A\" twice"},
+		{"run_code", "{\"conversationId\":\"c\",\"language\":\"python\",\"code\":null}", "code"},
 		{"run_code", "{" RUN ",\"environment\":{\"A\":7}}", "environment"},
 		{"run_code", "{" RUN ",\"secrets\":{\"A\":null}}", "secrets"},
 		{"run_code", "{" RUN ",\"stdin\":7}", "stdin"},
@@ -120,6 +168,7 @@ static void bad_arguments(void **state)
 		{"upload_file", "{\"conversationId\":\"c\",\"filename\":\"a\\u0000b\",\"content\":\"YQ==\"}",
 		 "filename"},
 		{"list_runners", "{\"x\":1}", "x"},
+		{"list_runners", "{\"language\":\"\"}", "language"},
 		{"run_code", "{" RUN ",\"session\":1}", "session"},
 	};
 
@@ -155,8 +204,10 @@ static void limits(void **state)
 	too_many("environment", "\"a\"", RUN_VARIABLES_MAX, true);
 	too_many("secrets", "\"a\"", RUN_VARIABLES_MAX, true);
 	too_many("files", "{\"filename\":\"a\",\"content\":\"\"}", JOB_FILES_MAX, false);
-	refused("run_code", "{" RUN ",\"timeout_seconds\":86401}", "timeout_seconds");
-	refused("run_code", "{" RUN ",\"memory_mb\":1048577}", "memory_mb");
+	refused("run_code", "{" RUN ",\"timeout_seconds\":86401}",
+		"timeout_seconds: must be between 1 and 300, not 86401");
+	refused("run_code", "{" RUN ",\"timeout_seconds\":0}", "timeout_seconds: must be between 1 and 300, not 0");
+	refused("run_code", "{" RUN ",\"memory_mb\":1048577}", "memory_mb: must be between 1 and 2048");
 	refused("run_code", conversation_name, "conversationId");
 }
 
@@ -166,6 +217,16 @@ static void jailer_away(void **state)
 	(void)state;
 	refused("list_runners", "{}", "unavailable: try again in a few seconds");
 	refused("run_code", "{" RUN "}", "jailer has not answered");
+	/* the same as nothing: it comes as far */
+	refused("run_code",
+		"{" RUN ",\"network\":null,\"session\":null,\"environment\":null,\"secrets\":null,\"stdin\":null,"
+		"\"args\":null,\"files\":null,\"timeout_seconds\":null,\"memory_mb\":null,\"idempotencyKey\":null}",
+		"jailer has not answered");
+	refused("run_code",
+		"{" RUN
+		",\"environment\":[],\"files\":[{\"filename\":\"a\",\"content\":\"\",\"content_base64\":null}]}",
+		"jailer has not answered");
+	refused("run_code", "{" RUN ",\"network\":true}", "network: there is no network on this server");
 }
 
 /* -------- downloads ----------------------------------------------------------------------------------- */
@@ -293,10 +354,11 @@ static void accel_redirect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(descriptions),      cmocka_unit_test(caps_in_schema),
-		cmocka_unit_test(bad_arguments),     cmocka_unit_test(limits),
-		cmocka_unit_test(jailer_away),       cmocka_unit_test(downloads),
-		cmocka_unit_test(downloads_refused), cmocka_unit_test(accel_redirect),
+		cmocka_unit_test(descriptions),   cmocka_unit_test(caps_in_schema),
+		cmocka_unit_test(offered),        cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(limits),         cmocka_unit_test(jailer_away),
+		cmocka_unit_test(downloads),      cmocka_unit_test(downloads_refused),
+		cmocka_unit_test(accel_redirect),
 	};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
