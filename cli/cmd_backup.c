@@ -1,0 +1,206 @@
+/*
+ * cmd_backup.c - `sallyport backup` and `sallyport restore`: the record of one moment into a folder, and back.
+ *
+ * lib/store/store_backup.h does the work. Before the copy counts it is compared with its audit log, as `sallyport
+ * verify` does without reading contents, which were read when they were copied. What does not fit is reported, and the
+ * copy is kept all the same: a record that somebody altered is the one that is wanted most.
+ */
+#include <stdio.h>
+
+#include "cli.h"
+#include "lib/audit/audit_verify.h"
+#include "lib/base/util.h"
+#include "lib/store/store_backup.h"
+
+struct backup {
+	struct cli_common common;
+	const char *signer;
+	bool key, full;
+};
+
+static const struct cli_option backup_options[] = {
+	{.name = "key",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct backup, key),
+	 .help = "copy secret.key, too: who has it can guess download addresses and open sealed values"},
+	{.name = "full",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct backup, full),
+	 .help = "read contents that the folder has already again, and compare their sums"},
+	{.name = "signer",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct backup, signer),
+	 .value = "DIR",
+	 .help = "compare with the checkpoints of this signer's folder"},
+	{0},
+};
+static const struct cli_group backup_groups[] = {{backup_options, 0}, {0}};
+
+struct copying {
+	const char *signer;
+	struct cli_progress progress;
+	int64_t findings;
+	char text[AUDIT_TEXT_SIZE];
+};
+
+static void progress(void *arg, const char *what, int64_t done, int64_t total)
+{
+	struct copying *copying = arg;
+
+	if (copying->progress.label == NULL || !streq(copying->progress.label, what)) {
+		cli_progress_hide(&copying->progress);
+		cli_progress_start(&copying->progress, what, total);
+	}
+	cli_progress_step(&copying->progress, done);
+}
+
+static int verify_progress(void *arg, const char *what, int64_t done, int64_t total)
+{
+	progress(arg, what, done, total);
+	return 0;
+}
+
+static int check(void *arg, const char *database, struct err *err)
+{
+	struct copying *copying = arg;
+	struct audit_report report;
+	const struct audit_request request = {
+		.path = database, .signer = copying->signer, .progress = verify_progress, .arg = copying};
+	int result = audit_verify(&request, &report, err);
+
+	if (result == -ERR_UNAVAILABLE) /* of an older release: the gateway upgrades it */
+		return 0;
+	for (int i = 0; result == 0 && i < AUDIT_PARTS; i++) {
+		if (report.parts[i].findings > 0 && copying->findings == 0)
+			snprintf(copying->text, sizeof(copying->text), "%s", report.parts[i].text);
+		copying->findings += report.parts[i].findings;
+	}
+	return result;
+}
+
+static int tell(const struct cli_common *common, struct copying *copying, const char *what,
+		const struct store_backup_made *made)
+{
+	auto_json struct json_object *object = json_object_new_object();
+
+	cli_progress_hide(&copying->progress);
+	json_add_int(object, "schema", made->schema);
+	json_add_int(object, "executions", made->executions);
+	json_add_int(object, "entries", made->entries);
+	json_add_int(object, "blobs", made->blobs);
+	json_add_int(object, "bytes", made->bytes);
+	json_add_int(object, "new_blobs", made->new_blobs);
+	json_add_int(object, "new_bytes", made->new_bytes);
+	json_add_int(object, "findings", copying->findings);
+	if (common->json)
+		cli_print_json(stdout, object, false);
+	else
+		printf("%s: %lld executions, %lld audit entries, %lld contents (%lld of them copied now)\n", what,
+		       (long long)made->executions, (long long)made->entries, (long long)made->blobs,
+		       (long long)made->new_blobs);
+	if (copying->findings == 0)
+		return CLI_OK;
+	fprintf(stderr, "sallyport: the record does not fit its audit log (see sallyport verify): %s\n", copying->text);
+	return CLI_DIFFERENT;
+}
+
+static int backup_run(void *options, struct err *err)
+{
+	const struct backup *backup = options;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct copying copying = {.signer = backup->signer};
+	struct store_backup_made made;
+	const struct store_backup request = {.dir = backup->common.args[0],
+					     .key = backup->key,
+					     .full = backup->full,
+					     .check = check,
+					     .progress = progress,
+					     .arg = &copying};
+	int result = cli_open_store(&backup->common, STORE_WRITE, &config, &store, err);
+
+	if (result == 0)
+		result = store_backup(store, &request, &made, err);
+	cli_progress_hide(&copying.progress);
+	return result < 0 ? result : tell(&backup->common, &copying, "saved", &made);
+}
+
+const struct cli_command cmd_backup = {
+	.name = "backup",
+	.summary = "Copies the record of one moment into a folder",
+	.arguments = "DIR",
+	.help = "While the gateway serves: database and contents of the moment at which the copy begins. Again into "
+		"the\n"
+		"same DIR: contents that are there are not copied again. DIR holds one complete moment at any time, "
+		"also\n"
+		"when a backup fails or is killed.\n\n"
+		"Example:\n"
+		"  sallyport backup --key /backup/sallyport\n\n"
+		"Exit codes: 0; 1 the copy was made, and the record does not fit its audit log; 2 DIR is the record's "
+		"own;\n"
+		"7 another backup writes there; 10 no room; 11 the record is damaged.\n",
+	.groups = backup_groups,
+	.size = sizeof(struct backup),
+	.min_args = 1,
+	.max_args = 1,
+	.run = backup_run,
+};
+
+struct restore {
+	struct cli_common common;
+	const char *key;
+};
+
+static const struct cli_option restore_options[] = {
+	{.name = "key",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct restore, key),
+	 .value = "FILE",
+	 .help = "secret.key, where the backup has none"},
+	{0},
+};
+static const struct cli_group restore_groups[] = {{restore_options, 0}, {0}};
+
+static int restore_run(void *options, struct err *err)
+{
+	const struct restore *restore = options;
+	auto_config struct config config = {0};
+	struct copying copying = {0};
+	struct store_backup_made made;
+	int result = config_load(restore->common.config, &config, err);
+
+	if (result < 0)
+		return result;
+	if (!*config.data_dir)
+		return err_set(err, ERR_INVALID,
+			       "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	const struct store_restore request = {.dir = restore->common.args[0],
+					      .data_dir = config.data_dir,
+					      .key = restore->key,
+					      .check = check,
+					      .progress = progress,
+					      .arg = &copying};
+
+	result = store_restore(&request, &made, err);
+	cli_progress_hide(&copying.progress);
+	return result < 0 ? result : tell(&restore->common, &copying, "restored", &made);
+}
+
+const struct cli_command cmd_restore = {
+	.name = "restore",
+	.summary = "Makes a data folder from a backup",
+	.arguments = "DIR",
+	.help = "Into the configured data_dir, which must be empty or missing. Every content and the database are\n"
+		"compared with their sums before it says that it is done. An interrupted restore can be repeated.\n"
+		"Begin a new log of checkpoints afterwards: sallyport checkpoint --init NAME.\n\n"
+		"Example:\n"
+		"  sallyport restore --config /etc/sallyport.conf /backup/sallyport\n\n"
+		"Exit codes: 0; 1 it was restored, and does not fit its audit log; 5 data_dir is not empty; 8 the "
+		"backup\n"
+		"is of a newer release; 10 no room; 11 the backup is damaged.\n",
+	.groups = restore_groups,
+	.size = sizeof(struct restore),
+	.min_args = 1,
+	.max_args = 1,
+	.run = restore_run,
+};
