@@ -23,6 +23,7 @@
 #include "jail/init/seccomp.h"
 #include "lib/base/config.h"
 #include "lib/base/err.h"
+#include "layers.h"
 #include "loop.h"
 #include "net.h"
 #include "output.h"
@@ -44,6 +45,7 @@ struct cells {
 	struct net *net;                             /* the jailer's; NULL: no network */
 	struct seccomp_filter filters[SECCOMP_FAMILIES]; /* made once; without one: not needed yet */
 	const struct root_mount *root;               /* the usual one */
+	struct layers layers;                        /* over it */
 	int fence_abi;      /* Landlock: asked once, so that a call that fails later is not taken for "none" */
 	char *command_line; /* argv of the process: init wipes its copy */
 	size_t command_line_size;

@@ -114,6 +114,17 @@ static void bury(struct cell *cell)
 	close(steal_fd(&cell->pidfd_fd));
 }
 
+/* Whose set of layers.h is the jail's; -1: it makes its own. */
+static int layers_of(const struct cell *cell)
+{
+	return cell->root == cell->cells->root && cell->slot < LAYERS_SLOTS ? (int)cell->slot : -1;
+}
+
+static int renew_layers(const struct cell *cell, struct err *err)
+{
+	return layers_of(cell) >= 0 ? layers_renew(&cell->cells->layers, cell->root, cell->slot, err) : 0;
+}
+
 /* Everything that init needs; after it the child is on its own. */
 static int clone_init(struct cell *cell, struct err *err)
 {
@@ -138,6 +149,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		.code_mount = code_mount,
 		.tmp_bytes = cell->limits.tmp_bytes,
 		.root = cell->root,
+		.layers = layers_of(cell),
 		.fence_abi = cells->fence_abi,
 		.small_buffers = !cgroup_counts_tcp(cells->cgroup),
 		.keep_groups = cells->identity->mode == IDENTITY_SINGLE,
@@ -212,6 +224,8 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	result = cgroup_take(cells->cgroup, &cell->group, err);
 	if (result == 0 && cell_run_limit_group(cell, PHASE_RUN))
 		result = err_errno(err, "limiting the jail");
+	if (result == 0)
+		result = renew_layers(cell, err);
 	if (result == 0)
 		result = clone_init(cell, err);
 	if (result < 0)
@@ -305,7 +319,8 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 				made.cpu_percent == limits->cpu_percent;
 	const struct data_size size = {limits->data_bytes, limits->data_inodes};
 	bool resize = made.data_bytes != size.bytes || made.data_inodes != size.inodes;
-	if (cell_run_limit_group(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size))) {
+	if (cell_run_limit_group(cell, PHASE_RUN) || (resize && data_resize(cell->data_root, &size)) ||
+	    renew_layers(cell, NULL) < 0) {
 		cell_destroy(cell);
 		return NULL;
 	}

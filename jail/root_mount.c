@@ -364,7 +364,8 @@ int root_mount_begin(const char *hosts, struct err *err)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return failed(err, "keeping mounts private below", "/");
-	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(BASE "/proc", 0755))
+	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") || mkdir(BASE "/proc", 0755) ||
+	    mkdir(BASE ROOT_MOUNT_LAYERS, 0755))
 		return failed(err, "mounting", BASE);
 	if (make_nodes(err) < 0)
 		return -ERR_SYSTEM;

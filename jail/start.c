@@ -24,6 +24,7 @@
 #include "jail/init/fence.h"
 #include "jail/init/init.h"
 #include "jail/init/seccomp.h"
+#include "layers.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "porter.h"
@@ -252,6 +253,9 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		return result;
 	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
 	jailer->cells.root = &jailer->root;
+	result = layers_init(&jailer->cells.layers, &jailer->root, err);
+	if (result < 0)
+		return result;
 	jailer->cells.fence_abi = fence_abi();
 	jailer->cells.net = &jailer->net;
 	jailer->cells.command_line = jailer->options.command_line;

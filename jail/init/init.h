@@ -38,6 +38,7 @@ struct init_setup {
 	size_t n_group_doors;
 	int64_t tmp_bytes;
 	const struct root_mount *root;
+	int layers; /* the slot whose set of layers.h is the jail's; -1: it makes its own */
 	int fence_abi;
 	bool network;                         /* the hosts of network.allow in /etc/hosts */
 	bool small_buffers;                   /* of TCP: the cgroup does not count all of them */

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
@@ -31,6 +30,7 @@
 
 #include "fence.h"
 #include "init.h"
+#include "jail/layers.h"
 #include "jail/root_mount.h"
 #include "jail/sys.h"
 #include "lib/base/util.h"
@@ -131,20 +131,20 @@ static int bind_root(struct init_setup *setup)
 	return chdir(setup->root->path);
 }
 
-/* What is bound gets inodes of the jail's own by an overlay that has lower directories only: locks, leases and access
- * times of a guest then meet nobody else's. The second lower directory is an empty one of the root mount, because the
- * kernel wants two. A directory below which something else is mounted cannot be a layer, and stays as it was bound. */
+/* See layers.h. What the jailer keeps is bound; what cannot be a layer stays as it was bound. */
 static int own_inodes(struct init_setup *setup)
 {
 	for (size_t i = 0; i < setup->root->n_bound; i++) {
 		const char *directory = setup->root->shown[i] + 1;
-		char layers[PATH_MAX + 16];
+		char kept[LAYERS_PATH_SIZE];
 
-		if (strpbrk(directory, ":,\\")) /* they have a meaning for the kernel */
-			continue;
-		snprintf(layers, sizeof(layers), "lowerdir=%s:" ROOT_MOUNT_EMPTY, directory);
-		if (mount("overlay", directory, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, layers) && errno != EINVAL)
+		if (setup->layers >= 0) {
+			layers_path(kept, (size_t)setup->layers, i);
+			if (mount(kept, directory, NULL, MS_BIND, NULL) && errno != ENOENT)
+				return -1;
+		} else if (layers_mount(".", directory, directory) && errno != EINVAL) {
 			return -1;
+		}
 	}
 	return 0;
 }

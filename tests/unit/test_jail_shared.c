@@ -115,12 +115,81 @@ static void locks_of_another(void **state)
 	try_clear(&second);
 }
 
+/* The overlays are kept from one jail to the next (layers.h); locks are not. More jails than are made ahead, one by
+ * one, so that the same overlays come back. */
+static void locks_end_with_the_jail(void **state)
+{
+	struct service *service = *state;
+
+	for (int i = 0; i < 8; i++) {
+		struct try try = {.jail = NULL};
+
+		hold(service, &try);
+		let_go(service, &try);
+		assert_true(str_starts(try.out, "yes yes "));
+		try_clear(&try);
+	}
+}
+
+/* Reading moves no access time, which the next jail could see. */
+static void access_times(void **state)
+{
+	static const char code[] = "import os\n"
+				   "before = os.stat('" LOCKED "').st_atime_ns\n"
+				   "open('" LOCKED "', 'rb').read()\n"
+				   "print(os.stat('" LOCKED "').st_atime_ns == before)\n";
+	const struct jail_spec spec = {.runner = "python"};
+	auto_try struct try try = {.jail = NULL};
+
+	try_program(((struct service *)*state)->client, &try, &spec, code);
+	assert_string_equal(try.out, "True\n");
+}
+
+static bool sees(struct service *service, const char *path)
+{
+	auto_free char *code = xasprintf("import os\nprint(os.path.exists('%s'))\n", path);
+	const struct jail_spec spec = {.runner = "python"};
+	auto_try struct try try = {.jail = NULL};
+
+	try_program(service->client, &try, &spec, code);
+	return streq(try.out, "True\n");
+}
+
+/* What is installed and removed while the jailer runs: a kept overlay knows the old names for a second. */
+static void installed_later(void **state)
+{
+	struct service *service = *state;
+	auto_free char *path = xasprintf("/usr/local/sallyport-test-%d", getpid());
+	int64_t until = 0;
+	bool seen = false, gone = false;
+
+	if (access("/usr/local", W_OK)) {
+		print_message("/usr is not ours to write to: skipped\n");
+		skip();
+	}
+	for (int i = 0; i < 8; i++) /* all of them know that it is not there */
+		assert_false(sees(service, path));
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	while (!(seen = sees(service, path)) && patience_left(&until))
+		;
+	unlink(path);
+	until = 0;
+	while (!(gone = !sees(service, path)) && patience_left(&until))
+		;
+	assert_true(seen);
+	assert_true(gone);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(host_locks, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(host_locks_frozen, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(locks_of_another, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(locks_end_with_the_jail, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(access_times, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(installed_later, service_setup, service_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
