@@ -6,7 +6,7 @@
 struct export_options {
 	struct cli_common common;
 	struct cli_filter filter;
-	bool all;
+	bool all, with_env;
 	const char *output;
 };
 
@@ -22,6 +22,10 @@ static const struct cli_option export_options_table[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, all),
 	 .help = "everything that was recorded"},
+	{.name = "with-env",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct export_options, with_env),
+	 .help = "environment variables with their values, in clear"},
 	{0},
 };
 static const struct cli_group export_groups[] = {
@@ -52,6 +56,8 @@ static int export_all(struct exporting *exporting, const struct export_options *
 	const struct cli_selection selection = {&options->common, &options->filter, options->all};
 	int result = store_bundle_new(options->output, &exporting->bundle, err);
 
+	if (result == 0 && !options->with_env)
+		store_bundle_leave_env(exporting->bundle);
 	if (result == 0)
 		result = cli_select(exporting->store, &selection, add, exporting, err);
 	if (result == 0)
@@ -98,9 +104,12 @@ const struct cli_command cmd_export = {
 	.summary = "Writes recorded executions into one file",
 	.arguments = "[ID]…",
 	.help = "The bundle holds code, input, files, limits, outcome and output: what replay needs. Runs of a live\n"
-		"sandbox bring those before them along. Environment variables go along in clear, secrets do not.\n\n"
-		"Example:\n"
-		"  sallyport export --output runs.bundle --language python --since 2d\n\n"
+		"sandbox bring those before them along. Values of environment variables stay here, as those of\n"
+		"secrets do (which are not recorded): a replay of a run that had some needs --secret, or\n"
+		"--with-env here.\n\n"
+		"Examples:\n"
+		"  sallyport export --output runs.bundle --language python --since 2d\n"
+		"  sallyport export --output mine.bundle --with-env --owner alice\n\n"
 		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or a content is damaged.\n",
 	.groups = export_groups,
 	.size = sizeof(struct export_options),

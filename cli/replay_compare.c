@@ -51,7 +51,7 @@ static void missing_secrets(const struct store_execution *execution, const struc
 		return;
 	json_object_object_foreach(env, name, value)
 	{
-		if (!value && !job_secrets_find(secrets, name))
+		if ((!value || json_object_is_type(value, json_type_boolean)) && !job_secrets_find(secrets, name))
 			buf_printf(names, "%s%s", names->length > 0 ? ", " : "", name);
 	}
 }
@@ -86,8 +86,8 @@ char *replay_incomparable_with(const struct store_execution *execution, const st
 		return xstrdup("it was cancelled (CX)");
 	buf_init(&missing, ERR_TEXT_SIZE);
 	missing_secrets(execution, secrets, &missing);
-	return missing.length > 0 ? xasprintf("it was given secrets, which are never stored: %s (give them with "
-					      "--secret)",
+	return missing.length > 0 ? xasprintf("it was given secrets, which are never stored, or variables that an "
+					      "export left out: %s (give them with --secret)",
 					      missing.data)
 				  : NULL;
 }

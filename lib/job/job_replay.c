@@ -112,15 +112,17 @@ static int load_environment(struct replay *replay, const char *text, struct err 
 	replay->env = xcalloc((size_t)json_object_object_length(object) + 1, sizeof(*replay->env));
 	json_object_object_foreach(object, name, value)
 	{
+		bool left_out = json_object_is_type(value, json_type_boolean);
 		const char *content = value ? json_object_get_string(value) : NULL;
 
-		if (!value) { /* a secret */
+		if (!value || left_out) { /* a secret, or not in the bundle */
 			content = replay->secrets ? job_secrets_find(replay->secrets, name) : NULL;
 			if (!content)
 				return err_set(err, ERR_INVALID, "the secret %s is missing", name);
 			const struct job_secrets one = {(char *[]){name}, (char *[]){(char *)(uintptr_t)content}, 1};
 
-			job_secrets_join(&replay->used, &one);
+			if (!left_out)
+				job_secrets_join(&replay->used, &one);
 		}
 		replay->env[count++] = xasprintf("%s=%s", name, content);
 	}

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "store_sandbox.h"
 #include "store_txn.h"
@@ -111,6 +112,32 @@ static int carry_by_id(struct store_bundle *bundle, struct store *store, enum st
 	return carry(bundle, &q, insert, err);
 }
 
+void store_bundle_leave_env(struct store_bundle *bundle)
+{
+	bundle->leave_env = true;
+}
+
+/* Names for values. NULL: that is no environment. The caller's. */
+static char *names_only(const char *text)
+{
+	auto_json struct json_object *env = NULL;
+	auto_json struct json_object *names = json_object_new_object();
+	auto_buf struct buf printed = {0};
+
+	if (json_parse(text, strlen(text), &env, NULL) < 0 || !json_object_is_type(env, json_type_object))
+		return NULL;
+	json_object_object_foreach(env, name, value)
+	{
+		if (value && !streq(name, "FILE_BASE_URL"))
+			json_add_bool(names, name, false);
+		else
+			json_add(names, name, json_object_get(value));
+	}
+	buf_init(&printed, SIZE_MAX);
+	json_print(&printed, names);
+	return buf_steal(&printed, NULL);
+}
+
 /* Its variables, which are sealed in the record under a key of this machine; of secrets only the names are known. */
 static int add_env(struct store_bundle *bundle, const struct store_execution *execution, struct err *err)
 {
@@ -118,10 +145,12 @@ static int add_env(struct store_bundle *bundle, const struct store_execution *ex
 
 	if (!execution->env_json || streq(execution->env_json, "{}"))
 		return 0;
+	auto_free char *names = bundle->leave_env ? names_only(execution->env_json) : NULL;
+
 	if (store_bundle_prepare(bundle, "UPDATE execution SET env = ?2 WHERE id = ?1", &statement, err) < 0)
 		return -(int)ERR_SYSTEM;
 	sqlite3_bind_text(statement, 1, execution->id, -1, SQLITE_STATIC);
-	sqlite3_bind_text(statement, 2, execution->env_json, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, names ? names : execution->env_json, -1, SQLITE_STATIC);
 	return sqlite3_step(statement) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
 }
 

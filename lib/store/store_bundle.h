@@ -3,10 +3,11 @@
  * another.
  *
  * A bundle has the rows of executions, their files and live sandboxes, and every content that they name. It is written
- * next to its place and renamed. Environment variables are in it in clear; of declared secrets only the names were ever
- * stored, so such a run cannot be replayed elsewhere. A bundle is somebody else's text: store_bundle_open checks all of
- * it before anything is written: its schema must be ours to the letter (so no trigger, view or expression of somebody
- * else is ever run), each content must have its hash, each name must be one of a file below /data.
+ * next to its place and renamed. Environment variables are in it in clear, or by name only; of declared secrets only
+ * the names were ever stored. A replay elsewhere needs those values from its caller. A bundle is somebody else's text:
+ * store_bundle_open checks all of it before anything is written: its schema must be ours to the letter (so no trigger,
+ * view or expression of somebody else is ever run), each content must have its hash, each name must be one of a file
+ * below /data.
  */
 #pragma once
 
@@ -16,6 +17,8 @@ struct store_bundle;
 void store_bundle_close(struct store_bundle *bundle); /* NULL is fine; one that was not finished is removed */
 
 int store_bundle_new(const char *path, struct store_bundle **ret, struct err *err);
+/* From now on environment variables are added by name only, as {"NAME":false}, but for FILE_BASE_URL, which is ours. */
+void store_bundle_leave_env(struct store_bundle *bundle);
 /* An execution that is over, and the runs of its sandbox before it; once more does no harm. */
 int store_bundle_add(struct store_bundle *bundle, struct store *store, const char *id, struct err *err);
 /* Adds the contents and puts the file in its place. */

@@ -37,6 +37,7 @@ struct store_bundle {
 	const struct store_bundle_kind *kind;
 	sqlite3 *db;
 	char *path, *part; /* part: the file while it is written; NULL: none */
+	bool leave_env;
 };
 int store_bundle_failed(struct store_bundle *bundle, struct err *err);
 /* Nothing that the file says is run as code. */

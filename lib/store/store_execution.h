@@ -31,8 +31,9 @@ struct store_execution {
 	char language[32], fingerprint[256]; /* canonical runner name; interpreter and version */
 	struct store_text code, stdin_text;
 	char *args_json;      /* ["a","b"] */
-	char *env_json; /* names and values; secrets are names only: {"KEY":null}. Sealed in the database, in clear here
-			 */
+	/* Names and values; secrets are names only: {"KEY":null}, what an export left out is {"KEY":false}. Sealed in
+	 * the database, in clear here. */
+	char *env_json;
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
 	char *entry;          /* the file of /data that is run in place; NULL: none */

@@ -62,6 +62,26 @@ refuse() {
 	[ ! -e "$SP_DIR/none" ]
 }
 
+# env_is JSON: the environment of the bundle's execution, without the variable that Sallyport adds
+env_is() {
+	[ "$(sqlite3 "$SP_DIR/b" 'SELECT env FROM execution' | jq -c 'del(.FILE_BASE_URL)')" = "$1" ]
+}
+
+@test "environment values stay here unless asked for; replay elsewhere takes them from its caller" {
+	say bash 'echo $PLACE ${#KEY} $KEY' '{"environment": {"PLACE": "top-shelf"}, "secrets": {"KEY": "open sesame"}}'
+	sp_stdio_end
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	run -1 grep -aq "sesame" "$SP_DIR/b"
+	env_is '{"PLACE":false,"KEY":null}'
+	cli 0 other import "$SP_DIR/b"
+	cli 0 other replay --all
+	[[ $output == *"left out: PLACE, KEY (give them with --secret)"* ]]
+	KEY='open sesame' cli 0 other replay --all --secret KEY --secret PLACE=top-shelf
+	[[ $output == *"1 identical, 0 differ, 0 not replayable"* ]]
+	cli 0 sallyport export -o "$SP_DIR/b" --all --with-env
+	env_is '{"PLACE":"top-shelf","KEY":null}'
+}
+
 @test "a bundle that is not as it must be: an error, nothing is written" {
 	say python 'open("f", "w").write("x" * 100000)'
 	say python 'print(1)'
