@@ -69,6 +69,7 @@ static const struct cli_option grade_options_table[] = {
 static const struct cli_group grade_groups[] = {
 	{grade_options_table, 0},
 	{report_options, offsetof(struct grade_options, reports)},
+	{replay_normaliser_options, offsetof(struct grade_options, normalisers)},
 	{0},
 };
 
@@ -156,6 +157,15 @@ static enum kind kind_of(const char *path)
 	return store_suite_is(path) ? SUITE : TASKS;
 }
 
+static int check_suite_options(const struct grade_options *options, bool suite, struct err *err)
+{
+	if (!suite && (options->tags.count > 0 || options->fail_fast || options->normalisers.files.count > 0))
+		return err_set(err, ERR_INVALID, "--tag, --fail-fast and --normalisers are for suites");
+	if (suite && (options->time_limit_us || options->no_cache))
+		return err_set(err, ERR_INVALID, "the cases of a suite have the limits that were recorded");
+	return 0;
+}
+
 static int check_options(const struct grade_options *options, enum kind kind, struct err *err)
 {
 	if (kind == TASKS && options->common.n_args > 1)
@@ -165,11 +175,7 @@ static int check_options(const struct grade_options *options, enum kind kind, st
 		return err_set(err, ERR_INVALID, "--samples, --solution and --k are for files of tasks");
 	if (kind == PACKAGE && options->language)
 		return err_set(err, ERR_INVALID, "--language is for files of tasks, and for suites");
-	if (kind != SUITE && (options->tags.count > 0 || options->fail_fast))
-		return err_set(err, ERR_INVALID, "--tag and --fail-fast are for suites");
-	if (kind == SUITE && (options->time_limit_us || options->no_cache))
-		return err_set(err, ERR_INVALID, "the cases of a suite have the limits that were recorded");
-	return 0;
+	return check_suite_options(options, kind == SUITE, err);
 }
 
 static int grade_run_command(void *arg, struct err *err)
@@ -186,8 +192,7 @@ static int grade_run_command(void *arg, struct err *err)
 	enum kind kind = kind_of(options->common.args[0]);
 	auto_free char *title = xasprintf("sallyport grade %s", options->common.args[0]);
 
-	if (check_options(options, kind, err) < 0 ||
-	    report_open(&options->reports, title, &grading.report, err) < 0) {
+	if (check_options(options, kind, err) < 0 || report_open(&options->reports, title, &grading.report, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}

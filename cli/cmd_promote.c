@@ -16,6 +16,7 @@ struct promote_options {
 	bool all;
 	const char *suite, *name, *compare, *normalise;
 	struct bind_strings tags;
+	struct replay_normalisers normalisers;
 };
 
 #define FIELD(member) offsetof(struct promote_options, member)
@@ -51,6 +52,7 @@ static const struct cli_option promote_options_table[] = {
 };
 static const struct cli_group promote_groups[] = {
 	{promote_options_table, 0},
+	{replay_normaliser_options, FIELD(normalisers)},
 	{cli_filter_options, FIELD(filter)},
 	{0},
 };
@@ -110,6 +112,8 @@ static int check_options(const struct promote_options *options, struct err *err)
 		return err_set(err, ERR_INVALID, "into which suite? Give --suite FILE");
 	if (options->name && strlen(options->name) > 256)
 		return err_set(err, ERR_INVALID, "--name takes at most 256 bytes");
+	if (replay_normalisers_load(&options->normalisers, err) < 0)
+		return -ERR_INVALID;
 	if (options->compare && replay_settings_by(options->compare, &ignored, err) < 0)
 		return -ERR_INVALID;
 	return options->normalise ? normalise_parse(options->normalise, &ignored, err) : 0;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/grade/normalise_file.h"
 #include "replay.h"
 #include "replay_shard.h"
 
@@ -31,6 +32,7 @@ struct replay_options {
 	struct bind_strings merge, secrets;
 	struct replay_bless bless;
 	struct report_wanted reports;
+	struct replay_normalisers normalisers;
 };
 
 static const char *const only_choices[] = {"failed", "missing", "flaky", NULL};
@@ -102,6 +104,7 @@ static const struct cli_group replay_groups[] = {
 	{replay_options_table, 0},
 	{replay_bless_options, FIELD(bless)},
 	{report_options, FIELD(reports)},
+	{replay_normaliser_options, FIELD(normalisers)},
 	{cli_filter_options, FIELD(filter)},
 	{0},
 };
@@ -424,6 +427,8 @@ static int replay_run(void *arg, struct err *err)
 	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 	int result = replay_bless_check(&options->bless, err);
 
+	if (result == 0)
+		result = replay_normalisers_load(&options->normalisers, err);
 	if (result == 0 && options->bless.on && options->merge.count > 0)
 		result = err_set(err, ERR_INVALID, "--merge runs nothing, so there is nothing to bless");
 	if (result == 0)
@@ -447,6 +452,7 @@ static int replay_run(void *arg, struct err *err)
 	jail_client_free(work.client);
 	store_results_close(work.results);
 	report_free(work.report);
+	normalise_file_forget();
 	return result;
 }
 

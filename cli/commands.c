@@ -6,9 +6,9 @@
 #include "lib/base/util.h"
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_run,    &cmd_log,      &cmd_show,     &cmd_replay,     &cmd_grade,   &cmd_promote, &cmd_export,
-	&cmd_import, &cmd_token,    &cmd_upstream, &cmd_checkpoint, &cmd_verify,  &cmd_backup,  &cmd_restore,
-	&cmd_doctor, &cmd_selftest, &cmd_stdio,    &cmd_help,       &cmd_version, NULL,
+	&cmd_run,     &cmd_log,    &cmd_show,     &cmd_replay,   &cmd_grade,      &cmd_promote, &cmd_normalisers,
+	&cmd_export,  &cmd_import, &cmd_token,    &cmd_upstream, &cmd_checkpoint, &cmd_verify,  &cmd_backup,
+	&cmd_restore, &cmd_doctor, &cmd_selftest, &cmd_stdio,    &cmd_help,       &cmd_version, NULL,
 };
 
 const struct cli_command *cli_command_find(const char *name)
@@ -26,7 +26,7 @@ void cli_usage_all(FILE *out)
 	      "Runs untrusted code in a jail; shows and replays recorded runs.\n\nCommands:\n",
 	      out);
 	for (size_t i = 0; cli_commands[i]; i++)
-		fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+		fprintf(out, "  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
 	fputs("\nsallyport COMMAND --help explains one of them; so does sallyport(1).\n", out);
 }
 

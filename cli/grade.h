@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "lib/grade/grade_judge.h"
+#include "replay.h"
 #include "report.h"
 
 struct grade_options {
@@ -14,6 +15,7 @@ struct grade_options {
 	bool no_cache, fail_fast;
 	struct bind_strings tags;
 	struct report_wanted reports;
+	struct replay_normalisers normalisers;
 	const char *samples, *solution, *language, *k;
 };
 

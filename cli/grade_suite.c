@@ -14,6 +14,7 @@
 #include "grade.h"
 #include "lib/base/util.h"
 #include "lib/grade/grade_crew.h"
+#include "lib/grade/normalise_file.h"
 #include "lib/store/store_suite.h"
 #include "replay.h"
 #include "run.h"
@@ -407,7 +408,10 @@ int grade_suite_run(struct grading *grading, struct err *err)
 {
 	struct suite suite = {.grading = grading};
 	auto_json struct json_object *runners = NULL;
-	int result = open_suite(&suite, grading->options->common.args[0], err);
+	int result = replay_normalisers_load(&grading->options->normalisers, err);
+
+	if (result == 0)
+		result = open_suite(&suite, grading->options->common.args[0], err);
 
 	if (result == 0)
 		result = read_submissions(&suite, &runners, err);
@@ -418,6 +422,7 @@ int grade_suite_run(struct grading *grading, struct err *err)
 		result = run_suite(&suite, err);
 	}
 	store_close(suite.store);
+	normalise_file_forget();
 	for (size_t i = 0; suite.slots && i < suite.n_cases * suite.n_submissions; i++)
 		free(suite.slots[i].result.report);
 	for (size_t i = 0; i < suite.n_cases; i++)

@@ -60,6 +60,13 @@ void replay_settings_key(const struct replay_settings *settings, struct json_obj
 /* The key of one execution's results, which depend on what is expected of it, too. */
 void replay_settings_item_key(const char key[SHA256_HEX_SIZE], int64_t generation, char ret[SHA256_HEX_SIZE]);
 
+/* A project's own normalisers (cmd_normalisers.c); loaded before --normalise is read and any thread is started. */
+struct replay_normalisers {
+	struct bind_strings files;
+};
+extern const struct cli_option replay_normaliser_options[];
+int replay_normalisers_load(const struct replay_normalisers *normalisers, struct err *err);
+
 /* -------- a new generation of what is expected (replay_bless.c) ------------------------------------- */
 struct replay_bless {
 	bool on, force;

@@ -92,7 +92,7 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 	for (size_t i = 0; i < report->n_differences; i++)
 		json_object_array_add(differences, difference_json(&report->differences[i]));
 	json_add(object, "differences", differences);
-	for (int i = 0; i < NORMALISERS; i++)
+	for (int i = 0; i < normalise_count(); i++)
 		if (report->hidden_by & NORMALISE_BIT(i))
 			json_object_array_add(hidden, json_object_new_string(normalise_name(i)));
 	json_add(object, "hidden_by", hidden);

@@ -16,6 +16,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
+#include "normalise_file.h"
 #include "normalise_value.h"
 
 #define GROUPS 3
@@ -72,35 +73,46 @@ static const struct {
 	const char *pattern, *text; /* the text, or … */
 	replace *replace;           /* … what makes it */
 	whole *whole;               /* instead of a pattern */
+	const char *about;
 } table[NORMALISERS] = {
-	[NORMALISE_NEWLINES] = {.name = "newlines", .version = 1, .on = true, .whole = newlines},
+	[NORMALISE_NEWLINES] = {.name = "newlines",
+				.about = "carriage returns, blanks at the end of lines and of the text",
+				.version = 1,
+				.on = true,
+				.whole = newlines},
 	[NORMALISE_ANSI] = {.name = "ansi",
+			    .about = "escape sequences of terminals",
 			    .version = 1,
 			    .on = true,
 			    .pattern = "\033(\\[[0-9;?]*[ -/]*[@-~]|\\][^\007\033]*(\007|\033\\\\)|[@-Z^_])",
 			    .text = ""},
 	[NORMALISE_ADDRESSES] = {.name = "addresses",
+				 .about = "addresses in memory: 0x7f00deadbeef",
 				 .version = 1,
 				 .on = true,
 				 .pattern = "\\b0x[0-9a-fA-F]{6,16}\\b",
 				 .text = "[ADDRESS]"},
 	[NORMALISE_PATHS] =
 		{.name = "paths",
+		 .about = "names of temporary files",
 		 .version = 1,
 		 .on = true,
 		 .pattern = "(/tmp|/var/tmp|/dev/shm)/(tmp[A-Za-z0-9_]{6,12}|[A-Za-z0-9_-]*[.-][A-Za-z0-9_]{6,12})",
 		 .text = "[PATH]"},
 	[NORMALISE_PIDS] = {.name = "pids",
+			    .about = "process ids: pid 12, /proc/99",
 			    .version = 1,
 			    .on = true,
 			    .pattern = "(\\b[Pp][Ii][Dd]|\\b[Pp]rocess|/proc)[] =:#/\"']{1,4}[0-9]+",
 			    .text = "[PID]"},
 	[NORMALISE_UUIDS] = {.name = "uuids",
+			     .about = "UUIDs",
 			     .version = 1,
 			     .on = true,
 			     .pattern = "\\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\\b",
 			     .text = "[UUID]"},
 	[NORMALISE_TIMES] = {.name = "times",
+			     .about = "times and dates within the run's own window",
 			     .version = 1,
 			     .on = true,
 			     .pattern = "\\b([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-3][0-9] " CLOCK " [0-9]{4}"
@@ -110,38 +122,57 @@ static const struct {
 			     .replace = replace_time},
 	[NORMALISE_DURATIONS] =
 		{.name = "durations",
+		 .about = "durations: 1.25 ms, 3 seconds",
 		 .version = 1,
 		 .on = true,
 		 .pattern = "\\b([0-9]+m)?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)? ?"
 			    "(ns|us|µs|ms|s|secs?|nsec|usec|msec|((nano|micro|milli)?seconds?)|minutes?)\\b",
 		 .text = "[DURATION]"},
-	[NORMALISE_SETS] =
-		{.name = "sets", .version = 1, .on = true, .pattern = "\\{[^][{}:]+\\}", .replace = replace_set},
+	[NORMALISE_SETS] = {.name = "sets",
+			    .about = "the order of sets in braces",
+			    .version = 1,
+			    .on = true,
+			    .pattern = "\\{[^][{}:]+\\}",
+			    .replace = replace_set},
 	[NORMALISE_FLOATS] = {.name = "floats",
+			      .about = "digits of floating-point numbers beyond the ninth",
 			      .version = 1,
 			      .pattern = "-?[0-9]+(\\.[0-9]+)?[eE][-+]?[0-9]+|-?[0-9]+\\.[0-9]+",
 			      .replace = replace_float},
-	[NORMALISE_JSON] = {.name = "json", .version = 1, .whole = normalise_json},
-	[NORMALISE_LINES] = {.name = "lines", .version = 1, .whole = normalise_lines},
+	[NORMALISE_JSON] = {.name = "json",
+			    .about = "the order of members and blanks of JSON",
+			    .version = 1,
+			    .whole = normalise_json},
+	[NORMALISE_LINES] = {.name = "lines", .about = "the order of lines", .version = 1, .whole = normalise_lines},
 };
 
-const char *normalise_name(enum normaliser which)
+int normalise_count(void)
 {
-	return table[which].name;
+	return NORMALISERS + (int)normalise_file_count();
+}
+
+const char *normalise_name(int which)
+{
+	return which < NORMALISERS ? table[which].name : normalise_file_name((size_t)(which - NORMALISERS));
+}
+
+const char *normalise_about(int which)
+{
+	return which < NORMALISERS ? table[which].about : normalise_file_pattern((size_t)(which - NORMALISERS));
 }
 
 unsigned normalise_defaults(void)
 {
 	unsigned which = 0;
 
-	for (int i = 0; i < NORMALISERS; i++)
-		which |= table[i].on ? NORMALISE_BIT(i) : 0;
+	for (int i = 0; i < normalise_count(); i++)
+		which |= i >= NORMALISERS || table[i].on ? NORMALISE_BIT(i) : 0;
 	return which;
 }
 
 static int find(const char *name, size_t length, unsigned *ret)
 {
-	static const unsigned all = NORMALISE_BIT(NORMALISERS) - 1;
+	const unsigned all = NORMALISE_BIT(normalise_count()) - 1;
 	const char *const words[] = {"default", "all", "none"};
 	const unsigned values[] = {normalise_defaults(), all, 0};
 
@@ -151,8 +182,8 @@ static int find(const char *name, size_t length, unsigned *ret)
 			return 0;
 		}
 	}
-	for (int i = 0; i < NORMALISERS; i++) {
-		if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0) {
+	for (int i = 0; i < normalise_count(); i++) {
+		if (strlen(normalise_name(i)) == length && memcmp(normalise_name(i), name, length) == 0) {
 			*ret = NORMALISE_BIT(i);
 			return 0;
 		}
@@ -171,7 +202,7 @@ int normalise_parse(const char *list, unsigned *ret, struct err *err)
 		unsigned one = 0;
 
 		if (find(list + less, length - less, &one) < 0)
-			return err_set(err, ERR_INVALID, "there is no normaliser \"%.*s\": see sallyport(1)",
+			return err_set(err, ERR_INVALID, "there is no normaliser \"%.*s\": see sallyport normalisers",
 				       (int)MIN(length, (size_t)64), list);
 		which = less ? which & ~one : which | one;
 		list += length + (list[length] == ',');
@@ -184,10 +215,14 @@ void normalise_version(unsigned which, struct buf *ret)
 {
 	const char *comma = "";
 
-	for (int i = 0; i < NORMALISERS; i++) {
+	for (int i = 0; i < normalise_count(); i++) {
 		if (!(which & NORMALISE_BIT(i)))
 			continue;
-		buf_printf(ret, "%s%s/%d", comma, table[i].name, table[i].version);
+		buf_puts(ret, comma);
+		if (i < NORMALISERS)
+			buf_printf(ret, "%s/%d", table[i].name, table[i].version);
+		else
+			normalise_file_identity((size_t)(i - NORMALISERS), ret);
 		comma = ",";
 	}
 }
@@ -217,25 +252,41 @@ static void line_pattern(int i, const regex_t *regex, const struct normalise_tex
 	buf_add(ret, line->data + at, line->length - at);
 }
 
-static void apply(int i, const struct normalise_text *text, struct buf *ret)
+/* `regex` NULL: one of a file. */
+static void by_lines(int i, const regex_t *regex, const struct normalise_text *text, struct buf *ret)
 {
 	size_t at = 0;
+
+	while (at < text->length) {
+		const char *end = memchr(text->data + at, '\n', text->length - at);
+		struct normalise_text line = {
+			text->data + at, end ? (size_t)(end + 1 - text->data) - at : text->length - at, text->window};
+
+		if (regex)
+			line_pattern(i, regex, &line, ret);
+		else if (line.length > NORMALISE_LINE_MAX)
+			buf_add(ret, line.data, line.length);
+		else
+			normalise_file_apply((size_t)(i - NORMALISERS), line.data, line.length, ret);
+		at += line.length;
+	}
+}
+
+static void apply(int i, const struct normalise_text *text, struct buf *ret)
+{
 	regex_t regex;
 
+	if (i >= NORMALISERS) {
+		by_lines(i, NULL, text, ret);
+		return;
+	}
 	if (table[i].whole) {
 		table[i].whole(text->data, text->length, ret);
 		return;
 	}
 	if (regcomp(&regex, table[i].pattern, REG_EXTENDED) != 0)
 		abort();
-	while (at < text->length) {
-		const char *end = memchr(text->data + at, '\n', text->length - at);
-		struct normalise_text line = {
-			text->data + at, end ? (size_t)(end + 1 - text->data) - at : text->length - at, text->window};
-
-		line_pattern(i, &regex, &line, ret);
-		at += line.length;
-	}
+	by_lines(i, &regex, text, ret);
 	regfree(&regex);
 }
 
@@ -246,7 +297,7 @@ void normalise(unsigned which, const struct normalise_text *text, struct buf *re
 
 	buf_init(&now, NORMALISE_TEXT_MAX);
 	buf_add(&now, text->data, text->length);
-	for (int i = 0; i < NORMALISERS; i++) {
+	for (int i = 0; i < normalise_count(); i++) {
 		struct buf next;
 
 		if (!(which & NORMALISE_BIT(i)))
@@ -277,7 +328,7 @@ bool normalise_equal(unsigned which, const struct normalise_text *a, const struc
 {
 	if (!equal(which, a, b))
 		return false;
-	for (int i = NORMALISERS - 1; i >= 0; i--) {
+	for (int i = normalise_count() - 1; i >= 0; i--) {
 		unsigned fewer = which & ~NORMALISE_BIT(i);
 
 		if (fewer != which && equal(fewer, a, b))

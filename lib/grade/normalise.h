@@ -34,7 +34,11 @@ enum normaliser {
 };
 #define NORMALISE_BIT(which) (1u << (which))
 
-const char *normalise_name(enum normaliser which);
+/* The built-in ones, and behind them those of normalise_file.h. */
+int normalise_count(void);
+const char *normalise_name(int which);
+/* What it takes out, for people. */
+const char *normalise_about(int which);
 /* Those that are on unless somebody says otherwise: they hide nothing that a program computed. */
 unsigned normalise_defaults(void);
 /* "default", "all", "none", or names with commas between; "-name" takes one away, "default,json" adds one. ERR_INVALID

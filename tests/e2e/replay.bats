@@ -102,6 +102,29 @@ same_report() { # FILE FILE
 	[ "$(jq .summary.identical <<<"$summary")" = 2 ]
 }
 
+@test "a project's own normalisers, listed with the built-in ones" {
+	say bash 'echo "build $RANDOM$RANDOM"'
+	sp_stdio_end
+	replay 1 --all
+	echo '{"normalisers": [{"name": "build-id", "version": 3, "pattern": "build [0-9]+", "replacement": "[BUILD]"}]}' >"$SP_DIR/n.json"
+	replay 0 --all --normalisers "$SP_DIR/n.json"
+	[ "$(of RANDOM)" = "equal_after_normalising build-id" ]
+	replay 1 --all --normalisers "$SP_DIR/n.json" --normalise=-build-id
+	# Another pattern under the same name and version is another key.
+	sed 's/build \[/Build [/' "$SP_DIR/n.json" >"$SP_DIR/m.json"
+	replay 1 --all --resume --normalisers "$SP_DIR/m.json"
+	run -0 "$SP_BIN/sallyport" promote --config "$SP_CONFIG" --suite "$SP_DIR/s" --all --normalise build-id --normalisers "$SP_DIR/n.json"
+	run -0 "$SP_BIN/sallyport" grade --config "$SP_CONFIG" "$SP_DIR/s" --normalisers "$SP_DIR/n.json"
+	run -2 "$SP_BIN/sallyport" grade --config "$SP_CONFIG" "$SP_DIR/s"
+	run -0 "$SP_BIN/sallyport" normalisers --normalisers "$SP_DIR/n.json" --json
+	[ "$(tail -1 <<<"$output" | jq -c '[.name, .version[:2], .default, .pattern]')" = '["build-id","3:",true,"build [0-9]+"]' ]
+	[ "$(head -1 <<<"$output" | jq -c '[.name, .version, .default]')" = '["newlines","1",true]' ]
+	run -0 "$SP_BIN/sallyport" normalisers --normalisers "$SP_DIR/n.json"
+	[[ ${lines[-1]} == build-id*"build [0-9]+" ]]
+	echo '{' >"$SP_DIR/n.json"
+	replay 2 --all --normalisers "$SP_DIR/n.json"
+}
+
 @test "repeats find what is flaky though it was as recorded at first" {
 	say bash 'echo $((RANDOM % 2))'
 	sp_stdio_end

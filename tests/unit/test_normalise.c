@@ -2,12 +2,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/util.h"
 #include "lib/grade/normalise.h"
+#include "lib/grade/normalise_file.h"
 
 #define SECOND 1000000ll
 #define NOW    1795364155ll /* 2026-11-22 16:15:55 UTC */
@@ -120,6 +123,134 @@ static void lists(void **state)
 	assert_non_null(strstr(err.text, "colours"));
 }
 
+/* -------- those of a file -------------------------------------------------------------------------------- */
+
+static char *temporary(const char *text)
+{
+	char *path = xstrdup("/tmp/sallyport-normalise-XXXXXX");
+	auto_close int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_all(fd, text, strlen(text)), 0);
+	return path;
+}
+
+static int load(const char *text, struct err *err)
+{
+	auto_free char *path = temporary(text);
+	int result = normalise_file_load(path, err);
+
+	unlink(path);
+	return result;
+}
+
+static void left_by(unsigned which, const char *text, const char *wanted)
+{
+	struct buf left;
+
+	buf_init(&left, NORMALISE_TEXT_MAX);
+	normalise(which, &(struct normalise_text){text, strlen(text), window}, &left);
+	buf_putc(&left, '\0');
+	assert_string_equal(left.data, wanted);
+	buf_clear(&left);
+}
+
+#define ONE(name, pattern, replacement)                                                                                \
+	"{\"name\": \"" name "\", \"version\": 1, \"pattern\": \"" pattern "\", \"replacement\": \"" replacement "\"}"
+#define LIST(list) "{\"normalisers\": [" list "]} // ours"
+
+static void of_a_file(void **state)
+{
+	struct err err = ERR_INIT;
+	struct buf version;
+	unsigned which, hidden;
+
+	(void)state;
+	assert_int_equal(load(LIST(ONE("build", "build [0-9a-f]{8}",
+				       "[BUILD] 1") "," ONE("one", "(?<=\\\\] )1", "2") "," ONE("empty", "x*", "y")),
+			      &err),
+			 0);
+	assert_int_equal(normalise_parse("build,one", &which, &err), 0);
+	left_by(which, "a build 0123abcd b\n1 build 0123abcd", "a [BUILD] 2 b\n1 [BUILD] 2"); /* in their order */
+	assert_int_equal(normalise_parse("empty", &which, &err), 0);
+	left_by(which, "axxb\n", "ayb\n"); /* an empty match is none */
+	assert_true(normalise_defaults() & NORMALISE_BIT(NORMALISERS));
+	const struct normalise_text then = {"build 00000000", 14, window}, now = {"build ffffffff", 14, window};
+
+	assert_true(normalise_equal(normalise_defaults(), &then, &now, &hidden));
+	assert_int_equal(hidden, NORMALISE_BIT(NORMALISERS));
+	buf_init(&version, 4096);
+	normalise_version(hidden, &version);
+	buf_putc(&version, '\0');
+	assert_memory_equal(version.data, "build/1:", 8);
+	assert_int_equal(version.length, 8 + 16 + 1);
+	buf_clear(&version);
+	normalise_file_forget();
+	assert_int_equal(normalise_count(), NORMALISERS);
+}
+
+/* Patterns that would take until the end of the world; lines that are bytes. */
+static void no_pattern_hangs(void **state)
+{
+	struct err err = ERR_INIT;
+	struct buf text;
+
+	(void)state;
+	assert_int_equal(load(LIST(ONE("slow", "(a+)+$", "-") "," ONE("deep", "(?:.(?:a*)*)*b", "-")), &err), 0);
+	buf_init(&text, SIZE_MAX / 2);
+	for (int line = 0; line < 100; line++)
+		buf_puts(&text, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac\n");
+	buf_puts(&text, "\xff\xfe aaa");
+	buf_putc(&text, '\0');
+	struct buf wanted;
+
+	buf_init(&wanted, SIZE_MAX / 2);
+	buf_add(&wanted, text.data, text.length - 4);
+	buf_puts(&wanted, "-");
+	buf_putc(&wanted, '\0');
+	left_by(NORMALISE_BIT(NORMALISERS), text.data, wanted.data);
+	left_by(NORMALISE_BIT(NORMALISERS + 1), text.data, text.data);
+	buf_clear(&text);
+	buf_clear(&wanted);
+	normalise_file_forget();
+}
+
+static void wrong_files(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} files[] = {
+		{"{", "sallyport-normalise"},
+		{"[]", "needs a member"},
+		{"{\"normalisers\": [], \"more\": 1}", "more"},
+		{LIST("1"), "an object"},
+		{LIST("{\"name\": \"a\"}"), "version"},
+		{LIST("{\"name\": \"a\", \"version\": 1, \"pattern\": \"a\", \"replacement\": \"\", \"x\": 1}"),
+		 "\"x\""},
+		{LIST(ONE("A b", "x", "y")), "small letters"},
+		{LIST(ONE("json", "x", "y")), "already"},
+		{LIST(ONE("default", "x", "y")), "already"},
+		{LIST(ONE("a", "x", "y") "," ONE("a", "x", "y")), "already"},
+		{LIST(ONE("a", "(x", "y")), "character 3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct err err = ERR_INIT;
+
+		assert_true(load(files[i].text, &err) < 0);
+		if (!strstr(err.text, files[i].says))
+			fail_msg("%s: %s", files[i].text, err.text);
+		normalise_file_forget();
+	}
+	for (int i = 0; i <= NORMALISE_FILE_MAX; i++) {
+		auto_free char *text = xasprintf(LIST(ONE("n%d", "x", "y")), i);
+
+		assert_int_equal(load(text, NULL) < 0, i == NORMALISE_FILE_MAX);
+	}
+	normalise_file_forget();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +258,9 @@ int main(void)
 		cmocka_unit_test(says_what_it_hid),
 		cmocka_unit_test(bytes_and_long_lines),
 		cmocka_unit_test(lists),
+		cmocka_unit_test(of_a_file),
+		cmocka_unit_test(no_pattern_hangs),
+		cmocka_unit_test(wrong_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,97 @@
+/* cmd_normalisers.c - `sallyport normalisers`: those that replay applies, in order, and a project's own. */
+#include <string.h>
+
+#include "cli.h"
+#include "lib/base/util.h"
+#include "lib/grade/normalise_file.h"
+#include "replay.h"
+
+const struct cli_option replay_normaliser_options[] = {
+	{.name = "normalisers",
+	 .type = CLI_STRINGS,
+	 .offset = offsetof(struct replay_normalisers, files),
+	 .value = "FILE",
+	 .help = "a project's own normalisers (JSON), after the built-in ones; repeatable"},
+	{0},
+};
+
+int replay_normalisers_load(const struct replay_normalisers *normalisers, struct err *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < normalisers->files.count; i++)
+		result = normalise_file_load(normalisers->files.items[i], err);
+	return result;
+}
+
+struct listing {
+	struct cli_common common;
+	struct replay_normalisers normalisers;
+};
+
+static const struct cli_group listing_groups[] = {
+	{replay_normaliser_options, offsetof(struct listing, normalisers)},
+	{0},
+};
+
+static void put_json(int which, const char *version)
+{
+	auto_json struct json_object *line = json_object_new_object();
+
+	json_add_string(line, "name", normalise_name(which));
+	json_add_string(line, "version", version);
+	json_add_bool(line, "default", (normalise_defaults() & NORMALISE_BIT(which)) != 0);
+	json_add_string(line, "does", normalise_about(which));
+	if (which >= NORMALISERS)
+		json_add_string(line, "pattern", normalise_file_pattern((size_t)(which - NORMALISERS)));
+	cli_print_json(stdout, line, false);
+}
+
+static int listing_run(void *arg, struct err *err)
+{
+	static const struct cli_column columns[] = {{"NAME", false, 10, 34},
+						    {"VERSION", false, 7, 24},
+						    {"DEFAULT", false, 7, 0},
+						    {"TAKES OUT", false, 9, 0}};
+	const struct listing *listing = arg;
+	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
+	int result = replay_normalisers_load(&listing->normalisers, err);
+
+	for (int i = 0; result == 0 && i < normalise_count(); i++) {
+		auto_buf struct buf version = {0};
+
+		buf_init(&version, SIZE_MAX / 2);
+		normalise_version(NORMALISE_BIT(i), &version);
+		buf_putc(&version, '\0');
+		const char *number = strchr(version.data, '/') + 1;
+
+		if (listing->common.json) {
+			put_json(i, number);
+			continue;
+		}
+		cli_table_cell(table, normalise_name(i), CLI_BOLD);
+		cli_table_cell(table, number, CLI_PLAIN);
+		cli_table_cell(table, normalise_defaults() & NORMALISE_BIT(i) ? "yes" : "", CLI_PLAIN);
+		cli_table_cell(table, normalise_about(i), CLI_PLAIN);
+	}
+	if (result == 0 && !listing->common.json)
+		cli_table_print(table, stdout);
+	normalise_file_forget();
+	return result < 0 ? result : CLI_OK;
+}
+
+const struct cli_command cmd_normalisers = {
+	.name = "normalisers",
+	.summary = "Lists what replay takes out of output before it differs",
+	.help = "In the order in which they apply; --normalise of replay, grade and promote chooses by name.\n"
+		"A project's own are patterns (PCRE2) in a JSON file, applied line by line:\n\n"
+		"  {\"normalisers\": [{\"name\": \"build-id\", \"version\": 1,\n"
+		"                    \"pattern\": \"build [0-9a-f]{8}\", \"replacement\": \"[BUILD]\"}]}\n\n"
+		"Examples:\n"
+		"  sallyport normalisers\n"
+		"  sallyport normalisers --normalisers tests/normalisers.json --json\n\n"
+		"Exit codes: 0; 2 the file is not as it must be.\n",
+	.groups = listing_groups,
+	.size = sizeof(struct listing),
+	.run = listing_run,
+};
