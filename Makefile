@@ -1,7 +1,7 @@
 # Sallyport: `make run` serves, `make test` proves, `make help` lists the rest. Everything is built below build/.
 #
 # Archives follow the folders. In link order; a call upward does not link:
-#   gateway and CLI  ->  libaudit.a  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
+#   gateway and CLI  ->  libaudit.a  ->  libbridge.a  ->  libupstream.a  ->  libjob.a  ->  libstore.a  ->  libclient.a (of the jailer)  ->  libbase.a
 # The jailer links libjailer.a, libclient.a and libbase.a and nothing else: no SQLite and no libcrypto near the kernel.
 
 SAN ?=
@@ -25,7 +25,8 @@ GRADE_SRC   := $(wildcard lib/grade/*.c)
 CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
 UPSTREAM_SRC := $(wildcard cgi/upstream/*.c)
-GATEWAY_SRC := $(filter-out cgi/main.c $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
+BRIDGE_SRC  := $(filter-out cgi/bridge/bridge_helper.c,$(wildcard cgi/bridge/*.c))
+GATEWAY_SRC := $(filter-out cgi/main.c cgi/bridge/% $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
 FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
@@ -36,7 +37,7 @@ LIBS_BASE := -ljson-c
 LIBS_GRADE := -larchive -lyaml -lpcre2-8 -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 LIBS_LIB  += -lcurl
-ARCHIVES  := $(addprefix $(B)/lib,audit.a upstream.a job.a store.a client.a base.a)
+ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a store.a client.a base.a)
 
 # The probes are what `sallyport selftest` runs inside of jails.
 all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/tests/jail_probe
@@ -61,6 +62,7 @@ $(B)/libjailer.a: $(call obj,$(JAILER_SRC))
 $(B)/libgateway.a: $(call obj,$(GATEWAY_SRC))
 $(B)/libfixtures.a: $(call obj,$(FIXTURES_SRC))
 $(B)/libupstream.a: $(call obj,$(UPSTREAM_SRC))
+$(B)/libbridge.a: $(call obj,$(BRIDGE_SRC))
 $(B)/libcli.a: $(call obj,$(CLI_SRC))
 $(B)/lib%.a:
 	@mkdir -p $(@D)
@@ -87,6 +89,19 @@ $(B)/exam/%.inc: lib/grade/exam/%
 	@mkdir -p $(@D)
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/grade/grade_exam.c): $(EXAM)
+
+# What programs that call tools find in their jails (cgi/bridge/bridge_files.c holds it): modules, and the program mcp, which is
+# static and without sanitizers, as the probes are.
+$(call obj,cgi/bridge/bridge_files.c): $(B)/bridge/mcp $(wildcard cgi/bridge/guest/*.*)
+$(call obj,cgi/bridge/bridge_files.c): ALL_CFLAGS += -DBRIDGE_HELPER='"$(B)/bridge/mcp"'
+ifeq ($(SAN),)
+$(B)/bridge/mcp: $(call obj,cgi/bridge/bridge_helper.c cgi/bridge/bridge_frame.c cgi/upstream/upstream_raw.c) $(B)/libbase.a
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -static -pthread -Wl,--gc-sections,-s -o $@ $^ -ljson-c -lm
+else
+$(B)/bridge/mcp: FORCE
+	@$(MAKE) --no-print-directory SAN= build/bridge/mcp && mkdir -p $(@D) && cp -u build/bridge/mcp $@
+endif
 
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
 # conformance suite (tests/gateway), the others are the same files.

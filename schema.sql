@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -311,6 +311,54 @@ CREATE TABLE execution_file (
 	CHECK ((blob IS NULL) = (change IS NOT NULL AND change IN ('deleted', 'lost')))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX execution_file_by_blob ON execution_file (blob) WHERE blob IS NOT NULL;
+
+-- The tools that a server offered at one moment, as it described them: a JSON array. Stored once, under its SHA-256.
+CREATE TABLE tool_list (
+	hash        TEXT PRIMARY KEY CHECK (length(hash) = 64),
+	definitions TEXT NOT NULL,
+	first_us    INTEGER NOT NULL
+) STRICT;
+
+-- The servers whose tools a run could call, and what they offered. Written with the end of the run.
+CREATE TABLE execution_server (
+	execution   TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+	position    INTEGER NOT NULL,
+	name        TEXT NOT NULL,
+	alias       TEXT NOT NULL,               -- its name in programs
+	description TEXT NOT NULL,
+	list        TEXT NOT NULL REFERENCES tool_list (hash),
+	PRIMARY KEY (execution, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX execution_server_by_list ON execution_server (list);
+
+-- The calls of a run, in the order in which they reached the host. With (server, tool, arguments_hash, occurrence) as the key a replay
+-- answers the same calls from here. Calls beyond the limit are named up to a few.
+CREATE TABLE tool_call (
+	execution      TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+	seq            INTEGER NOT NULL CHECK (seq > 0),
+	connection     INTEGER NOT NULL,         -- which of the program's, from 1 on
+	server         TEXT NOT NULL,
+	tool           TEXT NOT NULL,            -- of resources/read, the address
+	is_read        INTEGER NOT NULL CHECK (is_read IN (0, 1)),
+	definition     TEXT,                     -- SHA-256 of the tool's definition; NULL: there was no such tool
+	arguments      TEXT NOT NULL,            -- JSON, as the program sent it
+	arguments_hash TEXT NOT NULL,            -- SHA-256 of its canonical form
+	occurrence     INTEGER NOT NULL,         -- equal calls before it in this run
+	decision       TEXT,                     -- 'allow' 'ask' 'deny'; NULL: it never came to that
+	rule           TEXT,                     -- that decided
+	decided_by     TEXT,                     -- who answered the question; NULL: nobody was asked
+	state          TEXT NOT NULL CHECK (state IN ('done', 'failed', 'refused', 'cancelled')),
+	kind           TEXT NOT NULL,            -- 'result', or why there is none: 'timeout', 'denied' …
+	is_error       INTEGER NOT NULL CHECK (is_error IN (0, 1)), -- the tool says that it failed
+	result         TEXT NOT NULL,            -- JSON as it came; else a sentence
+	protocol       TEXT,                     -- revision of MCP that the server spoke
+	attempts       INTEGER NOT NULL,
+	approval_us    INTEGER NOT NULL,         -- how long somebody thought about it
+	queued_us      INTEGER NOT NULL,
+	started_us     INTEGER NOT NULL,         -- 0: never
+	finished_us    INTEGER NOT NULL,
+	PRIMARY KEY (execution, seq)
+) STRICT, WITHOUT ROWID;
 
 -- What is expected of an execution from then on: an outcome of a later replay that somebody put in the place of the recorded one, which
 -- stays as it is and is generation 1. The last generation counts. Written by `sallyport replay --bless`; rows are never changed.

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cgi/bridge/bridge.h"
 #include "cgi/http/access.h"
 #include "cgi/mcp/resource_news.h"
 #include "cgi/mcp/resource_record.h"
@@ -93,6 +94,8 @@ void server_close(struct server *server)
 {
 	server_stop(server);
 	job_engine_stop(server->engine);
+	bridge_stop(server->bridge);
+	upstream_close(server->upstream);
 	tasks_free(server->tasks);
 	tools_cache_free(server->tools);
 	access_limiter_free(server->limiter);

@@ -47,8 +47,10 @@ struct server {
 	struct news_listener *news; /* of other processes; NULL: this process does not stay long enough */
 	struct job_news_sender news_sender; /* to other processes */
 	void (*tell)(void *server, const struct job_news *news); /* of what the engine recorded */
-	pthread_mutex_t lock;      /* guards the two below */
+	pthread_mutex_t lock;      /* guards what is below */
 	struct job_engine *engine; /* NULL: not started */
+	struct upstream *upstream; /* servers whose tools programs may call; NULL: none, or not started */
+	struct bridge *bridge;     /* serves those programs; NULL: not started */
 	bool stopping;
 };
 

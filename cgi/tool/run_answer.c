@@ -1,10 +1,13 @@
 /* run_answer.c - see run_answer.h. */
 #include "run_answer.h"
 
+#include <string.h>
+
 #include "cgi/http/uri.h"
 #include "lib/base/util.h"
 
-#define URL_MAX (16 * 1024)
+#define URL_MAX         (16 * 1024)
+#define RUN_CALLS_SHOWN 50 /* calls of tools */
 
 struct answer_file {
 	struct json_object *name;
@@ -22,12 +25,19 @@ struct answer_session {
 	const char *sandbox_id, *message;
 	int64_t number;
 };
+struct answer_call {
+	int64_t seq;
+	struct json_object *server, *tool;
+	const char *state;
+	int64_t ms, bytes;
+};
 struct answer {
 	const char *execution_id;
 	struct jail_result jail;
 	struct json_object *out, *error;
 	struct answer_session session;
 	struct answer_files files;
+	struct json_object *tool_calls;
 };
 
 #define ROW(struct_, field, kind) .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
@@ -60,6 +70,15 @@ static const struct bind session_table[] = {
 	 .description = "What became of its state"},
 	{0},
 };
+static const struct bind call_table[] = {
+	{ROW(answer_call, seq, BIND_INT)},
+	{JSON(answer_call, server, BIND_STRING)},
+	{JSON(answer_call, tool, BIND_STRING)},
+	{ROW(answer_call, state, BIND_STRING), .description = "done, failed, refused or cancelled"},
+	{ROW(answer_call, ms, BIND_INT)},
+	{ROW(answer_call, bytes, BIND_INT), .description = "Of the result"},
+	{0},
+};
 const struct bind run_answer_table[] = {
 	{ROW(answer, execution_id, BIND_STRING), .description = "Under this id the run is recorded"},
 	{ROW(answer, jail, BIND_INLINE), .table = jail_result_table},
@@ -67,6 +86,13 @@ const struct bind run_answer_table[] = {
 	{.name = "stderr", .type = BIND_STRING, .flags = BIND_JSON, .offset = offsetof(struct answer, error)},
 	{ROW(answer, session, BIND_OBJECT), .sparse = JAIL_ANSWER, .table = session_table},
 	{ROW(answer, files, BIND_OBJECT), .table = files_table},
+	{.name = "toolCalls",
+	 .type = BIND_OBJECTS,
+	 .flags = BIND_JSON,
+	 .sparse = JAIL_ANSWER,
+	 .offset = offsetof(struct answer, tool_calls),
+	 .table = call_table,
+	 .description = "The program's calls of tools; of many, the first"},
 	{0},
 };
 
@@ -115,6 +141,24 @@ static void add_files(const struct config *config, const struct job_result *resu
 	}
 }
 
+static struct json_object *tool_calls(const struct store_tools *tools)
+{
+	struct json_object *list = tools->n_calls > 0 ? json_object_new_array() : NULL;
+
+	for (size_t i = 0; i < MIN(tools->n_calls, (size_t)RUN_CALLS_SHOWN); i++) {
+		const struct store_tool_call *call = &tools->calls[i];
+		auto_json struct json_object *server = json_new_safe(call->server, strlen(call->server));
+		auto_json struct json_object *tool = json_new_safe(call->tool, strlen(call->tool));
+		const int64_t began_us = call->started_us ? call->started_us : call->queued_us;
+		const int64_t ms = (call->finished_us - began_us) / 1000;
+		const int64_t bytes = (int64_t)call->result_length;
+		const struct answer_call shown = {call->seq, server, tool, call->state, ms, bytes};
+
+		json_object_array_add(list, bind_print_view(call_table, &shown, JAIL_ANSWER));
+	}
+	return list;
+}
+
 /* The result belongs to the job, and other threads may read it: copies. */
 static struct json_object *copy_of(struct json_object *from)
 {
@@ -141,6 +185,7 @@ struct json_object *run_answer(const struct config *config, const struct job_res
 	if (*result->sandbox_id)
 		answer.session = (struct answer_session){result->sandbox_id, result->note, result->sandbox_seq};
 	add_files(config, result, &answer.files);
+	answer.tool_calls = tool_calls(&result->tools);
 	struct json_object *object = bind_print_view(run_answer_table, &answer, JAIL_ANSWER);
 
 	bind_clear(run_answer_table, &answer);

@@ -9,6 +9,7 @@
 #include "lib/job/job.h"
 #include "tool_common.h"
 
+#define RUN_SERVERS_MAX   16
 #define RUN_ARGS_MAX      1024 /* arguments of a program … */
 #define RUN_VARIABLES_MAX 1024 /* … and variables; all of their bytes have a cap in lib/job, too */
 

@@ -277,6 +277,34 @@ static void add_cut(const struct job_result *result, const struct run_shown *sho
 		buf_printf(text, "%s: what was printed beyond the limit was not recorded\n", name);
 }
 
+/* Each tool that was called, once. */
+static void add_tools(const struct store_tools *tools, struct buf *text)
+{
+	for (size_t i = 0; i < tools->n_calls; i++) {
+		const struct store_tool_call *call = &tools->calls[i];
+		size_t total = 0, failed = 0, before = 0;
+
+		for (size_t k = 0; k < tools->n_calls; k++) {
+			const struct store_tool_call *other = &tools->calls[k];
+			bool same = streq(other->server, call->server) && streq(other->tool, call->tool);
+
+			total += same;
+			failed += same && !streq(other->state, "done");
+			before += same && k < i;
+		}
+		if (before > 0)
+			continue;
+		buf_puts(text, i == 0 ? "tools: " : ", ");
+		utf8_printable(text, call->server, strnlen(call->server, NAME_SHOWN));
+		buf_putc(text, '.');
+		utf8_printable(text, call->tool, strnlen(call->tool, NAME_SHOWN));
+		buf_printf(text, " ×%zu", total);
+		if (failed > 0)
+			buf_printf(text, " (%zu failed)", failed);
+	}
+	buf_puts(text, tools->n_calls > 0 ? "\n" : "");
+}
+
 static void add_notes(struct server *server, const struct job_result *result, const struct run_streams *streams,
 		      size_t images_hidden, struct buf *text)
 {
@@ -291,6 +319,10 @@ static void add_notes(struct server *server, const struct job_result *result, co
 	buf_init(&network, RUN_NOTES_MAX / 4);
 	run_text_network(&network, &result->jail);
 	buf_add(text, network.data, network.length);
+	auto_buf struct buf tools = {0};
+	buf_init(&tools, RUN_NOTES_MAX / 4);
+	add_tools(&result->tools, &tools);
+	buf_add(text, tools.data, tools.length);
 	run_text_files(server, result, text);
 	if (images_hidden > 0)
 		buf_printf(text, "%zu images are too many or too large to be shown here\n", images_hidden);

@@ -30,6 +30,15 @@ void tool_print_names(struct buf *out, struct json_object *runner);
 /* Does the caller's token have the scope? For tools that run programs; `asked`: the call wants it. ERR_DENIED names the
  * remedy. */
 int tool_network_check(const struct tool_call *call, bool asked, struct err *err);
+struct bind_strings;
+struct job_tools;
+#define TOOL_GRANT(token) "*" /* servers that a token may use */
+/* The servers that a program may call, for job_request.tools (job_tools_release). None named: NULL.
+ * ERR_NOT_FOUND and ERR_DENIED name the server. */
+int tool_servers(const struct tool_call *call, const struct bind_strings *servers, const char *language, bool network,
+		 struct job_tools **ret, struct err *err);
+/* The names of those that a caller may use, as a JSON array; the caller's. NULL: none. */
+struct json_object *tool_servers_names(struct server *server);
 /* What programs with network reach on this server, as a sentence. */
 void tool_network_describe(const struct config *config, struct buf *out);
 

@@ -9,6 +9,7 @@
 #include "lib/base/util.h"
 #include "run_answer.h"
 #include "run_result.h"
+#include "lib/job/job.h"
 #include "tool_common.h"
 
 struct run_file {
@@ -20,7 +21,7 @@ struct run_arguments {
 	struct bind_text code, stdin_text;
 	bool network, session;
 	struct bind_map environment, secrets;
-	struct bind_strings args;
+	struct bind_strings args, servers;
 	struct bind_objects files;
 #define ASKED_LIMIT(argument, ...) int64_t argument;
 #include "lib/base/limits.def"
@@ -66,6 +67,14 @@ static const struct bind table[] = {
 	 .description = "Ask for network access. Default: false. Connections to hosts that the server does not "
 			"list are "
 			"refused and named in the answer."},
+	{.name = "servers",
+	 .type = BIND_STRINGS,
+	 .offset = offsetof(struct run_arguments, servers),
+	 .max = RUN_SERVERS_MAX,
+	 .description =
+		 "Servers whose tools the program may call: in Python tools.SERVER.TOOL(name=value), in JavaScript and "
+		 "TypeScript await tools.SERVER.TOOL({name: value}), elsewhere mcp call SERVER.TOOL name=value. "
+		 "/code/tools/index.txt lists them."},
 	{.name = "session",
 	 .type = BIND_BOOL,
 	 .offset = offsetof(struct run_arguments, session),
@@ -173,11 +182,13 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 	char hash[SHA256_HEX_SIZE];
 
 	tool_hash(call, bound, hash);
+	auto_job_tools struct job_tools *tools = NULL;
 	int result = tool_network_check(call, arguments->network, err);
 
 	if (result == 0)
 		result = decode_files(&arguments->files, &files, err);
-
+	if (result == 0)
+		result = tool_servers(call, &arguments->servers, arguments->language, arguments->network, &tools, err);
 	if (result < 0)
 		return result;
 	const struct job_request request = {
@@ -195,6 +206,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 #include "lib/base/limits.def"
 		.network = arguments->network,
 		.live = arguments->session,
+		.tools = tools,
 		.key = arguments->key,
 		.key_hash = hash,
 	};
@@ -291,6 +303,18 @@ static void describe_default(struct json_object *tool, const char *argument, int
 	json_add_string(property, "description", text);
 }
 
+/* Without servers there is no such argument. */
+static void refine_servers(struct server *server, struct json_object *tool)
+{
+	struct json_object *names = tool_servers_names(server), *servers = tool_property(tool, "servers");
+	struct json_object *items = json_get(servers, "items", json_type_object);
+
+	if (names && items)
+		json_add(items, "enum", names);
+	else
+		remove_property(tool, "servers");
+}
+
 static void refine(struct server *server, struct json_object *tool)
 {
 	auto_json struct json_object *runners = tool_runners(server);
@@ -298,6 +322,7 @@ static void refine(struct server *server, struct json_object *tool)
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
 	auto_buf struct buf text = {0};
 
+	refine_servers(server, tool);
 	refine_offers(server->config, tool);
 #define ASKED_LIMIT(argument, field, member, ...) describe_default(tool, #argument, server->config->limits.member);
 #include "lib/base/limits.def"

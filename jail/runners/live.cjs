@@ -31,7 +31,9 @@ const STATEMENT = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\*\s*as\s+([\w$]+)\s*
 const CALL = /(?<![.\w$])import\s*(?=\()/;
 const IMPORTS = new RegExp([OVER, STATEMENT, CALL].map((one) => one.source).join('|'), 'gm');
 const LOADER = 'globalThis[Symbol.for("sallyport.import")]';
-const load = (name, options) => import(/^\.{0,2}\//.test(name) ? new URL(name, pathToFileURL(globalThis.__filename)).href : name, options);
+const TOOLS = '/code/node_modules/tools'; // of a run that calls tools; its servers need not be those of the last run
+const toolsModule = (name) => `${pathToFileURL(TOOLS)}/${name === 'tools' ? 'index' : name.slice('tools/'.length)}.mjs?${order}`;
+const load = (name, options) => import(process.env.MCP_SOCKET && /^tools(\/|$)/.test(name) ? toolsModule(name) : /^\.{0,2}\//.test(name) ? new URL(name, pathToFileURL(globalThis.__filename)).href : name, options);
 Object.defineProperty(globalThis, Symbol.for('sallyport.import'), { value: load });
 
 function ownLoader(source) {
@@ -100,6 +102,7 @@ function begin(path, args, environment) {
 	given = environment.map((entry) => entry.slice(0, entry.indexOf('=')));
 	for (const entry of environment) process.env[entry.slice(0, entry.indexOf('='))] = entry.slice(entry.indexOf('=') + 1);
 	Object.assign(globalThis, { require: createRequire(path), __filename: path, __dirname: dirname(path) });
+	if (process.env.MCP_SOCKET) Object.defineProperty(globalThis, 'tools', { configurable: true, writable: true, value: require(`${TOOLS}/core.mjs`).begin() });
 	process.argv = [process.execPath, path, ...args];
 	let input;
 	Object.defineProperty(process, 'stdin', {

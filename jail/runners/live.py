@@ -4,6 +4,7 @@
 # traceback and status 1, SystemExit with its status; names, modules, threads and open files stay. A run is over when its last statement
 # is; threads go on. Tracebacks name /code/main.py for the first run and /code/main.py#N for run N, because code of earlier runs
 # is still there and its lines must be found (linecache).
+import builtins
 import linecache
 import os
 import socket
@@ -12,6 +13,8 @@ import traceback
 import types
 
 PACKET_MAX = 256 * 1024
+TOP_LEVEL_AWAIT, COROUTINE = 0x2000, 0x80  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, inspect.CO_COROUTINE
+TOOLS = "/code/tools/run.py"
 
 
 def show(error, frames):
@@ -25,10 +28,14 @@ def show(error, frames):
 
 def execute(name, source, module):
     """Status of one run."""
-    code = None
     try:
-        code = compile(source, name, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        code = compile(source, name, "exec", flags=TOP_LEVEL_AWAIT, dont_inherit=True)
+        if code.co_flags & COROUTINE:
+            import asyncio
+
+            asyncio.run(eval(code, module.__dict__))
+        else:
+            exec(code, module.__dict__)
         return 0
     except SystemExit as error:
         if error.code is None:
@@ -38,7 +45,9 @@ def execute(name, source, module):
         print(error.code, file=sys.stderr)
         return 1
     except BaseException as error:
-        frames = error.__traceback__.tb_next if code else None
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename != name:
+            frames = frames.tb_next  # ours, and the event loop's
         try:
             show(error, frames)
         except BaseException:
@@ -73,6 +82,17 @@ def prepare(path, arguments, environment, given):
     return [name for name, _ in pairs]
 
 
+def take_tools():
+    """What a run that calls tools finds without an import: its servers, which need not be those of the last run."""
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "mcp")]:
+        del sys.modules[name]
+    space = {"__name__": "run", "__file__": TOOLS}
+    with open(TOOLS, "rb") as file:
+        exec(compile(file.read(), TOOLS, "exec"), space)
+    for name, value in space["names"]().items():
+        setattr(builtins, name, value)
+
+
 def serve(control):
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
@@ -81,6 +101,8 @@ def serve(control):
         path, count, *strings = [os.fsdecode(part) for part in packet.split(b"\0")[:-1]]
         number += 1
         given = prepare(path, strings[: int(count)], strings[int(count) :], given)
+        if "MCP_SOCKET" in given:
+            take_tools()
         with open(path, "rb") as file:
             source = file.read()
         module.__file__ = path

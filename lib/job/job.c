@@ -67,6 +67,7 @@ static void asked_clear(struct job_asked *asked)
 		free(*argument);
 	free(asked->args);
 	free(asked->key);
+	job_tools_release(&asked->tools);
 	job_inputs_free(asked->files.items, asked->files.count);
 	fd_close(&asked->code_fd);
 	fd_close(&asked->stdin_fd);
@@ -180,6 +181,9 @@ int job_submit(struct job_engine *engine, const struct job_request *request, str
 	struct job *job = job_new(engine);
 	int result = store_space_check(engine->store, err);
 
+	if (request->tools)
+		request->tools->references++;
+	job->asked.tools = request->tools;
 	if (result == 0)
 		result = enter(job, request, err);
 	if (result == 0) {

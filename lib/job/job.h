@@ -17,6 +17,7 @@
 #include "lib/base/bind.h"
 #include "lib/base/config.h"
 #include "lib/store/store_execution.h"
+#include "lib/store/store_tool.h"
 
 #define JOB_DRAIN_SECONDS 30
 #define JOB_CONVERSATION_QUEUE 16 /* calls waiting in one conversation; one more is ERR_BUSY */
@@ -51,6 +52,25 @@ struct job_news {
  * watcher, set before the first job. */
 void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg);
 
+/* What answers the calls of one run's program: a pool of servers, or a record (cgi/bridge). The functions are the
+ * engine's to call, on its thread, and must not wait. */
+struct job_tools_given {
+	const struct jail_file *files; /* for jail_fill_code; they stay the giver's */
+	size_t n_files;
+	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */
+	int socket;             /* for jail_program.tools_fd; stays the giver's */
+};
+struct job_tools {
+	_Atomic int references; /* 1 for who makes it */
+	/* Before the program starts. */
+	int (*open)(struct job_tools *tools, const char *execution, struct job_tools_given *ret, struct err *err);
+	/* The program has ended; once, after `open`. What it could call and did call is the caller's. */
+	void (*close)(struct job_tools *tools, struct store_tools *ret);
+	void (*free)(struct job_tools *tools); /* nobody holds it any more */
+};
+void job_tools_release(struct job_tools **tools); /* one holder less; NULL is fine */
+#define auto_job_tools __attribute__((cleanup(job_tools_release)))
+
 struct job_secrets; /* job_secret.h */
 struct job_file {
 	const char *name; /* one path segment (job_file_name_check) */
@@ -76,6 +96,7 @@ struct job_request {
 	 * another hash is ERR_CONFLICT. The second of two at once waits for the first. */
 	const char *key, *key_hash;
 	const char *id; /* of the execution, by id_new, for a caller that must know it before; NULL: a new one */
+	struct job_tools *tools; /* NULL: none. Held by the job, too */
 	const char *task_id; /* the MCP task that this is the work of; NULL: none */
 	const char *request_id, *trace; /* by which it is found elsewhere; NULL: none */
 };
@@ -107,6 +128,7 @@ struct job_result {
 	/* The live sandbox that it ran in, and its number there from 1 on; "": none. */
 	char sandbox_id[ID_SIZE];
 	int64_t sandbox_seq;
+	struct store_tools tools; /* servers that the program could call, and its calls */
 	char note[JOB_NOTE_SIZE]; /* what became of the sandbox's state, for people; "": it is as expected */
 };
 /* The result of a finished execution, loaded from the record: equal to what job_wait returned then, with at most

@@ -40,7 +40,6 @@ struct job_input {
 };
 void job_inputs_add(struct job_input **inputs, size_t *count, const struct store_file *file); /* a copy of it */
 void job_inputs_free(struct job_input *inputs, size_t count);
-
 /* What a request puts into a conversation. */
 struct job_files {
 	const char *owner, *conversation; /* the owner of the files has them, too */
@@ -50,7 +49,7 @@ struct job_files {
 	size_t count;
 };
 
-/* A file that came out of a jail, on its way into the blob folder. */
+/* A file that came out of a jail. */
 struct job_output {
 	struct job_errand errand;
 	struct job *job;
@@ -67,6 +66,7 @@ struct job_asked {
 	char **args; /* NULL-terminated */
 	struct job_files files;
 	int code_fd, stdin_fd;
+	struct job_tools *tools; /* NULL: none */
 	bool live, keeps_state;               /* keeps_state: the runner does so in a live sandbox */
 	char *key, key_hash[SHA256_HEX_SIZE];             /* NULL: none */
 };
@@ -88,7 +88,7 @@ struct job_run {
 	bool has_jail;    /* it counts as a running one */
 	bool jail_over;   /* nothing more comes from the jail */
 	bool has_verdict; /* the verdict is known */
-	bool started;     /* the program was sent */
+	bool started, tools_open; /* the program was sent; its tools are to be closed */
 
 	struct job_input *inputs; /* what /data is filled with */
 	size_t n_inputs, inputs_sent;

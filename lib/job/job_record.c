@@ -376,7 +376,8 @@ int job_finish_work(struct store_txn *txn, void *errand, struct err *err)
 	struct store_execution row = row_of(job);
 
 	fill_outcome(job, &row);
-	return store_txn_execution_finish(txn, &row, job->run.changes, job->run.result.n_changes, err);
+	int result = store_txn_execution_finish(txn, &row, job->run.changes, job->run.result.n_changes, err);
+	return result < 0 ? result : store_txn_tools_add(txn, row.id, &job->run.result.tools, err);
 }
 
 /* The store may have turned changes that exceed the owner's cap into lost ones. */

@@ -128,6 +128,8 @@ int job_result_load(struct store *store, const char *id, int64_t stream_max, str
 		result = err_set(err, ERR_BUSY, "execution %s is still running", id);
 	else
 		result = load_row(store, &execution, (size_t)stream_max, &loaded, err);
+	if (result == 0)
+		result = store_tools_load(store, id, &loaded.tools, err);
 	store_execution_clear(&execution);
 	if (result < 0) {
 		job_result_clear(&loaded);
@@ -150,6 +152,7 @@ void job_result_clear(struct job_result *result)
 	free(result->stdout_text.data);
 	free(result->stderr_text.data);
 	job_changes_free(result->changes, result->n_changes);
+	store_tools_clear(&result->tools);
 	*result = (struct job_result){0};
 }
 

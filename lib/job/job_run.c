@@ -11,6 +11,7 @@
 #include "job_internal.h"
 #include "job_metrics.h"
 #include "job_sandbox.h"
+#include "job_tools.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -139,6 +140,7 @@ static enum job_step settle(struct job *job)
 		return JOB_COLLECTING;
 	if (!run->has_verdict)
 		set_outcome(job, JAIL_XX, "the jail ended without a result");
+	job_tools_close(job);
 	job_list_changes(job);
 	if (run->sandbox)
 		job_sandbox_note(job);
@@ -234,18 +236,24 @@ static enum job_step recalled(struct job *job)
 static enum job_step send_program(struct job *job)
 {
 	struct job_run *run = &job->run;
+	struct job_tools_given tools = {.socket = -1};
+	auto_free const char **env = NULL;
+	struct err err = ERR_INIT;
+	int result = job->asked.tools ? job_tools_give(job, &tools, &env, &err) : 0;
 	const struct jail_program program = {
 		.code_fd = job->asked.code_fd,
 		.entry = job->asked.row.entry,
 		.args = (const char *const *)job->asked.args,
-		.env = (const char *const *)run->env,
+		.env = env ? env : (const char *const *)run->env,
+		.tools = job->asked.tools != NULL,
+		.tools_fd = tools.socket,
 		.stdin_fd = job->asked.stdin_fd,
 		.stdout_fd = job->stdout_fd,
 		.stderr_fd = job->stderr_fd,
 	};
-	struct err err = ERR_INIT;
-	int result = jail_run(run->jail, &program, &err);
 
+	if (result == 0)
+		result = jail_run(run->jail, &program, &err);
 	job_wipe_env(job);
 	run->started = true;
 	if (run->sandbox)
@@ -382,6 +390,7 @@ static void on_done(void *arg, const struct jail_result *result)
 		return;
 	job->run.result.jail = *result;
 	jail_result_share(&job->run.result.jail);
+	job_tools_close(job);
 	job->run.has_verdict = true;
 	job_advance(job, JOB_VERDICT);
 }

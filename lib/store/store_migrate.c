@@ -119,6 +119,26 @@ static const struct {
 	 "ALTER TABLE token ADD COLUMN expires_us INTEGER;"
 	 "ALTER TABLE token ADD COLUMN results TEXT CHECK (results IN ('content', 'structured', 'both'));"
 	 "PRAGMA user_version = 7;"},
+	/* Calls of tools. */
+	{7,
+	 "CREATE TABLE tool_list (hash        TEXT PRIMARY KEY CHECK (length(hash) = 64), definitions "
+	 "TEXT NOT NULL, first_us    INTEGER NOT NULL) STRICT;"
+	 "CREATE TABLE execution_server (execution   TEXT NOT NULL REFERENCES execution (id) ON DELETE "
+	 "CASCADE, position    INTEGER NOT NULL, name        TEXT NOT NULL, alias       TEXT NOT NULL, "
+	 "description TEXT NOT NULL, list        TEXT NOT NULL REFERENCES tool_list (hash), PRIMARY KEY "
+	 "(execution, position)) STRICT, WITHOUT ROWID;"
+	 "CREATE INDEX execution_server_by_list ON execution_server (list);"
+	 "CREATE TABLE tool_call (execution      TEXT NOT NULL REFERENCES execution (id) ON DELETE "
+	 "CASCADE, seq            INTEGER NOT NULL CHECK (seq > 0), connection     INTEGER NOT NULL, "
+	 "server         TEXT NOT NULL, tool           TEXT NOT NULL, is_read        INTEGER NOT NULL "
+	 "CHECK (is_read IN (0, 1)), definition     TEXT, arguments      TEXT NOT NULL, arguments_hash "
+	 "TEXT NOT NULL, occurrence     INTEGER NOT NULL, decision       TEXT, rule           TEXT, "
+	 "decided_by     TEXT, state          TEXT NOT NULL CHECK (state IN ('done', 'failed', 'refused', "
+	 "'cancelled')), kind           TEXT NOT NULL, is_error       INTEGER NOT NULL CHECK (is_error IN "
+	 "(0, 1)), result         TEXT NOT NULL, protocol       TEXT, attempts       INTEGER NOT NULL, "
+	 "approval_us    INTEGER NOT NULL, queued_us      INTEGER NOT NULL, started_us     INTEGER NOT "
+	 "NULL, finished_us    INTEGER NOT NULL, PRIMARY KEY (execution, seq)) STRICT, WITHOUT ROWID;"
+	 "PRAGMA user_version = 8;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

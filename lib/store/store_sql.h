@@ -11,6 +11,7 @@
 
 #include "store_sql_audit.h"
 #include "store_sql_baseline.h"
+#include "store_sql_tool.h"
 #include "store_sql_bundle.h"
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
@@ -59,6 +60,7 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_FILE(X)                                                                                       \
 	STORE_STATEMENTS_EXECUTION(X)                                                                                  \
 	STORE_STATEMENTS_TASK(X)                                                                                       \
+	STORE_STATEMENTS_TOOL(X)                                                                                       \
 	STORE_STATEMENTS_BASELINE(X)                                                                                   \
 	STORE_STATEMENTS_BUNDLE(X)                                                                                     \
 	STORE_STATEMENTS_AUDIT(X)                                                                                      \

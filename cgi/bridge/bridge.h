@@ -1,0 +1,130 @@
+/*
+ * bridge.h - serves the programs that call tools: sockets into jails on one side, whoever answers the calls on the
+ * other.
+ *
+ * A run that names servers gets a socket (bridge_run_socket), which the jail makes listen at JAIL_SOCKET. The bridge's
+ * thread accepts the program's connections, reads its frames (bridge_frame.h), checks each call, counts it, hands it to
+ * the run's provider and writes the answer back. It never waits for a provider, nor for a program that does not read.
+ *
+ *     bridge_start(&bridge, err)
+ *     bridge_open(bridge, &spec, &run, err)           spec.provider answers the calls
+ *     bridge_run_socket(run)                          -> jail_program.tools_fd
+ *     bridge_close(run, &report)                      ends connections, cancels what is under way
+ *
+ * Providers: the pool of upstream servers (bridge_upstream.h), the record of an earlier run (bridge_cassette.h).
+ *
+ * A program is not trusted: it may send anything, in any order, never read, leave calls under way, or hand its socket
+ * to children. Each of its connections is judged by the run's own list of servers, and nothing but its run suffers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cgi/upstream/upstream.h"
+#include "lib/base/err.h"
+
+#define BRIDGE_CONNECTIONS  16           /* of a run at once; the next one waits until another one ends */
+#define BRIDGE_UNREAD       2            /* frames that a program has not read: its connection is not read meanwhile */
+#define BRIDGE_HELD_MAX     (8 << 20)    /* bytes of calls of a run that wait: beyond it nothing more is read */
+#define BRIDGE_REFUSED_KEPT 16           /* calls beyond the cap that the report still names */
+#define BRIDGE_FRAME_EXTRA  (256 * 1024) /* of a frame, besides its arguments */
+
+struct bridge;
+int bridge_start(struct bridge **ret, struct err *err);
+/* After the last run was closed: waits for the answers that providers still owe. NULL is fine. */
+void bridge_stop(struct bridge *bridge);
+
+struct bridge_caps {
+	int64_t calls, in_flight;
+	int64_t argument_bytes, result_bytes; /* of one call */
+	int64_t total_bytes;                  /* results of the run */
+	int64_t call_us, call_most_us;        /* deadline of a call; the most that a program may ask for */
+	int64_t wait_us;                      /* time that the wall clock may stand still while the program waits */
+};
+struct config;
+void bridge_caps(const struct config *config, struct bridge_caps *ret);
+
+/* One call, as a provider sees it. The bridge's until bridge_answer, which every call gets exactly once. */
+struct bridge_call {
+	struct upstream_list *list;
+	const struct upstream_tool *tool; /* NULL: resources/read of `uri` */
+	const char *uri;
+	const char *arguments; /* a JSON object */
+	size_t length;
+	int64_t timeout_us;
+	int64_t seq;        /* of the run, from 1 on */
+	uint64_t handle;    /* the provider's */
+	void *provider_arg; /* the run's */
+};
+/* Exactly one of them for every call, on any thread; what is in it is copied. */
+struct bridge_answer {
+	const char *kind; /* "result", or why not: upstream_kind_name, "denied", "approval", "replay" */
+	bool is_error;
+	const char *result;
+	size_t length;
+	const char *text;                         /* of what is no result */
+	const char *decision, *rule, *decided_by; /* NULL: the bridge's own */
+	int64_t approval_us, started_us;
+	const char *protocol;
+	int attempts;
+};
+void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer);
+
+struct bridge_provider {
+	/* On the bridge's thread; must not block. bridge_answer may come before it returns. */
+	void (*call)(void *arg, struct bridge_call *call);
+	/* The answer still comes, and goes nowhere. The call may have been answered meanwhile. */
+	void (*cancel)(void *arg, struct bridge_call *call);
+	/* Ranked results of a search as a JSON array; NULL: names that hold the words. */
+	char *(*search)(void *arg, const char *query, const char *server, int64_t limit, const char *detail);
+	/* The run is closed and every call was answered, or it could not be opened: `arg` is of no use any more. */
+	void (*release)(void *arg);
+};
+
+/* What the run may call: fixed when it begins. */
+struct bridge_spec {
+	struct upstream_list *const *lists; /* held by the run, too */
+	size_t count;
+	const char *const *decisions; /* NULL, or for each list and tool in order: "allow", "ask" */
+	struct bridge_caps caps;
+	const struct bridge_provider *provider;
+	void *arg;
+	/* On the bridge's thread. The program begins to wait for tools, or goes on; `credit_us` is time that it waited
+	 * before, in many short calls. NULL: nobody wants to know. */
+	void (*waits)(void *arg, bool waits, int64_t credit_us);
+	void *waits_arg;
+};
+
+/* One call in the order in which calls arrived. */
+struct bridge_record {
+	int64_t seq, connection;
+	char *server, *tool; /* tool: of a read, the uri */
+	bool is_read;
+	char definition[65]; /* hash; "": not known */
+	char *arguments;
+	size_t arguments_length;
+	const char *state; /* "done" "failed" "refused" "cancelled" */
+	char kind[24];     /* as struct bridge_answer; "result" */
+	bool is_error;
+	char *result; /* bytes, or the text of a failure */
+	size_t result_length;
+	char *decision, *rule, *decided_by; /* NULL: none */
+	char protocol[16];
+	int attempts;
+	int64_t approval_us, queued_us, started_us, finished_us;
+};
+struct bridge_report {
+	struct bridge_record *records;
+	size_t count;
+	int64_t calls;     /* also those that are not named */
+	int64_t waited_us; /* the program waited for tools */
+};
+void bridge_report_clear(struct bridge_report *report);
+
+struct bridge_run;
+int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct bridge_run **ret, struct err *err);
+int bridge_run_socket(const struct bridge_run *run); /* the run's; for jail_run, which duplicates it */
+/* Ends it: returns at once. `ret` NULL: nobody wants to know. */
+void bridge_close(struct bridge_run *run, struct bridge_report *ret);

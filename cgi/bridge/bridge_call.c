@@ -1,0 +1,405 @@
+/*
+ * bridge_call.c - calls between the frame that asks and the frame that answers.
+ *
+ * Each call is counted first, refused ones too. What passes the checks gets a record and a deadline, and goes to the
+ * provider when fewer than caps.in_flight of its run are there; the others wait in order. A call that ends before its
+ * provider has answered (its deadline, a cancel, the end of its connection or run) is answered at once; the provider's
+ * answer is dropped when it comes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bridge_internal.h"
+#include "bridge_stub.h"
+
+void bridge_flight_free(struct bridge_flight *flight)
+{
+	upstream_list_free(flight->call.list);
+	free(flight->arguments);
+	free(flight->uri);
+	free(flight->texts);
+	free(flight);
+}
+
+/* -------- the end of a call --------------------------------------------------------------------------- */
+
+/* Out of its run's list. */
+static void leave(struct bridge_flight *flight)
+{
+	struct bridge_run *run = flight->run;
+	struct bridge_flight **link = &run->flights;
+
+	while (*link != flight)
+		link = &(*link)->next;
+	*link = flight->next;
+	if (!flight->next)
+		run->flights_last = link;
+	if (flight->begun)
+		run->begun--;
+	run->held -= flight->call.length;
+	flight->run = NULL;
+	flight->connection = NULL;
+}
+
+/* Freed when its provider has answered, or never had it. */
+static void let_go(struct bridge_flight *flight)
+{
+	if (!flight->begun || flight->answered)
+		bridge_flight_free(flight);
+}
+
+/* Something left: others may begin, and more may be read. */
+static void go_on(struct bridge_run *run)
+{
+	bridge_clock_note(run);
+	bridge_begin_waiting(run);
+	for (struct bridge_connection *one = run->connections; one; one = one->next)
+		if (!one->ends)
+			bridge_connection_watch(one);
+}
+
+/* Tells the program and the record. The connection may end with it, and with that other calls. */
+static void finish(struct bridge_flight *flight, const struct bridge_answer *answer)
+{
+	struct bridge_connection *to = flight->connection;
+	struct bridge_run *run = flight->run;
+
+	bridge_note(flight, answer);
+	leave(flight);
+	if (to)
+		bridge_tell(to, flight, answer);
+	let_go(flight);
+	go_on(run);
+}
+
+static void give_up(struct bridge_flight *flight, const char *kind, const char *text)
+{
+	const struct bridge_provider *provider = flight->run->spec.provider;
+
+	if (flight->begun && !flight->answered)
+		provider->cancel(flight->call.provider_arg, &flight->call);
+	finish(flight, &(struct bridge_answer){.kind = kind, .text = text});
+}
+
+void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection)
+{
+	struct bridge_flight *next;
+
+	for (struct bridge_flight *flight = run->flights; flight; flight = next) {
+		next = flight->next;
+		if (connection && flight->connection != connection)
+			continue;
+		if (flight->begun && !flight->answered)
+			run->spec.provider->cancel(run->spec.arg, &flight->call);
+		bridge_note(flight, &(struct bridge_answer){.kind = "cancelled", .text = "the program ended the call"});
+		leave(flight);
+		let_go(flight);
+	}
+	bridge_clock_note(run);
+}
+
+void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)
+{
+	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+	struct bridge *bridge = flight->bridge;
+	const char *texts[] = {answer->text, answer->decision, answer->rule, answer->decided_by, answer->protocol};
+	const char **copies[] = {&flight->answer.text, &flight->answer.decision, &flight->answer.rule,
+				 &flight->answer.decided_by, &flight->answer.protocol};
+	size_t size = answer->length + 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		size += texts[i] ? strlen(texts[i]) + 1 : 0;
+	flight->answer = *answer;
+	char *at = flight->texts = xmalloc(size + strlen(answer->kind) + 1);
+	if (answer->result) {
+		flight->answer.result = memcpy(at, answer->result, answer->length);
+		at[answer->length] = '\0';
+		at += answer->length + 1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i]) {
+			*copies[i] = at;
+			at = stpcpy(at, texts[i]) + 1;
+		}
+	flight->answer.kind = at;
+	stpcpy(at, answer->kind);
+	pthread_mutex_lock(&bridge->answers_lock);
+	*bridge->answers_last = flight;
+	bridge->answers_last = &flight->next_answer;
+	pthread_mutex_unlock(&bridge->answers_lock);
+	bridge_wake(bridge);
+}
+
+void bridge_answered(struct bridge_flight *flight)
+{
+	struct bridge_run *run = flight->run;
+	struct bridge_run *owner = flight->owner;
+	const struct bridge_answer *answer = &flight->answer;
+	const struct bridge_caps *caps = &owner->spec.caps;
+	char text[128];
+
+	owner->owed--;
+	flight->answered = true;
+	if (!run) {
+		bridge_flight_free(flight);
+		return;
+	}
+	if (answer->result && (int64_t)answer->length > caps->result_bytes) {
+		snprintf(text, sizeof(text), "the result has %zu bytes, the limit is %lld", answer->length,
+			 (long long)caps->result_bytes);
+		finish(flight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
+		return;
+	}
+	run->result_bytes += (int64_t)answer->length;
+	if (run->result_bytes > caps->total_bytes) {
+		snprintf(text, sizeof(text), "the results of this run have more than %lld bytes",
+			 (long long)caps->total_bytes);
+		finish(flight, &(struct bridge_answer){.kind = "limit", .text = text, .attempts = answer->attempts});
+		return;
+	}
+	finish(flight, answer);
+}
+
+/* -------- the clock, again ---------------------------------------------------------------------------- */
+
+int64_t bridge_deadline(const struct bridge_run *run)
+{
+	int64_t until = bridge_clock_deadline(run);
+
+	for (const struct bridge_flight *flight = run->flights; flight; flight = flight->next)
+		until = MIN(until, flight->deadline_us);
+	return until;
+}
+
+void bridge_tick(struct bridge_run *run, int64_t now_us)
+{
+	bridge_clock_tick(run, now_us);
+	for (struct bridge_flight *flight = run->flights; flight;) {
+		if (flight->deadline_us > now_us) {
+			flight = flight->next;
+			continue;
+		}
+		give_up(flight, "timeout", "no answer within the call's time");
+		flight = run->flights; /* any of them may have gone with it */
+	}
+}
+
+/* -------- the beginning of a call --------------------------------------------------------------------- */
+
+static void begin(struct bridge_flight *flight)
+{
+	struct bridge_run *run = flight->run;
+	struct bridge_record *record = bridge_record_of(flight);
+
+	flight->begun = true;
+	run->begun++;
+	run->owed++;
+	if (record)
+		record->started_us = clock_now_us();
+	flight->call.timeout_us = MAX(flight->deadline_us - clock_monotonic_us(), 1);
+	run->spec.provider->call(run->spec.arg, &flight->call);
+}
+
+void bridge_begin_waiting(struct bridge_run *run)
+{
+	for (struct bridge_flight *flight = run->flights; flight && run->begun < run->spec.caps.in_flight;
+	     flight = flight->next)
+		if (!flight->begun && flight->connection->n_outputs < BRIDGE_UNREAD)
+			begin(flight);
+}
+
+static struct upstream_list *find_list(const struct bridge_run *run, const char *name)
+{
+	for (size_t i = 0; i < run->spec.count; i++)
+		if (streq(run->lists[i]->server->name, name))
+			return run->lists[i];
+	for (size_t i = 0; i < run->spec.count; i++)
+		if (streq(run->lists[i]->server->alias, name))
+			return run->lists[i];
+	return NULL;
+}
+
+/* By its name, else by the one that programs write. */
+static const struct upstream_tool *find_tool(const struct upstream_list *list, const char *name, struct err *err)
+{
+	const struct upstream_tool *found = NULL;
+	char alias[UPSTREAM_ALIAS_SIZE];
+
+	if (upstream_list_find(list, name, &found, err) == 0)
+		return found;
+	for (size_t i = 0; i < list->count; i++) {
+		upstream_name_alias(list->tools[i].name, alias);
+		if (streq(alias, name))
+			return &list->tools[i];
+	}
+	return NULL;
+}
+
+/* The record of a call that arrived; SIZE_MAX: so many were refused that no more are named. */
+static size_t add_record(struct bridge_connection *connection, const struct bridge_frame *frame)
+{
+	struct bridge_run *run = connection->run;
+	struct bridge_report *report = &run->report;
+	const char *tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool;
+
+	if (report->count >= (size_t)run->spec.caps.calls + BRIDGE_REFUSED_KEPT)
+		return SIZE_MAX;
+	report->records = xrealloc(report->records, report->count + 1, sizeof(*report->records));
+	report->records[report->count] = (struct bridge_record){
+		.seq = report->calls,
+		.connection = connection->number,
+		.server = xstrdup(frame->server),
+		.tool = xstrdup(tool),
+		.is_read = frame->op == BRIDGE_READ,
+		.arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2),
+		.arguments_length = frame->arguments ? frame->length : 2,
+		.state = "refused",
+		.queued_us = clock_now_us(),
+	};
+	return report->count++;
+}
+
+/* What is wrong with the call, before anybody is asked: NULL, or the kind. */
+static const char *check(const struct bridge_run *run, const struct bridge_frame *frame, struct bridge_flight *flight,
+			 struct err *err)
+{
+	const struct bridge_caps *caps = &run->spec.caps;
+
+	if (run->report.calls > caps->calls) {
+		err_set(err, ERR_LIMIT, "this run has made %lld calls, the limit", (long long)caps->calls);
+		return "limit";
+	}
+	if ((int64_t)frame->length > caps->argument_bytes) {
+		err_set(err, ERR_LIMIT, "the arguments have %zu bytes, the limit is %lld", frame->length,
+			(long long)caps->argument_bytes);
+		return "limit";
+	}
+	flight->call.list = find_list(run, frame->server);
+	if (!flight->call.list) {
+		err_set(err, ERR_NOT_FOUND,
+			"Server '%s' is not available: this run may call only the servers that it names",
+			frame->server);
+		return "invalid";
+	}
+	if (frame->op == BRIDGE_READ)
+		return NULL;
+	flight->call.tool = find_tool(flight->call.list, frame->tool, err);
+	if (!flight->call.tool)
+		return "invalid";
+	return bridge_check(flight->call.tool, frame->values, err) < 0 ? "invalid" : NULL;
+}
+
+static void ask(struct bridge_connection *connection, const struct bridge_frame *frame)
+{
+	struct bridge_run *run = connection->run;
+	struct bridge_flight *flight = xcalloc(1, sizeof(*flight));
+	const struct bridge_caps *caps = &run->spec.caps;
+	int64_t asked_us = frame->timeout > 0 ? (int64_t)(MIN(frame->timeout, 1e6) * 1e6) : caps->call_us;
+	struct err err = ERR_INIT;
+
+	run->report.calls++;
+	const char *kind = check(run, frame, flight, &err);
+	flight->record = add_record(connection, frame);
+	flight->bridge = run->bridge;
+	flight->run = flight->owner = run;
+	flight->connection = connection;
+	flight->id = frame->id;
+	flight->arguments = xmemdup(frame->arguments ? frame->arguments : "{}", frame->arguments ? frame->length : 2);
+	flight->uri = frame->op == BRIDGE_READ ? xstrdup(frame->uri) : NULL;
+	flight->deadline_us = clock_monotonic_us() + MIN(asked_us, caps->call_most_us);
+	if (flight->call.list)
+		upstream_list_keep(flight->call.list);
+	flight->call.uri = flight->uri;
+	flight->call.arguments = flight->arguments;
+	flight->call.length = frame->arguments ? frame->length : 2;
+	flight->call.seq = run->report.calls;
+	flight->call.provider_arg = run->spec.arg;
+	if (flight->call.tool && flight->record != SIZE_MAX)
+		snprintf(bridge_record_of(flight)->definition, sizeof(bridge_record_of(flight)->definition), "%s",
+			 flight->call.tool->hash);
+	if (kind) {
+		auto_free char *signature = flight->call.tool ? bridge_stub_signature(flight->call.tool) : NULL;
+
+		bridge_note(flight, &(struct bridge_answer){.kind = kind, .text = err.text});
+		bridge_fail(connection, frame->id,
+			    &(struct bridge_failure){.kind = kind,
+						     .server = frame->server,
+						     .tool = frame->op == BRIDGE_READ ? frame->uri : frame->tool,
+						     .text = err.text,
+						     .signature = signature});
+		bridge_flight_free(flight);
+		return;
+	}
+	run->held += flight->call.length;
+	*run->flights_last = flight;
+	run->flights_last = &flight->next;
+	bridge_clock_note(run);
+	bridge_begin_waiting(run);
+}
+
+static void cancel_one(struct bridge_connection *connection, int64_t id)
+{
+	for (struct bridge_flight *flight = connection->run->flights; flight; flight = flight->next)
+		if (flight->connection == connection && flight->id == id) {
+			give_up(flight, "cancelled", "the program cancelled the call");
+			return;
+		}
+}
+
+static void answer_text(struct bridge_connection *connection, int64_t id, const struct buf *text)
+{
+	struct buf frame;
+
+	buf_init(&frame, BRIDGE_FRAME_MAX);
+	bridge_frame_result(&frame, id, false, text->data, text->length);
+	bridge_send(connection, &frame);
+}
+
+static void describe(struct bridge_connection *connection, const struct bridge_frame *frame, struct buf *text)
+{
+	const struct bridge_run *run = connection->run;
+	struct upstream_list *list = find_list(run, frame->server);
+	struct err err = ERR_INIT;
+	const struct upstream_tool *tool = list && frame->tool ? find_tool(list, frame->tool, &err) : NULL;
+
+	if (!list)
+		err_set(&err, ERR_NOT_FOUND, "Server '%s' is not available", frame->server);
+	if (!list || (frame->tool && !tool)) {
+		bridge_fail(connection, frame->id, &(struct bridge_failure){.kind = "invalid", .text = err.text});
+		return;
+	}
+	size_t at = 0;
+	while (run->lists[at] != list)
+		at++;
+	bridge_print_tools(text, run, at, tool ? tool->name : NULL, frame->detail);
+	answer_text(connection, frame->id, text);
+}
+
+void bridge_asked(struct bridge_connection *connection, struct bridge_frame *frame)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, BRIDGE_FRAME_MAX);
+	switch (frame->op) {
+	case BRIDGE_CALL:
+	case BRIDGE_READ:
+		ask(connection, frame);
+		break;
+	case BRIDGE_CANCEL:
+		cancel_one(connection, frame->call);
+		buf_puts(&text, "true");
+		answer_text(connection, frame->id, &text);
+		break;
+	case BRIDGE_SERVERS:
+		bridge_print_servers(&text, connection->run);
+		answer_text(connection, frame->id, &text);
+		break;
+	case BRIDGE_SEARCH:
+		bridge_print_search(&text, connection->run, frame);
+		answer_text(connection, frame->id, &text);
+		break;
+	case BRIDGE_DESCRIBE:
+		describe(connection, frame, &text);
+		break;
+	}
+}

@@ -1,0 +1,254 @@
+/*
+ * bridge_connection.c - a program's connections: frames in, frames out.
+ *
+ * A frame's memory is taken only as its bytes arrive in blocks, so that a length that is never followed by its bytes
+ * costs nothing. While a program leaves answers unread, its connection is not read either: what it asks for then waits
+ * in the kernel, at its own cost. Descriptors that come with bytes are dropped by the kernel, because nothing here
+ * receives them.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bridge_internal.h"
+
+#define BLOCK (64 * 1024)
+
+void bridge_connection_free(struct bridge_connection *connection)
+{
+	bridge_connection_close(connection);
+	while (connection->first) {
+		struct bridge_output *output = connection->first;
+
+		connection->first = output->next;
+		free(output->bytes);
+		free(output);
+	}
+	free(connection->frame);
+	free(connection);
+}
+
+/* The listener is looked at again: one more may come. */
+static void have_room(struct bridge_run *run)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = &run->watch};
+
+	if (run->full && !run->closed && run->listener >= 0)
+		epoll_ctl(run->bridge->loop, EPOLL_CTL_MOD, run->listener, &event);
+	run->full = false;
+}
+
+void bridge_connection_close(struct bridge_connection *connection)
+{
+	if (connection->fd < 0)
+		return;
+	fd_close(&connection->fd);
+	connection->run->n_connections--;
+	bridge_cancel(connection->run, connection);
+	have_room(connection->run);
+}
+
+static bool may_read(const struct bridge_connection *connection)
+{
+	return connection->n_outputs < BRIDGE_UNREAD && connection->run->held < BRIDGE_HELD_MAX;
+}
+
+/* Reads, unless enough is unread on the other side; writes while something is left. */
+void bridge_connection_watch(struct bridge_connection *connection)
+{
+	bool reads = !connection->ends && may_read(connection);
+	uint32_t wanted = (reads ? (uint32_t)EPOLLIN : 0) | (connection->first ? (uint32_t)EPOLLOUT : 0);
+	struct epoll_event event = {.events = wanted, .data.ptr = &connection->watch};
+
+	if (connection->fd < 0)
+		return;
+	if (connection->ends && !connection->first) {
+		bridge_connection_close(connection);
+		return;
+	}
+	if (wanted != connection->watched)
+		epoll_ctl(connection->run->bridge->loop, EPOLL_CTL_MOD, connection->fd, &event);
+	connection->watched = wanted;
+}
+
+/* False: the other side is gone. */
+static bool flush(struct bridge_connection *connection)
+{
+	while (connection->first) {
+		struct bridge_output *output = connection->first;
+		ssize_t n = send(connection->fd, output->bytes + output->sent, output->length - output->sent,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		output->sent += (size_t)n;
+		if (output->sent < output->length)
+			continue;
+		connection->first = output->next;
+		if (!connection->first)
+			connection->last = &connection->first;
+		connection->n_outputs--;
+		free(output->bytes);
+		free(output);
+	}
+	return true;
+}
+
+void bridge_send(struct bridge_connection *connection, struct buf *frame)
+{
+	struct bridge_output *output;
+
+	if (connection->fd < 0) {
+		buf_clear(frame);
+		return;
+	}
+	output = xcalloc(1, sizeof(*output));
+	output->bytes = buf_steal(frame, &output->length);
+	*connection->last = output;
+	connection->last = &output->next;
+	connection->n_outputs++;
+	if (flush(connection))
+		bridge_connection_watch(connection);
+	else
+		bridge_connection_close(connection);
+}
+
+/* The last frame. */
+static void end(struct bridge_connection *connection, const char *text)
+{
+	bridge_fail(connection, -1, &(struct bridge_failure){.kind = "protocol", .text = text});
+	connection->ends = true;
+	bridge_connection_watch(connection);
+}
+
+/* A whole frame is there. */
+static void take(struct bridge_connection *connection)
+{
+	auto_free char *bytes = steal(&connection->frame);
+	struct bridge_frame frame = {.id = -1};
+	struct err err = ERR_INIT;
+	int result = bridge_frame_parse(bytes, connection->length, &frame, &err);
+
+	connection->got = 0;
+	connection->length = 0;
+	if (frame.id < 0) {
+		end(connection, result < 0 ? err.text : "the frame has no id");
+	} else if (frame.id <= connection->last_id) {
+		end(connection, "the id was used before: each id of a connection must be larger than the last");
+	} else {
+		connection->last_id = frame.id;
+		if (result < 0)
+			bridge_fail(connection, frame.id,
+				    &(struct bridge_failure){.kind = "protocol", .text = err.text});
+		else
+			bridge_asked(connection, &frame);
+	}
+	bridge_frame_clear(&frame);
+}
+
+/* The head is complete: false, the frame is not one that we take. */
+static bool take_head(struct bridge_connection *connection)
+{
+	const int64_t most = connection->run->spec.caps.argument_bytes + BRIDGE_FRAME_EXTRA;
+
+	connection->length = bridge_frame_length(connection->head);
+	if (connection->length > 0 && connection->length <= most)
+		return true;
+	end(connection, connection->length ? "the frame is larger than the limit" : "the frame is empty");
+	return false;
+}
+
+/* Where the next bytes go, and how many at most. */
+static char *room_for(struct bridge_connection *connection, size_t *ret_room)
+{
+	if (connection->got < BRIDGE_HEAD) {
+		*ret_room = BRIDGE_HEAD - connection->got;
+		return (char *)connection->head + connection->got;
+	}
+	size_t at = connection->got - BRIDGE_HEAD, room = MIN(connection->length - at, BLOCK - at % BLOCK);
+
+	if (at % BLOCK == 0)
+		connection->frame = xrealloc(connection->frame, at + room, 1);
+	*ret_room = room;
+	return connection->frame + at;
+}
+
+/* As many bytes as one read has; false: nothing more for now. */
+static bool receive(struct bridge_connection *connection)
+{
+	const bool in_head = connection->got < BRIDGE_HEAD;
+	size_t room;
+	char *to = room_for(connection, &room);
+	ssize_t n = recv(connection->fd, to, room, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		bridge_connection_close(connection);
+		return false;
+	}
+	connection->got += (size_t)n;
+	if (connection->got < BRIDGE_HEAD)
+		return true;
+	if (in_head && !take_head(connection))
+		return false;
+	if (connection->got == BRIDGE_HEAD + connection->length)
+		take(connection);
+	return connection->fd >= 0 && !connection->ends && may_read(connection);
+}
+
+static void ready(struct bridge_watch *watch_, uint32_t events)
+{
+	struct bridge_connection *connection = container_of(watch_, struct bridge_connection, watch);
+
+	if (connection->fd < 0)
+		return;
+	if ((events & (EPOLLERR | EPOLLHUP)) && !(events & EPOLLIN)) {
+		bridge_connection_close(connection);
+		return;
+	}
+	if ((events & EPOLLOUT) && !flush(connection)) {
+		bridge_connection_close(connection);
+		return;
+	}
+	/* A few reads, then it is somebody else's turn. */
+	for (int i = 0; (events & EPOLLIN) && i < 64 && receive(connection); i++)
+		;
+	bridge_begin_waiting(connection->run); /* what was not to begin while answers were unread */
+	bridge_connection_watch(connection);
+}
+
+void bridge_accept(struct bridge_watch *watch_, uint32_t events)
+{
+	struct bridge_run *run = container_of(watch_, struct bridge_run, watch);
+
+	(void)events; /* before it listens: accept says so */
+	while (!run->closed) {
+		if (run->n_connections == BRIDGE_CONNECTIONS) {
+			run->full = true;
+			return;
+		}
+		int fd = accept4(run->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		struct bridge_connection *connection = xcalloc(1, sizeof(*connection));
+		struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
+
+		*connection = (struct bridge_connection){
+			.watch = {.ready = ready},
+			.next = run->connections,
+			.run = run,
+			.fd = fd,
+			.number = ++run->connected,
+			.last_id = -1,
+			.watched = EPOLLIN,
+		};
+		connection->last = &connection->first;
+		run->connections = connection;
+		run->n_connections++;
+		if (epoll_ctl(run->bridge->loop, EPOLL_CTL_ADD, fd, &event))
+			bridge_connection_close(connection);
+	}
+}

@@ -1,0 +1,119 @@
+/* bridge_describe.c - what a program may ask about its tools: the list of servers, one server's tools, a search. */
+#include <string.h>
+#include <strings.h>
+
+#include "bridge_internal.h"
+#include "bridge_stub.h"
+
+static const char *decision(const struct bridge_run *run, size_t list, size_t tool)
+{
+	size_t at = tool;
+
+	for (size_t i = 0; i < list; i++)
+		at += run->lists[i]->count;
+	return run->spec.decisions ? run->spec.decisions[at] : "allow";
+}
+
+static void add_text(struct json_object *object, const char *name, const char *text, size_t max)
+{
+	auto_buf struct buf clean = {0};
+
+	buf_init(&clean, max + 8);
+	bridge_stub_text(&clean, text, max);
+	json_add_bytes(object, name, clean.data, clean.length);
+}
+
+static struct json_object *tool_object(const struct bridge_run *run, size_t list, size_t at, const char *detail)
+{
+	const struct upstream_list *of = run->lists[list];
+	const struct upstream_tool *tool = &of->tools[at];
+	struct json_object *object = json_object_new_object();
+	const char *text = json_get_string(tool->object, "description");
+	bool names = detail && streq(detail, "names"), full = detail && streq(detail, "full");
+
+	json_add_string(object, "server", of->server->name);
+	json_add_string(object, "tool", tool->name);
+	add_text(object, "description", text ? text : "",
+		 full    ? BRIDGE_DESCRIPTION_MAX
+		 : names ? BRIDGE_BRIEF_MAX
+			 : BRIDGE_SUMMARY_MAX);
+	json_add_string(object, "decision", decision(run, list, at));
+	if (names)
+		return object;
+	auto_free char *signature = bridge_stub_signature(tool);
+	json_add_bytes(object, "signature", signature, strlen(signature));
+	struct json_object *schema = json_get(tool->object, "inputSchema", json_type_object);
+	struct json_object *output = json_get(tool->object, "outputSchema", json_type_object);
+	if (full && schema)
+		json_add(object, "inputSchema", json_object_get(schema));
+	if (full && output)
+		json_add(object, "outputSchema", json_object_get(output));
+	return object;
+}
+
+void bridge_print_servers(struct buf *out, const struct bridge_run *run)
+{
+	auto_json struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < run->spec.count; i++) {
+		const struct upstream_list *list = run->lists[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_string(object, "name", list->server->name);
+		json_add_string(object, "alias", list->server->alias);
+		add_text(object, "description", list->server->description ? list->server->description : "",
+			 BRIDGE_SUMMARY_MAX);
+		json_add_int(object, "tools", (int64_t)list->count);
+		json_object_array_add(array, object);
+	}
+	json_print(out, array);
+}
+
+void bridge_print_tools(struct buf *out, const struct bridge_run *run, size_t list, const char *tool,
+			const char *detail)
+{
+	auto_json struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < run->lists[list]->count; i++)
+		if (!tool || streq(run->lists[list]->tools[i].name, tool))
+			json_object_array_add(array, tool_object(run, list, i, detail));
+	json_print(out, array);
+}
+
+/* How many of the words the tool's texts hold, a name counting more. */
+static int hits(const struct upstream_list *list, const struct upstream_tool *tool, const char *query)
+{
+	const char *text = json_get_string(tool->object, "description");
+	auto_free char *words = xstrdup(query);
+	char *rest = NULL;
+	int found = 0;
+
+	for (char *word = strtok_r(words, " \t\n,.", &rest); word; word = strtok_r(NULL, " \t\n,.", &rest))
+		found += 4 * (strcasestr(tool->name, word) != NULL) + (strcasestr(list->server->name, word) != NULL) +
+			 (text && strcasestr(text, word));
+	return found;
+}
+
+void bridge_print_search(struct buf *out, const struct bridge_run *run, const struct bridge_frame *frame)
+{
+	auto_json struct json_object *array = json_object_new_array();
+	int64_t left = frame->limit ? frame->limit : 10;
+	auto_free char *ranked =
+		run->spec.provider->search
+			? run->spec.provider->search(run->spec.arg, frame->query, frame->server, left, frame->detail)
+			: NULL;
+
+	if (ranked) {
+		buf_puts(out, ranked);
+		return;
+	}
+	for (int score = 64; score > 0 && left > 0; score--)
+		for (size_t i = 0; i < run->spec.count; i++)
+			for (size_t k = 0; k < run->lists[i]->count && left > 0; k++)
+				if ((!frame->server || streq(frame->server, run->lists[i]->server->name)) &&
+				    MIN(hits(run->lists[i], &run->lists[i]->tools[k], frame->query), 64) == score) {
+					json_object_array_add(array, tool_object(run, i, k, frame->detail));
+					left--;
+				}
+	json_print(out, array);
+}

@@ -1,0 +1,331 @@
+/*
+ * bridge_files.c - see bridge_files.h.
+ *
+ * What does not change from run to run (modules, drivers, the program mcp) is part of this program and becomes
+ * anonymous files once; each run gets descriptors of them. What describes its servers is printed for each run, and only
+ * in the forms that its language reads. All of it is filled into /code by the jailer, like the program's own source,
+ * and is the guest's to break.
+ */
+#include "bridge_files.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge_stub.h"
+#include "lib/base/util.h"
+
+#define FILES_MAX (8 << 20)
+
+#ifndef BRIDGE_HELPER /* the Makefile says it */
+#define BRIDGE_HELPER "build/bridge/mcp"
+#endif
+/* A file as bytes in the program; paths as the compiler is started, at the top of the tree. */
+#define EMBED(symbol, path)                                                                                            \
+	__asm__(".section .rodata\n.balign 8\n" #symbol ":\n.incbin \"" path "\"\n" #symbol                            \
+		"_end:\n.byte 0\n.previous\n");                                                                        \
+	extern const char symbol[], symbol##_end[]
+EMBED(guest_run_py, "cgi/bridge/guest/run.py");
+EMBED(guest_tools_py, "cgi/bridge/guest/tools.py");
+EMBED(guest_mcp_py, "cgi/bridge/guest/mcp.py");
+EMBED(guest_core_mjs, "cgi/bridge/guest/core.mjs");
+EMBED(guest_global_mjs, "cgi/bridge/guest/global.mjs");
+EMBED(guest_package_json, "cgi/bridge/guest/package.json");
+EMBED(guest_mcp, BRIDGE_HELPER);
+
+enum { FOR_PYTHON = 1, FOR_NODE = 2, FOR_OTHERS = 4, FOR_ALL = 7 };
+static const struct fixed {
+	const char *name, *bytes, *end;
+	int for_whom;
+	uint32_t mode;
+} fixed[] = {
+	{"tools/run.py", guest_run_py, guest_run_py_end, FOR_PYTHON, 0444},
+	{"tools/__init__.py", guest_tools_py, guest_tools_py_end, FOR_PYTHON, 0444},
+	{"mcp/__init__.py", guest_mcp_py, guest_mcp_py_end, FOR_PYTHON, 0444},
+	{"node_modules/tools/core.mjs", guest_core_mjs, guest_core_mjs_end, FOR_NODE, 0444},
+	{"node_modules/tools/global.mjs", guest_global_mjs, guest_global_mjs_end, FOR_NODE, 0444},
+	{"node_modules/tools/package.json", guest_package_json, guest_package_json_end, FOR_NODE, 0444},
+	{"bin/mcp", guest_mcp, guest_mcp_end, FOR_ALL, 0555},
+};
+static int fixed_fds[ARRAY_SIZE(fixed)];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+const char *const bridge_environment[] = {"MCP_SOCKET=" JAIL_SOCKET, "PATH=/code/bin:/usr/local/bin:/usr/bin:/bin",
+					  NULL};
+
+static void make_fixed(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		fixed_fds[i] = memfd_with(fixed[i].name, fixed[i].bytes, (size_t)(fixed[i].end - fixed[i].bytes));
+}
+
+static int add(struct bridge_files *files, const char *name, struct buf *text, struct err *err)
+{
+	int fd = text->overflow ? -1 : memfd_with("tools", text->data, text->length);
+
+	if (text->overflow)
+		return err_set(err, ERR_LIMIT, "the description of the tools (%s) is larger than %d bytes", name,
+			       FILES_MAX);
+	if (fd < 0)
+		return err_errno(err, "making the file %s for a program", name);
+	files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
+	files->files[files->count++] = (struct jail_file){.name = xstrdup(name), .mode = 0444, .fd = fd};
+	buf_reset(text);
+	return 0;
+}
+
+void bridge_files_clear(struct bridge_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		close(files->files[i].fd);
+		free(unconst(files->files[i].name));
+	}
+	free(files->files);
+	*files = (struct bridge_files){0};
+}
+
+/* -------- what a run's servers are -------------------------------------------------------------------- */
+
+/* As the seed names servers in Python. */
+static void seed_alias(const char *name, char ret[UPSTREAM_ALIAS_SIZE])
+{
+	size_t n = 0;
+
+	for (; *name && n < UPSTREAM_NAME_MAX; name++) {
+		char c = (char)tolower((unsigned char)*name);
+		bool plain = isalnum((unsigned char)c) || c == '_';
+
+		if (plain || n == 0 || ret[n - 1] != '_')
+			ret[n++] = plain ? c : '_';
+	}
+	while (n > 0 && ret[n - 1] == '_')
+		n--;
+	ret[n] = '\0';
+	size_t lead = strspn(ret, "_");
+	memmove(ret, ret + lead, n - lead + 1);
+	if (isdigit((unsigned char)ret[0])) {
+		memmove(ret + 1, ret, strlen(ret) + 1);
+		ret[0] = '_';
+	}
+	if (!ret[0])
+		snprintf(ret, UPSTREAM_ALIAS_SIZE, "server");
+}
+
+/* JSON strings are Python's, too, but for what is beyond the first plane, which stays as it is. */
+static void print_string(struct buf *out, const char *text)
+{
+	auto_json struct json_object *string = json_new_safe(text, strlen(text));
+
+	json_print(out, string);
+}
+
+static void print_index_python(struct buf *out, const struct bridge_files_spec *spec)
+{
+	char alias[UPSTREAM_ALIAS_SIZE];
+
+	buf_puts(out, "SERVERS = [");
+	for (size_t i = 0; i < spec->count; i++) {
+		const struct upstream_server *server = spec->lists[i]->server;
+
+		seed_alias(server->name, alias);
+		buf_putc(out, '(');
+		print_string(out, server->name);
+		buf_printf(out, ", \"%s\", \"%s\", ", server->alias, alias);
+		print_string(out, server->description ? server->description : "");
+		buf_puts(out, "), ");
+	}
+	buf_puts(out, "]\nDISCOVERED = [");
+	for (size_t i = 0; i < spec->n_known; i++) {
+		buf_putc(out, '(');
+		print_string(out, spec->known[i].name);
+		buf_puts(out, ", ");
+		print_string(out, spec->known[i].description ? spec->known[i].description : "");
+		buf_puts(out, "), ");
+	}
+	buf_puts(out, "]\n");
+}
+
+static void print_index_json(struct buf *out, struct upstream_list *const *lists, size_t count)
+{
+	auto_json struct json_object *index = json_object_new_object();
+	struct json_object *servers = json_object_new_array();
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *server = json_object_new_object();
+
+		json_add_string(server, "name", lists[i]->server->name);
+		json_add_string(server, "alias", lists[i]->server->alias);
+		json_object_array_add(servers, server);
+	}
+	json_add(index, "servers", servers);
+	json_print(out, index);
+}
+
+static void print_index_text(struct buf *out, struct upstream_list *const *lists, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < lists[i]->count; k++) {
+			const struct upstream_tool *tool = &lists[i]->tools[k];
+			const char *text = json_get_string(tool->object, "description");
+
+			buf_printf(out, "%s.%s - ", lists[i]->server->name, tool->name);
+			bridge_stub_text(out, text ? text : "", BRIDGE_BRIEF_MAX);
+			buf_putc(out, '\n');
+		}
+}
+
+/* Parameters whose names in programs are not their own. */
+static struct json_object *renamed(struct json_object *schema)
+{
+	struct json_object *properties = json_get(schema, "properties", json_type_object);
+	struct json_object *found = json_object_new_object();
+	char alias[UPSTREAM_ALIAS_SIZE];
+
+	if (properties) {
+		json_object_object_foreach(properties, name, value)
+		{
+			(void)value;
+			upstream_name_alias(name, alias);
+			if (!streq(alias, name))
+				json_add_string(found, alias, name);
+		}
+	}
+	return found;
+}
+
+static void print_definitions(struct buf *out, const struct upstream_list *list)
+{
+	auto_json struct json_object *array = json_object_new_array();
+	char alias[UPSTREAM_ALIAS_SIZE];
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct upstream_tool *tool = &list->tools[i];
+		struct json_object *object = json_object_new_object();
+
+		json_object_object_foreach(tool->object, name, value)
+			json_object_object_add(object, name, json_object_get(value));
+		upstream_name_alias(tool->name, alias);
+		json_add_string(object, "alias", alias);
+		json_add(object, "parameters", renamed(json_get(tool->object, "inputSchema", json_type_object)));
+		json_object_array_add(array, object);
+	}
+	json_print(out, array);
+}
+
+static void print_module(struct buf *out, const struct upstream_list *list)
+{
+	char alias[UPSTREAM_ALIAS_SIZE];
+
+	buf_puts(out, "import { tools } from './core.mjs';\nconst server = tools[");
+	print_string(out, list->server->name);
+	buf_puts(out, "];\nexport default server;\n");
+	for (size_t i = 0; i < list->count; i++) {
+		if (bridge_stub_clashes(list, i))
+			continue;
+		upstream_name_alias(list->tools[i].name, alias);
+		buf_printf(out, "export const %s = server[\"%s\"];\n", alias, alias);
+	}
+}
+
+static void print_index_module(struct buf *out, struct upstream_list *const *lists, size_t count)
+{
+	buf_puts(out, "import { tools } from './core.mjs';\nexport * from './core.mjs';\nexport default tools;\n"
+		      "const own = tools;\n");
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "export const %s = own[\"%s\"];\n", lists[i]->server->alias, lists[i]->server->alias);
+}
+
+static int add_server(struct bridge_files *files, const struct upstream_list *list, const char *const *decisions,
+		      int for_whom, struct buf *text, struct err *err)
+{
+	const char *alias = list->server->alias;
+	auto_free char *json = xasprintf("tools/stubs/%s.json", alias), *pyi = xasprintf("tools/stubs/%s.pyi", alias);
+	auto_free char *module = xasprintf("node_modules/tools/%s.mjs", alias);
+	auto_free char *types = xasprintf("node_modules/tools/%s.d.ts", alias);
+	int result = 0;
+
+	if (for_whom & (FOR_PYTHON | FOR_NODE)) {
+		print_definitions(text, list);
+		result = add(files, json, text, err);
+	}
+	if (result == 0 && (for_whom & (FOR_PYTHON | FOR_OTHERS))) {
+		bridge_stub_file(text, list, decisions, BRIDGE_PYTHON);
+		result = add(files, pyi, text, err);
+	}
+	if (result == 0 && (for_whom & FOR_NODE)) {
+		print_module(text, list);
+		result = add(files, module, text, err);
+	}
+	if (result == 0 && (for_whom & FOR_NODE)) {
+		bridge_stub_file(text, list, decisions, BRIDGE_TYPESCRIPT);
+		result = add(files, types, text, err);
+	}
+	return result;
+}
+
+static int add_index(struct bridge_files *files, const struct bridge_files_spec *spec, int for_whom, struct buf *text,
+		     struct err *err)
+{
+	int result = 0;
+
+	print_index_text(text, spec->lists, spec->count);
+	result = add(files, "tools/index.txt", text, err);
+	if (result == 0 && (for_whom & FOR_PYTHON)) {
+		print_index_python(text, spec);
+		result = add(files, "tools/_index.py", text, err);
+	}
+	if (result == 0 && (for_whom & FOR_NODE)) {
+		print_index_json(text, spec->lists, spec->count);
+		result = add(files, "tools/index.json", text, err);
+	}
+	if (result == 0 && (for_whom & FOR_NODE)) {
+		print_index_module(text, spec->lists, spec->count);
+		result = add(files, "node_modules/tools/index.mjs", text, err);
+	}
+	return result;
+}
+
+static int add_fixed(struct bridge_files *files, int for_whom, struct err *err)
+{
+	pthread_once(&once, make_fixed);
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		int fd = -1;
+
+		if (!(fixed[i].for_whom & for_whom))
+			continue;
+		fd = fcntl(fixed_fds[i], F_DUPFD_CLOEXEC, 3);
+		if (fd < 0)
+			return err_errno(err, "a descriptor of %s", fixed[i].name);
+		files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
+		files->files[files->count++] =
+			(struct jail_file){.name = xstrdup(fixed[i].name), .mode = fixed[i].mode, .fd = fd};
+	}
+	return 0;
+}
+
+int bridge_files_make(const struct bridge_files_spec *spec, struct bridge_files *ret, struct err *err)
+{
+	const char *const *decisions = spec->decisions, *runner = spec->runner;
+	const bool for_node = streq(runner, "javascript") || streq(runner, "typescript");
+	const int for_whom = streq(runner, "python") ? FOR_PYTHON : for_node ? FOR_NODE : FOR_OTHERS;
+	struct bridge_files files = {0};
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, FILES_MAX);
+	int result = add_fixed(&files, for_whom, err);
+	if (result == 0)
+		result = add_index(&files, spec, for_whom, &text, err);
+	for (size_t i = 0; i < spec->count && result == 0; i++) {
+		result = add_server(&files, spec->lists[i], decisions, for_whom, &text, err);
+		decisions = decisions ? decisions + spec->lists[i]->count : NULL;
+	}
+	if (result < 0)
+		bridge_files_clear(&files);
+	else
+		*ret = files;
+	return result;
+}

@@ -1,0 +1,256 @@
+/*
+ * bridge_tools.c - see bridge_tools.h.
+ *
+ * The request, the job, and the bridge from the opening of the run until its last call was answered, hold it. A call is
+ * decided when it is made (upstream_policy.h), then handed to the pool; its answer comes on the pool's thread and goes
+ * to the bridge as it is.
+ */
+#include "bridge_tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bridge_files.h"
+#include "bridge_record.h"
+#include "cgi/upstream/upstream_policy.h"
+#include "lib/base/config.h"
+#include "lib/base/util.h"
+
+struct tools {
+	struct job_tools job;
+	struct bridge_tools_spec spec;
+	char *owner, *grant, *execution;
+	struct upstream_list **lists;
+	size_t count;
+	const char **decisions;
+	struct bridge_files files;
+	struct bridge_run *run;
+};
+
+static void free_run(struct job_tools *job)
+{
+	struct tools *tools = container_of(job, struct tools, job);
+
+	for (size_t i = 0; i < tools->count; i++)
+		upstream_list_free(tools->lists[i]);
+	bridge_files_clear(&tools->files);
+	free(tools->lists);
+	free(tools->decisions);
+	free(tools->owner);
+	free(tools->grant);
+	free(tools->execution);
+	free(tools);
+}
+
+/* -------- the provider -------------------------------------------------------------------------------- */
+
+static void done(void *arg, const struct upstream_answer *answer)
+{
+	const bool is_result = answer->kind == UPSTREAM_RESULT;
+
+	bridge_answer(arg, &(struct bridge_answer){
+				   .kind = upstream_kind_name(answer->kind),
+				   .is_error = is_result && answer->is_error,
+				   .result = is_result ? answer->result : NULL,
+				   .length = is_result ? answer->length : 0,
+				   .text = answer->text,
+				   .decision = "allow",
+				   .started_us = answer->started_us,
+				   .protocol = answer->protocol,
+				   .attempts = answer->attempts,
+			   });
+}
+
+static struct upstream_key key_of(const struct tools *tools, const struct upstream_list *list)
+{
+	return (struct upstream_key){.server = list->server, .owner = tools->owner, .run = tools->execution};
+}
+
+static void refuse(struct bridge_call *call, enum upstream_decision decision, const char *rule)
+{
+	const bool asks = decision == UPSTREAM_ASK;
+	auto_free char *text = xasprintf(
+		asks ? "this call needs a person's approval, and this client cannot be asked (%s)" : "not allowed (%s)",
+		rule);
+
+	bridge_answer(call, &(struct bridge_answer){.kind = asks ? "approval" : "denied",
+						    .text = text,
+						    .decision = upstream_decision_name(decision),
+						    .rule = rule});
+}
+
+static void call(void *arg, struct bridge_call *asked)
+{
+	struct tools *tools = arg;
+	char rule[UPSTREAM_RULE_SIZE];
+	const struct upstream_question question = {.grant = tools->grant,
+						   .server = asked->list->server,
+						   .tool = asked->tool ? asked->tool->name : "resources/read",
+						   .definition = asked->tool};
+	const enum upstream_decision decision = upstream_decide(&question, rule);
+
+	if (decision != UPSTREAM_ALLOW) {
+		refuse(asked, decision, rule);
+		return;
+	}
+	const struct upstream_call upstream = {
+		.key = key_of(tools, asked->list),
+		.method = asked->tool ? NULL : "resources/read",
+		.tool = asked->tool ? asked->tool->name : asked->uri,
+		.arguments = asked->arguments,
+		.length = asked->length,
+		.definition = asked->tool,
+		.list = asked->list,
+		.timeout_us = asked->timeout_us,
+	};
+	asked->handle = upstream_call(tools->spec.upstream, &upstream, done, asked);
+}
+
+static void cancel(void *arg, struct bridge_call *asked)
+{
+	struct tools *tools = arg;
+
+	if (asked->handle)
+		upstream_cancel(tools->spec.upstream, asked->handle);
+}
+
+static void release(void *arg)
+{
+	struct tools *tools = arg;
+
+	struct job_tools *job = &tools->job;
+
+	upstream_end_run(tools->spec.upstream, tools->execution);
+	job_tools_release(&job);
+}
+
+static const struct bridge_provider provider = {.call = call, .cancel = cancel, .release = release};
+
+/* -------- for the engine ------------------------------------------------------------------------------ */
+
+static int open_run(struct job_tools *job, const char *execution, struct job_tools_given *ret, struct err *err)
+{
+	struct tools *tools = container_of(job, struct tools, job);
+	struct bridge_spec spec = {.lists = tools->lists,
+				   .count = tools->count,
+				   .decisions = tools->decisions,
+				   .provider = &provider,
+				   .arg = tools};
+
+	bridge_caps(tools->spec.config, &spec.caps);
+	tools->execution = xstrdup(execution);
+	job->references++; /* the bridge's, until `release` */
+	int result = bridge_open(tools->spec.bridge, &spec, &tools->run, err);
+	if (result < 0)
+		return result;
+	*ret = (struct job_tools_given){.files = tools->files.files,
+					.n_files = tools->files.count,
+					.env = bridge_environment,
+					.socket = bridge_run_socket(tools->run)};
+	return 0;
+}
+
+static void close_run(struct job_tools *job, struct store_tools *ret)
+{
+	struct tools *tools = container_of(job, struct tools, job);
+	struct bridge_report report;
+
+	bridge_close(steal(&tools->run), &report);
+	bridge_record(tools->lists, tools->count, &report, ret);
+}
+
+static int find_server(const struct bridge_tools_spec *spec, const char *name, const struct upstream_server **ret,
+		       struct err *err)
+{
+	int result = upstream_find(spec->upstream, name, ret, err);
+
+	if (result < 0)
+		return result;
+	if (!upstream_policy_granted(spec->grant, *ret))
+		return err_set(err, ERR_DENIED, "servers: this token may not use the server %s", name);
+	return (*ret)->problem
+		       ? err_set(err, ERR_UNAVAILABLE, "the server %s cannot be used: %s", name, (*ret)->problem)
+		       : 0;
+}
+
+static int add_list(struct tools *tools, const char *name, struct err *err)
+{
+	const struct upstream_server *server;
+	int result = find_server(&tools->spec, name, &server, err);
+
+	if (result < 0)
+		return result;
+	for (size_t i = 0; i < tools->count; i++)
+		if (tools->lists[i]->server == server)
+			return 0;
+	const struct upstream_key key = {.server = server, .owner = tools->owner, .run = tools->execution};
+	const int64_t deadline = clock_monotonic_us() + server->start_seconds * 1000000;
+	result = upstream_list(tools->spec.upstream, &key, deadline, &tools->lists[tools->count], err);
+	if (result < 0)
+		return err_wrap(err, "the server %s", name);
+	tools->count++;
+	return 0;
+}
+
+static void decide(struct tools *tools)
+{
+	char rule[UPSTREAM_RULE_SIZE];
+	size_t total = 0, n = 0;
+
+	for (size_t i = 0; i < tools->count; i++)
+		total += tools->lists[i]->count;
+	tools->decisions = xcalloc(total + 1, sizeof(*tools->decisions));
+	for (size_t i = 0; i < tools->count; i++)
+		for (size_t k = 0; k < tools->lists[i]->count; k++) {
+			const struct upstream_tool *tool = &tools->lists[i]->tools[k];
+			const struct upstream_question question = {.grant = tools->grant,
+								   .server = tools->lists[i]->server,
+								   .tool = tool->name,
+								   .definition = tool};
+
+			tools->decisions[n++] = upstream_decision_name(upstream_decide(&question, rule));
+		}
+}
+
+static int make_files(struct tools *tools, struct err *err)
+{
+	size_t count;
+	const struct upstream_server *servers = upstream_servers(tools->spec.upstream, &count);
+	auto_free struct bridge_known *known = xcalloc(count + 1, sizeof(*known));
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (upstream_policy_granted(tools->grant, &servers[i]))
+			known[n++] = (struct bridge_known){servers[i].name, servers[i].description};
+	const struct bridge_files_spec files = {.lists = tools->lists,
+						.count = tools->count,
+						.decisions = tools->decisions,
+						.runner = tools->spec.runner,
+						.known = known,
+						.n_known = n};
+
+	return bridge_files_make(&files, &tools->files, err);
+}
+
+int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **ret, struct err *err)
+{
+	struct tools *tools = xcalloc(1, sizeof(*tools));
+	int result = 0;
+
+	*tools = (struct tools){.job = {1, open_run, close_run, free_run},
+				.spec = *spec,
+				.owner = xstrdup(spec->owner),
+				.grant = spec->grant ? xstrdup(spec->grant) : NULL};
+	tools->lists = xcalloc(spec->servers.count + 1, sizeof(*tools->lists));
+	for (size_t i = 0; i < spec->servers.count && result == 0; i++)
+		result = add_list(tools, spec->servers.items[i], err);
+	if (result == 0) {
+		decide(tools);
+		result = make_files(tools, err);
+	}
+	if (result < 0)
+		free_run(&tools->job);
+	else
+		*ret = &tools->job;
+	return result;
+}

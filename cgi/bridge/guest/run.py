@@ -1,0 +1,104 @@
+# run.py - starts a Python program that may call tools: `tools` and the seed's names (mcp_NAME …) are there without an import, and
+# `await` may stand at the top. A program without such an await runs as a plain script, so it may call asyncio.run itself.
+#
+# Nothing is imported before the program asks for it: a program that calls nothing pays nothing.
+import builtins
+import os
+import sys
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Later:
+    """A name that imports what it stands for when it is used."""
+
+    def __init__(self, get):
+        object.__setattr__(self, "_get", get)
+
+    def __getattr__(self, name):
+        return getattr(self._get(), name)
+
+    def __getitem__(self, name):
+        return self._get()[name]
+
+    def __iter__(self):
+        return iter(self._get())
+
+    def __len__(self):
+        return len(self._get())
+
+    def __contains__(self, name):
+        return name in self._get()
+
+    def __repr__(self):
+        return repr(self._get())
+
+
+def names():
+    """What a program finds without an import."""
+    index = {}
+    with open(os.path.join(HERE, "_index.py"), encoding="utf-8") as file:
+        exec(file.read(), index)
+
+    def module(name):
+        __import__(name)
+        return sys.modules[name]
+
+    found = {
+        "tools": Later(lambda: module("tools")),
+        "mcp": Later(lambda: module("mcp")),
+        "mcp_servers": Later(lambda: module("mcp").mcp_servers),
+        "save_tool": lambda function: module("mcp").save_tool(function),
+        "LOADED_MCP_SERVERS": tuple(name for name, _, _, _ in index["SERVERS"]),
+    }
+    for name, _, alias, _ in index["SERVERS"]:
+        found[f"mcp_{alias}"] = Later(lambda name=name: module("mcp").mcp_servers[name])
+    return found
+
+
+def compiled(source, path):
+    return compile(source, path, "exec", flags=0x2000, dont_inherit=True)  # PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+def execute(code, namespace):
+    if code.co_flags & 0x80:  # CO_COROUTINE: it awaits at the top
+        import asyncio
+
+        asyncio.run(eval(code, namespace))
+    else:
+        exec(code, namespace)
+
+
+def own_frames(trace, path):
+    """Frames of this file, and of the event loop before the program's, are not the program's."""
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    return trace
+
+
+def main(path):
+    sys.argv = sys.argv[1:]
+    sys.path[0] = os.path.dirname(path)
+    if "/code" not in sys.path:
+        sys.path.append("/code")
+    for name, value in names().items():
+        setattr(builtins, name, value)
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__builtins__ = builtins
+    sys.modules["__main__"] = module
+    with open(path, "rb") as file:
+        source = file.read()
+    try:
+        execute(compiled(source, path), module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        trace = own_frames(error.__traceback__, path)
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,118 @@
+/*
+ * bridge.test.js - programs call the tools of real MCP servers: server-everything, server-filesystem and server-memory from npm, through a
+ * whole Sallyport; what the client sees, what the record holds, and a replay without any server.
+ */
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Stack, makeState, root } from './stack.js';
+
+const TIMEOUT_MS = 180_000;
+const node = path.join(root, 'jail/runners/npm/node_modules/.bin/node');
+const server = (name) => path.join(root, `tests/clients/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+const open = { jail: false, tools: { allow: ['*'] } };
+
+let stack;
+before(async () => {
+	const state = makeState();
+	const folder = path.join(state, 'files');
+	mkdirSync(folder);
+	chmodSync(folder, 0o777); /* as root the services run as www-data */
+	writeFileSync(path.join(folder, 'notes.txt'), 'one\ntwo TODO\n');
+	const file = path.join(state, 'upstream.json');
+	writeFileSync(
+		file,
+		JSON.stringify({
+			mcpServers: {
+				everything: { command: node, args: [server('everything')], description: 'All kinds of results', ...open },
+				files: { command: node, args: [server('filesystem'), folder], ...open },
+				memory: { command: node, args: [server('memory')], env: { MEMORY_FILE_PATH: path.join(folder, 'memory.json') }, ...open, tools: { allow: ['read_*', 'create_*'], deny: ['delete_*'] } },
+				broken: { command: '${SP_NO_SUCH_VARIABLE}', ...open },
+			},
+		}),
+		{ mode: 0o644 },
+	);
+	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file } });
+});
+after(async () => {
+	stack?.complaints();
+	await stack?.stop();
+});
+
+test('Python calls real servers; values, failures, images', { timeout: TIMEOUT_MS }, async () => {
+	const code = `
+from tools import files, everything
+import tools
+print(everything.echo(message='hello'))
+print(everything.get_sum(a=2, b=3))
+text = files.read_text_file(path=files.list_allowed_directories()['content'].splitlines()[-1] + '/notes.txt')
+print([line for line in text['content'].splitlines() if 'TODO' in line])
+try:
+    files.read_text_file(path='/etc/passwd')
+except tools.ToolError as error:
+    print(error.kind, 'denied' in error.text)
+image = next(block for block in everything.get_tiny_image() if block.type == 'image')
+print(image.mime, len(image.data) > 100, image.save('/data/tiny.png'))
+`;
+	const result = await stack.run({ language: 'python', code, servers: ['everything', 'files'] });
+	assert.equal(result.stderr, '');
+	assert.equal(result.stdout, "Echo: hello\nThe sum of 2 and 3 is 5.\n['two TODO']\ntool True\nimage/png True /data/tiny.png\n");
+	assert.deepEqual(result.toolCalls.map((call) => `${call.server}.${call.tool} ${call.state}`), [
+		'everything.echo done', 'everything.get-sum done', 'files.list_allowed_directories done', 'files.read_text_file done',
+		'files.read_text_file failed', 'everything.get-tiny-image done',
+	]);
+	assert.equal(result.files.created[0].name, 'tiny.png');
+});
+
+test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async () => {
+	const script = "import { everything } from 'tools';\nconsole.log(await everything.echo({ message: 'x' }));\n";
+	assert.equal((await stack.run({ language: 'javascript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');
+	assert.equal((await stack.run({ language: 'typescript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');
+	const bash = await stack.run({ language: 'bash', code: 'mcp call everything.echo message=x; mcp tools memory | head -1', servers: ['everything', 'memory'] });
+	assert.match(bash.stdout, /^Echo: x\nmemory\.create_entities\(/);
+});
+
+test('calls at once take the time of one', { timeout: TIMEOUT_MS }, async () => {
+	const code = `
+import asyncio, time
+begin = time.monotonic()
+done = await asyncio.gather(*[tools.everything.trigger_long_running_operation(duration=2, steps=2) for _ in range(8)])
+print(len(done), time.monotonic() - begin < 8)
+done = await asyncio.gather(*[tools.everything.get_sum(a=n, b=n) for n in range(192)])
+print(len(set(done)))
+try:
+    await tools.everything.echo(message='one more')
+except tools.LimitReached as error:
+    print(error.text)
+`;
+	const result = await stack.run({ language: 'python', code, servers: ['everything'] });
+	assert.equal(result.stdout + result.stderr, '8 True\n192\nthis run has made 200 calls, the limit\n');
+});
+
+test('policy, unknown servers, a server that is not configured completely', { timeout: TIMEOUT_MS }, async () => {
+	const code = `
+import tools
+print(tools.memory.create_entities(entities=[{'name': 'a', 'entityType': 't', 'observations': []}])['entities'][0]['name'])
+try: tools.memory.delete_entities(entityNames=['a'])
+except tools.Denied as error: print(error.kind)
+`;
+	const result = await stack.run({ language: 'python', code, servers: ['memory'] });
+	assert.equal(result.stdout, 'a\ndenied\n', result.stderr);
+	const refused = async (servers) => (await stack.call('run_code', { conversationId: 'test', language: 'python', code: 'print(1)', servers })).result;
+	for (const [servers, says] of [[['everythin'], /everything/], [['broken'], /SP_NO_SUCH_VARIABLE/]]) {
+		const answer = await refused(servers);
+		assert.equal(answer.isError, true);
+		assert.match(answer.content[0].text, says);
+	}
+});
+
+test('a live session: each call has its own servers', { timeout: TIMEOUT_MS }, async () => {
+	const session = (language, code, servers) => stack.run({ language, code, session: true, conversationId: `live-${language}`, ...(servers ? { servers } : {}) });
+	assert.equal((await session('python', "x = tools.everything.echo(message='a')\nprint(x)", ['everything'])).stdout, 'Echo: a\n');
+	assert.equal((await session('python', "print(x, await tools.memory.read_graph.aio() is not None)", ['memory'])).stdout, 'Echo: a True\n');
+	const without = await session('python', "import tools\ntry: tools.call('everything', 'echo', {'message': 'a'})\nexcept tools.ToolError as e: print(e.kind)");
+	assert.equal(without.stdout, 'unavailable\n');
+	assert.equal((await session('javascript', "var y = await tools.everything.echo({ message: 'b' });\nconsole.log(y)", ['everything'])).stdout, 'Echo: b\n');
+	assert.equal((await session('javascript', "import { memory } from 'tools';\nconsole.log(y, typeof (await memory.read_graph({})))", ['memory'])).stdout, 'Echo: b object\n');
+});

@@ -1,0 +1,386 @@
+/* test_bridge.c - the bridge and a program that is hostile, or only unlucky: wrong frames, ids twice, ten thousand
+ * calls at once, answers that nobody reads, connections without end, calls that are under way when all is over. */
+#include "bridge_try.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgi/bridge/bridge_frame.h"
+
+static struct bridge_try with;
+
+struct guest {
+	struct bridge_run *run;
+	char folder[32];
+	struct sockaddr_un address;
+};
+
+/* In the place of init. */
+static void begin(struct guest *guest, const struct bridge_caps *caps)
+{
+	*guest = (struct guest){.folder = "/tmp/bridge.XXXXXX", .address = {.sun_family = AF_UNIX}};
+	guest->run = bridge_try_open(&with, caps);
+	assert_non_null(mkdtemp(guest->folder));
+	snprintf(guest->address.sun_path, sizeof(guest->address.sun_path), "%s/s", guest->folder);
+	assert_int_equal(
+		bind(bridge_run_socket(guest->run), (struct sockaddr *)&guest->address, sizeof(guest->address)), 0);
+	assert_int_equal(listen(bridge_run_socket(guest->run), 16), 0);
+}
+
+static void end(struct guest *guest, struct bridge_report *report)
+{
+	bridge_close(guest->run, report);
+	unlink(guest->address.sun_path);
+	rmdir(guest->folder);
+}
+
+static int dial(const struct guest *guest)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&guest->address, sizeof(guest->address)), 0);
+	return fd;
+}
+
+static void say_bytes(int fd, const void *bytes, size_t length)
+{
+	assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), length);
+}
+
+static void say(int fd, const char *json)
+{
+	auto_buf struct buf frame = {0};
+
+	buf_init(&frame, 64 << 20);
+	bridge_frame_begin(&frame);
+	buf_puts(&frame, json);
+	bridge_frame_end(&frame);
+	say_bytes(fd, frame.data, frame.length);
+}
+
+/* The next frame, the caller's; NULL: the connection ended. */
+static char *hear(int fd)
+{
+	unsigned char head[BRIDGE_HEAD];
+
+	if (recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
+		return NULL;
+	size_t length = bridge_frame_length(head);
+	char *text = xmalloc(length + 1);
+	assert_int_equal(recv(fd, text, length, MSG_WAITALL), length);
+	text[length] = '\0';
+	return text;
+}
+
+static void hears(int fd, const char *part)
+{
+	auto_free char *text = hear(fd);
+
+	if (!text || !strstr(text, part))
+		fail_msg("heard %s, not %s", text ? text : "the end", part);
+}
+
+static void hears_end(int fd)
+{
+	auto_free char *text = hear(fd);
+
+	if (text)
+		fail_msg("heard %s, not the end", text);
+}
+
+#define READ(id)                                                                                                       \
+	"{\"id\":" #id ",\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"arguments\":{\"path\":\"a\"}}"
+
+static void wrong_frames(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+		const char *says;
+	} frames[] = {
+		{"\0\0\0\0", 4, "the frame is empty"},
+		{"\xff\xff\xff\xff", 4, "the frame is larger than the limit"},
+		{"\0\x20\0\0", 4, "the frame is larger than the limit"},
+		{"\0\0\0\4null", 8, "\"protocol\""},
+		{"\0\0\0\3{]}", 7, "\"protocol\""},
+		{"\0\0\0\2[]", 6, "\"protocol\""},
+		{"\0\0\0\x0d{\"op\":\"call\"}", 17, "\"protocol\""},
+		{"\0\0\0\x16{\"id\":-1,\"op\":\"search\"}", 27, "\"protocol\""},
+		{"\0\0\0\4\xff\xfe\0\0", 8, "\"protocol\""},
+	};
+	struct guest guest;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		auto_close int fd = dial(&guest);
+
+		say_bytes(fd, frames[i].bytes, frames[i].length);
+		hears(fd, frames[i].says);
+		hears_end(fd);
+	}
+	auto_close int good = dial(&guest); /* nobody else suffers */
+	say(good, READ(1));
+	hears(good, "content of a");
+	end(&guest, NULL);
+}
+
+static void wrong_requests(void **state)
+{
+	static const struct {
+		const char *json, *says;
+	} requests[] = {
+		{"{\"id\":1,\"op\":\"dance\"}", "op"},
+		{"{\"id\":2,\"op\":\"call\",\"server\":\"fs-1\"}", "tool: is missing"},
+		{"{\"id\":3,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"arguments\":[]}", "arguments"},
+		{"{\"id\":4,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"more\":1}", "more"},
+		{"{\"id\":5,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"timeout\":-1}", "timeout"},
+		{"{\"id\":6,\"op\":\"call\",\"server\":\"other\",\"tool\":\"x\"}", "Server 'other' is not available"},
+		{"{\"id\":7,\"op\":\"describe\",\"server\":\"fs-1\",\"tool\":\"x\"}", "has no tool \\\"x"},
+		{"{\"id\":8,\"op\":\"cancel\",\"call\":77}", "\"ok\":true"},
+		{"{\"id\":9,\"op\":\"search\",\"query\":\"\"}", "\"result\":[]"},
+	};
+	struct guest guest;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	auto_close int fd = dial(&guest);
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		say(fd, requests[i].json);
+		hears(fd, requests[i].says);
+	}
+	say(fd, READ(10));
+	hears(fd, "\"id\":10,\"ok\":true");
+	say(fd, READ(10));
+	hears(fd, "the id was used before");
+	hears_end(fd);
+	end(&guest, NULL);
+}
+
+/* Byte by byte, several in one piece, and one that never ends. */
+static void pieces(void **state)
+{
+	auto_buf struct buf two = {0};
+	const char *request = READ(1);
+	struct guest guest;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	auto_close int fd = dial(&guest);
+	auto_close int half = dial(&guest);
+	buf_init(&two, 4096);
+	bridge_frame_begin(&two);
+	buf_puts(&two, request);
+	bridge_frame_end(&two);
+	for (size_t i = 0; i < two.length; i++)
+		say_bytes(fd, two.data + i, 1);
+	hears(fd, "content of a");
+	say_bytes(half, two.data, two.length - 1);
+	auto_close int both = dial(&guest);
+	auto_buf struct buf more = {0};
+	buf_init(&more, 4096);
+	buf_add(&more, two.data, two.length);
+	more.data[4 + 6] = '2';
+	say_bytes(both, two.data, two.length);
+	say_bytes(both, more.data, more.length);
+	hears(both, "\"id\":1,");
+	hears(both, "\"id\":2,");
+	end(&guest, NULL);
+	hears_end(half);
+}
+
+static void too_many(void **state)
+{
+	struct bridge_caps caps = bridge_try_caps;
+	struct bridge_report report;
+	size_t done = 0, refused = 0;
+	struct guest guest;
+
+	(void)state;
+	begin(&guest, &caps);
+	auto_close int fd = dial(&guest);
+	pid_t writer = fork();
+	if (writer == 0) {
+		for (int i = 1; i <= 10000; i++) {
+			auto_free char *json =
+				xasprintf("{\"id\":%d,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"fails\"}", i);
+
+			say(fd, json);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 10000; i++) {
+		auto_free char *text = hear(fd);
+
+		assert_non_null(text);
+		done += strstr(text, "no such thing") != NULL;
+		refused += strstr(text, "this run has made 200 calls, the limit") != NULL;
+	}
+	assert_int_equal(waitpid(writer, NULL, 0), writer);
+	assert_int_equal(done, 200);
+	assert_int_equal(refused, 9800);
+	end(&guest, &report);
+	assert_int_equal(report.calls, 10000);
+	assert_int_equal(report.count, 200 + BRIDGE_REFUSED_KEPT);
+	assert_string_equal(report.records[200].kind, "limit");
+	bridge_report_clear(&report);
+}
+
+/* A program that does not read has nothing more read of it, and the host keeps no more than it must. */
+static void unread(void **state)
+{
+	struct bridge_report report;
+	struct guest guest;
+	int sent = 0;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	auto_close int fd = dial(&guest);
+	auto_free char *json =
+		xasprintf("{\"id\":100000,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"big\",\"arguments\":"
+			  "{\"bytes\":1000000}}%*s",
+			  60000, "");
+	for (int i = 0; i < 190; i++, sent++) {
+		auto_buf struct buf frame = {0};
+
+		buf_init(&frame, 1 << 20);
+		bridge_frame_begin(&frame);
+		memcpy(json + 6,
+		       (char[6]){'1', '0', '0', (char)('0' + i / 100), (char)('0' + i / 10 % 10), (char)('0' + i % 10)},
+		       6);
+		buf_puts(&frame, json);
+		bridge_frame_end(&frame);
+		struct pollfd writable = {.fd = fd, .events = POLLOUT};
+		/* Once the bridge has stopped reading, the socket stays full. */
+		if (poll(&writable, 1, 2000) == 0 ||
+		    send(fd, frame.data, frame.length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+	}
+	assert_true(sent < 100);
+	end(&guest, &report);
+	size_t done = 0;
+	for (size_t i = 0; i < report.count; i++)
+		done += streq(report.records[i].state, "done");
+	assert_in_range(done, 1, 24);
+	bridge_report_clear(&report);
+}
+
+static void limits(void **state)
+{
+	struct bridge_caps caps = bridge_try_caps;
+	struct guest guest;
+
+	(void)state;
+	caps.argument_bytes = 1000;
+	caps.result_bytes = 2000;
+	caps.total_bytes = 4000;
+	begin(&guest, &caps);
+	auto_close int fd = dial(&guest);
+	auto_free char *large = xasprintf("{\"id\":1,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\","
+					  "\"arguments\":{\"path\":\"%01000d\"}}",
+					  0);
+	say(fd, large);
+	hears(fd, "the arguments have 1011 bytes, the limit is 1000");
+	say(fd, "{\"id\":2,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"big\",\"arguments\":{\"bytes\":3000}}");
+	hears(fd, "bytes, the limit is 2000");
+	say(fd, "{\"id\":3,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"big\",\"arguments\":{\"bytes\":1900}}");
+	hears(fd, "\"ok\":true");
+	say(fd, "{\"id\":4,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"big\",\"arguments\":{\"bytes\":1900}}");
+	hears(fd, "\"ok\":true");
+	say(fd, "{\"id\":5,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"big\",\"arguments\":{\"bytes\":1900}}");
+	hears(fd, "the results of this run have more than 4000 bytes");
+	end(&guest, NULL);
+}
+
+#define NEVER(id) "{\"id\":" #id ",\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"never\"}"
+
+/* No more than caps.in_flight are with the provider; what is cancelled makes room. */
+static void in_flight(void **state)
+{
+	struct bridge_caps caps = bridge_try_caps;
+	struct bridge_report report;
+	struct guest guest;
+
+	(void)state;
+	caps.in_flight = 2;
+	with.cancels = with.most_later = with.released = 0;
+	begin(&guest, &caps);
+	auto_close int fd = dial(&guest);
+	auto_close int other = dial(&guest);
+	say(fd, NEVER(1));
+	say(fd, NEVER(2));
+	say(fd, NEVER(3));
+	say(fd, READ(4));
+	say(fd, "{\"id\":5,\"op\":\"cancel\",\"call\":1}");
+	hears(fd, "\"id\":1,\"ok\":false,\"error\":{\"kind\":\"cancelled\"");
+	hears(fd, "\"id\":5,\"ok\":true");
+	say(fd, "{\"id\":6,\"op\":\"cancel\",\"call\":3}");
+	hears(fd, "\"id\":3,");
+	hears(fd, "\"id\":6,");
+	hears(fd, "content of a"); /* the fourth: it had waited */
+	assert_true(with.most_later <= 2);
+	say(other, NEVER(1));
+	say(other, "{\"id\":2,\"op\":\"servers\"}");
+	hears(other, "fs-1");
+	close(steal_fd(&other)); /* ends its call */
+	say(fd, NEVER(7));
+	say(fd, "{\"id\":8,\"op\":\"servers\"}");
+	hears(fd, "fs-1");
+	end(&guest, &report);
+	hears_end(fd);
+	assert_int_equal(report.count, 6);
+	for (size_t i = 0; i < report.count; i++)
+		assert_string_equal(report.records[i].state, i == 3 ? "done" : "cancelled");
+	bridge_report_clear(&report);
+}
+
+/* The seventeenth waits until another one ends. */
+static void connections(void **state)
+{
+	int fds[BRIDGE_CONNECTIONS + 1];
+	struct guest guest;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = dial(&guest);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		say(fds[i], READ(1));
+	for (size_t i = 0; i < BRIDGE_CONNECTIONS; i++)
+		hears(fds[i], "content of a");
+	struct pollfd waits = {.fd = fds[BRIDGE_CONNECTIONS], .events = POLLIN};
+	assert_int_equal(poll(&waits, 1, 0), 0);
+	close(fds[0]);
+	hears(fds[BRIDGE_CONNECTIONS], "content of a");
+	for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	end(&guest, NULL);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	bridge_try_begin(&with);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	bridge_try_end(&with);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_frames), cmocka_unit_test(wrong_requests), cmocka_unit_test(pieces),
+		cmocka_unit_test(too_many),     cmocka_unit_test(unread),         cmocka_unit_test(limits),
+		cmocka_unit_test(in_flight),    cmocka_unit_test(connections),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
