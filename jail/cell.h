@@ -101,6 +101,7 @@ struct cell_request {
 	struct runner *runner;
 	const struct jail_limits *limits;
 	bool network;
+	const struct bind_strings *hosts; /* with network: entries of network.allow; NULL, none: all */
 	const char *label; /* or NULL; copied */
 	bool live;
 	bool fingerprint; /* runs wait as long as runner->awaited */

@@ -147,7 +147,7 @@ struct cell {
 	int pidfd_fd;
 	struct loop_watch control, pidfd;
 	struct cgroup_group *group;
-	bool network;
+	bool network, every_host; /* of network.allow */
 	struct net_jail *net;     /* with network */
 	struct cgroup_usage base; /* at the end of the last phase */
 	int64_t init_cpu_us;

@@ -97,9 +97,9 @@ static void network_lost(void *arg)
 	cell_kill(cell);
 }
 
-static int attach_network(struct cell *cell, struct err *err)
+static int attach_network(struct cell *cell, const struct bind_strings *hosts, struct err *err)
 {
-	int result = net_attach(cell->cells->net, cell->pidfd_fd, &cell->net, err);
+	int result = net_attach(cell->cells->net, cell->pidfd_fd, hosts, &cell->net, err);
 
 	if (result == 0)
 		net_on_lost(cell->net, network_lost, cell);
@@ -126,7 +126,7 @@ static int renew_layers(const struct cell *cell, struct err *err)
 }
 
 /* Everything that init needs; after it the child is on its own. */
-static int clone_init(struct cell *cell, struct err *err)
+static int clone_init(struct cell *cell, const struct bind_strings *hosts, struct err *err)
 {
 	struct cells *cells = cell->cells;
 	int pair[2], pidfd = -1;
@@ -184,7 +184,7 @@ static int clone_init(struct cell *cell, struct err *err)
 		return err_errno(err, "watching the jail");
 	steal_fd(&ours);
 	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */
-	result = cell->network ? attach_network(cell, err) : 0;
+	result = cell->network ? attach_network(cell, hosts, err) : 0;
 	if (result < 0)
 		return result;
 	if (write_map(pid, "gid_map", slot_id(cell), err) < 0 || write_map(pid, "uid_map", slot_id(cell), err) < 0)
@@ -193,10 +193,11 @@ static int clone_init(struct cell *cell, struct err *err)
 	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
 }
 
-/* A jail that belongs to nobody yet. */
-static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root, bool network,
-		 struct cell **ret, struct err *err)
+/* A jail that belongs to nobody yet. `request` NULL: it is made ahead. */
+static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root,
+		 const struct cell_request *request, struct cell **ret, struct err *err)
 {
+	const struct bind_strings *hosts = request ? request->hosts : NULL;
 	size_t slot = 0;
 	int result = take_slot(cells, &slot, err);
 
@@ -208,7 +209,8 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.cells = cells,
 		.limits = *limits,
 		.root = root,
-		.network = network,
+		.network = request && request->network,
+		.every_host = !hosts || hosts->count == 0,
 		.slot = slot,
 		.state = CELL_PARKED,
 		.pidfd_fd = -1,
@@ -227,7 +229,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	if (result == 0)
 		result = renew_layers(cell, err);
 	if (result == 0)
-		result = clone_init(cell, err);
+		result = clone_init(cell, hosts, err);
 	if (result < 0)
 		cell_destroy(cell);
 	else
@@ -280,7 +282,7 @@ static int make_ahead(struct cells *cells, struct err *err)
 		if (!cells->filters[i].program.filter)
 			return cells_make_filter(cells, (enum seccomp_family)i, err);
 	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
-	return result < 0 ? result : build(cells, &limits, cells->root, false, &cell, err);
+	return result < 0 ? result : build(cells, &limits, cells->root, NULL, &cell, err);
 }
 
 void cells_prepare(struct cells *cells)
@@ -338,7 +340,7 @@ static int take(struct cells *cells, const struct cell_request *request, struct 
 	if (!own_root && !request->network && (*ret = take_parked(cells, request->limits)))
 		return 0;
 	int result = make_filters(cells, request->runner, err);
-	return result < 0 ? result : build(cells, request->limits, root, request->network, ret, err);
+	return result < 0 ? result : build(cells, request->limits, root, request, ret, err);
 }
 
 int cell_open(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)

@@ -74,7 +74,7 @@ static uint32_t add_env(struct buf *tail, const struct cell *cell, const char *c
 	const struct runner *runner = cell->runner;
 	uint32_t n = add_defaults(tail, runner, given, base_env);
 
-	if (cell->net)
+	if (cell->net && cell->every_host) /* else there is no proxy */
 		n += add_defaults(tail, runner, given, egress_env);
 	for (size_t k = 0; k < runner->env.count; k++)
 		if (!overridden(given, runner->env.items[k])) {

@@ -163,9 +163,37 @@ static int add_address(const struct egress_rule *rule, unsigned number)
 	return rule->at.ss_family == AF_INET ? add_v4(rule, number) : add_v6(rule);
 }
 
-/* Listeners for all entries and, as the last, the proxy: fds has room for one more than there are entries. Its count,
- * or -1. */
-static int make_listeners(const struct egress *egress, int *fds, uint16_t *rules)
+/* Is the rule among those that the jail may use? */
+static bool wanted(const struct egress_rule *rule, const struct bind_strings *hosts)
+{
+	struct config_host host;
+
+	for (size_t i = 0; i < hosts->count; i++)
+		if (config_host_parse(hosts->items[i], &host, NULL) == 0 && !host.below && !rule->host.below &&
+		    host.port == rule->host.port && streq(host.host, rule->host.host))
+			return true;
+	return hosts->count == 0;
+}
+
+/* Each of the hosts must be an entry: a jail gets no less than it asks for, either. */
+static int check_hosts(const struct egress *egress, const struct bind_strings *hosts, struct err *err)
+{
+	for (size_t i = 0; i < hosts->count; i++) {
+		const struct bind_strings one = {hosts->items + i, 1};
+		bool found = false;
+
+		for (size_t k = 0; k < egress->n_rules; k++)
+			found = found || wanted(&egress->rules[k], &one);
+		if (!found)
+			return err_set(err, ERR_UNAVAILABLE, "network: %s is not an exact entry of network.allow",
+				       hosts->items[i]);
+	}
+	return 0;
+}
+
+/* Listeners for the entries and, as the last unless only some are wanted, the proxy: fds has room for one more than
+ * there are entries. Its count, or -1. */
+static int make_listeners(const struct egress *egress, const struct bind_strings *hosts, int *fds, uint16_t *rules)
 {
 	struct sockaddr_storage proxy;
 	socklen_t length;
@@ -176,7 +204,7 @@ static int make_listeners(const struct egress *egress, int *fds, uint16_t *rules
 	for (size_t i = 0; i < egress->n_rules; i++) {
 		const struct egress_rule *rule = &egress->rules[i];
 
-		if (!rule->listens)
+		if (!rule->listens || !wanted(rule, hosts))
 			continue;
 		fds[n] = add_address(rule, (unsigned)i) ? -1 : listen_at(&rule->at, rule->at_length);
 		rules[n] = (uint16_t)i;
@@ -184,6 +212,8 @@ static int make_listeners(const struct egress *egress, int *fds, uint16_t *rules
 			return -1;
 		n++;
 	}
+	if (hosts->count > 0)
+		return n;
 	fds[n] = listen_at(&proxy, length);
 	rules[n] = RELAY_IS_PROXY;
 	return fds[n] < 0 ? -1 : n + 1;
@@ -203,7 +233,8 @@ static int send_listeners(int leash, const int *fds, const uint16_t *rules, size
 }
 
 /* `counters`: the caller's to close, also on failure. */
-static int hand_over(struct net *net, int pidfd, int leash, int counters[N_COUNTERS], struct err *err)
+static int hand_over(struct net *net, int pidfd, const struct bind_strings *hosts, int leash, int counters[N_COUNTERS],
+		     struct err *err)
 {
 	int fds[CONFIG_HOSTS_MAX + 1];
 	uint16_t rules[CONFIG_HOSTS_MAX + 1];
@@ -212,7 +243,7 @@ static int hand_over(struct net *net, int pidfd, int leash, int counters[N_COUNT
 		fds[i] = -1;
 	if (setns(pidfd, CLONE_NEWNET))
 		return err_errno(err, "entering the jail's network namespace");
-	int n = make_listeners(&net->egress, fds, rules);
+	int n = make_listeners(&net->egress, hosts, fds, rules);
 	int error = errno;
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		counters[i] = open(counter_files[i], O_RDONLY | O_CLOEXEC);
@@ -239,8 +270,9 @@ static void leash_ready(struct loop_watch *watch, uint32_t events)
 		jail->lost(jail->arg);
 }
 
-int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *err)
+int net_attach(struct net *net, int pidfd, const struct bind_strings *hosts, struct net_jail **ret, struct err *err)
 {
+	static const struct bind_strings all;
 	const struct relay_order order = {.verb = RELAY_JAIL};
 	int pair[2];
 
@@ -248,6 +280,9 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
 	if (net->relay < 0)
 		return err_set(err, ERR_UNAVAILABLE, "network: the relay is being started again: try later");
+	hosts = hosts ? hosts : &all;
+	if (check_hosts(&net->egress, hosts, err) < 0)
+		return -ERR_UNAVAILABLE;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_errno(err, "making a socket for the relay");
 	auto_close int ours = pair[0];
@@ -260,7 +295,7 @@ int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *er
 	struct net_jail *jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct net_jail){
 		.net = net, .leash = LOOP_WATCH_INIT, .leash_fd = steal_fd(&ours), .counters = {-1, -1}};
-	int result = hand_over(net, pidfd, jail->leash_fd, jail->counters, err);
+	int result = hand_over(net, pidfd, hosts, jail->leash_fd, jail->counters, err);
 	if (result < 0) {
 		net_detach(jail);
 		return result;

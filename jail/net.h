@@ -38,7 +38,8 @@ bool net_allowed(const struct net *net);
 
 struct net_jail;
 /* `pidfd`: of a process in the jail's network namespace that has not changed its ids yet. */
-int net_attach(struct net *net, int pidfd, struct net_jail **ret, struct err *err);
+/* `hosts`: entries of network.allow that it gets listeners for, exact ones, and no proxy; NULL, none: everything. */
+int net_attach(struct net *net, int pidfd, const struct bind_strings *hosts, struct net_jail **ret, struct err *err);
 /* Whom to tell when the relay is gone; once. */
 void net_on_lost(struct net_jail *jail, void (*lost)(void *arg), void *arg);
 int net_begin(struct net_jail *jail, struct err *err);

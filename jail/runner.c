@@ -57,6 +57,7 @@ static const struct bind table[] = {
 	LIST(binds, 0),
 	LIST(cache, 0),
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
+	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct runner, service)},
 	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
@@ -81,6 +82,17 @@ static bool present(const struct runner *runner, const char *path, const char *m
 	return modules_dir[0] && rootfs_has(NULL, moved);
 }
 
+/* The folders that the configuration names for services are as if the runner file did. */
+static void add_service_binds(struct runner *runner, const struct bind_strings *more)
+{
+	if (!runner->service || !more)
+		return;
+	runner->binds.items = xrealloc(runner->binds.items, runner->binds.count + more->count + 1,
+				       sizeof(*runner->binds.items));
+	for (size_t i = 0; i < more->count; i++)
+		runner->binds.items[runner->binds.count++] = more->items[i];
+}
+
 static int check_directories(const struct runner *runner, const char *state_dir, struct err *err)
 {
 	int result = runner->rootfs ? rootfs_check("rootfs", runner->rootfs, state_dir, err) : 0;
@@ -103,6 +115,7 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s",
 					  runner->interpreters.items[i]);
+	add_service_binds(runner, host->service_binds);
 	int result = check_families(runner, err);
 	if (result == 0)
 		result = check_directories(runner, host->state_dir, err);

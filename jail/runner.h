@@ -21,6 +21,7 @@
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "internal": true,                              not offered to clients: a step that `sallyport grade` uses
+ *       "service": true,                               for programs that last (jail_spec.service)
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
  *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
  *
@@ -47,6 +48,7 @@ struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, live, version, libraries, cache,
 		env, quiet, binds;
+	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
@@ -70,6 +72,7 @@ struct runners {
 struct runners_host {
 	const char *modules_dir; /* "" = none */
 	const char *state_dir;   /* "" = not known */
+	const struct bind_strings *service_binds; /* for services, read-only; NULL: none */
 };
 /* All *.json of the directory. A file that is wrong is an error that names it. */
 int runners_load(const char *directory, const struct runners_host *host, struct runners *ret, struct err *err);

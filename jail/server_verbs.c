@@ -20,6 +20,8 @@
 #include "lib/base/version.h"
 #include "server_internal.h"
 
+#define SERVICE_US (INT64_C(10) * 365 * 24 * 3600 * 1000000) /* no service lives so long */
+
 static void send_failed(struct server_client *client, int64_t number, const struct err *why)
 {
 	struct json_object *head = wire_head_jail("event", "failed", number);
@@ -109,9 +111,14 @@ static int do_open(struct server_request *asked)
 			       runner->install);
 	if (request->network && !net_allowed(server->cells->net))
 		return err_set(err, ERR_UNAVAILABLE, NET_REFUSED);
+	if (request->service != runner->service)
+		return err_member(err, "service", "%s: %s", runner->name,
+				  runner->service ? "is for services" : "is not for services");
 	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
 	if (result < 0)
 		return result;
+	if (runner->service)
+		limits.wall_us = limits.cpu_us = SERVICE_US;
 	struct server_jail *jail = xcalloc(1, sizeof(*jail));
 	*jail = (struct server_jail){.next = asked->client->jails, .client = asked->client, .number = request->jail};
 	asked->client->jails = jail;
@@ -119,6 +126,7 @@ static int do_open(struct server_request *asked)
 		.runner = runner,
 		.limits = &limits,
 		.network = request->network,
+		.hosts = &request->hosts,
 		.live = request->live,
 		.fingerprint = request->fingerprint,
 		.label = request->label,

@@ -113,7 +113,7 @@ static int read_config(struct jailer *jailer, struct err *err)
 static int read_runners(struct jailer *jailer, struct err *err)
 {
 	const char *state = jailer->config.data_dir;
-	const struct runners_host host = {jailer->modules_dir, state ? state : ""};
+	const struct runners_host host = {jailer->modules_dir, state ? state : "", &jailer->config.upstream.binds};
 
 	return runners_load(jailer->config.jailer.runners_dir, &host, &jailer->runners, err);
 }

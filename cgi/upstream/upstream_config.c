@@ -38,7 +38,6 @@
 static const char *const types[] = {"stdio", "http", "streamable-http", "streamableHttp", NULL};
 static const char *const shares[] = {"owner", "run", "all", NULL};
 static const char *const starts[] = {"use", "gateway", NULL};
-static const char *const data_kinds[] = {"none", "keep", NULL};
 static const char *const elicitations[] = {"none", "relay", NULL};
 static const char *const decisions[] = {"allow", "ask", "deny", NULL};
 
@@ -66,9 +65,7 @@ const struct bind upstream_config_table[] = {
 	MEMBER(disabled, BIND_BOOL, 0, 0, "leave it out"),
 	MEMBER(jail, BIND_BOOL, 0, 0, "run the program in a jail of its own"),
 	MEMBER(network, BIND_STRINGS, 0, 64, "hosts that the program reaches, as in network.allow"),
-	MEMBER(binds, BIND_STRINGS, 0, 32, "folders of the host that the program can read, under their own path"),
 	MEMBER(memory_mb, BIND_INT, 16, 1000000, "memory of the program"),
-	CHOICE(data, data_kinds, "keep: the program's /data is kept from one start to the next"),
 	{.name = "tools",
 	 .type = BIND_OBJECT,
 	 .offset = offsetof(struct upstream_server, tools),
@@ -149,16 +146,35 @@ static int check_headers(const struct bind_map *headers, struct err *err)
 	return 0;
 }
 
+/* What starts other programs, or downloads them at each start. */
+static int check_command(const struct upstream_server *server, struct err *err)
+{
+	static const char *const starters[] = {"npx", "uvx", "docker", "podman", "pipx", "bunx"};
+	const char *slash = strrchr(server->command, '/');
+
+	for (size_t i = 0; i < ARRAY_SIZE(starters); i++)
+		if (streq(slash != NULL ? slash + 1 : server->command, starters[i]))
+			return err_member(
+				err, "command",
+				"%s cannot work in a jail: install the server into a folder of upstream.binds and "
+				"name its program (node, python3 or its path), or say \"jail\": false",
+				starters[i]);
+	if (server->cwd != NULL)
+		return err_member(err, "cwd", "goes with \"jail\": false: in a jail it is /data");
+	return 0;
+}
+
 static int check_program(const struct upstream_server *server, struct err *err)
 {
 	struct config_host host;
 
+	if (server->command != NULL && server->jail && check_command(server, err) < 0)
+		return -ERR_INVALID;
+
 	for (size_t i = 0; i < server->network.count; i++)
-		if (config_host_parse(server->network.items[i], &host, err) < 0)
-			return err_member(err, "network", "%s", err != NULL ? err->text : "");
-	for (size_t i = 0; i < server->binds.count; i++)
-		if (server->binds.items[i][0] != '/' || strstr(server->binds.items[i], "/../") != NULL)
-			return err_member(err, "binds", "\"%s\" must be an absolute path", server->binds.items[i]);
+		if (config_host_parse(server->network.items[i], &host, NULL) < 0 || host.below || !server->jail)
+			return err_member(err, "network", "\"%.80s\" must be HOST:PORT, and the server in a jail",
+					  server->network.items[i]);
 	for (size_t i = 0; i < server->env.count; i++)
 		if (server->env.keys[i][0] == '\0' || strchr(server->env.keys[i], '=') != NULL)
 			return err_member(err, "env", "\"%s\" is not the name of a variable", server->env.keys[i]);

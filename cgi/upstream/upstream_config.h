@@ -28,7 +28,6 @@
 
 enum upstream_share { UPSTREAM_SHARE_OWNER, UPSTREAM_SHARE_RUN, UPSTREAM_SHARE_ALL };
 enum upstream_start { UPSTREAM_START_USE, UPSTREAM_START_GATEWAY };
-enum upstream_data { UPSTREAM_DATA_NONE, UPSTREAM_DATA_KEEP };
 enum upstream_elicitation { UPSTREAM_ELICITATION_NONE, UPSTREAM_ELICITATION_RELAY };
 enum upstream_decision { UPSTREAM_ALLOW, UPSTREAM_ASK, UPSTREAM_DENY };
 
@@ -51,10 +50,8 @@ struct upstream_server {
 	const char *type; /* "stdio", "http" …: NULL: `command` or `url` says it */
 	bool disabled;
 	bool jail;                   /* command: in a jail of its own (default) */
-	struct bind_strings network; /* command: hosts that it reaches, as in network.allow */
-	struct bind_strings binds;   /* command: folders of the host, read-only in its jail under their own path */
+	struct bind_strings network; /* command: hosts that it reaches in its jail: exact entries of network.allow */
 	int64_t memory_mb;
-	enum upstream_data data; /* keep: /data is kept from one start to the next */
 	struct upstream_rules tools;
 	struct bind_strings idempotent; /* patterns of tools that may be called again when an answer was lost */
 	struct bind_strings roots;      /* URIs for servers that ask for them */

@@ -51,6 +51,7 @@ struct connection_loop {
 	struct question *questions;
 	uint64_t next_question;
 	struct pipes *pipes; /* of upstream_pipe.c */
+	struct jails *jails; /* of upstream_jail.c */
 };
 
 /* One call or one list. */
@@ -157,6 +158,7 @@ struct connection {
 	int in_flight;
 	int64_t used_us, deadline_us; /* of the handshake */
 	int probes;
+	bool starting;         /* counts in loop->starting */
 	int failures;          /* starts in a row that failed */
 	int64_t not_before_us; /* back-off */
 	int64_t started_us;

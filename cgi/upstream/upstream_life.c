@@ -114,6 +114,10 @@ struct exchange *connection_find(struct connection *connection, int64_t id)
 void connection_enter(struct connection *connection, enum connection_state state)
 {
 	connection->state = state;
+	if (connection->starting && (state == CONNECTION_READY || state == CONNECTION_CLOSED)) {
+		connection->starting = false;
+		connection->loop->starting--;
+	}
 	if (state == CONNECTION_READY) {
 		connection->problem[0] = '\0';
 		connection->worked = true;
@@ -237,8 +241,6 @@ void connection_broken(struct connection *connection, const char *why)
 	struct order *last = NULL;
 
 	log_event(LOG_WARN, "upstream server failed", "server", connection->server->name, "why", reason, NULL);
-	if (connection->state == CONNECTION_STARTING)
-		connection->loop->starting--;
 	snprintf(connection->problem, sizeof(connection->problem), "%s", reason);
 	connection_enter(connection, CONNECTION_CLOSED);
 	connection_forget_session(connection);
@@ -276,8 +278,6 @@ void connection_lost(struct connection *connection, const char *why)
 
 void connection_started(struct connection *connection)
 {
-	if (connection->state == CONNECTION_STARTING)
-		connection->loop->starting--;
 	connection->started_us = connection->loop->now_us;
 	connection_shake(connection);
 }
@@ -290,11 +290,9 @@ static void open_connection(struct connection *connection)
 
 	if (connection->not_before_us > loop->now_us || (program && loop->starting >= STARTING_MAX))
 		return;
-	if (program)
-		loop->starting++;
+	connection->starting = program;
+	loop->starting += program;
 	connection_enter(connection, CONNECTION_STARTING);
-	if (!program)
-		loop->starting++; /* connection_started counts down */
 	connection->deadline_us = loop->now_us + connection->server->start_seconds * SECOND;
 	if (connection->transport->open(connection, &err) < 0)
 		connection_broken(connection, err.text);
@@ -448,8 +446,6 @@ int64_t connection_wake(const struct connection *connection)
 
 void connection_close(struct connection *connection)
 {
-	if (connection->state == CONNECTION_STARTING)
-		connection->loop->starting--;
 	connection_unask(NULL, connection);
 	connection->transport->close(connection);
 	while (connection->exchanges != NULL)

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,11 +124,15 @@ static const struct launcher bare = {bare_start, bare_terminate, bare_ended};
 
 /* --- the pipes --- */
 
-/* A pair: the program's end, and ours, which does not block. */
-static int make_pair(int ret[2], struct err *err)
+/* Both ends of a pipe, the program's first; ours does not block. */
+static int make_pair(bool input, int ret[2], struct err *err)
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
-		return err_errno(err, "socketpair");
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "making a pipe");
+	ret[0] = ends[input ? 0 : 1];
+	ret[1] = ends[input ? 1 : 0];
 	fcntl(ret[1], F_SETFL, O_NONBLOCK);
 	return 0;
 }
@@ -144,7 +147,7 @@ static int pipe_open(struct connection *connection, struct err *err)
 	if (launcher == NULL)
 		return err_set(err, ERR_UNAVAILABLE, "there is no jailer to start it");
 	for (int i = 0; result == 0 && i < 3; i++)
-		result = make_pair(pairs[i], err);
+		result = make_pair(i == 0, pairs[i], err);
 	wire = xcalloc(1, sizeof(*wire));
 	wire->connection = connection;
 	wire->loop = connection->loop;
@@ -202,7 +205,7 @@ static void write_out(struct pipe_wire *wire)
 	struct buf *out = &wire->outgoing;
 
 	while (wire->written < out->length) {
-		ssize_t n = send(wire->in, out->data + wire->written, out->length - wire->written, MSG_NOSIGNAL);
+		ssize_t n = write(wire->in, out->data + wire->written, out->length - wire->written);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -369,7 +372,7 @@ static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
 static void read_from(struct pipe_wire *wire, int *fd, void (*take)(struct pipe_wire *, const char *, size_t))
 {
 	char data[READ_SIZE];
-	ssize_t n = *fd >= 0 ? recv(*fd, data, sizeof(data), 0) : 0;
+	ssize_t n = *fd >= 0 ? read(*fd, data, sizeof(data)) : 0;
 
 	if (n > 0) {
 		take(wire, data, (size_t)n);
@@ -470,7 +473,7 @@ void pipes_close(struct connection_loop *loop)
 	while ((wire = loop->pipes->wires) != NULL) {
 		if (wire->launcher != NULL && !wire->launcher->ended(wire)) {
 			wire->launcher->terminate(wire, true);
-			while (wire->launcher == &bare && !wire->launcher->ended(wire))
+			while (!wire->launcher->ended(wire))
 				;
 		}
 		loop->pipes->wires = wire->next;

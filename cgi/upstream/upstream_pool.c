@@ -10,12 +10,14 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "upstream_connection.h"
 #include "upstream_http.h"
+#include "upstream_jail.h"
 #include "upstream_pipe.h"
 
 #define SECOND         INT64_C(1000000)
@@ -316,7 +318,9 @@ static void poll_all(struct upstream *upstream, int milliseconds)
 {
 	struct pollfd fds[FDS_MAX];
 	struct curl_waitfd waits[FDS_MAX];
-	size_t count = pipes_poll(&upstream->loop, fds, FDS_MAX);
+	size_t count = pipes_poll(&upstream->loop, fds, FDS_MAX - 1);
+
+	count += jails_poll(&upstream->loop, fds + count);
 
 	for (size_t i = 0; i < count; i++)
 		waits[i] = (struct curl_waitfd){
@@ -334,6 +338,7 @@ static void turn(struct upstream *upstream)
 	curl_multi_perform(*(CURLM **)upstream->loop.multi, &running);
 	upstream->loop.now_us = clock_monotonic_us();
 	http_turn(&upstream->loop);
+	jails_turn(&upstream->loop);
 	pipes_turn(&upstream->loop);
 	turn_connections(upstream);
 }
@@ -342,6 +347,11 @@ static void *serve(void *arg)
 {
 	struct upstream *upstream = arg;
 	int64_t leave_us;
+	sigset_t all;
+
+	/* Signals are other threads'; SIGPIPE, of a program that does not read, is an error of write(2). */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
 
 	for (;;) {
 		upstream->loop.now_us = clock_monotonic_us();
@@ -399,7 +409,8 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 	upstream->last = &upstream->errands;
 	upstream->loop.config = config;
 	upstream->loop.result_max = (size_t)config->upstream.result_kb << 10;
-	pipes_open(&upstream->loop, NULL);
+	jails_open(&upstream->loop);
+	pipes_open(&upstream->loop, &jail_launcher);
 	if (pthread_create(&upstream->thread, NULL, serve, upstream) != 0)
 		abort();
 	*ret = upstream;
@@ -416,6 +427,7 @@ void upstream_close(struct upstream *upstream)
 	curl_multi_wakeup(*(CURLM **)upstream->loop.multi);
 	pthread_join(upstream->thread, NULL);
 	pipes_close(&upstream->loop);
+	jails_close(&upstream->loop);
 	http_close(&upstream->loop);
 	pthread_mutex_destroy(&upstream->lock);
 	upstream_config_clear(&upstream->file);

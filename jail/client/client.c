@@ -180,6 +180,15 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 		json_add_string(head, "label", spec->label);
 	json_add_bool(head, "network", spec->network);
 	json_add_bool(head, "live", spec->live);
+	if (spec->service)
+		json_add_bool(head, "service", true);
+	if (spec->hosts.count > 0) {
+		struct json_object *hosts = json_object_new_array();
+
+		for (size_t i = 0; i < spec->hosts.count; i++)
+			json_object_array_add(hosts, json_object_new_string(spec->hosts.items[i]));
+		json_add(head, "hosts", hosts);
+	}
 	json_add_bool(head, "fingerprint", spec->fingerprint);
 	json_add(head, "limits", bind_print(jail_limits_table, &spec->limits));
 	int result = client_send(client, head, NULL, err);

@@ -43,6 +43,9 @@ struct jail_spec {
 	const char *runner; /* name or alias of a runner, see jail_client_runners */
 	struct jail_limits limits;
 	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
+	struct bind_strings hosts; /* with network: only these entries of network.allow, exact ones; none: all */
+	bool service; /* a program that lasts as long as its client wants: no wall or CPU time limit. Its runner must
+			 be one of services, and those are for them alone */
 	const char *label;  /* for logs and `ps`: execution id, "-", request id; no content */
 	/* A live sandbox: any number of runs, one after the other. Files, /tmp and processes that a run leaves stay,
 	 * frozen between runs. Where the runner has a `live` step its interpreter keeps its state from run to run; else

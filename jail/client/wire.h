@@ -116,7 +116,8 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	const char *verb_name;
 	int64_t jail; /* -1: the verb is not about a jail */
 	const char *runner, *label;
-	bool network, live, fingerprint;
+	bool network, live, fingerprint, service;
+	struct bind_strings hosts;
 	struct jail_limits limits;
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;

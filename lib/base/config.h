@@ -70,6 +70,7 @@ struct config {
 	struct {
 		const char *file;        /* MCP servers whose tools programs may call; "": none */
 		const char *secrets_dir; /* files that hold the values of ${NAME} in it; "": the environment alone */
+		struct bind_strings binds; /* folders that jailed servers see, read-only */
 		int64_t calls, calls_per_minute; /* of one run; of one owner (0: no limit) */
 		int64_t in_flight;               /* calls of one run at once; more wait */
 		int64_t argument_kb, result_kb;  /* of one call */

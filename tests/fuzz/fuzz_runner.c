@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	struct err err = ERR_INIT;
 
 	put_file(data, length);
-	if (runners_load(folder, &(struct runners_host){"", ""}, &runners, &err)) {
+	if (runners_load(folder, &(struct runners_host){"", "", NULL}, &runners, &err)) {
 		PROMISE(err.text[0] != '\0' && utf8_valid(err.text, strlen(err.text)));
 		PROMISE(strstr(err.text, FILE_NAME) != NULL || strstr(err.text, "two runners are called") != NULL);
 		PROMISE(runners.items == NULL);

@@ -74,17 +74,17 @@ static void pasted(void **state)
 	setenv("UPSTREAM_TOKEN", "ghp_0123456789", 1);
 	unsetenv("UPSTREAM_ABSENT");
 	put("FROM_FILE", "filed-secret\n");
-	assert_int_equal(
-		load("{ // pasted\n\"mcpServers\": {"
-		     "\"github\": {\"type\": \"http\", \"url\": \"https://api.example.com/mcp/\","
-		     " \"headers\": {\"Authorization\": \"Bearer ${UPSTREAM_TOKEN}\"}, \"autoApprove\": []},"
-		     "\"file-system\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\", \"${UPSTREAM_ABSENT:-/data}\"],"
-		     " \"env\": {\"KEY\": \"${FROM_FILE}\", \"PLAIN\": \"$HOME\"}},"
-		     "\"broken\": {\"command\": \"x\", \"args\": [\"a\", \"${UPSTREAM_ABSENT}\"]},"
-		     "\"odd\": {\"command\": \"x\", \"comand\": 1},"
-		     "\"off\": {\"command\": \"x\", \"disabled\": true}}}",
-		     &file, &err),
-		0);
+	assert_int_equal(load("{ // pasted\n\"mcpServers\": {"
+			      "\"github\": {\"type\": \"http\", \"url\": \"https://api.example.com/mcp/\","
+			      " \"headers\": {\"Authorization\": \"Bearer ${UPSTREAM_TOKEN}\"}, \"autoApprove\": []},"
+			      "\"file-system\": {\"command\": \"npx\", \"jail\": false, \"args\": [\"-y\", \"x\", "
+			      "\"${UPSTREAM_ABSENT:-/data}\"],"
+			      " \"env\": {\"KEY\": \"${FROM_FILE}\", \"PLAIN\": \"$HOME\"}},"
+			      "\"broken\": {\"command\": \"x\", \"args\": [\"a\", \"${UPSTREAM_ABSENT}\"]},"
+			      "\"odd\": {\"command\": \"x\", \"comand\": 1},"
+			      "\"off\": {\"command\": \"x\", \"disabled\": true}}}",
+			      &file, &err),
+			 0);
 	assert_int_equal(file.count, 5);
 	const struct upstream_server *server = &file.servers[0];
 
@@ -99,7 +99,7 @@ static void pasted(void **state)
 	assert_string_equal(server->args.items[2], "/data");
 	assert_string_equal(server->env.values[0], "filed-secret");
 	assert_string_equal(server->env.values[1], "$HOME");
-	assert_true(server->jail);
+	assert_false(server->jail);
 	assert_int_equal(server->timeout_seconds, 60);
 	assert_string_equal(file.servers[2].problem,
 			    "mcpServers.broken.args[1]: the variable UPSTREAM_ABSENT is not set");
@@ -127,7 +127,12 @@ static void entries_that_are_wrong(void **state)
 		{"{\"command\": \"x\", \"args\": [\"${input:token}\"]}",
 		 "args[0]: ${input:token} is not known here: use ${NAME} or ${NAME:-default} with a variable's name"},
 		{"{\"command\": \"x\", \"share\": \"none\"}", "share: must be one of \"owner\", \"run\", \"all\""},
-		{"{\"command\": \"x\", \"binds\": [\"../a\"]}", "binds: \"../a\" must be an absolute path"},
+		{"{\"command\": \"/usr/bin/npx\"}",
+		 "command: npx cannot work in a jail: install the server into a folder of upstream.binds and name its "
+		 "program (node, python3 or its path), or say \"jail\": false"},
+		{"{\"command\": \"x\", \"cwd\": \"/srv\"}", "cwd: goes with \"jail\": false: in a jail it is /data"},
+		{"{\"command\": \"x\", \"network\": [\"*.a.com:443\"]}",
+		 "network: \"*.a.com:443\" must be HOST:PORT, and the server in a jail"},
 		{"7", ": must be an object"},
 	};
 
