@@ -120,3 +120,50 @@ call() { # CODE
 	truncate -s 40000 "$SP_DIR/cut.db"
 	cli 11 verify "$SP_DIR/cut.db"
 }
+
+@test "one run is proven to somebody who has none of our programs; nothing else can be made of it" {
+	local check=$SP_ROOT/docs/audit_check.py id vkey proof=$SP_DIR/proof
+	id=$(sp_sql 'SELECT id FROM execution ORDER BY id LIMIT 1')
+	vkey=$(cat "$STATE/vkey")
+	cli 0 prove "$id" --checkpoint "$STATE/checkpoint" --output "$proof"
+	[ "$(head -1 "$proof/run.end.proof")" = c2sp.org/tlog-proof@v1 ]
+	run -0 "$check" "$vkey" "$proof"
+	[ "${#lines[@]}" = 2 ]
+	# The details name the sum of the code.
+	[ "$(jq -r .code "$proof/run.begin.detail")" = "$(sp_sql "SELECT code FROM execution WHERE id = '$id'" | head -c -1 | sha256sum | cut -d' ' -f1)" ]
+	# Each byte of each file matters.
+	local file
+	for file in "$proof"/*; do
+		cp "$file" "$SP_DIR/kept"
+		sed -i '1s/[0-9]/X/' "$file"
+		run -1 "$check" "$vkey" "$proof"
+		cp "$SP_DIR/kept" "$file"
+	done
+	run -0 "$check" "$vkey" "$proof"
+	run -1 "$check" "$(cat "$SP_DIR/other/vkey")" "$proof"
+	# Younger than the checkpoint; a log that is not the checkpoint's.
+	call 'print("young")'
+	cli 8 prove "$(sp_sql 'SELECT max(id) FROM execution')" --checkpoint "$STATE/checkpoint" --output "$proof"
+	cli 10 prove "$id" --checkpoint "$STATE/none" --output "$proof"
+	cli 2 prove
+	run -11 "$SP_BIN/sallyport" prove --config "$SP_DIR/copy.json" "$id" --checkpoint "$SP_DIR/every/checkpoint" --output "$proof"
+}
+
+@test "the whole log as tiles, checked by Python" {
+	local check=$SP_ROOT/docs/audit_check.py vkey n
+	vkey=$(cat "$STATE/vkey")
+	# More than one tile: entries of a token that is made and revoked.
+	for ((n = 0; n < 140; n++)); do
+		"$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner bob >/dev/null
+	done
+	"$SP_BIN/sallyport" token list --config "$SP_CONFIG" --json | jq -r 'select(.owner == "bob").id' | while read -r id; do
+		"$SP_BIN/sallyport" token revoke --config "$SP_CONFIG" "$id" >/dev/null
+	done
+	cli 0 checkpoint --state "$STATE"
+	cli 0 prove --tiles "$SP_DIR/tiles" --checkpoint "$STATE/checkpoint"
+	[ -e "$SP_DIR/tiles/tile/0/000" ] && [ -e "$SP_DIR/tiles/tile/1/000.p/1" ]
+	run -0 "$check" "$vkey" "$SP_DIR/tiles"
+	[ "$output" = "$(sed -n 2p "$STATE/checkpoint") entries fit" ]
+	sed -i 's/run.end/run.eud/' "$SP_DIR/tiles/tile/entries/000"
+	run -1 "$check" "$vkey" "$SP_DIR/tiles"
+}
