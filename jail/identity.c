@@ -27,7 +27,7 @@
 
 #include "lib/base/util.h"
 
-#define ROOT_LOCK_DIR      "/run/sallyport"
+#define ROOT_LOCK_DIR      "/run/sallyport-jailer" /* not the gateway's /run/sallyport, which is its account's */
 #define SUBID_FILE_MAX     (1024 * 1024)
 #define INSTANCES_PER_USER 4096 /* where ids do not limit them */
 
@@ -52,7 +52,7 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 		path = xasprintf("%s/sallyport", runtime);
 	else
 		path = xasprintf("/tmp/sallyport-%u", uid);
-	/* Root's may also hold the socket, for others to reach; the locks in it are closed to them. */
+	/* Root's also holds the socket, for others to reach; the locks in it are closed to them. */
 	if (mkdir(path, uid == 0 ? 0755 : 0700) && errno != EEXIST)
 		return err_errno(err, "making the directory of locks %s", path);
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -60,8 +60,11 @@ static int open_lock_dir(uid_t uid, int *ret, struct err *err)
 	if (fd < 0 || fstat(fd, &st))
 		return err_errno(err, "opening the directory of locks %s", path);
 	if (st.st_uid != uid || (st.st_mode & 022))
-		return err_set(err, ERR_DENIED, "%s belongs to another user or is writable by others: remove it",
-			       path);
+		return err_set(err, ERR_DENIED,
+			       "%s, where the jailer keeps its locks, belongs to another user or others may write: "
+			       "%s",
+			       path, uid == 0 ? "as root: chown root " ROOT_LOCK_DIR " && chmod 755 " ROOT_LOCK_DIR
+					      : "set XDG_RUNTIME_DIR to a directory of this user alone");
 	*ret = steal_fd(&fd);
 	return 0;
 }

@@ -5,7 +5,7 @@
  * cgroups. The jailer puts itself into an outer user namespace in which it is 0; a guest in slot S is id S of that
  * namespace (single-id: 0).
  *
- *   started by root    outer 0..65535 = host ids base + K * 65536 …          lock in /run/sallyport
+ *   started by root    outer 0..65535 = host ids base + K * 65536 …          lock in /run/sallyport-jailer
  *   by a user          outer 0 = the user, 1..255 = a slice of its range in /etc/subuid (newuidmap, newgidmap)
  *   else               outer 0 = the user, nothing more: guests share the user's id on the host ("single-id", weaker)
  *

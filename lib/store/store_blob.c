@@ -29,17 +29,25 @@
 #define SETTLED_US     (60 * 1000000ll)
 #define BLOB_PATH_SIZE (SHA256_HEX_SIZE + 1)
 
-int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err)
+/* The mode as wanted whatever the umask is. A setgid bit that was inherited stays; the kernel takes it away with any
+ * chmod by an account that is not in the group (chmod(2)), so nothing is changed where nothing need be. */
+static int set_mode(int fd, mode_t mode)
 {
 	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	return (st.st_mode & 0777) == mode ? 0 : fchmod(fd, mode | (st.st_mode & S_ISGID));
+}
+
+int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err)
+{
 	bool made = store->mode != STORE_READ && mkdirat(store->dir_fd, name, mode) == 0;
 	int fd = openat(store->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_errno(err, "opening %s/%s", store->path, name);
-	/* The mode as wanted whatever the umask is; a setgid bit that was inherited stays. */
-	if (made &&
-	    (fstat(fd, &st) < 0 || fchmod(fd, mode | (st.st_mode & S_ISGID)) < 0 || store_give(store, fd) < 0)) {
+	if (made && (set_mode(fd, mode) < 0 || store_give(store, fd) < 0)) {
 		err_errno(err, "making %s/%s", store->path, name);
 		close(fd);
 		return -ERR_SYSTEM;
@@ -75,12 +83,11 @@ static int lock_blobs(struct store *store, int how, struct err *err)
 static int open_folder(struct store *store, const char *sha256, struct err *err)
 {
 	char name[3] = {sha256[0], sha256[1], '\0'};
-	struct stat st;
 	bool made = mkdirat(store->blobs_fd, name, 0750) == 0;
 	int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd >= 0 && (!made || (fstat(fd, &st) == 0 && fchmod(fd, 0750 | (st.st_mode & S_ISGID)) == 0 &&
-				  store_give(store, fd) == 0 && fsync(store->blobs_fd) == 0)))
+	if (fd >= 0 &&
+	    (!made || (set_mode(fd, 0750) == 0 && store_give(store, fd) == 0 && fsync(store->blobs_fd) == 0)))
 		return fd;
 	err_errno(err, "opening %s/blobs/%s", store->path, name);
 	close_pointer(&fd);

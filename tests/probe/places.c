@@ -94,6 +94,7 @@ static void others_data(void)
 {
 	static const char *const paths[] = {
 		"/var/lib/sallyport",         "/var/lib/sallyport-dev", "/run/sallyport",
+		"/run/sallyport-jailer",
 		"/run/sallyport/jailer.sock", "/etc/sallyport",         "/etc/sallyport.conf",
 		"/data/../var/lib/sallyport", "/data/../../data/other", "/data/..data",
 		"/proc/1/cwd/blobs",          "/proc/1/root/data",      "/code/../code/other",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 
 #include "lib/store/store_expire.h"
 #include "lib/store/store_schema.h"
@@ -352,6 +353,48 @@ static void folder_of_another_account(void **state)
 	assert_int_equal(in_child(f, as_nobody), 0);
 }
 
+#define OTHER_GROUP 65500
+
+static int put_as_nobody(struct fixture *f)
+{
+	struct err err = ERR_INIT;
+	struct store *store = NULL;
+	char sha256[SHA256_HEX_SIZE];
+
+	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return 77;
+	umask(027);
+	if (store_open(f->data, STORE_SERVE, &store, &err) < 0 || store_blob_put(store, "x", 1, sha256, &err) < 0)
+		return print_error("%s\n", err.text), 1;
+	store_close(store);
+	return 0;
+}
+
+static int for_the_group(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)walk;
+	if (strstr(path, "/blobs") == NULL || (st->st_gid == OTHER_GROUP && (type != FTW_D || st->st_mode & S_ISGID)))
+		return 0;
+	print_error("%s: group %u, mode %o\n", path, st->st_gid, st->st_mode);
+	return 1;
+}
+
+/* As docs/operator.md installs it: data_dir has nginx's group by its setgid bit, and the gateway is no member. */
+static void group_of_the_web_server(void **state)
+{
+	struct fixture *f = *state;
+
+	skip_without_root();
+	close_it(f);
+	nftw(f->data, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	assert_int_equal(chmod(f->base, 0755), 0);
+	assert_int_equal(mkdir(f->data, 0750), 0);
+	assert_int_equal(chown(f->data, NOBODY, OTHER_GROUP), 0);
+	assert_int_equal(chmod(f->data, 02750), 0);
+	assert_int_equal(in_child(f, put_as_nobody), 0);
+	assert_int_equal(nftw(f->data, for_the_group, 16, FTW_PHYS), 0);
+}
+
 static int not_nobodys(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
 	(void)type, (void)walk;
@@ -398,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(commits_are_synced, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(folder_of_another_account, setup, teardown),
+		cmocka_unit_test_setup_teardown(group_of_the_web_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(root_gives_what_it_makes, setup, teardown),
 	};
 
