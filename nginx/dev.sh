@@ -217,7 +217,7 @@ ask() {
 		exec 7>&-
 	} 2>/dev/null
 }
-answers() { ask && [ "$status" != 502 ]; }
+answers() { ask && [ "$status" != 502 ] && [ "$status" != 503 ]; }
 
 # A child leads a process group of its own: an nginx worker, say, whose master was killed, must not keep the port.
 end_group() { kill -KILL -- "-$1" 2>/dev/null || true; }

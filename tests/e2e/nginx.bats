@@ -73,10 +73,36 @@ url() { echo "https://sallyport.example.org$1"; }
 	[ "$output" = "308 https://sallyport.example.org/mcp" ]
 }
 
-@test "a gateway that is away is a 502 in words, as JSON" {
-	run fetch -d '{}' -w '\n%{http_code} %{content_type}' "$(url /mcp)"
-	[ "${lines[1]}" = "502 application/json" ]
+@test "a gateway that is away is a 503 with Retry-After and a message, as JSON" {
+	run fetch -d '{}' -w '\n%{http_code} %{content_type} %header{retry-after} %header{strict-transport-security}' "$(url /mcp)"
+	[ "${lines[1]}" = "503 application/json 1 max-age=31536000" ]
 	[[ $(jq -r .error.message <<<"${lines[0]}") == *"the gateway does not answer"* ]]
+}
+
+@test "a gateway that ends with a request under way is a 502 that asks for nothing" {
+	python3 - "$DIR/gateway.sock" <<-'END' 3>&- &
+		import os, socket, sys
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind(sys.argv[1])
+		listener.listen()
+		connection, _ = listener.accept()
+		connection.recv(65536)
+		connection.close()
+		os.unlink(sys.argv[1])
+	END
+	local gateway=$!
+	sp_until "$gateway" test -S "$DIR/gateway.sock"
+	run fetch -d '{}' -w '\n%{http_code} %{content_type} [%header{retry-after}]' "$(url /mcp)"
+	wait "$gateway"
+	[ "${lines[1]}" = "502 application/json []" ]
+	[[ $(jq -r .error.message <<<"${lines[0]}") == *"may have been made"* ]]
+}
+
+@test "the address of a download that fails stands in no log" {
+	local hash
+	hash=$(printf 'ab%.0s' {1..32})
+	fetch -o /dev/null "$(url "/files/$hash/x")"
+	run ! grep -r "$hash" "$DIR"/*.log
 }
 
 @test "a body of 100 MB is refused in words, as JSON" {
@@ -117,7 +143,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	fetch -K "$DIR/many" -o /dev/null -w '%{http_code} %header{retry-after} %{content_type}\n' | sort | uniq -c >"$DIR/codes" || true
 	cat "$DIR/codes"
 	grep -q ' 429 1 application/json' "$DIR/codes"
-	grep -q ' 502 ' "$DIR/codes"
+	grep -q ' 503 ' "$DIR/codes"
 }
 
 @test "what is over the limit leaves no line in the error log" {
@@ -130,7 +156,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	ask() { fetch -H "X-Client: $1" -o /dev/null -w '%{http_code}\n' "$(url /mcp)"; }
 	for i in {1..70}; do ask "2001:db8:0:1:$i::$i"; done >"$DIR/codes"
 	grep -q 429 "$DIR/codes"
-	[ "$(ask 2001:db8:0:2::1)" = 502 ] # the neighbour
+	[ "$(ask 2001:db8:0:2::1)" = 503 ] # the neighbour
 	for i in {1..70}; do ask "192.0.2.$i"; done >"$DIR/codes"
 	run grep -c 429 "$DIR/codes"
 	[ "$output" = 0 ]
