@@ -18,6 +18,7 @@
 #include "cgi/http/fcgi.h"
 #include "cgi/mcp/mcp_request.h"
 #include "lib/base/log.h"
+#include "lib/base/notify.h"
 #include "lib/base/util.h"
 #include "routes.h"
 #include "server_start.h"
@@ -132,6 +133,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 	bool inherited = is_listening(STDIN_FILENO);
 	struct server server;
 	struct fcgi_pool *pool;
+	struct notify notify;
 	auto_close int own_fd = -1;
 	sigset_t signals;
 
@@ -141,6 +143,7 @@ int serve_fcgi(const struct config *config, struct err *err)
 			"gateway.socket: must be set in the configuration (or descriptor 0 be a listening socket)");
 	if (server_check_url(config, err) < 0)
 		return -ERR_INVALID;
+	notify_open(&notify);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
@@ -159,14 +162,18 @@ int serve_fcgi(const struct config *config, struct err *err)
 		result = fcgi_pool_start(&server, routes_handle, inherited ? STDIN_FILENO : own_fd,
 					 (int)config->gateway.threads, &pool, err);
 	if (result < 0) {
+		notify_close(&notify);
 		server_close(&server);
 		return result;
 	}
+	notify_ready(&notify);
 	log_event(LOG_INFO, "serving", "socket", inherited ? "descriptor 0" : config->gateway.socket, NULL);
 	wait_for_signal(&server, &signals);
+	notify_stopping(&notify);
 	stop(&server, pool);
 	if (!inherited)
 		unlink(config->gateway.socket);
+	notify_close(&notify);
 	log_event(LOG_INFO, "stopped", NULL);
 	return 0;
 }

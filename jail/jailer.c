@@ -99,10 +99,12 @@ static void serve(struct jailer *jailer)
 		cells_tick(&jailer->cells);
 		versions_tick(&jailer->versions);
 		server_tick(&jailer->server);
+		notify_tick(&jailer->notify);
 		if (jailer->server.gone) /* found out just now: nothing would wake us any more */
 			break;
 		cells_reap(&jailer->cells);
 		int64_t deadline = prepare_ahead(jailer, event == 0);
+		deadline = MIN(deadline, jailer->notify.deadline_us);
 		event = loop_once(jailer->loop, MIN(deadline, cells_deadline(&jailer->cells)));
 	}
 }
@@ -141,6 +143,8 @@ int main(int argc, char **argv)
 	       SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
 	if (jailer.options.check)
 		return check_host(&jailer, print_line) ? 0 : 1;
+	if (jailer.options.client_fd < 0)
+		notify_open(&jailer.notify);
 	int result = start(&jailer, &err);
 	if (result < 0) {
 		fprintf(stderr, "sallyport-jailer: %s\n", err.text);
@@ -149,7 +153,9 @@ int main(int argc, char **argv)
 	}
 	log_event(LOG_INFO, "started", "mode", identity_mode_text(jailer.identity.mode), "cgroup",
 		  cgroup_kind(jailer.cgroup), NULL);
+	notify_ready(&jailer.notify);
 	serve(&jailer);
+	notify_stopping(&jailer.notify);
 	log_event(LOG_INFO, "stopping", NULL);
 	start_clear(&jailer);
 	return 0;

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "lib/base/notify.h"
 #include "net.h"
 #include "server.h"
 #include "versions.h"
@@ -36,11 +37,13 @@ struct jailer {
 	struct cells cells;
 	struct server server;
 	struct versions versions;
+	struct notify notify;
 	bool stop;
 };
 #define JAILER_INIT                                                                                                    \
 	((struct jailer){                                                                                              \
-		.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .root = {.path = ROOT_MOUNT_PATH}})
+		.identity = IDENTITY_INIT, .porter = -1, .net = NET_INIT, .notify = NOTIFY_NONE,                       \
+		.root = {.path = ROOT_MOUNT_PATH}})
 
 enum start_step {
 	START_LIMITS,     /* our own open files, core files, signals */
