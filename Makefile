@@ -215,9 +215,23 @@ install: all
 	install -m 644 -D -t $(DESTDIR)$(PREFIX)/libexec/sallyport/probes $(wildcard tests/probe/scripts/*)
 	install -m 644 $(wildcard jail/runners/*.json jail/runners/live.*) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
+	install -m 755 nginx/setup.sh $(DESTDIR)$(PREFIX)/share/sallyport/setup
 	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
 	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
 	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
+
+# Debian packages, from a copy of the tree as it is (docs/operator.md); lintian must find no error (the project has no mail
+# domain: that one is not asked).
+DEB := build/deb
+deb: deps-npm
+	@.ci/deps deb
+	@rm -rf $(DEB) && mkdir -p $(DEB)/sallyport
+	@git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t $(DEB)/sallyport
+	@cp -r jail/runners/npm/node_modules $(DEB)/sallyport/jail/runners/npm/
+	@cd $(DEB)/sallyport && dpkg-buildpackage -b -us -uc --no-check-builddeps >../build.log 2>&1 || { tail -40 ../build.log >&2; exit 1; }
+	@rm -rf $(DEB)/sallyport
+	@lintian --fail-on error --tag-display-limit 0 --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog $(DEB)/*.changes
+	@ls $(DEB)/*.deb
 
 help:
 	@echo 'make conformance          only the official MCP conformance suite; make run PROFILE=conformance serves its fixtures'
@@ -229,6 +243,7 @@ help:
 	@echo 'make stress               a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps                 install the Debian and npm packages that are missing'
+	@echo 'make deb                  Debian packages, in build/deb'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
 clean:

@@ -5,12 +5,9 @@
 
 #include "lib/base/util.h"
 
-const struct cli_command *const cli_commands[] = {
-	&cmd_run,         &cmd_log,    &cmd_show,    &cmd_replay,  &cmd_grade,    &cmd_promote,
-	&cmd_normalisers, &cmd_export, &cmd_import,  &cmd_token,   &cmd_upstream, &cmd_checkpoint,
-	&cmd_verify,      &cmd_prove,  &cmd_backup,  &cmd_restore, &cmd_doctor,   &cmd_selftest,
-	&cmd_stdio,       &cmd_help,   &cmd_version, NULL,
-};
+#define COMMAND(name) &cmd_##name,
+const struct cli_command *const cli_commands[] = {COMMANDS_EACH(COMMAND) NULL};
+#undef COMMAND
 
 const struct cli_command *cli_command_find(const char *name)
 {

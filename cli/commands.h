@@ -3,9 +3,30 @@
 
 #include "cli.h"
 
-extern const struct cli_command cmd_run, cmd_log, cmd_show, cmd_replay, cmd_grade, cmd_token, cmd_doctor;
-extern const struct cli_command cmd_promote, cmd_normalisers, cmd_export, cmd_import;
-extern const struct cli_command cmd_checkpoint, cmd_verify, cmd_prove, cmd_backup, cmd_restore;
-extern const struct cli_command cmd_selftest;
-extern const struct cli_command cmd_stdio, cmd_upstream;
-extern const struct cli_command cmd_help, cmd_version;
+/* Every subcommand, in the order of `sallyport help`: COMMAND(name), defined in cmd_NAME.c. */
+#define COMMANDS_EACH(COMMAND) \
+	COMMAND(run) \
+	COMMAND(log) \
+	COMMAND(show) \
+	COMMAND(replay) \
+	COMMAND(grade) \
+	COMMAND(promote) \
+	COMMAND(normalisers) \
+	COMMAND(export) \
+	COMMAND(import) \
+	COMMAND(token) \
+	COMMAND(upstream) \
+	COMMAND(checkpoint) \
+	COMMAND(verify) \
+	COMMAND(prove) \
+	COMMAND(backup) \
+	COMMAND(restore) \
+	COMMAND(doctor) \
+	COMMAND(selftest) \
+	COMMAND(setup) \
+	COMMAND(stdio) \
+	COMMAND(help) \
+	COMMAND(version)
+#define COMMAND(name) extern const struct cli_command cmd_##name;
+COMMANDS_EACH(COMMAND)
+#undef COMMAND

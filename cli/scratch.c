@@ -25,7 +25,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return 0; /* what cannot be removed stays, the rest goes */
 }
 
-/* The child; it holds none of our descriptors, or whoever reads our output would wait for it. */
+/* The child; it holds none of our descriptors, or a reader of our output would wait for it. */
 _Noreturn static void wait_and_remove(int pipe_fd, const char *path)
 {
 	sigset_t all;

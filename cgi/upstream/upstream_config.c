@@ -3,7 +3,7 @@
  *
  * The file is one JSON document. Each entry goes through the same steps: members of clients' windows are dropped,
  * variables are replaced in place, the table binds it, then what one member must be to another is checked. The first
- * step that fails leaves its sentence in `problem`, and the entry stays in the list, so that people are told why a
+ * step that fails leaves its sentence in `problem`, and the entry stays in the list, so that people learn why a
  * server is away instead of that it does not exist.
  */
 #include "upstream_config.h"

@@ -2,8 +2,8 @@
  * store_audit.c - appending to the audit log; see store_audit.h.
  *
  * The number of an entry is read from the table inside the transaction, never from memory: commands of the operator
- * append beside the gateway. Members have one order and no blanks, and nothing in them needs an escape, so an entry is
- * printed and never parsed: a verifier hashes the stored bytes.
+ * append while the gateway runs. Members have one order and no blanks, and nothing in them needs an escape, so an entry
+ * is printed and never parsed: a verifier hashes the stored bytes.
  */
 #include "store_audit.h"
 

@@ -85,9 +85,9 @@ int store_audit_add(struct store *store, struct store_audit *entry, struct err *
 /* The object of a conversation: its address is a secret, so it stands there by a hash of it. */
 void store_audit_place(const char *conversation_hash, char ret[SHA256_HEX_SIZE]);
 
-/* Whoever erases content calls this in the transaction that erases it: removes the details (and with them the salts) of
- * the entries of `kinds` about the object, then appends content.erase. `what`: "content" (all of a run), "output" (what
- * came of it), "row" (its row, too), "file"; `reason`: "request", "retention" or "admin". */
+/* Code that erases content calls this in the transaction that erases it: removes the details (and with them the salts)
+ * of the entries of `kinds` about the object, then appends content.erase. `what`: "content" (all of a run), "output"
+ * (what came of it), "row" (its row, too), "file"; `reason`: "request", "retention" or "admin". */
 struct store_audit_erasure {
 	const char *type, *id; /* "execution" and its id */
 	const char *what, *reason;

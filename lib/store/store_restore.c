@@ -1,7 +1,7 @@
 /*
  * store_restore.c - from a backup to a data folder; see store_backup.h.
  *
- * A file `restoring` marks the folder until the end: a gateway finds no database beside contents and refuses to start,
+ * A file `restoring` marks the folder until the end: a gateway finds no database next to contents and refuses to start,
  * and the next attempt goes on with what is there. The database comes last, under its name only after it was compared
  * with the manifest, and its contents with their names.
  */
