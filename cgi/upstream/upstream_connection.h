@@ -10,7 +10,7 @@
  *   PROBING       discover is refused, silence  INITIALIZING
  *   INITIALIZING  initialize is answered        READY
  *   READY         the session is gone           INITIALIZING (HTTP)
- *   any           transport or handshake fails  CLOSED; who waits is told
+ *   any           transport or handshake fails  CLOSED; what waits learns it
  *   READY         idle                          CLOSED
  *
  * An order is what a caller wants: a call, or the list of tools. It becomes one exchange (one JSON-RPC request) or
@@ -192,7 +192,7 @@ struct exchange *connection_exchange(struct connection *connection, enum exchang
 void connection_send(struct exchange *exchange);
 void connection_drop(struct exchange *exchange); /* frees it; the transport forgets it */
 void connection_enter(struct connection *connection, enum connection_state state);
-void connection_broken(struct connection *connection, const char *why); /* who waits is told */
+void connection_broken(struct connection *connection, const char *why); /* what waits learns it */
 void connection_advance(struct connection *connection);
 void connection_end(struct order *order, struct upstream_answer *answer); /* frees the order */
 void connection_end_error(struct order *order, enum upstream_kind kind, const char *format, ...)

@@ -286,7 +286,7 @@ static void end_result(struct order *order, struct raw result)
 							.length = result.length});
 }
 
-/* The server asks something before it answers. Nobody is asked where it may not: it is told so. */
+/* The server asks something before it answers. Nobody is asked where it may not: it gets that answer. */
 static void input_required(struct order *order, struct raw result)
 {
 	if (++order->rounds > ROUNDS_MAX) {
