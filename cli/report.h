@@ -8,7 +8,7 @@
  *     html    one page with everything in it: a chart, the matrix, what is not as expected; no script, nothing loaded
  *
  * Names, messages and outputs are somebody else's text: each format escapes them, and none shows a control character.
- * A file is written beside its place and renamed when it is complete, so one that is there is a whole report.
+ * A file is written next to its place and renamed when it is complete, so one that is there is a whole report.
  */
 #pragma once
 
