@@ -1,11 +1,11 @@
 /*
  * bind_schema.c - from a table to a JSON Schema, and from a struct back to an object; see bind.h.
  *
- * A schema has two uses. For arguments it says what bind_parse_asked takes, with a sentence that the model services know which
- * take a part of JSON Schema only (OpenAI's strict mode, Gemini's parameters): bounds of numbers, choices, and what is
- * required. Lengths are not among them; the refusal of what is too long names its bound. For results it says
- * what bind_print_view makes, which needs no bounds, but the views: a member is required unless it is sparse, and has
- * the type null besides its own where the row says so. OUTPUT, a bit next to the view's, distinguishes the two.
+ * A schema has two uses. For arguments it says what bind_parse_asked takes, with a sentence that the model services
+ * know which take a part of JSON Schema only (OpenAI's strict mode, Gemini's parameters): bounds of numbers, choices,
+ * and what is required. Lengths are not among them; the refusal of what is too long names its bound. For results it
+ * says what bind_print_view makes, which needs no bounds, but the views: a member is required unless it is sparse, and
+ * has the type null besides its own where the row says so. OUTPUT, a bit next to the view's, distinguishes the two.
  *
  * Empty, for sparse and null, means: nothing was put there. Of an object, that all its members are empty.
  */
