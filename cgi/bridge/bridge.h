@@ -1,5 +1,5 @@
 /*
- * bridge.h - serves the programs that call tools: sockets into jails on one side, whoever answers the calls on the
+ * bridge.h - serves the programs that call tools: sockets into jails on one side, the one that answers the calls on the
  * other.
  *
  * A run that names servers gets a socket (bridge_run_socket), which the jail makes listen at JAIL_SOCKET. The bridge's

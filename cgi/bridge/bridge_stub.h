@@ -12,7 +12,7 @@
  *     allOf                                      properties and required merged; else the first that has a type
  *     {}, true, unknown keywords only            Any                          unknown
  *
- * Members of anyOf, oneOf and allOf that only constrain (required, not, if …) are passed over; what stands beside the
+ * Members of anyOf, oneOf and allOf that only constrain (required, not, if …) are passed over; what stands next to the
  * keyword counts. $ref is followed within the tool's own schema only ("#", "#/…", "#anchor"); what refers to itself
  * becomes a named type. Nothing is ever fetched. Names that are no identifiers are changed as upstream_name.h says; a
  * property that cannot be a keyword is passed in a dict.

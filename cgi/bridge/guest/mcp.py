@@ -125,7 +125,7 @@ def search_tool_docs_sync(query, *, limit=5, detail="summary"):
         for one in _server(name):
             entry = _entry(name, one, detail)
             text = " ".join([name, entry["serverAlias"], one["name"], entry["toolAlias"], one.get("description") or ""]).lower()
-            if all(word in text for word in words):
+            if all(word in text for word with a sentence):
                 found.append(entry)
     return found[: max(1, min(20, limit))]
 

@@ -5,7 +5,7 @@
       .sync(...)  .aio(...)  .full(...)       always blocking, always awaitable, a Result with all blocks
     tools.servers()  tools.list(server)  tools.search(words)  tools.describe(server, tool)  tools.read(server, uri)
 
-The files beside this one say what there is: index.txt, stubs/SERVER.pyi.
+The files next to this one say what there is: index.txt, stubs/SERVER.pyi.
 """
 import base64
 import json
