@@ -117,15 +117,15 @@ async def query_tool_docs(server, tool=None, detail="summary"):
 
 
 def search_tool_docs_sync(query, *, limit=5, detail="summary"):
-    words = [word for word in re.split(r"\s+", query.lower()) if word]
-    if not words:
+    parts = [word for word in re.split(r"\s+", query.lower()) if word]
+    if not parts:
         return []
     found = []
     for name in _names():
         for one in _server(name):
             entry = _entry(name, one, detail)
             text = " ".join([name, entry["serverAlias"], one["name"], entry["toolAlias"], one.get("description") or ""]).lower()
-            if all(word in text for word with a sentence):
+            if all(word in text for word in parts):
                 found.append(entry)
     return found[: max(1, min(20, limit))]
 
