@@ -248,7 +248,7 @@ void cli_progress_step(struct cli_progress *progress, int64_t done)
 	fprintf(stderr, "\r\033[K%s [%.*s%*s] %lld of %lld", progress->label, cells, "##############################",
 		PROGRESS_CELLS - cells, "", (long long)done, (long long)progress->total);
 	if (done > 0)
-		fprintf(stderr, ", %lld s left",
+		fprintf(stderr, ", %.1f/s, %lld s left", (double)done * 1e6 / (double)elapsed,
 			(long long)((progress->total - done) * (elapsed / 1000) / done / 1000));
 	fflush(stderr);
 	progress->drawn_us = now;

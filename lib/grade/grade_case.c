@@ -96,21 +96,35 @@ static int run_once(struct grade_trial *trial, struct jail_once *once, const cha
 	return -1;
 }
 
-static void batch_pass(struct grade_trial *trial)
+/* One validator on the output; each has a feedback folder of its own. */
+static void validate(struct grade_trial *trial, const struct jail_once *run)
 {
-	auto_once struct jail_once run = submission(trial), check = {0};
+	auto_once struct jail_once check = {0};
 	auto_free struct jail_file *files = NULL;
 	auto_free const char **args = NULL;
+
+	lseek(run->program.stdout_fd, 0, SEEK_SET);
+	check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
+	if (run_once(trial, &check, "validator") == 0)
+		grade_check_judge(trial, &check);
+}
+
+static void batch_pass(struct grade_trial *trial)
+{
+	const struct grade_bench *bench = trial->bench;
+	auto_once struct jail_once run = submission(trial);
 
 	run.capture = true;
 	if (run_once(trial, &run, "submission") || judge_end(trial, &run) != GRADE_AC)
 		return;
-	if (!trial->bench->validator)
+	if (bench->n_validators == 0)
 		return grade_check_compare(trial, run.program.stdout_fd);
-	lseek(run.program.stdout_fd, 0, SEEK_SET);
-	check = grade_check_run(trial, run.program.stdout_fd, &files, &args);
-	if (run_once(trial, &check, "validator") == 0)
-		grade_check_judge(trial, &check);
+	for (size_t i = 0; i < bench->n_validators && trial->outcome->verdict == GRADE_AC; i++) {
+		if (bench->n_validators > 1)
+			grade_feedback_clear(&trial->feedback);
+		trial->validator = &bench->validators[i];
+		validate(trial, &run);
+	}
 }
 
 /* -------- both at the same time ----------------------------------------------------------------------- */
@@ -192,7 +206,7 @@ static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *er
 
 static void judge_pair(struct grade_trial *trial, const struct pair *pair)
 {
-	const struct grade_program *validator = trial->bench->validator;
+	const struct grade_program *validator = trial->validator;
 	enum grade_verdict word = grade_check_verdict(validator, &pair->once[1]->result);
 	int64_t limit_us = (int64_t)(trial->bench->time_limit * 1e6);
 
@@ -259,6 +273,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		.client = client,
 		.program = program,
 		.node = node,
+		.validator = bench->validators,
 		.outcome = &outcome,
 		.feedback = {.next = -1},
 		.input = -1,
@@ -269,7 +284,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
 	    grade_package_file(bench->package, node->ans, &trial.answer, &err) < 0)
 		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
-	else if (bench->package->interactive && !bench->validator)
+	else if (bench->package->interactive && bench->n_validators == 0)
 		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
 	else
 		run_passes(&trial);

@@ -23,7 +23,8 @@ struct grade_outcome {
 /* What all cases of a package have in common. */
 struct grade_bench {
 	const struct grade_package *package;
-	const struct grade_program *validator; /* NULL: the default validator */
+	const struct grade_program *validators; /* an output has to please all of them */
+	size_t n_validators;                    /* 0: the default validator */
 	const struct grade_program *grader;    /* legacy: graders/; NULL: none */
 	double time_limit;                     /* seconds of CPU time */
 };

@@ -144,7 +144,7 @@ static struct jail_limits validator_limits(const struct grade_trial *trial, int 
 struct jail_once grade_check_run(struct grade_trial *trial, int output, struct jail_file **ret_files,
 				   const char ***ret_args)
 {
-	const struct grade_program *validator = trial->bench->validator;
+	const struct grade_program *validator = trial->validator;
 	const struct grade_feedback *feedback = &trial->feedback;
 	char **flags = trial->node->settings.validator_flags;
 	static const char *const kattis[] = {"/data/" JUDGE_IN, "/data/" JUDGE_ANS, "/data/" FEEDBACK};
@@ -209,7 +209,7 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 {
 	const struct jail_result *result = &once->result;
 	struct grade_outcome *outcome = trial->outcome;
-	enum grade_verdict verdict = grade_check_verdict(trial->bench->validator, result);
+	enum grade_verdict verdict = grade_check_verdict(trial->validator, result);
 	auto_free char *message = feedback_text(&trial->feedback, "judgemessage.txt");
 
 	if (verdict == GRADE_JE && result->verdict == JAIL_RE)

@@ -11,7 +11,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "grade_own.h"
 
 #include "lib/base/util.h"
 
@@ -31,7 +32,7 @@ struct entry {
 struct work {
 	struct grade_judge *judge;
 	struct grade_bench bench;
-	struct grade_program validator, grader;
+	struct grade_own own;
 	struct json_object *runners;
 	bool first_round;
 
@@ -216,65 +217,21 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 	pthread_mutex_unlock(&work->crew.lock);
 }
 
-/* -------- the package's own programs ------------------------------------------------------------------ */
-
-/* The one program in a folder of programs: a folder in it, or its files taken together. NULL: there is none. */
-static char *only_program(const struct grade_package *package, struct json_object *runners, const char *folder)
+/* The package's own programs. */
+static int make_own(struct work *work, struct err *err)
 {
-	auto_free char *path = xasprintf("%s/%s", package->path, folder);
-	auto_source struct grade_source whole = {0};
-	struct stat st;
-
-	if (stat(path, &st) || !S_ISDIR(st.st_mode) ||
-	    grade_source_read(package, runners, path, NULL, &whole, NULL) < 0)
-		return NULL;
-	for (size_t i = 0; i < whole.count; i++)
-		if (!strchr(whole.files[i].name, '/'))
-			return steal(&path);
-	return xasprintf("%s/%.*s", path, (int)strcspn(whole.files[0].name, "/"), whole.files[0].name);
-}
-
-/* One program of the package's own: where it may lie, and where it goes. */
-struct own {
-	const char *what, *folders[2];
-	struct grade_program *program;
-	const struct grade_program **slot;
-};
-
-static int make_own(struct work *work, struct jail_client *client, const struct own *own, struct err *err)
-{
-	const struct grade_package *package = work->judge->package;
-	const struct grade_maker maker = {client, work->runners, package, work->judge->cache};
-	auto_source struct grade_source source = {0};
-	auto_free char *path = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(own->folders) && own->folders[i] && !path; i++)
-		path = only_program(package, work->runners, own->folders[i]);
-	if (!path)
-		return 0;
-	int result = grade_source_read(package, work->runners, path, NULL, &source, err);
-	if (result < 0)
-		return result;
-	grade_program_make(&maker, &source, own->program);
-	if (own->program->verdict != GRADE_AC)
-		return err_set(err, ERR_INVALID, "the %s cannot be used: %s", own->what, own->program->message);
-	*own->slot = own->program;
-	return 0;
-}
-
-static int make_all_own(struct work *work, struct err *err)
-{
-	const struct own validator = {"output validator", {"output_validator", "output_validators"}, &work->validator,
-				      &work->bench.validator};
-	const struct own grader = {"grader", {"graders"}, &work->grader, &work->bench.grader};
 	auto_client struct jail_client *client = NULL;
 	int result = work->judge->dial.connect(work->judge->dial.arg, &client, err);
 
 	if (result < 0 || (result = jail_client_runners(client, &work->runners, err)) < 0)
 		return result;
-	if (work->judge->package->custom_validator && (result = make_own(work, client, &validator, err)) < 0)
-		return result;
-	return make_own(work, client, &grader, err);
+	const struct grade_maker maker = {client, work->runners, work->judge->package, work->judge->cache};
+
+	result = grade_own_make(&maker, &work->own, err);
+	work->bench.validators = work->own.validators;
+	work->bench.n_validators = work->own.n_validators;
+	work->bench.grader = work->own.has_grader ? &work->own.grader : NULL;
+	return result;
 }
 
 /* -------- the time limit ------------------------------------------------------------------------------ */
@@ -321,8 +278,7 @@ static void entries_clear(struct work *work)
 		free(work->entries[i].outcomes);
 	}
 	free(work->entries);
-	grade_program_clear(&work->validator);
-	grade_program_clear(&work->grader);
+	grade_own_clear(&work->own);
 	json_object_put(work->runners);
 }
 
@@ -343,7 +299,7 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 
 	for (size_t i = 0; i < judge->count; i++)
 		work.entries[i].submission = &judge->submissions[i];
-	int result = make_all_own(&work, err);
+	int result = make_own(&work, err);
 	if (result == 0 && !judge->time_limit)
 		result = find_time_limit(&work, err);
 	if (result == 0) {

@@ -22,6 +22,7 @@ struct grade_trial {
 	struct jail_client *client;
 	const struct grade_program *program;
 	const struct grade_node *node;
+	const struct grade_program *validator; /* whose turn it is; NULL: the default validator */
 	struct grade_outcome *outcome;
 	struct grade_feedback feedback;
 	int input; /* of this pass */

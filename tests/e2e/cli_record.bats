@@ -146,7 +146,10 @@ on_terminal() {
 	run_code python slow $'import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass'
 	run_code bash slow true
 	run -0 on_terminal replay -j 1 --conversation slow
-	[[ $output == *'replay ['*'] 2 of 3'* ]]
+	[[ $output =~ 'replay ['[#\ ]+'] 2 of 3, '[0-9.]+'/s, '[0-9]+' s left' ]]
+	run -0 sallyport promote --suite "$BATS_TEST_TMPDIR/suite" --conversation slow
+	run -0 on_terminal grade -j 1 "$BATS_TEST_TMPDIR/suite"
+	[[ $output =~ 'cases ['[#\ ]+'] '[12]' of 3, '[0-9.]+'/s, '[0-9]+' s left' ]]
 	run -0 --separate-stderr sallyport replay --conversation slow
 	# shellcheck disable=SC2154 # bats sets it
 	[[ $output$stderr != *'replay ['* ]]

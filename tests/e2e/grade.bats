@@ -224,6 +224,48 @@ small() {
 	done
 }
 
+# both KIND: a validator in Python that accepts what contains KIND
+both() {
+	printf 'import helper, sys\nout = sys.stdin.read()\nopen(sys.argv[3] + "judgemessage.txt", "a").write("no %s")\nsys.exit(helper.ends["%s" in out])\n' "$1" "$1"
+}
+
+@test "several validators: an output has to please all of them; parts of programs are no programs" {
+	small p 'validation: custom'
+	mkdir p/output_validators
+	both 2 >p/output_validators/two.py
+	both x >p/output_validators/x.py
+	echo 'ends = {True: 42, False: 43}' >p/output_validators/helper.py
+	echo 'print("2 x")' >p/submissions/accepted/a.py
+	mkdir p/submissions/wrong_answer
+	echo 'print("2")' >p/submissions/wrong_answer/two.py
+	echo 'print("x")' >p/submissions/wrong_answer/x.py
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":2}' ]
+	[ "$(of wrong_answer/two.py .message)" = "no x" ] # and nothing of what the other one wrote
+	[ "$(of wrong_answer/x.py .message)" = "no 2" ]
+	# A folder, in another language, with a header; and one that holds no program.
+	mkdir p/output_validators/even p/output_validators/texts
+	echo 'enum { NO = 43 };' >p/output_validators/even/even.h
+	echo 'no program' >p/output_validators/texts/README
+	printf '#include "even.h"\n#include <stdio.h>\nint main(void) { int c, n = 0; while ((c = getchar()) != EOF) n++; return n %% 2 ? NO : 42; }\n' >p/output_validators/even/even.c
+	judge 0 p accepted # "2 x" and a newline
+	echo 'print("2 x!")' >p/submissions/wrong_answer/odd.py
+	judge 0 p wrong_answer/odd.py
+	[ "$(of wrong_answer/odd.py .verdict)" = WA ]
+	# One that fails is the judge's error, whatever the others say.
+	echo 'import sys; sys.exit(7)' >p/output_validators/y.py
+	judge 3 p accepted
+	[ "$(of accepted/a.py .verdict)" = JE ]
+}
+
+@test "the parts of one validator, side by side" {
+	small p 'validation: custom'
+	mkdir p/output_validators
+	printf 'int check(int, int);\n#include <cstdio>\nint main(int, char **argv) { int a, b; scanf("%%d", &a); fscanf(fopen(argv[2], "r"), "%%d", &b); return check(a, b); }\n' >p/output_validators/validate.cpp
+	printf 'int check(int a, int b) { return a == b ? 42 : 43; }\n' >p/output_validators/check.cpp
+	judge 0 p
+}
+
 @test "testlib's checkers: their arguments, their exit codes" {
 	small p 'validation: custom'
 	mkdir p/output_validators

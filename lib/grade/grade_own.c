@@ -1,0 +1,227 @@
+/*
+ * grade_own.c - see grade_own.h.
+ *
+ * The format says that each file or folder of output_validators/ is a program, and packages also put the parts of one
+ * program there side by side. So an entry counts as a program where a runner has its language, no other source names
+ * it, and, in a language that is compiled, there is a main in it. Where that leaves one, or none, everything in the
+ * folder is one program.
+ */
+#include "grade_own.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "jail/client/client_runners.h"
+#include "lib/base/util.h"
+
+struct entries {
+	char *names[GRADE_VALIDATORS_MAX]; /* of programs: a file, or a folder without its slash */
+	size_t count;
+};
+
+static bool contains(const struct grade_file *file, const char *text)
+{
+	return memmem(file->data, file->length, text, strlen(text)) != NULL;
+}
+
+/* Is the file this entry, or in that folder? */
+static bool belongs(const struct grade_file *file, const char *entry)
+{
+	size_t length = strlen(entry);
+
+	return strncmp(file->name, entry, length) == 0 && (file->name[length] == '\0' || file->name[length] == '/');
+}
+
+/* Does another source name it, as programs name their parts? */
+static bool named_elsewhere(const struct grade_source *whole, const char *entry)
+{
+	const char *dot = strrchr(entry, '.');
+	auto_free char *stem = xstrndup(entry, dot ? (size_t)(dot - entry) : strlen(entry));
+	auto_free char *quoted = xasprintf("\"%s", entry), *import = xasprintf("import %s", stem);
+	auto_free char *from = xasprintf("from %s", stem), *path = xasprintf("./%s", stem);
+	const char *const marks[] = {quoted, import, from, path};
+
+	for (size_t i = 0; i < whole->count; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(marks) && !belongs(&whole->files[i], entry); k++)
+			if (contains(&whole->files[i], marks[k]))
+				return true;
+	return false;
+}
+
+static bool has_main(const struct grade_source *whole, const char *entry, struct json_object *runners)
+{
+	for (size_t i = 0; i < whole->count; i++) {
+		struct json_object *runner = jail_runner_for_file(runners, whole->files[i].name);
+		struct json_object *compiled = json_get(runner, "compiled", json_type_boolean);
+
+		if (belongs(&whole->files[i], entry) && runner &&
+		    (!compiled || !json_object_get_boolean(compiled) || contains(&whole->files[i], "main")))
+			return true;
+	}
+	return false;
+}
+
+/* A folder that says itself how it is built or run. */
+static bool scripted(const struct grade_source *whole, const char *entry)
+{
+	auto_free char *build = xasprintf("%s/build", entry), *run = xasprintf("%s/run", entry);
+
+	for (size_t i = 0; i < whole->count; i++)
+		if (streq(whole->files[i].name, build) || streq(whole->files[i].name, run))
+			return true;
+	return false;
+}
+
+static int find_entries(const struct grade_source *whole, struct json_object *runners, struct entries *ret,
+			struct err *err)
+{
+	for (size_t i = 0; i < whole->count && !whole->scripted; i++) {
+		auto_free char *entry = xstrndup(whole->files[i].name, strcspn(whole->files[i].name, "/"));
+		bool seen = false;
+
+		for (size_t k = 0; k < ret->count; k++)
+			seen = seen || belongs(&whole->files[i], ret->names[k]);
+		if (seen || named_elsewhere(whole, entry) ||
+		    !(scripted(whole, entry) || has_main(whole, entry, runners)))
+			continue;
+		if (ret->count == GRADE_VALIDATORS_MAX)
+			return err_set(err, ERR_LIMIT, "more than %d output validators", GRADE_VALIDATORS_MAX);
+		ret->names[ret->count++] = steal(&entry);
+	}
+	return 0;
+}
+
+/* What belongs to the other programs goes. */
+static void keep(struct grade_source *source, const struct entries *entries, const char *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < source->count; i++) {
+		bool other = false;
+
+		for (size_t k = 0; k < entries->count; k++)
+			other = other ||
+				(!streq(entries->names[k], kept) && belongs(&source->files[i], entries->names[k]));
+		if (other) {
+			free(source->files[i].name);
+			free(source->files[i].data);
+			continue;
+		}
+		if (i == source->entry)
+			source->entry = count;
+		source->files[count++] = source->files[i];
+	}
+	source->count = count;
+}
+
+/* -------- making them --------------------------------------------------------------------------------- */
+
+static int make(const struct grade_maker *maker, const struct grade_source *source, const char *what,
+		struct grade_program *ret, struct err *err)
+{
+	grade_program_make(maker, source, ret);
+	return ret->verdict == GRADE_AC ? 0
+					: err_set(err, ERR_INVALID, "the %s cannot be used: %s", what, ret->message);
+}
+
+/* All of a folder as one program; where its files lie in one folder of it, that one. */
+static int make_whole(const struct grade_maker *maker, const char *path, const struct grade_source *whole,
+		      const char *what, struct grade_program *ret, struct err *err)
+{
+	auto_source struct grade_source source = {0};
+	auto_free char *deeper = NULL;
+	bool below = true;
+
+	for (size_t i = 0; i < whole->count; i++)
+		below = below && strchr(whole->files[i].name, '/') != NULL;
+	if (!below)
+		return make(maker, whole, what, ret, err);
+	deeper = xasprintf("%s/%.*s", path, (int)strcspn(whole->files[0].name, "/"), whole->files[0].name);
+	int result = grade_source_read(maker->package, maker->runners, deeper, NULL, &source, err);
+
+	return result < 0 ? result : make(maker, &source, what, ret, err);
+}
+
+/* One of several. */
+static int make_entry(const struct grade_maker *maker, const char *path, const struct entries *entries,
+		      const char *name, struct grade_program *ret, struct err *err)
+{
+	auto_free char *place = xasprintf("%s/%s", path, name), *what = xasprintf("output validator %s", name);
+	auto_source struct grade_source source = {0};
+	struct json_object *runner = jail_runner_for_file(maker->runners, name);
+	const struct grade_hint hint = {runner ? json_get_string(runner, "name") : NULL, name};
+	struct stat st;
+	int result;
+
+	if (stat(place, &st) == 0 && S_ISDIR(st.st_mode))
+		result = grade_source_read(maker->package, maker->runners, place, NULL, &source, err);
+	else
+		result = grade_source_read(maker->package, maker->runners, path, &hint, &source, err);
+	if (result < 0)
+		return result;
+	if (!S_ISDIR(st.st_mode))
+		keep(&source, entries, name);
+	return make(maker, &source, what, ret, err);
+}
+
+/* 1: there is such a folder with files in it; else 0. */
+static int read_folder(const struct grade_maker *maker, const char *name, char **ret_path, struct grade_source *ret)
+{
+	auto_free char *path = xasprintf("%s/%s", maker->package->path, name);
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode) ||
+	    grade_source_read(maker->package, maker->runners, path, NULL, ret, NULL) < 0)
+		return 0;
+	*ret_path = steal(&path);
+	return 1;
+}
+
+static int make_validators(const struct grade_maker *maker, struct grade_own *ret, struct err *err)
+{
+	auto_source struct grade_source whole = {0};
+	auto_free char *path = NULL;
+	struct entries entries = {0};
+	int result = 0;
+
+	if (read_folder(maker, "output_validator", &path, &whole)) {
+		ret->n_validators = 1;
+		return make_whole(maker, path, &whole, "output validator", &ret->validators[0], err);
+	}
+	if (!read_folder(maker, "output_validators", &path, &whole))
+		return 0;
+	result = find_entries(&whole, maker->runners, &entries, err);
+	if (result == 0 && entries.count <= 1) {
+		ret->n_validators = 1;
+		result = make_whole(maker, path, &whole, "output validator", &ret->validators[0], err);
+	}
+	for (size_t i = 0; result == 0 && entries.count > 1 && i < entries.count; i++)
+		result =
+			make_entry(maker, path, &entries, entries.names[i], &ret->validators[ret->n_validators++], err);
+	for (size_t i = 0; i < entries.count; i++)
+		free(entries.names[i]);
+	return result;
+}
+
+int grade_own_make(const struct grade_maker *maker, struct grade_own *ret, struct err *err)
+{
+	auto_source struct grade_source whole = {0};
+	auto_free char *path = NULL;
+	int result = maker->package->custom_validator ? make_validators(maker, ret, err) : 0;
+
+	if (result == 0 && maker->package->interactive && ret->n_validators > 1)
+		return err_set(err, ERR_INVALID, "an interactive problem has one output validator, this one has %zu",
+			       ret->n_validators);
+	if (result < 0 || !read_folder(maker, "graders", &path, &whole))
+		return result;
+	ret->has_grader = true;
+	return make_whole(maker, path, &whole, "grader", &ret->grader, err);
+}
+
+void grade_own_clear(struct grade_own *own)
+{
+	for (size_t i = 0; i < own->n_validators; i++)
+		grade_program_clear(&own->validators[i]);
+	grade_program_clear(&own->grader);
+	*own = (struct grade_own){0};
+}
