@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "lib/base/util.h"
 #include "lib/store/store_baseline.h"
+#include "show_tools.h"
 
 #define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
 
@@ -308,6 +309,8 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 		result = files_list(store, e->id, &files, err);
 	if (result == 0)
 		result = store_baseline_list(store, e->id, baseline_each, generations, err);
+	if (result == 0)
+		result = show_tools_json(store, e->id, object, err);
 	if (result < 0)
 		return result;
 	json_add(object, "files", steal(&list));
@@ -330,6 +333,8 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 		result = section(store, &e->stdout_text, "stdout", "stdout", e->stdout_truncated, err);
 	if (result == 0)
 		result = section(store, &e->stderr_text, "stderr", "stderr", e->stderr_truncated, err);
+	if (result == 0)
+		result = show_tools(store, e->id, err);
 	return result < 0 ? result : show_files(store, e->id, true, err);
 }
 

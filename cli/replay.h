@@ -27,6 +27,7 @@
 	X(OUTPUT, "output_changed")                                                                                    \
 	X(EXIT, "exit_changed")                                                                                        \
 	X(VERDICT, "verdict_changed")                                                                                  \
+	X(DIVERGED, "diverged")             /* the program called other tools, or with other arguments */              \
 	X(FLAKY, "flaky")                   /* runs of today differ from each other */                                 \
 	X(NEW, "new")                       /* nothing was expected of it: --bless made this run its first outcome */  \
 	X(NOT_REPLAYABLE, "not_replayable") /* it cannot be the same run again; the reason says why */                 \

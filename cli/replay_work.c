@@ -11,6 +11,7 @@
 #include "lib/base/util.h"
 #include "lib/store/store_baseline.h"
 #include "replay.h"
+#include "replay_tools.h"
 
 #define ATTEMPTS      3
 #define REPEAT_DIFFER 3
@@ -73,6 +74,9 @@ static int compare_run(void *arg, const struct store_execution *execution, const
 		return compare_earlier(comparison, execution, now, err);
 	int result = runner->bless ? replay_candidate_take(&report->candidate, execution->id, now, err) : 0;
 
+	if (result == 0)
+		result = replay_tools_compare(runner->store, execution, now, report, err);
+
 	return result < 0 ? result : replay_compare(runner->store, runner->settings, execution, now, report, err);
 }
 
@@ -83,9 +87,12 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, err);
 
 	if (result == 0) {
-		const struct job_replay_from from = {runner->store, runner->client, &runner->secrets};
+		struct replay_tools tools = {runner->config, runner->store, NULL};
+		const struct job_replay_from from = {
+			runner->store, runner->client, &runner->secrets, replay_tools, &tools};
 
 		result = job_replay(&from, execution, compare_run, &comparison, err);
+		bridge_stop(tools.bridge);
 	}
 	if (result < 0) {
 		jail_client_free(runner->client);

@@ -104,6 +104,8 @@ int jail_once_begin(struct jail_client *client, struct jail_once *once, struct e
 	if (result == 0)
 		result = fill(once, err);
 	if (result == 0)
+		result = jail_fill_code(once->jail, once->code_files, once->n_code_files, err);
+	if (result == 0)
 		result = jail_run(once->jail, &once->program, err);
 	if (result == 0 && once->file)
 		result = jail_collect(once->jail, err);

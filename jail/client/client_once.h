@@ -25,6 +25,8 @@ struct jail_once {
 	size_t n_removed;
 	const struct jail_file *files;
 	size_t n_files;
+	const struct jail_file *code_files; /* for jail_fill_code */
+	size_t n_code_files;
 	/* If set, it opens file number `index` instead of files[index]; begin closes the descriptor. At most
 	 * JAIL_BATCH_FILES are open at a time. */
 	int (*open_file)(void *arg, size_t index, struct jail_file *ret, struct err *err);

@@ -199,12 +199,16 @@ struct job_replay_from {
 	struct store *store;
 	struct jail_client *client;
 	const struct job_secrets *secrets; /* values of those that runs were given; NULL: none */
+	/* What answers the calls of a run; *ret NULL: it named no servers. NULL: programs call nothing. */
+	int (*tools)(void *arg, const struct store_execution *execution, struct job_tools **ret, struct err *err);
+	void *tools_arg;
 };
 struct job_replay {
 	struct jail_result jail;
 	int stdout_fd, stderr_fd; /* memfds, positioned at 0; secrets are masked as in the record */
 	struct job_change *changes; /* file.blob holds the SHA-256, nothing was put into the store */
 	size_t n_changes;
+	struct store_tools tools; /* what the program called */
 };
 /* Called for every run in the order of the record, `execution` last. `now` ends with the call. A negative code ends the
  * replay and is passed on. */

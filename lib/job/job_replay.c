@@ -10,6 +10,7 @@
 #include "jail/client/client_once.h"
 #include "job_internal.h"
 #include "job_known.h"
+#include "job_tools.h"
 #include "job_secret.h"
 #include "lib/base/utf8.h"
 #include "lib/store/store_blob.h"
@@ -33,6 +34,9 @@ struct replay {
 	size_t masked_names;
 	struct jail_once once;
 	struct job_replay made; /* of the run that is under way */
+	const struct job_replay_from *from;
+	struct job_tools *tools; /* of that run; NULL: none */
+	const char **tools_env;
 	struct err error;       /* the first file that could not be read */
 	struct job_input *inputs;
 	size_t n_inputs;
@@ -59,6 +63,9 @@ static void run_clear(struct replay *replay)
 	fd_close(&replay->once.program.code_fd);
 	fd_close(&replay->once.program.stdin_fd);
 	job_changes_free(replay->made.changes, replay->made.n_changes);
+	store_tools_clear(&replay->made.tools);
+	job_tools_release(&replay->tools);
+	free(steal(&replay->tools_env));
 	replay->made = (struct job_replay){0};
 	replay->inputs = NULL;
 	replay->n_inputs = 0;
@@ -260,6 +267,30 @@ static int cover(struct replay *replay, struct err *err)
 	return MIN(result, 0);
 }
 
+/* With what answers its calls. */
+static int run_in_jail(struct replay *replay, const struct store_execution *execution, struct err *err)
+{
+	struct jail_once *once = &replay->once;
+	const struct job_replay_from *from = replay->from;
+	struct job_tools_given given = {.socket = -1};
+	int result = from->tools ? from->tools(from->tools_arg, execution, &replay->tools, err) : 0;
+
+	if (result == 0 && replay->tools)
+		result = replay->tools->open(replay->tools, execution->id, &given, err);
+	if (result < 0)
+		return result;
+	once->program.tools = replay->tools != NULL;
+	once->program.tools_fd = given.socket;
+	once->code_files = given.files;
+	once->n_code_files = given.n_files;
+	if (replay->tools)
+		once->program.env = replay->tools_env = job_tools_environment(replay->env, given.env);
+	result = jail_once(replay->client, once, err);
+	if (replay->tools)
+		replay->tools->close(replay->tools, &replay->made.tools);
+	return result;
+}
+
 /* One run, in the jail that is open or the one to open, shown to `each`. */
 static int replay_run(struct replay *replay, const struct store_execution *execution, job_replay_each *each, void *arg,
 		      struct err *err)
@@ -281,7 +312,7 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	mask_free(replay->cover.mask);
 	replay->cover.mask = job_secrets_mask(&replay->used);
 	replay->masked_names = 0;
-	result = jail_once(replay->client, once, err);
+	result = run_in_jail(replay, execution, err);
 	if (result == 0 && replay->error.code != ERR_NONE) {
 		if (err)
 			*err = replay->error;
@@ -383,6 +414,7 @@ int job_replay(const struct job_replay_from *from, const struct store_execution 
 	       void *arg, struct err *err)
 {
 	struct replay replay = {
+		.from = from,
 		.store = from->store,
 		.client = from->client,
 		.secrets = from->secrets,

@@ -50,30 +50,37 @@ void job_tools_close(struct job *job)
 	job->run.tools_open = false;
 }
 
-/* What goes into the jail with a program that calls tools. *ret_env is to be freed, not its strings. */
+const char **job_tools_environment(char *const *own, const char *const *given)
+{
+	size_t n_own = 0, n_given = 0, n = 0;
+
+	while (own && own[n_own])
+		n_own++;
+	while (given[n_given])
+		n_given++;
+	const char **env = xcalloc(n_own + n_given + 1, sizeof(*env));
+	for (size_t i = 0; i < n_own; i++)
+		env[n++] = own[i];
+	for (size_t i = 0; i < n_given; i++) {
+		size_t length = (size_t)(strchr(given[i], '=') - given[i]) + 1;
+		bool named = false;
+
+		for (size_t k = 0; k < n_own; k++)
+			named = named || strncmp(own[k], given[i], length) == 0;
+		if (!named)
+			env[n++] = given[i];
+	}
+	return env;
+}
+
 int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err)
 {
 	struct job_run *run = &job->run;
-	size_t own = 0, n = 0;
 	int result = job->asked.tools->open(job->asked.tools, job->asked.row.id, ret, err);
 
 	if (result < 0)
 		return result;
 	run->tools_open = true;
-	while (run->env && run->env[own])
-		own++;
-	const char **env = xcalloc(own + 8, sizeof(*env));
-	for (size_t i = 0; i < own; i++)
-		env[n++] = run->env[i];
-	for (size_t i = 0; ret->env[i] && n < own + 7; i++) {
-		size_t length = (size_t)(strchr(ret->env[i], '=') - ret->env[i]) + 1;
-		bool given = false;
-
-		for (size_t k = 0; k < own; k++)
-			given = given || strncmp(run->env[k], ret->env[i], length) == 0;
-		if (!given)
-			env[n++] = ret->env[i];
-	}
-	*ret_env = env;
+	*ret_env = job_tools_environment(run->env, ret->env);
 	return jail_fill_code(run->jail, ret->files, ret->n_files, err);
 }

@@ -116,3 +116,26 @@ test('a live session: each call has its own servers', { timeout: TIMEOUT_MS }, a
 	assert.equal((await session('javascript', "var y = await tools.everything.echo({ message: 'b' });\nconsole.log(y)", ['everything'])).stdout, 'Echo: b\n');
 	assert.equal((await session('javascript', "import { memory } from 'tools';\nconsole.log(y, typeof (await memory.read_graph({})))", ['memory'])).stdout, 'Echo: b object\n');
 });
+
+test('the record shows the calls, and answers them again without any server', { timeout: TIMEOUT_MS }, async () => {
+	const code = `
+import asyncio
+numbers = await asyncio.gather(*[tools.everything.get_sum(a=n, b=1) for n in range(5)])
+print(sorted(numbers), await tools.everything.echo(message='same'), await tools.everything.echo(message='same'))
+try: await tools.files.read_text_file(path='/etc/passwd')
+except RuntimeError as error: print(error.kind)
+`;
+	const made = await stack.run({ language: 'python', code, servers: ['everything', 'files'] });
+	assert.equal(made.verdict, 'OK', made.stderr);
+	const shown = await stack.cli(['show', made.execution_id]);
+	assert.match(shown.stdout, /tools of everything, files\n.*TOOL.*\n.*done +allow .*everything\.get-sum/);
+	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', made.execution_id])).stdout);
+	assert.equal(toolCalls.length, 8);
+	assert.deepEqual(toolCalls.filter((call) => call.tool === 'echo').map((call) => call.occurrence), [0, 1]);
+	const same = await stack.cli(['replay', made.execution_id]);
+	assert.equal(same.code, 0, same.stdout + same.stderr);
+	const random = await stack.run({ language: 'python', code: 'import random\nprint(tools.everything.echo(message=str(random.random())) != "")', servers: ['everything'] });
+	const other = await stack.cli(['replay', random.execution_id]);
+	assert.match(other.stdout + other.stderr, /diverged/);
+	assert.match(other.stdout + other.stderr, /call 1, everything\.echo with \{"message":"0\.\d+"\}, was not made then/);
+});

@@ -1,0 +1,247 @@
+/*
+ * bridge_cassette.c - see bridge_cassette.h.
+ *
+ * The lists of tools are made again from the definitions that the run saw, so what a program reads about its tools is
+ * what it read then. Calls that the bridge itself refuses (too many, arguments that do not fit) are refused again and
+ * never get here.
+ */
+#include "bridge_cassette.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bridge_files.h"
+#include "bridge_record.h"
+#include "cgi/upstream/upstream_list.h"
+#include "lib/base/util.h"
+
+#define SHOWN 160 /* bytes of arguments in a sentence */
+
+struct cassette {
+	struct job_tools job;
+	struct bridge *bridge;
+	const struct config *config;
+	struct store_tools recorded;
+	struct upstream_server *servers;
+	struct upstream_list **lists;
+	size_t count;
+	struct bridge_files files;
+	struct bridge_run *run;
+	char (*asked)[SHA256_HEX_SIZE]; /* arguments of the calls so far, each with … */
+	const struct upstream_tool **tools;
+	size_t n_asked;
+};
+
+static void cassette_free(struct job_tools *job)
+{
+	struct cassette *cassette = container_of(job, struct cassette, job);
+
+	for (size_t i = 0; i < cassette->count; i++)
+		upstream_list_free(cassette->lists[i]);
+	bridge_files_clear(&cassette->files);
+	store_tools_clear(&cassette->recorded);
+	free(cassette->lists);
+	free(cassette->servers);
+	free(cassette->asked);
+	free(cassette->tools);
+	free(cassette);
+}
+
+/* -------- the provider -------------------------------------------------------------------------------- */
+
+/* Of a read: the uri. */
+static const char *name_of(const struct bridge_call *call)
+{
+	return call->tool ? call->tool->name : call->uri;
+}
+
+static const struct store_tool_call *find(const struct cassette *cassette, const struct bridge_call *call,
+					  const char *hash, int64_t occurrence)
+{
+	for (size_t i = 0; i < cassette->recorded.n_calls; i++) {
+		const struct store_tool_call *one = &cassette->recorded.calls[i];
+
+		if (one->occurrence == occurrence && streq(one->arguments_hash, hash) &&
+		    streq(one->server, call->list->server->name) && streq(one->tool, name_of(call)))
+			return one;
+	}
+	return NULL;
+}
+
+static int64_t asked_before(struct cassette *cassette, const struct bridge_call *call, const char *hash)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < cassette->n_asked; i++)
+		n += cassette->tools[i] == call->tool && streq(cassette->asked[i], hash);
+	cassette->asked = xrealloc(cassette->asked, cassette->n_asked + 1, sizeof(*cassette->asked));
+	cassette->tools = xrealloc(cassette->tools, cassette->n_asked + 1, sizeof(*cassette->tools));
+	memcpy(cassette->asked[cassette->n_asked], hash, SHA256_HEX_SIZE);
+	cassette->tools[cassette->n_asked++] = call->tool;
+	return n;
+}
+
+static void miss(const struct cassette *cassette, struct bridge_call *call)
+{
+	const struct store_tool_call *near = NULL;
+
+	for (size_t i = 0; i < cassette->recorded.n_calls && !near; i++)
+		if (streq(cassette->recorded.calls[i].server, call->list->server->name) &&
+		    streq(cassette->recorded.calls[i].tool, name_of(call)))
+			near = &cassette->recorded.calls[i];
+	auto_free char *text =
+		near ? xasprintf("call %lld is not in the record: this tool was called with %.*s", (long long)call->seq,
+				 SHOWN, near->arguments)
+		     : xasprintf("call %lld is not in the record: this tool was not called", (long long)call->seq);
+
+	bridge_answer(call, &(struct bridge_answer){.kind = "replay", .text = text});
+}
+
+static void serve(void *arg, struct bridge_call *call)
+{
+	struct cassette *cassette = arg;
+	char hash[SHA256_HEX_SIZE];
+
+	bridge_record_hash(call->arguments, call->length, hash);
+	const struct store_tool_call *found = find(cassette, call, hash, asked_before(cassette, call, hash));
+	if (!found || streq(found->state, "cancelled")) {
+		miss(cassette, call);
+		return;
+	}
+	const bool is_result = streq(found->kind, "result");
+	bridge_answer(call, &(struct bridge_answer){.kind = found->kind,
+						    .is_error = found->is_error,
+						    .result = is_result ? found->result : NULL,
+						    .length = is_result ? found->result_length : 0,
+						    .text = found->result,
+						    .decision = found->decision,
+						    .rule = found->rule,
+						    .decided_by = found->decided_by,
+						    .protocol = found->protocol});
+}
+
+/* It is answered already. */
+static void cancel(void *arg, struct bridge_call *call)
+{
+	(void)arg;
+	(void)call;
+}
+
+static void release(void *arg)
+{
+	struct cassette *cassette = arg;
+	struct job_tools *job = &cassette->job;
+
+	job_tools_release(&job);
+}
+
+static const struct bridge_provider provider = {.call = serve, .cancel = cancel, .release = release};
+
+/* -------- for the job --------------------------------------------------------------------------------- */
+
+static int open_run(struct job_tools *job, const char *execution, struct job_tools_given *ret, struct err *err)
+{
+	struct cassette *cassette = container_of(job, struct cassette, job);
+	struct bridge_spec spec = {
+		.lists = cassette->lists, .count = cassette->count, .provider = &provider, .arg = cassette};
+
+	(void)execution;
+	bridge_caps(cassette->config, &spec.caps);
+	job->references++;
+	int result = bridge_open(cassette->bridge, &spec, &cassette->run, err);
+	if (result < 0)
+		return result;
+	*ret = (struct job_tools_given){.files = cassette->files.files,
+					.n_files = cassette->files.count,
+					.env = bridge_environment,
+					.socket = bridge_run_socket(cassette->run)};
+	return 0;
+}
+
+static void close_run(struct job_tools *job, struct store_tools *ret)
+{
+	struct cassette *cassette = container_of(job, struct cassette, job);
+	struct bridge_report report;
+
+	bridge_close(steal(&cassette->run), &report);
+	bridge_record(cassette->lists, cassette->count, &report, ret);
+}
+
+static int make_list(struct cassette *cassette, size_t at, struct err *err)
+{
+	const struct store_tool_server *recorded = &cassette->recorded.servers[at];
+	struct upstream_server *server = &cassette->servers[at];
+	const struct raw definitions = raw_value(recorded->definitions, strlen(recorded->definitions));
+	struct raw one;
+	int result = 0;
+
+	*server = (struct upstream_server){.name = recorded->name, .description = recorded->description};
+	snprintf(server->alias, sizeof(server->alias), "%s", recorded->alias);
+	cassette->lists[at] = upstream_list_new(server);
+	cassette->count++;
+	for (size_t i = 0; result == 0 && raw_item(definitions, &i, &one);)
+		result = upstream_list_add(cassette->lists[at], one, err);
+	upstream_list_seal(cassette->lists[at], NULL, NULL, NULL);
+	return result;
+}
+
+int bridge_cassette_new(struct bridge *bridge, const struct config *config, struct store_tools *recorded,
+			const char *runner, struct job_tools **ret, struct err *err)
+{
+	*ret = NULL;
+	if (recorded->n_servers == 0)
+		return 0;
+	struct cassette *cassette = xcalloc(1, sizeof(*cassette));
+	int result = 0;
+
+	*cassette = (struct cassette){.job = {1, open_run, close_run, cassette_free},
+				      .bridge = bridge,
+				      .config = config,
+				      .recorded = *recorded};
+	*recorded = (struct store_tools){0};
+	cassette->servers = xcalloc(cassette->recorded.n_servers, sizeof(*cassette->servers));
+	cassette->lists = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->lists));
+	for (size_t i = 0; i < cassette->recorded.n_servers && result == 0; i++)
+		result = make_list(cassette, i, err);
+	const struct bridge_files_spec spec = {.lists = cassette->lists, .count = cassette->count, .runner = runner};
+	if (result == 0)
+		result = bridge_files_make(&spec, &cassette->files, err);
+	if (result < 0)
+		cassette_free(&cassette->job);
+	else
+		*ret = &cassette->job;
+	return result;
+}
+
+/* -------- the difference ------------------------------------------------------------------------------ */
+
+static bool has(const struct store_tools *tools, const struct store_tool_call *call)
+{
+	for (size_t i = 0; i < tools->n_calls; i++) {
+		const struct store_tool_call *one = &tools->calls[i];
+
+		if (one->occurrence == call->occurrence && streq(one->server, call->server) &&
+		    streq(one->tool, call->tool) && streq(one->arguments_hash, call->arguments_hash))
+			return true;
+	}
+	return false;
+}
+
+char *bridge_cassette_difference(const struct store_tools *recorded, const struct store_tools *now)
+{
+	for (size_t i = 0; i < now->n_calls; i++) {
+		const struct store_tool_call *call = &now->calls[i];
+
+		if (!has(recorded, call))
+			return xasprintf("call %lld, %s.%s with %.*s, was not made then", (long long)call->seq,
+					 call->server, call->tool, SHOWN, call->arguments);
+	}
+	for (size_t i = 0; i < recorded->n_calls; i++) {
+		const struct store_tool_call *call = &recorded->calls[i];
+
+		if (!has(now, call))
+			return xasprintf("call %lld of the record, %s.%s with %.*s, is not made now",
+					 (long long)call->seq, call->server, call->tool, SHOWN, call->arguments);
+	}
+	return NULL;
+}

@@ -1,0 +1,10 @@
+/* show_tools.h - a run's calls of tools, as `show` prints them. */
+#pragma once
+
+#include "cli.h"
+#include "lib/store/store.h"
+
+/* Nothing is printed of a run that named no servers. */
+int show_tools(struct store *store, const char *execution, struct err *err);
+/* Members "servers" and "toolCalls". */
+int show_tools_json(struct store *store, const char *execution, struct json_object *object, struct err *err);
