@@ -56,8 +56,9 @@ static void check_modprobe(struct doctor *doctor)
 
 	doctor_add(
 		doctor, "modprobe", exposed ? DOCTOR_WEAKER : DOCTOR_OK,
-		"after boot, sysctl kernel.modprobe= (empty) or kernel.modules_disabled=1: guests can otherwise make "
-		"the kernel start it as root, by executing files of unknown formats",
+		"empty kernel.modprobe after boot (debian/sallyport.sysctl, which the package installs) or set "
+		"kernel.modules_disabled=1: guests can otherwise make the kernel start it as root, by executing files "
+		"of unknown formats",
 		"%s%s", program && *program ? program : "none",
 		exposed || !program || !*program ? "" : " (not for guests)");
 }

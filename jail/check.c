@@ -100,6 +100,15 @@ static void tell_grouped(struct check *check)
 	tell(check, "live sandboxes", why ? WEAKER : OK, why ? why : "can be frozen between calls", "freezer", NULL);
 }
 
+static void tell_overlays(struct check *check)
+{
+	bool own = check->jailer->root.n_bound > 0;
+
+	tell(check, "overlays", own ? OK : WEAKER,
+	     own ? "each jail has inodes of its own" : "the kernel does not have them, or refuses them", "overlays",
+	     NULL);
+}
+
 static void tell_landlock(struct check *check)
 {
 	int abi = fence_abi();
@@ -120,6 +129,8 @@ static void tell_step(struct check *check, enum start_step step)
 		tell_cgroup(check);
 	else
 		tell(check, start_name(step), OK, "works", NULL, NULL);
+	if (step == START_ROOTS || step == START_USER_ROOTS)
+		tell_overlays(check);
 }
 
 static bool take(struct check *check, enum start_step step)
