@@ -51,8 +51,9 @@ static const struct {
 	{"landlock", "boot with landlock among the LSMs (lsm=landlock,…): a second fence"},
 	{"landlock-new", "install a kernel of at least 5.19"},
 	{"open files", "raise the limit (ulimit -Hn, LimitNOFILE=)"},
-	{"overlays", "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the "
-		     "host's"},
+	{"overlay", "modprobe overlay, then restart the jailer; without it, file locks of guests on /usr meet the "
+		    "host's"},
+	{"overlays", "unmount it; in a unit, ProtectKernelModules= mounts below /usr"},
 	{"porter", "correct jailer.allowed_users, and the lines of this user in /etc/subuid and /etc/subgid"},
 	{"root mounts", "correct the folder that it names; in a container, allow mounts"},
 	{"runner files", "correct the file that it names"},

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 
 #include "jail/init/fence.h"
+#include "layers.h"
 #include "lib/base/util.h"
 #include "start.h"
 
@@ -100,13 +101,18 @@ static void tell_grouped(struct check *check)
 	tell(check, "live sandboxes", why ? WEAKER : OK, why ? why : "can be frozen between calls", "freezer", NULL);
 }
 
+/* A directory below which something is mounted cannot be a layer. */
 static void tell_overlays(struct check *check)
 {
-	bool own = check->jailer->root.n_bound > 0;
+	const struct root_mount *root = &check->jailer->root;
+	const char *missing = layers_missing(root);
+	auto_free char *why =
+		missing ? xasprintf("not of %s: %s", missing,
+				    root->n_bound ? "something is mounted below it" : "the kernel has no overlays, or "
+										      "refuses them")
+			: xstrdup("each jail has inodes of its own");
 
-	tell(check, "overlays", own ? OK : WEAKER,
-	     own ? "each jail has inodes of its own" : "the kernel does not have them, or refuses them", "overlays",
-	     NULL);
+	tell(check, "overlays", missing ? WEAKER : OK, why, root->n_bound ? "overlays" : "overlay", NULL);
 }
 
 static void tell_landlock(struct check *check)
@@ -129,7 +135,7 @@ static void tell_step(struct check *check, enum start_step step)
 		tell_cgroup(check);
 	else
 		tell(check, start_name(step), OK, "works", NULL, NULL);
-	if (step == START_ROOTS || step == START_USER_ROOTS)
+	if (step == START_LOOP)
 		tell_overlays(check);
 }
 

@@ -99,3 +99,17 @@ int layers_renew(struct layers *layers, const struct root_mount *usual, size_t s
 		return 0;
 	return for_set(layers, usual, slot, renew, err);
 }
+
+const char *layers_missing(const struct root_mount *usual)
+{
+	char at[LAYERS_PATH_SIZE];
+
+	if (!usual->n_bound)
+		return "/usr";
+	for (size_t i = 0; i < usual->n_bound; i++) {
+		layers_path(at, 0, i);
+		if (access(at, F_OK))
+			return usual->shown[i];
+	}
+	return NULL;
+}

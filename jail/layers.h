@@ -30,6 +30,8 @@ struct layers {
 int layers_init(struct layers *layers, const struct root_mount *usual, struct err *err);
 /* The set of a slot, whose last jail is gone. */
 int layers_renew(struct layers *layers, const struct root_mount *usual, size_t slot, struct err *err);
+/* Directory that has no overlay; NULL: all have. */
+const char *layers_missing(const struct root_mount *usual);
 /* In init: where the overlay of usual->shown[i] is; there is none where the kernel cannot make one. */
 void layers_path(char path[LAYERS_PATH_SIZE], size_t slot, size_t i);
 /* mount(2) of an overlay of `directory`, which is below `root`, at `at`. Of errors, EINVAL says that it cannot be a

@@ -131,6 +131,16 @@ commands() {
 	[[ $(sallyport doctor) =~ [0-9]+\ ok,\ [0-9]+\ weaker,\ [0-9]+\ missing$ ]]
 }
 
+# What is mounted there may come from the jailer's unit.
+@test "doctor says that a mount below /usr takes a jail's own inodes" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount"
+	local said
+	mkdir below
+	said=$(unshare -m bash -c 'mount --bind below /usr/share && exec "$@"' bash "$SP_BIN/sallyport" doctor --json) || true
+	[ "$(jq -r '.checks[] | select(.name == "overlays") | .state + ": " + .found' <<<"$said")" = "weaker: not of /usr: something is mounted below it" ]
+	[ "$(sallyport doctor --json | jq -r '.checks[] | select(.name == "overlays") | .state')" = ok ]
+}
+
 @test "doctor names each language with the version that a program would see" {
 	run sallyport doctor --json
 	local python
