@@ -188,6 +188,12 @@ probe-table: deps
 	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
 	@UPDATE=1 tests/probe/peers.sh $(B)
 
+# docs/batch.md's Slurm scripts on two nodes of this machine (root).
+slurm-test: deps-debian
+	@.ci/deps slurm
+	@$(SUBMAKE) all
+	@tests/batch/slurm $(BIN)
+
 # A minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
 STRESS_SECONDS ?= 60
 stress: deps
@@ -240,6 +246,7 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
+	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
 	@echo 'make stress               a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps                 install the Debian and npm packages that are missing'
@@ -250,6 +257,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint probe-table stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all recorded unit fuzz lint probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
