@@ -12,6 +12,7 @@
 #include "cgi/tool/interpreters.h"
 #include "cgi/tool/tool_table.h"
 #include "lib/base/util.h"
+#include "lib/store/store_audit.h"
 #include "lib/store/store_expire.h"
 
 static const struct resource_provider *const providers[] = {&resource_record, NULL};
@@ -76,10 +77,28 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	return server->fixtures ? server->fixtures->open(server, err) : 0;
 }
 
+/* The configuration of this start, by its sum: secrets may be in it. */
+static int log_config(struct server *server, struct err *err)
+{
+	auto_buf struct buf text = {0};
+	struct store_audit entry;
+	char sum[SHA256_HEX_SIZE];
+
+	buf_init(&text, SIZE_MAX / 2);
+	json_print(&text, server->config->document);
+	sha256_hex(text.data, text.length, sum);
+	store_audit_init(&entry, STORE_AUDIT_CONFIG, "log", "config");
+	store_audit_word(&entry, "sum", sum);
+	return store_audit_add(server->store, &entry, err);
+}
+
 int server_stay(struct server *server, struct err *err)
 {
 	struct job_engine *engine;
-	int result = news_listen(server, &server->news, err);
+	int result = log_config(server, err);
+
+	if (result == 0)
+		result = news_listen(server, &server->news, err);
 
 	if (result < 0)
 		return err_wrap(err, "listening for news of other processes");

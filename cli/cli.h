@@ -38,6 +38,7 @@
 #include "lib/base/err.h"
 #include "lib/base/json.h"
 #include "lib/base/version.h"
+#include "lib/store/store_audit.h"
 #include "lib/store/store_execution.h"
 
 enum cli_exit {
@@ -150,6 +151,9 @@ int cli_select(struct store *store, const struct cli_selection *selection,
 /* Configuration (the caller's: auto_config) and the store of its data_dir. */
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err);
+/* An entry of the audit log; _read: of a command that only reads, which goes on where the record cannot be written. */
+int cli_audit(struct store *store, enum store_audit_kind kind, int64_t executions, struct err *err);
+int cli_audit_read(const struct config *config, enum store_audit_kind kind, int64_t executions, struct err *err);
 /* The jailer of config.jailer.socket if one is named, else a private one for the life of the client. */
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err);
 

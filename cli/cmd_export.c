@@ -63,6 +63,8 @@ static int export_all(struct exporting *exporting, const struct export_options *
 	if (result == 0)
 		result = exporting->result;
 	if (result == 0)
+		result = cli_audit(exporting->store, STORE_AUDIT_EXPORT, exporting->count, err);
+	if (result == 0)
 		result = store_bundle_finish(exporting->bundle, exporting->store, err);
 	store_bundle_close(exporting->bundle);
 	return result;
@@ -79,7 +81,7 @@ static int export_run(void *arg, struct err *err)
 
 	if (!options->output)
 		return err_set(err, ERR_INVALID, "where to? Give --output BUNDLE");
-	result = cli_open_store(&options->common, STORE_READ, &config, &store, err);
+	result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
 	if (result < 0)
 		return result;
 	exporting.store = store;

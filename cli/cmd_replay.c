@@ -412,6 +412,8 @@ static int run_work(struct work *work, const struct replay_options *options, str
 		return result;
 	keep_shard(work, &shard);
 	result = cli_catch_interrupts("sallyport: interrupted: --resume goes on from here\n", err);
+	if (result == 0)
+		result = cli_audit_read(work->config, STORE_AUDIT_REPLAY, (int64_t)work->count, err);
 	if (result == 0 && work->count + (size_t)shard.count > 0)
 		result = open_runners(work, err);
 	if (result == 0 && *work->key)

@@ -138,6 +138,27 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 	return 0;
 }
 
+int cli_audit(struct store *store, enum store_audit_kind kind, int64_t executions, struct err *err)
+{
+	struct store_audit entry;
+
+	store_audit_init(&entry, kind, "log", "audit");
+	store_audit_int(&entry, "executions", executions);
+	return store_audit_add(store, &entry, err);
+}
+
+int cli_audit_read(const struct config *config, enum store_audit_kind kind, int64_t executions, struct err *err)
+{
+	auto_store struct store *store = NULL;
+	int result = store_open(config->data_dir, STORE_WRITE, &store, err);
+
+	if (result == -ERR_SYSTEM) {
+		*err = ERR_INIT;
+		return 0;
+	}
+	return result < 0 ? result : cli_audit(store, kind, executions, err);
+}
+
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
 {
 	auto_jailer struct jail_client *client = NULL;

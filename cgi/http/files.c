@@ -6,6 +6,7 @@
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_audit.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
 #include "uri.h"
@@ -61,23 +62,37 @@ static bool name_ok(const char *name, size_t length)
 	return true;
 }
 
-static int find(struct exchange *exchange, const char *rest, struct buf *name, struct store_file *ret, struct err *err)
+/* ret_hash: the conversation's, from the address. */
+static int find(struct exchange *exchange, const char *rest, struct buf *name, struct store_file *ret,
+		char ret_hash[SHA256_HEX_SIZE], struct err *err)
 {
 	struct store_conversation conversation;
-	char hash[SHA256_HEX_SIZE];
 	int result;
 
 	if (strspn(rest, "0123456789abcdef") != HASH_DIGITS || rest[HASH_DIGITS] != '/')
 		return err_set(err, ERR_NOT_FOUND, NOT_FOUND);
-	memcpy(hash, rest, HASH_DIGITS);
-	hash[HASH_DIGITS] = '\0';
+	memcpy(ret_hash, rest, HASH_DIGITS);
+	ret_hash[HASH_DIGITS] = '\0';
 	/* An encoded slash is a slash: names may hold folders, and folders have no meaning of their own here. */
 	if (uri_decode(rest + HASH_DIGITS + 1, name, err) < 0 || !name_ok(name->data, name->length))
 		return err_set(err, ERR_NOT_FOUND, NOT_FOUND);
-	result = store_conversation_by_hash(exchange->server->store, hash, &conversation, err);
+	result = store_conversation_by_hash(exchange->server->store, ret_hash, &conversation, err);
 	if (result < 0)
 		return result;
 	return store_file_find(exchange->server->store, conversation.row, name->data, name->length, ret, err);
+}
+
+/* Who has the address may read the file: no token is asked for, and none is in the entry. */
+static void log_download(struct exchange *exchange, const char *hash, const struct store_file *file)
+{
+	char place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+
+	store_audit_place(hash, place);
+	store_audit_init(&entry, STORE_AUDIT_FILE_GET, "conversation", place);
+	store_audit_int(&entry, "bytes", file->size);
+	store_audit_text(&entry, "name", file->name, file->name_length);
+	store_audit_later(exchange->server->store, &entry);
 }
 
 static void set_headers(struct reply *reply, const struct store_file *file, const struct buf *name)
@@ -100,9 +115,9 @@ void files_handle(struct exchange *exchange, const char *method, const char *res
 	struct err err = ERR_INIT;
 	auto_buf struct buf name = {0};
 
-	(void)method; /* GET and HEAD differ only in what is sent */
 	buf_init(&name, HTTP_PATH_MAX);
-	int result = find(exchange, rest, &name, &file, &err);
+	char hash[SHA256_HEX_SIZE];
+	int result = find(exchange, rest, &name, &file, hash, &err);
 
 	/* Opened here even if the web server sends it: a blob that is lost is an error of ours and not a bare 404 of
 	 * nginx. */
@@ -119,6 +134,8 @@ void files_handle(struct exchange *exchange, const char *method, const char *res
 		return;
 	}
 	reply->status = 200;
+	if (streq(method, "GET")) /* HEAD differs in what is sent, too */
+		log_download(exchange, hash, &file);
 	set_headers(reply, &file, &name);
 	if (prefix && prefix[0]) {
 		char path[SHA256_HEX_SIZE + 1];

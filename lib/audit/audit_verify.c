@@ -139,7 +139,7 @@ static bool same(const char *a, size_t length, const char *b)
 
 static bool has_row(const char *kind)
 {
-	return str_starts(kind, "run.") || str_starts(kind, "token.");
+	return str_starts(kind, "run.") || str_starts(kind, "token.") || streq(kind, "call");
 }
 
 /* Was the content of the object erased later on, by an entry that says so? */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/json.h"
+#include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "store_audit_read.h"
@@ -229,6 +230,26 @@ int store_audit_add(struct store *store, struct store_audit *entry, struct err *
 
 	store_audit_clear(entry); /* where it never came to the work */
 	return failed;
+}
+
+static void later_done(void *arg, int result, const struct err *err)
+{
+	struct store_audit *entry = arg;
+
+	if (result < 0)
+		log_event(LOG_ERROR, "audit entry not written", "kind", kinds[entry->kind], "why", err->text, NULL);
+	store_audit_clear(entry);
+	free(entry);
+}
+
+void store_audit_later(struct store *store, struct store_audit *entry)
+{
+	struct store_audit *kept = xcalloc(1, sizeof(*kept));
+
+	*kept = *entry;
+	kept->owner = kept->actor = NULL; /* the caller's */
+	*entry = (struct store_audit){0};
+	store_commit_async(store, add_work, kept, later_done);
 }
 
 int store_txn_audit_erase(struct store_txn *txn, const struct store_audit_erasure *erasure, struct err *err)

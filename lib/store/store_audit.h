@@ -82,6 +82,8 @@ struct store_txn;
 int store_txn_audit(struct store_txn *txn, struct store_audit *entry, struct err *err);
 /* The same in a transaction of its own; returns after the commit. */
 int store_audit_add(struct store *store, struct store_audit *entry, struct err *err);
+/* The same without waiting, for what only reads: the entry is written soon after. Takes the entry over. */
+void store_audit_later(struct store *store, struct store_audit *entry);
 /* The object of a conversation: its address is a secret, so it stands there by a hash of it. */
 void store_audit_place(const char *conversation_hash, char ret[SHA256_HEX_SIZE]);
 

@@ -65,6 +65,12 @@ static const struct {
 	{"SELECT execution.id, -1 FROM execution JOIN conversation ON conversation.id = execution.conversation WHERE "
 	 "conversation.owner <> execution.owner OR conversation.name <> conversation_name",
 	 "execution ", " names another conversation than its row"},
+	{"SELECT execution, -1 FROM tool_call WHERE EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || "
+	 "execution) "
+	 "GROUP BY execution HAVING count(*) > (SELECT count(*) FROM audit WHERE object = 'execution:' || execution "
+	 "AND "
+	 "kind = 'call')",
+	 "execution ", " has more calls of tools than entries say"},
 	{"SELECT conversation, -1 FROM file WHERE NOT EXISTS (SELECT 1 FROM conversation WHERE id = file.conversation)",
 	 "files of conversation ", " have no conversation"},
 	{"SELECT DISTINCT execution, -1 FROM execution_file WHERE NOT EXISTS (SELECT 1 FROM execution WHERE id = "

@@ -197,12 +197,22 @@ static int principal_of(struct store_conn *conn, const char *owner, char ret[ID_
 	return MIN(found, 0);
 }
 
+/* The call's number stands first in the facts; 0, which no row has: it does not. */
+static int64_t call_number(const struct store_audit_found *found)
+{
+	static const char before[] = "\"f\":{\"seq\":";
+	const char *at = strstr(found->entry, before);
+
+	return at != NULL ? strtoll(at + sizeof(before) - 1, NULL, 10) : 0;
+}
+
 static const struct {
 	const char *kind;
 	enum store_audit_kind number;
 	enum store_sql row;
 } expected[] = {{"run.begin", STORE_AUDIT_RUN_BEGIN, SQL_AUDIT_BEGIN_ROW},
 		{"run.end", STORE_AUDIT_RUN_END, SQL_AUDIT_END_ROW},
+		{"call", STORE_AUDIT_CALL, SQL_AUDIT_CALL_ROW},
 		{"token.add", STORE_AUDIT_TOKEN_ADD, SQL_AUDIT_TOKEN_ROW},
 		{"token.revoke", STORE_AUDIT_TOKEN_REVOKE, SQL_AUDIT_TOKEN_ROW}};
 
@@ -220,12 +230,16 @@ int store_audit_expected(struct store_audit_reader *reader, const struct store_a
 	auto_query struct query row = query_begin(reader->conn, expected[which].row);
 
 	query_bind_text(&row, ":id", id + 1);
+	if (expected[which].row == SQL_AUDIT_CALL_ROW)
+		query_bind_int(&row, ":seq", call_number(found));
 	int there = query_next(&row, err);
 
 	if (there <= 0)
 		return there;
 	ret_actor[0] = '\0';
-	if (expected[which].row == SQL_AUDIT_TOKEN_ROW)
+	if (expected[which].row == SQL_AUDIT_CALL_ROW)
+		store_audit_from_call(&row, ret);
+	else if (expected[which].row == SQL_AUDIT_TOKEN_ROW)
 		store_audit_from_token(&row, expected[which].number, ret);
 	else
 		there = store_audit_from_run(reader->conn, &row, expected[which].number, ret_actor, ret, err);

@@ -37,7 +37,8 @@ struct store_audit_parts {
 int store_audit_split(const struct store_audit_found *found, struct store_audit_parts *ret);
 
 /* What an entry of this kind must say by the rows that are there now: 1 and *ret (the caller's, with its details as
- * they are stored) and its principal; 0: there is no such row. Kinds: run.begin, run.end, token.add, token.revoke. */
+ * they are stored) and its principal; 0: there is no such row. Kinds: run.begin, run.end, call, token.add,
+ * token.revoke. */
 int store_audit_expected(struct store_audit_reader *reader, const struct store_audit_found *found,
 			 struct store_audit *ret, char ret_actor[STORE_AUDIT_OBJECT_SIZE], char ret_principal[ID_SIZE],
 			 struct err *err);

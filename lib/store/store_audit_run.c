@@ -250,6 +250,28 @@ static int audit_row(struct store_txn *txn, struct query *row, void (*from)(stru
 	return store_txn_audit(txn, &entry, err);
 }
 
+void store_audit_from_call(struct query *row, struct store_audit *ret)
+{
+	char sum[SHA256_HEX_SIZE];
+
+	store_audit_init(ret, STORE_AUDIT_CALL, "execution", query_text(row, AUDIT_CALL_EXECUTION));
+	ret->owner = query_text(row, AUDIT_CALL_OWNER);
+	store_audit_int(ret, "seq", query_int(row, AUDIT_CALL_SEQ)); /* first: by it the row is found again */
+	store_audit_word(ret, "state", query_text(row, AUDIT_CALL_STATE));
+	store_audit_int(ret, "is_error", query_int(row, AUDIT_CALL_IS_ERROR));
+	store_audit_sum_row(row, AUDIT_CALL_COLUMNS, sum);
+	store_audit_text(ret, "row", sum, strlen(sum));
+}
+
+int store_txn_audit_call(struct store_txn *txn, const char *execution, int64_t seq, struct err *err)
+{
+	auto_query struct query row = query_begin(txn->conn, SQL_AUDIT_CALL_ROW);
+
+	query_bind_text(&row, ":id", execution);
+	query_bind_int(&row, ":seq", seq);
+	return audit_row(txn, &row, store_audit_from_call, NULL, err);
+}
+
 int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *err)
 {
 	auto_query struct query row = query_begin(txn->conn, SQL_AUDIT_CONVERSATION_ROW);

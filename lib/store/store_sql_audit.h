@@ -50,7 +50,13 @@ enum {
 	"stderr_blob, " STORE_SQL_END_COLUMNS " FROM execution "
 
 enum {
-	AUDIT_TOKEN_ID,
+	AUDIT_CALL_EXECUTION,
+	AUDIT_CALL_OWNER,
+	AUDIT_CALL_SEQ,
+	AUDIT_CALL_STATE,
+	AUDIT_CALL_IS_ERROR,
+	AUDIT_CALL_COLUMNS,
+	AUDIT_TOKEN_ID = 0,
 	AUDIT_TOKEN_OWNER,
 	AUDIT_TOKEN_SCOPES,
 	AUDIT_TOKEN_REVOKED,
@@ -73,6 +79,11 @@ enum {
 #define STORE_SQL_AUDIT_TOKEN                                                                                          \
 	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results FROM "   \
 	"token "
+#define STORE_SQL_AUDIT_CALL                                                                                           \
+	"SELECT execution, owner, seq, call.state, is_error, seq, connection, server, tool, is_read, definition, "     \
+	"arguments, arguments_hash, occurrence, decision, rule, decided_by, call.state, kind, is_error, call.result, " \
+	"protocol, attempts, approval_us, queued_us, started_us, call.finished_us FROM tool_call AS call JOIN "        \
+	"execution ON execution.id = call.execution "
 #define STORE_SQL_AUDIT_CONVERSATION "SELECT id, owner, name, hash, created_us FROM conversation "
 #define STORE_SQL_AUDIT_FILE                                                                                           \
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
@@ -93,6 +104,7 @@ enum {
 	X(AUDIT_FILES, READ,                                                                                           \
 	  "SELECT " STORE_SQL_CHANGE_COLUMNS " FROM execution_file WHERE execution = :id AND phase = :phase ORDER "    \
 	  "BY name")                                                                                                   \
+	X(AUDIT_CALL_ROW, READ, STORE_SQL_AUDIT_CALL "WHERE execution = :id AND seq = :seq")                           \
 	X(AUDIT_TOKEN_ROW, READ, STORE_SQL_AUDIT_TOKEN "WHERE id = :id")                                               \
 	X(AUDIT_CONVERSATION_ROW, READ, STORE_SQL_AUDIT_CONVERSATION "WHERE id = :id")                                 \
 	X(AUDIT_FILE_ROW, READ, STORE_SQL_AUDIT_FILE "WHERE f.conversation = :conversation AND f.name = :name")        \

@@ -90,7 +90,9 @@ static int add_call(struct store_txn *txn, const char *execution, const struct s
 	query_bind_int(&q, ":queued", call->queued_us);
 	query_bind_int(&q, ":started", call->started_us);
 	query_bind_int(&q, ":finished", call->finished_us);
-	return query_run(&q, NULL, err);
+	int result = query_run(&q, NULL, err);
+
+	return result < 0 ? result : store_txn_audit_call(txn, execution, call->seq, err);
 }
 
 int store_txn_tools_add(struct store_txn *txn, const char *execution, const struct store_tools *tools, struct err *err)

@@ -169,6 +169,7 @@ int store_txn_audit_open(struct store_txn *txn, struct err *err);
 int store_txn_audit_begin(struct store_txn *txn, const char *id, struct err *err);
 int store_txn_audit_end(struct store_txn *txn, const char *id, struct err *err);
 int store_txn_audit_token(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err);
+int store_txn_audit_call(struct store_txn *txn, const char *execution, int64_t seq, struct err *err);
 int store_txn_audit_conversation(struct store_txn *txn, int64_t id, struct err *err);
 
 /* store_execution.c */

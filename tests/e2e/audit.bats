@@ -167,3 +167,24 @@ call() { # CODE
 	sed -i 's/run.end/run.eud/' "$SP_DIR/tiles/tile/entries/000"
 	run -1 "$check" "$vkey" "$SP_DIR/tiles"
 }
+
+@test "what only reads leaves entries, too: a download, an export, a replay; and each start its configuration" {
+	entries() {
+		sp_sql "SELECT count(*) FROM audit WHERE kind = '$1'"
+	}
+	[ "$(entries config)" = 1 ]
+	sp_http GET "/files/$(sp_sql 'SELECT hash FROM conversation LIMIT 1')/f" </dev/null
+	[ "$SP_STATUS" = 200 ]
+	downloaded() {
+		[ "$(entries file.get)" = 1 ]
+	}
+	sp_until "" downloaded
+	sp_http GET "/files/$(sp_sql 'SELECT hash FROM conversation LIMIT 1')/none" </dev/null
+	[ "$SP_STATUS" = 404 ]
+	cli 0 export --output "$SP_DIR/b" --all
+	[ "$(entries export)" = 1 ]
+	cli 0 replay --json "$(sp_sql 'SELECT min(id) FROM execution')"
+	[ "$(entries replay)" = 1 ]
+	[ "$(entries file.get)" = 1 ]
+	cli 0 verify
+}

@@ -15,6 +15,7 @@
 #include "lib/store/store_audit.h"
 #include "lib/store/store_expire.h"
 #include "lib/store/store_token.h"
+#include "lib/store/store_tool.h"
 
 #define TREE      (1 << AUDIT_PART_TREE)
 #define ANCHORS   (1 << AUDIT_ANCHORS)
@@ -120,6 +121,25 @@ static struct store_conversation upload(struct fixture *f, const char *name, con
 	return conversation;
 }
 
+/* A call that the run's program made of another server. */
+static int log_call(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct store_tool_call call = {.seq = 1,
+				       .connection = 1,
+				       .server = unconst("files"),
+				       .tool = unconst("read"),
+				       .arguments = unconst("{}"),
+				       .decision = unconst("allow"),
+				       .rule = unconst("*"),
+				       .state = "done",
+				       .kind = "result",
+				       .result = unconst("{}"),
+				       .attempts = 1};
+	const struct store_tools tools = {.calls = &call, .n_calls = 1};
+
+	return store_txn_tools_add(txn, arg, &tools, err);
+}
+
 static void run_once(struct fixture *f, char ret_id[ID_SIZE])
 {
 	struct store_execution run = sample("ann");
@@ -135,6 +155,7 @@ static void run_once(struct fixture *f, char ret_id[ID_SIZE])
 	run.conversation_row = conversation.row;
 	begin(f->store, &run);
 	finish(f->store, &run, &change, 1);
+	ok(store_commit(f->store, log_call, run.id, &err));
 	snprintf(ret_id, ID_SIZE, "%s", run.id);
 }
 
@@ -221,6 +242,8 @@ static char *altered(const char *table, const char *column)
 {
 	if (streq(column, "n") || streq(column, "signal") || (streq(column, "id") && streq(table, "conversation")))
 		return xasprintf("coalesce(%s, 0) + 1000", column);
+	if (streq(column, "state") && streq(table, "tool_call"))
+		return xstrdup("'failed'");
 	if (streq(column, "state"))
 		return xstrdup("'interrupted'");
 	if (streq(column, "verdict"))
@@ -251,6 +274,8 @@ static char *first_row(const char *table)
 		return xstrdup("name = 'out.csv'");
 	if (streq(table, "execution_file"))
 		return xstrdup("name = 'out.csv' AND execution = (SELECT min(execution) FROM execution_file)");
+	if (streq(table, "tool_call"))
+		return xstrdup("execution = (SELECT min(execution) FROM tool_call)");
 	if (streq(table, "blob"))
 		return xstrdup("sha256 = (SELECT max(sha256) FROM blob)");
 	return xasprintf("rowid = (SELECT min(rowid) FROM %s)", table);
@@ -259,9 +284,9 @@ static char *first_row(const char *table)
 /* Every column of every audited table, in the rows that are there. */
 static void every_column(void **state)
 {
-	static const char *const tables[] = {"audit",          "audit_detail", "execution",
-					     "execution_file", "token",        "conversation",
-					     "file",           "principal",    "blob"};
+	static const char *const tables[] = {"audit", "audit_detail", "execution", "execution_file",
+					     "token", "conversation", "file",      "principal",
+					     "blob",  "tool_call"};
 	struct record *r = *state;
 	int altered_columns = 0, missed = 0;
 
