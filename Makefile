@@ -222,7 +222,7 @@ install: all
 	install -m 644 $(wildcard jail/runners/*.json jail/runners/live.*) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 755 nginx/setup.sh $(DESTDIR)$(PREFIX)/share/sallyport/setup
-	install -m 644 $(addprefix nginx/,sallyport.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
+	install -m 644 $(addprefix nginx/,sallyport.conf front.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
 	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
 	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
 

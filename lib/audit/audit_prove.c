@@ -2,7 +2,7 @@
  * audit_prove.c - see audit_prove.h.
  *
  * The tree is computed from all entries that the checkpoint covers, and its root compared with the checkpoint's before
- * anything is written. A proof that was made in another way would be found out by its reader; this one is marked
+ * anything is written. A proof that was made in another way would be found out by its reader; this one is distinguished
  * from a broken log at once.
  */
 #include "audit_prove.h"
