@@ -15,8 +15,12 @@ enum grade_expected grade_report_expected(const struct grade_submission *submiss
 {
 	const struct grade_total *total = &submission->total;
 
-	if (total->verdict == GRADE_SKIP || !submission->expect.verdicts)
+	if (total->verdict == GRADE_SKIP)
 		return GRADE_EXPECTED_NOTHING;
+	if (*submission->unmet)
+		return GRADE_EXPECTED_NO;
+	if (!submission->expect.verdicts)
+		return submission->expect.n_parts > 0 ? GRADE_EXPECTED_YES : GRADE_EXPECTED_NOTHING;
 	return grade_expect_met(&submission->expect, total->verdict, total->score, total->full) ? GRADE_EXPECTED_YES
 												: GRADE_EXPECTED_NO;
 }
@@ -74,7 +78,9 @@ static struct json_object *line_json(const struct grade_judge *judge, const stru
 	json_add(line, "as_expected",
 		 expected == GRADE_EXPECTED_NOTHING ? NULL : json_object_new_boolean(expected == GRADE_EXPECTED_YES));
 	json_add_string(line, "case", total->first ? total->first->name : NULL);
-	json_add_bytes(line, "message", total->message, strlen(total->message));
+	const char *message = *submission->unmet ? submission->unmet : total->message;
+
+	json_add_bytes(line, "message", message, strlen(message));
 	json_add_int(line, "cases_run", (int64_t)total->cases_run);
 	json_add_int(line, "cases", (int64_t)judge->n_cases);
 	json_add_int(line, "cpu_us", total->cpu_us);
@@ -118,7 +124,7 @@ static void put_line(struct grading *grading, const struct grade_judge *judge,
 			 : total->verdict == GRADE_JE                             ? REPORT_ERROR
 			 : grade_report_expected(submission) == GRADE_EXPECTED_NO ? REPORT_FAIL
 										  : REPORT_PASS,
-		.message = message,
+		.message = *submission->unmet ? submission->unmet : message,
 		.details = strchr(total->message, '\n') ? total->message : NULL,
 		.wall_us = total->wall_us,
 	};
@@ -141,13 +147,17 @@ static void print_text(const struct grade_submission *submission)
 		printf("  %.12g points", total->score);
 	if (total->cases_run)
 		printf("  %s", time);
-	if (expected == GRADE_EXPECTED_NO) {
+	if (expected == GRADE_EXPECTED_NO && !*submission->unmet) {
 		fputs("  expected", stdout);
 		for (int i = 0; i < GRADE_VERDICTS; i++)
 			if (submission->expect.verdicts & GRADE_BIT(i))
 				printf(" %s", grade_verdict_text((enum grade_verdict)i));
 		if (submission->expect.partial)
 			fputs(" below the full score", stdout);
+	}
+	if (*submission->unmet) {
+		fputs("  ", stdout);
+		cli_print_safe(stdout, submission->unmet, strlen(submission->unmet));
 	}
 	if (total->first)
 		printf("  %s", total->first->name);

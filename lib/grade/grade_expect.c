@@ -123,18 +123,19 @@ static uint32_t verdict_set(struct json_object *rule, const char *key, uint32_t 
 	return set;
 }
 
-static void read_score(struct json_object *rule, struct grade_expect *ret)
+/* "score": 20, or [10, 20]. */
+static void read_score(struct json_object *rule, bool *ret_has, double *ret_least, double *ret_most)
 {
 	struct json_object *pair = json_get(rule, "score", json_type_array);
 	double number;
 
 	if (pair && json_object_array_length(pair) == 2) {
-		ret->least = json_object_get_double(json_object_array_get_idx(pair, 0));
-		ret->most = json_object_get_double(json_object_array_get_idx(pair, 1));
-		ret->has_score = true;
+		*ret_least = json_object_get_double(json_object_array_get_idx(pair, 0));
+		*ret_most = json_object_get_double(json_object_array_get_idx(pair, 1));
+		*ret_has = true;
 	} else if (grade_yaml_text(rule, "score") && grade_yaml_number(rule, "score", 0, &number, NULL) == 0) {
-		ret->least = ret->most = number;
-		ret->has_score = true;
+		*ret_least = *ret_most = number;
+		*ret_has = true;
 	}
 }
 
@@ -143,6 +144,29 @@ static void read_score(struct json_object *rule, struct grade_expect *ret)
 static uint32_t allowed(uint32_t permitted, uint32_t required)
 {
 	return (permitted & ~GRADE_BIT(GRADE_AC)) | (permitted & required & GRADE_BIT(GRADE_AC));
+}
+
+static bool names_part(const char *key)
+{
+	return streq(key, "sample") || streq(key, "secret") || str_starts(key, "sample/") ||
+	       str_starts(key, "secret/");
+}
+
+/* What the rule says of parts of the data. */
+static void add_parts(struct json_object *rule, struct grade_expect *ret)
+{
+	json_object_object_foreach(rule, key, value)
+	{
+		if (!names_part(key) || !value || !json_object_is_type(value, json_type_object) ||
+		    ret->n_parts == GRADE_PARTS_MAX)
+			continue;
+		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
+
+		*part = (struct grade_expect_part){.pattern = key,
+						   .permitted = verdict_set(value, "permitted", ANY),
+						   .required = verdict_set(value, "required", ANY)};
+		read_score(value, &part->has_score, &part->least, &part->most);
+	}
 }
 
 static void apply_rule(struct json_object *rule, bool replaces, struct grade_expect *ret)
@@ -157,7 +181,8 @@ static void apply_rule(struct json_object *rule, bool replaces, struct grade_exp
 		ret->verdicts = replaces || !ret->verdicts ? set : ret->verdicts & set;
 		ret->partial = ret->partial && !replaces;
 	}
-	read_score(rule, ret);
+	read_score(rule, &ret->has_score, &ret->least, &ret->most);
+	add_parts(rule, ret);
 	if ((text = grade_yaml_text(rule, "language")))
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))

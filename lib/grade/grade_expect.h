@@ -10,6 +10,14 @@
 #include "grade.h"
 #include "grade_source.h"
 
+/* What a rule of submissions.yaml says of a part of the test data (grade_scope.h). */
+#define GRADE_PARTS_MAX 32
+struct grade_expect_part {
+	const char *pattern; /* "secret/group1"; the caller's document's */
+	uint32_t permitted, required;
+	bool has_score;
+	double least, most;
+};
 struct grade_expect {
 	uint32_t verdicts; /* GRADE_BIT of those that are allowed; 0: nothing is expected */
 	bool partial;      /* AC, with less than the full score */
@@ -17,6 +25,8 @@ struct grade_expect {
 	double least, most; /* the score, where has_score */
 	struct grade_hint hint; /* by submissions.yaml: strings of the caller's document */
 	bool no_lower_limit, no_upper_limit; /* not used for the time limit */
+	struct grade_expect_part parts[GRADE_PARTS_MAX];
+	size_t n_parts;
 };
 
 /* `yaml`: submissions.yaml or NULL. `path` is below submissions/: "accepted/a.cpp". The strings of *ret are yaml's. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "grade_own.h"
+#include "grade_scope.h"
 
 #include "lib/base/util.h"
 
@@ -160,7 +161,10 @@ static void score(struct work *work, struct jail_client *client, struct entry *e
 	struct grade_total *total = &entry->submission->total;
 
 	if (entry->program.verdict == GRADE_AC) {
+		const struct grade_scope scope = {work->judge->cases, work->judge->n_cases, &sheet, total};
+
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
+		grade_scope_met(&entry->submission->expect, &scope, entry->submission->unmet);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};
 		memcpy(total->message, entry->program.message, sizeof(total->message));

@@ -24,6 +24,7 @@ struct grade_submission {
 	char language[32];
 	bool compiled, from_cache;
 	struct grade_total total;
+	char unmet[GRADE_MESSAGE]; /* a rule for a part of the test data that does not hold; "": none */
 };
 
 struct grade_judge {

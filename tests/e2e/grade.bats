@@ -86,6 +86,65 @@ small() {
 	[ "$(of rejected/exit.py '.expected | join(" ")')" = RTE ]
 }
 
+@test "programs: extensions, entry points, include/LANGUAGE, cases that are links" {
+	small p
+	ln -s 1.in p/data/secret/2.in
+	ln -s 1.ans p/data/secret/2.ans
+	local folder=p/submissions/accepted name
+	for name in a.c++ b.C c.cc d.cpp; do
+		printf '#include "answer.h"\n#include <cstdio>\nint main() { std::printf("%%d", answer); }\n' >$folder/$name
+	done
+	printf '#include <stdio.h>\nint main(void) { puts("2"); return 0; }\n' >$folder/e.c
+	echo 'import answer; print(answer.answer)' >$folder/f.py3
+	echo 'echo 2' >$folder/g.bash
+	for name in __main__ main entrypoint; do
+		mkdir $folder/$name
+		echo 'import other' >$folder/$name/$name.py
+		echo 'print(2)' >$folder/$name/other.py
+		echo 'print("the wrong one")' >$folder/$name/aaa.py
+	done
+	mkdir -p p/include/cpp p/include/python
+	echo 'enum { answer = 2 };' >p/include/cpp/answer.h
+	echo 'answer = 2' >p/include/python/answer.py
+	judge 0 p
+	[ "$(jq -c '[.summary.submissions, .summary.verdicts]' <<<"$summary")" = '[11,{"AC":11}]' ]
+	[ "$(of accepted/b.C '[.language, .cases_run] | join(" ")')" = "cpp 2" ]
+}
+
+@test "legacy groups: nested, inherited, accept_if_any_accepted, ignore_sample" {
+	small p 'type: scoring'
+	mkdir p/data/sample
+	case_of p/data/sample 1 1 999 # nobody gets the sample right
+	rm p/data/secret/1.*
+	case_of p/data/secret/any 1 1 2
+	case_of p/data/secret/any 2 1 999
+	case_of p/data/secret/sum/deep 1 1 2
+	case_of p/data/secret/sum/deep 2 3 4
+	case_of p/data/secret/sum 9 5 6
+	printf 'grader_flags: ignore_sample\naccept_score: 10\nrange: 0 1000\non_reject: continue\n' >p/data/testdata.yaml
+	printf 'grader_flags: sum\n' >p/data/secret/testdata.yaml
+	printf 'grader_flags: max accept_if_any_accepted\n' >p/data/secret/any/testdata.yaml
+	printf 'accept_score: 3\n' >p/data/secret/sum/testdata.yaml
+	judge 0 p
+	[ "$(of accepted/a.py '.groups | map([.name, .verdict, .score]) | tojson')" = \
+		'[["sample","WA",0],["secret","AC",19],["secret/any","AC",10],["secret/sum","AC",9],["secret/sum/deep","AC",6]]' ]
+	[ "$(of accepted/a.py '[.verdict, .score] | tojson')" = '["AC",19]' ]
+}
+
+@test "rules of submissions.yaml for parts of the data" {
+	cp -r "$PACKAGES/points" p
+	rule() { # STATUS MESSAGE RULE
+		echo "$3" >p/submissions/submissions.yaml
+		judge "$1" p partly/small.py
+		[ "$1" = 0 ] || [[ "$(of partly/small.py .message)" == *"$2"* ]]
+		[ "$(of partly/small.py .as_expected)" = "$([ "$1" = 0 ] && echo true || echo false)" ]
+	}
+	rule 0 "" 'partly/small.py: {sample: {permitted: [AC]}, secret/1: {permitted: [AC], score: 20}, secret: {required: [WA]}}'
+	rule 1 "does not permit in secret" 'partly/small.py: {secret: {permitted: [AC]}}'
+	rule 1 "secret/1 has 20 points, submissions.yaml expects 30 to 40" 'partly/*.py: {secret/1: {score: [30, 40]}}'
+	rule 1 "no case in secret/1 has a verdict" 'partly/small.py: {secret/1: {required: [TLE, MLE]}}'
+}
+
 @test "scores of 2025-09: sum, min, require_pass, multipliers" {
 	judge 0 "$PACKAGES/points"
 	[ "$(of accepted/a.py .score)" = 100 ]
