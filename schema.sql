@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -53,7 +53,8 @@ CREATE TABLE token (
 	used_us    INTEGER,
 	revoked_us INTEGER,
 	expires_us INTEGER,                      -- refused from then on; NULL: never
-	results    TEXT CHECK (results IN ('content', 'structured', 'both')) -- where results carry their details; NULL: as tools.results says
+	results    TEXT CHECK (results IN ('content', 'structured', 'both')), -- where results carry their details; NULL: as tools.results says
+	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
 ) STRICT;
 
 -- A session of the legacy protocol (Mcp-Session-Id): survives a restart of the gateway and belongs to an owner. Written by
@@ -330,6 +331,17 @@ CREATE TABLE execution_server (
 	PRIMARY KEY (execution, position)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX execution_server_by_list ON execution_server (list);
+
+-- Definitions of upstream servers' tools as they were first seen, or as an operator accepted them: a changed one is asked about or refused
+-- (cgi/upstream/upstream_policy.h). Written when a list is read, and by `sallyport upstream accept`.
+CREATE TABLE tool_pin (
+	server     TEXT NOT NULL CHECK (length(server) = 64), -- SHA-256 of its name with its url or command
+	tool       TEXT NOT NULL,
+	hash       TEXT NOT NULL CHECK (length(hash) = 64),   -- over name, title, description, schemas and annotations
+	first_us   INTEGER NOT NULL,
+	decided_us INTEGER,                      -- NULL: nobody has looked at it
+	PRIMARY KEY (server, tool)
+) STRICT, WITHOUT ROWID;
 
 -- The calls of a run, in the order in which they reached the host. With (server, tool, arguments_hash, occurrence) as the key a replay
 -- answers the same calls from here. Calls beyond the limit are named up to a few.

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cgi/upstream/upstream_policy.h"
 #include "cli.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -17,7 +18,7 @@
 
 struct token {
 	struct cli_common common;
-	const char *owner, *name, *scope, *expires, *results;
+	const char *owner, *name, *scope, *expires, *results, *servers;
 };
 
 static const struct cli_option token_options[] = {
@@ -47,6 +48,12 @@ static const struct cli_option token_options[] = {
 	 .offset = offsetof(struct token, results),
 	 .value = "FORM",
 	 .help = "add: where results carry their details: content, structured or both; default as tools.results"},
+	{.name = "servers",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct token, servers),
+	 .value = "LIST",
+	 .help = "add: upstream servers that its programs may use: 'github', 'files.read_*', 'ask:mail.send', "
+		 "'deny:files.write_*' with commas between, or '*'; default none"},
 	{0},
 };
 static const struct cli_group token_groups[] = {{token_options, 0}, {0}};
@@ -76,6 +83,7 @@ static struct json_object *token_json(const struct store_token *token)
 		json_add_string(object, times[i].key, times[i].us ? text : NULL);
 	}
 	json_add_string(object, "results", token->results[0] ? token->results : NULL);
+	json_add_string(object, "servers", token->servers[0] ? token->servers : NULL);
 	return object;
 }
 
@@ -101,6 +109,16 @@ static int name_check(const char *name, struct err *err)
 	if (printable.length != length || memcmp(printable.data, name, length) != 0)
 		return err_set(err, ERR_INVALID, "--name '%s': must be UTF-8 without control characters",
 			       printable.data);
+	return 0;
+}
+
+static int take_servers(const char *servers, struct store_token *token, struct err *err)
+{
+	if (upstream_policy_check(servers, err) < 0)
+		return err_wrap(err, "--servers");
+	if (strlen(servers) >= sizeof(token->servers))
+		return err_set(err, ERR_INVALID, "--servers: at most %zu bytes", sizeof(token->servers) - 1);
+	snprintf(token->servers, sizeof(token->servers), "%s", servers);
 	return 0;
 }
 
@@ -139,6 +157,8 @@ static int take_options(const struct token *options, struct store_token *ret, st
 		result = cli_parse_expiry(options->expires, clock_now_us(), &ret->expires_us, err);
 	if (result == 0 && options->results)
 		result = take_results(options->results, ret, err);
+	if (result == 0 && options->servers)
+		result = take_servers(options->servers, ret, err);
 	/* An owner that is too long stays so: it is refused, not cut. */
 	snprintf(ret->owner, sizeof(ret->owner), "%s", strlen(options->owner) <= STORE_OWNER_MAX ? options->owner : "");
 	snprintf(ret->name, sizeof(ret->name), "%s", options->name ? options->name : "");
@@ -268,10 +288,10 @@ static int token_run(void *arg, struct err *err)
 	} verbs[] = {{"add", token_add}, {"list", token_list}, {"revoke", token_revoke}};
 	const struct token *options = arg;
 
-	if (!streq(options->common.args[0], "add") &&
-	    (options->owner || options->name || options->scope || options->expires || options->results))
+	if (!streq(options->common.args[0], "add") && (options->owner || options->name || options->scope ||
+						       options->expires || options->results || options->servers))
 		return err_set(err, ERR_INVALID,
-			       "--owner, --name, --scope, --expires and --results belong to token add");
+			       "--owner, --name, --scope, --expires, --results and --servers belong to token add");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (streq(verbs[i].name, options->common.args[0]))
 			return verbs[i].run(options, err);

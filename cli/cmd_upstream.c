@@ -1,6 +1,6 @@
 /*
- * cmd_upstream.c - `sallyport upstream list|tools|check|call`: the MCP servers of upstream.file, looked at and tried
- * out.
+ * cmd_upstream.c - `sallyport upstream list|check|tools|accept|call`: the MCP servers of upstream.file, looked at and
+ * tried out.
  *
  * It connects by itself, as the owner "local": it needs no gateway. A server with `share: run` is one of this command's
  * own. Calls are the operator's: no policy is asked and nothing is recorded.
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cgi/upstream/upstream.h"
-#include "cgi/upstream/upstream_policy.h"
+#include "cgi/upstream/upstream_pin.h"
 #include "cli.h"
 #include "commands.h"
 #include "lib/base/util.h"
@@ -160,6 +160,26 @@ static int list_tools(const struct upstream_options *options, struct upstream *u
 	return CLI_OK;
 }
 
+/* The definitions that it has now are the known ones. */
+static int accept_tools(const struct upstream_options *options, struct upstream *upstream,
+			const struct upstream_server *server, struct err *err)
+{
+	const char *tool = options->common.n_args > 2 ? options->common.args[2] : NULL;
+	auto_upstream_list struct upstream_list *list = NULL;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	const struct upstream_tool *found;
+	int result = read_list(upstream, server, &list, err);
+
+	if (result == 0 && tool != NULL)
+		result = upstream_list_find(list, tool, &found, err);
+	if (result == 0)
+		result = cli_open_store(&options->common, STORE_WRITE, &config, &store, err);
+	if (result == 0)
+		result = upstream_pin_accept(store, list, tool, err);
+	return result;
+}
+
 static void show_progress(void *arg, double progress, double total, const char *text)
 {
 	(void)arg;
@@ -229,6 +249,7 @@ static const struct verb {
 	{"list", "no argument", 1, 1, list_servers, NULL},
 	{"check", "no argument", 1, 1, check_servers, NULL},
 	{"tools", "SERVER", 2, 2, NULL, list_tools},
+	{"accept", "SERVER [TOOL]", 2, 3, NULL, accept_tools},
 	{"call", "SERVER TOOL [ARGUMENTS]", 3, 4, NULL, call_tool},
 };
 
@@ -260,11 +281,11 @@ static int upstream_run(void *arg, struct err *err)
 const struct cli_command cmd_upstream = {
 	.name = "upstream",
 	.summary = "Lists, checks and tries out the MCP servers whose tools programs call",
-	.arguments = "list | check | tools SERVER | call SERVER TOOL [ARGUMENTS]",
+	.arguments = "list | check | tools SERVER | accept SERVER [TOOL] | call SERVER TOOL [ARGUMENTS]",
 	.groups = groups,
 	.help = "list shows the servers of upstream.file and what is wrong with their entries; check connects to each; "
-		"tools shows\nthe tools of one and what its rules say of each; call calls one, with a JSON object as "
-		"arguments.\n\n"
+		"tools shows\nthe tools of one and what its rules say of each; accept takes changed definitions "
+		"as the known ones;\ncall calls a tool, with a JSON object as arguments.\n\n"
 		"Example:\n  sallyport upstream call files read_text_file '{\"path\": \"/data/notes.txt\"}'\n\n"
 		"Exit codes: 0; 1 when a server is not available (check) or the tool failed (call); others see "
 		"sallyport(1).\n",

@@ -144,7 +144,7 @@ write_nginx() {
 }
 
 make_token() {
-	(umask 077 && "${drop[@]}" "$BIN/sallyport" token add --config "$CONFIG" --owner dev --name "make run" | grep -o 'sp_[^ ]*' >"$STATE/token") ||
+	(umask 077 && "${drop[@]}" "$BIN/sallyport" token add --config "$CONFIG" --owner dev --name "make run" --servers "*" | grep -o 'sp_[^ ]*' >"$STATE/token") ||
 		die "could not make a token (sallyport token add --config $CONFIG)"
 }
 

@@ -12,7 +12,7 @@
 
 #include "bridge_files.h"
 #include "bridge_record.h"
-#include "cgi/upstream/upstream_policy.h"
+#include "cgi/upstream/upstream_pin.h"
 #include "lib/base/config.h"
 #include "lib/base/util.h"
 
@@ -22,6 +22,7 @@ struct tools {
 	char *owner, *grant, *execution;
 	struct upstream_list **lists;
 	size_t count;
+	enum upstream_pin **pins; /* of each list's tools */
 	const char **decisions;
 	struct bridge_files files;
 	struct bridge_run *run;
@@ -31,8 +32,11 @@ static void free_run(struct job_tools *job)
 {
 	struct tools *tools = container_of(job, struct tools, job);
 
-	for (size_t i = 0; i < tools->count; i++)
+	for (size_t i = 0; i < tools->count; i++) {
 		upstream_list_free(tools->lists[i]);
+		free(tools->pins[i]);
+	}
+	free(tools->pins);
 	bridge_files_clear(&tools->files);
 	free(tools->lists);
 	free(tools->decisions);
@@ -79,6 +83,15 @@ static void refuse(struct bridge_call *call, enum upstream_decision decision, co
 						    .rule = rule});
 }
 
+/* As the definition was when the run began. */
+static enum upstream_pin pin_of(const struct tools *tools, const struct bridge_call *asked)
+{
+	for (size_t i = 0; i < tools->count && asked->tool; i++)
+		if (tools->lists[i] == asked->list)
+			return tools->pins[i][asked->tool - asked->list->tools];
+	return UPSTREAM_PIN_KNOWN;
+}
+
 static void call(void *arg, struct bridge_call *asked)
 {
 	struct tools *tools = arg;
@@ -86,7 +99,8 @@ static void call(void *arg, struct bridge_call *asked)
 	const struct upstream_question question = {.grant = tools->grant,
 						   .server = asked->list->server,
 						   .tool = asked->tool ? asked->tool->name : "resources/read",
-						   .definition = asked->tool};
+						   .definition = asked->tool,
+						   .pin = pin_of(tools, asked)};
 	const enum upstream_decision decision = upstream_decide(&question, rule);
 
 	if (decision != UPSTREAM_ALLOW) {
@@ -189,7 +203,8 @@ static int add_list(struct tools *tools, const char *name, struct err *err)
 	if (result < 0)
 		return err_wrap(err, "the server %s", name);
 	tools->count++;
-	return 0;
+	return upstream_pin_states(tools->spec.store, tools->lists[tools->count - 1], &tools->pins[tools->count - 1],
+				   err);
 }
 
 static void decide(struct tools *tools)
@@ -206,7 +221,8 @@ static void decide(struct tools *tools)
 			const struct upstream_question question = {.grant = tools->grant,
 								   .server = tools->lists[i]->server,
 								   .tool = tool->name,
-								   .definition = tool};
+								   .definition = tool,
+								   .pin = tools->pins[i][k]};
 
 			tools->decisions[n++] = upstream_decision_name(upstream_decide(&question, rule));
 		}
@@ -242,6 +258,7 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 				.owner = xstrdup(spec->owner),
 				.grant = spec->grant ? xstrdup(spec->grant) : NULL};
 	tools->lists = xcalloc(spec->servers.count + 1, sizeof(*tools->lists));
+	tools->pins = xcalloc(spec->servers.count + 1, sizeof(*tools->pins));
 	for (size_t i = 0; i < spec->servers.count && result == 0; i++)
 		result = add_list(tools, spec->servers.items[i], err);
 	if (result == 0) {

@@ -13,6 +13,7 @@ struct bridge_tools_spec {
 	struct bridge *bridge;
 	struct upstream *upstream;
 	const struct config *config;
+	struct store *store; /* that knows the tools' definitions */
 	const char *owner, *grant; /* the token's list (upstream_policy.h); NULL: none */
 	struct bind_strings servers;
 	const char *runner;

@@ -32,7 +32,8 @@ void tool_print_names(struct buf *out, struct json_object *runner);
 int tool_network_check(const struct tool_call *call, bool asked, struct err *err);
 struct bind_strings;
 struct job_tools;
-#define TOOL_GRANT(token) "*" /* servers that a token may use */
+/* The upstream servers that a token may use (upstream_policy.h); NULL: none. */
+const char *tool_grant(const struct store_token *token);
 /* The servers that a program may call, for job_request.tools (job_tools_release). None named: NULL.
  * ERR_NOT_FOUND and ERR_DENIED name the server. */
 int tool_servers(const struct tool_call *call, const struct bind_strings *servers, const char *language, bool network,

@@ -8,6 +8,14 @@
 #include "lib/base/util.h"
 #include "tool_common.h"
 
+/* Who has no token is the account that started the gateway over standard input and output. */
+const char *tool_grant(const struct store_token *token)
+{
+	if (!token->id[0] || (token->scopes & STORE_SCOPE_ADMIN))
+		return "*";
+	return token->servers[0] ? token->servers : NULL;
+}
+
 /* The network is an exit that no tool's policy sees. */
 static int check(const struct tool_call *call, bool network, struct err *err)
 {
@@ -49,8 +57,9 @@ int tool_servers(const struct tool_call *call, const struct bind_strings *server
 	const struct bridge_tools_spec spec = {.bridge = call->server->bridge,
 					       .upstream = call->server->upstream,
 					       .config = call->server->config,
+					       .store = call->server->store,
 					       .owner = call->token->owner,
-					       .grant = TOOL_GRANT(call->token),
+					       .grant = tool_grant(call->token),
 					       .servers = *servers,
 					       .runner = name ? name : language};
 

@@ -222,7 +222,7 @@ enum upstream_decision upstream_decide(const struct upstream_question *question,
 	    (question->server->pin || decision == UPSTREAM_ALLOW)) {
 		decision = question->server->pin ? UPSTREAM_DENY : UPSTREAM_ASK;
 		snprintf(ret_rule, UPSTREAM_RULE_SIZE,
-			 "%.80s: the tool's definition changed: `sallyport upstream tools --changed`",
+			 "%.80s: the tool's definition changed: `sallyport upstream accept`",
 			 question->server->name);
 	}
 	return decision;

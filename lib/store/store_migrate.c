@@ -139,6 +139,13 @@ static const struct {
 	 "approval_us    INTEGER NOT NULL, queued_us      INTEGER NOT NULL, started_us     INTEGER NOT "
 	 "NULL, finished_us    INTEGER NOT NULL, PRIMARY KEY (execution, seq)) STRICT, WITHOUT ROWID;"
 	 "PRAGMA user_version = 8;"},
+	/* What tokens may use of upstream servers, and the definitions that were seen. */
+	{8,
+	 "ALTER TABLE token ADD COLUMN servers TEXT;"
+	 "CREATE TABLE tool_pin (server     TEXT NOT NULL CHECK (length(server) = 64), tool       TEXT NOT NULL, "
+	 "hash       TEXT NOT NULL CHECK (length(hash) = 64), first_us   INTEGER NOT NULL, decided_us "
+	 "INTEGER, PRIMARY KEY (server, tool)) STRICT, WITHOUT ROWID;"
+	 "PRAGMA user_version = 9;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

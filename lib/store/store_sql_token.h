@@ -14,6 +14,7 @@
 	NEXT(TOKEN_REVOKED_US, "revoked_us", revoked_us)                                                               \
 	NEXT(TOKEN_EXPIRES_US, "expires_us", expires_us)                                                               \
 	NEXT(TOKEN_RESULTS, "results", results)                                                                        \
+	NEXT(TOKEN_SERVERS, "servers", servers)                                                                        \
 	OWN(TOKEN_SCOPES, "scopes")                                                                                    \
 	OWN(TOKEN_HASH, "hash")
 enum { STORE_TOKEN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) TOKEN_COLUMNS };
@@ -44,8 +45,8 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 #define STORE_STATEMENTS_TOKEN(X)                                                                                      \
 	/* tokens */                                                                                                   \
 	X(TOKEN_ADD, WRITE,                                                                                            \
-	  "INSERT INTO token (id, owner, name, scopes, hash, created_us, expires_us, results) VALUES (:id, :owner, "   \
-	  ":name, :scopes, :hash, :now, nullif(:expires, 0), nullif(:results, ''))")                                   \
+	  "INSERT INTO token (id, owner, name, scopes, hash, created_us, expires_us, results, servers) VALUES (:id, "  \
+	  ":owner, :name, :scopes, :hash, :now, nullif(:expires, 0), nullif(:results, ''), nullif(:servers, ''))")     \
 	X(TOKEN_CHECK, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE hash = :hash")                                \
 	X(TOKEN_LIST, READ, "SELECT " STORE_SQL_TOKEN "FROM token ORDER BY id")                                        \
 	X(TOKEN_FIND, READ, "SELECT " STORE_SQL_TOKEN "FROM token WHERE id >= :from AND id < :to LIMIT 2")             \

@@ -38,6 +38,12 @@ enum { STORE_TOOL_CALL_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CALL_COLUM
 enum { STORE_TOOL_SERVER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SERVER_COLUMNS };
 #define STORE_SQL_TOOL_SERVER STORE_TOOL_SERVER_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
+#define STORE_PIN_COLUMNS(FIRST, NEXT, OWN)                                                                            \
+	FIRST(PIN_TOOL, "tool", tool)                                                                                  \
+	NEXT(PIN_HASH, "hash", hash)
+enum { STORE_PIN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PIN_COLUMNS };
+#define STORE_SQL_PIN STORE_PIN_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
 #define STORE_STATEMENTS_TOOL(X)                                                                                       \
 	X(TOOL_LIST_ADD, WRITE,                                                                                        \
 	  "INSERT OR IGNORE INTO tool_list (hash, definitions, first_us) VALUES (:hash, :definitions, :now)")          \
@@ -51,6 +57,12 @@ enum { STORE_TOOL_SERVER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SERVER_C
 	  "approval_us, queued_us, started_us, finished_us) VALUES (:execution, :seq, :connection, :server, :tool, "   \
 	  ":is_read, :definition, :arguments, :arguments_hash, :occurrence, :decision, :rule, :decided_by, :state, "   \
 	  ":kind, :is_error, :result, :protocol, :attempts, :approval, :queued, :started, :finished)")                 \
+	X(PIN_LIST, READ, "SELECT " STORE_SQL_PIN "FROM tool_pin WHERE server = :server")                              \
+	X(PIN_ADD, WRITE,                                                                                              \
+	  "INSERT OR IGNORE INTO tool_pin (server, tool, hash, first_us) VALUES (:server, :tool, :hash, :now)")        \
+	X(PIN_ACCEPT, WRITE,                                                                                           \
+	  "INSERT INTO tool_pin (server, tool, hash, first_us, decided_us) VALUES (:server, :tool, :hash, :now, "      \
+	  ":now) ON CONFLICT (server, tool) DO UPDATE SET hash = excluded.hash, decided_us = :now")                    \
 	X(TOOL_BYTES, WRITE, "UPDATE execution SET bytes = bytes + :bytes WHERE id = :execution")                      \
 	X(TOOL_SERVERS, READ,                                                                                          \
 	  "SELECT " STORE_SQL_TOOL_SERVER "FROM execution_server JOIN tool_list ON hash = list WHERE execution = "     \

@@ -58,6 +58,7 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_int(&q, ":now", work->token->created_us);
 	query_bind_int(&q, ":expires", work->token->expires_us);
 	query_bind_text(&q, ":results", work->token->results);
+	query_bind_text(&q, ":servers", work->token->servers);
 	int failed = query_run(&q, NULL, err);
 
 	return failed < 0 ? failed : store_txn_audit_token(txn, STORE_AUDIT_TOKEN_ADD, work->token->id, err);

@@ -14,17 +14,19 @@ enum store_scope {
 };
 #define STORE_SCOPES_TEXT 32 /* "run files network admin" */
 #define STORE_RESULTS_TEXT 12
+#define STORE_SERVERS_TEXT 1025
 struct store_token {
 	unsigned scopes; /* of enum store_scope; in store_token_add_scoped 0: run and files */
 	char id[ID_SIZE];
 	char owner[STORE_OWNER_MAX + 1];
 	char name[64]; /* what the operator calls it */
 	int64_t created_us, used_us, revoked_us, expires_us; /* 0: never */
+	char servers[STORE_SERVERS_TEXT]; /* upstream_policy_check; "": none */
 	char results[STORE_RESULTS_TEXT]; /* config_results_valid; "": as the server's tools.results */
 };
 int store_token_add(struct store *store, const char *owner, const char *name, char ret_text[STORE_TOKEN_TEXT],
 		    struct store_token *ret, struct err *err);
-/* The same; owner, name, scopes, expires_us and results stand in *token, the rest is filled in. */
+/* The same; owner, name, scopes, expires_us, servers and results stand in *token, the rest is filled in. */
 int store_token_add_scoped(struct store *store, struct store_token *token, char ret_text[STORE_TOKEN_TEXT],
 			   struct err *err);
 /* Names between commas or blanks, and back (with blanks); ERR_INVALID names what it does not know. */

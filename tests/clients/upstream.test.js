@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -449,5 +449,85 @@ describe('a hostile program', () => {
 	test('an endless line ends with the time of the call', async () => {
 		const { stderr } = await call(hostile({ call: `const more = () => process.stdout.write('x'.repeat(1 << 20), more); more();` }), 'act', {}, ['-t', '2']);
 		assert.match(stderr, /timeout: bad did not answer/);
+	});
+});
+
+describe('who may call what', () => {
+	let stack, server, description = 'first', calls = 0;
+	before(async () => {
+		server = http.createServer((request, response) => {
+			let body = '';
+			request.on('data', (data) => (body += data));
+			request.on('end', () => {
+				const { id, method } = request.method === 'POST' ? JSON.parse(body) : {};
+				const reply = (result) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+				if (method === 'initialize') reply({ protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } });
+				else if (method === 'tools/list') reply({ tools: ['read_it', 'write_it'].map((name) => ({ name, description, inputSchema: { type: 'object' } })) });
+				else if (method === 'tools/call') {
+					calls++;
+					response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+					for (const message of [{ method: 'notifications/tools/list_changed' }, { id, result: { content: [{ type: 'text', text: 'done' }] } }])
+						response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+					response.end();
+				} else response.writeHead(method?.startsWith('notifications/') ? 202 : 404).end();
+			});
+		}).listen(0, '127.0.0.1');
+		await once(server, 'listening');
+		const file = path.join(folder, 'policy.json');
+		chmodSync(folder, 0o755);
+		const entry = { url: `http://127.0.0.1:${server.address().port}/`, private: true, pin: true, tools: { allow: ['*'] } };
+		writeFileSync(file, JSON.stringify({ mcpServers: { things: entry } }), { mode: 0o644 });
+		stack = await Stack.start({ env: { SALLYPORT_UPSTREAM_FILE: file } });
+		stack.file = file;
+	});
+	after(async () => {
+		server.closeAllConnections();
+		server.close();
+		await stack?.stop();
+	});
+	const code = (tool) => `import tools\ntry:\n    print(tools.things.${tool}())\nexcept tools.ToolError as error:\n    print(error.kind, error.text)\n`;
+	async function as(servers, tool) {
+		const { stdout, stderr } = await stack.cli(['token', 'add', '--owner', 'alice', ...(servers ? ['--servers', servers] : [])]);
+		assert.match(stdout, /^sp_/, stderr);
+		const token = stack.token;
+		stack.token = stdout.trim();
+		try {
+			return await stack.call('run_code', { language: 'python', code: code(tool), servers: ['things'], conversationId: 'a' });
+		} finally {
+			stack.token = token;
+		}
+	}
+	const said = (answer) => JSON.stringify(answer.result ?? answer.error);
+
+	test('a token that is given no servers has none', async () => {
+		assert.match(said(await as(null, 'read_it')), /may not use the server things/);
+		assert.match(said(await as('others,mail.send', 'read_it')), /may not use the server things/);
+	});
+	test('a token calls what its list names, as strictly as the list says', async () => {
+		assert.match(said(await as('things', 'write_it')), /done/);
+		assert.match(said(await as('things.read_*', 'read_it')), /done/);
+		const before = calls;
+		assert.match(said(await as('things.read_*', 'write_it')), /denied/);
+		assert.match(said(await as('things,deny:things.write_*', 'write_it')), /denied/);
+		assert.match(said(await as('ask:things', 'write_it')), /approval/);
+		assert.equal(calls, before);
+	});
+	test('a list that is none is refused', async () => {
+		for (const list of ['a,,b', 'a b', '.x']) {
+			const { code: exit, stderr } = await stack.cli(['token', 'add', '--owner', 'alice', '--servers', list]);
+			assert.equal(exit, 2, stderr);
+		}
+	});
+	test('a definition that changed is refused until an operator accepts it', async () => {
+		assert.match(said(await as('things', 'read_it')), /done/);
+		description = 'second';
+		const before = calls;
+		await until('the change to be seen', async () => /definition changed/.test(said(await as('things', 'read_it'))));
+		const { code: exit, stderr } = await run(path.join(bin, 'sallyport'), ['upstream', 'accept', '--config', stack.config, 'things'], {
+			env: { ...process.env, SALLYPORT_UPSTREAM_FILE: stack.file },
+		});
+		assert.equal(exit, 0, stderr);
+		assert.match(said(await as('things', 'read_it')), /done/);
+		assert.ok(calls <= before + 2);
 	});
 });

@@ -224,7 +224,7 @@ static void decides(void **state)
 		{"deny:github.get_*,github", "get_x", 0, UPSTREAM_DENY, "token deny:github.get_*"},
 		{"ask:github,github.get_*", "get_x", 0, UPSTREAM_ALLOW, "github.tools.allow get_*"},
 		{"github", "get_x", UPSTREAM_PIN_CHANGED, UPSTREAM_ASK,
-		 "github: the tool's definition changed: `sallyport upstream tools --changed`"},
+		 "github: the tool's definition changed: `sallyport upstream accept`"},
 	};
 	const char *allow[] = {"get_*"}, *ask[] = {"send"}, *deny[] = {"*secret*"};
 	struct upstream_server server = {
