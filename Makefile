@@ -33,7 +33,7 @@ CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 quiet = $(if $(V),,@printf '  %s %s\n' '$(1)' '$(2)';)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
-LIBS_BASE := -ljson-c
+LIBS_BASE := -ljson-c -lm
 LIBS_GRADE := -larchive -lyaml -lpcre2-8 -lm
 LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
 LIBS_LIB  += -lcurl

@@ -1,9 +1,9 @@
 /* bridge_describe.c - what a program may ask about its tools: the list of servers, one server's tools, a search. */
 #include <string.h>
-#include <strings.h>
 
 #include "bridge_internal.h"
 #include "bridge_stub.h"
+#include "cgi/upstream/upstream_search.h"
 
 static const char *decision(const struct bridge_run *run, size_t list, size_t tool)
 {
@@ -80,18 +80,18 @@ void bridge_print_tools(struct buf *out, const struct bridge_run *run, size_t li
 	json_print(out, array);
 }
 
-/* How many of the words the tool's texts hold, a name counting more. */
-static int hits(const struct upstream_list *list, const struct upstream_tool *tool, const char *query)
+/* Adds the tool if it is of the server that is asked for (NULL: any). */
+static bool add_found(struct json_object *array, const struct bridge_run *run, const struct upstream_found *found,
+		      const struct bridge_frame *frame)
 {
-	const char *text = json_get_string(tool->object, "description");
-	auto_free char *words = xstrdup(query);
-	char *rest = NULL;
-	int found = 0;
-
-	for (char *word = strtok_r(words, " \t\n,.", &rest); word; word = strtok_r(NULL, " \t\n,.", &rest))
-		found += 4 * (strcasestr(tool->name, word) != NULL) + (strcasestr(list->server->name, word) != NULL) +
-			 (text && strcasestr(text, word));
-	return found;
+	for (size_t i = 0; i < run->spec.count; i++)
+		if (run->lists[i] == found->list &&
+		    (!frame->server || streq(frame->server, found->list->server->name))) {
+			json_object_array_add(
+				array, tool_object(run, i, (size_t)(found->tool - found->list->tools), frame->detail));
+			return true;
+		}
+	return false;
 }
 
 void bridge_print_search(struct buf *out, const struct bridge_run *run, const struct bridge_frame *frame)
@@ -107,13 +107,11 @@ void bridge_print_search(struct buf *out, const struct bridge_run *run, const st
 		buf_puts(out, ranked);
 		return;
 	}
-	for (int score = 64; score > 0 && left > 0; score--)
-		for (size_t i = 0; i < run->spec.count; i++)
-			for (size_t k = 0; k < run->lists[i]->count && left > 0; k++)
-				if ((!frame->server || streq(frame->server, run->lists[i]->server->name)) &&
-				    MIN(hits(run->lists[i], &run->lists[i]->tools[k], frame->query), 64) == score) {
-					json_object_array_add(array, tool_object(run, i, k, frame->detail));
-					left--;
-				}
+	struct upstream_found found[UPSTREAM_SEARCH_MAX];
+	size_t matched, count = upstream_search(run->lists, run->spec.count, frame->query, UPSTREAM_SEARCH_MAX, found,
+						&matched);
+
+	for (size_t i = 0; i < count && left > 0; i++)
+		left -= add_found(array, run, &found[i], frame);
 	json_print(out, array);
 }

@@ -34,6 +34,9 @@ struct bind_strings;
 struct job_tools;
 /* The upstream servers that a token may use (upstream_policy.h); NULL: none. */
 const char *tool_grant(const struct store_token *token);
+/* The pool of upstream servers, started if need be; upstream.file is set. */
+struct upstream;
+int tool_upstream(struct server *server, struct upstream **ret, struct err *err);
 /* The servers that a program may call, for job_request.tools (job_tools_release). None named: NULL.
  * ERR_NOT_FOUND and ERR_DENIED name the server. */
 int tool_servers(const struct tool_call *call, const struct bind_strings *servers, const char *language, bool network,
@@ -58,6 +61,7 @@ void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_
 	}
 
 extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners, tool_read_output;
+extern const struct tool tool_search_tools, tool_describe_tools;
 /* Of the sets of other systems (tools.sets). */
 extern const struct tool tool_execute_code, tool_execute_code_live, tool_execute_code_both, tool_initialize_sandbox,
 	tool_stop_sandbox;

@@ -40,6 +40,15 @@ static int start(struct server *server, struct err *err)
 	return result;
 }
 
+int tool_upstream(struct server *server, struct upstream **ret, struct err *err)
+{
+	int result = start(server, err);
+
+	if (result == 0)
+		*ret = server->upstream;
+	return result;
+}
+
 int tool_servers(const struct tool_call *call, const struct bind_strings *servers, const char *language, bool network,
 		 struct job_tools **ret, struct err *err)
 {

@@ -10,6 +10,8 @@ const struct tool *const tool_table[] = {
 	&tool_list_runners,
 	&tool_run_code,
 	&tool_read_output,
+	&tool_search_tools,
+	&tool_describe_tools,
 	&tool_upload_file,
 	&tool_reset_session,
 	&tool_execute_code,

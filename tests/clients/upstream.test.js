@@ -512,6 +512,27 @@ describe('who may call what', () => {
 		assert.match(said(await as('ask:things', 'write_it')), /approval/);
 		assert.equal(calls, before);
 	});
+	test('search and description show what the token may call, and the program finds the same', async () => {
+		const answers = {};
+		for (const [list, tool, args] of [
+			['things', 'search_tools', { query: 'write' }], ['things.read_*', 'search_tools', { query: 'read or write' }], [null, 'search_tools', { query: 'write' }],
+			['things', 'describe_tools', { tools: ['things.read_it'] }], ['things', 'describe_tools', { tools: ['things.nothing'] }],
+		]) {
+			const { stdout } = await stack.cli(['token', 'add', '--owner', 'alice', ...(list ? ['--servers', list] : [])]);
+			const token = stack.token;
+			stack.token = stdout.trim();
+			answers[`${list} ${tool} ${JSON.stringify(args)}`] = said(await stack.call(tool, args));
+			stack.token = token;
+		}
+		const [all, part, none, described, unknown] = Object.values(answers);
+		assert.match(all, /things\.write_it - first/);
+		assert.doesNotMatch(part, /things\.write_it/);
+		assert.match(part, /things\.read_it/);
+		assert.match(none, /0 of 0 tools/);
+		assert.match(described, /things\.read_it\(\)|read_it/);
+		assert.match(unknown, /things has no tool \\"nothing\\"/);
+		assert.match(said(await stack.call('search_tools', { query: 'x', servers: ['thing'] })), /there is no server \\"thing\\", did you mean \\"things\\"/);
+	});
 	test('a list that is none is refused', async () => {
 		for (const list of ['a,,b', 'a b', '.x']) {
 			const { code: exit, stderr } = await stack.cli(['token', 'add', '--owner', 'alice', '--servers', list]);
