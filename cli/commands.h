@@ -7,6 +7,7 @@
 #define COMMANDS_EACH(COMMAND) \
 	COMMAND(run) \
 	COMMAND(log) \
+	COMMAND(stats) \
 	COMMAND(show) \
 	COMMAND(replay) \
 	COMMAND(grade) \

@@ -49,7 +49,7 @@ const struct cli_option cli_filter_options[] = {
 	 .type = CLI_TIME,
 	 .offset = FIELD(since_us),
 	 .value = "TIME",
-	 .help = "from then on: 15m, 2h, 3d (ago), 2026-11-21, 2026-11-21T08:11"},
+	 .help = "from then on: 15m, 2h, 3d (ago), yesterday, 2026-11-21, 2026-11-21T08:11"},
 	{.name = "until", .type = CLI_TIME, .offset = FIELD(until_us), .value = "TIME", .help = "up to then"},
 	{.name = "text",
 	 .type = CLI_STRING,

@@ -5,9 +5,9 @@
 #include "cli.h"
 #include "lib/base/util.h"
 
-#define SECOND_US 1000000LL
+#define SECOND_US       1000000LL
 #define FRACTION_DIGITS 6
-#define SECONDS_MAX (INT64_MAX / SECOND_US - 1)
+#define SECONDS_MAX     (INT64_MAX / SECOND_US - 1)
 
 /* "12.5" -> 12500000; *ret_end behind the last digit. */
 static int seconds_scan(const char *text, int64_t *ret_us, const char **ret_end)
@@ -119,11 +119,30 @@ static int calendar_parse(const char *text, int64_t *ret_us)
 	return -1;
 }
 
+/* "today", "yesterday": midnight of the local time. */
+static int day_parse(const char *text, int64_t now_us, int64_t *ret_us)
+{
+	const bool yesterday = streq(text, "yesterday");
+	const time_t now = (time_t)(now_us / SECOND_US);
+	struct tm parts;
+
+	if (!yesterday && !streq(text, "today"))
+		return -1;
+	localtime_r(&now, &parts);
+	parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+	parts.tm_mday -= yesterday;
+	parts.tm_isdst = -1;
+	*ret_us = mktime(&parts) * SECOND_US;
+	return 0;
+}
+
 int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err *err)
 {
-	if (ago_parse(text, now_us, ret_us) && calendar_parse(text, ret_us))
+	if (day_parse(text, now_us, ret_us) && ago_parse(text, now_us, ret_us) && calendar_parse(text, ret_us))
 		return err_set(err, ERR_INVALID,
-			       "'%s' is not a time: write 15m, 2h or 3d (ago), 2026-11-21 or 2026-11-21T08:11", text);
+			       "'%s' is not a time: write 15m, 2h or 3d (ago), today, yesterday, 2026-11-21 or "
+			       "2026-11-21T08:11",
+			       text);
 	return 0;
 }
 

@@ -150,7 +150,7 @@ static void test_refusals(void **state)
 		{"sample --timeout 1e3", "not a number of seconds"},
 		{"sample --timeout 0", "not a number of seconds"},
 		{"sample --timeout 11", "not a number of seconds from 0.001 to 10"},
-		{"sample --since yesterday", "--since: 'yesterday' is not a time"},
+		{"sample --since someday", "--since: 'someday' is not a time"},
 		{"sample a b c", "'c' is one argument too many"},
 	};
 
@@ -241,6 +241,8 @@ static void test_times(void **state)
 		{"2026-11-21x", -1},
 		{"21.11.2026", -1},
 		{"2026-11-21T08:00:00.1234567Z", -1},
+		{"today", 1795215600000000},
+		{"yesterday", 1795129200000000},
 		{"now", -1},
 	};
 

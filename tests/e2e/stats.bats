@@ -1,0 +1,71 @@
+#!/usr/bin/env bats
+# sallyport stats on what a real gateway and jailer recorded: by each word, with filters, as a table and as JSON.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_two_owners
+	sp_start_jailer
+	sp_start_gateway
+	export SP_TOKEN=$ALICE
+	call python talk 'print(1)'
+	call python talk 'raise SystemExit(3)'
+	call python other 'raise SystemExit(4)'
+	call bash talk 'head -c 3000 /dev/zero'
+	SP_TOKEN=$BOB
+	call bash talk 'echo 1'
+	# Yesterday at noon, two hours apart; the log is not asked here.
+	local noon
+	noon=$(date -d 'yesterday 12:30' +%s)000000
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET created_us = $noon WHERE id = (SELECT min(id) FROM execution);
+		UPDATE execution SET created_us = $noon + 7200000000 WHERE id = (SELECT id FROM execution ORDER BY id LIMIT 1 OFFSET 1)"
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+call() { # LANGUAGE CONVERSATION CODE
+	sp_call run_code "$(jq -cn --arg l "$1" --arg c "$2" --arg code "$3" '{conversationId: $c, language: $l, code: $code}')"
+	[ "$SP_STATUS" = 200 ] || sp_die "run_code: $SP_BODY"
+}
+
+stats() { # ARGUMENT…
+	"$SP_BIN/sallyport" stats --config "$SP_CONFIG" --json "$@"
+}
+
+@test "by owner, language, verdict, conversation, token" {
+	[ "$(stats | jq -c '[.owner, .runs, .failed]' | paste -sd' ')" = '["alice",4,2] ["bob",1,0]' ]
+	[ "$(stats --by language | jq -c '[.language, .runs]' | paste -sd' ')" = '["python",3] ["bash",2]' ]
+	[ "$(stats --by verdict | jq -c '[.verdict, .runs, .failed]' | paste -sd' ')" = '["OK",3,0] ["RE",2,2]' ]
+	[ "$(stats --by conversation --owner alice | jq -c '[.conversation, .runs]' | paste -sd' ')" = '["talk",3] ["other",1]' ]
+	[ "$(stats --by token -n 1 | jq .runs)" = 4 ]
+	[ "$(stats --by language --language bash --owner alice | jq .bytes)" -gt 3000 ]
+	[ "$(stats --owner nobody)" = "" ]
+}
+
+@test "the same failure is one line; figures are left out" {
+	[ "$(stats --by message | jq -c '[.runs, .failed]')" = '[2,2]' ]
+	stats --by message | jq -r .message | grep '^RE: .*#'
+}
+
+@test "by hour and day, with what lies between; since yesterday" {
+	[ "$(stats --by hour --since yesterday --until today | jq -c '[.hour[11:], .runs]' | paste -sd' ')" = '["12:00",1] ["13:00",0] ["14:00",1]' ]
+	[ "$(stats --by day | jq -c .runs | paste -sd' ')" = '2 3' ]
+	[ "$(stats --since today | jq -s 'map(.runs) | add')" = 3 ]
+	run -0 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by day
+	[[ ${lines[1]} == *"█"* ]]
+	[[ ${lines[2]} == *"████████████████████████████████████████"* ]]
+}
+
+@test "system calls that were denied" {
+	call python talk 'import ctypes; ctypes.CDLL(None).mount(b"a", b"/", b"tmpfs", 0, None); print(1)'
+	[ "$(stats --by denied | jq -c '[.denied, .runs]')" = '["mount",1]' ]
+}
+
+@test "wrong usage" {
+	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by colour
+	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --since someday
+}
