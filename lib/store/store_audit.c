@@ -66,11 +66,26 @@ void store_audit_word(struct store_audit *entry, const char *name, const char *w
 	buf_printf(&entry->facts, "\"%s\"", word);
 }
 
+/* Most details are sums, which need no escape. */
+static bool is_sum(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if ((text[i] < '0' || text[i] > '9') && (text[i] < 'a' || text[i] > 'f'))
+			return false;
+	return length == SHA256_HEX_SIZE - 1;
+}
+
 void store_audit_text(struct store_audit *entry, const char *name, const char *text, size_t length)
 {
+	name_member(&entry->details, name);
+	if (is_sum(text, length)) {
+		buf_putc(&entry->details, '"');
+		buf_add(&entry->details, text, length);
+		buf_putc(&entry->details, '"');
+		return;
+	}
 	auto_json struct json_object *value = json_new_safe(text, length);
 
-	name_member(&entry->details, name);
 	json_print(&entry->details, value);
 }
 

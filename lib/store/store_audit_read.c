@@ -24,7 +24,9 @@
 static int begin(struct store_conn *conn, struct err *err)
 {
 	sqlite3_set_authorizer(conn->db, NULL, NULL); /* which lets no BEGIN through; query_only stays */
-	int result = sqlite3_exec(conn->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+	int result = sqlite3_exec(conn->db,
+				  "PRAGMA cache_size = -65536; BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL,
+				  NULL);
 
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
