@@ -118,6 +118,7 @@ int cell_queue_remove(struct cell *cell, const struct wire_message *message,
 int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *err);
 int cell_queue_collect(struct cell *cell, struct err *err);
 void cell_collected(struct cell *cell); /* the owner has sent everything */
+void cell_wait(struct cell *cell, bool waits, int64_t credit_us); /* jail_wait */
 void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);
 int cell_data(const struct cell *cell); /* root of its /data */

@@ -122,7 +122,8 @@ struct cell_run {
 	struct loop_watch pipes[2];
 	int64_t wall_limit_us, cpu_limit_us;
 	int64_t started_us, wall_deadline_us, cpu_check_us;
-	int64_t told_us, told_bytes; /* last output event */
+	int64_t waits_since_us, waited_us; /* since 0: it does not wait; neither counts as wall time */
+	int64_t told_us, told_bytes;       /* last output event */
 	struct jail_result result;
 };
 
@@ -193,7 +194,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 int cell_run_limit_group(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
 int cell_run_limits(struct cell *cell, struct init_limits *ret);    /* of the phase that begins: the same, and init's */
 void cell_run_ready(struct cell *cell);                             /* the clock starts */
-int64_t cell_run_deadline(const struct cell *cell);
+int64_t cell_run_allowed(const struct cell *cell), cell_run_deadline(const struct cell *cell);
 void cell_run_tick(struct cell *cell, int64_t now_us);
 void cell_run_stop(struct cell *cell, enum cell_stop why);
 
@@ -203,7 +204,6 @@ void cell_run_failed(struct cell *cell, const char *step, int error);     /* cou
 void cell_run_lost(struct cell *cell, enum cell_state before);            /* init is dead; the state when it died */
 /* A phase is over; NULL: init is dead. */
 void cell_run_settled(struct cell *cell, const struct init_report *report);
-
 /* cell_account.c: into the result; the next phase begins here. */
 void cell_run_account(struct cell *cell, const struct init_report *report);
 

@@ -111,7 +111,7 @@ void cell_run_settled(struct cell *cell, const struct init_report *report)
 void cell_run_ended(struct cell *cell, const struct init_report *report)
 {
 	const bool late = report->ended_us - report->started_us >=
-			  cell->run.wall_limit_us; /* whether we came to stop it or not */
+			  cell_run_allowed(cell); /* whether we came to stop it or not */
 
 	if (late && cell->run.stop == STOP_NONE)
 		cell->run.stop = STOP_WALL;

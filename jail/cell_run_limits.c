@@ -86,6 +86,25 @@ void cell_run_ready(struct cell *cell)
 		run->result.setup_us = run->started_us - cell->opened_us;
 }
 
+int64_t cell_run_allowed(const struct cell *cell)
+{
+	const struct cell_run *run = &cell->run;
+	int64_t waiting = run->waits_since_us ? clock_monotonic_us() - run->waits_since_us : 0;
+
+	return run->wall_limit_us + run->waited_us + waiting;
+}
+
+void cell_wait(struct cell *cell, bool waits, int64_t credit_us)
+{
+	struct cell_run *run = &cell->run;
+
+	if (cell->state != CELL_RUNNING || run->phase != PHASE_RUN || run->started_us == 0 || run->stop != STOP_NONE)
+		return;
+	run->waited_us = cell_run_allowed(cell) - run->wall_limit_us + credit_us;
+	run->waits_since_us = waits ? clock_monotonic_us() : 0;
+	run->wall_deadline_us = waits ? INT64_MAX : run->started_us + cell_run_allowed(cell);
+}
+
 void cell_run_stop(struct cell *cell, enum cell_stop why)
 {
 	if (cell->run.stop == STOP_NONE)

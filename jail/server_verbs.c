@@ -298,6 +298,12 @@ static int do_collect(struct server_request *asked)
 	return cell_queue_collect(asked->jail->cell, &asked->err);
 }
 
+static int do_wait(struct server_request *asked)
+{
+	cell_wait(asked->jail->cell, asked->request->waits, asked->request->credit_us);
+	return 0;
+}
+
 static int do_cancel(struct server_request *asked)
 {
 	cell_cancel(asked->jail->cell);

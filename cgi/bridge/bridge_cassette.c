@@ -139,13 +139,14 @@ static const struct bridge_provider provider = {.call = serve, .cancel = cancel,
 
 /* -------- for the job --------------------------------------------------------------------------------- */
 
-static int open_run(struct job_tools *job, const char *execution, struct job_tools_given *ret, struct err *err)
+static int open_run(struct job_tools *job, const struct job_tools_run *run, struct job_tools_given *ret,
+		    struct err *err)
 {
 	struct cassette *cassette = container_of(job, struct cassette, job);
 	struct bridge_spec spec = {
 		.lists = cassette->lists, .count = cassette->count, .provider = &provider, .arg = cassette};
 
-	(void)execution;
+	(void)run;
 	bridge_caps(cassette->config, &spec.caps);
 	job->references++;
 	int result = bridge_open(cassette->bridge, &spec, &cassette->run, err);

@@ -142,17 +142,20 @@ static const struct bridge_provider provider = {.call = call, .cancel = cancel, 
 
 /* -------- for the engine ------------------------------------------------------------------------------ */
 
-static int open_run(struct job_tools *job, const char *execution, struct job_tools_given *ret, struct err *err)
+static int open_run(struct job_tools *job, const struct job_tools_run *run, struct job_tools_given *ret,
+		    struct err *err)
 {
 	struct tools *tools = container_of(job, struct tools, job);
 	struct bridge_spec spec = {.lists = tools->lists,
 				   .count = tools->count,
 				   .decisions = tools->decisions,
 				   .provider = &provider,
-				   .arg = tools};
+				   .arg = tools,
+				   .waits = run->waits,
+				   .waits_arg = run->arg};
 
 	bridge_caps(tools->spec.config, &spec.caps);
-	tools->execution = xstrdup(execution);
+	tools->execution = xstrdup(run->execution);
 	job->references++; /* the bridge's, until `release` */
 	int result = bridge_open(tools->spec.bridge, &spec, &tools->run, err);
 	if (result < 0)

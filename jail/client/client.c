@@ -340,6 +340,15 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	return result;
 }
 
+void jail_wait(struct jail *jail, bool waits, int64_t credit_us)
+{
+	struct json_object *head = wire_head_verb(WIRE_WAIT, jail->number);
+
+	json_add_bool(head, "waits", waits);
+	json_add_int(head, "credit_us", credit_us);
+	client_send(jail->client, head, NULL, NULL);
+}
+
 void jail_cancel(struct jail *jail)
 {
 	client_send(jail->client, wire_head_verb(WIRE_CANCEL, jail->number), NULL, NULL);

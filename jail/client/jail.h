@@ -167,6 +167,9 @@ int jail_fill_code(struct jail *jail, const struct jail_file *files, size_t coun
 int jail_remove(struct jail *jail, const struct jail_file *files, size_t count,
 		struct err *err); /* by name; missing ones are fine */
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err);
+/* The program waits for something that its caller does for it, or goes on: meanwhile its wall clock stands still.
+ * `credit_us`: so long it waited before. Harmless where no run is under way; CPU time is not touched. */
+void jail_wait(struct jail *jail, bool waits, int64_t credit_us);
 /* Ends the run that is under way: verdict CX. Harmless where none is. */
 void jail_cancel(struct jail *jail);
 int jail_collect(struct jail *jail, struct err *err);

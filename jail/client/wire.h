@@ -12,6 +12,7 @@
  *     {"v":1,"verb":"remove","jail":N,"names":F}                      F                  -
  *     {"v":1,"verb":"run","jail":N,"args":A,"env":E,"stdin":bool,…}   A + E              code [stdin] [stdout] [stderr]
  *                                                                                        [tools]
+ *     {"v":1,"verb":"wait","jail":N,"waits":bool,"credit_us":…}         -                  -
  *     {"v":1,"verb":"cancel" | "collect" | "close","jail":N}          -                  -
  *     {"v":1,"verb":"info" | "runners"}                               -                  -
  *   jailer -> client
@@ -98,6 +99,7 @@ struct wire_file {
 	VERB(FILL, fill, fill_table, true)                                                                             \
 	VERB(REMOVE, remove, remove_table, true)                                                                       \
 	VERB(RUN, run, run_table, true)                                                                                \
+	VERB(WAIT, wait, wait_table, true)                                                                             \
 	VERB(CANCEL, cancel, jail_table, true)                                                                         \
 	VERB(COLLECT, collect, jail_table, true)                                                                       \
 	VERB(CLOSE, close, jail_table, true)                                                                           \
@@ -124,6 +126,8 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	const char *entry; /* NULL: none */
 	bool stdin_given, stdout_given, stderr_given, tools;
 	bool code; /* fill: below /code */
+	bool waits; /* wait */
+	int64_t credit_us;
 };
 /* Fills *ret (wire_request_clear gives it back) and checks counts of strings and descriptors. */
 int wire_request_parse(const struct wire_message *message, struct wire_request *ret, struct err *err);

@@ -88,6 +88,14 @@ static const struct bind run_table[] = {
 	{0},
 };
 
+static const struct bind wait_table[] = {
+	HEAD,
+	JAIL,
+	MEMBER("waits", BIND_BOOL, waits, 0, 0),
+	MEMBER("credit_us", BIND_INT, credit_us, 0, LIMITS_MAX),
+	{0},
+};
+
 #define VERB_ROW(constant, name, table, needs_jail) [WIRE_##constant] = {#name, table, needs_jail},
 static const struct {
 	const char *name;

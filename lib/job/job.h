@@ -14,10 +14,10 @@
 
 #include "jail/client/jail.h"
 #include "job_step.h"
+#include "job_tools.h"
 #include "lib/base/bind.h"
 #include "lib/base/config.h"
 #include "lib/store/store_execution.h"
-#include "lib/store/store_tool.h"
 
 #define JOB_DRAIN_SECONDS 30
 #define JOB_CONVERSATION_QUEUE 16 /* calls waiting in one conversation; one more is ERR_BUSY */
@@ -51,25 +51,6 @@ struct job_news {
 /* From now on `tell` is called on the engine's thread after each commit, before its waiters wake. It must not wait. One
  * watcher, set before the first job. */
 void job_engine_watch(struct job_engine *engine, void (*tell)(void *arg, const struct job_news *news), void *arg);
-
-/* What answers the calls of one run's program: a pool of servers, or a record (cgi/bridge). The functions are the
- * engine's to call, on its thread, and must not wait. */
-struct job_tools_given {
-	const struct jail_file *files; /* for jail_fill_code; they stay the giver's */
-	size_t n_files;
-	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */
-	int socket;             /* for jail_program.tools_fd; stays the giver's */
-};
-struct job_tools {
-	_Atomic int references; /* 1 for who makes it */
-	/* Before the program starts. */
-	int (*open)(struct job_tools *tools, const char *execution, struct job_tools_given *ret, struct err *err);
-	/* The program has ended; once, after `open`. What it could call and did call is the caller's. */
-	void (*close)(struct job_tools *tools, struct store_tools *ret);
-	void (*free)(struct job_tools *tools); /* nobody holds it any more */
-};
-void job_tools_release(struct job_tools **tools); /* one holder less; NULL is fine */
-#define auto_job_tools __attribute__((cleanup(job_tools_release)))
 
 struct job_secrets; /* job_secret.h */
 struct job_file {

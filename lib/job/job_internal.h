@@ -13,7 +13,6 @@
  * produces; meanwhile the reactor only notes in `run` what the jail reports.
  */
 #pragma once
-
 #include <pthread.h>
 #include <stddef.h>
 
@@ -88,6 +87,7 @@ struct job_run {
 	bool has_jail;    /* it counts as a running one */
 	bool jail_over;   /* nothing more comes from the jail */
 	bool has_verdict; /* the verdict is known */
+	struct job_waits waits;
 	bool started, tools_open; /* the program was sent; its tools are to be closed */
 
 	struct job_input *inputs; /* what /data is filled with */

@@ -16,6 +16,7 @@
 #include "job_internal.h"
 #include "job_metrics.h"
 #include "job_sandbox.h"
+#include "job_tools_internal.h"
 #include "lib/base/metrics.h"
 
 #include <poll.h>
@@ -107,6 +108,8 @@ static void sweep(struct job *job, const char *why)
 	(void)why;
 	if (job->engine->client)
 		job_advance(job, JOB_ROOM);
+	if (job->engine->client)
+		job_tools_tell(job);
 	job_jail_sweep(job);
 }
 

@@ -10,7 +10,7 @@
 #include "jail/client/client_once.h"
 #include "job_internal.h"
 #include "job_known.h"
-#include "job_tools.h"
+#include "job_tools_internal.h"
 #include "job_secret.h"
 #include "lib/base/utf8.h"
 #include "lib/store/store_blob.h"
@@ -276,7 +276,8 @@ static int run_in_jail(struct replay *replay, const struct store_execution *exec
 	int result = from->tools ? from->tools(from->tools_arg, execution, &replay->tools, err) : 0;
 
 	if (result == 0 && replay->tools)
-		result = replay->tools->open(replay->tools, execution->id, &given, err);
+		result = replay->tools->open(replay->tools, &(struct job_tools_run){.execution = execution->id}, &given,
+					     err);
 	if (result < 0)
 		return result;
 	once->program.tools = replay->tools != NULL;

@@ -11,7 +11,7 @@
 #include "job_internal.h"
 #include "job_metrics.h"
 #include "job_sandbox.h"
-#include "job_tools.h"
+#include "job_tools_internal.h"
 
 #include <poll.h>
 #include <stdio.h>

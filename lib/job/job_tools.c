@@ -1,5 +1,5 @@
-/* job_tools.c - see job_tools.h. */
-#include "job_tools.h"
+/* job_tools.c - see job_tools.h and job_tools_internal.h. */
+#include "job_tools_internal.h"
 
 #include <string.h>
 
@@ -73,10 +73,29 @@ const char **job_tools_environment(char *const *own, const char *const *given)
 	return env;
 }
 
+/* On the thread that serves the calls. */
+static void note_waits(void *arg, bool waits, int64_t credit_us)
+{
+	struct job *job = arg;
+
+	atomic_fetch_add(&job->run.waits.credit_us, credit_us);
+	atomic_store(&job->run.waits.waits, waits);
+	atomic_store(&job->run.waits.changed, true);
+	job_wake_reactor(job->engine);
+}
+
+void job_tools_tell(struct job *job)
+{
+	if (job->run.jail && job->run.tools_open && atomic_exchange(&job->run.waits.changed, false))
+		jail_wait(job->run.jail, atomic_load(&job->run.waits.waits),
+			  atomic_exchange(&job->run.waits.credit_us, 0));
+}
+
 int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err)
 {
 	struct job_run *run = &job->run;
-	int result = job->asked.tools->open(job->asked.tools, job->asked.row.id, ret, err);
+	const struct job_tools_run opened = {job->asked.row.id, note_waits, job};
+	int result = job->asked.tools->open(job->asked.tools, &opened, ret, err);
 
 	if (result < 0)
 		return result;

@@ -1,10 +1,46 @@
-/* job_tools.h - a job whose program calls tools: what goes into its jail, and what was called. On the reactor. */
+/*
+ * job_tools.h - who answers the calls of tools that a run's program makes: a pool of servers, or a record
+ * (cgi/bridge).
+ *
+ * The functions of struct job_tools are the engine's (or a replay's) to call, on its thread, and must not wait.
+ */
 #pragma once
 
-#include "job_internal.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Opens them and fills the jail. *ret_env: the program's environment, to be freed, not its strings. */
-int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err);
-/* The program's own variables, and those of `given` that it does not name; to be freed, not its strings. */
-const char **job_tools_environment(char *const *own, const char *const *given);
-void job_tools_close(struct job *job); /* nothing more is called; what was is in the result */
+#include "jail/client/jail.h"
+#include "lib/base/err.h"
+#include "lib/store/store_tool.h"
+
+struct job_tools_given {
+	const struct jail_file *files; /* for jail_fill_code; they stay the giver's */
+	size_t n_files;
+	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */
+	int socket;             /* for jail_program.tools_fd; stays the giver's */
+};
+struct job_tools_run {
+	const char *execution;
+	/* On any thread until `close`: the program waits for tools, or goes on; as jail_wait. NULL: nobody wants to
+	 * know. */
+	void (*waits)(void *arg, bool waits, int64_t credit_us);
+	void *arg;
+};
+struct job_tools {
+	_Atomic int references; /* 1 for who makes it */
+	/* Before the program starts. */
+	int (*open)(struct job_tools *tools, const struct job_tools_run *run, struct job_tools_given *ret,
+		    struct err *err);
+	/* The program has ended; once, after `open`. What it could call and did call is the caller's. */
+	void (*close)(struct job_tools *tools, struct store_tools *ret);
+	void (*free)(struct job_tools *tools); /* nobody holds it any more */
+};
+void job_tools_release(struct job_tools **tools); /* one holder less; NULL is fine */
+#define auto_job_tools __attribute__((cleanup(job_tools_release)))
+
+/* What the engine notes for its reactor. */
+struct job_waits {
+	_Atomic bool waits, changed;
+	_Atomic int64_t credit_us;
+};

@@ -139,3 +139,11 @@ except RuntimeError as error: print(error.kind)
 	assert.match(other.stdout + other.stderr, /diverged/);
 	assert.match(other.stdout + other.stderr, /call 1, everything\.echo with \{"message":"0\.\d+"\}, was not made then/);
 });
+
+test('what a program waits for tools is not its wall clock time', { timeout: TIMEOUT_MS }, async () => {
+	const waits = 'print(tools.everything.trigger_long_running_operation(duration=4, steps=1) != "")';
+	const result = await stack.run({ language: 'python', code: waits, servers: ['everything'], timeout_seconds: 2 });
+	assert.equal(result.verdict, 'OK', result.message);
+	const busy = await stack.run({ language: 'python', code: `${waits}\nwhile True: pass`, servers: ['everything'], timeout_seconds: 2 });
+	assert.equal(busy.verdict, 'TO');
+});

@@ -1,0 +1,215 @@
+/* test_bridge_stub.c - types out of schemas: the rules of bridge_stub.h one by one, lists recorded from real servers,
+ * and schemas of nobody who means well. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cgi/bridge/bridge_stub.h"
+#include "cgi/upstream/upstream_list.h"
+#include "lib/base/util.h"
+
+static const struct upstream_server server = {.name = "s", .alias = "s"};
+
+static struct upstream_list *list_of(const char *definitions)
+{
+	const struct raw all = raw_value(definitions, strlen(definitions));
+	struct upstream_list *list = upstream_list_new(&server);
+	struct err err = ERR_INIT;
+	struct raw one;
+
+	for (size_t at = 0; raw_item(all, &at, &one);)
+		if (upstream_list_add(list, one, &err) < 0)
+			fail_msg("%s", err.text);
+	upstream_list_seal(list, NULL, NULL, NULL);
+	return list;
+}
+
+/* The line of one tool with this input schema. */
+static char *line(const char *schema, enum bridge_language language)
+{
+	auto_free char *definitions = xasprintf("[{\"name\":\"t\",\"inputSchema\":%s}]", schema);
+	auto_upstream_list struct upstream_list *list = list_of(definitions);
+	struct buf out;
+
+	assert_int_equal(list->count, 1);
+	buf_init(&out, 1 << 20);
+	bridge_stub_line(&out, &list->tools[0], language);
+	return buf_steal(&out, NULL);
+}
+
+static void is(const char *schema, const char *python, const char *typescript)
+{
+	auto_free char *py = line(schema, BRIDGE_PYTHON);
+	auto_free char *ts = line(schema, BRIDGE_TYPESCRIPT);
+
+	assert_string_equal(py, python);
+	assert_string_equal(ts, typescript);
+}
+
+/* Of a property `p` that is required. */
+static void property(const char *schema, const char *python, const char *typescript)
+{
+	auto_free char *whole =
+		xasprintf("{\"type\":\"object\",\"properties\":{\"p\":%s},\"required\":[\"p\"]}", schema);
+	auto_free char *py = xasprintf("t(*, p: %s) -> Any", python);
+	auto_free char *ts = xasprintf("t(args: { p: %s }): Promise<unknown>", typescript);
+
+	is(whole, py, ts);
+}
+
+static void rules(void **state)
+{
+	(void)state;
+	property("{\"type\":\"string\"}", "str", "string");
+	property("{\"type\":[\"integer\",\"null\"]}", "int | None", "number | null");
+	property("{\"type\":\"number\",\"nullable\":true}", "float | None", "number | null");
+	property("{\"enum\":[\"a\",1,null,true]}", "Literal['a', 1, None, True]", "\"a\" | 1 | null | true");
+	property("{\"const\":\"it's\"}", "Literal['it\\'s']", "\"it's\"");
+	property("{\"type\":\"array\",\"items\":{\"enum\":[\"a\",\"b\"]}}", "list[Literal['a', 'b']]",
+		 "(\"a\" | \"b\")[]");
+	property("{\"prefixItems\":[{\"type\":\"string\"},{}]}", "tuple[str, Any]", "[string, unknown]");
+	property("{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}", "dict[str, int]",
+		 "Record<string, number>");
+	property("{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"string\"},{\"type\":\"null\"}]}", "str | None",
+		 "string | null");
+	property("{\"allOf\":[{\"properties\":{\"a\":{\"type\":\"string\"}},\"required\":[\"a\"]},{\"properties\":{"
+		 "\"b\":{}}}]}",
+		 "{'a': str, 'b'?: Any}", "{ a: string; b?: unknown }");
+	property("{}", "Any", "unknown");
+	property("true", "Any", "unknown");
+	property("{\"if\":{},\"then\":{}}", "Any", "unknown");
+	/* What only constrains says nothing of the type; what stands beside it does. */
+	property("{\"properties\":{\"x\":{\"type\":\"string\"}},\"anyOf\":[{\"required\":[\"x\"]},{\"not\":{}}]}",
+		 "{'x'?: str}", "{ x?: string }");
+	is("{\"type\":\"object\"}", "t() -> Any", "t(args?: {}): Promise<unknown>");
+	is("{\"properties\":{\"b\":{\"type\":\"boolean\",\"default\":true},\"a\":{\"type\":\"integer\"}},\"required\":["
+	   "\"a\"]}",
+	   "t(*, a: int, b: bool = True) -> Any", "t(args: { a: number; b?: boolean }): Promise<unknown>");
+	is("{\"properties\":{\"from\":{},\"my-key\":{},\"3d\":{}}}",
+	   "t(*, from_: Any = ..., my_key: Any = ..., _3d: Any = ...) -> Any",
+	   "t(args: { \"from\"?: unknown; \"my-key\"?: unknown; \"3d\"?: unknown }): Promise<unknown>");
+}
+
+static void references(void **state)
+{
+	(void)state;
+	is("{\"properties\":{\"p\":{\"$ref\":\"#/$defs/a~1b\"}},\"$defs\":{\"a/b\":{\"type\":\"string\"}}}",
+	   "t(*, p: str = ...) -> Any", "t(args: { p?: string }): Promise<unknown>");
+	is("{\"properties\":{\"p\":{\"$ref\":\"#here\"}},\"$defs\":{\"x\":{\"$anchor\":\"here\",\"type\":\"integer\"}}"
+	   "}",
+	   "t(*, p: int = ...) -> Any", "t(args: { p?: number }): Promise<unknown>");
+	property("{\"$ref\":\"https://example.com/schema\"}", "Any", "unknown"); /* never fetched */
+	property("{\"$ref\":\"#/nowhere\"}", "Any", "unknown");
+	property("{\"$ref\":\"#/properties/p\"}", "Any", "unknown"); /* itself */
+	is("{\"properties\":{\"n\":{\"$ref\":\"#/$defs/"
+	   "Node\"}},\"$defs\":{\"Node\":{\"properties\":{\"v\":{\"type\":\"integer\"},"
+	   "\"next\":{\"$ref\":\"#/$defs/Node\"}}}}}",
+	   "t(*, n: {'v'?: int, 'next'?: T_Node} = ...) -> Any\nT_Node = {'v'?: int, 'next'?: T_Node}",
+	   "t(args: { n?: { v?: number; next?: T_Node } }): Promise<unknown>\ntype T_Node = { v?: number; next?: "
+	   "T_Node };");
+}
+
+/* A large object is named before its members are left out, and nothing is longer than the room. */
+static void budget(void **state)
+{
+	auto_buf struct buf schema = {0};
+
+	(void)state;
+	buf_init(&schema, 1 << 20);
+	buf_puts(&schema, "{\"properties\":{");
+	for (int i = 0; i < 40; i++)
+		buf_printf(&schema, "%s\"outer%d\":{\"properties\":{\"inner_with_a_long_name\":{\"type\":\"string\"}}}",
+			   i ? "," : "", i);
+	buf_puts(&schema, "}}");
+	auto_free char *text = line(schema.data, BRIDGE_PYTHON);
+	assert_true(strlen(text) <= 4 * BRIDGE_SIGNATURE_MAX);
+	assert_non_null(strstr(text, "outer39"));
+}
+
+/* Every definition refers to all others: the number of ways through them is astronomical. */
+static void hostile(void **state)
+{
+	auto_buf struct buf schema = {0};
+
+	(void)state;
+	buf_init(&schema, 1 << 20);
+	buf_puts(&schema, "{\"properties\":{\"p\":{\"$ref\":\"#/$defs/d0\"}},\"$defs\":{");
+	for (int i = 0; i < 20; i++) {
+		buf_printf(&schema, "%s\"d%d\":{\"properties\":{", i ? "," : "", i);
+		for (int k = 0; k < 20; k++)
+			buf_printf(&schema, "%s\"m%d\":{\"anyOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"type\":\"string\"}]}",
+				   k ? "," : "", k, k);
+		buf_puts(&schema, "}}");
+	}
+	buf_puts(&schema, "}}");
+	auto_free char *python = line(schema.data, BRIDGE_PYTHON);
+	auto_free char *typescript = line(schema.data, BRIDGE_TYPESCRIPT);
+	assert_true(strlen(python) <= 4 * BRIDGE_SIGNATURE_MAX);
+	assert_true(strlen(typescript) <= 4 * BRIDGE_SIGNATURE_MAX);
+}
+
+static void descriptions(void **state)
+{
+	auto_buf struct buf out = {0};
+
+	(void)state;
+	buf_init(&out, 4096);
+	bridge_stub_text(&out,
+			 "a\n\tb \xe2\x80\x8b\xe2\x80\xae"
+			 "c */ d \"\"\" e\x1b[1m",
+			 1000);
+	buf_putc(&out, '\0');
+	assert_string_equal(out.data, "a b c * / d \" \" \" e [1m");
+}
+
+/* The files parse in their language. */
+static void real_servers(void **state)
+{
+	static const char *const names[] = {"everything", "filesystem", "memory"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		auto_free char *path = xasprintf("tests/data/tools/%s.json", names[i]);
+		auto_free char *text = NULL;
+		size_t length;
+
+		assert_int_equal(read_file_at(AT_FDCWD, path, 1 << 20, &text, &length, NULL), 0);
+		auto_upstream_list struct upstream_list *list = list_of(text);
+		auto_buf struct buf python = {0}, typescript = {0};
+
+		assert_true(list->count >= 9);
+		buf_init(&python, 4 << 20);
+		buf_init(&typescript, 4 << 20);
+		bridge_stub_file(&python, list, NULL, BRIDGE_PYTHON);
+		bridge_stub_file(&typescript, list, NULL, BRIDGE_TYPESCRIPT);
+		FILE *parser = popen("/usr/bin/python3 -c 'import ast, sys; ast.parse(sys.stdin.read())'", "w");
+		assert_non_null(parser);
+		assert_int_equal(fwrite(python.data, 1, python.length, parser), python.length);
+		assert_int_equal(pclose(parser), 0);
+		buf_putc(&typescript, '\0');
+		assert_non_null(strstr(typescript.data, "export function "));
+		for (size_t k = 0; k < list->count; k++) {
+			auto_free char *line_of = bridge_stub_signature(&list->tools[k]);
+
+			assert_true(strlen(line_of) > 4 && strlen(line_of) <= BRIDGE_SIGNATURE_MAX);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules),   cmocka_unit_test(references),   cmocka_unit_test(budget),
+		cmocka_unit_test(hostile), cmocka_unit_test(descriptions), cmocka_unit_test(real_servers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
