@@ -3,7 +3,7 @@
  * whole Sallyport; what the client sees, what the record holds, and a replay without any server.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Stack, makeState, root } from './stack.js';
@@ -146,4 +146,35 @@ test('what a program waits for tools is not its wall clock time', { timeout: TIM
 	assert.equal(result.verdict, 'OK', result.message);
 	const busy = await stack.run({ language: 'python', code: `${waits}\nwhile True: pass`, servers: ['everything'], timeout_seconds: 2 });
 	assert.equal(busy.verdict, 'TO');
+});
+
+/* What a model reads and writes, in characters: the same task by calls of its own, and by one program. */
+test('a thousand records from one tool, ten to another: one program is far less text', { timeout: TIMEOUT_MS }, async (t) => {
+	const entities = Array.from({ length: 1000 }, (_, n) => ({ name: `order-${n}`, entityType: n % 100 ? 'fine' : 'late', observations: [`placed ${n}`, `value ${n * 7}`] }));
+	await stack.run({ language: 'python', code: "import json\ntools.memory.create_entities(entities=json.load(open('in.json')))", servers: ['memory'], files: [{ filename: 'in.json', content: JSON.stringify(entities) }] });
+	const code = `late = [e for e in tools.memory.read_graph()["entities"] if e["entityType"] == "late"]
+for e in late:
+    tools.files.write_file(path="${path.join(stack.state, 'files')}/" + e["name"] + ".txt", content=e["observations"][1])
+print(len(late), "written")
+`;
+	const args = { conversationId: 'records', language: 'python', code, servers: ['memory', 'files'] };
+	const { result } = await stack.call('run_code', args);
+	const text = result.content.map((block) => block.text ?? '').join('');
+	assert.match(text, /^10 written\n/);
+	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result._meta['sallyport/result'].execution_id])).stdout);
+	assert.equal(toolCalls.length, 11);
+	const shown = ({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema }).length;
+	const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+	const definitions = ['memory', 'filesystem'].flatMap((name) => JSON.parse(readFileSync(path.join(root, `tests/data/tools/${name}.json`), 'utf8')));
+	const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+	const listed = await fetch(stack.url, {
+		method: 'POST',
+		headers: { ...stack.headers, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' },
+		body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
+	});
+	const own = (await listed.json()).result.tools.find((tool) => tool.name === 'run_code');
+	const direct = sum(definitions.map(shown)) + sum(toolCalls.map((call) => call.arguments.length + sum(JSON.parse(call.result).content.map((block) => block.text.length))));
+	const program = shown(own) + JSON.stringify(args).length + text.length;
+	t.diagnostic(`directly ${direct} characters, by a program ${program}: ${(direct / program).toFixed(1)} to 1`);
+	assert.ok(direct / program > 10);
 });

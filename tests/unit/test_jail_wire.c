@@ -132,7 +132,8 @@ static void verbs(void **state)
 	}
 	struct err err = ERR_INIT;
 	assert_int_equal(parse("{\"v\":1,\"verb\":\"kill\",\"jail\":1}", 0, 0, &err), -ERR_INVALID);
-	assert_string_equal(err.text, "verb: must be open, fill, remove, run, cancel, collect, close, info or runners");
+	assert_string_equal(err.text,
+			    "verb: must be open, fill, remove, run, wait, cancel, collect, close, info or runners");
 }
 
 #define NO_STREAMS "\"stdin\":false,\"stdout\":false,\"stderr\":false"
