@@ -106,6 +106,11 @@ int server_stay(struct server *server, struct err *err)
 	result = server_expire(server, clock_now_us(), err);
 	if (result < 0)
 		return err_wrap(err, "removing what is past its time");
+	result = upstream_open(server->config, &server->upstream, err);
+	if (result < 0)
+		return result;
+	if (server->upstream)
+		upstream_warm(server->upstream);
 	return server_engine(server, &engine, err);
 }
 

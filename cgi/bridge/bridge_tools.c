@@ -107,6 +107,13 @@ static void call(void *arg, struct bridge_call *asked)
 		refuse(asked, decision, rule);
 		return;
 	}
+	struct err err = ERR_INIT;
+
+	if (upstream_count_call(tools->spec.upstream, tools->owner, &err) < 0) {
+		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_LIMIT),
+							     .text = err.text});
+		return;
+	}
 	const struct upstream_call upstream = {
 		.key = key_of(tools, asked->list),
 		.method = asked->tool ? NULL : "resources/read",

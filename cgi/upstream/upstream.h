@@ -53,6 +53,11 @@ struct upstream;
 int upstream_open(const struct config *config, struct upstream **ret, struct err *err);
 void upstream_close(struct upstream *upstream); /* NULL is fine */
 
+/* Connects to the servers that start with the gateway, without waiting for them. */
+void upstream_warm(struct upstream *upstream);
+/* One more call of the owner; ERR_LIMIT: it had upstream.calls_per_minute in this minute already. */
+int upstream_count_call(struct upstream *upstream, const char *owner, struct err *err);
+
 /* The servers of the file, in its order; they live as long as `upstream`. */
 const struct upstream_server *upstream_servers(const struct upstream *upstream, size_t *ret_count);
 /* By name or alias. ERR_NOT_FOUND names the nearest. */

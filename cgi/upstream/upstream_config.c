@@ -85,7 +85,7 @@ const struct bind upstream_config_table[] = {
 	CHOICE(share, shares, "whose process or session it is: each owner's, each run's, or all's"),
 	MEMBER(pin, BIND_BOOL, 0, 0, "refuse tools whose definition changed until an operator accepts them"),
 	MEMBER(trust_annotations, BIND_BOOL, 0, 0, "a tool that says it only reads may be called"),
-	CHOICE(elicitation, elicitations, "relay: its questions go to the user"),
+	CHOICE(elicitation, elicitations, "relay: its questions go to upstream_on_ask; the gateway has none"),
 	{0},
 };
 
@@ -197,6 +197,9 @@ static int check_entry(const struct upstream_server *server, struct err *err)
 				  server->command != NULL ? "command" : "url");
 	if (server->url != NULL && check_url(server->url, err) < 0)
 		return -ERR_INVALID;
+	if (server->start == UPSTREAM_START_GATEWAY && server->share != UPSTREAM_SHARE_ALL)
+		return err_member(err, "start",
+				  "\"gateway\" goes with \"share\": \"all\": else nobody is there to start it for");
 	if (check_headers(&server->headers, err) < 0)
 		return -ERR_INVALID;
 	return check_program(server, err);

@@ -45,6 +45,13 @@ struct upstream {
 	struct errand *errands, **last;
 	uint64_t next_id;
 	bool stopping;
+	struct spent *spent; /* calls of owners in this minute */
+	int64_t minute;
+};
+struct spent {
+	struct spent *next;
+	int64_t calls;
+	char *owner;
 };
 
 /* --- what other threads do --- */
@@ -137,6 +144,61 @@ void upstream_list_begin(struct upstream *upstream, const struct upstream_key *k
 	order->listed = listed;
 	order->arg = arg;
 	hand_in(upstream, &(struct errand){.kind = ERRAND_ORDER, .order = order, .id = new_id(upstream)});
+}
+
+static void warmed(void *arg, struct upstream_list *list, const struct err *err)
+{
+	(void)arg;
+	(void)err; /* it is logged */
+	upstream_list_free(list);
+}
+
+void upstream_warm(struct upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->file.count; i++) {
+		const struct upstream_server *server = &upstream->file.servers[i];
+		const struct upstream_key key = {server, EVERYBODY, EVERYBODY};
+
+		if (server->problem == NULL && server->start == UPSTREAM_START_GATEWAY)
+			upstream_list_begin(upstream, &key, 0, warmed, NULL);
+	}
+}
+
+static void forget_spent(struct upstream *upstream)
+{
+	for (struct spent *spent; (spent = upstream->spent) != NULL;) {
+		upstream->spent = spent->next;
+		free(spent->owner);
+		free(spent);
+	}
+}
+
+int upstream_count_call(struct upstream *upstream, const char *owner, struct err *err)
+{
+	int64_t most = upstream->loop.config->upstream.calls_per_minute, calls;
+	int64_t minute = clock_monotonic_us() / (60 * SECOND);
+	struct spent *spent;
+
+	if (most == 0)
+		return 0;
+	pthread_mutex_lock(&upstream->lock);
+	if (upstream->minute != minute)
+		forget_spent(upstream);
+	upstream->minute = minute;
+	for (spent = upstream->spent; spent != NULL && !streq(spent->owner, owner);)
+		spent = spent->next;
+	if (spent == NULL) {
+		spent = xcalloc(1, sizeof(*spent));
+		spent->owner = xstrdup(owner);
+		spent->next = upstream->spent;
+		upstream->spent = spent;
+	}
+	calls = ++spent->calls;
+	pthread_mutex_unlock(&upstream->lock);
+	if (calls > most)
+		return err_set(err, ERR_LIMIT, "more than %lld calls in a minute: try again in the next",
+			       (long long)most);
+	return 0;
 }
 
 const struct upstream_server *upstream_servers(const struct upstream *upstream, size_t *ret_count)
@@ -430,6 +492,7 @@ void upstream_close(struct upstream *upstream)
 	jails_close(&upstream->loop);
 	http_close(&upstream->loop);
 	pthread_mutex_destroy(&upstream->lock);
+	forget_spent(upstream);
 	upstream_config_clear(&upstream->file);
 	free(upstream);
 }

@@ -104,7 +104,6 @@ static const struct bind tools_table[] = {
 	     "folder of the programs that execute_code runs by name; empty: none"),
 	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of secret environment variables, OWNER/NAME; empty: none"),
-	PART(tools, upstream, BIND_STRING, 1, 8, "who calls the tools of upstream.file: code, direct or both"),
 	{0},
 };
 
@@ -158,15 +157,14 @@ static const struct config defaults = {
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
 #include "limits.def"
 		},
-	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .secrets_dir = "", .upstream = "code"},
+	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .secrets_dir = ""},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
 	.upstream = {.file = "",
 		     .secrets_dir = "",
 		     .calls = 200,
 		     .in_flight = 8,
 		     .argument_kb = 1024,
-		     .result_kb = 5120,
-		     .approval_seconds = 300},
+		     .result_kb = 5120},
 	.retention = {.owner_mb = 10240, .conversation_days = 30, .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
 	.health = {.ready = true, .disk_mb = 256},

@@ -58,7 +58,6 @@ struct config {
 		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
 		const char *secrets_dir;  /* OWNER/NAME: secret environment variables of programs; "" = none */
-		const char *upstream;     /* who calls the tools of upstream.file: "code", "direct" or "both" */
 	} tools;
 	struct {
 		struct bind_strings allow; /* config_host_parse; empty: nobody has network */
@@ -74,7 +73,6 @@ struct config {
 		int64_t calls, calls_per_minute; /* of one run; of one owner (0: no limit) */
 		int64_t in_flight;               /* calls of one run at once; more wait */
 		int64_t argument_kb, result_kb;  /* of one call */
-		int64_t approval_seconds;        /* for a person to answer */
 	} upstream;
 	struct {
 		int64_t owner_mb;          /* everything that the record holds of an owner */

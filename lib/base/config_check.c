@@ -100,10 +100,6 @@ bool config_results_valid(const char *results)
 
 static int check_tools(const struct config *config, struct err *err)
 {
-	const char *upstream = config->tools.upstream;
-
-	if (!streq(upstream, "code") && !streq(upstream, "direct") && !streq(upstream, "both"))
-		return err_member(err, "tools.upstream", "must be code, direct or both");
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
 	if (!config_results_valid(config->tools.results))

@@ -39,8 +39,6 @@ const struct bind config_upstream_table[] = {
 	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
 	PART(upstream, argument_kb, BIND_INT, 1, 2048, "KiB of one call's arguments"),
 	PART(upstream, result_kb, BIND_INT, 1, 65536, "KiB of one call's result"),
-	PART(upstream, approval_seconds, BIND_INT, 1, 3600,
-	     "time in which a person may answer whether a call is allowed"),
 	{0},
 };
 

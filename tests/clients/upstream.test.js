@@ -477,7 +477,7 @@ describe('who may call what', () => {
 		chmodSync(folder, 0o755);
 		const entry = { url: `http://127.0.0.1:${server.address().port}/`, private: true, pin: true, tools: { allow: ['*'] } };
 		writeFileSync(file, JSON.stringify({ mcpServers: { things: entry } }), { mode: 0o644 });
-		stack = await Stack.start({ env: { SALLYPORT_UPSTREAM_FILE: file } });
+		stack = await Stack.start({ env: { SALLYPORT_UPSTREAM_FILE: file, SALLYPORT_UPSTREAM_CALLS_PER_MINUTE: '40' } });
 		stack.file = file;
 	});
 	after(async () => {
@@ -485,6 +485,7 @@ describe('who may call what', () => {
 		server.close();
 		await stack?.stop();
 	});
+	const PER_MINUTE = 40;
 	const code = (tool) => `import tools\ntry:\n    print(tools.things.${tool}())\nexcept tools.ToolError as error:\n    print(error.kind, error.text)\n`;
 	async function as(servers, tool) {
 		const { stdout, stderr } = await stack.cli(['token', 'add', '--owner', 'alice', ...(servers ? ['--servers', servers] : [])]);
@@ -538,6 +539,18 @@ describe('who may call what', () => {
 			const { code: exit, stderr } = await stack.cli(['token', 'add', '--owner', 'alice', '--servers', list]);
 			assert.equal(exit, 2, stderr);
 		}
+	});
+	test('an owner has so many calls in a minute', async () => {
+		const { stdout } = await stack.cli(['token', 'add', '--owner', 'busy', '--servers', 'things']);
+		const token = stack.token;
+		stack.token = stdout.trim();
+		const many = `import tools\nkinds = []\nfor i in range(${2 * PER_MINUTE + 2}):\n    try:\n        tools.things.read_it()\n        kinds.append('done')\n`
+			+ '    except tools.ToolError as error:\n        kinds.append(error.kind)\nprint(kinds)\n';
+		const answer = said(await stack.call('run_code', { language: 'python', code: many, servers: ['things'], conversationId: 'b' }));
+		stack.token = token;
+		const kinds = /\[('(done|limit)'(, )?)+\]/.exec(answer)[0];
+		assert.match(kinds, /limit/); /* a minute may have begun meanwhile: then twice as many */
+		assert.ok(kinds.match(/done/g).length >= PER_MINUTE, kinds);
 	});
 	test('a definition that changed is refused until an operator accepts it', async () => {
 		assert.match(said(await as('things', 'read_it')), /done/);

@@ -127,6 +127,8 @@ static void entries_that_are_wrong(void **state)
 		{"{\"command\": \"x\", \"args\": [\"${input:token}\"]}",
 		 "args[0]: ${input:token} is not known here: use ${NAME} or ${NAME:-default} with a variable's name"},
 		{"{\"command\": \"x\", \"share\": \"none\"}", "share: must be one of \"owner\", \"run\", \"all\""},
+		{"{\"command\": \"x\", \"start\": \"gateway\"}",
+		 "start: \"gateway\" goes with \"share\": \"all\": else nobody is there to start it for"},
 		{"{\"command\": \"/usr/bin/npx\"}",
 		 "command: npx cannot work in a jail: install the server into a folder of upstream.binds and name its "
 		 "program (node, python3 or its path), or say \"jail\": false"},
