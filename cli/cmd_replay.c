@@ -19,6 +19,7 @@
 #include "lib/base/util.h"
 #include "lib/grade/normalise_file.h"
 #include "replay.h"
+#include "replay_runner.h"
 #include "replay_shard.h"
 
 #define JOBS_MAX 64
@@ -30,6 +31,7 @@ struct replay_options {
 	int64_t jobs, repeat;
 	const char *normalise, *compare, *results, *only, *shard;
 	struct bind_strings merge, secrets;
+	struct replay_runners runners;
 	struct replay_bless bless;
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;
@@ -44,8 +46,7 @@ static const struct cli_option replay_options_table[] = {
 	 .letter = 'j',
 	 .type = CLI_INT,
 	 .offset = FIELD(jobs),
-	 .min = 1,
-	 .max = JOBS_MAX,
+	 .min = 1, .max = JOBS_MAX,
 	 .value = "N",
 	 .help = "so many at a time (default: processors)"},
 	{.name = "quiet",
@@ -66,8 +67,7 @@ static const struct cli_option replay_options_table[] = {
 	{.name = "repeat",
 	 .type = CLI_INT,
 	 .offset = FIELD(repeat),
-	 .min = 1,
-	 .max = REPLAY_REPEAT_MAX,
+	 .min = 1, .max = REPLAY_REPEAT_MAX,
 	 .value = "N",
 	 .help = "run each so often (default: once, three times where it differs)"},
 	{.name = "results",
@@ -86,18 +86,25 @@ static const struct cli_option replay_options_table[] = {
 	{.name = "shard",
 	 .type = CLI_STRING,
 	 .offset = FIELD(shard),
-	 .value = "K/N",
-	 .help = "only the Kth of N parts; /N: the batch system says which"},
+	 .value = "K/N", .help = "only the Kth of N parts; /N: the batch system says which"},
 	{.name = "merge",
 	 .type = CLI_STRINGS,
 	 .offset = FIELD(merge),
-	 .value = "FILE",
-	 .help = "run nothing, report what the shards found; repeatable"},
+	 .value = "FILE", .help = "run nothing, report what the shards found; repeatable"},
+	{.name = "runner",
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(runners.list),
+	 .value = "NAME=PATH",
+	 .help = "with this interpreter of the language NAME; repeatable: one replay after the other"},
+	{.name = "first-bad",
+	 .type = CLI_FLAG,
+	 .offset = FIELD(runners.first_bad),
+	 .help = "which --runner is the first to differ, of a list from good to bad"},
 	{.name = "secret",
 	 .type = CLI_STRINGS,
 	 .offset = FIELD(secrets),
 	 .value = "NAME[=VALUE]",
-	 .help = "a secret that runs were given; without a value it is our variable NAME's; repeatable"},
+	 .help = "a secret that runs were given; without a value our variable NAME's; repeatable"},
 	{0},
 };
 static const struct cli_group replay_groups[] = {
@@ -436,6 +443,8 @@ static int replay_run(void *arg, struct err *err)
 	if (result == 0)
 		result = cli_open_store(&options->common, options->bless.on ? STORE_WRITE : STORE_READ, &config, &store,
 					err);
+	if (result == 0 && options->runners.list.count > 0)
+		return replay_runners_run(&options->runners, &config, options->common.json, err);
 	if (result < 0)
 		return result;
 	work.bless = options->bless.on ? &options->bless : NULL;
@@ -476,6 +485,7 @@ const struct cli_command cmd_replay = {
 		"  sallyport replay 019bf2\n"
 		"  sallyport replay --all -j 2\n"
 		"  sallyport replay --language python --since 2d --quiet\n"
+		"  sallyport replay --all --runner python=/usr/bin/pypy3\n"
 		"  API_KEY=... sallyport replay --secret API_KEY 019bf2\n"
 		"  sallyport replay 019bf2 --bless --reason \"the message names the file now\"\n\n"
 		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "

@@ -240,3 +240,27 @@ same_report() { # FILE FILE
 	run ! "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/newer.db"
 	[[ $output == *"version 9"* ]]
 }
+
+@test "other interpreters: --runner, several, the first bad one of an ordered list" {
+	local good=/usr/bin/python3 bad=/bin/echo tried
+	say python 'print(6 * 7)'
+	say bash 'echo other'
+	sp_stdio_end
+	replay 0 --all --runner "python=$good"
+	[ "$(jq -c 'select(.runner)' <<<"$output")" = "{\"runner\":\"python=$good\"}" ]
+	[ "$(jq -c '.identical' <<<"$(jq .summary <<<"$summary")")" = 2 ]
+	replay 1 --all --runner "python=$good" --runner "python=$bad"
+	[ "$(jq -c 'select(.runner) | .runner' <<<"$output" | paste -sd ' ')" = "\"python=$good\" \"python=$bad\"" ]
+	[ "$(jq -r 'select(.class) | .class' <<<"$output" | sort | uniq -c | xargs)" = "3 identical 1 output_changed" ]
+	replay 1 --all --first-bad --runner "python=$good" --runner="python=$good" --runner "python=$good" --runner "python=$bad" --runner "python=$bad" \
+		--runner "python=$bad" --runner "python=$bad"
+	[ "$(jq -r 'select(.first_bad) | .first_bad' <<<"$output")" = "python=$bad" ]
+	tried=$(jq -r 'select(.runner) | .runner' <<<"$output" | wc -l)
+	[ "$tried" = 3 ]
+	replay 0 --all --first-bad --runner "python=$good"
+	[ "$(tail -1 <<<"$output")" = '{"first_bad":null}' ]
+	replay 2 --all --runner python3
+	replay 2 --all --runner python=python3
+	replay 2 --all --runner cobol=/bin/sh
+	[[ $stderr == *"no runner of that name"* ]]
+}
