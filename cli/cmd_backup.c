@@ -110,7 +110,7 @@ static int backup_run(void *options, struct err *err)
 	auto_config struct config config = {0};
 	auto_store struct store *store = NULL;
 	struct copying copying = {.signer = backup->signer};
-	struct store_backup_made made;
+	struct store_backup_made made = {0};
 	const struct store_backup request = {.dir = backup->common.args[0],
 					     .key = backup->key,
 					     .full = backup->full,
@@ -166,7 +166,7 @@ static int restore_run(void *options, struct err *err)
 	const struct restore *restore = options;
 	auto_config struct config config = {0};
 	struct copying copying = {0};
-	struct store_backup_made made;
+	struct store_backup_made made = {0};
 	int result = config_load(restore->common.config, &config, err);
 
 	if (result < 0)

@@ -92,6 +92,8 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 			runner->store, runner->client, &runner->secrets, replay_tools, &tools};
 
 		result = job_replay(&from, execution, compare_run, &comparison, err);
+		if (result == -ERR_INVALID) /* a secret that an earlier run of its sandbox was given */
+			report->reason = xstrdup(err->text);
 		bridge_stop(tools.bridge);
 	}
 	if (result < 0) {

@@ -68,7 +68,7 @@ static void record_call(struct bridge_record *record, struct store_tool_call *re
 		.rule = steal(&record->rule),
 		.decided_by = steal(&record->decided_by),
 		.is_error = record->is_error,
-		.result = record->result ? steal(&record->result) : xstrdup(""),
+		.result = steal(&record->result),
 		.result_length = record->result_length,
 		.attempts = record->attempts,
 		.approval_us = record->approval_us,
@@ -80,6 +80,8 @@ static void record_call(struct bridge_record *record, struct store_tool_call *re
 	snprintf(ret->state, sizeof(ret->state), "%s", record->state);
 	snprintf(ret->kind, sizeof(ret->kind), "%s", record->kind);
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", record->protocol);
+	if (ret->result == NULL)
+		ret->result = xstrdup("");
 	bridge_record_hash(record->arguments, record->arguments_length, ret->arguments_hash);
 	ret->arguments = steal(&record->arguments);
 }

@@ -352,8 +352,9 @@ int upstream_config_load(const struct config *config, struct upstream_file *ret,
 		file.servers = xcalloc((size_t)json_object_object_length(servers) + 1, sizeof(*file.servers));
 		json_object_object_foreach(servers, name, entry)
 		{
-			if (result == 0)
-				result = add_entry(&file, config, name, entry, err);
+			result = add_entry(&file, config, name, entry, err);
+			if (result < 0)
+				break;
 		}
 	}
 	if (result < 0) {

@@ -181,6 +181,8 @@ static void set_headers(struct transfer *transfer, const struct connection *conn
 		auto_free char *name = xstrndup(line, strcspn(line, "\n"));
 		char *colon = strchr(name, ':');
 
+		if (colon == NULL)
+			continue;
 		*colon = '\0';
 		add_header(transfer, name, colon + strlen(": "));
 	}

@@ -39,7 +39,9 @@ static void free_question(struct question *question)
 
 void connection_unask(struct order *order, struct connection *connection)
 {
-	struct connection_loop *loop = order != NULL ? order->connection->loop : connection->loop;
+	if (order != NULL)
+		connection = order->connection;
+	struct connection_loop *loop = connection->loop;
 
 	for (struct question **at = &loop->questions; *at != NULL;) {
 		struct question *question = *at;

@@ -453,7 +453,7 @@ size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t
 		const struct pollfd fds[] = {{wire->out, POLLIN, 0}, {wire->error, POLLIN, 0}, {wire->in, POLLOUT, 0}};
 
 		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-			if (fds[i].fd >= 0 && (i < 2 || wire->outgoing.length > wire->written))
+			if ((i < 2 || wire->outgoing.length > wire->written) && fds[i].fd >= 0)
 				ret[count++] = fds[i];
 	}
 	return count;

@@ -24,8 +24,11 @@ extern char **environ;
 
 int audit_anchor_check(const char *anchor, struct err *err)
 {
-	if ((str_starts(anchor, FILE_PREFIX) || str_starts(anchor, RUN_PREFIX)) && strchr(anchor, ':')[1] != '\0' &&
-	    strchr(anchor, '\n') == NULL)
+	const size_t prefix = str_starts(anchor, FILE_PREFIX)  ? strlen(FILE_PREFIX)
+			      : str_starts(anchor, RUN_PREFIX) ? strlen(RUN_PREFIX)
+							       : 0;
+
+	if (prefix > 0 && anchor[prefix] != '\0' && strchr(anchor, '\n') == NULL)
 		return 0;
 	return err_set(err, ERR_INVALID, "an anchor is file:PATH or command:TEXT, not '%s'", anchor);
 }

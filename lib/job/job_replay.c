@@ -125,7 +125,8 @@ static int load_environment(struct replay *replay, const char *text, struct err 
 		if (!value || left_out) { /* a secret, or not in the bundle */
 			content = replay->secrets ? job_secrets_find(replay->secrets, name) : NULL;
 			if (!content)
-				return err_set(err, ERR_INVALID, "the secret %s is missing", name);
+				return err_set(err, ERR_INVALID, "the secret %s is missing (give it with --secret)",
+					       name);
 			const struct job_secrets one = {(char *[]){name}, (char *[]){(char *)(uintptr_t)content}, 1};
 
 			if (!left_out)

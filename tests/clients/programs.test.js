@@ -22,7 +22,7 @@ const GOOD = [
 	['python by its alias, arguments, input and environment', {
 		language: 'py', code: 'import os, sys\nprint(sys.argv[1:], sys.stdin.read(), os.environ["A"], os.environ["S"])',
 		args: ['x', 'y z'], stdin: 'typed', environment: { A: 'shown' }, secrets: { S: 'hidden' },
-	}, "['x', 'y z'] typed shown hidden\n"],
+	}, "['x', 'y z'] typed shown ***\n"],
 	['javascript on Node 22', { language: 'javascript', code: 'console.log(process.versions.node.split(".")[0] >= 22, [1, 2, 3].map((n) => n * n))' },
 		'true [ 1, 4, 9 ]\n'],
 	['typescript with papaparse', {

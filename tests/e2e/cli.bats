@@ -61,7 +61,7 @@ commands() {
 		_sallyport
 		echo "${COMPREPLY[*]}"
 	}
-	[ "$(complete_words re)" = replay ]
+	[ "$(complete_words rep)" = replay ]
 	[ "$(complete_words run --out)" = --output-dir ]
 	[ "$(complete_words log --verdict T)" = TO ]
 	[ "$(complete_words token r)" = revoke ]

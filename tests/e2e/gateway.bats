@@ -201,7 +201,7 @@ open("v.svg", "w").write("<svg/>")')"
 	sp_call run_code '{"conversationId":"all","language":"py","code":"import os,sys\nprint(sys.argv[1:], sys.stdin.read(), os.environ[\"A\"], os.environ[\"S\"], open(\"t\").read(), open(\"b\",\"rb\").read())",
 		"args":["x y",""],"stdin":"in","environment":{"A":"b c"},"secrets":{"S":"geheim-4711"},
 		"files":[{"filename":"t","content":"tëxt"},{"filename":"b","content_base64":"AP8="}],"timeout_seconds":20,"memory_mb":128}'
-	[ "$(sp_get details.stdout)" = "['x y', ''] in b c geheim-4711 tëxt b'\\x00\\xff'" ]
+	[ "$(sp_get details.stdout)" = "['x y', ''] in b c *** tëxt b'\\x00\\xff'" ]
 	# the program printed the secret, so the record's output has it; nothing else has
 	id=$(sp_get details.execution_id)
 	sp_call run_code '{"conversationId":"all","language":"python","code":"pass","secrets":{"S":"nirgends-0815"}}'

@@ -47,9 +47,9 @@ ACTS='"conversationId":"c","language":"python","code":"import os\nopen(\"runs\",
 	[[ $(sp_get '.result.content[0].text') == idempotencyKey:* ]]
 	sp_call run_code "{$ACTS,\"idempotencyKey\":\"$(printf 'k%.0s' {1..129})\"}"
 	[[ $(sp_get '.result.content[0].text') == idempotencyKey:* ]]
-	sp_call run_code '{"conversationId":"c3","language":"bash","code":"echo $S | wc -c","secrets":{"S":"one"},"idempotencyKey":"k3"}'
-	[ "$(sp_get details.stdout)" = 4 ]
+	sp_call run_code '{"conversationId":"c3","language":"bash","code":"echo $S | wc -c","secrets":{"S":"four"},"idempotencyKey":"k3"}'
+	[ "$(sp_get details.stdout)" = 5 ]
 	# Another value of a secret is the same call: a digest of it would be a trace of it.
 	sp_call run_code '{"conversationId":"c3","language":"bash","code":"echo $S | wc -c","secrets":{"S":"twotwo"},"idempotencyKey":"k3"}'
-	[ "$(sp_get details.stdout)" = 4 ]
+	[ "$(sp_get details.stdout)" = 5 ]
 }
