@@ -2,9 +2,9 @@
  * cmd_stats.c - `sallyport stats`: who used what, when, and how it ended, by one word.
  *
  * The runs that the filters leave are read once and added up under a key (an owner, a language, an hour …). Groups are
- * kept in a sorted array: there are few of them beside the runs. Percentiles are exact, from the wall times of all runs
- * of a group. By hour and by day the order is that of time, groups without a run are there too, and a bar shows each;
- * elsewhere the largest comes first.
+ * kept in a sorted array: there are few of them next to the runs. Percentiles are exact, from the wall times of all
+ * runs of a group. By hour and by day the order is that of time, groups without a run are there too, and a bar shows
+ * each; elsewhere the largest comes first.
  */
 #include <stdio.h>
 #include <string.h>
