@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -150,7 +150,7 @@ CREATE TRIGGER file_resized AFTER UPDATE OF size, conversation ON file BEGIN
 END;
 
 -- What the record holds of each owner, in bytes, compared with retention.owner_mb at each call: the contents of `holding`, each once; `bytes`
--- of the owner's executions; 1024 for a conversation, 128 for a file in it. Kept by triggers.
+-- of the owner's executions; of their calls of tools arguments, result and 256; 1024 for a conversation, 128 for a file in it. Kept by triggers.
 CREATE TABLE usage (
 	owner TEXT PRIMARY KEY,
 	bytes INTEGER NOT NULL
@@ -217,7 +217,7 @@ CREATE INDEX sandbox_by_instance ON sandbox (instance);
 -- A run: written as 'running' before the program starts, completed before the client gets its answer, in one transaction with its
 -- files. 'interrupted' says that the process which ran it was gone before it ended; the output that had arrived by then is kept.
 -- The first half is what was asked and is enough to ask again; the second is what came of it. Rows are never removed: a
--- conversation that expires leaves its name here, a session that ended its id.
+-- conversation that expires leaves its name here, a session that ended its id, an erasure the fact.
 CREATE TABLE execution (
 	id                TEXT PRIMARY KEY CHECK (length(id) = 36),
 	instance          TEXT NOT NULL REFERENCES instance (id),
@@ -274,6 +274,13 @@ CREATE TABLE execution (
 	request_id        TEXT,                  -- of the HTTP request: the same id is in nginx's log and in the jailer's; NULL: none
 	trace             TEXT,                  -- W3C traceparent of the caller, checked for its form alone; NULL: none
 	bytes             INTEGER NOT NULL DEFAULT 0, -- what the row and its files' rows count for in usage, without blobs
+	-- What an erasure left. Of 'output', stdout, stderr, result and the files 'after' are gone; of 'content', besides: code, stdin,
+	-- args, env, entry and the files 'before'. The sizes stay, and what the audit log says.
+	erased            TEXT CHECK (erased IN ('output', 'content')),
+	erased_us         INTEGER,
+	erased_why        TEXT,                  -- 'request', or the rule: 'retention.execution_days'
+	erased_before     INTEGER,               -- how many files there were 'before' …
+	erased_after      INTEGER,               -- … and 'after', where their rows are gone
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
@@ -370,6 +377,21 @@ CREATE TABLE tool_call (
 	started_us     INTEGER NOT NULL,         -- 0: never
 	finished_us    INTEGER NOT NULL,
 	PRIMARY KEY (execution, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER tool_call_counted AFTER INSERT ON tool_call BEGIN
+	UPDATE usage SET bytes = bytes + 256 + length(CAST(new.arguments AS BLOB)) + length(CAST(new.result AS BLOB))
+		WHERE owner = (SELECT owner FROM execution WHERE id = new.execution);
+END;
+CREATE TRIGGER tool_call_recounted AFTER UPDATE OF arguments, result ON tool_call BEGIN
+	UPDATE usage SET bytes = bytes + length(CAST(new.arguments AS BLOB)) + length(CAST(new.result AS BLOB))
+		- length(CAST(old.arguments AS BLOB)) - length(CAST(old.result AS BLOB))
+		WHERE owner = (SELECT owner FROM execution WHERE id = new.execution);
+END;
+
+-- Erased executions of which files and calls of tools are still being removed, in parts. Empty, but for those moments and a kill.
+CREATE TABLE erasing (
+	execution TEXT PRIMARY KEY REFERENCES execution (id) ON DELETE CASCADE,
+	what      TEXT NOT NULL CHECK (what IN ('output', 'content'))
 ) STRICT, WITHOUT ROWID;
 
 -- What is expected of an execution from then on: an outcome of a later replay that somebody put in the place of the recorded one, which

@@ -55,12 +55,21 @@ static void print_text(const char *data, size_t length)
 	}
 }
 
-static int show_raw(struct store *store, const struct store_text *text, struct err *err)
+/* Was it removed? */
+static bool gone(const struct store_text *text)
+{
+	return text->length && !text->data && !*text->blob;
+}
+
+static int show_raw(struct store *store, const struct store_execution *e, const struct store_text *text,
+		    struct err *err)
 {
 	auto_free char *data = NULL;
 	size_t length = 0;
-	int result = store_text_read(store, text, &data, &length, err);
+	int result = gone(text) ? store_execution_whole(e, err) : 0;
 
+	if (result == 0)
+		result = store_text_read(store, text, &data, &length, err);
 	if (result < 0)
 		return result;
 	if (!isatty(STDOUT_FILENO)) {
@@ -85,7 +94,7 @@ static int section(struct store *store, const struct store_text *text, const cha
 	size_t length = 0;
 	int result;
 
-	if (!text->length)
+	if (!text->length || gone(text))
 		return 0;
 	result = store_text_read(store, text, &data, &length, err);
 	if (result < 0)
@@ -211,7 +220,7 @@ static int baseline_each(void *arg, const struct store_baseline *baseline)
 }
 
 struct files {
-	struct cli_table *table;    /* or */
+	struct cli_table *table; /* or */
 	struct json_object *list;
 };
 
@@ -281,7 +290,7 @@ static int add_text(struct store *store, struct json_object *object, const char 
 	size_t length = 0;
 	int result;
 
-	if (!text->length && !text->data && !*text->blob) {
+	if (!text->data && !*text->blob) {
 		json_add_string(object, key, NULL);
 		return 0;
 	}
@@ -323,7 +332,11 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 {
 	int result;
 
+	struct err erased = ERR_INIT;
+
 	show_facts(e);
+	if (store_execution_whole(e, &erased) < 0)
+		line("removed", erased.text);
 	result = store_baseline_list(store, e->id, baseline_each, NULL, err);
 	if (result == 0)
 		result = section(store, &e->code, "code", "code", false, err);
@@ -341,11 +354,11 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 static int show_one(const struct show *show, struct store *store, const struct store_execution *e, struct err *err)
 {
 	if (show->code)
-		return show_raw(store, &e->code, err);
+		return show_raw(store, e, &e->code, err);
 	if (show->out)
-		return show_raw(store, &e->stdout_text, err);
+		return show_raw(store, e, &e->stdout_text, err);
 	if (show->error)
-		return show_raw(store, &e->stderr_text, err);
+		return show_raw(store, e, &e->stderr_text, err);
 	if (show->common.json)
 		return show_json(store, e, err);
 	if (show->files)

@@ -256,6 +256,11 @@ struct json_object *cli_execution_json(const struct store_execution *e)
 		json_add_string(object, "sandbox", e->sandbox_id);
 		json_add_int(object, "sandbox_seq", e->sandbox_seq);
 	}
+	if (*e->erased) {
+		json_add_string(object, "erased", e->erased);
+		add_time(object, "erased_at", e->erased_us);
+		json_add_string(object, "erased_why", e->erased_why);
+	}
 	json_add_string(object, "request_id", *e->request_id ? e->request_id : NULL);
 	json_add_string(object, "trace", *e->trace ? e->trace : NULL);
 	if (*e->task_id) {

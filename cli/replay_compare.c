@@ -75,6 +75,7 @@ char *replay_incomparable(const struct store_execution *execution)
 char *replay_incomparable_with(const struct store_execution *execution, const struct job_secrets *secrets)
 {
 	auto_buf struct buf missing = {0};
+	struct err erased = ERR_INIT;
 
 	if (execution->state == STORE_RUNNING)
 		return xstrdup("it is still running");
@@ -84,6 +85,8 @@ char *replay_incomparable_with(const struct store_execution *execution, const st
 		return xstrdup("the sandbox failed at the time (XX), so nothing of the program is known");
 	if (streq(execution->verdict, "CX"))
 		return xstrdup("it was cancelled (CX)");
+	if (store_execution_whole(execution, &erased) < 0)
+		return xstrdup(erased.text);
 	buf_init(&missing, ERR_TEXT_SIZE);
 	missing_secrets(execution, secrets, &missing);
 	return missing.length > 0 ? xasprintf("it was given secrets, which are never stored, or variables that an "

@@ -171,6 +171,8 @@ static int open_output(struct store *store, const char *owner, const struct targ
 	} else if (execution.state == STORE_RUNNING) {
 		ret->size = running_fd >= 0 && fstat(running_fd, &status) == 0 ? status.st_size : 0;
 		ret->fd = steal_fd(&running_fd);
+	} else if (*execution.erased) {
+		result = store_execution_whole(&execution, err);
 	} else if (text->blob[0]) {
 		result = store_blob_open(store, text->blob, &ret->fd, &ret->size, err);
 	} else {

@@ -18,7 +18,7 @@
 
 #define CONFIG_BYTES_MAX   (1 << 20)
 #define ENVIRONMENT_PREFIX "SALLYPORT_"
-#define PROGRAM_PARENTS 4 /* a development program is in build/[san/]bin of the checkout */
+#define PROGRAM_PARENTS    4 /* a development program is in build/[san/]bin of the checkout */
 
 #define DAY_SECONDS 86400
 #define MANY        1000000
@@ -76,6 +76,12 @@ static const struct bind retention_table[] = {
 	PART(retention, owner_mb, BIND_INT, 1, INT64_MAX >> 20,
 	     "MiB of one owner: code, input, output, all versions of files, each content once"),
 	PART(retention, conversation_days, BIND_INT, 1, 36500, "days after which an idle conversation is removed"),
+	PART(retention, execution_days, BIND_INT, 0, 36500,
+	     "days after which code, input, output and files of a run are erased; 0: never"),
+	PART(retention, output_days, BIND_INT, 0, 36500,
+	     "days after which the output of a run and the files that it made are erased; 0: never"),
+	PART(retention, when_full, BIND_STRING, 1, 16,
+	     "refuse: calls of an owner at owner_mb are refused; oldest: the content of the oldest runs is erased"),
 	PART(retention, free_mb, BIND_INT, 0, INT64_MAX >> 20, "MiB free on data_dir's disk below which nothing runs"),
 	PART(retention, free_inodes, BIND_INT, 0, INT64_MAX >> 20,
 	     "inodes free on data_dir's disk below which nothing runs"),
@@ -144,14 +150,13 @@ static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
-	.jailer =
-		{.socket = "",
-		 .program = "",
-		 .runners_dir = "",
-		 .modules_dir = "",
-		 .cgroup = "sallyport",
-		 .jails = 64,
-		 .disk_read_mb = 100},
+	.jailer = {.socket = "",
+		   .program = "",
+		   .runners_dir = "",
+		   .modules_dir = "",
+		   .cgroup = "sallyport",
+		   .jails = 64,
+		   .disk_read_mb = 100},
 	.limits =
 		{
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
@@ -165,7 +170,8 @@ static const struct config defaults = {
 		     .in_flight = 8,
 		     .argument_kb = 1024,
 		     .result_kb = 5120},
-	.retention = {.owner_mb = 10240, .conversation_days = 30, .free_mb = 64, .free_inodes = 1000},
+	.retention =
+		{.owner_mb = 10240, .conversation_days = 30, .when_full = "refuse", .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
 	.health = {.ready = true, .disk_mb = 256},
 };

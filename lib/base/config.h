@@ -77,6 +77,9 @@ struct config {
 	struct {
 		int64_t owner_mb;          /* everything that the record holds of an owner */
 		int64_t conversation_days; /* idle conversations are removed */
+		int64_t execution_days;    /* the content of older runs is erased; 0: never */
+		int64_t output_days;       /* … their output alone; 0: never */
+		const char *when_full;     /* "refuse" the call, or erase the "oldest" runs */
 		int64_t free_mb, free_inodes; /* of data_dir's file system: nothing runs below */
 	} retention;
 	struct {

@@ -114,6 +114,8 @@ static int check_tools(const struct config *config, struct err *err)
 
 static int check_retention(const struct config *config, struct err *err)
 {
+	if (!streq(config->retention.when_full, "refuse") && !streq(config->retention.when_full, "oldest"))
+		return err_member(err, "retention.when_full", "must be refuse or oldest");
 	if (config->health.disk_mb && config->health.disk_mb < config->retention.free_mb)
 		return err_member(err, "health.disk_mb",
 				  "is %lld: /readyz must warn before nothing runs, so it must be 0 or at least "

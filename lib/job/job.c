@@ -131,6 +131,9 @@ void job_set_retention(const struct config *config, struct store *store)
 	store_set_retention(store, &(struct store_retention){
 					   .owner_bytes = config->retention.owner_mb << 20,
 					   .conversation_ttl_us = config->retention.conversation_days * DAY_US,
+					   .execution_ttl_us = config->retention.execution_days * DAY_US,
+					   .output_ttl_us = config->retention.output_days * DAY_US,
+					   .oldest = streq(config->retention.when_full, "oldest"),
 					   .free_bytes = config->retention.free_mb << 20,
 					   .free_inodes = config->retention.free_inodes,
 				   });

@@ -126,7 +126,7 @@ int job_result_load(struct store *store, const char *id, int64_t stream_max, str
 		return result;
 	if (execution.state == STORE_RUNNING)
 		result = err_set(err, ERR_BUSY, "execution %s is still running", id);
-	else
+	else if ((result = store_execution_whole(&execution, err)) == 0)
 		result = load_row(store, &execution, (size_t)stream_max, &loaded, err);
 	if (result == 0)
 		result = store_tools_load(store, id, &loaded.tools, err);

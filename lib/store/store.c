@@ -210,6 +210,8 @@ static struct store *store_new(enum store_mode mode)
 		store->instance_fd = -1;
 	store->queue_end = &store->queue;
 	pthread_mutex_init(&store->readers_lock, NULL);
+	pthread_mutex_init(&store->tidy.lock, NULL);
+	pthread_cond_init(&store->tidy.wake, NULL);
 	pthread_mutex_init(&store->queue_lock, NULL);
 	pthread_cond_init(&store->queue_more, NULL);
 	return store;
@@ -276,6 +278,7 @@ void store_close(struct store *store)
 	const int fds[] = {store->blobs_fd,    store->running_fd, store->instances_fd,
 			   store->instance_fd, store->dir_fd,     store->lock_fd};
 
+	store_tidy_stop(store);
 	if (store->writer_started) {
 		store_uptime_save(store, NULL); /* conversations live a little longer where it fails */
 		store_instance_end(store);
@@ -294,6 +297,8 @@ void store_close(struct store *store)
 	explicit_bzero(store->secret, sizeof(store->secret));
 	explicit_bzero(store->env_key, sizeof(store->env_key));
 	pthread_mutex_destroy(&store->readers_lock);
+	pthread_mutex_destroy(&store->tidy.lock);
+	pthread_cond_destroy(&store->tidy.wake);
 	pthread_mutex_destroy(&store->queue_lock);
 	pthread_cond_destroy(&store->queue_more);
 	free(store->path);

@@ -96,14 +96,21 @@ static int add_files(struct store_conn *conn, const char *id, const char *phase,
 		     struct err *err)
 {
 	auto_query struct query q = query_begin(conn, SQL_AUDIT_FILES);
+	auto_query struct query counted = query_begin(conn, SQL_AUDIT_FILE_COUNT); /* also where they were erased */
 	char sum[SHA256_HEX_SIZE];
 	int64_t count;
 
+	query_bind_text(&counted, ":id", id);
+	query_bind_text(&counted, ":phase", phase);
 	query_bind_text(&q, ":id", id);
 	query_bind_text(&q, ":phase", phase);
-	int failed = store_audit_sum_rows(&q, sum, &count, err);
+	int failed = query_next(&counted, err);
 
-	store_audit_int(ret, "files", count);
+	store_audit_int(ret, "files", failed > 0 ? query_int(&counted, 0) : 0);
+	if (failed >= 0)
+		failed = store_audit_sum_rows(&q, sum, &count, err);
+	if (failed < 0)
+		return failed;
 	if (count > 0)
 		store_audit_text(ret, "files", sum, strlen(sum));
 	return failed;

@@ -23,6 +23,7 @@
 #include "store_txn.h"
 
 #define COPY_STEP  (64 * 1024)
+#define FOLDERS    256
 #define LOCK_NAME  "lock"
 #define TMP_PREFIX "tmp-"
 /* A file younger than this may be another writer's whose rename is not synced yet; an older one is on disk. */
@@ -297,7 +298,7 @@ bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us)
 }
 
 /* Removes blobs/FOLDER/NAME if it is old and has no row. */
-static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, int64_t limit_us,
+static int sweep_one(struct store *store, int folder, const char *path, const char *sha256, struct store_sweep *sweep,
 		     struct err *err)
 {
 	struct stat st;
@@ -307,10 +308,8 @@ static int sweep_one(struct store *store, int folder, const char *path, const ch
 
 	if (lock < 0)
 		return -ERR_SYSTEM;
-	if (fstatat(folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0; /* gone meanwhile */
-	if (!S_ISREG(st.st_mode) || st.st_mtim.tv_sec * 1000000ll >= limit_us)
-		return 0;
 	if (sha256 != NULL) {
 		int failed = store_reader_take(store, &reader, err);
 
@@ -319,17 +318,27 @@ static int sweep_one(struct store *store, int folder, const char *path, const ch
 		if (failed < 0)
 			return failed;
 	}
-	if (size < 0 && unlinkat(folder, path, 0) < 0)
+	if (size >= 0)
+		return 0;
+	if (st.st_mtim.tv_sec * 1000000ll >= sweep->limit_us) {
+		sweep->young++;
+		sweep->young_bytes += st.st_size;
+		return 0;
+	}
+	if (!sweep->dry && unlinkat(folder, path, 0) < 0)
 		return err_errno(err, "removing blob %s", path);
+	sweep->removed++;
+	sweep->bytes += st.st_size;
 	return 0;
 }
 
-static int sweep_folder(struct store *store, const char *name, int64_t limit_us, struct err *err)
+static int sweep_folder(struct store *store, const char *name, struct store_sweep *sweep, struct err *err)
 {
 	bool top = streq(name, ".");
 	int fd = openat(store->blobs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
+	int64_t folders = 0;
 	int failed = 0;
 
 	if (dir == NULL) {
@@ -340,12 +349,15 @@ static int sweep_folder(struct store *store, const char *name, int64_t limit_us,
 		char sha256[NAME_MAX + 3];
 
 		snprintf(sha256, sizeof(sha256), "%s%s", name, entry->d_name);
-		if (top && str_starts(entry->d_name, TMP_PREFIX)) /* of a process that was killed */
-			failed = sweep_one(store, fd, entry->d_name, NULL, limit_us, err);
-		else if (top && strlen(entry->d_name) == 2 && strspn(entry->d_name, "0123456789abcdef") == 2)
-			failed = sweep_folder(store, entry->d_name, limit_us, err);
-		else if (!top && sha256_valid(sha256))
-			failed = sweep_one(store, fd, entry->d_name, sha256, limit_us, err);
+		if (top && str_starts(entry->d_name, TMP_PREFIX)) { /* of a process that was killed */
+			failed = sweep_one(store, fd, entry->d_name, NULL, sweep, err);
+		} else if (top && strlen(entry->d_name) == 2 && strspn(entry->d_name, "0123456789abcdef") == 2) {
+			failed = sweep_folder(store, entry->d_name, sweep, err);
+			if (sweep->progress != NULL)
+				sweep->progress(sweep->arg, "files", ++folders, FOLDERS);
+		} else if (!top && sha256_valid(sha256)) {
+			failed = sweep_one(store, fd, entry->d_name, sha256, sweep, err);
+		}
 	}
 	closedir(dir);
 	return failed;
@@ -377,9 +389,9 @@ int store_blob_any(struct store *store, bool *ret, struct err *err)
 	return 0;
 }
 
-int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err)
+int store_blob_sweep(struct store *store, struct store_sweep *sweep, struct err *err)
 {
-	return sweep_folder(store, ".", limit_us, err);
+	return sweep_folder(store, ".", sweep, err);
 }
 
 static int running_name(const char *id, const char *suffix, char *ret, size_t size, struct err *err)

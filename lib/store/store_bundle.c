@@ -168,7 +168,9 @@ static int add_one(struct store_bundle *bundle, struct store *store, const char 
 
 	if (result < 0)
 		return result;
-	result = carry_by_id(bundle, store, SQL_BUNDLE_EXECUTION, id, execution, err);
+	result = store_execution_whole(&row, err);
+	if (result == 0)
+		result = carry_by_id(bundle, store, SQL_BUNDLE_EXECUTION, id, execution, err);
 	if (result > 0) { /* 0: it still runs */
 		result = carry_by_id(bundle, store, SQL_BUNDLE_FILES, id, file, err);
 		if (result >= 0)

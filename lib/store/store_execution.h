@@ -51,9 +51,14 @@ struct store_execution {
 	int64_t setup_us;
 	bool warm;
 	int64_t generation; /* of what is expected of it (store_baseline.h); 1: what was recorded */
+	char erased[8];    /* "output", "content": what is gone; "": nothing */
+	int64_t erased_us; /* when */
+	char erased_why[32];
 	char *result_json; /* everything else that was reported: limit, step, oom, denied … */
 };
 void store_execution_clear(struct store_execution *execution);
+/* ERR_NOT_FOUND, with a sentence: its output (or more) was removed. */
+int store_execution_whole(const struct store_execution *execution, struct err *err);
 /* The bytes of a text wherever they are; the caller frees. */
 int store_text_read(struct store *store, const struct store_text *text, char **ret, size_t *ret_length,
 		    struct err *err);

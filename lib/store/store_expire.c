@@ -10,11 +10,12 @@
 
 #include "lib/base/util.h"
 #include "store_blob.h"
+#include "store_erase.h"
 #include "store_event.h"
+#include "store_gc.h"
 #include "store_txn.h"
 
 #define ID_TEXT_SIZE SHA256_HEX_SIZE /* the longest key that is listed here */
-#define REMOVALS     200             /* in one transaction */
 
 /* Keys that a statement listed; or owners. */
 struct keys {
@@ -55,7 +56,7 @@ static int list(struct store *store, enum store_sql which, int64_t limit_us, str
 struct removal {
 	enum store_sql which;
 	const struct keys *keys;
-	size_t first;
+	size_t done;
 	int64_t limit_us;
 	struct keys *owners; /* of what went, where the statement returns them */
 };
@@ -89,9 +90,7 @@ static int remove_one(struct store_txn *txn, const struct removal *removal, cons
 	int found;
 	auto_query struct query q = query_begin(txn->conn, removal->which);
 
-	if (removal->which == SQL_BLOB_DELETE)
-		query_bind_text(&q, ":sha256", key);
-	else if (parse_u64(key, 1, INT64_MAX, &row) == 0) {
+	if (parse_u64(key, 1, INT64_MAX, &row) == 0) {
 		query_bind_int(&q, ":id", (int64_t)row);
 		query_bind_int(&q, ":limit", removal->limit_us);
 	}
@@ -107,11 +106,12 @@ static int remove_one(struct store_txn *txn, const struct removal *removal, cons
 
 static int removal_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	const struct removal *removal = arg;
+	struct removal *removal = arg;
+	const int64_t until = clock_monotonic_us() + STORE_BUDGET_US;
 	int failed = 0;
 
-	for (size_t i = removal->first; failed == 0 && i < MIN(removal->keys->count, removal->first + REMOVALS); i++)
-		failed = remove_one(txn, removal, removal->keys->items[i], err);
+	while (failed == 0 && removal->done < removal->keys->count && clock_monotonic_us() < until)
+		failed = remove_one(txn, removal, removal->keys->items[removal->done++], err);
 	return failed;
 }
 
@@ -121,8 +121,8 @@ static int remove_each(struct store *store, enum store_sql listing, struct remov
 	int failed = list(store, listing, removal.limit_us, &keys, err);
 
 	removal.keys = &keys;
-	for (; failed == 0 && removal.first < keys.count; removal.first += REMOVALS)
-		failed = store_commit(store, removal_work, &removal, err);
+	while (failed == 0 && removal.done < keys.count)
+		failed = store_commit_gently(store, removal_work, &removal, err);
 	return failed;
 }
 
@@ -187,8 +187,8 @@ static int expire_rows(struct store *store, int64_t now_us, struct keys *owners,
 int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
 		 struct err *err)
 {
-	const int64_t blob_limit = now_us - STORE_BLOB_GRACE_US;
-	const struct removal blobs = {.which = SQL_BLOB_DELETE, .limit_us = blob_limit};
+	const struct store_gc gc = {.now_us = now_us};
+	struct store_swept swept;
 	auto_keys struct keys owners = {0};
 	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
 					       : store_reap(store, err);
@@ -196,12 +196,11 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 	if (failed == 0)
 		failed = expire_rows(store, now_us, &owners, err);
 	if (failed == 0)
-		failed = store_holdings_settle(store, blob_limit, err);
-	/* The rows are gone on disk before the first file goes. */
+		failed = store_retain(store, now_us, err);
 	if (failed == 0)
-		failed = remove_each(store, SQL_BLOB_UNUSED, blobs, err);
-	if (failed == 0)
-		failed = store_blob_sweep(store, blob_limit, err);
+		failed = store_gc(store, &gc, &swept, err);
+	if (failed == -ERR_CONFLICT) /* somebody else does it */
+		failed = 0;
 	for (size_t i = 0; lost && i < owners.count; i++)
 		lost(arg, owners.items[i]);
 	return failed < 0 ? err_wrap(err, "removing what has expired") : 0;

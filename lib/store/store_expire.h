@@ -4,10 +4,7 @@
  */
 #pragma once
 
-#include "store.h"
-
-#define STORE_BLOB_GRACE_US                                                                                            \
-	(6 * 3600 * 1000000ll) /* longer than a call can wait in its queue between putting a file and naming it */
+#include "store_gc.h"
 
 /* Removes conversations that idled beyond their time to live (store_set_retention) while gateways served, whatever the
  * clock says (store_uptime.c); ended and idle sessions, events, keys and tasks whose time is up, and blobs that nothing

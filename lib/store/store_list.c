@@ -34,6 +34,17 @@ void store_execution_clear(struct store_execution *execution)
 	}
 }
 
+int store_execution_whole(const struct store_execution *execution, struct err *err)
+{
+	char at[CLOCK_TEXT_SIZE];
+
+	if (execution->erased[0] == '\0')
+		return 0;
+	clock_text(execution->erased_us, at);
+	return err_set(err, ERR_NOT_FOUND, "the %s of run %s was removed on %.10s (%s); that it ran is still recorded",
+		       execution->erased, execution->id, at, execution->erased_why);
+}
+
 /* A text: `column` is its bytes (NULL where they are a blob) and `bytes` their number. */
 static void read_text(struct query *query, int column, int bytes, struct store_text *ret)
 {

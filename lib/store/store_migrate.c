@@ -146,6 +146,19 @@ static const struct {
 	 "hash       TEXT NOT NULL CHECK (length(hash) = 64), first_us   INTEGER NOT NULL, decided_us "
 	 "INTEGER, PRIMARY KEY (server, tool)) STRICT, WITHOUT ROWID;"
 	 "PRAGMA user_version = 9;"},
+	/* Content can go, the fact stays; calls of tools count. */
+	{9,
+	 "ALTER TABLE execution ADD COLUMN erased TEXT CHECK (erased IN ('output', 'content'));"
+	 "ALTER TABLE execution ADD COLUMN erased_us INTEGER;"
+	 "ALTER TABLE execution ADD COLUMN erased_why TEXT;"
+	 "ALTER TABLE execution ADD COLUMN erased_before INTEGER;"
+	 "ALTER TABLE execution ADD COLUMN erased_after INTEGER;"
+	 "CREATE TABLE erasing (execution TEXT PRIMARY KEY REFERENCES execution (id) ON DELETE CASCADE, what TEXT NOT "
+	 "NULL CHECK (what IN ('output', 'content'))) STRICT, WITHOUT ROWID;"
+	 "UPDATE usage SET bytes = bytes + (SELECT coalesce(sum(256 + length(CAST(arguments AS BLOB)) + "
+	 "length(CAST(tool_call.result AS BLOB))), 0) FROM tool_call JOIN execution ON execution.id = "
+	 "tool_call.execution WHERE execution.owner = usage.owner);"
+	 "PRAGMA user_version = 10;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

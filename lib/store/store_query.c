@@ -83,6 +83,8 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(conn->db, "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864",
 				      NULL, NULL, NULL);
+	if (result == SQLITE_OK && kind == STORE_CONN_WRITER) /* what is erased is overwritten */
+		result = sqlite3_exec(conn->db, "PRAGMA secure_delete = ON", NULL, NULL, NULL);
 	if (result == SQLITE_OK && kind == STORE_CONN_READER)
 		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
@@ -177,8 +179,12 @@ void store_conn_close(struct store_conn *conn)
 
 int store_conn_prepare(struct store_conn *conn, bool fresh, struct err *err)
 {
-	int result = sqlite3_exec(conn->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	int result = SQLITE_OK;
 
+	if (fresh) /* only before the first page is written */
+		result = sqlite3_exec(conn->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL);
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(conn->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 	if (result == SQLITE_OK && fresh) {
 		result = sqlite3_exec(conn->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 		if (result == SQLITE_OK)

@@ -8,10 +8,12 @@
 #include "store_txn.h"
 
 #define MEGABYTE (1024 * 1024)
+#define SLACK    (64ll * MEGABYTE) /* above the cap, while room is made */
 
 void store_set_retention(struct store *store, const struct store_retention *retention)
 {
 	store->retention = *retention;
+	store_tidy_start(store);
 }
 
 static struct store_free free_of(const struct statvfs *space)
@@ -73,15 +75,24 @@ static int used_with(struct store_txn *txn, const struct store_more *more, int64
 
 int store_txn_room(struct store_txn *txn, const struct store_more *more, struct err *err)
 {
+	const bool oldest = txn->store->retention.oldest;
 	const int64_t cap = txn->store->retention.owner_bytes;
 	int64_t used = 0, added = 0;
 	int failed = cap > 0 ? used_with(txn, more, &used, &added, err) : 0;
 
 	if (failed < 0 || cap <= 0 || added == 0 || used + added <= cap)
 		return failed;
+	if (oldest) {
+		store_tidy_wake(txn->store);
+		if (used + added <= cap + MAX(cap / 4, SLACK))
+			return 0;
+	}
 	metrics_add(METRIC_REJECTED, "owner_mb", NULL, 1);
 	return err_set(err, ERR_LIMIT,
 		       "the record of owner %s has %.1f MB and may have %.1f MB (retention.owner_mb); %.1f MB more do "
-		       "not fit: the operator can raise the limit",
-		       more->owner, (double)used / MEGABYTE, (double)cap / MEGABYTE, (double)added / MEGABYTE);
+		       "not fit: %s",
+		       more->owner, (double)used / MEGABYTE, (double)cap / MEGABYTE, (double)added / MEGABYTE,
+		       oldest ? "the oldest runs give way, but not files of conversations, nor what was stored in the "
+				"last hours"
+			      : "the operator can raise the limit, or remove old content (sallyport forget)");
 }

@@ -2,7 +2,8 @@
  * store_space.h - what the record may take: of each owner, for how long, and of the disk.
  *
  * The bytes of an owner (table usage, kept by triggers) are compared with the cap in the transaction that adds to them,
- * so that two calls at once cannot pass it together.
+ * so that two calls at once cannot pass it together. With `oldest` the owner's oldest runs give way (store_retain)
+ * while the gateway serves; calls are refused only where that cannot keep up, at a quarter above the cap.
  */
 #pragma once
 
@@ -13,8 +14,10 @@
 #define STORE_FILE_BYTES         128
 
 struct store_retention {
-	int64_t owner_bytes;             /* 0: no cap */
-	int64_t conversation_ttl_us;     /* of idle conversations; 0: for ever */
+	int64_t owner_bytes;         /* 0: no cap */
+	int64_t conversation_ttl_us; /* of idle conversations; this and the next two, 0: for ever */
+	int64_t execution_ttl_us, output_ttl_us;
+	bool oldest;                     /* the oldest runs give way; else the call is refused */
 	int64_t free_bytes, free_inodes; /* of the disk: nothing begins below */
 };
 /* Before other threads use the store. Without it nothing is bounded and nothing goes. */

@@ -13,6 +13,7 @@
 #include "store_sql_baseline.h"
 #include "store_sql_tool.h"
 #include "store_sql_bundle.h"
+#include "store_sql_erase.h"
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
 #include "store_sql_space.h"
@@ -64,4 +65,5 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_BASELINE(X)                                                                                   \
 	STORE_STATEMENTS_BUNDLE(X)                                                                                     \
 	STORE_STATEMENTS_AUDIT(X)                                                                                      \
-	STORE_STATEMENTS_SPACE(X)
+	STORE_STATEMENTS_SPACE(X)                                                                                      \
+	STORE_STATEMENTS_ERASE(X)

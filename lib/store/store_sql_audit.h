@@ -101,6 +101,9 @@ enum {
 	X(PRINCIPAL_ADD, WRITE, "INSERT INTO principal (owner, id, created_us) VALUES (:owner, :id, :now)")            \
 	X(AUDIT_BEGIN_ROW, READ, STORE_SQL_AUDIT_BEGIN "WHERE id = :id")                                               \
 	X(AUDIT_END_ROW, READ, STORE_SQL_AUDIT_END "WHERE id = :id")                                                   \
+	X(AUDIT_FILE_COUNT, READ,                                                                                      \
+	  "SELECT coalesce((SELECT iif(:phase = 'before', erased_before, erased_after) FROM execution WHERE id = "     \
+	  ":id), (SELECT count(*) FROM execution_file WHERE execution = :id AND phase = :phase))")                     \
 	X(AUDIT_FILES, READ,                                                                                           \
 	  "SELECT " STORE_SQL_CHANGE_COLUMNS " FROM execution_file WHERE execution = :id AND phase = :phase ORDER "    \
 	  "BY name")                                                                                                   \

@@ -57,6 +57,9 @@
 	NEXT(EXECUTION_SANDBOX_SEQ, "sandbox_seq", sandbox_seq)                                                        \
 	NEXT(EXECUTION_REQUEST, "request_id", request_id)                                                              \
 	NEXT(EXECUTION_TRACE, "trace", trace)                                                                          \
+	NEXT(EXECUTION_ERASED, "erased", erased)                                                                       \
+	NEXT(EXECUTION_ERASED_US, "erased_us", erased_us)                                                              \
+	NEXT(EXECUTION_ERASED_WHY, "erased_why", erased_why)                                                           \
 	NEXT(EXECUTION_TASK, "task", task_id)                                                                          \
 	NEXT(EXECUTION_GENERATION,                                                                                     \
 	     "coalesce((SELECT max(generation) FROM baseline WHERE baseline.execution = execution.id), 1)",            \

@@ -6,7 +6,7 @@
 #include "store_column.h"
 
 /* A text of the statement's parameters or of the row (prefix ":" or ""), where it stands in the row. */
-#define STORE_SQL_INLINE(text) "iif(" text "_blob IS NULL, coalesce(" text "_bytes, 0), 0)"
+#define STORE_SQL_INLINE(text) "iif(" text " IS NULL, 0, coalesce(" text "_bytes, 0))"
 #define STORE_SQL_BYTES(text)  "coalesce(length(CAST(" text " AS BLOB)), 0)"
 #define STORE_SQL_ASKED_BYTES(p)                                                                                       \
 	"1024 + " STORE_SQL_INLINE(p "code") " + " STORE_SQL_INLINE(p "stdin") " + " STORE_SQL_BYTES(                  \

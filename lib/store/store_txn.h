@@ -17,6 +17,7 @@
  *   store_audit.c            the audit log;  store_audit_run.c: what its entries say of a run, a token, a file
  *   store_baseline.c         later generations of what is expected of an execution
  *   store_holding.c          which contents count for whom
+ *   store_erase.c, store_forget.c, store_retain.c   content that goes;  store_gc.c: what nothing names any more
  *   store_space.c            what an owner's record may take, free space of the disk
  *   store_bundle.c, store_bundle_import.c   executions from one database to another
  *   store_results.c          what a replay found (a file of its own)
@@ -60,6 +61,15 @@ struct store_abandoned {
 	char id[ID_SIZE];
 };
 
+/* The thread that makes room for owners above their cap (store_retain.c). */
+struct store_tidy {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool started, wanted;
+	atomic_bool stopping;
+};
+
 struct store {
 	enum store_mode mode;
 	char *path; /* absolute */
@@ -70,6 +80,7 @@ struct store {
 	uint8_t env_key[SHA256_SIZE];
 	char instance[ID_SIZE]; /* "": opened for reading */
 	struct store_retention retention;
+	struct store_tidy tidy;
 
 	pthread_mutex_t readers_lock;
 	struct store_conn *readers;
@@ -116,6 +127,15 @@ int store_writer_run(struct store *store, store_work work, void *arg, struct err
 /* The time in a transaction: later than any it gave before, so that it gives the order of what was recorded. */
 int64_t store_txn_now(struct store_txn *txn);
 
+/* One operation of a long work: afterwards the writer is left to others for as long as this one took. */
+int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err);
+#define STORE_BUDGET_US 10000 /* after which such an operation begins nothing more */
+
+/* store_retain.c */
+void store_tidy_start(struct store *store); /* where the oldest give way, and this is the gateway */
+void store_tidy_wake(struct store *store);
+void store_tidy_stop(struct store *store);
+
 /* store_instance.c */
 int store_instance_begin(struct store *store, struct err *err);
 void store_instance_end(struct store *store);
@@ -132,6 +152,14 @@ int store_uptime_save(struct store *store, struct err *err);
 void store_uptime_bind(struct store_txn *txn, struct query *query);
 
 /* store_blob.c */
+/* What a sweep of the folder found. */
+struct store_sweep {
+	int64_t limit_us; /* files that were touched since stay */
+	bool dry;         /* remove nothing */
+	int64_t removed, bytes, young, young_bytes; /* of files without a row */
+	void (*progress)(void *arg, const char *step, int64_t done, int64_t total); /* NULL: nobody asks */
+	void *arg;
+};
 int store_folder_open(struct store *store, const char *name, mode_t mode, int *ret_fd, struct err *err);
 /* Is there a blob's file at all? */
 int store_blob_any(struct store *store, bool *ret, struct err *err);
@@ -140,8 +168,8 @@ int store_blob_any(struct store *store, bool *ret, struct err *err);
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err);
 /* Was the file of a blob put in place or wanted again since `limit_us`? */
 bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us);
-/* Removes the file of a blob that has no row and was not touched since `limit_us`. */
-int store_blob_sweep(struct store *store, int64_t limit_us, struct err *err);
+/* Removes files of blobs that have no row. */
+int store_blob_sweep(struct store *store, struct store_sweep *sweep, struct err *err);
 
 /* store_holding.c */
 int store_txn_hold_imported(struct store_txn *txn, const char *id, struct err *err); /* what an imported run names */

@@ -30,7 +30,8 @@
 #include "store_execution.h"
 #include "store_txn.h"
 
-#define STACK_SIZE (1024 * 1024)
+#define STACK_SIZE   (1024 * 1024)
+#define PAUSE_MAX_US 50000
 
 int64_t store_txn_now(struct store_txn *txn)
 {
@@ -287,6 +288,16 @@ int store_commit(struct store *store, store_work work, void *arg, struct err *er
 	if (op.result < 0 && err != NULL)
 		*err = op.err;
 	return op.result;
+}
+
+int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err)
+{
+	const int64_t began = clock_monotonic_us();
+	int result = store_commit(store, work, arg, err);
+	const int64_t pause = MIN(clock_monotonic_us() - began, PAUSE_MAX_US);
+
+	nanosleep(&(struct timespec){.tv_nsec = pause * 1000}, NULL);
+	return result;
 }
 
 void store_commit_async(struct store *store, store_work work, void *arg,

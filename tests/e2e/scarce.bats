@@ -104,7 +104,7 @@ refused() {
 runs() {
 	sp_call run_code '{"conversationId":"c","language":"bash","code":"echo fine"}'
 	cat "$SP_DIR/body"
-	[ "$(sp_get .result.structuredContent.stdout)" = fine ]
+	[ "$(sp_get details.stdout)" = fine ]
 }
 
 ready() { sp_http GET /readyz </dev/null && [ "$SP_STATUS" = "$1" ]; }

@@ -57,6 +57,7 @@ static inline int fixture_open(struct fixture *fixture)
 	fixture->config.limits.memory_mb_max = 2048;
 	fixture->config.retention.owner_mb = 16;
 	fixture->config.retention.conversation_days = 1;
+	fixture->config.retention.when_full = "refuse";
 	fixture->config.gateway.accel_prefix = "";
 	fixture->config.gateway.socket = "";
 	fixture->config.jailer.socket =

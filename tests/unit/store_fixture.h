@@ -134,6 +134,9 @@ static void assert_counted(const struct fixture *f)
 		f,
 		"SELECT count(*) FROM (SELECT owner, sum(bytes) AS bytes FROM (SELECT owner, size AS bytes FROM "
 		"holding UNION ALL SELECT owner, bytes FROM execution UNION ALL SELECT owner, 1024 FROM conversation "
+		"UNION ALL SELECT owner, 256 + length(CAST(arguments AS BLOB)) + length(CAST(tool_call.result AS "
+		"BLOB)) "
+		"FROM tool_call JOIN execution ON execution.id = tool_call.execution "
 		"UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id = conversation) GROUP BY "
 		"owner) AS is_ FULL JOIN usage USING (owner) WHERE coalesce(is_.bytes, 0) <> coalesce(usage.bytes, 0)",
 		"0");
@@ -146,9 +149,9 @@ static void assert_counted(const struct fixture *f)
 		"stderr_blob FROM execution) WHERE blob IS NOT NULL EXCEPT SELECT owner || ' ' || blob FROM holding"));
 	assert_answer(
 		f,
-		"SELECT count(*) FROM execution WHERE bytes <> 1024 + iif(code_blob IS NULL, code_bytes, 0) + "
-		"iif(stdin_blob IS NULL, stdin_bytes, 0) + iif(stdout_blob IS NULL, coalesce(stdout_bytes, 0), 0) + "
-		"iif(stderr_blob IS NULL, coalesce(stderr_bytes, 0), 0) + length(CAST(args AS BLOB)) + "
+		"SELECT count(*) FROM execution WHERE bytes <> 1024 + iif(code IS NULL, 0, code_bytes) + "
+		"iif(stdin IS NULL, 0, stdin_bytes) + iif(stdout IS NULL, 0, stdout_bytes) + "
+		"iif(stderr IS NULL, 0, stderr_bytes) + length(CAST(args AS BLOB)) + "
 		"coalesce(length(env), 0) + coalesce(length(CAST(result AS BLOB)), 0) + (SELECT coalesce(sum(128 + "
 		"length(CAST(name AS BLOB))), 0) FROM execution_file WHERE execution = id)",
 		"0");
@@ -279,4 +282,19 @@ UNUSED static int in_child(struct fixture *f, int (*work)(struct fixture *f))
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+UNUSED static void change(struct fixture *f, struct store_execution_file *ret, const char *name, const char *kind,
+			  const char *content)
+{
+	struct err err = ERR_INIT;
+
+	*ret = (struct store_execution_file){.phase = STORE_AFTER,
+					     .file = {.name = name, .name_length = strlen(name), .mode = 0600}};
+	snprintf(ret->change, sizeof(ret->change), "%s", kind);
+	if (content == NULL)
+		return;
+	ret->file.size = (int64_t)strlen(content);
+	ok(store_blob_put(f->store, content, strlen(content), ret->file.blob, &err));
+	store_media_type(name, strlen(name), (const unsigned char *)content, strlen(content), ret->file.media_type);
 }

@@ -228,21 +228,6 @@ static int collect(void *arg, const struct store_execution_file *file)
 	return 0;
 }
 
-static void change(struct fixture *f, struct store_execution_file *ret, const char *name, const char *kind,
-		   const char *content)
-{
-	struct err err = ERR_INIT;
-
-	*ret = (struct store_execution_file){.phase = STORE_AFTER,
-					     .file = {.name = name, .name_length = strlen(name), .mode = 0600}};
-	snprintf(ret->change, sizeof(ret->change), "%s", kind);
-	if (content == NULL)
-		return;
-	ret->file.size = (int64_t)strlen(content);
-	ok(store_blob_put(f->store, content, strlen(content), ret->file.blob, &err));
-	store_media_type(name, strlen(name), (const unsigned char *)content, strlen(content), ret->file.media_type);
-}
-
 static void files_before_and_after(void **state)
 {
 	struct fixture *f = *state;

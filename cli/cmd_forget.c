@@ -1,0 +1,159 @@
+/*
+ * cmd_forget.c - `sallyport forget`: removes the content of runs and conversations, and leaves the fact.
+ *
+ * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
+ */
+#include "cli.h"
+#include "lib/base/util.h"
+#include "lib/store/store_erase.h"
+#include "sweep.h"
+
+struct forget {
+	struct cli_common common;
+	const char *owner, *conversation, *execution, *reason;
+	int64_t before_us;
+	bool output, yes;
+};
+
+static const struct cli_option forget_options[] = {
+	{.name = "owner",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct forget, owner),
+	 .value = "OWNER",
+	 .help = "everything of this owner: runs, conversations, tasks"},
+	{.name = "conversation",
+	 .letter = 'c',
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct forget, conversation),
+	 .value = "NAME",
+	 .help = "this conversation of --owner, its files and its runs"},
+	{.name = "execution",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct forget, execution),
+	 .value = "ID",
+	 .help = "this run"},
+	{.name = "before",
+	 .type = CLI_TIME,
+	 .offset = offsetof(struct forget, before_us),
+	 .value = "TIME",
+	 .help = "of the above, what is older: 30d (ago), 2026-11-21; alone: the runs of every owner"},
+	{.name = "only-output",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct forget, output),
+	 .help = "only what the runs put out: streams and new files"},
+	{.name = "reason",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct forget, reason),
+	 .value = "TEXT",
+	 .help = "for the audit log, a ticket's number for instance"},
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes), .help = "do it"},
+	{0},
+};
+static const struct cli_group forget_groups[] = {{forget_options, 0}, {0}};
+
+static int find_one(struct store *store, struct store_erase *erase, struct store_execution *ret, struct err *err)
+{
+	if (!erase->id)
+		return 0;
+	int result = store_execution_find(store, erase->id, ret, err); /* exactly one begins so */
+
+	erase->id = ret->id;
+	return result;
+}
+
+static void print(const struct forget *forget, const struct store_erased *erased, const struct store_swept *swept)
+{
+	auto_json struct json_object *object = NULL;
+
+	if (forget->common.json) {
+		object = json_object_new_object();
+		json_add_bool(object, "done", forget->yes);
+		json_add_int(object, "executions", erased->executions);
+		json_add_int(object, "conversations", erased->conversations);
+		json_add_int(object, "running", erased->running);
+		if (forget->yes)
+			sweep_add_json(object, swept);
+		cli_print_json(stdout, object, true);
+		return;
+	}
+	printf("%lld runs and %lld conversations %s\n", (long long)erased->executions, (long long)erased->conversations,
+	       forget->yes ? "forgotten" : "would be forgotten");
+	if (erased->running)
+		printf("%lld runs are in progress and stay: cancel them, and repeat this\n",
+		       (long long)erased->running);
+	if (forget->yes)
+		sweep_print(swept, false);
+	else
+		puts("Nothing was removed: --yes does it.");
+}
+
+static int forget_all(struct store *store, const struct forget *forget, const struct store_erase *erase,
+		      struct err *err)
+{
+	struct store_erased erased = {0};
+	struct store_swept swept = {0};
+	bool emptied = true;
+	int result =
+		forget->yes ? store_forget(store, erase, &erased, err) : store_forget_count(store, erase, &erased, err);
+
+	if (result == 0 && forget->yes)
+		result = sweep_run(store, false, true, &swept, err);
+	if (result == -ERR_CONFLICT) /* the gateway's sweep takes it along */
+		result = 0;
+	if (result == 0 && forget->yes)
+		result = store_empty_log(store, &emptied, err);
+	if (result < 0)
+		return result;
+	print(forget, &erased, &swept);
+	if (!emptied)
+		fputs("sallyport: the database's log is in use; what was removed leaves it with the next checkpoint\n",
+		      stderr);
+	return CLI_OK;
+}
+
+static int forget_run(void *options, struct err *err)
+{
+	const struct forget *forget = options;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	struct store_execution one = {0};
+	struct store_erase erase = {.what = forget->output ? STORE_ERASE_OUTPUT : STORE_ERASE_CONTENT,
+				    .id = forget->execution,
+				    .owner = forget->owner,
+				    .conversation = forget->conversation,
+				    .before_us = forget->before_us ? forget->before_us : INT64_MAX,
+				    .why = "request",
+				    .ticket = forget->reason};
+
+	if (!forget->owner && !forget->conversation && !forget->execution && !forget->before_us)
+		return err_set(err, ERR_INVALID,
+			       "what? Give --owner, --conversation, --execution or --before (see --help)");
+	if (forget->execution && (forget->owner || forget->conversation || forget->before_us))
+		return err_set(err, ERR_INVALID, "give --execution alone");
+	int result = cli_open_store(&forget->common, forget->yes ? STORE_WRITE : STORE_READ, &config, &store, err);
+
+	if (result == 0)
+		result = find_one(store, &erase, &one, err);
+	if (result == 0)
+		result = forget_all(store, forget, &erase, err);
+	store_execution_clear(&one);
+	return result;
+}
+
+const struct cli_command cmd_forget = {
+	.name = "forget",
+	.summary = "Removes the content of runs and conversations",
+	.help = "Code, input, arguments, environment, output and files go, and contents that nothing else names. That "
+		"it\n"
+		"ran, when, for whom, how large it was and how it ended stays, and the audit log can still be "
+		"verified.\n"
+		"A content that was stored within the last six hours leaves the disk when these are over. Backups "
+		"keep\n"
+		"what they have. Without --yes the command only counts.\n\n"
+		"Example:\n"
+		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
+		"Exit codes: 0; 2 the command line is wrong; 3 no such run. Killed half-way, it is repeated.\n",
+	.groups = forget_groups,
+	.size = sizeof(struct forget),
+	.run = forget_run,
+};

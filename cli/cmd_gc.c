@@ -1,0 +1,112 @@
+/*
+ * cmd_gc.c - `sallyport gc`: gives the disk back what the record does not name any more; see sweep.h.
+ *
+ * The gateway does this every hour, but for the database's free pages. Without --yes nothing is removed.
+ */
+#include "lib/base/util.h"
+#include "sweep.h"
+
+struct gc {
+	struct cli_common common;
+	bool yes;
+};
+
+static const struct cli_option gc_options[] = {
+	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "do it"},
+	{0},
+};
+static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
+
+static void progress(void *arg, const char *step, int64_t done, int64_t total)
+{
+	struct cli_progress *bar = arg;
+
+	if (bar->label != step || bar->total != total) {
+		cli_progress_hide(bar);
+		cli_progress_start(bar, step, total);
+	}
+	cli_progress_step(bar, done);
+}
+
+int sweep_run(struct store *store, bool dry, bool vacuum, struct store_swept *ret, struct err *err)
+{
+	struct cli_progress bar = {.label = ""};
+	const struct store_gc gc = {
+		.now_us = clock_now_us(), .dry = dry, .vacuum = vacuum, .progress = progress, .arg = &bar};
+	int result = store_gc(store, &gc, ret, err);
+
+	cli_progress_hide(&bar);
+	return result;
+}
+
+void sweep_print(const struct store_swept *swept, bool dry)
+{
+	char contents[CLI_TEXT_SIZE], young[CLI_TEXT_SIZE], pages[CLI_TEXT_SIZE], spare[CLI_TEXT_SIZE];
+
+	cli_text_bytes(swept->bytes, contents);
+	cli_text_bytes(swept->young_bytes, young);
+	cli_text_bytes(swept->pages_bytes, pages);
+	cli_text_bytes(swept->free_bytes, spare);
+	printf("%lld contents, %s, %s\n", (long long)swept->contents, contents,
+	       dry ? "would leave the disk" : "left the disk");
+	if (swept->young)
+		printf("%lld contents, %s, were stored within the last six hours and go when these are over\n",
+		       (long long)swept->young, young);
+	if (swept->pages_bytes)
+		printf("%s of the database went back to the disk\n", pages);
+	if (swept->free_bytes)
+		printf("%s of the database are free%s\n", spare,
+		       swept->shrinks ? "" : " and will be used again; it was made by a release that cannot shrink it");
+}
+
+void sweep_add_json(struct json_object *object, const struct store_swept *swept)
+{
+	json_add_int(object, "contents", swept->contents);
+	json_add_int(object, "bytes", swept->bytes);
+	json_add_int(object, "young", swept->young);
+	json_add_int(object, "young_bytes", swept->young_bytes);
+	json_add_int(object, "database_bytes", swept->pages_bytes);
+	json_add_int(object, "database_free_bytes", swept->free_bytes);
+}
+
+static int gc_run(void *options, struct err *err)
+{
+	const struct gc *gc = options;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	auto_json struct json_object *object = NULL;
+	struct store_swept swept = {0};
+	int result = cli_open_store(&gc->common, STORE_WRITE, &config, &store, err);
+
+	if (result == 0)
+		result = sweep_run(store, !gc->yes, true, &swept, err);
+	if (result < 0)
+		return result;
+	if (gc->common.json) {
+		object = json_object_new_object();
+		json_add_bool(object, "done", gc->yes);
+		sweep_add_json(object, &swept);
+		cli_print_json(stdout, object, true);
+		return CLI_OK;
+	}
+	sweep_print(&swept, !gc->yes);
+	if (!gc->yes)
+		puts("Nothing was removed: --yes does it.");
+	return CLI_OK;
+}
+
+const struct cli_command cmd_gc = {
+	.name = "gc",
+	.summary = "Frees space that the record does not use",
+	.help = "Contents that no run and no file names leave the disk, and free pages of the database go back to it. "
+		"The\n"
+		"gateway may serve meanwhile; it does the first by itself every hour. Without --yes the command only\n"
+		"counts.\n\n"
+		"Example:\n"
+		"  sallyport gc --yes\n\n"
+		"Exit codes: 0; 2 the command line is wrong; 5 another process sweeps. Killed half-way, it is "
+		"repeated.\n",
+	.groups = gc_groups,
+	.size = sizeof(struct gc),
+	.run = gc_run,
+};
