@@ -171,12 +171,14 @@ static void take_up(struct exchange *exchange, const struct session *session, co
 	struct hub_listener listener = {.owner = exchange->token.owner, .session = session->id, .stream = stream_id};
 	enum hub_wait what = HUB_MESSAGE;
 	struct err err = ERR_INIT;
+	int64_t looked_us = clock_monotonic_us();
 
 	if (hub_listen(hub, &listener, &err) < 0) {
 		refuse_listener(exchange, &err);
 		return;
 	}
-	while (what != HUB_GONE && !resend->over && !resend->stream->gone) {
+	/* Before anything is sent: events are content. */
+	while (auth_still_good(exchange, &looked_us) && what != HUB_GONE && !resend->over && !resend->stream->gone) {
 		/* In this order: a handler that ends in between has stored its answer before. */
 		bool live = hub_stream_live(hub, stream_id);
 		auto_hub_message struct hub_message *message = NULL;

@@ -25,12 +25,11 @@
 #include "lib/store/store_execution.h"
 #include "lib/store/store_sandbox.h"
 
-#define JOB_KEEPERS         2
+#define JOB_KEEPERS         3 /* one of them is always free for something else than files that runs made */
 #define JOB_JAILER_WAIT_US  10000000 /* a job waits so long for a lost jailer to come back */
 #define JOB_PING_US         5000000  /* while programs run the jailer is asked so often for a sign of life … */
 #define JOB_SILENT_US       15000000 /* … and given up when it owes one for so long */
 #define JOB_CANCEL_GRACE_US 5000000  /* at the stop: from cancelling to giving the jailer up */
-#define JOB_STORE_BACKLOG   128      /* changed files waiting for a keeper; beyond it the jailer is not read */
 
 /* A file that goes into a jail or a conversation: the request's own, or one of the conversation. */
 struct job_input {
@@ -91,13 +90,14 @@ struct job_run {
 	bool started, tools_open; /* the program was sent; its tools are to be closed */
 
 	struct job_input *inputs; /* what /data is filled with */
-	size_t n_inputs, inputs_sent;
+	size_t n_inputs, inputs_sent, n_input_fds;
 	struct job_gone gone;            /* what is taken out of a live sandbox's /data before */
-	int input_fds[JAIL_BATCH_FILES]; /* of the next ones */
-	size_t n_input_fds;
+	int input_fds[JAIL_BATCH_FILES]; /* n_input_fds of the next ones */
 
 	struct job_output *outputs, **outputs_tail;
 	size_t n_outputs, storing;            /* storing: on their way into the blob folder */
+	struct job_errands to_store;          /* no keeper has them yet; under the engine's lock, as its list of jobs */
+	struct job *next_storing;
 	struct store_execution_file *changes; /* the outputs as the store wants them */
 	struct store_text stdout_text, stderr_text;
 	char *result_json;
@@ -137,17 +137,16 @@ struct job_engine {
 	pthread_mutex_t lock; /* for all of this: */
 	struct job_turn *turns, *turns_last;
 	struct job_queue *queues;
-	size_t n_turns;
+	size_t n_turns, n_ended;                    /* n_ended: ever */
 	struct job_listing ended[JOB_ENDED_LISTED]; /* a ring */
-	size_t n_ended;                             /* ever */
 	struct json_object *runners, *info;
-	bool connected, stopping, cancels;
+	bool connected, stopping, cancels, keepers_stop;
 	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
-	struct job_errands inbox;
-	struct job_errands for_keepers;
+	struct job_errands inbox, for_keepers;
+	struct job *storing_first, **storing_last; /* jobs with files to store: they take turns, a file each */
+	size_t keepers_storing, backlog; /* backlog: so many files may wait, then the jailer is not read */
 	pthread_cond_t keepers_wake;
-	bool keepers_stop;
 
 	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */
 	void *tell_arg;
@@ -178,6 +177,7 @@ char *job_json_text(struct json_object *object); /* compact; the caller's */
 
 /* job_keeper.c */
 int job_keepers_start(struct job_engine *engine, struct err *err);
+void job_lend_file(struct job_output *output); /* to a keeper, in turn with other jobs' files */
 void job_keepers_stop(struct job_engine *engine); /* works off what is queued first */
 void job_wake_reactor(struct job_engine *engine);
 

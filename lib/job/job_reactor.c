@@ -199,7 +199,7 @@ static void jailer_dispatch(struct job_engine *engine)
 {
 	struct err err = ERR_INIT;
 
-	if (engine->client && engine->storing < JOB_STORE_BACKLOG && jail_client_dispatch(engine->client, &err) < 0)
+	if (engine->client && engine->storing < engine->backlog && jail_client_dispatch(engine->client, &err) < 0)
 		jailer_lost(engine, err.text);
 }
 
@@ -210,7 +210,7 @@ static void jailer_watch(struct job_engine *engine)
 	struct err err = ERR_INIT;
 
 	if (!engine->client || engine->running == 0 ||
-	    engine->storing >= JOB_STORE_BACKLOG) /* then nobody reads its answer */
+	    engine->storing >= engine->backlog) /* then nobody reads its answer */
 		return;
 	int64_t since = jail_client_pinged_us(engine->client);
 
@@ -324,7 +324,7 @@ static int64_t jailer_deadline(const struct job_engine *engine, bool reading)
 
 static void await(struct job_engine *engine)
 {
-	const bool reading = engine->client && engine->storing < JOB_STORE_BACKLOG;
+	const bool reading = engine->client && engine->storing < engine->backlog;
 	const struct jail_client *heard = reading ? engine->client : engine->client ? NULL : engine->candidate;
 	struct pollfd fds[2] = {{.fd = engine->wake_fd, .events = POLLIN}, {.fd = -1}};
 	int64_t now = clock_monotonic_us(), until = jailer_deadline(engine, reading);

@@ -427,10 +427,10 @@ static void on_file(void *arg, const struct jail_change *change)
 		return;
 	job->run.storing++;
 	engine->storing++;
-	if (engine->storing >= JOB_STORE_BACKLOG)
+	if (engine->storing >= engine->backlog)
 		jail_client_hold(engine->client);
 	output->errand = (struct job_errand){.engine = engine, .back = output_stored};
-	job_lend_keeper(&output->errand, job_store_output);
+	job_lend_file(output);
 }
 
 static void on_collected(void *arg)

@@ -83,8 +83,10 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(conn->db, "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864",
 				      NULL, NULL, NULL);
-	if (result == SQLITE_OK && kind == STORE_CONN_WRITER) /* what is erased is overwritten */
-		result = sqlite3_exec(conn->db, "PRAGMA secure_delete = ON", NULL, NULL, NULL);
+	if (result == SQLITE_OK &&
+	    kind == STORE_CONN_WRITER) /* what is erased is overwritten; 16 MiB hold thousands of files' rows */
+		result = sqlite3_exec(conn->db, "PRAGMA secure_delete = ON; PRAGMA cache_size = -16384", NULL, NULL,
+				      NULL);
 	if (result == SQLITE_OK && kind == STORE_CONN_READER)
 		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
@@ -94,8 +96,7 @@ struct identity {
 	int64_t application, version, objects;
 };
 #define ROW struct identity
-static const struct column identity_columns[] = {
-	STORE_IDENTITY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+static const struct column identity_columns[] = {STORE_IDENTITY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
 
 /* Every commit of this connection waits for the disk. Read back: an acknowledgement hangs on it. */

@@ -270,8 +270,14 @@ test('a token that is revoked ends the streams that were opened with it', async 
 	const wire = modern({ id: 'revoked', method: 'subscriptions/listen', params: { notifications: { resourcesListChanged: true } } });
 	const listening = await post(wire.message, { ...wire.more, ...token });
 	assert.equal(listening.status, 200);
+	const again = await session(), last = await leaveEarly(run('taken-up', FOREVER), again);
+	const taken = await resume({ ...again, ...token }, last);
+	assert.equal(taken.status, 200);
 	await stack.cli(['token', 'revoke', added.id]);
-	const ends = await Promise.all([all(own), all(listening)]);
+	const ends = await Promise.all([all(own), all(listening), all(taken)]);
+	assert.ok(ends[2].every(({ data }) => !data?.result && !data?.error), 'no answer to one who may not have it');
+	assert.equal((await verdictOf('taken-up')), undefined, 'the run goes on');
+	assert.equal((await post({ method: 'notifications/cancelled', params: { requestId: 'taken-up' } }, again)).status, 202);
 	assert.deepEqual(ends[0], []);
 	assert.deepEqual(ends[1].map(({ data }) => data.method ?? data.result.resultType), ['notifications/subscriptions/acknowledged', 'complete']);
 });

@@ -52,11 +52,61 @@ static void file_or_folder(void **state)
 	assert_ok(job_upload(f.engine, &who, &file, &ret, hash, &fixture_err));
 }
 
+#define MADE 1500
+
+static int n_contents;
+
+static int count_content(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)path, (void)status;
+	n_contents += type == FTW_F && walk->level == 2;
+	return 0;
+}
+
+/* How many contents are in the blob folder. */
+static int contents(void)
+{
+	auto_free char *folder = xasprintf("%s/blobs", f.config.data_dir);
+
+	n_contents = 0;
+	nftw(folder, count_content, 16, FTW_PHYS);
+	return n_contents;
+}
+
+/* While the files of one owner's run are stored, another owner's runs begin and end. */
+static void many_files_hold_nobody(void **state)
+{
+	auto_free char *code = xasprintf(
+		"for i in range(%d):\n    with open(str(i), 'w') as file: file.write('content %%d' %% i)", MADE);
+	struct job_request many, other;
+
+	(void)state;
+	begin("");
+	many = fixture_request(&f, "many", code);
+	other = fixture_request(&f, "other", "print('through')");
+	other.owner = "bob";
+	struct job *job = fixture_submit(&f, &many);
+
+	while (contents() < 20)
+		;
+	for (int i = 0; i < 2; i++) {
+		struct job *beside = fixture_run(&f, &other, JAIL_OK);
+
+		assert_string_equal(fixture_wait(beside)->stdout_text.data, "through\n");
+		job_release(beside);
+	}
+	assert_true(contents() < MADE * 2 / 3);
+	assert_int_equal(fixture_wait(job)->n_changes, MADE);
+	assert_true(contents() >= MADE);
+	job_release(job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(data_has_a_size, end),
 		cmocka_unit_test_teardown(file_or_folder, end),
+		cmocka_unit_test_teardown(many_files_hold_nobody, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
