@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -291,7 +291,9 @@ CREATE TABLE execution (
 ) STRICT;
 CREATE INDEX execution_by_instance ON execution (instance, state);
 CREATE INDEX execution_by_conversation ON execution (conversation) WHERE conversation IS NOT NULL;
-CREATE INDEX execution_by_owner ON execution (owner, id); -- for listings of what an owner may read
+CREATE INDEX execution_by_owner ON execution (owner, id);
+-- For listings of what an owner may read: most runs of a program that is silent leave nothing.
+CREATE INDEX execution_with_output ON execution (owner, id) WHERE (stdout_bytes > 0 OR stderr_bytes > 0) AND erased IS NULL;
 CREATE UNIQUE INDEX execution_by_sandbox ON execution (sandbox, sandbox_seq) WHERE sandbox IS NOT NULL;
 CREATE UNIQUE INDEX execution_by_record ON execution (recorded) WHERE recorded IS NOT NULL;
 -- For the question whether anything still refers to a blob.

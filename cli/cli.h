@@ -128,9 +128,10 @@ int cli_parse_time(const char *text, int64_t now_us, int64_t *ret_us, struct err
 /* The same in the future: "90d" from now, or a date that is still to come. */
 int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct err *err);
 
-/* -------- which executions: shared by log and replay -------------------------------------------------- */
+/* -------- which executions: shared by log and replay */
 struct cli_filter {
-	const char *verdict, *language, *owner, *token, *conversation, *task, *text;
+	struct bind_strings verdicts;
+	const char *language, *owner, *token, *conversation, *task, *text;
 	int64_t since_us, until_us; /* 0: open */
 };
 extern const struct cli_option cli_filter_options[];
@@ -210,8 +211,7 @@ void cli_text_time(int64_t us, char ret[CLI_TEXT_SIZE]);
 /* A progress bar on stderr: only when stderr is a terminal, only from the second second on; cleared at the end. */
 struct cli_progress {
 	const char *label;
-	int64_t total, done;
-	int64_t started_us, drawn_us; /* monotonic */
+	int64_t total, done, started_us, drawn_us; /* times are monotonic */
 	bool enabled, shown;
 };
 void cli_progress_start(struct cli_progress *progress, const char *label, int64_t total);

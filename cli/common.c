@@ -17,10 +17,10 @@ static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE",
 #define FIELD(member) offsetof(struct cli_filter, member)
 const struct cli_option cli_filter_options[] = {
 	{.name = "verdict",
-	 .type = CLI_STRING,
-	 .offset = FIELD(verdict),
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(verdicts),
 	 .value = "V",
-	 .help = "only this verdict",
+	 .help = "only this verdict; may be given more than once",
 	 .choices = verdicts},
 	{.name = "language",
 	 .letter = 'l',
@@ -61,8 +61,8 @@ const struct cli_option cli_filter_options[] = {
 
 bool cli_filter_empty(const struct cli_filter *filter)
 {
-	return !filter->verdict && !filter->language && !filter->owner && !filter->token && !filter->conversation &&
-	       !filter->task && !filter->text && !filter->since_us && !filter->until_us;
+	return !filter->verdicts.count && !filter->language && !filter->owner && !filter->token &&
+	       !filter->conversation && !filter->task && !filter->text && !filter->since_us && !filter->until_us;
 }
 
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
@@ -72,12 +72,18 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.token_id = filter->token,
 		.conversation = filter->conversation,
 		.language = filter->language,
-		.verdict = filter->verdict,
 		.task = filter->task,
 		.text_in_code = filter->text,
 		.since_us = filter->since_us,
 		.until_us = filter->until_us,
 	};
+	for (size_t i = 0; i < filter->verdicts.count; i++) {
+		const size_t used = strlen(ret->verdict);
+
+		if (!strstr(ret->verdict, filter->verdicts.items[i])) /* so the list is never longer than all of them */
+			snprintf(ret->verdict + used, sizeof(ret->verdict) - used, "%s%s", used ? "," : "",
+				 filter->verdicts.items[i]);
+	}
 }
 
 int cli_select(struct store *store, const struct cli_selection *selection,

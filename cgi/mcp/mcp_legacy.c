@@ -132,7 +132,7 @@ void legacy_handle(struct mcp_call *call, const struct mcp_method *method)
 	else if (method->session && !call->session) {
 		call->status = 400;
 		mcp_fail(call, RPC_INVALID_REQUEST,
-			 "Bad Request: this method needs a session (Mcp-Session-Id): send initialize first");
+			 "Bad Request: this method needs a session: send initialize first");
 	} else {
 		method->handle(call);
 	}
@@ -223,7 +223,8 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 
 	if (!raw || !*raw) {
 		mcp_reply_error(exchange->reply, 400, id, RPC_INVALID_REQUEST,
-				"Bad Request: Mcp-Session-Id header is missing: send initialize first");
+				"Bad Request: there is no session yet: send initialize first (over HTTP, then the "
+				"Mcp-Session-Id header with each request)");
 		return false;
 	}
 	if (!session_id ||

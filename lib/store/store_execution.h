@@ -65,7 +65,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
-	const char *owner, *token_id, *conversation, *language, *verdict, *text_in_code, *task;
+	const char *owner, *token_id, *conversation, *language, *text_in_code, *task;
+	char verdict[40]; /* "RE,ML": one of these; "": any */
 	int64_t since_us, until_us; /* 0: open */
 	bool running_too;
 	int64_t limit;      /* 0: all */

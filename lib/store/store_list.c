@@ -153,7 +153,7 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 	query_bind_text(q, ":token", filter->token_id);
 	query_bind_text(q, ":conversation", filter->conversation);
 	query_bind_text(q, ":language", filter->language);
-	query_bind_text(q, ":verdict", filter->verdict);
+	query_bind_some(q, ":verdict", filter->verdict);
 	query_bind_int(q, ":since", filter->since_us);
 	query_bind_int(q, ":until", filter->until_us);
 	query_bind_int(q, ":running_too", filter->running_too);

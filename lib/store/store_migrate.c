@@ -159,6 +159,11 @@ static const struct {
 	 "length(CAST(tool_call.result AS BLOB))), 0) FROM tool_call JOIN execution ON execution.id = "
 	 "tool_call.execution WHERE execution.owner = usage.owner);"
 	 "PRAGMA user_version = 10;"},
+	/* Listings of outputs pass silent runs over. */
+	{10,
+	 "CREATE INDEX execution_with_output ON execution (owner, id) WHERE (stdout_bytes > 0 OR stderr_bytes > 0) AND "
+	 "erased IS NULL;"
+	 "PRAGMA user_version = 11;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

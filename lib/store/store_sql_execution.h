@@ -91,7 +91,7 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"FROM execution WHERE " id " > :after AND " id " >= :from AND " id                                             \
 	" < :to AND (:owner IS NULL OR owner = :owner) "                                                               \
 	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "     \
-	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR verdict = :verdict) "                \
+	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR instr(:verdict, verdict)) "     \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
@@ -156,8 +156,8 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	  "conversation WHERE owner = :owner) JOIN file ON conversation = id WHERE (conversation_name, name) > "       \
 	  "(:conversation, :name) ORDER BY conversation_name, name LIMIT :limit")                                      \
 	X(OWNER_OUTPUTS, READ,                                                                                         \
-	  "SELECT " STORE_SQL_OUTPUT "FROM execution WHERE owner = :owner AND id < :before AND state <> "              \
-	  "'running' AND (stdout_bytes > 0 OR stderr_bytes > 0) ORDER BY id DESC LIMIT :limit")                        \
+	  "SELECT " STORE_SQL_OUTPUT "FROM execution WHERE owner = :owner AND id < :before AND (stdout_bytes > 0 OR "  \
+	  "stderr_bytes > 0) AND erased IS NULL ORDER BY id DESC LIMIT :limit")                                        \
 	X(COMPLETE_CONVERSATION, READ,                                                                                 \
 	  "SELECT name FROM conversation WHERE owner = :owner AND substr(name, 1, length(:prefix)) = :prefix "         \
 	  "ORDER BY name LIMIT :limit")                                                                                \

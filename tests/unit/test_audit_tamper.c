@@ -233,6 +233,7 @@ static const char *const uncovered[] = {"token.used_us",
 					"execution.erased",
 					"execution.erased_us",
 					"execution.erased_why",
+					"execution.erased_after",
 					NULL};
 
 static bool is_uncovered(const char *table, const char *column)

@@ -123,7 +123,8 @@ static void test_letters_and_common(void **state)
 	assert_string_equal(s.common.args[0], "-");
 	assert_null(s.common.rest);
 	assert_int_equal(parse(&sample, "sample --verdict TO -l python --since 2h", &s, &second, &err), 0);
-	assert_string_equal(s.filter.verdict, "TO");
+	assert_int_equal(s.filter.verdicts.count, 1);
+	assert_string_equal(s.filter.verdicts.items[0], "TO");
 	assert_string_equal(s.filter.language, "python");
 	assert_true(s.filter.since_us > 0);
 	assert_false(cli_filter_empty(&s.filter));

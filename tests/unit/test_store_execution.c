@@ -342,6 +342,10 @@ static void filters(void **state)
 	assert_int_equal(listed(s, (struct store_filter){.conversation = "talk", .owner = "ann"}), 0);
 	assert_int_equal(listed(s, (struct store_filter){.language = "javascript"}), 1);
 	assert_int_equal(listed(s, (struct store_filter){.verdict = "RE"}), 1);
+	assert_int_equal(listed(s, (struct store_filter){.verdict = "RE,ML"}), 1);
+	assert_int_equal(listed(s, (struct store_filter){.verdict = "RE,OK"}),
+			 listed(s, (struct store_filter){.verdict = "RE"}) +
+				 listed(s, (struct store_filter){.verdict = "OK"}));
 	assert_int_equal(listed(s, (struct store_filter){.text_in_code = "log(2"}), 1);
 	assert_int_equal(listed(s, (struct store_filter){.text_in_code = "%"}), 0);
 	assert_int_equal(listed(s, (struct store_filter){.since_us = 2000}), 1);
