@@ -1,5 +1,5 @@
-/* resource_news.c - see resource_news.h. Whatever changed, the list shows it: size and time of a file stand there too.
- */
+/* resource_news.c - see resource_news.h. The list names files, with size and time, so it changes with every file; what a
+ * program prints changes its own resources only. */
 #include "resource_news.h"
 
 #include <pthread.h>
@@ -34,7 +34,8 @@ static void publish(struct hub *hub, const struct job_news *news)
 		uri_output(&uri, news->execution, i == 1);
 		hub_publish(hub, news->owner, HUB_RESOURCE_UPDATED, uri.data);
 	}
-	hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);
+	if (news->name)
+		hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);
 }
 
 void resource_news(void *arg, const struct job_news *news)

@@ -2,10 +2,11 @@
  * resource_record.c - see resource_record.h.
  *
  * A URI is taken apart once, into a struct target; from there everything is asked of the store with the caller's owner,
- * so what belongs to somebody else is not found rather than refused. A listing is files, then outputs. Its position is
- * "f", the conversation and the file's name (percent-encoded, a slash between), or "x" and an execution's id: keys and
- * not numbers, so that runs which end between two pages shift nothing. Bytes are read with pread from a blob, or copied
- * out of the row, never more than RESOURCE_READ_MAX: the refusal of a larger one names the URI of its first part.
+ * so what belongs to somebody else is not found rather than refused. A listing is files; outputs, of which there is no
+ * end, have a template, whose ids completion knows. Its position is "f", the conversation and the file's name
+ * (percent-encoded, a slash between): a key and not a number, so that what changes between two pages shifts nothing.
+ * Bytes are read with pread from a blob, or copied out of the row, never more than RESOURCE_READ_MAX: the refusal of a
+ * larger one names the URI of its first part.
  */
 #include "resource_record.h"
 
@@ -20,9 +21,9 @@
 #include "lib/store/store_execution.h"
 #include "lib/store/store_resource.h"
 
-#define FILES_PAGE   100
-#define VALUES_MAX   (COMPLETION_VALUES_MAX + 1) /* one more shows that there are more */
-#define OUTPUTS_PAGE 50                          /* each has up to two resources */
+#define FILES_PAGE    100
+#define IDS_LOOKED_AT 1000                        /* the newest executions, for completion */
+#define VALUES_MAX    (COMPLETION_VALUES_MAX + 1) /* one more shows that there are more */
 
 struct target {
 	bool output, is_stderr;
@@ -331,68 +332,26 @@ static int add_file(void *arg, const struct store_owner_file *entry)
 	return 0;
 }
 
-static void add_stream(struct listing *listing, const struct store_owner_output *output, bool is_stderr, int64_t bytes)
-{
-	auto_buf struct buf uri = {0};
-	auto_free char *name = xasprintf("%s of run %s", is_stderr ? "stderr" : "stdout", output->id);
-	auto_free char *description =
-		xasprintf("What a %s program printed; it ended with %s", output->language, output->verdict);
-
-	if (bytes == 0)
-		return;
-	buf_init(&uri, URI_MAX);
-	uri_output(&uri, output->id, is_stderr);
-	struct json_object *resource = describe(&uri, "text/plain", bytes, output->created_us);
-
-	json_add_string(resource, "name", name);
-	json_add_string(resource, "description", description);
-	json_object_array_add(listing->resources, resource);
-}
-
-static int add_output(void *arg, const struct store_owner_output *output)
-{
-	struct listing *listing = arg;
-
-	add_stream(listing, output, false, output->stdout_bytes);
-	add_stream(listing, output, true, output->stderr_bytes);
-	buf_reset(listing->next);
-	buf_printf(listing->next, "x%s", output->id);
-	listing->count++;
-	return 0;
-}
-
 static int list(struct mcp_call *call, const char *position, struct json_object *resources, struct buf *next,
 		struct err *err)
 {
 	struct store *store = call->exchange->server->store;
 	auto_target struct target target = {0};
 	struct listing listing = {.resources = resources, .next = next};
-	struct store_page page = {.owner = call->exchange->token.owner,
-				  .limit = FILES_PAGE,
-				  .conversation = "",
-				  .name = "",
-				  .before = STORE_ID_ABOVE};
+	struct store_page page = {
+		.owner = call->exchange->token.owner, .limit = FILES_PAGE, .conversation = "", .name = ""};
 	int result = 0;
 
 	buf_init(&target.name, JAIL_NAME_MAX);
-	if (!position || position[0] == 'f') {
-		if (position && position[1]) {
-			result = take_file(position + 1, &target, err);
-			page.conversation = target.conversation;
-			page.name = target.name.data;
-			page.name_length = target.name.length;
-		}
-		if (result == 0)
-			result = store_owner_files(store, &page, add_file, &listing, err);
-		if (result < 0 || listing.count == FILES_PAGE)
-			return result;
-		listing.count = 0;
-	} else if (position[1]) {
-		page.before = position + 1;
+	if (position && position[0] == 'f' && position[1]) {
+		result = take_file(position + 1, &target, err);
+		page.conversation = target.conversation;
+		page.name = target.name.data;
+		page.name_length = target.name.length;
 	}
-	page.limit = OUTPUTS_PAGE;
-	result = store_owner_outputs(store, &page, add_output, &listing, err);
-	if (listing.count < OUTPUTS_PAGE)
+	if (result == 0)
+		result = store_owner_files(store, &page, add_file, &listing, err);
+	if (listing.count < FILES_PAGE)
 		buf_reset(next);
 	return result;
 }
@@ -451,6 +410,20 @@ static int subscribe(struct mcp_call *call, const char *uri, struct err *err)
 
 /* -------- completion ---------------------------------------------------------------------------------- */
 
+struct ids {
+	struct json_object *values;
+	const char *prefix;
+};
+
+static int add_id(void *arg, const struct store_owner_output *output)
+{
+	struct ids *ids = arg;
+
+	if (str_starts(output->id, ids->prefix))
+		json_object_array_add(ids->values, json_object_new_string(output->id));
+	return json_object_array_length(ids->values) == VALUES_MAX;
+}
+
 static int add_value(void *arg, const char *value)
 {
 	json_object_array_add(arg, json_object_new_string(value));
@@ -471,6 +444,12 @@ static int complete(struct mcp_call *call, const char *uri_template, const struc
 		return store_complete_conversation(store, &page, add_value, values, err);
 	if (streq(ask->argument, "path") && conversation)
 		return store_complete_file(store, &page, add_value, values, err);
+	if (streq(ask->argument, "id")) {
+		const struct store_page newest = {
+			.owner = call->exchange->token.owner, .before = STORE_ID_ABOVE, .limit = IDS_LOOKED_AT};
+
+		return store_owner_outputs(store, &newest, add_id, &(struct ids){values, ask->value}, err);
+	}
 	if (!streq(ask->argument, "stream") || !str_starts(uri_template, URI_EXECUTION))
 		return 0;
 	if (str_starts("stdout", ask->value))

@@ -84,8 +84,10 @@ legacy() {
 	done
 	[ "$offset" = 200000 ]
 	python3 -c 'import sys; sys.stdout.write("ä" * 100000)' | cmp - "$SP_DIR/whole"
-	modern resources/list ''
-	[ "$(sp_get "[.result.resources[] | select(.uri == \"$uri\") | .size] | first")" = 200000 ]
+	modern resources/list '' # files only: there is no end of outputs
+	[ "$(sp_get "[.result.resources[] | select(.uri | startswith(\"sallyport://execution/\"))] | length")" = 0 ]
+	modern completion/complete '"ref":{"type":"ref/resource","uri":"sallyport://execution/{id}/{stream}{?offset,length}"},"argument":{"name":"id","value":"'"${id:0:8}"'"},'
+	[ "$(sp_get '.result.completion.values[0]')" = "$id" ]
 	read_uri "$uri?offset=1&length=1" # within a character: bytes as they are
 	[ "$(sp_get '.result.contents[0].blob' | base64 -d | od -An -tx1)" = " a4" ]
 }
