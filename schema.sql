@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 11;
+PRAGMA user_version = 12;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -281,6 +281,7 @@ CREATE TABLE execution (
 	erased_why        TEXT,                  -- 'request', or the rule: 'retention.execution_days'
 	erased_before     INTEGER,               -- how many files there were 'before' …
 	erased_after      INTEGER,               -- … and 'after', where their rows are gone
+	display           INTEGER NOT NULL DEFAULT 0 CHECK (display IN (0, 1)), -- the value of its last expression and open figures were shown
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),

@@ -77,6 +77,7 @@ struct cell_program {
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 	bool tools; /* with tools_fd, a socket that is to listen in the jail */
 	int tools_fd;
+	bool display; /* jail_program */
 };
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,

@@ -94,6 +94,7 @@ struct cell_step {
 	char *entry;        /* STEP_RUN: or NULL */
 	bool bare;          /* argv is the whole command */
 	bool tools;         /* fds[4] is to listen, the runner's command is that for tools */
+	bool display;       /* the runner's command is that which shows values, if it has one */
 	bool cancelled;
 };
 
@@ -102,7 +103,7 @@ struct cell_live {
 	bool on;
 	bool dirty;                   /* there was a run since the last collection */
 	bool code_read_only;          /* a compile step's result is in /code */
-	bool driver_there;            /* its program is in /code */
+	bool driver_there;            /* cell_live_put_driver */
 	bool driver_runs;             /* a run was sent to it */
 	int door, events;             /* cgroup_freezer_make */
 	int pipes[2][2];              /* of the standard streams, both ends */
@@ -185,11 +186,11 @@ void cell_forget_trees(struct cell *cell);
 /* Sends an order; ERR_BUSY: the socket is full, try again when it is writable. */
 int cell_order(struct cell *cell, const struct init_order *order, const char *tail, size_t tail_length, const int *fds,
 	       size_t n_fds);
-
 /* cell_run.c, cell_run_order.c */
 void cell_run_begin(struct cell *cell, struct cell_step *step);
 void cell_run_phase(struct cell *cell, enum cell_phase phase); /* begins it */
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail);
+bool cell_run_shows(const struct cell *cell); /* is the step's program started by the runner's show_run? */
 /* cell_run_limits.c */
 int cell_run_limit_group(struct cell *cell, enum cell_phase phase); /* sets the group's; -1 and errno */
 int cell_run_limits(struct cell *cell, struct init_limits *ret);    /* of the phase that begins: the same, and init's */
@@ -197,7 +198,6 @@ void cell_run_ready(struct cell *cell);                             /* the clock
 int64_t cell_run_allowed(const struct cell *cell), cell_run_deadline(const struct cell *cell);
 void cell_run_tick(struct cell *cell, int64_t now_us);
 void cell_run_stop(struct cell *cell, enum cell_stop why);
-
 /* cell_run_end.c */
 void cell_run_ended(struct cell *cell, const struct init_report *report); /* by itself */
 void cell_run_failed(struct cell *cell, const char *step, int error);     /* could not be started */
@@ -206,10 +206,10 @@ void cell_run_lost(struct cell *cell, enum cell_state before);            /* ini
 void cell_run_settled(struct cell *cell, const struct init_report *report);
 /* cell_account.c: into the result; the next phase begins here. */
 void cell_run_account(struct cell *cell, const struct init_report *report);
-
 /* cell_live.c */
 int cell_live_open(struct cell *cell, struct err *err);
 void cell_live_clear(struct cell_live *live);
+int cell_live_put_driver(struct cell *cell);                                /* -1 and errno */
 int cell_live_begin(struct cell *cell);                                     /* thaws; -1 and errno */
 int cell_live_output(struct cell *cell, int ret_write[2]);                  /* as output_pipes */
 void cell_live_settle(struct cell *cell, const struct init_report *report); /* a phase ended: freezes, then _settled */

@@ -57,7 +57,22 @@ void cell_live_clear(struct cell_live *live)
 			close(steal_fd(fds[i]));
 }
 
-/* The driver belongs to the jailer: what runs can remove it, which is its own loss, but not write to it. */
+/* What the runner's commands name below /code, once in a jail. It belongs to the jailer: what runs can remove it, which
+ * is its own loss, but not write to it. */
+int cell_live_put_driver(struct cell *cell)
+{
+	const struct runner *runner = cell->runner;
+	const int64_t now = clock_now_us();
+
+	if (cell->live.driver_there)
+		return 0;
+	if (init_put_file(cell->code_root, RUNNER_DRIVER, 0644, now, runner->driver_fd) ||
+	    (runner->show_fd >= 0 && init_put_file(cell->code_root, RUNNER_SHOW, 0644, now, runner->show_fd)))
+		return -1;
+	cell->live.driver_there = true;
+	return 0;
+}
+
 int cell_live_begin(struct cell *cell)
 {
 	cell->live.frozen_us = 0;
@@ -65,10 +80,8 @@ int cell_live_begin(struct cell *cell)
 	if (cell->live.code_read_only && data_make_writable(cell->code_root))
 		return -1;
 	cell->live.code_read_only = false;
-	if (cell_driven(cell) && !cell->live.driver_there &&
-	    init_put_file(cell->code_root, RUNNER_DRIVER, 0644, clock_now_us(), cell->runner->driver_fd))
+	if (cell_driven(cell) && cell_live_put_driver(cell))
 		return -1;
-	cell->live.driver_there = true;
 	return cgroup_freeze(cell->group, false);
 }
 

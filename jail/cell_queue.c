@@ -333,6 +333,7 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->fds[2] = steal_fd(&program->stdout_fd);
 	step->fds[3] = steal_fd(&program->stderr_fd);
 	step->tools = program->tools;
+	step->display = program->display;
 	if (program->tools)
 		step->fds[4] = steal_fd(&program->tools_fd);
 	step->env = copy_strings(program->env, program->n_env);

@@ -77,6 +77,16 @@ static void send_cache(struct cell *cell)
 		cell_order(cell, &order, runner->cache_name, strlen(runner->cache_name) + 1, &runner->cache_fd, 1);
 }
 
+/* The step that failed, and errno; NULL: none did. */
+static const char *prepare(struct cell *cell, struct init_order *order)
+{
+	if (cell->live.on && cell_live_begin(cell))
+		return "thaw the jail";
+	if (cell->run.phase == PHASE_RUN && cell_run_shows(cell) && cell_live_put_driver(cell))
+		return "files of the display";
+	return cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
+}
+
 void cell_run_phase(struct cell *cell, enum cell_phase phase)
 {
 	struct cell_run *run = &cell->run;
@@ -86,12 +96,9 @@ void cell_run_phase(struct cell *cell, enum cell_phase phase)
 
 	cell_happened(cell, CELL_RUN);
 	run->phase = phase;
-	if (cell->live.on && cell_live_begin(cell)) {
-		cell_run_failed(cell, "thaw the jail", errno);
-		return;
-	}
-	if (cell_run_limits(cell, &order.limits)) {
-		cell_run_failed(cell, "cgroup limits", errno);
+	const char *failed = prepare(cell, &order);
+	if (failed) {
+		cell_run_failed(cell, failed, errno);
 		return;
 	}
 	int result = phase_output(cell, ends);

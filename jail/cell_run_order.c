@@ -96,11 +96,19 @@ static void add_driver_order(struct buf *tail, const struct runner *runner, cons
 		n_args++;
 	auto_free char *count = xasprintf("%u", n_args);
 	add_text(tail, path);
+	add_text(tail, step->display ? "1" : "0");
 	add_text(tail, count);
 	for (char **arg = step->argv; *arg; arg++)
 		add_text(tail, *arg);
 	for (char **variable = step->env; *variable; variable++)
 		add_text(tail, *variable);
+}
+
+bool cell_run_shows(const struct cell *cell)
+{
+	const struct cell_step *step = cell->run.step;
+
+	return step->display && !step->tools && !step->bare && cell->runner->show_run.count > 0 && !cell_driven(cell);
 }
 
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail)
@@ -111,6 +119,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	const char *const nothing[] = {NULL};
 	const struct bind_strings *command = compile                                 ? &runner->compile
 					     : step->tools && runner->tools_run.count ? &runner->tools_run
+					     : cell_run_shows(cell)                   ? &runner->show_run
 										      : &runner->run;
 
 	order->verb = INIT_RUN;

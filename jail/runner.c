@@ -46,8 +46,10 @@ static const struct bind table[] = {
 	LIST(compile, 0),
 	LIST(run, 1),
 	LIST(tools_run, 0),
+	LIST(show_run, 0),
 	LIST(live, 0),
 	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
+	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
 	LIST(env, 0),
@@ -125,29 +127,40 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	return result;
 }
 
-static int load_driver(int directory, struct runner *runner, struct err *err)
+static int load_text(int directory, const char *member, const char *name, int *ret_fd, struct err *err)
 {
 	auto_free char *text = NULL;
 	size_t length;
 
+	if (strchr(name, '/'))
+		return err_member(err, member, "must be a plain file name");
+	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
+	if (result < 0)
+		return result;
+	*ret_fd = memfd_with(member, text, length);
+	return *ret_fd < 0 ? err_errno(err, "keeping %s", name) : 0;
+}
+
+static int load_driver(int directory, struct runner *runner, struct err *err)
+{
 	if ((runner->live.count > 0) != (runner->driver != NULL))
 		return err_member(err, "driver", "goes with \"live\": both or none");
+	if ((runner->show_run.count > 0) != (runner->show != NULL) || (runner->show && !runner->driver))
+		return err_member(err, "show", "goes with \"show_run\" and \"driver\"");
 	if (!runner->driver)
 		return 0;
 	if (runner->compile.count > 0)
 		return err_member(err, "live", "does not go with a compile step");
-	if (strchr(runner->driver, '/'))
-		return err_member(err, "driver", "must be a plain file name");
-	int result = read_file_at(directory, runner->driver, RUNNER_FILE_MAX, &text, &length, err);
-	if (result < 0)
-		return result;
-	runner->driver_fd = memfd_with("driver", text, length);
-	return runner->driver_fd < 0 ? err_errno(err, "keeping the driver %s", runner->driver) : 0;
+	int result = load_text(directory, "driver", runner->driver, &runner->driver_fd, err);
+	if (result == 0 && runner->show)
+		result = load_text(directory, "show", runner->show, &runner->show_fd, err);
+	return result;
 }
 
 static void clear(struct runner *runner)
 {
 	close_pointer(&runner->driver_fd);
+	close_pointer(&runner->show_fd);
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
@@ -160,7 +173,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.driver_fd = -1, .cache_fd = -1};
+	struct runner runner = {.driver_fd = -1, .show_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

@@ -11,6 +11,10 @@
  *                                                      starts the driver,
  *       "driver": "live.py",                           a file next to this one, put into the jail as /code/.live (see
  *                                                      init_live.c)
+ *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown:
+ *                                                      starts it by
+ *       "show": "show.py",                             a file next to this one, put into the jail as /code/.show, next
+ *                                                      to the driver, which shows values in live jails
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
@@ -42,22 +46,23 @@
 #define RUNNERS_MAX        64
 #define RUNNER_FINGERPRINT 256
 #define RUNNER_FILE_MAX    (256 * 1024)
-#define RUNNER_DRIVER      ".live" /* its name below /code */
+#define RUNNER_DRIVER      ".live" /* its name below /code … */
+#define RUNNER_SHOW        ".show" /* … and that of the file for values */
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *driver, *seccomp, *seccomp_compile;
-	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, live, version, libraries, cache,
-		env, quiet, binds;
+	const char *name, *source, *install, *rootfs, *driver, *show, *seccomp, *seccomp_compile;
+	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
+		libraries, cache, env, quiet, binds;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	enum seccomp_family family, family_compile;
-	const char *interpreter;   /* NULL: not available */
-	int driver_fd;             /* the driver's text; -1 */
-	struct root_mount root; /* its jails' own, if it names a rootfs or binds; path "" otherwise */
+	const char *interpreter; /* NULL: not available */
+	int driver_fd, show_fd;  /* their texts; -1 */
+	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
-	bool asked, awaited; /* for its version (versions.c): that was done; a run waits for it */
+	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */
 	struct json_object *found_libraries; /* [{"name","version"}] or NULL */
 	char *cache_name;                    /* what `cache` printed; NULL: nothing */
 	int cache_fd;                        /* memfd, or -1 */

@@ -282,6 +282,7 @@ static int do_run(struct server_request *asked)
 	program.stdout_fd = request->stdout_given ? wire_take_fd(message, next++) : -1;
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
 	program.tools = request->tools;
+	program.display = request->display;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
 	if (result == 0)

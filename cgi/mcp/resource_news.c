@@ -1,5 +1,5 @@
-/* resource_news.c - see resource_news.h. The list names files, with size and time, so it changes with every file; what a
- * program prints changes its own resources only. */
+/* resource_news.c - see resource_news.h. The list names files, with size and time, so it changes with every file.
+ * What a program prints changes its own resources only. */
 #include "resource_news.h"
 
 #include <pthread.h>

@@ -172,6 +172,8 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 	struct tool_result result = {0};
 	struct err own = ERR_INIT;
 
+	if (tool->defaults)
+		memcpy(bound, tool->defaults, tool->arguments_size);
 	call->tool = tool;
 	int code = bind_parse_asked(table, arguments ? arguments : empty, bound, &own);
 

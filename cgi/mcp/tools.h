@@ -24,15 +24,15 @@ struct tool_call {
 	struct mcp_call *mcp; /* what is sent before the answer goes there; NULL: nothing can be */
 	struct server *server;
 	const struct store_token *token;
-	const char *session_id; /* NULL: none */
+	const char *session_id;              /* NULL: none */
 	const struct mcp_revision *revision; /* that the client speaks */
-	int hangup_fd;          /* >= 0: cancel when it reports that the client left */
+	int hangup_fd;                       /* >= 0: cancel when it reports that the client left */
 	/* filled in: */
-	const struct tool *tool; /* by tool_run */
+	const struct tool *tool;        /* by tool_run */
 	const char *request_id, *trace; /* of the request; "": none */
-	char outcome[32]; /* for the log: a verdict, or an error's name */
-	bool answered;    /* with a task: the answer is in mcp->result */
-	bool task_needed; /* refused because it was not called as a task */
+	char outcome[32];               /* for the log: a verdict, or an error's name */
+	bool answered;                  /* with a task: the answer is in mcp->result */
+	bool task_needed;               /* refused because it was not called as a task */
 };
 
 struct tool_result {
@@ -54,6 +54,7 @@ struct tool {
 	unsigned scope; /* what the token must have: of enum store_scope, or ACCESS_FREE; 0: nobody may call it */
 	const struct bind *arguments;
 	size_t arguments_size;                               /* of the struct that the table describes */
+	const void *defaults;                                /* such a struct; NULL: zeros */
 	const struct bind *output;                           /* of the details (view JAIL_ANSWER), or */
 	const char *output_schema;                           /* JSON */
 	bool read_only, destructive, idempotent, open_world; /* annotations: hints for people who approve calls */

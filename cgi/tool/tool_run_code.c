@@ -7,9 +7,9 @@
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/job/job.h"
 #include "run_answer.h"
 #include "run_result.h"
-#include "lib/job/job.h"
 #include "tool_common.h"
 
 struct run_file {
@@ -19,7 +19,7 @@ struct run_file {
 struct run_arguments {
 	const char *conversation, *language, *key;
 	struct bind_text code, stdin_text;
-	bool network, session;
+	bool network, session, display;
 	struct bind_map environment, secrets;
 	struct bind_strings args, servers;
 	struct bind_objects files;
@@ -80,6 +80,10 @@ static const struct bind table[] = {
 	 .offset = offsetof(struct run_arguments, session),
 	 .description = "Keep variables, imports, processes and /tmp for the next call with session true in this "
 			"conversation and language. Default: false. reset_session ends it."},
+	{.name = "display",
+	 .type = BIND_BOOL,
+	 .offset = offsetof(struct run_arguments, display),
+	 .description = "Show the last expression's value and open figures. Default: true."},
 	{.name = "environment",
 	 .type = BIND_STRING_MAP,
 	 .offset = offsetof(struct run_arguments, environment),
@@ -206,6 +210,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 #include "lib/base/limits.def"
 		.network = arguments->network,
 		.live = arguments->session,
+		.display = arguments->display,
 		.tools = tools,
 		.key = arguments->key,
 		.key_hash = hash,
@@ -354,7 +359,9 @@ const struct tool tool_run_code = {
 		"of "
 		"every file that is new or changed.\n"
 		"- Each call is a new process; files persist: /data, where it starts, belongs to the conversationId.\n"
-		"- Print what you want to see. Save charts and results as files; there is no display.\n"
+		"- Print what you want to see; in Python the value of a last expression is shown, too, and open "
+		"figures become "
+		"images.\n"
 		"- To show a file to the user, link its address: ![chart](ADDRESS). A program finds the address of "
 		"/data "
 		"in FILE_BASE_URL. Never invent one.\n"
@@ -363,6 +370,7 @@ const struct tool tool_run_code = {
 		"- If it fails: read why, repair it, call again. Nothing can be installed.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),
+	.defaults = &(const struct run_arguments){.display = true},
 	.output = run_answer_table,
 	.destructive = true, /* a program may overwrite and remove the conversation's files */
 	.bound = set_bound,

@@ -329,6 +329,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	json_add_bool(head, "stderr", program->stderr_fd >= 0);
 	if (program->tools)
 		json_add_bool(head, "tools", true);
+	if (program->display)
+		json_add_bool(head, "display", true);
 	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));
 	for (size_t i = 0; i < n_args; i++)
 		strings[i] = program->args[i];

@@ -87,6 +87,8 @@ struct jail_program {
 	 * command is then the one for programs with tools. */
 	bool tools;
 	int tools_fd;
+	/* Show the value of a last expression and open figures, where the runner can; not for programs with tools. */
+	bool display;
 };
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };

@@ -124,7 +124,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;
 	const char *entry; /* NULL: none */
-	bool stdin_given, stdout_given, stderr_given, tools;
+	bool stdin_given, stdout_given, stderr_given, tools, display;
 	bool code; /* fill: below /code */
 	bool waits; /* wait */
 	int64_t credit_us;

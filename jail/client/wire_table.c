@@ -85,6 +85,7 @@ static const struct bind run_table[] = {
 	MEMBER("stdout", BIND_BOOL, stdout_given, 0, 0),
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
 	{.name = "tools", .type = BIND_BOOL, .offset = offsetof(struct wire_request, tools)},
+	{.name = "display", .type = BIND_BOOL, .offset = offsetof(struct wire_request, display)},
 	{0},
 };
 

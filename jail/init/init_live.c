@@ -3,8 +3,8 @@
  * (jail/runners/live.*).
  *
  * The driver is started as any program is, with descriptor 3 as the one thing more: a SOCK_SEQPACKET socket.
- *   to the driver     path of the source NUL number of arguments NUL argument NUL … NAME=value NUL …       one packet a
- *   run
+ *   to the driver     path of the source NUL, show the last value: 0 or 1 NUL, number of arguments NUL, argument NUL …,
+ *                     NAME=value NUL …; one packet a run
  *   from the driver   one byte: the run has ended with this exit status
  *
  * It is the guest's: whatever runs in it can say anything, say it twice, close the socket or leave it to its children.

@@ -86,8 +86,8 @@ function finish(status) {
 	const packet = Buffer.alloc(PACKET_MAX);
 	const length = fs.readSync(CONTROL, packet);
 	if (length === 0) process.reallyExit(0);
-	const [path, count, ...strings] = packet.toString('utf8', 0, length).split('\0').slice(0, -1);
-	setImmediate(begin, path, strings.slice(0, Number(count)), strings.slice(Number(count)));
+	const [path, shows, count, ...strings] = packet.toString('utf8', 0, length).split('\0').slice(0, -1);
+	setImmediate(begin, path, strings.slice(0, Number(count)), strings.slice(Number(count)), shows === '1');
 }
 
 function fail(text) {
@@ -95,7 +95,7 @@ function fail(text) {
 	finish(process.exitCode || 1);
 }
 
-function begin(path, args, environment) {
+function begin(path, args, environment, shows) {
 	running = true;
 	order++;
 	for (const name of given) delete process.env[name];
@@ -118,6 +118,7 @@ function begin(path, args, environment) {
 	session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true, objectGroup: 'run' }, (error, answer) => {
 		if (own !== order || leaving) return undefined; // an await of an earlier run
 		unsettled = false;
+		if (shows && !error && !answer.exceptionDetails) showValue(answer.result);
 		session.post('Runtime.releaseObjectGroup', { objectGroup: 'run' });
 		if (error) return fail(`${name}: ${error.message}`);
 		const what = answer.exceptionDetails;
@@ -126,6 +127,27 @@ function begin(path, args, environment) {
 		const [, line, column] = thrown.split(`${name}:`)[1]?.match(/^(\d+):(\d+)/) ?? [];
 		return fail(`${where(name, source, Number(line ?? what.lineNumber + 1), Number(column ?? what.columnNumber + 1))}\n\n${thrown}`);
 	});
+}
+
+// The completion value, as the console shows it; what goes wrong there is not the program's.
+const SHOWN_MAX = 16 * 1024, SHOW_MS = 5000;
+function showValue({ type, subtype, value, unserializableValue, description, objectId }) {
+	if (type === 'undefined' || subtype === 'null' || type === 'function' || subtype === 'promise') return;
+	let text = unserializableValue ?? (type === 'string' ? inspect(value.slice(0, SHOWN_MAX)) : String(value));
+	if (objectId) {
+		const own = Symbol.for('sallyport.inspect');
+		Object.defineProperty(globalThis, own, { value: (one) => inspect(one, { maxStringLength: SHOWN_MAX }).slice(0, SHOWN_MAX), configurable: true });
+		const functionDeclaration = "function () { return globalThis[Symbol.for('sallyport.inspect')](this); }";
+		session.post('Runtime.callFunctionOn', { objectId, functionDeclaration, returnByValue: true, timeout: SHOW_MS }, (error, answer) => {
+			text = error || answer.exceptionDetails ? `<${description}: its value cannot be shown>` : String(answer.result.value);
+		});
+		delete globalThis[own];
+	}
+	try {
+		fs.writeSync(1, `${text.slice(0, SHOWN_MAX)}\n`);
+	} catch {
+		// standard output was closed by the program
+	}
 }
 
 globalThis.module = { exports: {} };

@@ -389,6 +389,7 @@ int job_take_request(struct job *job, const struct job_request *request, struct 
 		return err_set(err, ERR_UNAVAILABLE,
 			       "network: not allowed on this server: network.allow in its configuration is empty");
 	asked->row.network = request->network;
+	asked->row.display = request->display;
 	if ((result = take_language(job, request, runners, err)) < 0)
 		return result;
 	if (!request->code.data)

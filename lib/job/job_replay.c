@@ -306,6 +306,7 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	once->spec.network = execution->network;
 	once->spec.label = execution->id;
 	once->program.entry = execution->entry;
+	once->program.display = execution->display;
 	once->program.args = (const char *const *)replay->args;
 	once->program.env = (const char *const *)replay->env;
 	once->removed = replay->gone.files;

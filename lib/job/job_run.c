@@ -250,6 +250,7 @@ static enum job_step send_program(struct job *job)
 		.stdin_fd = job->asked.stdin_fd,
 		.stdout_fd = job->stdout_fd,
 		.stderr_fd = job->stderr_fd,
+		.display = job->asked.row.display,
 	};
 
 	if (result == 0)

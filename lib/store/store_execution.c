@@ -85,6 +85,7 @@ static int add_row(struct store_txn *txn, const struct store_execution *e, struc
 	query_bind_text(&q, ":language", e->language);
 	query_bind_text(&q, ":fingerprint", e->fingerprint);
 	query_bind_int(&q, ":network", e->network);
+	query_bind_int(&q, ":display", e->display);
 	query_bind_text(&q, ":args", e->args_json != NULL ? e->args_json : "[]");
 	query_bind_text(&q, ":limits", e->limits_json != NULL ? e->limits_json : "{}");
 	query_bind_blob(&q, ":env", sealed.length > 0 ? sealed.data : NULL, sealed.length);

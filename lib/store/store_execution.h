@@ -36,6 +36,7 @@ struct store_execution {
 	char *env_json;
 	char *limits_json;    /* as resolved: everything of jail_limits */
 	bool network;
+	bool display; /* its last value was shown */
 	char *entry;          /* the file of /data that is run in place; NULL: none */
 	char sandbox_id[ID_SIZE]; /* the live sandbox (store_sandbox.h), … */
 	int64_t sandbox_seq;      /* … in which its first run is 1; "" and 0: none */

@@ -164,6 +164,10 @@ static const struct {
 	 "CREATE INDEX execution_with_output ON execution (owner, id) WHERE (stdout_bytes > 0 OR stderr_bytes > 0) AND "
 	 "erased IS NULL;"
 	 "PRAGMA user_version = 11;"},
+	/* Was the value of a last expression shown? A replay must do the same. */
+	{11,
+	 "ALTER TABLE execution ADD COLUMN display INTEGER NOT NULL DEFAULT 0 CHECK (display IN (0, 1));"
+	 "PRAGMA user_version = 12;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

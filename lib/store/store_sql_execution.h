@@ -20,6 +20,7 @@
 	NEXT(EXECUTION_LANGUAGE, "language", language)                                                                 \
 	NEXT(EXECUTION_FINGERPRINT, "fingerprint", fingerprint)                                                        \
 	NEXT(EXECUTION_NETWORK, "network", network)                                                                    \
+	NEXT(EXECUTION_DISPLAY, "display", display)                                                                    \
 	NEXT(EXECUTION_ARGS, "args", args_json)                                                                        \
 	NEXT(EXECUTION_LIMITS, "limits", limits_json)                                                                  \
 	OWN(EXECUTION_ENV, "env")                                                                                      \
@@ -104,11 +105,13 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	/* executions */                                                                                               \
 	X(EXECUTION_ADD, WRITE,                                                                                        \
 	  "INSERT INTO execution (id, instance, state, owner, token, session, conversation, conversation_name, "       \
-	  "created_us, language, fingerprint, network, args, limits, env, code, code_blob, code_bytes, stdin, "        \
+	  "created_us, language, fingerprint, network, display, args, limits, env, code, code_blob, code_bytes, "      \
+	  "stdin, "                                                                                                    \
 	  "stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, task, request_id, trace, bytes) VALUES "              \
 	  "(:id, :instance, 'running', "                                                                               \
 	  ":owner, :token, :session, :conversation, (SELECT name FROM conversation WHERE id = :conversation), "        \
-	  ":created, :language, :fingerprint, :network, :args, :limits, :env, :code, :code_blob, :code_bytes, "        \
+	  ":created, :language, :fingerprint, :network, :display, :args, :limits, :env, :code, :code_blob, "           \
+	  ":code_bytes, "                                                                                              \
 	  ":stdin, :stdin_blob, :stdin_bytes, :entry, :sandbox, :sandbox_seq, :task, :request, "                       \
 	  ":trace, " STORE_SQL_ASKED_BYTES(":") ")")                                                                   \
 	X(EXECUTION_BEFORE, WRITE,                                                                                     \

@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2016 # dollars and backquotes in the programs are not for this shell
+# Results without print: the value of a last expression, open figures; what programs say and how they end stays as it is without.
+
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+setup_file() {
+	sp_setup
+	sp_start_jailer
+	sp_start_gateway
+	sp_token alice
+}
+
+teardown_file() {
+	sp_teardown
+}
+
+# shows CODE [MEMBERS]: runs Python; what it printed is in $SHOWN.
+shows() {
+	sp_call run_code "$(jq -cn --arg code "$1" --argjson more "${2:-{\}}" '{conversationId: "d", language: "python", $code} + $more')"
+	SHOWN=$(sp_get details.stdout)
+}
+
+verdict() {
+	[ "$(sp_get details.verdict)" = "$1" ]
+}
+
+@test "the value of a last expression is shown, as a notebook does" {
+	shows $'print("a")\n40 + 2'
+	[ "$SHOWN" = $'a\n42' ]
+	shows $'x = "tëxt"\nx'
+	[ "$SHOWN" = "'tëxt'" ]
+	shows $'import sys\n[sys.argv[1:], __name__, __file__, sys.stdin.read(), sys.path[0]]' '{"args":["x"],"stdin":"in"}'
+	[ "$SHOWN" = "[['x'], '__main__', '/code/main.py', 'in', '/code']" ]
+	for code in 'x = 1' 'print(1, end="")' '40 + 2;' 'None' 'if True:
+    5' '' '# nothing'; do
+		shows "$code "
+		[ "${SHOWN/1/}" = "" ]
+		verdict OK
+	done
+	shows 'from __future__ import annotations
+object()'
+	[ "$SHOWN" = '<object object>' ]
+	shows '40 + 2' '{"display":false}'
+	[ "$SHOWN" = "" ]
+}
+
+@test "a DataFrame is a table of its first rows" {
+	shows $'import pandas as pd\npd.DataFrame({"name": ["a|b", "c"], "n": [1, 2.5]})'
+	[ "$SHOWN" = $'|  | name | n |\n| --- | --- | --- |\n| 0 | a\\|b | 1.0 |\n| 1 | c | 2.5 |' ]
+	shows $'import pandas as pd, numpy as np\npd.DataFrame({"n": np.zeros(10_000_000, dtype="int8")})' '{"memory_mb":512}'
+	verdict OK
+	[ "$(wc -l <<<"$SHOWN")" = 24 ]
+	[[ $SHOWN == *$'\n| 19 | 0 |\n\n10000000 rows, 1 columns' ]]
+}
+
+@test "tracebacks, exit codes and what a program does at its end are as without" {
+	local code plain
+	for code in $'def f():\n    return 1 / 0\nf()' $'import sys\nsys.exit(3)' $'import sys\nsys.exit("gone")' 'x = (' $'import atexit\natexit.register(print, "end")\nprint("now")\nraise SystemExit' \
+		$'try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError("x") from e' $'import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nprint("p")' \
+		$'import sys\nsys.excepthook = lambda *a: print("hook", a[0].__name__, a[2].tb_lineno)\n\n1 / 0' $'import threading\nthreading.Thread(target=lambda: print(1 / 0)).start()' \
+		$'import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))).__module__)' 'raise KeyboardInterrupt' $'import os\nos.kill(os.getpid(), 9)'; do
+		shows "$code" '{"display":false}'
+		plain=$(sp_get '[details.verdict, details.exit_code, details.signal, details.stdout, details.stderr] | tojson')
+		shows "$code"
+		[ "$(sp_get '[details.verdict, details.exit_code, details.signal, details.stdout, details.stderr] | tojson')" = "$plain" ]
+	done
+}
+
+@test "a value that cannot be shown costs the program nothing" {
+	shows $'class A:\n    def __repr__(self): raise ValueError("x")\nprint("done")\nA()'
+	[ "$SHOWN" = $'done\n<A: its value cannot be shown: ValueError>' ]
+	verdict OK
+	shows $'class A:\n    def __repr__(self):\n        print("x" * 10**9)\n        return "A"\nA()'
+	[ "$SHOWN" = '<A: its value cannot be shown: MemoryError>' ]
+	verdict OK
+	shows $'class A:\n    def __repr__(self): return "x" * (1 << 30)\nA()'
+	[ "$SHOWN" = '<A: its value cannot be shown: MemoryError>' ]
+	verdict OK
+	shows $'class A:\n    def __repr__(self):\n        while True: pass\nA()'
+	[ "$SHOWN" = '<A: its value cannot be shown: TimeoutError>' ]
+	verdict OK
+	shows '"x" * 100_000'
+	[ "${#SHOWN}" -lt 17000 ]
+	[[ $SHOWN == *"(83618 more characters)" ]]
+	shows $'import sys\nsys.stdout.close()\n5'
+	verdict OK
+}
+
+@test "figures that are open at the end, or shown, become images" {
+	shows $'import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.plot([2, 1])'
+	[ "$SHOWN" = "" ]
+	[ "$(sp_get details.stderr)" = "" ]
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-1.png","figure-2.png"]' ]
+	[ "$(sp_get '[.result.content[] | select(.type == "image")] | length')" = 2 ]
+	# what is saved by name is not saved twice, also after show()
+	shows $'import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2])\nplt.savefig("own.png")\nfig'
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["own.png"]' ]
+	shows $'import matplotlib\nmatplotlib.use("Agg")\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.savefig("later.png")'
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-3.png","later.png"]' ]
+	shows $'import matplotlib.pyplot as plt\nplt.plot([1, 2])' '{"display":false}'
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '[]' ]
+	shows $'import matplotlib.pyplot as plt\nplt.savefig("/nowhere/x.png")'
+	verdict RE
+	[[ $(sp_get details.stderr) != */code/.live* ]]
+}
+
+@test "pictures of PIL, and more figures than are saved" {
+	/usr/bin/python3 -c "import PIL" 2>/dev/null || skip "no PIL"
+	shows $'from PIL import Image\nImage.new("RGB", (4, 4)).show()\nImage.new("RGB", (5, 5))' '{"conversationId":"pil"}'
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-1.png","figure-2.png"]' ]
+	shows $'from PIL import Image\nfor i in range(500): Image.new("RGB", (4, 4)).show()' '{"conversationId":"many"}'
+	[ "$(sp_get '[(details.files.created | length), details.stdout] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
+}
+
+@test "sessions show values, too" {
+	shows $'x = 40\nx' '{"session":true}'
+	[ "$SHOWN" = 40 ]
+	shows $'import asyncio\nawait asyncio.sleep(0, x + 2)' '{"session":true}'
+	[ "$SHOWN" = 42 ]
+	shows 'x' '{"session":true,"display":false}'
+	[ "$SHOWN" = "" ]
+	shows $'import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()' '{"session":true}'
+	[ "$(sp_get '[.result.content[] | select(.type == "image")] | length')" = 1 ]
+	shows '1 / 0' '{"session":true}'
+	[ "$(sp_get details.stderr)" = $'Traceback (most recent call last):\n  File "/code/main.py#5", line 1, in <module>\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero' ]
+	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"const a = [1, {b: 2}]; a"}'
+	[ "$(sp_get details.stdout)" = '[ 1, { b: 2 } ]' ]
+	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"await Promise.resolve(a.length + 40)"}'
+	[ "$(sp_get details.stdout)" = 42 ]
+	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"({ get [Symbol.toStringTag]() { throw 1 } })"}'
+	verdict OK
+	sp_call run_code '{"conversationId":"d","language":"javascript","session":true,"code":"a","display":false}'
+	[ "$(sp_get details.stdout)" = "" ]
+}
+
+@test "a replay shows the same; the command line leaves programs alone" {
+	run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --conversation d --verdict OK --json
+	jq -s -e 'map(select(.status == "changed" or .changed)) | length == 0' <<<"$output"
+	echo '40 + 2' >"$SP_DIR/bare.py"
+	run -0 "$SP_BIN/sallyport" run --config "$SP_CONFIG" "$SP_DIR/bare.py"
+	[ "$output" = "" ]
+}
