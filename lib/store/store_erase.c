@@ -3,7 +3,7 @@
  *
  * A run is erased in one transaction, but for the rows of its files: those may be thousands and go in parts of
  * FILE_ROWS. Table `erasing` names the runs whose rows are still going. Transactions take a few milliseconds each, and
- * as long as one took nothing is asked of the writer: a gateway beside this process waits a moment and not for the
+ * as long as one took nothing is asked of the writer: a gateway next to this process waits a moment and not for the
  * whole work.
  */
 #include "store_erase.h"

@@ -6,7 +6,7 @@
  * entries about it, and gets an entry that says so (store_audit.h), so that it can still be verified. Contents in blobs
  * that nothing else names leave the disk with the next sweep (store_gc.h). A run in progress is left alone.
  *
- * Rows go in transactions of few milliseconds, beside other writers. A process that is killed between two of them
+ * Rows go in transactions of few milliseconds, next to other writers. A process that is killed between two of them
  * leaves a run that is marked as erased and rows of files, which the next sweep removes.
  */
 #pragma once

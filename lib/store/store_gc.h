@@ -3,7 +3,7 @@
  *
  * Ends erasures that a killed process left (store_erase.h), ends doubts about what owners hold, removes rows and files
  * of contents that nothing names and that were not put or wanted for STORE_BLOB_GRACE_US. `sallyport gc` and the
- * gateway's hourly expiry run this. It works beside a gateway that serves, in transactions of few milliseconds; a lock
+ * gateway's hourly expiry run this. It works next to a gateway that serves, in transactions of few milliseconds; a lock
  * (gc.lock) keeps it to one process at a time. Killed anywhere, it is begun anew by the next one: rows go before files.
  */
 #pragma once
