@@ -9,7 +9,7 @@
 #define STORE_SQL_BEGIN_COLUMNS                                                                                        \
 	"id, instance, owner, token, session, conversation_name, created_us, language, network, args, limits, env, "   \
 	"typeof(code), code_blob, code_bytes, typeof(stdin), stdin_blob, stdin_bytes, entry, sandbox, sandbox_seq, "   \
-	"task, request_id, trace"
+	"task, request_id, trace, display"
 #define STORE_SQL_END_COLUMNS                                                                                          \
 	"id, state, finished_us, fingerprint, verdict, message, exit_code, signal, run_wall_us, run_cpu_user_us, "     \
 	"run_cpu_system_us, run_memory_peak, compile_wall_us, compile_cpu_user_us, compile_cpu_system_us, "            \
@@ -77,8 +77,8 @@ enum {
 };
 /* A token is revoked later, and used: neither is in the sum. */
 #define STORE_SQL_AUDIT_TOKEN                                                                                          \
-	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results FROM "   \
-	"token "
+	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results, "        \
+	"servers FROM token "
 #define STORE_SQL_AUDIT_CALL                                                                                           \
 	"SELECT execution, owner, seq, call.state, is_error, seq, connection, server, tool, is_read, definition, "     \
 	"arguments, arguments_hash, occurrence, decision, rule, decided_by, call.state, kind, is_error, call.result, " \
