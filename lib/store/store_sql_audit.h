@@ -77,7 +77,7 @@ enum {
 };
 /* A token is revoked later, and used: neither is in the sum. */
 #define STORE_SQL_AUDIT_TOKEN                                                                                          \
-	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results, "        \
+	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results, "       \
 	"servers FROM token "
 #define STORE_SQL_AUDIT_CALL                                                                                           \
 	"SELECT execution, owner, seq, call.state, is_error, seq, connection, server, tool, is_read, definition, "     \
