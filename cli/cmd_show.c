@@ -73,7 +73,8 @@ static int show_raw(struct store *store, const struct store_execution *e, const 
 	if (result < 0)
 		return result;
 	if (!isatty(STDOUT_FILENO)) {
-		fwrite(data, 1, length, stdout);
+		if (length > 0)
+			fwrite(data, 1, length, stdout);
 		return CLI_OK;
 	}
 	print_text(data, length);

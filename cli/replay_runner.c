@@ -68,11 +68,13 @@ static int fill(const char *folder, const char *from, const char *runner, const 
 	DIR *dir = opendir(from);
 	struct dirent *entry;
 	bool found = false;
-	int result = dir ? 0 : err_errno(err, "opening %s", from);
+	int result = 0;
 
+	if (dir == NULL)
+		return err_errno(err, "opening %s", from);
 	while (result == 0 && (entry = readdir(dir))) {
 		auto_free char *text = NULL;
-		size_t length;
+		size_t length = 0;
 
 		if (entry->d_name[0] == '.' ||
 		    read_file_at(dirfd(dir), entry->d_name, FILE_MAX, &text, &length, NULL) < 0)
@@ -83,8 +85,7 @@ static int fill(const char *folder, const char *from, const char *runner, const 
 		result = changes ? put_changed(folder, wanted, text, length, interpreter, err)
 				 : put_file(folder, entry->d_name, text, length, err);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	if (result == 0 && !found)
 		result = err_set(err, ERR_INVALID, "--runner %s=%s: there is no runner of that name", runner,
 				 interpreter);

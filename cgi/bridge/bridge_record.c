@@ -61,14 +61,8 @@ static void record_call(struct bridge_record *record, struct store_tool_call *re
 	*ret = (struct store_tool_call){
 		.seq = record->seq,
 		.connection = record->connection,
-		.server = steal(&record->server),
-		.tool = steal(&record->tool),
 		.is_read = record->is_read,
-		.decision = steal(&record->decision),
-		.rule = steal(&record->rule),
-		.decided_by = steal(&record->decided_by),
 		.is_error = record->is_error,
-		.result = steal(&record->result),
 		.result_length = record->result_length,
 		.attempts = record->attempts,
 		.approval_us = record->approval_us,
@@ -76,6 +70,12 @@ static void record_call(struct bridge_record *record, struct store_tool_call *re
 		.started_us = record->started_us,
 		.finished_us = record->finished_us,
 	};
+	ret->server = steal(&record->server);
+	ret->tool = steal(&record->tool);
+	ret->decision = steal(&record->decision);
+	ret->rule = steal(&record->rule);
+	ret->decided_by = steal(&record->decided_by);
+	ret->result = steal(&record->result);
 	snprintf(ret->definition, sizeof(ret->definition), "%s", record->definition);
 	snprintf(ret->state, sizeof(ret->state), "%s", record->state);
 	snprintf(ret->kind, sizeof(ret->kind), "%s", record->kind);

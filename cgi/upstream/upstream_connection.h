@@ -213,4 +213,5 @@ void connection_next_round(struct order *order, char *responses); /* JSON, taken
 struct question;
 void connection_question(struct order *order, struct raw requests); /* connection_next_round follows */
 void connection_replied(struct connection_loop *loop, uint64_t question, const char *result);
-void connection_unask(struct order *order, struct connection *connection); /* nobody waits for the answers of either */
+/* Nobody waits for the answers to an order's questions any more; without an order, to those of a connection. */
+void connection_unask(struct connection_loop *loop, const struct order *order, const struct connection *connection);

@@ -37,12 +37,8 @@ static void free_question(struct question *question)
 	free(question);
 }
 
-void connection_unask(struct order *order, struct connection *connection)
+void connection_unask(struct connection_loop *loop, const struct order *order, const struct connection *connection)
 {
-	if (order != NULL)
-		connection = order->connection;
-	struct connection_loop *loop = connection->loop;
-
 	for (struct question **at = &loop->questions; *at != NULL;) {
 		struct question *question = *at;
 
@@ -160,7 +156,7 @@ static void finish_round(struct order *order)
 		if (question->order == order)
 			buf_printf(&out, "%s%s:%s", out.length > 1 ? "," : "", question->key, question->reply);
 	buf_putc(&out, '}');
-	connection_unask(order, NULL);
+	connection_unask(order->connection->loop, order, NULL);
 	connection_next_round(order, buf_steal(&out, NULL));
 }
 

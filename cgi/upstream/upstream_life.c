@@ -169,7 +169,7 @@ static void unlink_order(struct order *order)
 		at = &(*at)->next;
 	*at = order->next;
 	order->connection->used_us = order->connection->loop->now_us;
-	connection_unask(order, NULL);
+	connection_unask(order->connection->loop, order, NULL);
 }
 
 void connection_end(struct order *order, struct upstream_answer *answer)
@@ -446,7 +446,7 @@ int64_t connection_wake(const struct connection *connection)
 
 void connection_close(struct connection *connection)
 {
-	connection_unask(NULL, connection);
+	connection_unask(connection->loop, NULL, connection);
 	connection->transport->close(connection);
 	while (connection->exchanges != NULL)
 		connection_drop(connection->exchanges);

@@ -188,7 +188,7 @@ def chunk(t, d): return struct.pack(">I", len(d)) + t + d + struct.pack(">I", zl
 png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0abc")) + chunk(b"IEND", b"")
 open("dot.bin", "wb").write(png)
 open("not.png", "w").write("no image at all")
-open("v.svg", "w").write("<svg/>")')"
+_ = open("v.svg", "w").write("<svg/>")')"
 	[ "$(sp_get '[.result.content[]|[.type,.mimeType]]|tojson')" = '[["text",null],["image","image/png"]]' ]
 	sp_get '.result.content[1].data' | base64 -d >"$SP_DIR/image"
 	SP_BARE=1 sp_http GET "$(sp_get 'details.files.created[]|select(.name=="dot.bin").url' | sed "s|^$SP_URL||")" </dev/null
@@ -238,7 +238,7 @@ open("v.svg", "w").write("<svg/>")')"
 }
 
 @test "output that is no UTF-8, or too long, is shown safely" {
-	sp_call run_code "$(python out 'import sys; sys.stdout.buffer.write(b"a\xffb\x00c\x1b[31m")')"
+	sp_call run_code "$(python out 'import sys; _ = sys.stdout.buffer.write(b"a\xffb\x00c\x1b[31m")')"
 	[ "$(sp_get 'details.stdout|tojson')" = '"a\\xffb\u0000c\u001b[31m"' ]
 	sp_call run_code "$(python out 'print("x"*100000)')"
 	[ "$(sp_get 'details|[.verdict,.stdout_truncated,(.stdout|length)]|tojson')" = '["OK",true,65536]' ]
@@ -341,7 +341,7 @@ open("v.svg", "w").write("<svg/>")')"
 	sp_call upload_file '{"conversationId":"shared","filename":"a.txt","content":"YWxpY2U="}'
 	url=$(sp_get details.file.url)
 	SP_TOKEN=$BOB
-	sp_call run_code "$(python shared 'import os; print(os.listdir()); open("a.txt","w").write("bob")')"
+	sp_call run_code "$(python shared 'import os; print(os.listdir()); _ = open("a.txt","w").write("bob")')"
 	[ "$(sp_get details.stdout)" = '[]' ]
 	[ "$(sp_get 'details.files.created[0].url')" != "$url" ]
 	SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
