@@ -219,7 +219,7 @@ install: all
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/tests/jail_probe $(DESTDIR)$(PREFIX)/libexec/sallyport
 	install -m 644 -D -t $(DESTDIR)$(PREFIX)/libexec/sallyport/probes $(wildcard tests/probe/scripts/*)
-	install -m 644 $(wildcard jail/runners/*.json jail/runners/live.*) $(DESTDIR)$(PREFIX)/share/sallyport/runners
+	install -m 644 $(wildcard jail/runners/*.json jail/runners/*.py jail/runners/*.cjs) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 755 nginx/setup.sh $(DESTDIR)$(PREFIX)/share/sallyport/setup
 	install -m 644 $(addprefix nginx/,sallyport.conf front.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx

@@ -22,6 +22,8 @@
 	COMMAND(prove) \
 	COMMAND(backup) \
 	COMMAND(restore) \
+	COMMAND(forget) \
+	COMMAND(gc) \
 	COMMAND(doctor) \
 	COMMAND(selftest) \
 	COMMAND(setup) \

@@ -34,7 +34,7 @@ static void publish(struct hub *hub, const struct job_news *news)
 		uri_output(&uri, news->execution, i == 1);
 		hub_publish(hub, news->owner, HUB_RESOURCE_UPDATED, uri.data);
 	}
-	if (news->name)
+	if (news->name || !news->execution) /* neither: files went with a conversation */
 		hub_publish(hub, news->owner, HUB_RESOURCES_CHANGED, NULL);
 }
 

@@ -25,6 +25,7 @@
 #define SECOND     INT64_C(1000000)
 #define ENVELOPE   (64 << 10)
 #define READ_SIZE  (64 << 10)
+#define LAST_READS  16 /* of READ_SIZE, when a program has ended */
 #define ERRORS_MAX (64 << 10)
 #define SHOWN      300 /* bytes of standard error in a sentence */
 #define ID_REACH   512 /* bytes at both ends of a line in which its id is looked for */
@@ -191,8 +192,24 @@ static char *last_words(const struct pipe_wire *wire)
 	return buf_steal(&out, NULL);
 }
 
+static void take_errors(struct pipe_wire *wire, const char *data, size_t length);
+
+/* What it wrote to standard error before its end may not be read yet. */
+static void read_last_words(struct pipe_wire *wire)
+{
+	char data[READ_SIZE];
+	ssize_t n = 1;
+
+	for (int i = 0; i < LAST_READS && wire->error >= 0 && n > 0; i++) {
+		n = read(wire->error, data, sizeof(data));
+		if (n > 0)
+			take_errors(wire, data, (size_t)n);
+	}
+}
+
 void pipe_failed(struct pipe_wire *wire, const char *why)
 {
+	read_last_words(wire);
 	auto_free char *words = last_words(wire);
 	auto_free char *text = xasprintf("%s%s%s", why, words[0] != '\0' ? ", it wrote: " : "", words);
 

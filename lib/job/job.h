@@ -46,7 +46,7 @@ struct job_news {
 	const char *owner, *conversation;
 	const char *name; /* of the file; NULL: none */
 	size_t name_length;
-	const char *execution; /* NULL: none */
+	const char *execution; /* NULL: none; without a name, too: files of the owner went */
 };
 /* From now on `tell` is called on the engine's thread after each commit, before its waiters wake. It must not wait. One
  * watcher, set before the first job. */

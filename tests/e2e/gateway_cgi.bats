@@ -51,7 +51,7 @@ call() {
 }
 
 @test "by hand: a call, a file, refusals" {
-	call run_code '{"conversationId":"c","language":"python","code":"print(7); open(\"f.txt\",\"w\").write(\"x\"*100000)"}' |
+	call run_code '{"conversationId":"c","language":"python","code":"print(7); _ = open(\"f.txt\",\"w\").write(\"x\"*100000)"}' |
 		cgi POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code
 	[ "$SP_STATUS" = 200 ]
 	[ "$(sp_get 'details.stdout')" = 7 ]

@@ -96,7 +96,7 @@ changedsmall" ]
 }
 
 @test "generations are carried: promoted, exported, imported" {
-	say python 'print("z" * 100000); open("made", "w").write("y")'
+	say python 'print("z" * 100000); _ = open("made", "w").write("y")'
 	sp_stdio_end
 	alter "stdout = 'old', stdout_blob = NULL" 100000
 	cd "$BATS_TEST_TMPDIR"

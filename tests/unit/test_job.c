@@ -159,9 +159,9 @@ static void thousands_of_files(void **state)
 	struct job *job;
 
 	(void)state;
-	begin("");
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
 	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &(struct rlimit){256, descriptors.rlim_max}, NULL), 0);
+	begin("");
 	request = fixture_request(&f, "talk", "for i in range(2000): open('/data/%04d' % i, 'w').write(str(i))");
 	job = fixture_run(&f, &request, JAIL_OK);
 	assert_int_equal(fixture_wait(job)->n_changes, 2000);
