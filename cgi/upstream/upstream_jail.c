@@ -44,7 +44,10 @@ static void jail_failed(void *arg, const struct err *err)
 static void jail_done(void *arg, const struct jail_result *result)
 {
 	struct jailed *jailed = arg;
-	auto_free char *why = xasprintf("the program ended: %s", result->message);
+	/* Cancelled: by us, behind the end of its output. */
+	auto_free char *why = result->verdict == JAIL_OK || result->verdict == JAIL_CX
+				      ? xstrdup("the program ended")
+				      : xasprintf("the program ended: %s", result->message);
 
 	jailed->over = true;
 	pipe_failed(jailed->wire, why);

@@ -198,13 +198,10 @@ static void take_errors(struct pipe_wire *wire, const char *data, size_t length)
 static void read_last_words(struct pipe_wire *wire)
 {
 	char data[READ_SIZE];
-	ssize_t n = 1;
+	ssize_t n;
 
-	for (int i = 0; i < LAST_READS && wire->error >= 0 && n > 0; i++) {
-		n = read(wire->error, data, sizeof(data));
-		if (n > 0)
-			take_errors(wire, data, (size_t)n);
-	}
+	for (int i = 0; i < LAST_READS && wire->error >= 0 && (n = read(wire->error, data, sizeof(data))) > 0; i++)
+		take_errors(wire, data, (size_t)n);
 }
 
 void pipe_failed(struct pipe_wire *wire, const char *why)
@@ -397,7 +394,9 @@ static void read_from(struct pipe_wire *wire, int *fd, void (*take)(struct pipe_
 		bool output = *fd == wire->out;
 
 		fd_close(fd);
-		if (output)
+		if (output && wire->launcher != NULL && wire->launcher != &bare)
+			wire->launcher->terminate(wire, false); /* its jail reports why it ended */
+		else if (output)
 			pipe_failed(wire, "the program ended");
 	}
 }
