@@ -47,7 +47,7 @@ $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVE
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_GRADE) $(LIBS_LIB)
 $(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lseccomp $(LIBS_BASE)
@@ -103,12 +103,21 @@ $(B)/bridge/mcp: FORCE
 	@$(MAKE) --no-print-directory SAN= build/bridge/mcp && mkdir -p $(@D) && cp -u build/bridge/mcp $@
 endif
 
+# What deterministic runs preload; jail/steady.c holds it. Without sanitizers, as it is not our process that loads it.
+$(call obj,jail/steady.c): $(B)/steady.so
+$(call obj,jail/steady.c): ALL_CFLAGS += -DSTEADY_LIBRARY='"$(B)/steady.so"'
+$(B)/steady.so: $(wildcard jail/steady/*.[ch])
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro,-z,now -s -o $@ $(filter %.c,$^)
+$(call obj,cgi/api/api.c): cgi/api/openapi.json
+$(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
+
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
 # conformance suite (tests/gateway), the others are the same files.
 RECORDED := $(B)/bin-recorded
 $(RECORDED)/sallyport-gateway: $(call obj,cgi/main.c tests/exchanges/recorder.c $(FIXTURES_SRC)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi $(LIBS_LIB)
+	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
 $(RECORDED)/%: $(BIN)/%
 	@mkdir -p $(@D)
 	@ln -f $< $@
@@ -127,9 +136,12 @@ $(B)/tests/jail_probe: $(wildcard tests/probe/*.[ch] tests/probe/scripts/*) $(B)
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -static -pthread -o $@ $(filter-out tests/probe/scripts/%,$(filter %.c,$^))
 	@rm -rf $(@D)/probes && cp -r tests/probe/scripts $(@D)/probes
-# The runners for services that live for one test, without the caches: making matplotlib's takes each start half a second of processor.
+# The runners for services that live for one test, without the caches: making matplotlib's takes each start half a second of processor,
+# and without the languages that are installed only when asked for: each start would ask for their versions. languages.bats has them all.
+LANGUAGES := csharp java lua perl php r ruby rust sql
 $(B)/tests/runners/python.json: $(wildcard jail/runners/*.*)
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D) && ln -s $(abspath jail/runners/npm) $(@D)/npm
+	@rm -f $(LANGUAGES:%=$(@D)/%.json)
 	@sed '/^  "cache": \[/,/\],$$/d' jail/runners/python.json > $@
 unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/jail_probe $(B)/tests/runners/python.json
 
@@ -137,7 +149,7 @@ unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/jail_probe $(B)/tests/runner
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp $(LIBS_LIB)
+	$(call quiet,CC,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/driver.c $(B)/libgateway.a $(B)/libjailer.a $(ARCHIVES) -lfcgi -lseccomp -larchive $(LIBS_LIB)
 fuzz: $(FUZZ)
 
 # Static checks of the whole tree; each script says what it checks and prints findings as FILE:LINE.
@@ -148,7 +160,8 @@ $(LINT): lint-%: FORCE
 	@tests/lint/$*.sh
 
 # Tests, what they need, and what runs (nginx/dev.sh, tests/run, .ci/deps say how).
-GROUPS_RUN  := build run runner
+RUNNERS     ?=
+GROUPS_RUN  := build run runner $(RUNNERS:all=languages libraries)
 GROUPS_TEST := $(GROUPS_RUN) test
 PORT        ?= 8080
 SUITES      ?= *
@@ -182,6 +195,19 @@ test: deps-debian
 	@$(SUBMAKE) deps-npm all recorded unit fuzz # what npm waits for, the compiler does not
 	@tests/run $(B) '$(SUITES)'
 
+# The admin page in Chromium, with 100,000 runs: not part of `make test`, because the browser is large.
+admin-test: deps-npm
+	@.ci/deps browser
+	@.ci/deps --npm tests/admin
+	@$(SUBMAKE) all recorded $(B)/tests/runners/python.json
+	@SP_BIN=$(abspath $(RECORDED)) jail/runners/npm/node_modules/.bin/node --test tests/admin/admin.test.js
+
+# What reaches the model of real agents, which a script plays: not part of `make test`, because the agents are large.
+agents-test: deps-npm
+	@.ci/deps --npm tests/agents
+	@$(SUBMAKE) all recorded
+	@SP_BIN=$(abspath $(RECORDED)) jail/runners/npm/node_modules/.bin/node --test tests/agents/agents.test.js
+
 # The tables of docs/probes.md, from a run of the probes in every mode and under the other tools.
 probe-table: deps
 	@$(SUBMAKE) all unit
@@ -206,6 +232,7 @@ stress: deps
 bench: deps
 	@$(SUBMAKE) all $(BENCH)
 	@tests/bench/run $(B)
+	@tests/bench/capacity $(B)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/%: tests/bench/%.c $(B)/libjailer.a $(ARCHIVES) $(B)/flags
 	@mkdir -p $(@D)
@@ -219,9 +246,10 @@ install: all
 	install -m 755 $(addprefix $(BIN)/,sallyport sallyport-gateway sallyport-jailer) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/tests/jail_probe $(DESTDIR)$(PREFIX)/libexec/sallyport
 	install -m 644 -D -t $(DESTDIR)$(PREFIX)/libexec/sallyport/probes $(wildcard tests/probe/scripts/*)
-	install -m 644 $(wildcard jail/runners/*.json jail/runners/*.py jail/runners/*.cjs) $(DESTDIR)$(PREFIX)/share/sallyport/runners
+	install -m 644 $(wildcard jail/runners/*.json jail/runners/*.py jail/runners/*.cjs jail/runners/*.sh) $(DESTDIR)$(PREFIX)/share/sallyport/runners
 	install -m 644 $(addprefix jail/runners/npm/,package.json package-lock.json .npmrc) $(DESTDIR)$(PREFIX)/share/sallyport/runners/npm
 	install -m 755 nginx/setup.sh $(DESTDIR)$(PREFIX)/share/sallyport/setup
+	install -m 755 nginx/container.sh $(DESTDIR)$(PREFIX)/share/sallyport/container.sh
 	install -m 644 $(addprefix nginx/,sallyport.conf front.conf locations.conf fastcgi.conf) $(DESTDIR)$(PREFIX)/share/sallyport/nginx
 	install -m 644 docs/sallyport.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sallyport
 	$(foreach s,1 5 8,$(if $(wildcard docs/*.$(s)),install -m 644 $(wildcard docs/*.$(s)) $(DESTDIR)$(PREFIX)/share/man/man$(s);))
@@ -246,10 +274,12 @@ help:
 	@echo 'make test [SUITES=GLOB]   everything: lint, unit, fuzz, end to end, real clients (SAN=address,undefined: with sanitizers)'
 	@echo 'make all                  the three programs, in $(BIN)'
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
+	@echo 'make admin-test           the admin page in Chromium, which is installed if it is missing'
+	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
 	@echo 'make stress               a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
-	@echo 'make deps                 install the Debian and npm packages that are missing'
+	@echo 'make deps [RUNNERS=all]   install the Debian and npm packages that are missing; all: those of every language, too'
 	@echo 'make deb                  Debian packages, in build/deb'
 	@echo 'make install [PREFIX=/usr/local DESTDIR=]   programs, runners, man pages (docs/operator.md)'
 
@@ -257,6 +287,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all recorded unit fuzz lint admin-test agents-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:

@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 12;
+PRAGMA user_version = 21;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -31,8 +31,9 @@ CREATE TABLE instance (
 	ended_us   INTEGER                       -- NULL: it runs, or it was killed and nobody noticed yet
 ) STRICT;
 
--- How long gateways have served this database, all together, in one row: the clock by which a conversation's idle time is measured. It
--- goes on only while a gateway runs, so neither a wrong clock of the machine nor a time out of service makes files expire. Written by
+-- How long gateways have served this database, all together, in one row: the clock of what has a time to live (conversations, sessions,
+-- events, idempotency keys, tasks). It goes on only while a gateway runs, so neither a wrong clock of the machine nor a time out of
+-- service makes anything expire. Written by
 -- the gateway about once an hour and at its end.
 CREATE TABLE uptime (
 	one       INTEGER PRIMARY KEY CHECK (one = 1),
@@ -57,6 +58,14 @@ CREATE TABLE token (
 	servers    TEXT                          -- upstream servers and tools that its programs may use: 'github,ask:mail.send'; NULL: none
 ) STRICT;
 
+-- Owners for whom nothing starts here, or everybody ('*'): the host is being emptied, or the owner moves to another one. What is under
+-- way goes on. Written and removed by `sallyport drain`.
+CREATE TABLE drain (
+	owner    TEXT PRIMARY KEY,
+	reason   TEXT NOT NULL,                  -- the operator's words; may be empty
+	since_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- A session of the legacy protocol (Mcp-Session-Id): survives a restart of the gateway and belongs to an owner. Written by
 -- `initialize` and DELETE; removed when it ended, when nobody used it for as long as a conversation may idle, or when its owner opens so many
 -- (STORE_SESSIONS_MAX) that the one which was not used for longest has to go.
@@ -71,7 +80,8 @@ CREATE TABLE session (
 	log_level      INTEGER,                  -- of what is logged to it, the least it wants: 0 debug … 7 emergency; NULL: nothing
 	created_us     INTEGER NOT NULL,
 	seen_us        INTEGER NOT NULL,
-	ended_us       INTEGER
+	ended_us       INTEGER,
+	idle_from_us   INTEGER NOT NULL DEFAULT 0 -- uptime.served_us when it was used last, to a minute
 ) STRICT;
 CREATE INDEX session_by_owner ON session (owner, (ended_us IS NULL), seen_us, id);
 
@@ -85,10 +95,11 @@ CREATE TABLE event (
 	last       INTEGER NOT NULL CHECK (last IN (0, 1)),
 	created_us INTEGER NOT NULL,
 	message    TEXT NOT NULL,                -- JSON
+	served_us  INTEGER NOT NULL DEFAULT 0,   -- uptime.served_us when it was sent
 	PRIMARY KEY (stream, number)
 ) STRICT;
 CREATE INDEX event_by_session ON event (session);
-CREATE INDEX event_by_created ON event (created_us);
+CREATE INDEX event_by_age ON event (served_us);
 
 -- What a legacy session wants to be told about (resources/subscribe); gone with the session.
 CREATE TABLE subscription (
@@ -144,13 +155,13 @@ END;
 CREATE TRIGGER file_removed AFTER DELETE ON file BEGIN
 	UPDATE conversation SET bytes = bytes - old.size WHERE id = old.conversation;
 END;
-CREATE TRIGGER file_resized AFTER UPDATE OF size, conversation ON file BEGIN
-	UPDATE conversation SET bytes = bytes - old.size WHERE id = old.conversation;
-	UPDATE conversation SET bytes = bytes + new.size WHERE id = new.conversation;
+CREATE TRIGGER file_resized AFTER UPDATE OF size ON file WHEN new.size <> old.size BEGIN
+	UPDATE conversation SET bytes = bytes + new.size - old.size WHERE id = new.conversation;
 END;
 
 -- What the record holds of each owner, in bytes, compared with retention.owner_mb at each call: the contents of `holding`, each once; `bytes`
--- of the owner's executions; of their calls of tools arguments, result and 256; 1024 for a conversation, 128 for a file in it. Kept by triggers.
+-- of the owner's executions; of their calls of tools arguments, result and 256; 1024 for a conversation, 128 for a file in it; of each version of a snippet
+-- its texts and 512. Kept by triggers.
 CREATE TABLE usage (
 	owner TEXT PRIMARY KEY,
 	bytes INTEGER NOT NULL
@@ -213,6 +224,14 @@ CREATE TABLE sandbox (
 ) STRICT;
 CREATE INDEX sandbox_by_place ON sandbox (owner, conversation_name, language, id);
 CREATE INDEX sandbox_by_instance ON sandbox (instance);
+
+-- What programs run on: runner, version, interpreter and its SHA-256, libraries, kernel, architecture and processor, as a JSON object. Stored
+-- once, under the SHA-256 of its text; written in the transaction of the first run that ended there.
+CREATE TABLE runtime (
+	hash        TEXT PRIMARY KEY CHECK (length(hash) = 64),
+	description TEXT NOT NULL CHECK (substr(description, 1, 1) = '{'),
+	first_us    INTEGER NOT NULL
+) STRICT;
 
 -- A run: written as 'running' before the program starts, completed before the client gets its answer, in one transaction with its
 -- files. 'interrupted' says that the process which ran it was gone before it ended; the output that had arrived by then is kept.
@@ -282,6 +301,7 @@ CREATE TABLE execution (
 	erased_before     INTEGER,               -- how many files there were 'before' …
 	erased_after      INTEGER,               -- … and 'after', where their rows are gone
 	display           INTEGER NOT NULL DEFAULT 0 CHECK (display IN (0, 1)), -- the value of its last expression and open figures were shown
+	runtime           TEXT REFERENCES runtime (hash), -- NULL: not known, it was interrupted or was recorded before there was the table
 	CHECK ((sandbox IS NULL) = (sandbox_seq IS NULL)),
 	CHECK (code IS NULL OR code_blob IS NULL),
 	CHECK (stdin IS NULL OR stdin_blob IS NULL),
@@ -353,6 +373,29 @@ CREATE TABLE tool_pin (
 	PRIMARY KEY (server, tool)
 ) STRICT, WITHOUT ROWID;
 
+-- Programs that are kept by name (tools save_snippet and run_snippet); each save is a new version, the newest ten are kept. What an operator
+-- promotes (sallyport snippet promote) is copied: it is everybody's, with the owner ''.
+CREATE TABLE snippet (
+	owner       TEXT NOT NULL,
+	name        TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
+	version     INTEGER NOT NULL CHECK (version > 0),
+	language    TEXT NOT NULL,
+	description TEXT NOT NULL,
+	schema      TEXT NOT NULL CHECK (substr(schema, 1, 1) = '{'),  -- JSON Schema of its input
+	servers     TEXT NOT NULL CHECK (substr(servers, 1, 1) = '['), -- names of MCP servers that it calls
+	code        TEXT NOT NULL,
+	created_us  INTEGER NOT NULL,
+	PRIMARY KEY (owner, name, version)
+) STRICT;
+CREATE TRIGGER snippet_counted AFTER INSERT ON snippet WHEN new.owner <> '' BEGIN
+	INSERT INTO usage (owner, bytes) VALUES (new.owner, 512 + length(CAST(new.description || new.schema || new.servers || new.code AS BLOB)))
+		ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER snippet_left AFTER DELETE ON snippet WHEN old.owner <> '' BEGIN
+	UPDATE usage SET bytes = bytes - 512 - length(CAST(old.description || old.schema || old.servers || old.code AS BLOB))
+		WHERE owner = old.owner;
+END;
+
 -- The calls of a run, in the order in which they reached the host. With (server, tool, arguments_hash, occurrence) as the key a replay
 -- answers the same calls from here. Calls beyond the limit are named up to a few.
 CREATE TABLE tool_call (
@@ -422,6 +465,7 @@ CREATE TABLE baseline (
 	stderr            ANY CHECK (typeof(stderr) IN ('text', 'blob', 'null')),
 	stderr_blob       TEXT REFERENCES blob (sha256),
 	stderr_bytes      INTEGER NOT NULL,
+	deterministic     INTEGER NOT NULL DEFAULT 0 CHECK (deterministic IN (0, 1)), -- by `replay --deterministic`: so are its replays
 	PRIMARY KEY (execution, generation),
 	CHECK (stdout IS NULL OR stdout_blob IS NULL),
 	CHECK (stderr IS NULL OR stderr_blob IS NULL)
@@ -442,6 +486,49 @@ CREATE TABLE baseline_file (
 	size       INTEGER NOT NULL,
 	mtime_us   INTEGER NOT NULL,
 	PRIMARY KEY (execution, generation, name),
+	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- What real servers answered when `sallyport replay --record` made a generation: from then on a replay answers from these rows, which are as
+-- in execution_server and tool_call. A generation without servers has those of the one before it.
+CREATE TABLE baseline_server (
+	execution   TEXT NOT NULL,
+	generation  INTEGER NOT NULL,
+	position    INTEGER NOT NULL,
+	name        TEXT NOT NULL,
+	alias       TEXT NOT NULL,
+	description TEXT NOT NULL,
+	list        TEXT NOT NULL REFERENCES tool_list (hash),
+	PRIMARY KEY (execution, generation, position),
+	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX baseline_server_by_list ON baseline_server (list);
+CREATE TABLE baseline_call (
+	execution      TEXT NOT NULL,
+	generation     INTEGER NOT NULL,
+	seq            INTEGER NOT NULL CHECK (seq > 0),
+	connection     INTEGER NOT NULL,
+	server         TEXT NOT NULL,
+	tool           TEXT NOT NULL,
+	is_read        INTEGER NOT NULL CHECK (is_read IN (0, 1)),
+	definition     TEXT,
+	arguments      TEXT NOT NULL,
+	arguments_hash TEXT NOT NULL,
+	occurrence     INTEGER NOT NULL,
+	decision       TEXT,
+	rule           TEXT,
+	decided_by     TEXT,
+	state          TEXT NOT NULL CHECK (state IN ('done', 'failed', 'refused', 'cancelled')),
+	kind           TEXT NOT NULL,
+	is_error       INTEGER NOT NULL CHECK (is_error IN (0, 1)),
+	result         TEXT NOT NULL,
+	protocol       TEXT,
+	attempts       INTEGER NOT NULL,
+	approval_us    INTEGER NOT NULL,
+	queued_us      INTEGER NOT NULL,
+	started_us     INTEGER NOT NULL,
+	finished_us    INTEGER NOT NULL,
+	PRIMARY KEY (execution, generation, seq),
 	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE TRIGGER execution_counted AFTER INSERT ON execution BEGIN
@@ -468,18 +555,32 @@ CREATE TRIGGER execution_file_held AFTER INSERT ON execution_file WHEN new.phase
 		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
 END;
 
+-- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The row 4 × execution.recorded
+-- is the beginning of the code, + 1 that of stdout, + 2 that of stderr. Kept by the sweep (lib/store/store_search.h), so a run costs nothing
+-- here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says that parts of it are
+-- still in older segments: 1, and 2 while they are being merged.
+CREATE VIRTUAL TABLE search USING fts5 (text, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
+CREATE TABLE searched (
+	one     INTEGER PRIMARY KEY CHECK (one = 1),
+	through INTEGER NOT NULL CHECK (through >= 0),
+	stale   INTEGER NOT NULL CHECK (stale IN (0, 1, 2))
+) STRICT;
+INSERT INTO searched (one, through, stale) VALUES (1, 0, 0);
+
 -- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
 -- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)
--- or CX (cancelled) does not count, and is replaced by the next call with that key. execution is NULL for an upload: its file is there.
+-- or as CX before its program was started does not count, and is replaced by the next call with that key. execution is NULL for an
+-- upload: its file is there.
 CREATE TABLE request (
 	owner      TEXT NOT NULL,
 	key        TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 128), -- of the client's choice
 	hash       TEXT NOT NULL CHECK (length(hash) = 64), -- SHA-256 of tool and arguments, the values of secrets left out
 	execution  TEXT REFERENCES execution (id) ON DELETE CASCADE,
-	expires_us INTEGER NOT NULL,
+	expires_us INTEGER NOT NULL,             -- for people; until_us decides
+	until_us   INTEGER NOT NULL DEFAULT 0,   -- uptime.served_us when it goes
 	PRIMARY KEY (owner, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX request_by_expiry ON request (expires_us);
+CREATE INDEX request_by_age ON request (until_us);
 CREATE INDEX request_by_execution ON request (execution) WHERE execution IS NOT NULL;
 
 -- A task: a call of a tool that outlives its request. Written before the client learns its id; its end is written once and is final.
@@ -499,11 +600,12 @@ CREATE TABLE task (
 	result     TEXT CHECK (substr(result, 1, 1) = '{'),
 	created_us INTEGER NOT NULL,
 	updated_us INTEGER NOT NULL,
-	expires_us INTEGER NOT NULL,             -- not while it is working
+	expires_us INTEGER NOT NULL,             -- as its client sees it; until_us decides
+	until_us   INTEGER NOT NULL DEFAULT 0,   -- uptime.served_us when it goes, unless it is working
 	CHECK ((state = 'working') = (instance IS NOT NULL))
 ) STRICT;
 CREATE INDEX task_by_owner ON task (owner, id);
-CREATE INDEX task_by_expiry ON task (expires_us);
+CREATE INDEX task_by_age ON task (until_us);
 CREATE INDEX task_by_instance ON task (instance) WHERE instance IS NOT NULL;
 
 -- The audit log: one entry for every act, in the transaction of what it describes, and the leaves of a Merkle tree (RFC 6962) in the

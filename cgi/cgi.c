@@ -46,13 +46,14 @@ static int read_body(void *arg, struct buf *body, struct err *err)
 	return 0;
 }
 
-static int write_file(int fd, int64_t length)
+static int write_file(const struct reply *reply)
 {
 	auto_free char *chunk = xmalloc(FILE_CHUNK);
-	int64_t offset = 0;
+	const int64_t end = reply->file_offset + reply->file_length;
+	int64_t offset = reply->file_offset;
 
-	while (offset < length) {
-		ssize_t n = pread(fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, length - offset), offset);
+	while (offset < end) {
+		ssize_t n = pread(reply->file_fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, end - offset), offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -74,7 +75,7 @@ static int write_reply(struct reply *reply, struct err *err)
 	reply_print_head(reply, &head);
 	result = write_all(STDOUT_FILENO, head.data, head.length);
 	if (result == 0 && !reply->head)
-		result = reply->file_fd >= 0 ? write_file(reply->file_fd, reply->file_length)
+		result = reply->file_fd >= 0 ? write_file(reply)
 					     : write_all(STDOUT_FILENO, reply->body.data, reply->body.length);
 	return result < 0 ? err_errno(err, "writing the reply") : 0;
 }

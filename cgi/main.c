@@ -32,21 +32,22 @@
 #define EXIT_USAGE 2
 
 static const char usage[] =
-	"usage: sallyport-gateway [--config PATH] [--stdio]\n"
+	"usage: sallyport-gateway [--config PATH] [--stdio [--workspace DIR]]\n"
 	"\n"
 	"Serves MCP over HTTP: FastCGI on the socket gateway.socket of the configuration, or on descriptor 0 if that "
 	"is a listening\n"
 	"socket; one request as a CGI program if the environment says so.\n"
 	"\n"
-	"  --config PATH  the configuration file (else SALLYPORT_CONFIG)\n"
+	"  --config PATH  the configuration file (else SALLYPORT_CONFIG, else /etc/sallyport/sallyport.conf)\n"
 	"  --stdio        serve the parent process over standard input and output: one JSON-RPC message a line\n"
+	"  --workspace DIR  with --stdio: programs work on the files of this folder\n"
 	"  --help         this text\n"
 	"  --version      the version\n"
 	"\n"
 	"Stops in an orderly way on SIGTERM and SIGINT. See sallyport-gateway(8) and sallyport.conf(5).\n";
 
 struct options {
-	const char *config;
+	const char *config, *workspace;
 	bool stdio;
 };
 
@@ -56,6 +57,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"stdio", no_argument, NULL, 's'},
+		{"workspace", required_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},
@@ -70,6 +72,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		case 's':
 			ret->stdio = true;
 			break;
+		case 'w':
+			ret->workspace = optarg;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return 0;
@@ -83,6 +88,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	}
 	if (optind < argc) {
 		fprintf(stderr, "sallyport-gateway: %s: no such argument\n%s", argv[optind], usage);
+		return EXIT_USAGE;
+	}
+	if (ret->workspace && !ret->stdio) {
+		fprintf(stderr, "sallyport-gateway: --workspace needs --stdio\n%s", usage);
 		return EXIT_USAGE;
 	}
 	return -1;
@@ -126,8 +135,10 @@ int main(int argc, char **argv)
 	log_open("gateway", LOG_INFO);
 	int result = config_load(options.config, &config, &err);
 
+	if (result == 0)
+		log_configure(streq(config.log.format, "json"), config.log.level);
 	if (result == 0 && options.stdio)
-		result = stdio_prepare(&config, &err);
+		result = stdio_prepare(&config, options.workspace, &err);
 	if (result < 0 && cgi)
 		cgi_unavailable();
 	if (result == 0 && options.stdio)

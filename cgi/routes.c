@@ -1,11 +1,13 @@
 /*
  * routes.c - see routes.h.
  *
- * The routes are one table; a path is added by adding a row. /mcp needs a token; /files/ does not: the 64 hexadecimal
- * digits in the path are the capability.
+ * The routes are one table; a path is added by adding a row. /mcp needs a token; reading /files/ does not: the 64
+ * hexadecimal digits in the path are the capability.
  */
 #include "routes.h"
 
+#include "cgi/admin/admin.h"
+#include "cgi/api/api.h"
 #include "cgi/http/access.h"
 #include "cgi/http/auth.h"
 #include "cgi/http/cors.h"
@@ -23,6 +25,7 @@
 
 enum route_auth {
 	ROUTE_OPEN,
+	ROUTE_READ_OPEN, /* GET and HEAD: everybody; the handler looks closer. Else as ROUTE_TOKEN */
 	ROUTE_TOKEN,    /* a bearer token, and its requests a minute */
 	ROUTE_KNOWN,    /* a bearer token */
 	ROUTE_LOOPBACK, /* only from this machine; from elsewhere it is not there */
@@ -60,7 +63,10 @@ static const struct route routes[] = {
 	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle}, /* some clients add the slash */
 	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream},
 	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
-	{"/files/", true, "GET, HEAD", ROUTE_OPEN, true, files_handle},
+	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle},
+	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle}, /* signs in by itself */
+	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle},
+	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle},
 	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get},
 	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get},
 	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready},
@@ -94,7 +100,7 @@ static bool method_listed(const char *methods, const char *method)
 }
 
 /* May this request use the route? false: the reply says why not. */
-static bool admitted(struct exchange *exchange, const struct route *route)
+static bool admitted(struct exchange *exchange, const struct route *route, const char *method)
 {
 	const struct fixtures *fixtures = exchange->server->fixtures;
 	struct access_refusal refusal;
@@ -102,6 +108,10 @@ static bool admitted(struct exchange *exchange, const struct route *route)
 	switch (route->auth) {
 	case ROUTE_OPEN:
 		return true;
+	case ROUTE_READ_OPEN:
+		if (streq(method, "GET") || streq(method, "HEAD"))
+			return true;
+		__attribute__((fallthrough));
 	case ROUTE_KNOWN:
 	case ROUTE_TOKEN:
 		if ((fixtures ? fixtures->authenticate(exchange) : auth_token(exchange)) < 0)
@@ -153,7 +163,7 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 		cors_headers(reply, origin_value);
 	if (route->cors && streq(method, "OPTIONS") && cors_preflight(exchange, route->methods))
 		return;
-	if (!admitted(exchange, route))
+	if (!admitted(exchange, route, method))
 		return;
 	if (!method_listed(route->methods, method)) {
 		reply_header(reply, "Allow", "%s", route->methods);

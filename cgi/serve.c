@@ -8,6 +8,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +23,8 @@
 #include "lib/base/util.h"
 #include "routes.h"
 #include "server_start.h"
+
+#define LARGE_BYTES (256 * 1024) /* memory of its own mapping */
 
 #define BACKLOG        512
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
@@ -119,8 +122,7 @@ static void stop(struct server *server, struct fcgi_pool *pool)
 		server_close(server);
 		return;
 	}
-	job_engine_stop(server->engine);
-	server->engine = NULL;
+	server_drain(server);
 	if (fcgi_pool_finish(pool, LEAVE_SECONDS) == 0)
 		server_close(server);
 	else /* a thread that writes to a client that does not read: the process ends, everything acknowledged is
@@ -149,6 +151,9 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigaddset(&signals, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* What a large request needed goes back when it is freed. glibc raises this limit with what is freed. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	fcgi_cap_descriptors(); /* the job engine, which is started before the pool, plans with what there is */
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
 	int result = server_open(&server, config, STORE_SERVE, err);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cgi/admin/admin_session.h"
 #include "cgi/bridge/bridge.h"
 #include "cgi/http/access.h"
 #include "cgi/mcp/resource_news.h"
@@ -10,12 +11,17 @@
 #include "cgi/mcp/tasks.h"
 #include "cgi/mcp/tools_cache.h"
 #include "cgi/tool/interpreters.h"
+#include "cgi/tool/prompt_tools.h"
+#include "cgi/tool/resource_capabilities.h"
+#include "cgi/tool/tool_direct.h"
+#include "cgi/tool/tool_park.h"
 #include "cgi/tool/tool_table.h"
 #include "lib/base/util.h"
 #include "lib/store/store_audit.h"
 #include "lib/store/store_expire.h"
 
-static const struct resource_provider *const providers[] = {&resource_record, NULL};
+static const struct resource_provider *const providers[] = {&resource_guide, &resource_record,
+							    &resource_capabilities, NULL};
 
 int server_check_url(const struct config *config, struct err *err)
 {
@@ -54,6 +60,7 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	*server = (struct server){.config = config, .tell = resource_news};
 	pthread_mutex_init(&server->lock, NULL);
 	server->interpreters = interpreters_new();
+	server->parked = tool_parked_new();
 	if (!config->data_dir[0])
 		return err_member(err, "data_dir", "must be set in the configuration: the folder of the database");
 	int result = choose_fixtures(config, &server->fixtures, err);
@@ -67,11 +74,12 @@ int server_open(struct server *server, const struct config *config, enum store_m
 	server->tables = (struct server_tables){
 		.tools = tool_table,
 		.prompts = prompt_table,
+		.provider = tool_direct_provider(config),
 		.resources = providers,
 		.next = server->fixtures ? &server->fixtures->tables : NULL,
 	};
 	server->sessions = sessions_new(server->store);
-	server->hub = hub_new();
+	server->hub = hub_new(server->store);
 	server->limiter = access_limiter_new();
 	server->tools = tools_cache_new();
 	return server->fixtures ? server->fixtures->open(server, err) : 0;
@@ -103,24 +111,30 @@ int server_stay(struct server *server, struct err *err)
 	if (result < 0)
 		return err_wrap(err, "listening for news of other processes");
 	server->tasks = tasks_new(server);
+	server->admin = admin_session_table_new();
 	result = server_expire(server, clock_now_us(), err);
 	if (result < 0)
 		return err_wrap(err, "removing what is past its time");
 	result = upstream_open(server->config, &server->upstream, err);
 	if (result < 0)
 		return result;
-	if (server->upstream)
+	if (server->upstream) {
+		tool_direct_watch(server);
 		upstream_warm(server->upstream);
+	}
 	return server_engine(server, &engine, err);
 }
 
 void server_close(struct server *server)
 {
 	server_stop(server);
-	job_engine_stop(server->engine);
+	tool_parked_stop(server->parked);
+	server_drain(server);
 	bridge_stop(server->bridge);
 	upstream_close(server->upstream);
 	tasks_free(server->tasks);
+	tool_parked_free(server->parked);
+	admin_session_table_free(server->admin);
 	tools_cache_free(server->tools);
 	access_limiter_free(server->limiter);
 	sessions_free(server->sessions);

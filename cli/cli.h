@@ -131,7 +131,7 @@ int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct e
 /* -------- which executions: shared by log and replay */
 struct cli_filter {
 	struct bind_strings verdicts;
-	const char *language, *owner, *token, *conversation, *task, *text;
+	const char *language, *owner, *token, *conversation, *task, *tool, *text;
 	int64_t since_us, until_us; /* 0: open */
 };
 extern const struct cli_option cli_filter_options[];

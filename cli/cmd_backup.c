@@ -8,9 +8,11 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "erasures.h"
 #include "lib/audit/audit_verify.h"
 #include "lib/base/util.h"
 #include "lib/store/store_backup.h"
+#include "lib/store/store_rollback.h"
 
 struct backup {
 	struct cli_common common;
@@ -148,7 +150,8 @@ const struct cli_command cmd_backup = {
 
 struct restore {
 	struct cli_common common;
-	const char *key;
+	const char *key, *erasures;
+	bool before_upgrade;
 };
 
 static const struct cli_option restore_options[] = {
@@ -157,9 +160,56 @@ static const struct cli_option restore_options[] = {
 	 .offset = offsetof(struct restore, key),
 	 .value = "FILE",
 	 .help = "secret.key, where the backup has none"},
+	{.name = "erasures",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct restore, erasures),
+	 .value = "FROM",
+	 .help = "repeat what was erased after the backup: the old data folder, or the lines of `forget --list`"},
+	{.name = "before-upgrade",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct restore, before_upgrade),
+	 .help = "no DIR: the database as it was before the last upgrade of its schema, which kept a copy"},
 	{0},
 };
 static const struct cli_group restore_groups[] = {{restore_options, 0}, {0}};
+
+static int repeat(const struct restore *restore, const struct config *config, const struct store_backup_made *made,
+		  struct err *err)
+{
+	int64_t repeated = 0;
+	int result = erasures_repeat(config, restore->erasures, made->entries, &repeated, err);
+
+	if (result < 0)
+		return err_wrap(err, "the backup was restored with content that was erased later");
+	if (!restore->common.json)
+		printf("erased once more: %lld runs and conversations\n", (long long)repeated);
+	return 0;
+}
+
+/* The way back from a release; the older one is installed next. */
+static int roll_back(const struct restore *restore, const struct config *config, struct err *err)
+{
+	struct store_rollback back;
+	int result = store_rollback(config->data_dir, &back, err);
+
+	if (result < 0)
+		return result;
+	if (restore->common.json) {
+		auto_json struct json_object *object = json_object_new_object();
+
+		json_add_int(object, "from", back.from);
+		json_add_int(object, "schema", back.to);
+		json_add_int(object, "executions", back.executions);
+		json_add_int(object, "lost", back.lost);
+		json_add_string(object, "set_aside", back.set_aside);
+		cli_print_json(stdout, object, false);
+		return CLI_OK;
+	}
+	printf("the database is of version %d again, with %lld executions; %lld that were recorded since are in %s\n"
+	       "install the release that it is of before the gateway starts, which would upgrade it again\n",
+	       back.to, (long long)back.executions, (long long)back.lost, back.set_aside);
+	return CLI_OK;
+}
 
 static int restore_run(void *options, struct err *err)
 {
@@ -171,9 +221,14 @@ static int restore_run(void *options, struct err *err)
 
 	if (result < 0)
 		return result;
+	if (restore->before_upgrade ? restore->common.n_args > 0 || restore->key || restore->erasures
+				    : restore->common.n_args == 0)
+		return err_set(err, ERR_INVALID, "restore takes a backup's folder, or --before-upgrade alone");
 	if (!*config.data_dir)
 		return err_set(err, ERR_INVALID,
 			       "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
+	if (restore->before_upgrade)
+		return roll_back(restore, &config, err);
 	const struct store_restore request = {.dir = restore->common.args[0],
 					      .data_dir = config.data_dir,
 					      .key = restore->key,
@@ -183,24 +238,30 @@ static int restore_run(void *options, struct err *err)
 
 	result = store_restore(&request, &made, err);
 	cli_progress_hide(&copying.progress);
+	if (result == 0 && restore->erasures)
+		result = repeat(restore, &config, &made, err);
 	return result < 0 ? result : tell(&restore->common, &copying, "restored", &made);
 }
 
 const struct cli_command cmd_restore = {
 	.name = "restore",
 	.summary = "Makes a data folder from a backup",
-	.arguments = "DIR",
+	.arguments = "DIR | --before-upgrade",
 	.help = "Into the configured data_dir, which must be empty or missing. Every content and the database are\n"
 		"compared with their sums before it says that it is done. An interrupted restore can be repeated.\n"
+		"With --before-upgrade, the database's copy that its last upgrade made takes its place, and the\n"
+		"upgraded one is set aside in the same folder: to go back to the release before.\n"
 		"Begin a new log of checkpoints afterwards: sallyport checkpoint --init NAME.\n\n"
-		"Example:\n"
-		"  sallyport restore --config /etc/sallyport.conf /backup/sallyport\n\n"
-		"Exit codes: 0; 1 it was restored, and does not fit its audit log; 5 data_dir is not empty; 8 the "
-		"backup\n"
-		"is of a newer release; 10 no room; 11 the backup is damaged.\n",
+		"Examples:\n"
+		"  sallyport restore --config /etc/sallyport/sallyport.conf /backup/sallyport\n"
+		"  sallyport restore --erasures /var/lib/sallyport.old /backup/sallyport\n"
+		"  sallyport restore --before-upgrade\n\n"
+		"Exit codes: 0; 1 it was restored, and does not fit its audit log; 3 no upgrade left a copy; 5 "
+		"data_dir\n"
+		"is not empty, or in use; 8 the backup is of a newer release; 10 no room; 11 the backup is damaged.\n",
 	.groups = restore_groups,
 	.size = sizeof(struct restore),
-	.min_args = 1,
+	.min_args = 0,
 	.max_args = 1,
 	.run = restore_run,
 };

@@ -40,7 +40,7 @@ static const struct cli_option checkpoint_options[] = {
 	 .type = CLI_STRINGS,
 	 .offset = offsetof(struct checkpoint, anchors),
 	 .value = "ANCHOR",
-	 .help = "hand the checkpoint to file:PATH or command:TEXT"},
+	 .help = "hand the checkpoint to file:PATH, command:TEXT or 'witness:KEY URL'"},
 	{.name = "every",
 	 .type = CLI_INT,
 	 .offset = offsetof(struct checkpoint, every),
@@ -143,7 +143,8 @@ const struct cli_command cmd_checkpoint = {
 		"where it grew, and prints the checkpoint. --init prints the public key: keep it elsewhere.\n\n"
 		"Examples:\n"
 		"  sallyport checkpoint --init sallyport.example.org/audit\n"
-		"  sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n\n"
+		"  sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n"
+		"  sallyport checkpoint --anchor 'witness:w.example+1c2d3e4f+BA… https://w.example'\n\n"
 		"Exit codes: 0; 1 an anchor failed; 2 the command line is wrong; 7 another signer is at work;\n"
 		"11 history was rewritten or went back: nothing was signed.\n",
 	.groups = checkpoint_groups,

@@ -1,5 +1,6 @@
 /* cmd_export.c - `sallyport export`: recorded executions, with all that is needed to run them again, into one file. */
 #include "cli.h"
+#include "lib/audit/audit_bundle.h"
 #include "lib/base/util.h"
 #include "lib/store/store_bundle.h"
 
@@ -7,7 +8,7 @@ struct export_options {
 	struct cli_common common;
 	struct cli_filter filter;
 	bool all, with_env;
-	const char *output;
+	const char *output, *checkpoint;
 };
 
 static const struct cli_option export_options_table[] = {
@@ -26,6 +27,11 @@ static const struct cli_option export_options_table[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct export_options, with_env),
 	 .help = "environment variables with their values, in clear"},
+	{.name = "checkpoint",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct export_options, checkpoint),
+	 .value = "FILE",
+	 .help = "prove the runs' audit entries against this signed checkpoint"},
 	{0},
 };
 static const struct cli_group export_groups[] = {
@@ -51,7 +57,8 @@ static int add(void *arg, const struct store_execution *execution)
 	return exporting->result;
 }
 
-static int export_all(struct exporting *exporting, const struct export_options *options, struct err *err)
+static int export_all(struct exporting *exporting, const struct export_options *options, const char *data_dir,
+		      struct err *err)
 {
 	const struct cli_selection selection = {&options->common, &options->filter, options->all};
 	int result = store_bundle_new(options->output, &exporting->bundle, err);
@@ -62,6 +69,10 @@ static int export_all(struct exporting *exporting, const struct export_options *
 		result = cli_select(exporting->store, &selection, add, exporting, err);
 	if (result == 0)
 		result = exporting->result;
+	if (result == 0)
+		result = store_bundle_audit_add(exporting->bundle, exporting->store, err);
+	if (result == 0)
+		result = audit_bundle_prove(exporting->bundle, data_dir, options->checkpoint, err);
 	if (result == 0)
 		result = cli_audit(exporting->store, STORE_AUDIT_EXPORT, exporting->count, err);
 	if (result == 0)
@@ -85,7 +96,7 @@ static int export_run(void *arg, struct err *err)
 	if (result < 0)
 		return result;
 	exporting.store = store;
-	result = export_all(&exporting, options, err);
+	result = export_all(&exporting, options, config.data_dir, err);
 	if (result < 0)
 		return result;
 	if (options->common.json) {
@@ -111,8 +122,10 @@ const struct cli_command cmd_export = {
 		"--with-env here.\n\n"
 		"Examples:\n"
 		"  sallyport export --output runs.bundle --language python --since 2d\n"
-		"  sallyport export --output mine.bundle --with-env --owner alice\n\n"
-		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or a content is damaged.\n",
+		"  sallyport export --output mine.bundle --with-env --owner alice\n"
+		"  sallyport export --all --output all.bundle --checkpoint /var/lib/sallyport-audit/checkpoint\n\n"
+		"Exit codes: 0; 2 the command line is wrong; 3 no such execution, or a content is damaged; 8 the\n"
+		"checkpoint does not cover all of them.\n",
 	.groups = export_groups,
 	.size = sizeof(struct export_options),
 	.max_args = SIZE_MAX,

@@ -4,6 +4,7 @@
  * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
  */
 #include "cli.h"
+#include "erasures.h"
 #include "lib/base/util.h"
 #include "lib/store/store_erase.h"
 #include "sweep.h"
@@ -12,7 +13,7 @@ struct forget {
 	struct cli_common common;
 	const char *owner, *conversation, *execution, *reason;
 	int64_t before_us;
-	bool output, yes;
+	bool output, yes, list;
 };
 
 static const struct cli_option forget_options[] = {
@@ -46,6 +47,10 @@ static const struct cli_option forget_options[] = {
 	 .offset = offsetof(struct forget, reason),
 	 .value = "TEXT",
 	 .help = "for the audit log, a ticket's number for instance"},
+	{.name = "list",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct forget, list),
+	 .help = "only print what was erased so far, for `restore --erasures`"},
 	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct forget, yes), .help = "do it"},
 	{0},
 };
@@ -111,6 +116,18 @@ static int forget_all(struct store *store, const struct forget *forget, const st
 	return CLI_OK;
 }
 
+static int list(const struct forget *forget, struct err *err)
+{
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+
+	if (forget->owner || forget->conversation || forget->execution || forget->before_us || forget->yes)
+		return err_set(err, ERR_INVALID, "--list erases nothing: give it alone");
+	int result = cli_open_store(&forget->common, STORE_READ, &config, &store, err);
+
+	return result < 0 ? result : erasures_print(store, forget->common.json, err);
+}
+
 static int forget_run(void *options, struct err *err)
 {
 	const struct forget *forget = options;
@@ -125,6 +142,8 @@ static int forget_run(void *options, struct err *err)
 				    .why = "request",
 				    .ticket = forget->reason};
 
+	if (forget->list)
+		return list(forget, err);
 	if (!forget->owner && !forget->conversation && !forget->execution && !forget->before_us)
 		return err_set(err, ERR_INVALID,
 			       "what? Give --owner, --conversation, --execution or --before (see --help)");

@@ -1,7 +1,7 @@
 /*
- * cmd_grade.c - `sallyport grade`: judges programs (lib/grade) and says what they came to. The first argument says
- * what is graded: a folder is a problem package, a file that begins as SQLite's do a suite, another file tasks as JSON
- * Lines.
+ * cmd_grade.c - `sallyport grade`: judges programs (lib/grade) and says what they came to. The first argument says what
+ * is graded: a folder or a ZIP archive is a problem package, a file that begins as SQLite's do a suite, another file
+ * tasks as JSON Lines.
  *
  * Exit codes are those that scripts know from test runners: 0 all as expected, 1 something is not, 2 the package or
  * file cannot be read, 3 a judge error remained, 5 interrupted. A thread waits for SIGINT and SIGTERM and ends the
@@ -13,6 +13,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/grade/grade_zip.h"
 #include "lib/store/store_suite.h"
 
 static const struct cli_option grade_options_table[] = {
@@ -60,16 +61,26 @@ static const struct cli_option grade_options_table[] = {
 	 .offset = offsetof(struct grade_options, tags),
 	 .value = "TAG",
 	 .help = "a suite: only cases with this tag, or one of these"},
+	{.name = "results",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct grade_options, results),
+	 .value = "FILE",
+	 .help = "keep there what was graded, as soon as it is"},
+	{.name = "resume",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct grade_options, resume),
+	 .help = "grade only what has no result there (default file: grade.db in the data folder)"},
 	{.name = "fail-fast",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct grade_options, fail_fast),
-	 .help = "a suite: end with the first case that fails"},
+	 .help = "end with the first that is not as expected, or did not pass"},
 	{0},
 };
 static const struct cli_group grade_groups[] = {
 	{grade_options_table, 0},
 	{report_options, offsetof(struct grade_options, reports)},
 	{replay_normaliser_options, offsetof(struct grade_options, normalisers)},
+	{cli_priority_options, offsetof(struct grade_options, priority)},
 	{0},
 };
 
@@ -152,15 +163,15 @@ static enum kind kind_of(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0 || S_ISDIR(st.st_mode))
+	if (stat(path, &st) < 0 || S_ISDIR(st.st_mode) || grade_zip_is(path))
 		return PACKAGE;
 	return store_suite_is(path) ? SUITE : TASKS;
 }
 
 static int check_suite_options(const struct grade_options *options, bool suite, struct err *err)
 {
-	if (!suite && (options->tags.count > 0 || options->fail_fast || options->normalisers.files.count > 0))
-		return err_set(err, ERR_INVALID, "--tag, --fail-fast and --normalisers are for suites");
+	if (!suite && (options->tags.count > 0 || options->normalisers.files.count > 0))
+		return err_set(err, ERR_INVALID, "--tag and --normalisers are for suites");
 	if (suite && (options->time_limit_us || options->no_cache))
 		return err_set(err, ERR_INVALID, "the cases of a suite have the limits that were recorded");
 	return 0;
@@ -189,10 +200,13 @@ static int grade_run_command(void *arg, struct err *err)
 
 	if (result < 0)
 		return result;
+	cli_give_way(&config, &options->priority);
 	enum kind kind = kind_of(options->common.args[0]);
 	auto_free char *title = xasprintf("sallyport grade %s", options->common.args[0]);
 
-	if (check_options(options, kind, err) < 0 || report_open(&options->reports, title, &grading.report, err) < 0) {
+	if (check_options(options, kind, err) < 0 ||
+	    report_open(&options->reports, title, &grading.report, err) < 0 ||
+	    grade_results_open(&grading, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}
@@ -200,6 +214,7 @@ static int grade_run_command(void *arg, struct err *err)
 	int written = grading.summary ? report_finish(grading.report, grading.summary, grading.seconds, err) : 0;
 
 	report_free(grading.report);
+	store_results_close(grading.results);
 	free(grading.summary);
 	return written < 0 ? written : result;
 }
@@ -208,7 +223,8 @@ const struct cli_command cmd_grade = {
 	.name = "grade",
 	.summary = "Judges submissions of a problem package or a suite, or samples of tasks",
 	.arguments = "PACKAGE [SUBMISSION…] | TASKS | SUITE [SUBMISSION…]",
-	.help = "PACKAGE is the folder of a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09). Without a "
+	.help = "PACKAGE is a problem package (Kattis/ICPC format: legacy, 2023-07, 2025-09), a folder or a ZIP "
+		"archive. Without a "
 		"SUBMISSION all "
 		"programs in\n"
 		"submissions/ are judged and compared with what the package expects of them. A SUBMISSION is a path "
@@ -223,6 +239,7 @@ const struct cli_command cmd_grade = {
 		"SUBMISSION in its place, and passes where the outcome is the recorded one.\n\n"
 		"Examples:\n"
 		"  sallyport grade problems/hello\n"
+		"  sallyport grade hello.zip --resume\n"
 		"  sallyport grade --json problems/hello accepted/fast.cpp ~/my-solution.py\n"
 		"  sallyport grade HumanEval.jsonl.gz --samples samples.jsonl --k 1,10\n"
 		"  sallyport grade regress.suite --tag fast candidate.py\n"

@@ -131,6 +131,7 @@ static int follow_look(struct view *view, struct store *store, const struct cli_
 	struct store_filter filter;
 
 	cli_filter_to_store(options, &filter);
+	filter.text_in_output = true;
 	filter.follow = true;
 	filter.recorded_after = view->position;
 	int result = store_execution_list(store, &filter, follow_each, view, err);
@@ -199,6 +200,7 @@ static int screen_show(struct view *view, const struct log_command *log, struct 
 	int result;
 
 	cli_filter_to_store(&log->filter, &screen.filter);
+	screen.filter.text_in_output = true;
 	screen.filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
 	screen.filter.newest_first = true;
 	result = store_execution_list(store, &screen.filter, screen_each, &screen, err);
@@ -258,6 +260,7 @@ static int log_list(const struct log_command *log, struct view *view, struct err
 		return result;
 	}
 	cli_filter_to_store(&log->filter, &filter);
+	filter.text_in_output = true;
 	filter.limit = log->limit ? log->limit : LOG_LIMIT_DEFAULT;
 	filter.newest_first = true;
 	filter.running_too = true;

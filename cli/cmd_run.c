@@ -18,6 +18,7 @@
 #include "lib/base/util.h"
 #include "lib/job/job.h"
 #include "run.h"
+#include "show_tools.h"
 
 struct run {
 	struct cli_common common;
@@ -25,7 +26,7 @@ struct run {
 	bool network;
 	struct bind_strings env, files;
 	struct jail_limits limits;
-	const char *output_dir, *meta;
+	const char *output_dir, *meta, *servers, *upstream;
 	bool forward_stdin;
 };
 
@@ -53,6 +54,16 @@ static const struct cli_option run_options[] = {
 	 .type = CLI_FLAG,
 	 .offset = FIELD(network),
 	 .help = "with the network, as far as network.allow goes; also SHARE_NET=1"},
+	{.name = "servers",
+	 .type = CLI_STRING,
+	 .offset = FIELD(servers),
+	 .value = "NAME[,NAME]",
+	 .help = "MCP servers whose tools the program may call"},
+	{.name = "upstream",
+	 .type = CLI_STRING,
+	 .offset = FIELD(upstream),
+	 .value = "FILE",
+	 .help = "file that says what servers there are; default: upstream.file"},
 	{.name = "env",
 	 .letter = 'e',
 	 .type = CLI_STRINGS,
@@ -132,6 +143,8 @@ struct prepared {
 	char **env;
 	struct jail_file *inputs;
 	size_t n_inputs;
+	struct run_tools tools;
+	const char **tools_env; /* p->env and what the tools need */
 	struct run_outcome outcome;
 };
 
@@ -143,6 +156,8 @@ static void prepared_clear(struct prepared *p)
 	for (size_t i = 0; i < p->n_inputs; i++)
 		fd_close(&p->inputs[i].fd);
 	free(p->inputs);
+	free(p->tools_env);
+	run_tools_clear(&p->tools);
 	fd_close(&p->code_fd);
 	fd_close(&p->meta_fd);
 	jail_once_clear(&p->outcome.once);
@@ -158,14 +173,26 @@ static int output_dir_open(const char *path, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, "--output-dir %s", path) : 0;
 }
 
+static int check_options(const struct run *run, struct err *err)
+{
+	if (run->servers && run->network)
+		return err_set(err, ERR_INVALID, "--servers: cannot be combined with --network: no policy of tools "
+						 "sees what goes out there");
+	if (run->upstream && !run->servers)
+		return err_set(err, ERR_INVALID, "--upstream: without --servers the program calls nothing");
+	if (run->forward_stdin && streq(run->common.args[0], "-"))
+		return err_set(err, ERR_INVALID, "--stdin: standard input is the program itself: put it into a file");
+	return 0;
+}
+
 /* Everything that needs no jailer, so that a mistake is reported at once. */
 static int prepare(const struct run *run, struct prepared *p, struct err *err)
 {
 	const char *path = run->common.args[0];
-	int result;
+	int result = check_options(run, err);
 
-	if (run->forward_stdin && streq(path, "-"))
-		return err_set(err, ERR_INVALID, "--stdin: standard input is the program itself: put it into a file");
+	if (result < 0)
+		return result;
 	if (run->files.count > RUN_FILES_MAX)
 		return err_set(err, ERR_LIMIT, "--file: more than %d files", RUN_FILES_MAX);
 	p->env = xcalloc(run->env.count + 1, sizeof(*p->env));
@@ -199,6 +226,23 @@ static int ask_grouped(struct jail_client *client, bool *ret, struct err *err)
 	return result;
 }
 
+static int take_tools(const struct run *run, struct prepared *p, struct config *config, struct json_object *runner,
+		      struct err *err)
+{
+	const struct run_tools_spec spec = {
+		.config = config, .servers = run->servers, .runner = json_get_string(runner, "name")};
+
+	if (run->upstream)
+		config->upstream.file = run->upstream;
+	int result = run_tools_begin(&p->tools, &spec, err);
+
+	if (result == 0)
+		p->tools_env = job_tools_environment(p->env, p->tools.given.env);
+	else
+		run_tools_stop(&p->tools); /* before the configuration goes */
+	return result;
+}
+
 static int execute(const struct run *run, struct prepared *p, struct err *err)
 {
 	auto_config struct config config = {0};
@@ -215,6 +259,8 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 		result = jail_client_runners(client, &runners, err);
 	if (result == 0)
 		result = run_runner_choose(runners, run->language, run->common.args[0], p->code_fd, &runner, err);
+	if (result == 0)
+		result = take_tools(run, p, &config, runner, err);
 	if (result < 0)
 		return result;
 	struct run_request request = {
@@ -222,13 +268,18 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 			 .limits = run->limits,
 			 .network = run->network,
 			 .label = "run"},
-		.program = {.code_fd = p->code_fd, .args = run->common.rest, .env = (const char *const *)p->env},
+		.program = {.code_fd = p->code_fd, .args = run->common.rest, .env = p->tools_env,
+			    .tools = run->servers != NULL,
+			    .tools_fd = p->tools.given.socket},
 		.inputs = p->inputs,
 		.n_inputs = p->n_inputs,
 		.forward_stdin = run->forward_stdin,
 		.live = !run->common.json,
+		.tools = run->servers ? &p->tools : NULL,
 	};
-	return run_session(client, &request, &p->outcome, err);
+	result = run_session(client, &request, &p->outcome, err);
+	run_tools_stop(&p->tools);
+	return result;
 }
 
 /* What the scripts that this command replaces ask for the network with. */
@@ -261,6 +312,8 @@ static int run_run(void *options, struct err *err)
 	if (run->common.json) {
 		auto_json struct json_object *object = run_json(&p.outcome);
 
+		if (run->servers)
+			show_tools_print_json(&p.tools.calls, object);
 		cli_print_json(stdout, object, true);
 	} else {
 		run_remarks(&p.outcome, isatty(STDERR_FILENO));

@@ -11,6 +11,8 @@
 #include "cli.h"
 #include "lib/base/util.h"
 #include "lib/store/store_baseline.h"
+#include "lib/store/store_runtime.h"
+#include "show_steps.h"
 #include "show_tools.h"
 
 #define SHOWN_MAX (16 * 1024) /* of each text, in the readable form */
@@ -18,6 +20,7 @@
 struct show {
 	struct cli_common common;
 	bool code, out, error, files;
+	const char *conversation, *owner;
 };
 
 static const struct cli_option show_options[] = {
@@ -34,6 +37,17 @@ static const struct cli_option show_options[] = {
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct show, files),
 	 .help = "only the files before and after"},
+	{.name = "conversation",
+	 .letter = 'c',
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct show, conversation),
+	 .value = "NAME",
+	 .help = "in the place of ID: its runs step by step, with what each changed of its files"},
+	{.name = "owner",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct show, owner),
+	 .value = "OWNER",
+	 .help = "whose conversation, where several have one of this name"},
 	{0},
 };
 static const struct cli_group show_groups[] = {{show_options, 0}, {0}};
@@ -163,6 +177,38 @@ static void show_outcome(const struct store_execution *e)
 	line("details", e->result_json);
 }
 
+/* What it ran on: *ret NULL, that was not recorded. */
+static int runtime_of(struct store *store, const char *id, struct json_object **ret, struct err *err)
+{
+	auto_free char *text = NULL;
+	int result = store_runtime_of(store, id, &text, err);
+
+	*ret = NULL;
+	return result < 0 || !text ? result : json_parse(text, strlen(text), ret, err);
+}
+
+static int show_runtime(struct store *store, const char *id, struct err *err)
+{
+	static const char *const members[] = {"interpreter", "sha256", "libraries", "kernel", "architecture",
+					      "processor"};
+	auto_json struct json_object *runtime = NULL;
+	int result = runtime_of(store, id, &runtime, err);
+
+	for (size_t i = 0; runtime && i < ARRAY_SIZE(members); i++) {
+		struct json_object *value = NULL;
+
+		if (!json_object_object_get_ex(runtime, members[i], &value))
+			continue;
+		printf("%-14s%-13s", i == 0 ? "ran on" : "", members[i]);
+		if (json_object_is_type(value, json_type_object))
+			printf("%d (--json lists them)", json_object_object_length(value));
+		else
+			cli_print_safe(stdout, json_object_get_string(value), strlen(json_object_get_string(value)));
+		putchar('\n');
+	}
+	return result;
+}
+
 static void show_facts(const struct store_execution *e)
 {
 	line("id", e->id);
@@ -205,6 +251,8 @@ static int baseline_each(void *arg, const struct store_baseline *baseline)
 		cli_print_safe(stdout, baseline->author, strlen(baseline->author));
 		fputs(": ", stdout);
 		cli_print_safe(stdout, baseline->reason, strlen(baseline->reason));
+		if (baseline->servers > 0)
+			printf(" (%lld calls of tools answered anew)", (long long)baseline->calls);
 		putchar('\n');
 		return 0;
 	}
@@ -216,6 +264,8 @@ static int baseline_each(void *arg, const struct store_baseline *baseline)
 	json_add_bytes(object, "reason", baseline->reason, strlen(baseline->reason));
 	json_add_string(object, "fingerprint", baseline->fingerprint);
 	json_add_string(object, "verdict", baseline->verdict);
+	if (baseline->servers > 0)
+		json_add_int(object, "toolCalls", baseline->calls);
 	json_object_array_add(list, object);
 	return 0;
 }
@@ -306,6 +356,7 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 {
 	auto_json struct json_object *object = cli_execution_json(e);
 	auto_json struct json_object *list = json_object_new_array(), *generations = json_object_new_array();
+	struct json_object *runtime = NULL;
 	struct files files = {.list = list};
 	int result = add_text(store, object, "code_text", &e->code, err);
 
@@ -321,8 +372,11 @@ static int show_json(struct store *store, const struct store_execution *e, struc
 		result = store_baseline_list(store, e->id, baseline_each, generations, err);
 	if (result == 0)
 		result = show_tools_json(store, e->id, object, err);
+	if (result == 0)
+		result = runtime_of(store, e->id, &runtime, err);
 	if (result < 0)
 		return result;
+	json_add(object, "runtime", runtime);
 	json_add(object, "files", steal(&list));
 	json_add(object, "generations", steal(&generations));
 	cli_print_json(stdout, object, true);
@@ -338,7 +392,9 @@ static int show_all(struct store *store, const struct store_execution *e, struct
 	show_facts(e);
 	if (store_execution_whole(e, &erased) < 0)
 		line("removed", erased.text);
-	result = store_baseline_list(store, e->id, baseline_each, NULL, err);
+	result = show_runtime(store, e->id, err);
+	if (result == 0)
+		result = store_baseline_list(store, e->id, baseline_each, NULL, err);
 	if (result == 0)
 		result = section(store, &e->code, "code", "code", false, err);
 	if (result == 0)
@@ -367,6 +423,21 @@ static int show_one(const struct show *show, struct store *store, const struct s
 	return show_all(store, e, err);
 }
 
+static int check(const struct show *show, struct err *err)
+{
+	const int parts = show->code + show->out + show->error + show->files;
+
+	if (parts > 1)
+		return err_set(err, ERR_INVALID, "only one of --code, --stdout, --stderr and --files at a time");
+	if (!show->conversation == !show->common.n_args)
+		return err_set(err, ERR_INVALID, "give either the ID of a run or --conversation");
+	if (show->conversation ? parts > 0 : show->owner != NULL)
+		return err_set(err, ERR_INVALID, "--%s does not go with %s",
+			       show->conversation ? "code and the like" : "owner",
+			       show->conversation ? "--conversation" : "an ID");
+	return 0;
+}
+
 static int show_run(void *options, struct err *err)
 {
 	const struct show *show = options;
@@ -375,9 +446,15 @@ static int show_run(void *options, struct err *err)
 	struct store_execution execution = {0};
 	int result;
 
-	if (show->code + show->out + show->error + show->files > 1)
-		return err_set(err, ERR_INVALID, "only one of --code, --stdout, --stderr and --files at a time");
-	result = cli_open_store(&show->common, STORE_READ, &config, &store, err);
+	result = check(show, err);
+	if (result == 0)
+		result = cli_open_store(&show->common, STORE_READ, &config, &store, err);
+	if (result == 0 && show->conversation)
+		return show_steps(store,
+				  &(struct show_steps){.owner = show->owner,
+						       .conversation = show->conversation,
+						       .json = show->common.json},
+				  err);
 	if (result == 0)
 		result = store_execution_find(store, show->common.args[0], &execution, err);
 	if (result == 0)
@@ -388,18 +465,18 @@ static int show_run(void *options, struct err *err)
 
 const struct cli_command cmd_show = {
 	.name = "show",
-	.summary = "Shows everything about one execution",
-	.arguments = "ID",
+	.summary = "Shows everything about one execution, or a conversation",
+	.arguments = "[ID]",
 	.help = "ID may be the beginning of an id, as long as only one has it. What goes to a terminal is made "
 		"printable; into a pipe or\n"
 		"file go the exact bytes.\n\n"
 		"Examples:\n"
 		"  sallyport show 019a5c3e-71f2-7\n"
-		"  sallyport show --stdout 019a5c3e-71f2-7 >out.bin\n\n"
+		"  sallyport show --stdout 019a5c3e-71f2-7 >out.bin\n"
+		"  sallyport show --conversation talk --owner ann\n\n"
 		"Exit codes: 0; 2 wrong usage; 3 no such execution; 5 several begin so; others see sallyport(1).\n",
 	.groups = show_groups,
 	.size = sizeof(struct show),
-	.min_args = 1,
 	.max_args = 1,
 	.run = show_run,
 };

@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
+#include "stats_more.h"
 
 #define KEY_SIZE  96
 #define BAR_WIDTH 40
@@ -42,7 +43,8 @@ struct adding {
 /* -------- keys ---------------------------------------------------------------------------------------- */
 
 static const char *const bys[] = {"owner", "token", "language", "verdict", "conversation",
-				  "hour",  "day",   "message",  "denied",  NULL};
+				  "hour",  "day",   "message",  "denied",  "slowest", "limit",
+				  "disk",  NULL};
 
 static bool by_time(const struct stats *stats)
 {
@@ -315,6 +317,15 @@ static int stats_run(void *options, struct err *err)
 		return result;
 	if (stats->by == NULL)
 		stats->by = "owner";
+	if (stats_more_has(stats->by)) {
+		const struct stats_more more = {.by = stats->by,
+						.filter = &stats->filter,
+						.most = stats->limit > 0 ? (size_t)stats->limit : SHOWN,
+						.json = stats->common.json,
+						.owner_bytes = config.retention.owner_mb << 20};
+
+		return stats_more_show(store, &more, err);
+	}
 	cli_filter_to_store(&stats->filter, &filter);
 	filter.running_too = true;
 	result = store_execution_list(store, &filter, add_run, &adding, err);
@@ -332,8 +343,8 @@ static const struct cli_option stats_options[] = {
 	 .offset = offsetof(struct stats, by),
 	 .value = "WHAT",
 	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's "
-		 "message,"
-		 " or system call that was denied",
+		 "message, or system call that was denied; the slowest runs; each limit that refused somebody, and how "
+		 "often; the disk of each owner",
 	 .choices = bys},
 	{.name = "limit",
 	 .letter = 'n',
@@ -358,7 +369,9 @@ const struct cli_command cmd_stats = {
 		"Examples:\n"
 		"  sallyport stats --since yesterday\n"
 		"  sallyport stats --by hour --since 24h --language python\n"
-		"  sallyport stats --by message --since 1w\n\n"
+		"  sallyport stats --by message --since 1w\n"
+		"  sallyport stats --by limit --since today\n"
+		"  sallyport stats --by disk\n\n"
 		"Exit codes: 0, also when nothing ran; 2 wrong usage; others see sallyport(1).\n",
 	.groups = stats_groups,
 	.size = sizeof(struct stats),

@@ -13,7 +13,17 @@
 
 struct stdio_options {
 	struct cli_common common;
+	const char *workspace;
 };
+static const struct cli_option stdio_options[] = {
+	{.name = "workspace",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct stdio_options, workspace),
+	 .value = "DIR",
+	 .help = "programs see the files of this folder, and change them there"},
+	{0},
+};
+static const struct cli_group stdio_groups[] = {{stdio_options, 0}, {0}};
 
 static int stdio_run(void *arg, struct err *err)
 {
@@ -21,7 +31,19 @@ static int stdio_run(void *arg, struct err *err)
 	auto_free char *folder = config_program_dir(), *program = xasprintf("%s/sallyport-gateway", folder);
 	char name[] = "sallyport-gateway", stdio[] = "--stdio", config[] = "--config";
 	auto_free char *path = options->common.config ? xstrdup(options->common.config) : NULL;
-	char *const arguments[] = {name, stdio, path ? config : NULL, path, NULL};
+	char workspace[] = "--workspace";
+	auto_free char *work = options->workspace ? xstrdup(options->workspace) : NULL;
+	char *arguments[7] = {name, stdio};
+	size_t count = 2;
+
+	if (path) {
+		arguments[count++] = config;
+		arguments[count++] = path;
+	}
+	if (work) {
+		arguments[count++] = workspace;
+		arguments[count++] = work;
+	}
 
 	execv(program, arguments);
 	if (errno == ENOENT)
@@ -36,9 +58,16 @@ const struct cli_command cmd_stdio = {
 		"needed. Without a\n"
 		"configuration the record is in $XDG_DATA_HOME/sallyport (~/.local/share/sallyport), and the jailer is "
 		"a private one.\n\n"
+		"With --workspace the files of that folder are those of its one conversation: they are read before "
+		"each call, and\n"
+		"what a program changes is changed there. .git and what .sallyportignore names are left alone. What "
+		"others write\n"
+		"there meanwhile stays; the program's version is then put next to it as NAME.sallyport.\n\n"
 		"Example, in a client's configuration:\n"
-		"  {\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\"]}}}\n\n"
+		"  {\"mcpServers\": {\"sallyport\": {\"command\": \"sallyport\", \"args\": [\"stdio\", "
+		"\"--workspace\", \"/home/me/project\"]}}}\n\n"
 		"Exit codes: 0 when standard input ended or a signal came; others see sallyport(1).\n",
+	.groups = stdio_groups,
 	.size = sizeof(struct stdio_options),
 	.run = stdio_run,
 };

@@ -89,7 +89,7 @@ static struct json_object *token_json(const struct store_token *token)
 
 static int take_results(const char *results, struct store_token *token, struct err *err)
 {
-	if (!config_results_valid(results))
+	if (!config_results_valid(results) || streq(results, "none")) /* that one: /mcp?results=none */
 		return err_set(err, ERR_INVALID, "--results '%s': use content, structured or both", results);
 	snprintf(token->results, sizeof(token->results), "%s", results);
 	return 0;

@@ -208,7 +208,8 @@ const struct cli_command cmd_verify = {
 	.name = "verify",
 	.summary = "Checks the record against its audit log and checkpoints",
 	.arguments = "[PATH]",
-	.help = "PATH is a data folder, a backup or a database; without it, the configured data_dir. It is only read.\n"
+	.help = "PATH is a data folder, a backup, a database or an export; without it, the configured data_dir. It is\n"
+		"only read.\n"
 		"Five verdicts: tree (entries and roots), signatures (of checkpoints), anchors (checkpoints from\n"
 		"elsewhere), coverage (rows and entries name each other), content (details, rows, files). A finding\n"
 		"names the first entry that does not fit.\n\n"

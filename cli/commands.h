@@ -9,6 +9,11 @@
 	COMMAND(log) \
 	COMMAND(stats) \
 	COMMAND(show) \
+	COMMAND(ps) \
+	COMMAND(cancel) \
+	COMMAND(files) \
+	COMMAND(diff) \
+	COMMAND(undo) \
 	COMMAND(replay) \
 	COMMAND(grade) \
 	COMMAND(promote) \
@@ -17,6 +22,7 @@
 	COMMAND(import) \
 	COMMAND(token) \
 	COMMAND(upstream) \
+	COMMAND(snippet) \
 	COMMAND(checkpoint) \
 	COMMAND(verify) \
 	COMMAND(prove) \
@@ -24,6 +30,8 @@
 	COMMAND(restore) \
 	COMMAND(forget) \
 	COMMAND(gc) \
+	COMMAND(drain) \
+	COMMAND(owners) \
 	COMMAND(doctor) \
 	COMMAND(selftest) \
 	COMMAND(setup) \

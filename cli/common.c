@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "lib/base/util.h"
+#include "priority.h"
 #include "lib/job/job.h"
 
 static const char *const verdicts[] = {"OK", "RE", "SG", "TO", "ML", "OL", "CE", "CX", "XX", NULL};
@@ -45,6 +46,11 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = FIELD(task),
 	 .value = "ID",
 	 .help = "only the run of this task (or: id begins so)"},
+	{.name = "tool",
+	 .type = CLI_STRING,
+	 .offset = FIELD(tool),
+	 .value = "PATTERN",
+	 .help = "only runs that called such a tool: github, 'github.list_*'"},
 	{.name = "since",
 	 .type = CLI_TIME,
 	 .offset = FIELD(since_us),
@@ -55,14 +61,15 @@ const struct cli_option cli_filter_options[] = {
 	 .type = CLI_STRING,
 	 .offset = FIELD(text),
 	 .value = "TEXT",
-	 .help = "only where the code contains TEXT"},
+	 .help = "only where the code (log: or the output) contains TEXT"},
 	{0},
 };
 
 bool cli_filter_empty(const struct cli_filter *filter)
 {
 	return !filter->verdicts.count && !filter->language && !filter->owner && !filter->token &&
-	       !filter->conversation && !filter->task && !filter->text && !filter->since_us && !filter->until_us;
+	       !filter->conversation && !filter->task && !filter->tool && !filter->text && !filter->since_us &&
+	       !filter->until_us;
 }
 
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
@@ -73,6 +80,7 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.conversation = filter->conversation,
 		.language = filter->language,
 		.task = filter->task,
+		.tool = filter->tool,
 		.text_in_code = filter->text,
 		.since_us = filter->since_us,
 		.until_us = filter->until_us,
@@ -122,6 +130,16 @@ void cli_jailer_pointer(struct jail_client **client)
 	jail_client_free(*client);
 }
 
+/* Who opens the record for writing marks the runs of processes that were killed; who reads it would be told that they
+ * run. Where we may not write they are shown as they are. */
+static void mark_interrupted(struct store *store, const char *data_dir)
+{
+	struct store *writer = NULL;
+
+	if (store_left_running(store) && store_open(data_dir, STORE_WRITE, &writer, NULL) == 0)
+		store_close(writer);
+}
+
 int cli_open_store(const struct cli_common *common, enum store_mode mode, struct config *ret_config, struct store **ret,
 		   struct err *err)
 {
@@ -140,6 +158,8 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 		config_clear(&config);
 		return result;
 	}
+	if (mode == STORE_READ)
+		mark_interrupted(*ret, config.data_dir);
 	*ret_config = config;
 	return 0;
 }
@@ -178,6 +198,7 @@ int cli_open_jailer(const struct config *config, struct jail_client **ret, struc
 	if (private && jail_client_info(client, &info, err) < 0)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the private jailer could not start: sallyport doctor says what is missing");
+	cli_priority_of(client);
 	*ret = steal(&client);
 	return 0;
 }

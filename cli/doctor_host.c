@@ -11,7 +11,8 @@
 #include "lib/base/util.h"
 #include "lib/store/store_space.h"
 
-#define FREE_MIN (1024LL * 1024 * 1024)
+#define FREE_MIN    (1024LL * 1024 * 1024)
+#define CPUINFO_MAX (4 << 20) /* a processor has 2 kB there */
 
 static void check_sysctls(struct doctor *doctor)
 {
@@ -54,13 +55,12 @@ static void check_modprobe(struct doctor *doctor)
 	bool asks = !read || major < 6 || (major == 6 && minor < 14);
 	bool exposed = asks && program && *program && !(disabled && streq(disabled, "1"));
 
-	doctor_add(
-		doctor, "modprobe", exposed ? DOCTOR_WEAKER : DOCTOR_OK,
-		"empty kernel.modprobe after boot (debian/sallyport.sysctl, which the package installs) or set "
-		"kernel.modules_disabled=1: guests can otherwise make the kernel start it as root, by executing files "
-		"of unknown formats",
-		"%s%s", program && *program ? program : "none",
-		exposed || !program || !*program ? "" : " (not for guests)");
+	doctor_add(doctor, "modprobe", exposed ? DOCTOR_WEAKER : DOCTOR_OK,
+		   "empty kernel.modprobe after boot (debian/sallyport.sysctl, which the package installs): guests can "
+		   "otherwise make the kernel start it as root, by executing files "
+		   "of unknown formats",
+		   "%s%s", program && *program ? program : "none",
+		   exposed || !program || !*program ? "" : " (not for guests)");
 }
 
 static void check_nginx(struct doctor *doctor)
@@ -83,13 +83,30 @@ static void check_container(struct doctor *doctor)
 	auto_free char *systemd =
 		doctor_read_line("/run/systemd/container"); /* nspawn, lxc and others that follow systemd's custom */
 	const char *name = systemd                               ? systemd
-			   : !access("/.dockerenv", F_OK)        ? "docker"
 			   : !access("/run/.containerenv", F_OK) ? "podman"
+			   : !access("/.dockerenv", F_OK)        ? "docker"
 								 : NULL;
 
 	doctor_add(doctor, "container", DOCTOR_OK, NULL, "%s%s", name ? name : "not in one that says so",
 		   name ? ": jails are nested in it, and its seccomp, AppArmor and cgroup decide what is missing above"
 			: "");
+}
+
+/* The processor says it: /proc/cpuinfo has the flag on x86, the device tree its node on arm64. Firmware only names the
+ * maker, and Firecracker's and qemu's micro-VMs have none. */
+static void check_machine(struct doctor *doctor)
+{
+	auto_free char *vendor = doctor_read_line("/sys/class/dmi/id/sys_vendor");
+	auto_free char *processors = NULL;
+	size_t length;
+	bool flag = read_file_at(AT_FDCWD, "/proc/cpuinfo", CPUINFO_MAX, &processors, &length, NULL) == 0 &&
+		    strstr(processors, " hypervisor");
+
+	if (!flag && access("/proc/device-tree/hypervisor", F_OK) < 0)
+		doctor_add(doctor, "machine", DOCTOR_OK, NULL, "no virtual one");
+	else
+		doctor_add(doctor, "machine", DOCTOR_OK, NULL, "a virtual machine: %s: jails need nothing else in it",
+			   vendor && *vendor ? vendor : "a micro-VM, without firmware");
 }
 
 /* Weaker before the floor is met, below which the gateway runs nothing. */
@@ -107,8 +124,9 @@ static void check_space(struct doctor *doctor, const struct store_free *space)
 		   below    ? DOCTOR_MISSING
 		   : scarce ? DOCTOR_WEAKER
 			    : DOCTOR_OK,
-		   below ? "make room: nothing runs below retention.free_mb and retention.free_inodes"
-			 : "make room: the record needs it",
+		   below ? "make room outside of data_dir, or sallyport forget: nothing runs below retention.free_mb "
+			   "and retention.free_inodes"
+			 : "make room outside of data_dir, or sallyport forget: the record needs it",
 		   "%s: %s%s free", doctor->config->data_dir, text, count);
 }
 
@@ -147,6 +165,7 @@ void doctor_host(struct doctor *doctor)
 {
 	check_sysctls(doctor);
 	check_modprobe(doctor);
+	check_machine(doctor);
 	check_container(doctor);
 	check_nginx(doctor);
 	check_data(doctor);

@@ -24,12 +24,13 @@ static const char *namespace_remedy(void)
 	auto_free char *apparmor = doctor_read_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
 
 	if (clone_switch && streq(clone_switch, "0"))
-		return "sysctl kernel.unprivileged_userns_clone=1, or start the jailer as root";
+		return "start the jailer as root, which needs no setting; else sysctl "
+		       "kernel.unprivileged_userns_clone=1, which lets every user make namespaces";
 	if (namespaces_limited())
 		return "sysctl user.max_user_namespaces=65536";
 	if (apparmor && streq(apparmor, "1"))
-		return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with userns for "
-		       "sallyport-jailer";
+		return "an AppArmor profile with userns for sallyport-jailer, or start it as root; else sysctl "
+		       "kernel.apparmor_restrict_unprivileged_userns=0, which lifts it for every program";
 	return "allow user namespaces: in a container its seccomp profile forbids them, in a kernel CONFIG_USER_NS is "
 	       "missing";
 }
@@ -59,8 +60,10 @@ static const struct {
 	{"runner files", "correct the file that it names"},
 	{"runners", "install one of the interpreters above"},
 	{"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER, outside of emulators"},
-	{"subids", "apt-get install uidmap, then usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER"},
-	{"swap", "swapoff -a, or boot with swapaccount=1: a jail's memory limit does not count what is swapped out"},
+	{"subids", "apt-get install uidmap, then give the user 65,536 ids that no other line of /etc/subuid and "
+		   "/etc/subgid has: usermod --add-subuids FIRST-LAST --add-subgids FIRST-LAST USER"},
+	{"swap", "boot with swapaccount=1, or swapoff -a where memory has room for what is swapped out: a jail's "
+		 "memory limit does not count what is swapped out"},
 };
 
 static const char *remedy_of(struct json_object *line)

@@ -6,17 +6,20 @@
 
 #include "cli.h"
 #include "lib/grade/grade_judge.h"
+#include "lib/grade/grade_memory.h"
 #include "replay.h"
+#include "priority.h"
 #include "report.h"
 
 struct grade_options {
 	struct cli_common common;
 	int64_t jobs, time_limit_us;
-	bool no_cache, fail_fast;
+	bool no_cache, fail_fast, resume;
 	struct bind_strings tags;
 	struct report_wanted reports;
 	struct replay_normalisers normalisers;
-	const char *samples, *solution, *language, *k;
+	struct cli_priority priority;
+	const char *samples, *solution, *language, *k, *results;
 };
 
 /* What is graded, by whom; each kind of input has a struct of its own around it. */
@@ -27,7 +30,12 @@ struct grading {
 	struct report *report; /* NULL: none is wanted */
 	char *summary;         /* the last line of --json; NULL: it did not come to its end */
 	double seconds;
+	struct store_results *results; /* NULL: nothing is kept */
+	struct grade_memory memory;    /* over it */
 };
+/* grade_results.c: the file of --results and --resume; NULL where nothing is kept. */
+int grade_results_open(struct grading *grading, struct err *err);
+const struct grade_memory *grade_results_memory(struct grading *grading);
 /* The line of one case: printed where --json wants it, and one of the report, whose `json` it is. */
 void grade_put_line(struct grading *grading, struct json_object *line, struct report_case *one);
 /* The last line: printed where --json wants it, and kept. */

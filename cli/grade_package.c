@@ -3,6 +3,8 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/grade/grade_zip.h"
+#include "scratch.h"
 
 struct judging {
 	struct grading *grading;
@@ -10,12 +12,14 @@ struct judging {
 	struct grade_summary summary;
 };
 
-static void on_done(void *arg, const struct grade_submission *submission)
+static bool on_done(void *arg, const struct grade_submission *submission)
 {
 	struct judging *judging = arg;
+	const struct grade_summary *summary = &judging->summary;
 
 	cli_progress_hide(&judging->grading->progress);
 	grade_report_submission(judging->grading, &judging->judge, submission, &judging->summary);
+	return !judging->grading->options->fail_fast || (!summary->unexpected && !summary->judge_errors);
 }
 
 static void on_progress(void *arg, size_t done, size_t all)
@@ -57,6 +61,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 		.jobs = grade_jobs(options),
 		.time_limit = (double)options->time_limit_us / 1e6,
 		.cache = cache,
+		.memory = grade_results_memory(grading),
 		.dial = grade_dial(grading),
 		.done = on_done,
 		.progress = on_progress,
@@ -79,12 +84,23 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 	return exit_code(judging, result);
 }
 
+/* An archive is unpacked into a folder that goes with this process. */
+static int open_package(const char *path, struct grade_package *ret, struct err *err)
+{
+	auto_free char *folder = NULL, *unpacked = NULL;
+	int result = 0;
+
+	if (grade_zip_is(path) && (result = scratch_folder(&folder, err)) == 0)
+		result = grade_zip_unpack(path, folder, &unpacked, err);
+	return result < 0 ? result : grade_package_open(unpacked ? unpacked : path, ret, err);
+}
+
 int grade_package_run(struct grading *grading, struct err *err)
 {
 	auto_package struct grade_package package = GRADE_PACKAGE_INIT;
 	struct judging judging = {.grading = grading};
 
-	if (grade_package_open(grading->options->common.args[0], &package, err) < 0) {
+	if (open_package(grading->options->common.args[0], &package, err) < 0) {
 		cli_complain(err);
 		return CLI_USAGE;
 	}

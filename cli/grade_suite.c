@@ -44,6 +44,8 @@ struct suite {
 	struct submission *submissions;
 	size_t n_cases, n_submissions;
 	struct err *err; /* of a case that cannot be read */
+	struct json_object *runners; /* for keys of results; else only where there are submissions */
+	char hash[SHA256_HEX_SIZE];  /* of the suite's file, where results are kept */
 
 	struct grade_crew crew; /* its lock is over the rest */
 	struct slot *slots;     /* by submission, then case */
@@ -220,6 +222,40 @@ static void leave(void *own)
 	free(runner);
 }
 
+/* The case, the file that it is in and the submission's code: what its result depends on, besides runners. */
+static void case_key(const struct suite *suite, const struct suite_case *one, const struct submission *submission,
+		     char ret[SHA256_HEX_SIZE])
+{
+	struct sha256 *digest = sha256_new();
+	char settings[SHA256_HEX_SIZE];
+
+	replay_settings_key(&one->settings, suite->runners, settings);
+	sha256_add(digest, settings, sizeof(settings));
+	sha256_add(digest, suite->hash, sizeof(suite->hash));
+	if (submission->path) {
+		sha256_add(digest, submission->instead.language, strlen(submission->instead.language) + 1);
+		sha256_add(digest, submission->instead.code, submission->instead.length);
+	}
+	sha256_finish(digest, ret);
+}
+
+/* Run, or taken from an earlier run of the same. */
+static void run_case(const struct suite *suite, struct replay_runner *runner, const struct suite_case *one,
+		     const struct submission *submission, struct store_result *ret)
+{
+	struct store_results *results = suite->grading->results;
+	char key[SHA256_HEX_SIZE];
+
+	if (!results)
+		return replay_one(runner, one->id, ret);
+	case_key(suite, one, submission, key);
+	if (suite->grading->options->resume && store_results_get(results, one->id, key, ret, NULL) == 1)
+		return;
+	replay_one(runner, one->id, ret);
+	if (verdict_of(ret) != GRADE_JE)
+		store_results_put(results, one->id, key, ret, NULL);
+}
+
 static void act(void *arg, struct jail_client *client, void **own, const void *step)
 {
 	struct suite *suite = arg;
@@ -239,7 +275,7 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 					 .client = runner->client,
 					 .instead = submission->path ? &submission->instead : NULL};
 	*own = runner;
-	replay_one(runner, one->id, &slot.result);
+	run_case(suite, runner, one, submission, &slot.result);
 	slot.wall_us = clock_monotonic_us() - began;
 	pthread_mutex_lock(&suite->crew.lock);
 	suite->slots[index] = slot;
@@ -328,7 +364,7 @@ static int read_submission(struct json_object *runners, const char *language, co
 	return 0;
 }
 
-static int read_submissions(struct suite *suite, struct json_object **ret_runners, struct err *err)
+static int read_submissions(struct suite *suite, struct err *err)
 {
 	const struct cli_common *common = &suite->grading->options->common;
 	auto_jailer struct jail_client *client = NULL;
@@ -336,15 +372,28 @@ static int read_submissions(struct suite *suite, struct json_object **ret_runner
 
 	suite->n_submissions = MAX(common->n_args - 1, (size_t)1);
 	suite->submissions = xcalloc(suite->n_submissions, sizeof(*suite->submissions));
-	if (common->n_args == 1)
+	if (common->n_args == 1 && !suite->grading->results)
 		return 0;
 	result = cli_open_jailer(suite->grading->config, &client, err);
 	if (result == 0)
-		result = jail_client_runners(client, ret_runners, err);
-	for (size_t i = 0; result == 0 && i < suite->n_submissions; i++)
-		result = read_submission(*ret_runners, suite->grading->options->language, common->args[i + 1],
+		result = jail_client_runners(client, &suite->runners, err);
+	for (size_t i = 0; result == 0 && i + 1 < common->n_args; i++)
+		result = read_submission(suite->runners, suite->grading->options->language, common->args[i + 1],
 					 &suite->submissions[i], err);
 	return result;
+}
+
+static int hash_file(const char *path, char ret[SHA256_HEX_SIZE], struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct sha256 *digest = sha256_new();
+	char block[65536];
+	ssize_t n = 0;
+
+	while (fd >= 0 && (n = read(fd, block, sizeof(block))) > 0)
+		sha256_add(digest, block, (size_t)n);
+	sha256_finish(digest, ret);
+	return fd < 0 || n < 0 ? err_errno(err, "%s", path) : 0;
 }
 
 /* -------- all of it ----------------------------------------------------------------------------------- */
@@ -407,14 +456,14 @@ static int run_suite(struct suite *suite, struct err *err)
 int grade_suite_run(struct grading *grading, struct err *err)
 {
 	struct suite suite = {.grading = grading};
-	auto_json struct json_object *runners = NULL;
 	int result = replay_normalisers_load(&grading->options->normalisers, err);
 
 	if (result == 0)
 		result = open_suite(&suite, grading->options->common.args[0], err);
-
+	if (result == 0 && grading->results)
+		result = hash_file(grading->options->common.args[0], suite.hash, err);
 	if (result == 0)
-		result = read_submissions(&suite, &runners, err);
+		result = read_submissions(&suite, err);
 	if (result < 0) {
 		cli_complain(err);
 		result = CLI_USAGE;
@@ -432,5 +481,6 @@ int grade_suite_run(struct grading *grading, struct err *err)
 	free(suite.slots);
 	free(suite.cases);
 	free(suite.submissions);
+	json_object_put(suite.runners);
 	return result;
 }

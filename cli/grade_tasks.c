@@ -22,7 +22,7 @@ struct grading_tasks {
 	struct grading *grading;
 	struct grade_tasks tasks;
 	struct tally *tallies; /* by task */
-	size_t passed, judge_errors, in_process;
+	size_t samples, passed, judge_errors, in_process;
 	size_t verdicts[GRADE_VERDICTS];
 	size_t ks[K_MAX], n_ks;
 };
@@ -94,12 +94,13 @@ static void print_text(const struct grade_sample *sample, const struct grade_exa
 	putchar('\n');
 }
 
-static void on_done(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result)
+static bool on_done(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result)
 {
 	struct grading_tasks *grading = arg;
 	struct tally *tally = &grading->tallies[sample->task - grading->tasks.tasks];
 
 	tally->samples++;
+	grading->samples++;
 	tally->passed += result->verdict == GRADE_AC;
 	grading->passed += result->verdict == GRADE_AC;
 	grading->judge_errors += result->verdict == GRADE_JE;
@@ -110,6 +111,7 @@ static void on_done(void *arg, const struct grade_sample *sample, const struct g
 	if (!grading->grading->options->common.json)
 		print_text(sample, result);
 	fflush(stdout);
+	return result->verdict == GRADE_AC || !grading->grading->options->fail_fast;
 }
 
 static void on_progress(void *arg, size_t done, size_t all)
@@ -126,7 +128,7 @@ static bool pass_at(const struct grading_tasks *grading, size_t k, double *ret, 
 {
 	double sum = 0;
 	size_t tasks = 0;
-	bool enough = true;
+	bool enough = grading->samples == grading->tasks.n_samples; /* else --fail-fast left some out */
 
 	for (size_t i = 0; i < grading->tasks.n_tasks; i++) {
 		const struct tally *tally = &grading->tallies[i];
@@ -153,7 +155,7 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 
 	pass_at(grading, 1, &value, &tasks);
 	json_add_int(object, "tasks", (int64_t)tasks);
-	json_add_int(object, "samples", (int64_t)grading->tasks.n_samples);
+	json_add_int(object, "samples", (int64_t)grading->samples);
 	json_add_int(object, "passed", (int64_t)grading->passed);
 	json_add_int(object, "judge_errors", (int64_t)grading->judge_errors);
 	for (int i = 0; i < GRADE_VERDICTS; i++)
@@ -180,7 +182,7 @@ static void summary_text(const struct grading_tasks *grading, double seconds)
 	double value;
 
 	pass_at(grading, 1, &value, &tasks);
-	printf("%zu of %zu samples passed, %zu tasks", grading->passed, grading->tasks.n_samples, tasks);
+	printf("%zu of %zu samples passed, %zu tasks", grading->passed, grading->samples, tasks);
 	for (size_t i = 0; i < grading->n_ks; i++)
 		if (pass_at(grading, grading->ks[i], &value, &tasks))
 			printf(", pass@%zu %.4f", grading->ks[i], value);
@@ -202,6 +204,7 @@ static int run(struct grading_tasks *grading, struct err *err)
 		.jobs = grade_jobs(options),
 		.time_limit = (double)options->time_limit_us / 1e6,
 		.cache = cache,
+		.memory = grade_results_memory(grading->grading),
 		.dial = grade_dial(grading->grading),
 		.done = on_done,
 		.progress = on_progress,

@@ -22,7 +22,7 @@ const struct cli_option cli_common_options[] = {
 	 .type = CLI_STRING,
 	 .offset = offsetof(struct cli_common, config),
 	 .value = "FILE",
-	 .help = "configuration, see sallyport.conf(5); else SALLYPORT_CONFIG, else built-in defaults"},
+	 .help = "configuration, sallyport.conf(5); else SALLYPORT_CONFIG, the user's, the machine's, the defaults"},
 	{.name = "json", .type = CLI_FLAG, .offset = offsetof(struct cli_common, json), .help = "print JSON"},
 	{.name = "help",
 	 .letter = 'h',

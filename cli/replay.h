@@ -1,7 +1,7 @@
 /*
- * replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c (options, which
- * executions, the order of things), replay_work.c (runs one as often as it takes), replay_compare.c (one run) and
- * replay_report.c (what is printed).
+ * replay.h - is what a recorded execution did once the same as what it does now? Between cmd_replay.c and
+ * replay_batch.c (options, which executions, the order of things), replay_work.c (runs one as often as it takes),
+ * replay_compare.c (one run) and replay_report.c (what is printed).
  */
 #pragma once
 
@@ -22,6 +22,7 @@
 	X(FASTER, "faster")                                                                                            \
 	X(SLOWER, "slower")                                                                                            \
 	X(MEMORY, "more_memory")                                                                                       \
+	X(ANSWERS, "answers_changed") /* --live: tools answer something else */                                        \
 	X(FILES, "files_changed")                                                                                      \
 	X(STDERR, "stderr_changed")                                                                                    \
 	X(OUTPUT, "output_changed")                                                                                    \
@@ -49,6 +50,8 @@ enum { REPLAY_BY_CPU = 32, REPLAY_BY_MEMORY = 64 };
 struct replay_settings {
 	unsigned by, normalisers;
 	int64_t repeat; /* run each so often; 0: once, and again where something differs */
+	bool deterministic; /* also where what is expected did not come of such a run */
+	bool live; /* real servers answer the calls of tools: what a run does is done once, unless `repeat` says more */
 	const struct job_secrets *secrets; /* of --secret; NULL: none */
 };
 /* "verdict,stdout,cpu", or what is not to be: "-stderr"; NULL: the defaults. */
@@ -71,6 +74,7 @@ int replay_normalisers_load(const struct replay_normalisers *normalisers, struct
 /* -------- a new generation of what is expected (replay_bless.c) ------------------------------------- */
 struct replay_bless {
 	bool on, force;
+	bool record; /* with what real servers answered */
 	const char *author, *reason;
 };
 extern const struct cli_option replay_bless_options[];
@@ -83,6 +87,7 @@ struct replay_candidate {
 	struct store_execution_file *files;
 	char **names; /* of the files */
 	size_t n_files;
+	struct store_tools tools; /* replay_bless.record: its calls */
 };
 void replay_candidate_init(struct replay_candidate *candidate);
 void replay_candidate_clear(struct replay_candidate *candidate);
@@ -104,6 +109,9 @@ struct replay_report {
 	size_t n_differences;
 	unsigned hidden_by; /* normalisers */
 	char now[3];        /* verdict */
+	bool deterministic; /* so it was run */
+	char fingerprint[256];          /* of the interpreter */
+	struct json_object *runtime;    /* [{"what","recorded","now"}]: in what today's differs; NULL: not compared */
 	int64_t blessed;    /* generation that was made of it; 0: none */
 	struct replay_candidate candidate; /* --bless: what this run did */
 	struct buf outcome; /* what this run did, normalised: equal for runs that did the same */
@@ -139,8 +147,10 @@ struct replay_runner {
 	struct store *store;
 	const struct replay_settings *settings;
 	struct jail_client *client;
+	struct json_object *runners; /* of jail_client_runners; NULL: what it runs on is not compared */
 	const struct replay_instead *instead; /* NULL: the recorded code */
 	const struct replay_bless *bless;     /* NULL: nothing is blessed */
+	struct upstream *upstream; /* settings->live: who answers the calls */
 	struct job_secrets secrets; /* its own: settings->secrets, then those of the owner's folder */
 };
 void replay_one(struct replay_runner *runner, const char *id, struct store_result *ret);

@@ -20,7 +20,15 @@ const struct cli_option replay_bless_options[] = {
 	 .type = CLI_FLAG,
 	 .offset = FIELD(on),
 	 .help = "what differs now is expected from now on: a new generation, the old one is kept"},
-	{.name = "reason", .type = CLI_STRING, .offset = FIELD(reason), .value = "TEXT", .help = "why: for --bless"},
+	{.name = "record",
+	 .type = CLI_FLAG,
+	 .offset = FIELD(record),
+	 .help = "--live and --bless, with what the real servers answered: replays answer with that"},
+	{.name = "reason",
+	 .type = CLI_STRING,
+	 .offset = FIELD(reason),
+	 .value = "TEXT",
+	 .help = "why: for --bless and --record"},
 	{.name = "author",
 	 .type = CLI_STRING,
 	 .offset = FIELD(author),
@@ -40,17 +48,21 @@ static bool under_ci(void)
 int replay_bless_check(struct replay_bless *bless, struct err *err)
 {
 	struct passwd *account = getpwuid(getuid());
+	const char *option = bless->record ? "--record" : "--bless";
 
+	bless->on = bless->on || bless->record;
 	if (!bless->on)
 		return bless->reason || bless->author || bless->force
-			       ? err_set(err, ERR_INVALID, "--reason, --author and --force are for --bless")
+			       ? err_set(err, ERR_INVALID,
+					 "--reason, --author and --force are for --bless and --record")
 			       : 0;
 	if (!bless->reason)
-		return err_set(err, ERR_INVALID, "--bless needs a --reason");
+		return err_set(err, ERR_INVALID, "%s needs a --reason", option);
 	if (under_ci() && !bless->force)
 		return err_set(err, ERR_INVALID,
-			       "--bless is refused where CI is set: nobody would look at what is expected from now on "
-			       "(--force)");
+			       "%s is refused where CI is set: nobody would look at what is expected from now on "
+			       "(--force)",
+			       option);
 	if (!bless->author)
 		bless->author = account ? account->pw_name : "unknown";
 	if (strlen(bless->reason) > STORE_REASON_MAX || strlen(bless->author) > STORE_AUTHOR_MAX)
@@ -75,6 +87,7 @@ void replay_candidate_clear(struct replay_candidate *candidate)
 	free(candidate->names);
 	free(candidate->files);
 	store_execution_clear(&candidate->outcome);
+	store_tools_clear(&candidate->tools);
 	replay_candidate_init(candidate);
 }
 
@@ -123,7 +136,8 @@ int replay_bless(struct store *store, const struct replay_bless *bless, struct r
 		 int64_t *ret_generation, struct err *err)
 {
 	const struct store_blessing blessing = {&candidate->outcome, candidate->files, candidate->n_files,
-						bless->author, bless->reason};
+						bless->author,	     bless->reason,
+						bless->record ? &candidate->tools : NULL};
 	int result = store_baseline_text(store, candidate->stdout_fd, &candidate->outcome.stdout_text, err);
 
 	if (result == 0)

@@ -13,7 +13,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "lib/grade/diff.h"
+#include "lib/base/diff.h"
 #include "lib/store/store_baseline.h"
 
 #define LINE_SHOWN 160                /* bytes of a differing line */
@@ -167,7 +167,7 @@ static char *diff_of(const struct normalise_text *then, const struct normalise_t
 	if (!several_lines(then) && !several_lines(now))
 		return NULL;
 	buf_init(&text, SIZE_MAX / 2);
-	diff_unified(then->data, then->length, now->data, now->length, &text);
+	diff_unified(then->data, then->length, now->data, now->length, DIFF_LINES, &text);
 	buf_putc(&text, '\0');
 	return buf_steal(&text, NULL);
 }

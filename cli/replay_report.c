@@ -53,6 +53,7 @@ void replay_report_clear(struct replay_report *report)
 	free(report->reason);
 	buf_clear(&report->outcome);
 	replay_candidate_clear(&report->candidate);
+	json_put_pointer(&report->runtime);
 	*report = (struct replay_report){0};
 }
 
@@ -87,6 +88,8 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 	json_add_string(object, "id", id);
 	json_add_string(object, "language", language);
 	json_add_string(object, "class", classes[report->class]);
+	if (report->deterministic)
+		json_add_bool(object, "deterministic", true);
 	if (report->reason)
 		json_add_string(object, "reason", report->reason);
 	for (size_t i = 0; i < report->n_differences; i++)
@@ -96,6 +99,8 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 		if (report->hidden_by & NORMALISE_BIT(i))
 			json_object_array_add(hidden, json_object_new_string(normalise_name(i)));
 	json_add(object, "hidden_by", hidden);
+	if (report->runtime)
+		json_add(object, "runtime", json_object_get(report->runtime));
 	if (report->blessed > 0)
 		json_add_int(object, "generation", report->blessed);
 	buf_init(&text, SIZE_MAX / 2);
@@ -119,6 +124,19 @@ static void print_safe(FILE *out, const char *before, const char *text)
 {
 	fputs(before, out);
 	cli_print_safe(out, text, strlen(text));
+}
+
+/* In what the runner differs from that of the recorded run. */
+static void print_runtime(FILE *out, struct json_object *list)
+{
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		print_safe(out, "  ran on another ", json_get_string(one, "what"));
+		print_safe(out, ": recorded ", json_get_string(one, "recorded"));
+		print_safe(out, ", now ", json_get_string(one, "now"));
+		fputc('\n', out);
+	}
 }
 
 static void print_difference(FILE *out, struct json_object *difference)
@@ -155,6 +173,8 @@ void replay_print(FILE *out, const char *report)
 		fprintf(out, "%s%s", before, json_object_get_string(json_object_array_get_idx(hidden, i)));
 	if (json_object_array_length(hidden) > 0)
 		fputc(')', out);
+	if (json_get(object, "deterministic", json_type_boolean))
+		fputs(", deterministic", out);
 	if (reason)
 		print_safe(out, ": ", reason);
 	if (generation)
@@ -162,6 +182,7 @@ void replay_print(FILE *out, const char *report)
 	fputc('\n', out);
 	for (size_t i = 0; i < json_object_array_length(differences); i++)
 		print_difference(out, json_object_array_get_idx(differences, i));
+	print_runtime(out, json_get(object, "runtime", json_type_array));
 }
 
 void replay_details(struct json_object *differences, struct buf *ret)

@@ -73,7 +73,10 @@ void replay_settings_key(const struct replay_settings *settings, struct json_obj
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, SIZE_MAX / 2);
-	buf_printf(&text, "1 %u %lld ", settings->by, (long long)settings->repeat);
+	buf_printf(&text, "1 %u %lld %s", settings->by, (long long)settings->repeat,
+		   settings->deterministic ? "deterministic " : "");
+	if (settings->live)
+		buf_puts(&text, "live ");
 	normalise_version(settings->normalisers, &text);
 	for (size_t i = 0; settings->secrets && i < settings->secrets->count; i++)
 		buf_printf(&text, "%s ", settings->secrets->names[i]);

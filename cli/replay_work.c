@@ -3,13 +3,15 @@
  *
  * Once, if it comes out as recorded. Where it does not it runs twice more: runs of today that differ from each other
  * say that the program is flaky, and nothing about what changed. Of processor time and memory a single run only gives a
- * suspicion, which the median of five confirms. A sandbox that fails is tried again with a new connection, and never
- * counts against the program.
+ * suspicion, which the median of five confirms. With real servers (--live) nothing is repeated unasked. A sandbox that
+ * fails is tried again with a new connection, and never counts against the program.
  */
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/job/job_runtime.h"
 #include "lib/store/store_baseline.h"
+#include "lib/store/store_runtime.h"
 #include "replay.h"
 #include "replay_tools.h"
 
@@ -72,11 +74,17 @@ static int compare_run(void *arg, const struct store_execution *execution, const
 		return err_set(err, ERR_SYSTEM, "the sandbox failed: %s", now->jail.message);
 	if (!comparison->done)
 		return compare_earlier(comparison, execution, now, err);
+	snprintf(report->fingerprint, sizeof(report->fingerprint), "%s", now->jail.fingerprint);
 	int result = runner->bless ? replay_candidate_take(&report->candidate, execution->id, now, err) : 0;
 
-	if (result == 0)
-		result = replay_tools_compare(runner->store, execution, now, report, err);
+	if (runner->bless && runner->bless->record)
+		store_tools_copy(&now->tools, &report->candidate.tools);
+	if (report->deterministic) /* its next run is at the same time */
+		report->candidate.outcome.created_us = execution->created_us;
+	report->candidate.outcome.deterministic = report->deterministic;
 
+	if (result == 0)
+		result = replay_tools_compare(runner->store, execution, now, runner->upstream != NULL, report, err);
 	return result < 0 ? result : replay_compare(runner->store, runner->settings, execution, now, report, err);
 }
 
@@ -87,9 +95,12 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, err);
 
 	if (result == 0) {
-		struct replay_tools tools = {runner->config, runner->store, NULL};
+		struct replay_tools tools = {.config = runner->config,
+					     .store = runner->store,
+					     .upstream = runner->upstream,
+					     .id = execution->id};
 		const struct job_replay_from from = {
-			runner->store, runner->client, &runner->secrets, replay_tools, &tools};
+			runner->store, runner->client, &runner->secrets, replay_tools, &tools, report->deterministic};
 
 		result = job_replay(&from, execution, compare_run, &comparison, err);
 		if (result == -ERR_INVALID) /* a secret that an earlier run of its sandbox was given */
@@ -116,9 +127,13 @@ static void run_surely(struct replay_runner *runner, const struct store_executio
 	struct err err = ERR_INIT;
 	int result = -1;
 
-	for (int i = 0; i < ATTEMPTS && result < 0; i++) {
+	/* Real servers may have acted: what was sent to them once is not sent again. */
+	const int attempts = runner->settings->live ? 1 : ATTEMPTS;
+
+	for (int i = 0; i < attempts && result < 0; i++) {
 		replay_report_clear(report);
 		replay_report_init(report);
+		report->deterministic = runner->settings->deterministic || execution->deterministic;
 		err = (struct err)ERR_INIT;
 		result = run_once(runner, execution, report, &err);
 	}
@@ -214,9 +229,9 @@ static void run_trials(struct replay_runner *runner, const struct store_executio
 		return;
 	note(trials, first);
 	slow = suspect(settings, execution, first);
-	if (settings->repeat == 0 && first->class > REPLAY_EQUAL)
+	if (settings->repeat == 0 && !settings->live && first->class > REPLAY_EQUAL)
 		wanted = REPEAT_DIFFER;
-	if (slow)
+	if (slow && !settings->live)
 		wanted = MAX(wanted, REPEAT_SLOW);
 	while (trials->count < wanted) {
 		run_surely(runner, execution, other);
@@ -236,6 +251,32 @@ static void run_trials(struct replay_runner *runner, const struct store_executio
 		compare_numbers(settings, execution, trials);
 	if (trials->flaky)
 		first->class = REPLAY_FLAKY;
+}
+
+static void add_member(void *arg, const char *member, const char *recorded, const char *now)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "what", member);
+	json_add_string(object, "recorded", recorded);
+	json_add_string(object, "now", now);
+	json_object_array_add(arg, object);
+}
+
+/* Where something differs: does what it runs on differ, too? Later generations were made on something else. */
+static void compare_runtime(const struct replay_runner *runner, const struct store_execution *execution,
+			    struct replay_report *report)
+{
+	auto_json struct json_object *recorded = NULL, *now = NULL;
+	auto_free char *text = NULL;
+
+	if (!runner->runners || runner->instead || execution->generation > 1 || report->class <= REPLAY_EQUAL ||
+	    report->class >= REPLAY_FLAKY || store_runtime_of(runner->store, execution->id, &text, NULL) < 0 || !text ||
+	    json_parse(text, strlen(text), &recorded, NULL) < 0)
+		return;
+	now = job_runtime(runner->runners, execution->language, report->fingerprint);
+	report->runtime = json_object_new_array();
+	job_runtime_compare(recorded, now, add_member, report->runtime);
 }
 
 static void put_instead(const struct replay_instead *instead, struct store_execution *execution)
@@ -304,6 +345,7 @@ void replay_one(struct replay_runner *runner, const char *id, struct store_resul
 		if (runner->instead)
 			put_instead(runner->instead, &execution);
 		run_trials(runner, &execution, &trials);
+		compare_runtime(runner, &execution, &trials.first);
 		if (runner->bless)
 			bless(runner, replay_without_outcome(&execution), &trials.first);
 	}

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "jail/client/client_once.h"
+#include "run_tools.h"
 
 #define RUN_CODE_MAX (16LL * 1024 * 1024)
 #define RUN_FILES_MAX 1024 /* --file options, and files that are written back */
@@ -36,6 +37,8 @@ struct run_files {
 void run_files_clear(struct run_files *files);
 /* "PATH[:NAME]" for --file, opened: ret->fd is the caller's, ret->name is a part of the argument. */
 int run_input_open(const char *argument, struct jail_file *ret, struct err *err);
+/* Writes one file below the folder, as run_files_add does; does not close change->fd. */
+int run_file_write(int root, const struct jail_change *change, struct err *err);
 /* Notes one change, and writes the file below output_dir: no symlink is followed, an existing file is replaced, names
  * that are not UTF-8 or hold control characters are left out with a reason. Closes change->fd. */
 void run_files_add(struct run_files *files, const struct jail_change *change);
@@ -48,6 +51,7 @@ struct run_request {
 	size_t n_inputs;
 	bool forward_stdin; /* our standard input reaches the program as it arrives */
 	bool live;          /* output goes to our stdout and stderr as it arrives */
+	struct run_tools *tools; /* that it may call; NULL: none */
 };
 struct run_outcome {
 	struct jail_once once; /* result, failure, and the whole output (captured) */

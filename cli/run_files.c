@@ -131,9 +131,17 @@ static int file_write(int root, const struct jail_change *change)
 	return futimens(fd, times);
 }
 
+int run_file_write(int root, const struct jail_change *change, struct err *err)
+{
+	if (!name_is_plain(change->name))
+		return err_set(err, ERR_INVALID, "its name is not UTF-8 or holds control characters");
+	return file_write(root, change) ? err_errno(err, "writing it") : 0;
+}
+
 void run_files_add(struct run_files *files, const struct jail_change *change)
 {
 	auto_close int fd = change->fd;
+	struct err err = ERR_INIT;
 	struct run_file *file;
 
 	if (files->count == files->size) {
@@ -153,10 +161,8 @@ void run_files_add(struct run_files *files, const struct jail_change *change)
 		return;
 	if (files->count > RUN_FILES_MAX)
 		file->reason = xasprintf("more than %d files", RUN_FILES_MAX);
-	else if (!name_is_plain(change->name))
-		file->reason = xstrdup("its name is not UTF-8 or holds control characters");
-	else if (file_write(files->output_dir, change))
-		file->reason = xasprintf("writing it: %s", strerror(errno));
+	else if (run_file_write(files->output_dir, change, &err) < 0)
+		file->reason = xstrdup(err.text);
 	else
 		file->written = true;
 }

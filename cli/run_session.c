@@ -29,6 +29,7 @@ struct session {
 	struct run_outcome *outcome;
 	struct jail_once *once;
 	bool live;
+	struct run_tools *tools; /* NULL: none */
 	off_t copied[2]; /* of stdout and stderr */
 	int write_errno; /* our own stdout or stderr failed */
 	int feed;        /* writing end of the program's standard input, -1: closed */
@@ -134,6 +135,7 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 			{.fd = signal_event, .events = POLLIN},
 			{.fd = session->feed >= 0 && !pending ? STDIN_FILENO : -1, .events = POLLIN},
 			{.fd = session->feed, .events = pending ? POLLOUT : 0},
+			{.fd = session->tools ? session->tools->wait.event : -1, .events = POLLIN},
 		};
 
 		if (poll(polled, ARRAY_SIZE(polled), -1) < 0 && errno != EINTR)
@@ -147,6 +149,8 @@ static int loop(struct session *session, struct jail_client *client, struct err 
 		}
 		if (session->feed >= 0)
 			feed_step(session, polled[2].revents, polled[3].revents);
+		if (polled[4].revents & POLLIN)
+			run_tools_step(session->tools, session->once->jail);
 		/* also when nothing is to be read: what jail_cancel queued must go out */
 		int result = jail_client_dispatch(client, err);
 
@@ -176,7 +180,8 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 		struct err *err)
 {
 	struct jail_once *once = &outcome->once;
-	struct session session = {.outcome = outcome, .once = once, .live = request->live, .feed = -1};
+	struct session session = {
+		.outcome = outcome, .once = once, .live = request->live, .tools = request->tools, .feed = -1};
 	auto_close int input = -1;
 	int result = signals_catch(err);
 
@@ -186,6 +191,8 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 		.capture = true,
 		.files = request->inputs,
 		.n_files = request->n_inputs,
+		.code_files = request->tools ? request->tools->given.files : NULL,
+		.n_code_files = request->tools ? request->tools->given.n_files : 0,
 		.file = on_file,
 		.arg = &session,
 	};

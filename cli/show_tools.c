@@ -39,7 +39,11 @@ int show_tools(struct store *store, const char *execution, struct err *err)
 
 		cli_table_cell(table, seq, CLI_DIM);
 		cli_table_cell(table, done ? call->state : call->kind, done ? CLI_GREEN : CLI_PLAIN);
-		cli_table_cell(table, call->decision ? call->decision : "", CLI_DIM);
+		cli_table_cell(table,
+			       call->decided_by ? call->decided_by
+			       : call->decision ? call->decision
+						: "",
+			       CLI_DIM);
 		cli_table_cell(table, ms, CLI_PLAIN);
 		cli_table_cell(table, tool, CLI_PLAIN);
 		add_short(table, call->arguments);
@@ -72,29 +76,35 @@ static struct json_object *call_json(const struct store_tool_call *call)
 	json_add_string(object, "decided_by", call->decided_by);
 	json_add_string(object, "definition", *call->definition ? call->definition : NULL);
 	json_add_bytes(object, "result", call->result, call->result_length);
+	json_add_string(object, "protocol", *call->protocol ? call->protocol : NULL);
 	json_add_int(object, "attempts", call->attempts);
+	json_add_int(object, "approval_us", call->approval_us);
 	json_add_int(object, "queued_us", call->queued_us);
 	json_add_int(object, "started_us", call->started_us);
 	json_add_int(object, "finished_us", call->finished_us);
 	return object;
 }
 
+void show_tools_print_json(const struct store_tools *tools, struct json_object *object)
+{
+	struct json_object *servers = json_object_new_array(), *calls = json_object_new_array();
+
+	for (size_t i = 0; i < tools->n_servers; i++)
+		json_object_array_add(servers, json_new_safe(tools->servers[i].name, strlen(tools->servers[i].name)));
+	for (size_t i = 0; i < tools->n_calls; i++)
+		json_object_array_add(calls, call_json(&tools->calls[i]));
+	json_add(object, "servers", servers);
+	json_add(object, "toolCalls", calls);
+}
+
 int show_tools_json(struct store *store, const char *execution, struct json_object *object, struct err *err)
 {
 	struct store_tools tools = {0};
-	struct json_object *servers, *calls;
 	int result = store_tools_load(store, execution, &tools, err);
 
 	if (result < 0)
 		return result;
-	servers = json_object_new_array();
-	calls = json_object_new_array();
-	for (size_t i = 0; i < tools.n_servers; i++)
-		json_object_array_add(servers, json_new_safe(tools.servers[i].name, strlen(tools.servers[i].name)));
-	for (size_t i = 0; i < tools.n_calls; i++)
-		json_object_array_add(calls, call_json(&tools.calls[i]));
-	json_add(object, "servers", servers);
-	json_add(object, "toolCalls", calls);
+	show_tools_print_json(&tools, object);
 	store_tools_clear(&tools);
 	return 0;
 }

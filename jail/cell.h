@@ -78,6 +78,7 @@ struct cell_program {
 	bool tools; /* with tools_fd, a socket that is to listen in the jail */
 	int tools_fd;
 	bool display; /* jail_program */
+	int64_t clock_us;
 };
 
 void cells_init(struct cells *cells, int loop, const struct config *config, const struct identity *identity,
@@ -106,6 +107,7 @@ struct cell_request {
 	const char *label; /* or NULL; copied */
 	bool live;
 	bool fingerprint; /* runs wait as long as runner->awaited */
+	bool background;  /* jail_client_background */
 	bool extra;       /* not one of config.jailer.jails: the jailer's own */
 	const struct cell_callbacks *callbacks;
 	void *arg;

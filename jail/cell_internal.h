@@ -92,10 +92,10 @@ struct cell_step {
 	size_t n_fds;
 	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
 	char *entry;        /* STEP_RUN: or NULL */
-	bool bare;          /* argv is the whole command */
+	bool bare, cancelled; /* bare: argv is the whole command */
 	bool tools;         /* fds[4] is to listen, the runner's command is that for tools */
 	bool display;       /* the runner's command is that which shows values, if it has one */
-	bool cancelled;
+	int64_t clock_us;   /* deterministic; 0: not */
 };
 
 /* What makes a jail a live one: cell_live.c. */
@@ -144,7 +144,7 @@ struct cell {
 	struct cell_callbacks callbacks;
 	void *arg;
 	enum cell_state state;
-	bool fingerprint, extra; /* as of struct cell_request */
+	bool fingerprint, extra, background, steady_there, helper_there; /* as of struct cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;

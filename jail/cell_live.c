@@ -66,7 +66,7 @@ int cell_live_put_driver(struct cell *cell)
 
 	if (cell->live.driver_there)
 		return 0;
-	if (init_put_file(cell->code_root, RUNNER_DRIVER, 0644, now, runner->driver_fd) ||
+	if ((runner->driver_fd >= 0 && init_put_file(cell->code_root, RUNNER_DRIVER, 0644, now, runner->driver_fd)) ||
 	    (runner->show_fd >= 0 && init_put_file(cell->code_root, RUNNER_SHOW, 0644, now, runner->show_fd)))
 		return -1;
 	cell->live.driver_there = true;

@@ -210,6 +210,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.limits = *limits,
 		.root = root,
 		.network = request && request->network,
+		.background = request && request->background,
 		.every_host = !hosts || hosts->count == 0,
 		.slot = slot,
 		.state = CELL_PARKED,
@@ -331,13 +332,13 @@ static struct cell *take_parked(struct cells *cells, const struct jail_limits *l
 }
 
 /* A jail of these limits that belongs to nobody yet: made ahead or now. Those made ahead have the usual root and no
- * network. */
+ * network, and are kept for others than batch work. */
 static int take(struct cells *cells, const struct cell_request *request, struct cell **ret, struct err *err)
 {
 	bool own_root = request->runner->root.path[0] != '\0';
 	const struct root_mount *root = own_root ? &request->runner->root : cells->root;
 
-	if (!own_root && !request->network && (*ret = take_parked(cells, request->limits)))
+	if (!own_root && !request->network && !request->background && (*ret = take_parked(cells, request->limits)))
 		return 0;
 	int result = make_filters(cells, request->runner, err);
 	return result < 0 ? result : build(cells, request->limits, root, request, ret, err);

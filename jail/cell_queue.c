@@ -316,7 +316,7 @@ static char **expanded(const struct runner *runner, const struct bind_strings *c
 	char **strings = xcalloc(command->count + 1, sizeof(*strings));
 
 	for (size_t i = 0; i < command->count; i++)
-		strings[i] = runner_expand(runner, command->items[i]);
+		strings[i] = runner_expand(runner, command->items[i], 0);
 	char **copy = copy_strings((const char *const *)strings, command->count);
 	for (size_t i = 0; i < command->count; i++)
 		free(strings[i]);
@@ -334,6 +334,7 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->fds[3] = steal_fd(&program->stderr_fd);
 	step->tools = program->tools;
 	step->display = program->display;
+	step->clock_us = program->clock_us;
 	if (program->tools)
 		step->fds[4] = steal_fd(&program->tools_fd);
 	step->env = copy_strings(program->env, program->n_env);

@@ -8,11 +8,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cell_internal.h"
+#include "lib/base/log.h"
 #include "lib/base/secret.h"
 #include "lib/base/util.h"
+#include "silent.h"
+#include "steady.h"
 
 static bool compiles(const struct cell *cell, const struct cell_step *step)
 {
@@ -77,11 +81,40 @@ static void send_cache(struct cell *cell)
 		cell_order(cell, &order, runner->cache_name, strlen(runner->cache_name) + 1, &runner->cache_fd, 1);
 }
 
+static int put_helper(struct cell *cell)
+{
+	if (!cell->runner->helper || cell->run.step->bare || cell->helper_there)
+		return 0;
+	cell->helper_there = true;
+	return init_put_file(cell->code_root, RUNNER_HELPER, 0644, clock_now_us(), cell->runner->helper_fd);
+}
+
+/* Where import statements find what the conversation has installed: they do not look into NODE_PATH. Without it they
+ * find what they find anyway. */
+static void link_packages(struct cell *cell)
+{
+	const char *modules = JAIL_PACKAGES_NPM "/lib/node_modules";
+	struct stat st;
+
+	if (fstatat(cell->data_root, modules + strlen("/data/"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    symlinkat(modules, cell->code_root, "node_modules"))
+		log_event(LOG_WARN, "no link to installed packages", "error", strerror(errno), NULL);
+}
+
 /* The step that failed, and errno; NULL: none did. */
 static const char *prepare(struct cell *cell, struct init_order *order)
 {
 	if (cell->live.on && cell_live_begin(cell))
 		return "thaw the jail";
+	if (cell->run.step->clock_us && !cell->steady_there) {
+		if (steady_put(cell->code_root, cell->run.step->clock_us))
+			return "the library of deterministic runs";
+		cell->steady_there = true;
+	}
+	if (put_helper(cell))
+		return "the runner's helper";
+	if (cell->runner->family == SECCOMP_JAVASCRIPT && !cell->live.on && !cell->run.step->tools)
+		link_packages(cell);
 	if (cell->run.phase == PHASE_RUN && cell_run_shows(cell) && cell_live_put_driver(cell))
 		return "files of the display";
 	return cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
@@ -144,6 +177,8 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	*run = (struct cell_run){.step = step, .cpu_check_us = INT64_MAX, .wall_deadline_us = INT64_MAX};
 	run->pipes[0] = run->pipes[1] = LOOP_WATCH_INIT;
 	output_init(&run->output, 0, -1, -1);
+	if (cell_run_shows(cell) && !step->entry && silent_file(cell->runner, step->fds[0]))
+		step->display = false;
 	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
 	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);

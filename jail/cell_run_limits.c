@@ -24,6 +24,7 @@ int cell_run_limit_group(struct cell *cell, enum cell_phase phase)
 		.memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes,
 		.pids = limits->pids + 1, /* init */
 		.cpu_percent = compile ? -1 : limits->cpu_percent,
+		.background = cell->background,
 	};
 
 	if (cell->limited_for_run && !compile)
@@ -56,7 +57,8 @@ int cell_run_limits(struct cell *cell, struct init_limits *ret)
 	ret->stack_bytes = limits->stack_bytes;
 	ret->shared_id = cell->cells->identity->mode == IDENTITY_SINGLE;
 	if (streq(cgroup_kind(cell->cells->cgroup), "none")) {
-		ret->memory_bytes = compile ? limits->compile_memory_bytes : limits->memory_bytes;
+		ret->memory_bytes = compile ? limits->compile_memory_bytes
+					    : limits->memory_bytes + cell->runner->reserves_mb * LIMIT_MEBI;
 		ret->pids = limits->pids + 1;
 		ret->cpu_seconds = (cell->run.cpu_limit_us + 999999) / 1000000;
 	}

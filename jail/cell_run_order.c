@@ -6,6 +6,7 @@
 
 #include "cell_internal.h"
 #include "lib/base/util.h"
+#include "steady.h"
 
 static const char *const base_env[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin",
@@ -17,20 +18,44 @@ static const char *const base_env[] = {
 	NULL,
 };
 
+/* What programs with network install is kept with the conversation's files, where later programs find it. Links are not
+ * kept, so npm makes none. */
+static const char *const packages_env[] = {
+	"PIP_TARGET=" JAIL_PACKAGES_PYTHON,
+	"PIP_NO_CACHE_DIR=1",
+	"PIP_DISABLE_PIP_VERSION_CHECK=1",
+	"PIP_NO_INPUT=1",
+	"PIP_NO_COMPILE=0", /* 0 switches compiling off */
+	"npm_config_prefix=" JAIL_PACKAGES_NPM,
+	"npm_config_location=global",
+	"npm_config_bin_links=false",
+	"npm_config_cache=/tmp/.npm",
+	"npm_config_audit=false",
+	"npm_config_fund=false",
+	"npm_config_update_notifier=false",
+	NULL,
+};
+
 static void add_text(struct buf *tail, const char *text)
 {
 	buf_add(tail, text, strlen(text) + 1);
 }
 
+static int64_t memory(const struct cell *cell)
+{
+	return cell->run.phase == PHASE_COMPILE ? cell->limits.compile_memory_bytes : cell->limits.memory_bytes;
+}
+
 /* `entry`: a file of /data that takes the source's place, or NULL. */
-static uint32_t add_command(struct buf *tail, const struct runner *runner, const struct bind_strings *command,
+static uint32_t add_command(struct buf *tail, const struct cell *cell, const struct bind_strings *command,
 			    const char *entry)
 {
+	const struct runner *runner = cell->runner;
 	auto_free char *source = xasprintf("/code/%s", runner->source),
 		       *place = xasprintf("/data/%s", entry ? entry : "");
 
 	for (size_t i = 0; i < command->count; i++) {
-		auto_free char *text = runner_expand(runner, command->items[i]);
+		auto_free char *text = runner_expand(runner, command->items[i], memory(cell));
 
 		add_text(tail, entry && streq(text, source) ? place : text);
 	}
@@ -74,11 +99,17 @@ static uint32_t add_env(struct buf *tail, const struct cell *cell, const char *c
 	const struct runner *runner = cell->runner;
 	uint32_t n = add_defaults(tail, runner, given, base_env);
 
+	if (cell->run.step->clock_us)
+		n += add_defaults(tail, runner, given, steady_env);
+	if (cell->net)
+		n += add_defaults(tail, runner, given, packages_env);
 	if (cell->net && cell->every_host) /* else there is no proxy */
 		n += add_defaults(tail, runner, given, egress_env);
 	for (size_t k = 0; k < runner->env.count; k++)
 		if (!overridden(given, runner->env.items[k])) {
-			add_text(tail, runner->env.items[k]);
+			auto_free char *text = runner_expand(runner, runner->env.items[k], memory(cell));
+
+			add_text(tail, text);
 			n++;
 		}
 	for (; *given; given++, n++)
@@ -129,15 +160,16 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	add_text(tail, runner->source);
 	order->live = cell->live.on;
 	order->driven = cell_driven(cell);
+	order->steady = step->clock_us != 0;
 	order->family = compile ? runner->family_compile : runner->family;
 	if (order->driven) {
-		order->n_args = add_command(tail, runner, &runner->live, NULL);
+		order->n_args = add_command(tail, cell, &runner->live, NULL);
 		order->n_env = add_env(tail, cell, nothing);
 		add_driver_order(tail, runner, step);
 		return;
 	}
 	if (!step->bare)
-		order->n_args = add_command(tail, runner, command, step->entry);
+		order->n_args = add_command(tail, cell, command, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
 	order->n_env = add_env(tail, cell, (const char *const *)step->env);

@@ -407,6 +407,18 @@ void cgroup_close(struct cgroup *cgroup)
 	free(cgroup);
 }
 
+/* An idle group (Linux 5.15) is preempted at once by what wakes up in another one, one of little weight is not. An idle
+ * group's weight cannot be written. */
+int cgroup_give_way(int dir, const char *file, int64_t least, struct err *err)
+{
+	if (cgroup_number(dir, "cpu.idle") == 1)
+		return 0;
+	if (cgroup_write_number(dir, file, least))
+		return err_errno(err, "lowering the weight of the jail");
+	cgroup_write_number(dir, "cpu.idle", 1); /* an older kernel has the weight alone */
+	return 0;
+}
+
 int cgroup_limit(struct cgroup_group *group, const struct cgroup_limits *limits, struct err *err)
 {
 	return group->cgroup->kind ? group->cgroup->kind->limit(group, limits, err) : 0;

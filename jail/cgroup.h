@@ -36,6 +36,7 @@ struct cgroup_limits {
 	int64_t memory_bytes;
 	int64_t pids;
 	int64_t cpu_percent; /* -1: none */
+	bool background;     /* its programs give way to those of all other groups; for good */
 };
 struct cgroup_usage {
 	int64_t cpu_user_us, cpu_system_us;

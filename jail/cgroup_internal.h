@@ -70,6 +70,8 @@ int cgroup_write(int dir, const char *file, const char *text);
 int cgroup_write_number(int dir, const char *file, int64_t value);
 int cgroup_text(int dir, const char *file, char ret[CGROUP_VALUE]);
 int64_t cgroup_number(int dir, const char *file);
+/* Leaves the processors to other groups: weight `least` in `file`, and idle where the kernel can. */
+int cgroup_give_way(int dir, const char *file, int64_t least, struct err *err);
 /* "key value" lines: the value of a key, 0 where it is absent. */
 int64_t cgroup_keyed(const char *text, const char *key);
 /* Makes directory `name` in `parent` if it is not there, opens it, gives it and its files to the ids; -1 with errno. */

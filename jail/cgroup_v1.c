@@ -9,6 +9,7 @@
 #include "lib/base/util.h"
 
 #define PERIOD_US       100000            /* of the CPU share, the kernel's default */
+#define WEIGHT_LEAST    2                 /* of cpu.shares */
 #define TCP_BUFFERS_MAX                                                                                                \
 	INT64_C(16777216) /* v1 counts what waits in TCP sockets apart from memory, and not at all without a limit */
 
@@ -84,7 +85,7 @@ static int v1_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 	int64_t quota = limits->cpu_percent < 0 ? -1 : limits->cpu_percent * (PERIOD_US / 100);
 	if (cgroup_write_number(cpu, "cpu.cfs_quota_us", quota))
 		return err_errno(err, "limiting the CPU share");
-	return 0;
+	return limits->background ? cgroup_give_way(cpu, "cpu.shares", WEIGHT_LEAST, err) : 0;
 }
 
 static bool v1_reset_peak(struct cgroup_group *group)

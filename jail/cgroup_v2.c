@@ -25,6 +25,7 @@
 #include "lib/base/util.h"
 
 #define PERIOD_US    100000
+#define WEIGHT_LEAST 1 /* of cpu.weight */
 #define ENABLE       "+memory +pids +cpu"
 #define LEAF         "jailer"
 #define OTHERS_LEAF  "others"
@@ -202,7 +203,7 @@ static int v2_limit(struct cgroup_group *group, const struct cgroup_limits *limi
 		return err_errno(err, "limiting processes");
 	if (cgroup_write(dir, "cpu.max", share))
 		return err_errno(err, "limiting the CPU share");
-	return 0;
+	return limits->background ? cgroup_give_way(dir, "cpu.weight", WEIGHT_LEAST, err) : 0;
 }
 
 /* Linux 6.12 and later, and then for the descriptor alone to which it was written: the group keeps it. */

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/beneath.h"
 #include "lib/base/util.h"
-#include "sys.h"
 
 struct walk {
 	int root;
@@ -127,7 +127,7 @@ static int walk_entry(struct walk *walk, int fd, const char *path, const char *e
 		*long_named = true;
 	} else if (!S_ISDIR(st.st_mode)) {
 		add_entry(walk, name, &st, NULL);
-	} else if (depth == DATA_DEPTH_MAX) {
+	} else if (depth == JAIL_LEVELS_MAX) {
 		add_entry(walk, name, &st, "too many directories below each other");
 	} else {
 		return walk_directory(walk, name, depth + 1);
@@ -138,7 +138,7 @@ static int walk_entry(struct walk *walk, int fd, const char *path, const char *e
 /* `path` "" is the root. Depth bounds the recursion, and with it the descriptors. */
 static int walk_directory(struct walk *walk, const char *path, int depth)
 {
-	int fd = path[0] ? sys_open_beneath(walk->root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0)
+	int fd = path[0] ? beneath_open(walk->root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0)
 			 : openat(walk->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	int error = list ? 0 : errno;
@@ -237,7 +237,7 @@ size_t data_compare(const struct data_tree *before, const struct data_tree *afte
 
 int data_open(int root, const struct data_entry *entry)
 {
-	auto_close int fd = sys_open_beneath(root, entry->name, O_RDONLY | O_NONBLOCK, 0);
+	auto_close int fd = beneath_open(root, entry->name, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))

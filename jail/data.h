@@ -15,7 +15,6 @@
 #include "jail/client/jail.h"
 #include "lib/base/err.h"
 
-#define DATA_DEPTH_MAX 64 /* directories below each other; what is deeper is not kept */
 
 struct data_size {
 	int64_t bytes, inodes;

@@ -32,11 +32,12 @@
 
 #define BUSY_GROUP_US    10000 /* between attempts to remove a group whose last process is not quite gone */
 
-static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N | --check]\n"
+static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N [--all] | --check]\n"
 			    "Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for "
 			    "one client on socket N.\n"
-			    "  --config PATH   configuration file (else SALLYPORT_CONFIG, else defaults)\n"
+			    "  --config PATH   configuration file; else SALLYPORT_CONFIG, see sallyport.conf(5)\n"
 			    "  --fd N          private mode\n"
+			    "  --all           with it: find all versions and libraries first, as a service does\n"
 			    "  --check         start, run a program in each language, print one JSON object a step\n"
 			    "  --version, --help\n"
 			    "Exit status: 0 ended by a signal or its client, 1 could not start, 2 wrong options.\n";
@@ -47,6 +48,7 @@ static int parse_options(int argc, char **argv, struct jailer_options *ret)
 	static const struct option known[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"fd", required_argument, NULL, 'f'},
+		{"all", no_argument, NULL, 'a'},
 		{"check", no_argument, NULL, 'k'},
 		{"version", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
@@ -60,6 +62,8 @@ static int parse_options(int argc, char **argv, struct jailer_options *ret)
 			ret->config_path = optarg;
 		else if (option == 'f' && parse_u64(optarg, 3, 1023, &fd) == 0)
 			ret->client_fd = (int)fd;
+		else if (option == 'a')
+			ret->all = true;
 		else if (option == 'k')
 			ret->check = true;
 		else if (option == 'v')

@@ -41,6 +41,7 @@ static const char *const directories[] = {"etc",
 					  "var",
 					  "run",
 					  "home",
+					  "mnt",
 					  "opt",
 					  "opt/sallyport",
 					  "opt/sallyport/modules",
@@ -57,6 +58,7 @@ static const struct {
 	{"dev/stderr", "/proc/self/fd/2"},
 	{"var/tmp", "/tmp"},
 	{"etc/mtab", "/proc/self/mounts"},
+	{"mnt/data", "/data"}, /* where models expect files that know ChatGPT's interpreter */
 };
 static const struct {
 	const char *name, *text;
@@ -70,11 +72,14 @@ static const struct {
 };
 /* From the host's /etc as far as they are there and readable for everybody: what programs need to run, nothing that
  * says whose host this is. */
-static const char *const copied[] = {"alternatives",
+static const char *const copied[] = {"R",
+				     "alternatives",
 				     "ca-certificates.conf",
 				     "debian_version",
 				     "fonts",
 				     "host.conf",
+				     "java-17-openjdk",
+				     "java-21-openjdk",
 				     "ld.so.cache",
 				     "ld.so.conf",
 				     "ld.so.conf.d",
@@ -82,8 +87,11 @@ static const char *const copied[] = {"alternatives",
 				     "magic",
 				     "matplotlibrc",
 				     "mime.types",
+				     "mono/4.5",
+				     "mono/config",
 				     "os-release",
 				     "perl",
+				     "php",
 				     "protocols",
 				     "python3",
 				     "python3.11",

@@ -28,7 +28,7 @@ static const char *const keys[] = {".ssh",  ".gnupg", ".aws",    ".azure",      
 				   ".kube", ".netrc", ".pgpass", ".git-credentials"};
 /* What a jail has there itself. */
 static const char *const taken[] = {"/bin",    "/code", "/data", "/lib", "/lib32",        "/lib64",
-				    "/libx32", "/sbin", "/tmp",  "/usr", "/opt/sallyport"};
+				    "/libx32", "/sbin", "/tmp",  "/usr", "/opt/sallyport", "/var/tmp"};
 /* Mount points of the jail, and what makes a system. */
 static const char *const parts[] = {"proc", "dev", "tmp", "etc", "usr"};
 
@@ -133,7 +133,9 @@ int rootfs_check_bind(const char *member, const char *path, const char *state_di
 
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(taken); i++)
 		if (same_or_below(path, taken[i]))
-			result = err_member(err, member, "%s cannot be shown: a jail has its own %s", path, taken[i]);
+			result = err_member(err, member,
+					    "%s cannot be shown: a jail has its own %s. Name a directory elsewhere",
+					    path, taken[i]);
 	return result;
 }
 

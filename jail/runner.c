@@ -19,6 +19,7 @@
 #include "rootfs.h"
 
 #define INTERPRETER "{interpreter}"
+#define MEMORY      "{memory_mb}"
 #define LIST(field, least)                                                                                             \
 	{                                                                                                              \
 		.name = #field, .type = BIND_STRINGS, .offset = offsetof(struct runner, field),                        \
@@ -47,8 +48,12 @@ static const struct bind table[] = {
 	LIST(run, 1),
 	LIST(tools_run, 0),
 	LIST(show_run, 0),
+	LIST(silent_calls, 0),
+	LIST(silent_blocks, 0),
+	LIST(silent_imports, 0),
 	LIST(live, 0),
 	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
+	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},
 	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
@@ -61,6 +66,7 @@ static const struct bind table[] = {
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
 	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct runner, service)},
 	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},
+	{.name = "reserves_mb", .type = BIND_INT, .offset = offsetof(struct runner, reserves_mb), .max = 65536},
 	{.name = "version_least", .type = BIND_INT, .offset = offsetof(struct runner, version_least), .max = 1000000},
 	{0},
 };
@@ -75,13 +81,14 @@ static int check_families(struct runner *runner, struct err *err)
 	return 0;
 }
 
-/* Is the path, as a jail of this runner sees it, an executable file? */
-static bool present(const struct runner *runner, const char *path, const char *modules_dir)
+/* The path on the host of what is an executable file where a jail of this runner sees `path`; NULL. The caller's. */
+static char *present(const struct runner *runner, const char *path, const char *modules_dir)
 {
 	if (runner->rootfs || !str_starts(path, ROOT_MOUNT_MODULES "/"))
-		return rootfs_has(runner->rootfs, path);
+		return rootfs_has(runner->rootfs, path) ? xasprintf("%s%s", runner->rootfs ? runner->rootfs : "", path)
+							: NULL;
 	auto_free char *moved = xasprintf("%s%s", modules_dir, path + strlen(ROOT_MOUNT_MODULES));
-	return modules_dir[0] && rootfs_has(NULL, moved);
+	return modules_dir[0] && rootfs_has(NULL, moved) ? steal(&moved) : NULL;
 }
 
 /* The folders that the configuration names for services are as if the runner file did. */
@@ -113,6 +120,10 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	for (size_t i = 0; i < runner->env.count; i++)
 		if (!strchr(runner->env.items[i], '='))
 			return err_member(err, "env", "must be NAME=value, not %s", runner->env.items[i]);
+	for (size_t i = 0; i < runner->silent_calls.count; i++)
+		if (!strchr(runner->silent_calls.items[i], '('))
+			return err_member(err, "silent_calls", "must be calls, as print(, not %s",
+					  runner->silent_calls.items[i]);
 	for (size_t i = 0; i < runner->interpreters.count; i++)
 		if (runner->interpreters.items[i][0] != '/')
 			return err_member(err, "interpreters", "must be absolute paths, not %s",
@@ -122,7 +133,7 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	if (result == 0)
 		result = check_directories(runner, host->state_dir, err);
 	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
-		if (present(runner, runner->interpreters.items[i], host->modules_dir))
+		if ((runner->on_host = present(runner, runner->interpreters.items[i], host->modules_dir)))
 			runner->interpreter = runner->interpreters.items[i];
 	return result;
 }
@@ -143,15 +154,15 @@ static int load_text(int directory, const char *member, const char *name, int *r
 
 static int load_driver(int directory, struct runner *runner, struct err *err)
 {
+	if (runner->helper && load_text(directory, "helper", runner->helper, &runner->helper_fd, err) < 0)
+		return -ERR_INVALID;
 	if ((runner->live.count > 0) != (runner->driver != NULL))
 		return err_member(err, "driver", "goes with \"live\": both or none");
-	if ((runner->show_run.count > 0) != (runner->show != NULL) || (runner->show && !runner->driver))
-		return err_member(err, "show", "goes with \"show_run\" and \"driver\"");
-	if (!runner->driver)
-		return 0;
-	if (runner->compile.count > 0)
-		return err_member(err, "live", "does not go with a compile step");
-	int result = load_text(directory, "driver", runner->driver, &runner->driver_fd, err);
+	if ((runner->show_run.count > 0) != (runner->show != NULL))
+		return err_member(err, "show", "goes with \"show_run\": both or none");
+	if ((runner->driver || runner->show) && runner->compile.count > 0)
+		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
+	int result = runner->driver ? load_text(directory, "driver", runner->driver, &runner->driver_fd, err) : 0;
 	if (result == 0 && runner->show)
 		result = load_text(directory, "show", runner->show, &runner->show_fd, err);
 	return result;
@@ -161,11 +172,13 @@ static void clear(struct runner *runner)
 {
 	close_pointer(&runner->driver_fd);
 	close_pointer(&runner->show_fd);
+	close_pointer(&runner->helper_fd);
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
 	root_mount_clear(&runner->root);
 	free(runner->cache_name);
+	free(runner->on_host);
 	close_pointer(&runner->cache_fd);
 }
 
@@ -173,7 +186,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.driver_fd = -1, .show_fd = -1, .cache_fd = -1};
+	struct runner runner = {.driver_fd = -1, .show_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 
@@ -270,11 +283,16 @@ struct runner *runners_find(const struct runners *runners, const char *name)
 	return NULL;
 }
 
-char *runner_expand(const struct runner *runner, const char *text)
+char *runner_expand(const struct runner *runner, const char *text, int64_t memory_bytes)
 {
+	const char *memory = strstr(text, MEMORY);
+
 	if (streq(text, INTERPRETER))
 		return xstrdup(runner->interpreter ? runner->interpreter : "");
-	return xstrdup(text);
+	if (!memory)
+		return xstrdup(text);
+	return xasprintf("%.*s%lld%s", (int)(memory - text), text, (long long)(memory_bytes >> 20),
+			 memory + strlen(MEMORY));
 }
 
 static struct json_object *print_strings(const struct bind_strings *strings)
@@ -298,6 +316,7 @@ struct json_object *runners_print(const struct runners *runners)
 		json_add(object, "aliases", print_strings(&runner->aliases));
 		json_add(object, "extensions", print_strings(&runner->extensions));
 		json_add_bool(object, "available", runner->interpreter != NULL);
+		json_add_string(object, "interpreter", runner->on_host);
 		json_add_string(object, "install", runner->install);
 		json_add_string(object, "version", runner->fingerprint);
 		json_add(object, "libraries",

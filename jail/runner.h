@@ -14,7 +14,12 @@
  *       "show_run": ["{interpreter}", "/code/.show", …], instead of "run" for a program whose last value is shown:
  *                                                      starts it by
  *       "show": "show.py",                             a file next to this one, put into the jail as /code/.show, next
- *                                                      to the driver, which shows values in live jails
+ *                                                      to the driver, if there is one (it shows values in live jails)
+ *       "helper": "java.sh",                           a file next to this one, put into the jail as /code/.helper,
+ *                                                      which commands may name
+ *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
+ *       "silent_blocks": ["if ", …],                   begins so, and imports nothing but these modules, has nothing to
+ *       "silent_imports": ["json", …],                 show and is started by "run" (silent.h)
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
@@ -25,9 +30,13 @@
  *       "quiet": ["keyctl"],                           refused system calls that are not worth a word in the result
  *       "env": ["LANG=C.UTF-8"], "install": "apt-get install gcc",
  *       "internal": true,                              not offered to clients: a step that `sallyport grade` uses
+ *       "reserves_mb": 256,                            that the interpreter reserves without using: added to the
+ *                                                      memory where limits are weaker and count it (RLIMIT_DATA)
  *       "service": true,                               for programs that last (jail_spec.service)
  *       "rootfs": "/srv/debian-13",                    the system that its programs see, instead of the host's
  *       "binds": ["/opt/julia"] }                      or directories of the host that they see besides it, read-only
+ *
+ * In "run", "compile" and "env", {memory_mb} is the run's limit of memory in MiB, for interpreters that must be told.
  *
  * Paths are those inside a jail, but for rootfs and binds (rootfs.h says which are refused); what begins with
  * ROOT_MOUNT_MODULES is looked up in the modules directory, where there is no rootfs. Versions are found by running the
@@ -48,18 +57,21 @@
 #define RUNNER_FILE_MAX    (256 * 1024)
 #define RUNNER_DRIVER      ".live" /* its name below /code … */
 #define RUNNER_SHOW        ".show" /* … and that of the file for values */
+#define RUNNER_HELPER      ".helper"
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *driver, *show, *seccomp, *seccomp_compile;
+	const char *name, *source, *install, *rootfs, *driver, *show, *helper, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
-		libraries, cache, env, quiet, binds;
+		libraries, cache, env, quiet, binds, silent_calls, silent_blocks, silent_imports;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
+	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
 	int64_t version_least; /* first number in the fingerprint must be this or more */
 
 	enum seccomp_family family, family_compile;
 	const char *interpreter; /* NULL: not available */
-	int driver_fd, show_fd;  /* their texts; -1 */
+	char *on_host;           /* its path there */
+	int driver_fd, show_fd, helper_fd; /* their texts; -1 */
 	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */
@@ -84,7 +96,7 @@ int runners_load(const char *directory, const struct runners_host *host, struct 
 void runners_clear(struct runners *runners);
 /* By name or alias; NULL. */
 struct runner *runners_find(const struct runners *runners, const char *name);
-/* An element of argv with {interpreter} replaced; the caller's. */
-char *runner_expand(const struct runner *runner, const char *text);
+/* An element of argv or a variable, with {interpreter} and {memory_mb} replaced; the caller's. */
+char *runner_expand(const struct runner *runner, const char *text, int64_t memory_bytes);
 /* As jail.h says for jail_client_runners. */
 struct json_object *runners_print(const struct runners *runners);

@@ -129,6 +129,7 @@ static int do_open(struct server_request *asked)
 		.hosts = &request->hosts,
 		.live = request->live,
 		.fingerprint = request->fingerprint,
+		.background = request->background,
 		.label = request->label,
 		.callbacks = &callbacks,
 		.arg = jail,
@@ -283,6 +284,7 @@ static int do_run(struct server_request *asked)
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
 	program.tools = request->tools;
 	program.display = request->display;
+	program.clock_us = request->clock_us;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
 	if (result == 0)

@@ -104,6 +104,8 @@ static int read_config(struct jailer *jailer, struct err *err)
 
 	if (result < 0)
 		return result;
+	if (is_service(jailer))
+		log_configure(streq(jailer->config.log.format, "json"), jailer->config.log.level);
 	if (is_service(jailer) && !jailer->config.jailer.socket[0])
 		return err_set(err, ERR_INVALID, "jailer.socket is not set: a service needs one");
 	result = find_modules(&jailer->config, &jailer->modules_dir, err);
@@ -272,7 +274,8 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		.identity = &jailer->identity,
 		.private = !service,
 	};
-	versions_init(&jailer->versions, &jailer->cells, &jailer->runners, &jailer->config, service);
+	versions_init(&jailer->versions, &jailer->cells, &jailer->runners, &jailer->config,
+		      service || jailer->options.all);
 	jailer->server.versions = &jailer->versions;
 	if (service)
 		return loop_add(jailer->loop, &jailer->porter_watch, jailer->porter, EPOLLIN, on_connection)

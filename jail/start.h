@@ -18,6 +18,7 @@ struct jailer_options {
 	const char *config_path;
 	int client_fd; /* -1: a service, or a check */
 	bool check;
+	bool all; /* private: finds all versions and libraries, as a service does */
 	char *command_line; /* where `ps` reads it; jails write their label there */
 	size_t command_line_size;
 };

@@ -1,7 +1,6 @@
 /* sys.c - see sys.h. */
 #include "sys.h"
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,15 +17,4 @@ int sys_pivot_root(const char *new_root, const char *put_old)
 int sys_openat2(int directory, const char *path, struct open_how *how)
 {
 	return (int)syscall(SYS_openat2, directory, path, how, sizeof(*how));
-}
-
-int sys_open_beneath(int directory, const char *path, int flags, mode_t mode)
-{
-	struct open_how how = {
-		.flags = (unsigned)flags | O_CLOEXEC | O_NOFOLLOW,
-		.mode = flags & O_CREAT ? mode : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-	};
-
-	return sys_openat2(directory, path, &how);
 }

@@ -10,7 +10,3 @@
 pid_t sys_clone3(struct clone_args *args);
 int sys_pivot_root(const char *new_root, const char *put_old);
 int sys_openat2(int directory, const char *path, struct open_how *how);
-
-/* Opens below `directory` and nowhere else: no symbolic links, no magic links, no other file system. For everything
- * that a guest may have written. */
-int sys_open_beneath(int directory, const char *path, int flags, mode_t mode);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "cgi/upstream/upstream.h"
+#include "cgi/upstream/upstream_policy.h"
 #include "lib/base/err.h"
 
 #define BRIDGE_CONNECTIONS  16           /* of a run at once; the next one waits until another one ends */
@@ -30,6 +31,7 @@
 #define BRIDGE_HELD_MAX     (8 << 20)    /* bytes of calls of a run that wait: beyond it nothing more is read */
 #define BRIDGE_REFUSED_KEPT 16           /* calls beyond the cap that the report still names */
 #define BRIDGE_FRAME_EXTRA  (256 * 1024) /* of a frame, besides its arguments */
+#define BRIDGE_WHO_SIZE     24
 
 struct bridge;
 int bridge_start(struct bridge **ret, struct err *err);
@@ -42,6 +44,7 @@ struct bridge_caps {
 	int64_t total_bytes;                  /* results of the run */
 	int64_t call_us, call_most_us;        /* deadline of a call; the most that a program may ask for */
 	int64_t wait_us;                      /* time that the wall clock may stand still while the program waits */
+	int64_t ask_us; /* that a question to a person waits, and that the wall clock stands still for it besides */
 };
 struct config;
 void bridge_caps(const struct config *config, struct bridge_caps *ret);
@@ -55,9 +58,21 @@ struct bridge_call {
 	size_t length;
 	int64_t timeout_us;
 	int64_t seq;        /* of the run, from 1 on */
+	int64_t connection; /* the program's, from 1 on */
 	uint64_t handle;    /* the provider's */
 	void *provider_arg; /* the run's */
+	/* What a person said to it (bridge_question.h); written by who asks, before bridge_again. */
+	struct {
+		bool given;
+		char rule[UPSTREAM_RULE_SIZE]; /* that wanted the question */
+		char by[BRIDGE_WHO_SIZE];
+		int64_t us; /* how long it took */
+	} approval;
 };
+/* A call that its provider has, on the bridge's thread: a person is asked, so its deadline is caps.ask_us from now. */
+void bridge_hold(struct bridge_call *call);
+/* In the place of an answer, on any thread: hands a held call to its provider once more; its own deadline goes on. */
+void bridge_again(struct bridge_call *call);
 /* Exactly one of them for every call, on any thread; what is in it is copied. */
 struct bridge_answer {
 	const char *kind; /* "result", or why not: upstream_kind_name, "denied", "approval", "replay" */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bridge_check.h"
 #include "bridge_internal.h"
 #include "bridge_stub.h"
 
@@ -36,6 +37,8 @@ static void leave(struct bridge_flight *flight)
 		run->flights_last = link;
 	if (flight->begun)
 		run->begun--;
+	if (flight->held)
+		run->asking--;
 	run->held -= flight->call.length;
 	flight->run = NULL;
 	flight->connection = NULL;
@@ -78,7 +81,12 @@ static void give_up(struct bridge_flight *flight, const char *kind, const char *
 
 	if (flight->begun && !flight->answered)
 		provider->cancel(flight->call.provider_arg, &flight->call);
-	finish(flight, &(struct bridge_answer){.kind = kind, .text = text});
+	finish(flight, &(struct bridge_answer){.kind = kind,
+					       .text = text,
+					       .decision = flight->held ? "ask" : NULL,
+					       .rule = flight->held ? flight->call.approval.rule : NULL,
+					       .approval_us =
+						       flight->held ? clock_monotonic_us() - flight->held_us : 0});
 }
 
 void bridge_cancel(struct bridge_run *run, const struct bridge_connection *connection)
@@ -98,10 +106,21 @@ void bridge_cancel(struct bridge_run *run, const struct bridge_connection *conne
 	bridge_clock_note(run);
 }
 
+/* To the bridge's thread. */
+static void post(struct bridge_flight *flight)
+{
+	struct bridge *bridge = flight->bridge;
+
+	pthread_mutex_lock(&bridge->answers_lock);
+	*bridge->answers_last = flight;
+	bridge->answers_last = &flight->next_answer;
+	pthread_mutex_unlock(&bridge->answers_lock);
+	bridge_wake(bridge);
+}
+
 void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)
 {
 	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
-	struct bridge *bridge = flight->bridge;
 	const char *texts[] = {answer->text, answer->decision, answer->rule, answer->decided_by, answer->protocol};
 	const char **copies[] = {&flight->answer.text, &flight->answer.decision, &flight->answer.rule,
 				 &flight->answer.decided_by, &flight->answer.protocol};
@@ -123,11 +142,41 @@ void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)
 		}
 	flight->answer.kind = at;
 	stpcpy(at, answer->kind);
-	pthread_mutex_lock(&bridge->answers_lock);
-	*bridge->answers_last = flight;
-	bridge->answers_last = &flight->next_answer;
-	pthread_mutex_unlock(&bridge->answers_lock);
-	bridge_wake(bridge);
+	post(flight);
+}
+
+/* -------- calls that a person must allow -------------------------------------------------------------- */
+
+void bridge_hold(struct bridge_call *call)
+{
+	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+
+	flight->held = true;
+	flight->held_us = clock_monotonic_us();
+	flight->left_us = MAX(flight->deadline_us - flight->held_us, 1);
+	flight->deadline_us = flight->held_us + flight->run->spec.caps.ask_us;
+	flight->run->asking++;
+	bridge_clock_note(flight->run);
+}
+
+void bridge_again(struct bridge_call *call)
+{
+	struct bridge_flight *flight = container_of(call, struct bridge_flight, call);
+
+	flight->again = true;
+	post(flight);
+}
+
+static void go_again(struct bridge_flight *flight)
+{
+	struct bridge_run *run = flight->run;
+
+	flight->again = flight->held = false;
+	flight->deadline_us = clock_monotonic_us() + flight->left_us;
+	flight->call.timeout_us = flight->left_us;
+	run->asking--;
+	bridge_clock_note(run);
+	run->spec.provider->call(run->spec.arg, &flight->call);
 }
 
 void bridge_answered(struct bridge_flight *flight)
@@ -138,6 +187,10 @@ void bridge_answered(struct bridge_flight *flight)
 	const struct bridge_caps *caps = &owner->spec.caps;
 	char text[128];
 
+	if (flight->again && run) {
+		go_again(flight);
+		return;
+	}
 	owner->owed--;
 	flight->answered = true;
 	if (!run) {
@@ -179,7 +232,10 @@ void bridge_tick(struct bridge_run *run, int64_t now_us)
 			flight = flight->next;
 			continue;
 		}
-		give_up(flight, "timeout", "no answer within the call's time");
+		if (flight->held)
+			give_up(flight, "approval", "nobody answered the question whether this call is allowed");
+		else
+			give_up(flight, "timeout", "no answer within the call's time");
 		flight = run->flights; /* any of them may have gone with it */
 	}
 }
@@ -313,6 +369,7 @@ static void ask(struct bridge_connection *connection, const struct bridge_frame 
 	flight->call.arguments = flight->arguments;
 	flight->call.length = frame->arguments ? frame->length : 2;
 	flight->call.seq = run->report.calls;
+	flight->call.connection = connection->number;
 	flight->call.provider_arg = run->spec.arg;
 	if (flight->call.tool && flight->record != SIZE_MAX)
 		snprintf(bridge_record_of(flight)->definition, sizeof(bridge_record_of(flight)->definition), "%s",

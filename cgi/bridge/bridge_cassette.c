@@ -189,9 +189,6 @@ static int make_list(struct cassette *cassette, size_t at, struct err *err)
 int bridge_cassette_new(struct bridge *bridge, const struct config *config, struct store_tools *recorded,
 			const char *runner, struct job_tools **ret, struct err *err)
 {
-	*ret = NULL;
-	if (recorded->n_servers == 0)
-		return 0;
 	struct cassette *cassette = xcalloc(1, sizeof(*cassette));
 	int result = 0;
 
@@ -200,7 +197,7 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 				      .config = config,
 				      .recorded = *recorded};
 	*recorded = (struct store_tools){0};
-	cassette->servers = xcalloc(cassette->recorded.n_servers, sizeof(*cassette->servers));
+	cassette->servers = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->servers));
 	cassette->lists = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->lists));
 	for (size_t i = 0; i < cassette->recorded.n_servers && result == 0; i++)
 		result = make_list(cassette, i, err);
@@ -216,16 +213,16 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 
 /* -------- the difference ------------------------------------------------------------------------------ */
 
-static bool has(const struct store_tools *tools, const struct store_tool_call *call)
+static const struct store_tool_call *same_call(const struct store_tools *tools, const struct store_tool_call *call)
 {
 	for (size_t i = 0; i < tools->n_calls; i++) {
 		const struct store_tool_call *one = &tools->calls[i];
 
 		if (one->occurrence == call->occurrence && streq(one->server, call->server) &&
 		    streq(one->tool, call->tool) && streq(one->arguments_hash, call->arguments_hash))
-			return true;
+			return one;
 	}
-	return false;
+	return NULL;
 }
 
 char *bridge_cassette_difference(const struct store_tools *recorded, const struct store_tools *now)
@@ -233,16 +230,72 @@ char *bridge_cassette_difference(const struct store_tools *recorded, const struc
 	for (size_t i = 0; i < now->n_calls; i++) {
 		const struct store_tool_call *call = &now->calls[i];
 
-		if (!has(recorded, call))
+		if (!same_call(recorded, call))
 			return xasprintf("call %lld, %s.%s with %.*s, was not made then", (long long)call->seq,
 					 call->server, call->tool, SHOWN, call->arguments);
 	}
 	for (size_t i = 0; i < recorded->n_calls; i++) {
 		const struct store_tool_call *call = &recorded->calls[i];
 
-		if (!has(now, call))
+		if (!same_call(now, call))
 			return xasprintf("call %lld of the record, %s.%s with %.*s, is not made now",
 					 (long long)call->seq, call->server, call->tool, SHOWN, call->arguments);
 	}
 	return NULL;
+}
+
+/* -------- other answers ------------------------------------------------------------------------------- */
+
+/* As it is compared: a result without what says nothing about it (order of members, blanks). The sentence of a refusal
+ * is ours, not the server's. */
+static void print_answer(struct buf *out, const struct store_tool_call *call)
+{
+	buf_init(out, 2 * call->result_length + 64);
+	buf_printf(out, "%s%s: ", call->kind, call->is_error ? ", the tool failed" : "");
+	if (streq(call->kind, "result"))
+		raw_canonical(out, raw_value(call->result, call->result_length));
+	else if (!streq(call->state, "refused"))
+		buf_puts(out, call->result);
+}
+
+/* A part of the text, from a little before the byte `at`. */
+static char *part(const struct buf *text, size_t at)
+{
+	const size_t from = at > SHOWN / 2 ? at - SHOWN / 2 : 0;
+
+	return xasprintf("%s%.*s%s", from > 0 ? "…" : "", (int)MIN(text->length - from, (size_t)SHOWN),
+			 text->data + from, text->length - from > SHOWN ? "…" : "");
+}
+
+/* Is it another answer? Then the texts are the caller's. */
+static bool differs(const struct store_tool_call *was, const struct store_tool_call *now,
+		    struct bridge_cassette_answer *ret)
+{
+	auto_buf struct buf then_text = {0}, now_text = {0};
+	size_t at = 0;
+
+	print_answer(&then_text, was);
+	print_answer(&now_text, now);
+	while (at < then_text.length && at < now_text.length && then_text.data[at] == now_text.data[at])
+		at++;
+	if (at == then_text.length && at == now_text.length)
+		return false;
+	if (ret->count == 0) {
+		ret->now = now;
+		ret->was_text = part(&then_text, at);
+		ret->now_text = part(&now_text, at);
+	}
+	return true;
+}
+
+bool bridge_cassette_answers(const struct store_tools *recorded, const struct store_tools *now,
+			     struct bridge_cassette_answer *ret)
+{
+	*ret = (struct bridge_cassette_answer){0};
+	for (size_t i = 0; i < now->n_calls; i++) {
+		const struct store_tool_call *was = same_call(recorded, &now->calls[i]);
+
+		ret->count += was && differs(was, &now->calls[i], ret);
+	}
+	return ret->count > 0;
 }

@@ -12,9 +12,18 @@
 #include "bridge.h"
 #include "lib/job/job.h"
 
-/* `recorded` is taken over. NULL where the run named no servers. */
+/* `recorded` is taken over. */
 int bridge_cassette_new(struct bridge *bridge, const struct config *config, struct store_tools *recorded,
 			const char *runner, struct job_tools **ret, struct err *err);
 /* The first difference between the calls of a recorded run and of its replay, as one sentence, the caller's; NULL: the
  * same calls, in whatever order. */
 char *bridge_cassette_difference(const struct store_tools *recorded, const struct store_tools *now);
+/* The first call of both runs that was not answered in the same way, and how many such calls there are. Results are
+ * compared in their canonical form. The texts are the caller's, about where they differ; false: there is none. */
+struct bridge_cassette_answer {
+	size_t count;
+	const struct store_tool_call *now;
+	char *was_text, *now_text;
+};
+bool bridge_cassette_answers(const struct store_tools *recorded, const struct store_tools *now,
+			     struct bridge_cassette_answer *ret);

@@ -3,9 +3,11 @@
  * one that is not known where the schema says that there are no others, a value of the wrong type. Nothing more: a
  * reading that is stricter than the server's would refuse good calls.
  */
+#include "bridge_check.h"
+
 #include <string.h>
 
-#include "bridge_internal.h"
+#include "lib/base/util.h"
 
 static bool is_a(struct json_object *value, const char *type)
 {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bridge_stub.h"
+#include "lib/base/embed.h"
 #include "lib/base/util.h"
 
 #define FILES_MAX (8 << 20)
@@ -24,11 +25,6 @@
 #ifndef BRIDGE_HELPER /* the Makefile says it */
 #define BRIDGE_HELPER "build/bridge/mcp"
 #endif
-/* A file as bytes in the program; paths as the compiler is started, at the top of the tree. */
-#define EMBED(symbol, path)                                                                                            \
-	__asm__(".section .rodata\n.balign 8\n" #symbol ":\n.incbin \"" path "\"\n" #symbol                            \
-		"_end:\n.byte 0\n.previous\n");                                                                        \
-	extern const char symbol[], symbol##_end[]
 EMBED(guest_run_py, "cgi/bridge/guest/run.py");
 EMBED(guest_tools_py, "cgi/bridge/guest/tools.py");
 EMBED(guest_mcp_py, "cgi/bridge/guest/mcp.py");

@@ -6,6 +6,7 @@
  * bridge is worth no more than what any other program says there (bridge_frame.h has the frames).
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,12 +63,20 @@ static void add_json(struct buf *out, const char *text)
 
 /* -------- the answer ---------------------------------------------------------------------------------- */
 
+/* A short answer with its newline in one piece: several of these programs may write to one pipe (pipe(7)). */
 static void print_bytes(const char *bytes, size_t length)
 {
-	if (write_all(STDOUT_FILENO, bytes, length) < 0)
+	const bool open_end = length == 0 || bytes[length - 1] != '\n';
+	char line[PIPE_BUF];
+
+	if (open_end && length < sizeof(line)) {
+		memcpy(line, bytes, length);
+		line[length++] = '\n';
+		bytes = line;
+	}
+	if (write_all(STDOUT_FILENO, bytes, length) < 0 ||
+	    (open_end && bytes != line && write_all(STDOUT_FILENO, "\n", 1) < 0))
 		exit(FAILED);
-	if (length == 0 || bytes[length - 1] != '\n')
-		write_all(STDOUT_FILENO, "\n", 1);
 }
 
 static int status_of(const char *kind)

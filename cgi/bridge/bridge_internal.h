@@ -48,7 +48,9 @@ struct bridge_flight {
 	int64_t id;
 	size_t record;
 	bool begun, answered;
+	bool held, again; /* a person is asked; the answer that comes is "go on" */
 	int64_t deadline_us;
+	int64_t left_us, held_us; /* of its deadline when it was held; when that was */
 	char *arguments, *uri;
 	/* its answer, on its way to the bridge's thread */
 	struct bridge_flight *next_answer;
@@ -75,6 +77,8 @@ struct bridge_run {
 	int64_t result_bytes;
 	int64_t waits_since_us, credit_us, waited_us; /* since 0: it does not wait */
 	bool told;                                    /* that it waits */
+	size_t asking;                                /* flights that are held */
+	int64_t asks_since_us, asked_us;              /* since 0: nobody is asked */
 };
 
 struct bridge {
@@ -120,8 +124,6 @@ int64_t bridge_deadline(const struct bridge_run *run);
 void bridge_begin_waiting(struct bridge_run *run); /* hands on what may go to the provider */
 void bridge_flight_free(struct bridge_flight *flight);
 
-/* bridge_check.c: do the arguments fit the tool's schema, as far as it is certain that the server would refuse them? */
-int bridge_check(const struct upstream_tool *tool, struct json_object *arguments, struct err *err);
 
 /* bridge_describe.c: answers to search, describe and servers, as JSON */
 void bridge_print_servers(struct buf *out, const struct bridge_run *run);

@@ -37,7 +37,7 @@ static void woken(struct bridge_watch *watch, uint32_t events)
 	for (;;) {
 		pthread_mutex_lock(&bridge->answers_lock);
 		struct bridge_flight *flight = bridge->answers;
-		if (flight && !(bridge->answers = flight->next_answer))
+		if (flight && !(bridge->answers = steal(&flight->next_answer)))
 			bridge->answers_last = &bridge->answers;
 		pthread_mutex_unlock(&bridge->answers_lock);
 		if (!flight)
@@ -265,5 +265,6 @@ void bridge_caps(const struct config *config, struct bridge_caps *ret)
 		.call_us = limits->tool_seconds * 1000000,
 		.call_most_us = limits->tool_seconds_max * 1000000,
 		.wait_us = limits->tool_wait_seconds * 1000000,
+		.ask_us = limits->tool_ask_seconds * 1000000,
 	};
 }

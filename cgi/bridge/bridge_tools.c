@@ -11,10 +11,13 @@
 #include <string.h>
 
 #include "bridge_files.h"
+#include "bridge_question.h"
 #include "bridge_record.h"
 #include "cgi/upstream/upstream_pin.h"
 #include "lib/base/config.h"
+#include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "lib/store/store_calls.h"
 
 struct tools {
 	struct job_tools job;
@@ -26,6 +29,8 @@ struct tools {
 	const char **decisions;
 	struct bridge_files files;
 	struct bridge_run *run;
+	struct bridge_questions *questions;
+	int calls_fd; /* running/ID.calls: opened with the first call */
 };
 
 static void free_run(struct job_tools *job)
@@ -38,6 +43,8 @@ static void free_run(struct job_tools *job)
 	}
 	free(tools->pins);
 	bridge_files_clear(&tools->files);
+	bridge_questions_free(tools->questions);
+	fd_close(&tools->calls_fd);
 	free(tools->lists);
 	free(tools->decisions);
 	free(tools->owner);
@@ -48,9 +55,71 @@ static void free_run(struct job_tools *job)
 
 /* -------- the provider -------------------------------------------------------------------------------- */
 
-static void done(void *arg, const struct upstream_answer *answer)
+/* -------- what a crash leaves of calls (store_calls.h) ------------------------------------------------- */
+
+static struct store_tool_call call_of(const struct bridge_call *call)
+{
+	const bool asked = call->approval.given;
+	struct store_tool_call ret = {
+		.seq = call->seq,
+		.connection = call->connection,
+		.server = unconst(call->list->server->name),
+		.tool = unconst(call->tool ? call->tool->name : call->uri),
+		.is_read = call->tool == NULL,
+		.arguments = unconst(call->arguments),
+		.decision = unconst(asked ? "ask" : "allow"),
+		.rule = asked ? unconst(call->approval.rule) : NULL,
+		.decided_by = asked ? unconst(call->approval.by) : NULL,
+		.approval_us = call->approval.us,
+		.started_us = clock_now_us(),
+		.finished_us = clock_now_us(),
+	};
+
+	if (call->tool)
+		snprintf(ret.definition, sizeof(ret.definition), "%s", call->tool->hash);
+	return ret;
+}
+
+static int note_sending(struct tools *tools, const struct bridge_call *asked, struct err *err)
+{
+	struct store_tool_call call = call_of(asked);
+	int result = tools->calls_fd >= 0 || !tools->spec.traced
+			     ? 0
+			     : store_calls_open(tools->spec.store, tools->execution, &tools->calls_fd, err);
+
+	if (result < 0 || tools->calls_fd < 0)
+		return result;
+	bridge_record_hash(asked->arguments, asked->length, call.arguments_hash);
+	return store_calls_sending(tools->calls_fd, &call, asked->list->server->alias, err);
+}
+
+static void note_ended(const struct tools *tools, const struct bridge_call *asked, const struct upstream_answer *answer)
 {
 	const bool is_result = answer->kind == UPSTREAM_RESULT;
+	const char *text = is_result ? answer->result : answer->text ? answer->text : "";
+	struct store_tool_call call = call_of(asked);
+	struct err err = ERR_INIT;
+
+	call.is_error = is_result && answer->is_error;
+	call.result = unconst(text);
+	call.result_length = is_result ? answer->length : strlen(text);
+	call.attempts = answer->attempts;
+	snprintf(call.state, sizeof(call.state), "%s",
+		 answer->kind == UPSTREAM_CANCELLED   ? "cancelled"
+		 : is_result && !answer->is_error ? "done"
+						  : "failed");
+	snprintf(call.kind, sizeof(call.kind), "%s", upstream_kind_name(answer->kind));
+	snprintf(call.protocol, sizeof(call.protocol), "%s", answer->protocol ? answer->protocol : "");
+	if (tools->calls_fd >= 0 && store_calls_ended(tools->calls_fd, &call, &err) < 0)
+		log_event(LOG_WARN, "the end of a call is not noted", "id", tools->execution, "error", err.text, NULL);
+}
+
+static void done(void *arg, const struct upstream_answer *answer)
+{
+	const struct bridge_call *call = arg;
+	const bool is_result = answer->kind == UPSTREAM_RESULT, asked = call->approval.given;
+
+	note_ended(call->provider_arg, call, answer);
 
 	bridge_answer(arg, &(struct bridge_answer){
 				   .kind = upstream_kind_name(answer->kind),
@@ -58,7 +127,10 @@ static void done(void *arg, const struct upstream_answer *answer)
 				   .result = is_result ? answer->result : NULL,
 				   .length = is_result ? answer->length : 0,
 				   .text = answer->text,
-				   .decision = "allow",
+				   .decision = asked ? "ask" : "allow",
+				   .rule = asked ? call->approval.rule : NULL,
+				   .decided_by = asked ? call->approval.by : NULL,
+				   .approval_us = call->approval.us,
 				   .started_us = answer->started_us,
 				   .protocol = answer->protocol,
 				   .attempts = answer->attempts,
@@ -70,17 +142,12 @@ static struct upstream_key key_of(const struct tools *tools, const struct upstre
 	return (struct upstream_key){.server = list->server, .owner = tools->owner, .run = tools->execution};
 }
 
-static void refuse(struct bridge_call *call, enum upstream_decision decision, const char *rule)
+static void refuse(struct bridge_call *call, const char *rule)
 {
-	const bool asks = decision == UPSTREAM_ASK;
-	auto_free char *text = xasprintf(
-		asks ? "this call needs a person's approval, and this client cannot be asked (%s)" : "not allowed (%s)",
-		rule);
+	auto_free char *text = xasprintf("not allowed (%s)", rule);
 
-	bridge_answer(call, &(struct bridge_answer){.kind = asks ? "approval" : "denied",
-						    .text = text,
-						    .decision = upstream_decision_name(decision),
-						    .rule = rule});
+	bridge_answer(call,
+		      &(struct bridge_answer){.kind = "denied", .text = text, .decision = "deny", .rule = rule});
 }
 
 /* As the definition was when the run began. */
@@ -101,16 +168,24 @@ static void call(void *arg, struct bridge_call *asked)
 						   .tool = asked->tool ? asked->tool->name : "resources/read",
 						   .definition = asked->tool,
 						   .pin = pin_of(tools, asked)};
-	const enum upstream_decision decision = upstream_decide(&question, rule);
+	const enum upstream_decision decision =
+		asked->approval.given ? UPSTREAM_ALLOW : upstream_decide(&question, rule);
 
-	if (decision != UPSTREAM_ALLOW) {
-		refuse(asked, decision, rule);
+	if (decision == UPSTREAM_DENY) {
+		refuse(asked, rule);
 		return;
 	}
+	if (decision == UPSTREAM_ASK && !bridge_question_put(tools->questions, asked, rule))
+		return;
 	struct err err = ERR_INIT;
 
 	if (upstream_count_call(tools->spec.upstream, tools->owner, &err) < 0) {
 		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_LIMIT),
+							     .text = err.text});
+		return;
+	}
+	if (note_sending(tools, asked, &err) < 0) {
+		bridge_answer(asked, &(struct bridge_answer){.kind = upstream_kind_name(UPSTREAM_UNAVAILABLE),
 							     .text = err.text});
 		return;
 	}
@@ -131,7 +206,9 @@ static void cancel(void *arg, struct bridge_call *asked)
 {
 	struct tools *tools = arg;
 
-	if (asked->handle)
+	if (bridge_question_drop(tools->questions, asked))
+		bridge_answer(asked, &(struct bridge_answer){.kind = "cancelled"});
+	else if (asked->handle)
 		upstream_cancel(tools->spec.upstream, asked->handle);
 }
 
@@ -141,7 +218,8 @@ static void release(void *arg)
 
 	struct job_tools *job = &tools->job;
 
-	upstream_end_run(tools->spec.upstream, tools->execution);
+	if (tools->spec.upstream)
+		upstream_end_run(tools->spec.upstream, tools->execution);
 	job_tools_release(&job);
 }
 
@@ -197,6 +275,21 @@ static int find_server(const struct bridge_tools_spec *spec, const char *name, c
 		       : 0;
 }
 
+/* Without a record nothing is known to have changed. */
+static int take_pins(struct tools *tools, size_t at, struct err *err)
+{
+	const struct upstream_list *list = tools->lists[at];
+
+	if (tools->spec.store)
+		return upstream_pin_states(tools->spec.store, list, tools->spec.traced, &tools->pins[at], err);
+	if (list->server->pin)
+		return err_set(err, ERR_DENIED,
+			       "the server %s has pin: true, and there is no record to compare its tools with",
+			       list->server->name);
+	tools->pins[at] = xcalloc(list->count + 1, sizeof(**tools->pins));
+	return 0;
+}
+
 static int add_list(struct tools *tools, const char *name, struct err *err)
 {
 	const struct upstream_server *server;
@@ -213,8 +306,7 @@ static int add_list(struct tools *tools, const char *name, struct err *err)
 	if (result < 0)
 		return err_wrap(err, "the server %s", name);
 	tools->count++;
-	return upstream_pin_states(tools->spec.store, tools->lists[tools->count - 1], &tools->pins[tools->count - 1],
-				   err);
+	return take_pins(tools, tools->count - 1, err);
 }
 
 static void decide(struct tools *tools)
@@ -240,8 +332,9 @@ static void decide(struct tools *tools)
 
 static int make_files(struct tools *tools, struct err *err)
 {
-	size_t count;
-	const struct upstream_server *servers = upstream_servers(tools->spec.upstream, &count);
+	size_t count = 0;
+	const struct upstream_server *servers =
+		tools->spec.upstream ? upstream_servers(tools->spec.upstream, &count) : NULL;
 	auto_free struct bridge_known *known = xcalloc(count + 1, sizeof(*known));
 	size_t n = 0;
 
@@ -266,7 +359,9 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 	*tools = (struct tools){.job = {1, open_run, close_run, free_run},
 				.spec = *spec,
 				.owner = xstrdup(spec->owner),
-				.grant = spec->grant ? xstrdup(spec->grant) : NULL};
+				.grant = spec->grant ? xstrdup(spec->grant) : NULL,
+				.questions = bridge_questions_new(spec->refusal),
+				.calls_fd = -1};
 	tools->lists = xcalloc(spec->servers.count + 1, sizeof(*tools->lists));
 	tools->pins = xcalloc(spec->servers.count + 1, sizeof(*tools->pins));
 	for (size_t i = 0; i < spec->servers.count && result == 0; i++)
@@ -280,4 +375,9 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 	else
 		*ret = &tools->job;
 	return result;
+}
+
+struct bridge_questions *bridge_tools_questions(struct job_tools *job)
+{
+	return container_of(job, struct tools, job)->questions;
 }

@@ -4,12 +4,13 @@
 #include <pthread.h>
 #include <stdarg.h>
 
-#include "lib/base/metrics.h"
+#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
 
 #define SLOTS              256
 #define MINUTE_US          60000000LL
 #define CALL_RETRY_SECONDS 1 /* nobody knows when a call ends */
+#define DRAIN_RETRY_SECONDS 30
 
 /* One per token that was seen: as many as the operator made. */
 struct entry {
@@ -106,7 +107,7 @@ static bool take(const struct exchange *exchange, int64_t requests, struct acces
 	pthread_mutex_unlock(&limiter->lock);
 	if (!missing)
 		return true;
-	metrics_add(METRIC_REJECTED, "rate", NULL, 1);
+	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "rate", exchange->token.owner);
 	return refuse(ret, 429, (missing + 999999) / 1000000,
 		      "Too many requests: this token may send %lld a minute", (long long)most);
 }
@@ -149,6 +150,15 @@ bool access_scope(const struct exchange *exchange, unsigned scope, struct access
 	return false;
 }
 
+bool access_open(const struct exchange *exchange, struct access_refusal *ret)
+{
+	if (!exchange->token.drained_us)
+		return true;
+	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "drained", exchange->token.owner);
+	return refuse(ret, 503, DRAIN_RETRY_SECONDS,
+		      "This host is being emptied: nothing starts here now, what is under way ends; try again later");
+}
+
 bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
 {
 	struct limiter *limiter = exchange->server->limiter;
@@ -164,7 +174,7 @@ bool access_enter(const struct exchange *exchange, struct access_refusal *ret)
 	pthread_mutex_unlock(&limiter->lock);
 	if (free_place)
 		return true;
-	metrics_add(METRIC_REJECTED, "calls", NULL, 1);
+	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "calls", exchange->token.owner);
 	return refuse(ret, 429, CALL_RETRY_SECONDS,
 		      "Too many calls: %lld of this token are under way already; wait for one of them",
 		      (long long)most);

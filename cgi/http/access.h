@@ -2,8 +2,8 @@
  * access.h - what a token may do, and how often: scopes, requests a minute, calls at once.
  *
  * A token without the scope gets 403 and a challenge that names it. One that asks too often, or has too many tool
- * calls under way, gets 429 and Retry-After. The caller knows what a request needs and writes the reply. Without
- * authentication everything is allowed.
+ * calls under way, gets 429 and Retry-After; while its owner or the host is drained 503 and Retry-After. The caller
+ * knows what a request needs and writes the reply. Without authentication everything is allowed.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ void access_limiter_free(struct limiter *limiter); /* NULL is fine */
 
 /* Why a request is refused: what the reply says besides its body. */
 struct access_refusal {
-	int status;             /* 403, 429, or 400 where waiting does not help */
-	int64_t retry_seconds;  /* of 429 */
+	int status;                    /* 403, 429, 503, or 400 where waiting does not help */
+	int64_t retry_seconds;         /* of 429 and 503 */
 	char scope[STORE_SCOPES_TEXT]; /* of 403: what the token lacks */
 	char text[128];
 };
@@ -38,6 +38,8 @@ unsigned access_scopes(const struct store_token *token);
 bool access_allows(unsigned scopes, unsigned scope);
 /* May the token do what needs `scope`? */
 bool access_scope(const struct exchange *exchange, unsigned scope, struct access_refusal *ret);
+/* May anything of the owner start here? Not while `sallyport drain` says no. */
+bool access_open(const struct exchange *exchange, struct access_refusal *ret);
 /* Takes a place among limits.in_flight for a call of a tool. Every true is followed by one access_leave. */
 bool access_enter(const struct exchange *exchange, struct access_refusal *ret);
 void access_leave(const struct exchange *exchange);

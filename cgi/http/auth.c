@@ -4,15 +4,24 @@
 #include <strings.h>
 
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
+#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
 
 #define TOKEN_MAX 512
 
-/* What follows "Bearer", in `buffer`, which the caller wipes; NULL: there is no such header, or it says something
- * else. */
+/* Programs that were written for other services send the token in a header of its own. */
+static bool by_key(const struct request *request)
+{
+	return !request_param(request, "HTTP_AUTHORIZATION") && request_param(request, "HTTP_X_API_KEY");
+}
+
+/* What follows "Bearer" (or the whole of X-API-Key), in `buffer`, which the caller wipes; NULL: there is no such
+ * header, or it says something else. */
 static const char *bearer_token(const struct request *request, char buffer[TOKEN_MAX])
 {
+	if (by_key(request))
+		return request_header(request, "HTTP_X_API_KEY", buffer, TOKEN_MAX);
+
 	static const char scheme[] = "Bearer ";
 	const size_t length = sizeof(scheme) - 1;
 	const char *value = request_header(request, "HTTP_AUTHORIZATION", buffer, TOKEN_MAX);
@@ -68,7 +77,7 @@ int auth_token(struct exchange *exchange)
 	struct err err = ERR_INIT;
 	int fault = 2;
 
-	if (!raw || !*raw)
+	if ((!raw || !*raw) && !text)
 		fault = 0;
 	else if (!text)
 		fault = 1;
@@ -82,7 +91,7 @@ int auth_token(struct exchange *exchange)
 		return -ERR_SYSTEM;
 	}
 	explicit_bzero(buffer, sizeof(buffer));
-	metrics_add(METRIC_AUTH, reasons[fault], NULL, 1);
+	store_refused(exchange->server->store, STORE_AUDIT_DENIED, reasons[fault], NULL);
 	auto_json struct json_object *body = json_object_new_object();
 
 	json_add_string(body, "error", "invalid_token");

@@ -170,13 +170,14 @@ static void send_whole(FCGX_Request *fcgi, const struct buf *head, const struct 
 	FCGX_Free(fcgi, 1);
 }
 
-static void send_file(FCGX_Stream *out, int fd, int64_t length)
+static void send_file(FCGX_Stream *out, const struct reply *reply)
 {
 	auto_free char *chunk = xmalloc(FILE_CHUNK);
-	int64_t offset = 0;
+	const int64_t end = reply->file_offset + reply->file_length;
+	int64_t offset = reply->file_offset;
 
-	while (offset < length) {
-		ssize_t n = pread(fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, length - offset), offset);
+	while (offset < end) {
+		ssize_t n = pread(reply->file_fd, chunk, (size_t)MIN((int64_t)FILE_CHUNK, end - offset), offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -207,7 +208,7 @@ static void send_reply(FCGX_Request *fcgi, struct reply *reply)
 	if (reply->file_fd >= 0 || reply->body.length > FILE_CHUNK)
 		set_patience(fcgi); /* less than that fits the socket */
 	if (reply->file_fd >= 0)
-		send_file(fcgi->out, reply->file_fd, reply->file_length);
+		send_file(fcgi->out, reply);
 	else if (reply->body.length > 0)
 		FCGX_PutStr(reply->body.data, (int)reply->body.length, fcgi->out);
 	if (FCGX_GetError(fcgi->out) != 0)
@@ -353,8 +354,7 @@ static int spawn(struct fcgi_pool *pool, struct err *err)
 	return 0;
 }
 
-/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. */
-static void cap_descriptors(void)
+void fcgi_cap_descriptors(void)
 {
 	struct rlimit limit;
 
@@ -377,7 +377,7 @@ int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, 
 	int result = 0;
 
 	sigaction(WAKE_SIGNAL, &action, NULL);
-	cap_descriptors();
+	fcgi_cap_descriptors();
 	FCGX_Init();
 	*pool = (struct fcgi_pool){
 		.server = server, .handle = handle, .listen_fd = listen_fd, .spare = MIN(spare, FCGI_THREADS_MAX)};

@@ -19,6 +19,9 @@
 #define FCGI_LARGE_BYTES  (1024 * 1024) /* of body and reply: memory goes back to the system behind it */
 
 struct fcgi_pool;
+/* A descriptor beyond libfcgi's select(2) must not come into being: better no descriptor than a broken stack. For who
+ * divides up descriptors before the pool is started. */
+void fcgi_cap_descriptors(void);
 /* Serves `listen_fd` (stays the caller's) by `handle` on threads of its own. Signals must be blocked in the caller. */
 int fcgi_pool_start(struct server *server, http_handler *handle, int listen_fd, int spare, struct fcgi_pool **ret,
 		    struct err *err);

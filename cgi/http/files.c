@@ -1,4 +1,11 @@
-/* files.c - see files.h. */
+/*
+ * files.c - see files.h.
+ *
+ * An address is taken apart first (files_place.c), whatever the method: what it does not name is 404 for everybody. A
+ * download opens the blob, so that a lost one is our error, and then leaves the bytes to the web server, which knows
+ * ranges itself, or sends them; a blob never changes, so one range of it is all that has to be kept. The entity tag is
+ * the blob's name: two contents of one size and second have different ones, unlike tags made of times.
+ */
 #include "files.h"
 
 #include <string.h>
@@ -9,10 +16,11 @@
 #include "lib/store/store_audit.h"
 #include "lib/store/store_blob.h"
 #include "lib/store/store_file.h"
+#include "files_change.h"
+#include "files_list.h"
 #include "uri.h"
 
-#define HASH_DIGITS (SHA256_HEX_SIZE - 1)
-#define NOT_FOUND   "no such file"
+#define NOT_FOUND "no such file"
 
 bool files_is_image(const char *media_type)
 {
@@ -42,46 +50,6 @@ static void disposition(struct reply *reply, const char *name, size_t length, bo
 		     shown ? "inline" : "attachment", ascii.data, extended.data);
 }
 
-/* Every segment must be a name: no empty ones, no "." and "..". */
-static bool name_ok(const char *name, size_t length)
-{
-	size_t begin = 0;
-
-	if (length == 0 || length > JAIL_NAME_MAX)
-		return false;
-	for (size_t i = 0; i <= length; i++) {
-		if (i < length && name[i] != '/')
-			continue;
-		size_t segment = i - begin;
-
-		if (segment == 0 || (segment == 1 && name[begin] == '.') ||
-		    (segment == 2 && memcmp(name + begin, "..", 2) == 0))
-			return false;
-		begin = i + 1;
-	}
-	return true;
-}
-
-/* ret_hash: the conversation's, from the address. */
-static int find(struct exchange *exchange, const char *rest, struct buf *name, struct store_file *ret,
-		char ret_hash[SHA256_HEX_SIZE], struct err *err)
-{
-	struct store_conversation conversation;
-	int result;
-
-	if (strspn(rest, "0123456789abcdef") != HASH_DIGITS || rest[HASH_DIGITS] != '/')
-		return err_set(err, ERR_NOT_FOUND, NOT_FOUND);
-	memcpy(ret_hash, rest, HASH_DIGITS);
-	ret_hash[HASH_DIGITS] = '\0';
-	/* An encoded slash is a slash: names may hold folders, and folders have no meaning of their own here. */
-	if (uri_decode(rest + HASH_DIGITS + 1, name, err) < 0 || !name_ok(name->data, name->length))
-		return err_set(err, ERR_NOT_FOUND, NOT_FOUND);
-	result = store_conversation_by_hash(exchange->server->store, ret_hash, &conversation, err);
-	if (result < 0)
-		return result;
-	return store_file_find(exchange->server->store, conversation.row, name->data, name->length, ret, err);
-}
-
 /* Who has the address may read the file: no token is asked for, and none is in the entry. */
 static void log_download(struct exchange *exchange, const char *hash, const struct store_file *file)
 {
@@ -95,29 +63,106 @@ static void log_download(struct exchange *exchange, const char *hash, const stru
 	store_audit_later(exchange->server->store, &entry);
 }
 
-static void set_headers(struct reply *reply, const struct store_file *file, const struct buf *name)
+/* No page of this origin can use a file as its script or style: with nosniff, browsers go by the type. */
+static const char *type_to_send(const char *media_type)
 {
-	bool image = files_is_image(file->media_type), plain = streq(file->media_type, "text/plain");
+	return streq(media_type, "text/javascript") || streq(media_type, "text/css") ? "text/plain" : media_type;
+}
 
-	reply_header(reply, "Content-Type", "%s%s", file->media_type,
-		     str_starts(file->media_type, "text/") ? "; charset=utf-8" : "");
-	disposition(reply, name->data, name->length, image || plain);
+void files_headers(struct reply *reply, const char *media_type, const char *name, size_t length)
+{
+	bool image = files_is_image(media_type), plain = streq(media_type, "text/plain");
+
+	reply_header(reply, "Content-Type", "%s%s", type_to_send(media_type),
+		     str_starts(media_type, "text/") ? "; charset=utf-8" : "");
+	disposition(reply, name, length, image || plain);
 	reply_header(reply, "X-Content-Type-Options", "nosniff");
 	reply_header(reply, "Content-Security-Policy", "sandbox; default-src 'none'");
 	reply_header(reply, "Cache-Control", "private, no-cache");
 }
 
-void files_handle(struct exchange *exchange, const char *method, const char *rest)
+/* The two numbers of "FIRST-LAST", "FIRST-" (last: the largest) or "-LENGTH" (first: -1); negative: something else. */
+static int read_range(const char *range, int64_t *ret_first, int64_t *ret_last)
+{
+	const char *dash = strchr(range, '-');
+	auto_free char *from = dash ? xstrndup(range, (size_t)(dash - range)) : NULL;
+	uint64_t first = 0, last = INT64_MAX;
+
+	if (!dash || (!*from && !dash[1]))
+		return -1;
+	if ((*from && parse_u64(from, 0, INT64_MAX, &first) < 0) ||
+	    (dash[1] && parse_u64(dash + 1, 0, INT64_MAX, &last) < 0))
+		return -1;
+	*ret_first = *from ? (int64_t)first : -1;
+	*ret_last = (int64_t)last;
+	return 0;
+}
+
+/* 1 and the part; 0: the whole (no such header, several parts, another content); -1: beyond the end. */
+static int take_range(const struct request *request, const char *tag, int64_t size, int64_t *ret_first,
+		      int64_t *ret_length)
+{
+	const char *range = request_param(request, "HTTP_RANGE"), *tied = request_param(request, "HTTP_IF_RANGE");
+	int64_t first = 0, last = 0;
+
+	if (!range || !str_starts(range, "bytes=") || (tied && *tied && !streq(tied, tag)) ||
+	    read_range(range + strlen("bytes="), &first, &last) < 0 || last < first)
+		return 0;
+	if (first < 0) {
+		first = size - MIN(last, size);
+		last = size;
+	}
+	if (first >= size)
+		return -1;
+	*ret_first = first;
+	*ret_length = MIN(last, size - 1) - first + 1;
+	return 1;
+}
+
+/* The bytes that are asked for, from us. */
+static void send_part(struct exchange *exchange, const char *tag)
+{
+	struct reply *reply = exchange->reply;
+	const int64_t size = reply->file_length;
+	const int part =
+		take_range(exchange->request, tag, size, &reply->file_offset, &reply->file_length);
+
+	reply_header(reply, "Accept-Ranges", "bytes");
+	if (part > 0) {
+		reply->status = 206;
+		reply_header(reply, "Content-Range", "bytes %lld-%lld/%lld", (long long)reply->file_offset,
+			     (long long)(reply->file_offset + reply->file_length - 1), (long long)size);
+	} else if (part < 0) {
+		close_pointer(&reply->file_fd);
+		reply->file_fd = -1;
+		buf_reset(&reply->headers);
+		reply_header(reply, "Content-Range", "bytes */%lld", (long long)size);
+		reply_refuse(reply, 416, "the range begins beyond the end of the file");
+	}
+}
+
+static void delegate(struct exchange *exchange, const struct store_file *file)
+{
+	struct reply *reply = exchange->reply;
+	char path[SHA256_HEX_SIZE + 1];
+
+	store_blob_path(file->blob, path);
+	reply_header(reply, "X-Accel-Redirect", "%s%s", exchange->server->config->gateway.accel_prefix, path);
+	reply->delegated = true;
+	close_pointer(&reply->file_fd);
+	reply->file_fd = -1;
+}
+
+void files_download(struct exchange *exchange, const char *method, const struct files_place *place)
 {
 	struct reply *reply = exchange->reply;
 	const char *prefix = exchange->server->config->gateway.accel_prefix;
+	const char *known = request_param(exchange->request, "HTTP_IF_NONE_MATCH");
 	struct store_file file = {0};
+	char tag[SHA256_HEX_SIZE + 2];
 	struct err err = ERR_INIT;
-	auto_buf struct buf name = {0};
-
-	buf_init(&name, HTTP_PATH_MAX);
-	char hash[SHA256_HEX_SIZE];
-	int result = find(exchange, rest, &name, &file, hash, &err);
+	int result = store_file_find(exchange->server->store, place->conversation.row, place->name.data,
+				     place->name.length, &file, &err);
 
 	/* Opened here even if the web server sends it: a blob that is lost is an error of ours and not a bare 404 of
 	 * nginx. */
@@ -135,15 +180,39 @@ void files_handle(struct exchange *exchange, const char *method, const char *res
 	}
 	reply->status = 200;
 	if (streq(method, "GET")) /* HEAD differs in what is sent, too */
-		log_download(exchange, hash, &file);
-	set_headers(reply, &file, &name);
-	if (prefix && prefix[0]) {
-		char path[SHA256_HEX_SIZE + 1];
-
-		store_blob_path(file.blob, path);
-		reply_header(reply, "X-Accel-Redirect", "%s%s", prefix, path);
-		reply->delegated = true;
+		log_download(exchange, place->conversation.hash, &file);
+	snprintf(tag, sizeof(tag), "\"%s\"", file.blob);
+	files_headers(reply, file.media_type, place->name.data, place->name.length);
+	reply_header(reply, "ETag", "%s", tag);
+	if (known && strstr(known, tag)) {
+		reply->status = 304;
 		close_pointer(&reply->file_fd);
 		reply->file_fd = -1;
+	} else if (prefix && prefix[0]) {
+		delegate(exchange, &file);
+	} else {
+		send_part(exchange, tag);
+	}
+}
+
+void files_handle(struct exchange *exchange, const char *method, const char *rest)
+{
+	const bool reads = streq(method, "GET") || streq(method, "HEAD");
+	auto_files_place struct files_place place = {0};
+	struct err err = ERR_INIT;
+	int result = files_place_take(exchange, rest, &place, &err);
+
+	if (result == -ERR_NOT_FOUND) {
+		reply_refuse(exchange->reply, 404, NOT_FOUND);
+	} else if (result < 0) {
+		log_event(LOG_ERROR, "conversation cannot be read", "error", err.text, NULL);
+		reply_refuse(exchange->reply, 500, "the files cannot be read");
+	} else if (!reads) {
+		files_change(exchange, method, &place);
+	} else if (files_place_readable(exchange, &place)) {
+		if (place.folder)
+			files_list(exchange, &place);
+		else
+			files_download(exchange, method, &place);
 	}
 }

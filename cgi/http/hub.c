@@ -15,8 +15,10 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
+#include "lib/store/store_refused.h"
 
 struct hub {
+	struct store *store;
 	pthread_mutex_t lock;
 	struct hub_listener *listeners;
 	struct hub_flight *flights;
@@ -24,10 +26,11 @@ struct hub {
 	bool stopping;
 };
 
-struct hub *hub_new(void)
+struct hub *hub_new(struct store *store)
 {
 	struct hub *hub = xcalloc(1, sizeof(*hub));
 
+	hub->store = store;
 	pthread_mutex_init(&hub->lock, NULL);
 	return hub;
 }
@@ -119,7 +122,7 @@ int hub_listen(struct hub *hub, struct hub_listener *listener, struct err *err)
 	}
 	pthread_mutex_unlock(&hub->lock);
 	if (result == -ERR_BUSY)
-		metrics_add(METRIC_REJECTED, "streams", NULL, 1);
+		store_refused(hub->store, STORE_AUDIT_LIMIT, "streams", listener->owner);
 	if (result < 0)
 		close_pointer(&listener->wake_fd);
 	return result;

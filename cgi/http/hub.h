@@ -27,7 +27,8 @@ enum hub_topic {
 };
 
 struct hub;
-struct hub *hub_new(void);
+struct store;
+struct hub *hub_new(struct store *store); /* `store`: counts refusals; may be NULL */
 void hub_free(struct hub *hub); /* NULL is fine */
 /* Everybody who waits returns, and nobody waits any more. */
 void hub_stop(struct hub *hub);

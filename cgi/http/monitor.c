@@ -1,4 +1,9 @@
-/* monitor.c - see monitor.h. */
+/*
+ * monitor.c - see monitor.h.
+ *
+ * Gauges are set when somebody asks; counters count by themselves (lib/base/metrics.h). The checks are one table:
+ * /readyz answers with all of them, the admin page shows those that fail. None of them writes or waits.
+ */
 #include "monitor.h"
 
 #include <fcntl.h>
@@ -10,6 +15,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "lib/job/job.h"
+#include "lib/store/store_drain.h"
 #include "lib/store/store_space.h"
 
 #define RETRY_SECONDS 5
@@ -139,38 +145,66 @@ static int check_disk(struct server *server, struct err *err)
 	return 0;
 }
 
+static int check_drain(struct server *server, struct err *err)
+{
+	bool drained = false;
+	int result = store_drained(server->store, STORE_DRAIN_ALL, &drained, err);
+
+	if (result == 0 && drained)
+		result = err_set(err, ERR_UNAVAILABLE, "this host is being emptied (sallyport drain)");
+	return result;
+}
+
 static const struct {
 	const char *name;
 	int (*check)(struct server *server, struct err *err);
-} checks[] = {{"database", check_database}, {"jailer", check_jailer}, {"disk", check_disk}};
+} checks[] = {{"database", check_database}, {"jailer", check_jailer}, {"disk", check_disk}, {"drain", check_drain}};
+
+void monitor_checks(struct server *server, void (*each)(void *arg, const char *name, const struct err *err), void *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		struct err err = ERR_INIT;
+
+		if (checks[i].check(server, &err) == 0)
+			err.code = ERR_NONE;
+		each(arg, checks[i].name, &err);
+	}
+}
+
+struct readiness {
+	struct json_object *results;
+	bool ready;
+};
+
+static void add_check(void *arg, const char *name, const struct err *err)
+{
+	struct json_object *one = json_object_new_object();
+	struct readiness *readiness = arg;
+	const bool passed = err->code == ERR_NONE;
+
+	readiness->ready = readiness->ready && passed;
+	json_add(one, "ok", json_object_new_boolean(passed));
+	if (!passed)
+		json_add_string(one, "error", err->text);
+	json_add(readiness->results, name, one);
+}
 
 void monitor_ready(struct exchange *exchange, const char *method, const char *rest)
 {
 	auto_json struct json_object *body = json_object_new_object();
-	struct json_object *results = json_object_new_object();
-	bool ready = true;
+	struct readiness readiness = {.ready = true};
 
 	(void)method;
 	(void)rest;
 	if (!exchange->server->config->health.ready) {
-		json_object_put(results);
 		reply_refuse(exchange->reply, 404, "health.ready is false in the configuration");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		struct json_object *one = json_object_new_object();
-		struct err err = ERR_INIT;
-		const bool passed = checks[i].check(exchange->server, &err) == 0;
-
-		ready = ready && passed;
-		json_add(one, "ok", json_object_new_boolean(passed));
-		if (!passed)
-			json_add_string(one, "error", err.text);
-		json_add(results, checks[i].name, one);
-	}
-	json_add(body, "ready", json_object_new_boolean(ready));
-	json_add(body, "checks", results);
-	if (!ready)
+	readiness.results = json_object_new_object();
+	monitor_checks(exchange->server, add_check, &readiness);
+	json_add(body, "ready", json_object_new_boolean(readiness.ready));
+	json_add(body, "checks", readiness.results);
+	if (!readiness.ready)
 		reply_header(exchange->reply, "Retry-After", "%d", RETRY_SECONDS);
-	reply_json(exchange->reply, ready ? 200 : 503, body);
+	reply_json(exchange->reply, readiness.ready ? 200 : 503, body);
 }

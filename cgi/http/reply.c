@@ -56,7 +56,12 @@ static const char *reason(int status)
 		const char *text;
 	} table[] = {
 		{200, "OK"},
+		{201, "Created"},
 		{202, "Accepted"},
+		{204, "No Content"},
+		{206, "Partial Content"},
+		{303, "See Other"},
+		{304, "Not Modified"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
 		{403, "Forbidden"},
@@ -66,6 +71,7 @@ static const char *reason(int status)
 		{409, "Conflict"},
 		{413, "Content Too Large"},
 		{415, "Unsupported Media Type"},
+		{416, "Range Not Satisfiable"},
 		{429, "Too Many Requests"},
 		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
@@ -107,7 +113,7 @@ void reply_print_head(const struct reply *reply, struct buf *out)
 	buf_add(out, reply->headers.data, reply->headers.length);
 	if (reply->request_id[0])
 		buf_printf(out, "X-Request-Id: %s\r\n", reply->request_id);
-	if (!reply->delegated)
+	if (!reply->delegated && reply->status != 304) /* whose length would be the file's */
 		buf_printf(out, "Content-Length: %lld\r\n", (long long)length);
 	buf_puts(out, "\r\n");
 }

@@ -21,8 +21,8 @@ struct reply {
 	int status;
 	struct buf headers; /* "Name: value\r\n"…, without Status and Content-Length */
 	struct buf body;
-	int file_fd; /* >= 0: the body is `file_length` bytes of this file */
-	int64_t file_length;
+	int file_fd; /* >= 0: the body is `file_length` bytes of this file from `file_offset` on */
+	int64_t file_offset, file_length;
 	bool delegated; /* the web server sends a file (X-Accel-Redirect): no Content-Length from us */
 	bool head;      /* answer to HEAD: the body is not sent */
 	bool gone;      /* the client left: nothing is sent */

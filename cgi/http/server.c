@@ -34,3 +34,23 @@ void server_stop(struct server *server)
 	server->stopping = true;
 	pthread_mutex_unlock(&server->lock);
 }
+
+bool server_cancel(struct server *server, const char *execution)
+{
+	pthread_mutex_lock(&server->lock);
+	const bool found = server->engine && job_engine_cancel(server->engine, execution);
+
+	pthread_mutex_unlock(&server->lock);
+	return found;
+}
+
+void server_drain(struct server *server)
+{
+	struct job_engine *engine = server->engine; /* it was started before server_stop, or is never */
+
+	job_engine_drain(engine); /* meanwhile server_cancel finds it */
+	pthread_mutex_lock(&server->lock);
+	server->engine = NULL;
+	pthread_mutex_unlock(&server->lock);
+	job_engine_stop(engine);
+}

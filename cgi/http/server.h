@@ -15,12 +15,21 @@
 #include "sessions.h"
 
 struct exchange;
+struct mcp_call;
 struct server;
+/* Tools that no table lists, because they come and go: those of other servers. */
+struct tool_provider {
+	/* NULL: there is no such tool. One struct serves all of them. */
+	const struct tool *(*find)(const struct server *server, const char *name);
+	/* Appends those that the caller may call to the JSON array that tools/list gives; `list` ends with "]". */
+	void (*list)(struct mcp_call *call, struct buf *list);
+};
 /* What clients are offered; each is ended by NULL. */
 struct server_tables {
 	const struct tool *const *tools;
 	const struct prompt *const *prompts; /* arrays, each ended by {0} */
 	const struct resource_provider *const *resources;
+	const struct tool_provider *provider; /* NULL: none */
 	const struct server_tables *next; /* is offered, too; NULL: nothing more */
 };
 /* What a gateway that is linked for the conformance suite has besides (tests/gateway): things that mean nothing, and
@@ -43,6 +52,8 @@ struct server {
 	const struct fixtures *fixtures; /* NULL: not asked for by gateway.profile */
 	struct interpreters *interpreters;
 	struct tools_cache *tools;
+	struct tool_parked *parked; /* runs that wait for their users' answers */
+	struct admin *admin;        /* sessions of the admin page; NULL: this process does not stay long enough */
 	struct tasks *tasks;        /* NULL: this process does not stay long enough */
 	struct news_listener *news; /* of other processes; NULL: this process does not stay long enough */
 	struct job_news_sender news_sender; /* to other processes */
@@ -56,5 +67,9 @@ struct server {
 
 /* The engine, started if need be; ERR_UNAVAILABLE once the server is stopping. */
 int server_engine(struct server *server, struct job_engine **ret, struct err *err);
+/* The operator ends a run of this process; false: it has none of this id. Any thread. */
+bool server_cancel(struct server *server, const char *execution);
+/* After server_stop: lets the jobs come to their end, cancels what is left, gives the engine back. */
+void server_drain(struct server *server);
 /* From now on server_engine refuses. Running jobs go on. */
 void server_stop(struct server *server);

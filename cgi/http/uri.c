@@ -50,17 +50,3 @@ void uri_output(struct buf *out, const char *execution_id, bool is_stderr)
 {
 	buf_printf(out, URI_EXECUTION "%s/%s", execution_id, is_stderr ? "stderr" : "stdout");
 }
-
-void uri_download(const struct config *config, const char *conversation, const char *hash,
-		  const struct store_file *file, struct buf *out)
-{
-	const char *name = file->name;
-	size_t length = file->name_length;
-
-	if (!config->public_base_url || !config->public_base_url[0]) {
-		uri_file(out, conversation, name, length);
-		return;
-	}
-	buf_printf(out, "%s/files/%s/", config->public_base_url, hash);
-	uri_encode(name, length, "-._~/", out);
-}

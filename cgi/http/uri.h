@@ -1,7 +1,7 @@
 /*
  * uri.h - the addresses of what we keep: download URLs, and the URIs of the record's resources.
  *
- *     PUBLIC_BASE_URL/files/HASH/PATH               of a file, for browsers (files.h)
+ *     PUBLIC_BASE_URL/files/HASH/PATH               of a file, for browsers (files_place.h)
  *     sallyport://conversation/NAME/PATH            of a file, for clients of the protocol (resource_record.h)
  *     sallyport://execution/ID/stdout, …/stderr     of an output
  */
@@ -22,6 +22,3 @@ int uri_decode(const char *text, struct buf *ret, struct err *err);
 /* The resource of a conversation's file; its name may be any bytes. */
 void uri_file(struct buf *out, const char *conversation, const char *name, size_t length);
 void uri_output(struct buf *out, const char *execution_id, bool is_stderr);
-/* Appends the download URL of a file; without a public_base_url (stdio) its resource's URI. */
-void uri_download(const struct config *config, const char *conversation, const char *hash,
-		  const struct store_file *file, struct buf *out);

@@ -32,6 +32,14 @@ bool mcp_offers(const struct mcp_call *call, const char *capability)
 	return json_get(json_get(meta, MCP_META_CAPABILITIES, json_type_object), capability, json_type_object);
 }
 
+bool mcp_elicits(struct json_object *capabilities)
+{
+	struct json_object *modes = json_get(capabilities, "elicitation", json_type_object);
+
+	/* No mode at all means the form, as before there were modes. */
+	return modes && (json_get(modes, "form", json_type_object) || !json_get(modes, "url", json_type_object));
+}
+
 int mcp_require(struct mcp_call *call, const char *capability)
 {
 	struct json_object *required = json_object_new_object();

@@ -107,6 +107,8 @@ int mcp_fail_name(struct mcp_call *call, int code, const char *text, const char 
 
 /* Modern: fails with 400 -32021 unless the request declares the capability. */
 int mcp_require(struct mcp_call *call, const char *capability);
+/* Do a client's capabilities include questions to its user by a form? */
+bool mcp_elicits(struct json_object *capabilities);
 bool mcp_offers(const struct mcp_call *call, const char *capability);
 /* A JSON-RPC id as text, the caller's: how requests are distinguished within a session. */
 char *mcp_id_text(struct json_object *id);

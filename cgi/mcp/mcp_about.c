@@ -5,13 +5,38 @@
 #include "lib/base/version.h"
 #include "mcp_tasks.h"
 
-const char mcp_instructions[] = "Sallyport runs code in an isolated sandbox and keeps the files of a conversation "
-				"between calls. Choose one conversationId "
-				"for a conversation and use it in every call. Provide input with upload_file (or "
-				"the files argument), run programs with "
-				"run_code: they work in /data, and what they write there stays for the next call and "
-				"can be downloaded from the URLs in the "
-				"result. list_runners lists the languages and libraries that this server has.";
+#define INSTRUCTIONS_MAX (16 * 1024)
+
+static const char files_of_conversations[] =
+	"Sallyport runs code in an isolated sandbox and keeps the files of a conversation between calls. Choose one "
+	"conversationId for a conversation and use it in every call. Provide input with upload_file (or the files "
+	"argument), run programs with run_code: they work in /data, and what they write there stays for the next call";
+
+static void add_files(const struct config *config, struct buf *text)
+{
+	if (config->workspace.path) {
+		buf_printf(text,
+			   "Sallyport runs code in an isolated sandbox, on the files of the user's folder %s. Programs "
+			   "see that folder as /data; files that they make, change or remove there are made, changed "
+			   "or removed in it, and addresses in results are paths there. restore_files takes a call "
+			   "back. .git and what .sallyportignore names are left alone",
+			   config->workspace.path);
+		return;
+	}
+	buf_puts(text, files_of_conversations);
+	if (*config->public_base_url)
+		buf_puts(text, " and can be downloaded from the URLs in the result");
+}
+
+void mcp_add_instructions(struct server *server, struct json_object *result)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, INSTRUCTIONS_MAX);
+	add_files(server->config, &text);
+	buf_puts(&text, ". list_runners lists the languages and libraries that this server has.");
+	json_add_string(result, "instructions", text.data);
+}
 
 struct json_object *mcp_server_info(void)
 {
@@ -24,8 +49,8 @@ struct json_object *mcp_server_info(void)
 }
 
 /* listChanged and subscribe are promises of notifications, which need streams, and logging is one of messages: lists of
- * tools and prompts that change are only the fixtures', and so are messages in the modern era, where they are
- * deprecated. */
+ * tools change where they are other servers', lists of prompts are only the fixtures' to change, and so are messages in
+ * the modern era, where they are deprecated. */
 struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision)
 {
 	struct json_object *capabilities = json_object_new_object();
@@ -43,6 +68,8 @@ struct json_object *mcp_capabilities(const struct exchange *exchange, const stru
 		if (revision->logging || exchange->server->fixtures)
 			json_add(capabilities, "logging", json_object_new_object());
 	}
+	if (stream_offered(exchange->request) && exchange->server->tables.provider)
+		json_add_bool(tools, "listChanged", true);
 	if (!exchange->server->fixtures)
 		return capabilities;
 	json_add_bool(tools, "listChanged", true);

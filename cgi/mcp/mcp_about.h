@@ -5,7 +5,8 @@
 
 #include "mcp.h"
 
-extern const char mcp_instructions[];
+/* "instructions": what a model should know before it calls anything. */
+void mcp_add_instructions(struct server *server, struct json_object *result);
 struct json_object *mcp_server_info(void);
 /* For clients that speak this revision. */
 struct json_object *mcp_capabilities(const struct exchange *exchange, const struct mcp_revision *revision);

@@ -122,7 +122,7 @@ static bool admit(struct batch *batch)
 		}
 		batch->calls |= mcp_request_calls(&member->request);
 		id = member->request.message.id;
-		admitted = access_scope(exchange, mcp_request_scope(&member->request), &refusal);
+		admitted = mcp_request_allowed(exchange, &member->request, &refusal);
 	}
 	if (admitted && batch->calls) {
 		id = NULL;

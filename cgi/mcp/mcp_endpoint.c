@@ -9,7 +9,8 @@
 
 #include <strings.h>
 
-#include "lib/base/metrics.h"
+#include "cgi/http/files_place.h"
+#include "lib/store/store_refused.h"
 #include "lib/base/util.h"
 #include "mcp_batch.h"
 #include "mcp_legacy_get.h"
@@ -87,7 +88,7 @@ static int read_body(struct exchange *exchange, struct buf *body)
 		if (!body->overflow)
 			return 0;
 	}
-	metrics_add(METRIC_REJECTED, "body", NULL, 1);
+	store_refused(exchange->server->store, STORE_AUDIT_LIMIT, "body", exchange->token.owner);
 	snprintf(text, sizeof(text), "Request too large: at most %lld MiB", (long long)megabytes);
 	mcp_reply_error(exchange->reply, 413, NULL, RPC_INVALID_REQUEST, text);
 	return -ERR_LIMIT;
@@ -150,6 +151,19 @@ static void post(struct exchange *exchange, const char *version)
 	mcp_request_end(exchange, &request);
 }
 
+/* /mcp?results=WORD: some clients hand _meta on to the model, and an address is what every client lets its user set. */
+static bool take_results(struct exchange *exchange)
+{
+	auto_free char *results = files_place_query(exchange->request, "results");
+
+	if (!results)
+		return true;
+	if (!config_results_valid(results))
+		return false;
+	snprintf(exchange->token.results, sizeof(exchange->token.results), "%s", results);
+	return true;
+}
+
 void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
 {
 	char buffer[VERSION_HEADER_MAX];
@@ -161,7 +175,9 @@ void mcp_handle(struct exchange *exchange, const char *method, const char *rest)
 		version = raw; /* too long to be one of ours: it is compared and refused below */
 	if (version && !*version)
 		version = NULL;
-	if (streq(method, "POST")) {
+	if (!take_results(exchange)) {
+		reply_refuse(exchange->reply, 400, "results in the address must be content, structured, both or none");
+	} else if (streq(method, "POST")) {
 		post(exchange, version);
 	} else if (mcp_revision_claims_modern(version)) {
 		reply_header(exchange->reply, "Allow", "POST");

@@ -41,7 +41,7 @@ static unsigned offers_of(struct json_object *params)
 		if (json_get(capabilities, table[i].name, json_type_object))
 			offers |= table[i].offer;
 	}
-	return offers;
+	return mcp_elicits(capabilities) ? offers : offers & ~(unsigned)STORE_ELICITATION;
 }
 
 static int initialize(struct mcp_call *call)
@@ -76,7 +76,7 @@ static int initialize(struct mcp_call *call)
 	json_add_string(call->result, "protocolVersion", revision->name);
 	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, revision));
 	json_add(call->result, "serverInfo", mcp_server_info());
-	json_add_string(call->result, "instructions", mcp_instructions);
+	mcp_add_instructions(call->exchange->server, call->result);
 	return 0;
 }
 

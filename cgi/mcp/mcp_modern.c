@@ -52,7 +52,7 @@ static int discover(struct mcp_call *call)
 	call->result = json_object_new_object();
 	json_add(call->result, "supportedVersions", supported());
 	json_add(call->result, "capabilities", mcp_capabilities(call->exchange, call->revision));
-	json_add_string(call->result, "instructions", mcp_instructions);
+	mcp_add_instructions(call->exchange->server, call->result);
 	return 0;
 }
 

@@ -105,11 +105,18 @@ unsigned mcp_request_scope(const struct mcp_request *request)
 	}
 }
 
+bool mcp_request_allowed(const struct exchange *exchange, const struct mcp_request *request, struct access_refusal *ret)
+{
+	const bool changes = request->tool && !request->tool->read_only;
+
+	return access_scope(exchange, mcp_request_scope(request), ret) && (!changes || access_open(exchange, ret));
+}
+
 bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *request)
 {
 	struct access_refusal refusal;
 
-	if (access_scope(exchange, mcp_request_scope(request), &refusal) &&
+	if (mcp_request_allowed(exchange, request, &refusal) &&
 	    (!mcp_request_calls(request) || access_enter(exchange, &refusal)))
 		return true;
 	mcp_refuse(exchange->reply, request->message.id, &refusal);

@@ -20,6 +20,10 @@ void mcp_declare(const struct server_tables *tables);
 unsigned mcp_request_scope(const struct mcp_request *request);
 /* Does it call a tool? Such requests take a place among limits.in_flight and can be cancelled. */
 bool mcp_request_calls(const struct mcp_request *request);
+/* Has the token the scope, and may it start here? A tool that only reads is served while the host is drained. */
+struct access_refusal;
+bool mcp_request_allowed(const struct exchange *exchange, const struct mcp_request *request,
+			 struct access_refusal *ret);
 /* May the token do this now? False: the reply says why not. Every true is followed by one mcp_request_end. */
 bool mcp_request_begin(struct exchange *exchange, const struct mcp_request *request);
 void mcp_request_end(struct exchange *exchange, const struct mcp_request *request);

@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/store/store_event.h"
+#include "lib/store/store_session.h"
 
 const char *const mcp_log_levels[] = {"debug",    "info",  "notice",    "warning", "error",
 				      "critical", "alert", "emergency", NULL};
@@ -196,43 +197,35 @@ void mcp_keep_alive(struct mcp_call *call)
 	stream_keep_alive(call->stream);
 }
 
-/* Waits for the client's answer, with signs of life; *ret is the response's text. */
-static int wait_answer(struct mcp_call *call, char **ret, struct err *err)
-{
-	int64_t until = clock_monotonic_us() + MCP_ASK_SECONDS * 1000000LL;
-	struct hub *hub = call->exchange->server->hub;
-
-	while (clock_monotonic_us() < until) {
-		int patience = stream_patience_ms(call->stream);
-		int result = hub_question_wait(hub, call->flight, patience, ret, err);
-
-		if (result < 0 || *ret)
-			return result;
-		mcp_keep_alive(call);
-	}
-	return err_set(err, ERR_UNAVAILABLE, "the client did not answer within %d s", MCP_ASK_SECONDS);
-}
-
-int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,
-	    struct err *err)
+int mcp_question_begin(struct mcp_call *call, const char *method, struct json_object *params, struct mcp_question *ret,
+		       struct err *err)
 {
 	struct hub *hub = call->exchange->server->hub;
-	auto_free char *id = xasprintf("s-%llu", (unsigned long long)hub_question_number(hub)),
-		       *quoted = xasprintf("\"%s\"", id), *text = NULL;
-	auto_json struct json_object *message = json_object_new_object(), *answer = NULL;
+	auto_json struct json_object *message = json_object_new_object();
 
+	*ret = (struct mcp_question){.method = method};
+	snprintf(ret->id, sizeof(ret->id), "s-%llu", (unsigned long long)hub_question_number(hub));
+	snprintf(ret->quoted, sizeof(ret->quoted), "\"%s\"", ret->id);
 	json_add_string(message, "jsonrpc", "2.0");
-	json_add_string(message, "id", id);
+	json_add_string(message, "id", ret->id);
 	json_add_string(message, "method", method);
 	json_add(message, "params", params);
 	if (!call->stream || !call->flight || call->revision->modern)
 		return err_set(err, ERR_UNAVAILABLE, "the client cannot be asked: its reply cannot be a stream");
-	hub_question_begin(hub, call->flight, quoted);
+	hub_question_begin(hub, call->flight, ret->quoted);
 	mcp_observe(call, message);
 	send_message(call, steal(&message), false, true);
-	int result = wait_answer(call, &text, err);
+	return 0;
+}
 
-	hub_question_begin(hub, call->flight, NULL);
+int mcp_question_poll(struct mcp_call *call, const struct mcp_question *question, int timeout_ms,
+		      struct json_object **ret, struct err *err)
+{
+	auto_json struct json_object *answer = NULL;
+	auto_free char *text = NULL;
+	int result = hub_question_wait(call->exchange->server->hub, call->flight, timeout_ms, &text, err);
+
+	*ret = NULL;
 	if (result < 0 || !text)
 		return result;
 	result = json_parse(text, strlen(text), &answer, err);
@@ -241,9 +234,59 @@ int mcp_ask(struct mcp_call *call, const char *method, struct json_object *param
 	struct json_object *value = json_get(answer, "result", json_type_object);
 
 	if (!value)
-		return err_set(err, ERR_UNAVAILABLE, "the client refused %s", method);
+		return err_set(err, ERR_UNAVAILABLE, "the client refused %s", question->method);
 	*ret = json_object_get(value);
 	return 0;
+}
+
+void mcp_question_end(struct mcp_call *call, const struct mcp_question *question, bool withdraw)
+{
+	hub_question_begin(call->exchange->server->hub, call->flight, NULL);
+	if (!withdraw)
+		return;
+	struct json_object *params = json_object_new_object();
+
+	json_add_string(params, "requestId", question->id);
+	mcp_notify(call, "notifications/cancelled", params);
+}
+
+int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,
+	    struct err *err)
+{
+	const int64_t until = clock_monotonic_us() + MCP_ASK_SECONDS * 1000000LL;
+	struct json_object *answer = NULL;
+	struct mcp_question question;
+	int result = mcp_question_begin(call, method, params, &question, err);
+
+	if (result < 0)
+		return result;
+	while (result == 0 && !answer) {
+		if (clock_monotonic_us() >= until)
+			result = err_set(err, ERR_UNAVAILABLE, "the client did not answer within %d s",
+					 MCP_ASK_SECONDS);
+		else
+			result = mcp_question_poll(call, &question, stream_patience_ms(call->stream), &answer, err);
+		mcp_keep_alive(call);
+	}
+	mcp_question_end(call, &question, false);
+	if (result == 0)
+		*ret = answer;
+	return result;
+}
+
+const char *mcp_cannot_elicit(const struct mcp_call *call)
+{
+	struct json_object *meta = json_get(call->message->params, "_meta", json_type_object);
+
+	if (call->revision->modern && !call->exchange->server->tasks)
+		return "this server does not stay for an answer (it is a CGI program)";
+	if (call->revision->modern)
+		return mcp_elicits(json_get(meta, MCP_META_CAPABILITIES, json_type_object))
+			       ? NULL
+			       : "this client cannot be asked (it has no elicitation capability)";
+	if (!call->session || !(call->session->offers & STORE_ELICITATION))
+		return "this client cannot be asked (it has no elicitation capability)";
+	return call->stream && call->flight ? NULL : "this client cannot be asked (it does not accept event streams)";
 }
 
 void mcp_finish(struct mcp_call *call, int status)

@@ -31,6 +31,21 @@ void mcp_progress(struct mcp_call *call, int64_t progress, int64_t total, const 
  * then, and to those of the modern era that ask for it in the request. Harmless where nothing can be sent. */
 void mcp_log(struct mcp_call *call, const char *level, const char *text);
 void mcp_keep_alive(struct mcp_call *call);
+/* Why no question can be put to the user of this request's client, as in "this client …"; NULL: one can. */
+const char *mcp_cannot_elicit(const struct mcp_call *call);
+/* A request to the client of a legacy session that is under way: begin, poll until *ret, the response's `result` (the
+ * caller's), is not NULL or it fails, end. One at a time in a call. ERR_UNAVAILABLE: the client cannot be asked, or
+ * refused; ERR_CANCELLED: the call was cancelled, or the server stops. */
+struct mcp_question {
+	const char *method;
+	char id[24], quoted[28];
+};
+int mcp_question_begin(struct mcp_call *call, const char *method, struct json_object *params, struct mcp_question *ret,
+		       struct err *err);
+int mcp_question_poll(struct mcp_call *call, const struct mcp_question *question, int timeout_ms,
+		      struct json_object **ret, struct err *err);
+/* `withdraw`: there was no answer, and none is wanted any more. */
+void mcp_question_end(struct mcp_call *call, const struct mcp_question *question, bool withdraw);
 /* A request to the client of a legacy session; *ret is its result, the caller's. ERR_UNAVAILABLE: it cannot be asked;
  * ERR_CANCELLED. */
 int mcp_ask(struct mcp_call *call, const char *method, struct json_object *params, struct json_object **ret,

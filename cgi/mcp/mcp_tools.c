@@ -14,8 +14,20 @@ int mcp_tools_list(struct mcp_call *call)
 
 	if (call->message->params && json_object_object_get_ex(call->message->params, "cursor", &cursor) && cursor)
 		return mcp_fail(call, RPC_INVALID_PARAMS, "Invalid params: cursor: unknown (the list has one page)");
+	const struct tool_provider *provider = call->exchange->server->tables.provider;
+	struct json_object *tools = tools_cache_list(call);
+
+	if (provider) {
+		auto_buf struct buf list = {0};
+
+		buf_init(&list, HTTP_REPLY_MAX);
+		json_print(&list, tools);
+		provider->list(call, &list);
+		json_object_put(tools);
+		tools = json_new_printed(list.data, list.length);
+	}
 	call->result = json_object_new_object();
-	json_add(call->result, "tools", tools_cache_list(call));
+	json_add(call->result, "tools", tools);
 	return 0;
 }
 
@@ -64,6 +76,8 @@ int mcp_tools_call(struct mcp_call *call)
 	if (tool_run(tool, &tool_call, arguments, &call->result, &err) == 0) {
 		if (tool_call.task_needed && call->revision->modern && call->exchange->server->tasks)
 			return mcp_require_tasks(call);
+		if (call->code != 0)
+			return -1;
 		snprintf(reply->outcome, sizeof(reply->outcome), "%s", tool_call.outcome);
 		return 0;
 	}

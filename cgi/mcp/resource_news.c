@@ -9,6 +9,7 @@
 #include "cgi/http/server.h"
 #include "cgi/http/thread.h"
 #include "cgi/http/uri.h"
+#include "lib/base/log.h"
 #include "lib/base/util.h"
 #include "lib/job/job_news.h"
 
@@ -51,8 +52,12 @@ static void *listen_on(void *arg)
 	struct news_listener *listener = arg;
 	struct job_news news;
 
-	while (job_news_receive(listener->fd, &listener->room, &news))
-		publish(listener->server->hub, &news);
+	while (job_news_receive(listener->fd, &listener->room, &news)) {
+		if (!news.cancel)
+			publish(listener->server->hub, &news);
+		else if (news.execution && server_cancel(listener->server, news.execution))
+			log_event(LOG_INFO, "run cancelled by the operator", "id", news.execution, NULL);
+	}
 	return NULL;
 }
 

@@ -106,7 +106,7 @@ static void initialize(struct exchange *exchange, const struct rpc_message *mess
 	json_add_string(call.result, "protocolVersion", revision->name);
 	json_add(call.result, "capabilities", mcp_capabilities(exchange, revision));
 	json_add(call.result, "serverInfo", mcp_server_info());
-	json_add_string(call.result, "instructions", mcp_instructions);
+	mcp_add_instructions(exchange->server, call.result);
 	mcp_reply(exchange->reply, 200, mcp_answer(&call));
 }
 

@@ -23,6 +23,7 @@ struct running_task {
 	struct tasks *tasks;
 	struct store_task task; /* as it began */
 	struct job *job;
+	struct task_asks *asks;
 	task_body body;
 	char *argument, *progress_token;
 	task_tell tell;
@@ -85,16 +86,39 @@ static struct running_task *find(struct tasks *tasks, const char *id)
 
 /* -------- one task's thread --------------------------------------------------------------------------- */
 
-/* Waits for the run; its client hears meanwhile what it prints, if it listens. */
+/* What the run asks now takes the place of what it asked before. */
+static void ask_for_run(struct running_task *work)
+{
+	struct json_object *questions = work->asks->questions(work->asks);
+	struct tasks *tasks = work->tasks;
+
+	pthread_mutex_lock(&tasks->lock);
+	const bool other = questions || work->questions;
+
+	json_object_put(work->questions);
+	work->questions = questions;
+	pthread_mutex_unlock(&tasks->lock);
+	if (other)
+		tell(tasks, &work->task);
+}
+
+/* Waits for the run; its client hears meanwhile what it prints, if it listens, and is asked what the run needs. */
 static int wait_run(struct running_task *work, const struct job_result **ret, struct err *err)
 {
 	int64_t offset[2] = {0, 0};
 	auto_buf struct buf text = {0};
 
+	const int pause_ms = work->progress_token ? MCP_PROGRESS_PAUSE_US / 1000 : -1;
+	const int asks_fd = work->asks ? work->asks->fd : -1;
+
 	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
-	while (work->progress_token && job_wait_some(work->job, -1, -1, MCP_PROGRESS_PAUSE_US / 1000, NULL) > 0) {
+	while ((work->progress_token || work->asks) && job_wait_some(work->job, -1, asks_fd, pause_ms, NULL) > 0) {
 		int64_t after[2] = {offset[0], offset[1]};
 
+		if (work->asks)
+			ask_for_run(work);
+		if (!work->progress_token)
+			continue;
 		buf_reset(&text);
 		progress_new_output(work->job, after, &text);
 		if (text.length > 0 &&
@@ -135,6 +159,8 @@ static int outcome(struct running_task *work, struct store_task *end, struct err
 static void work_free(struct running_task *work)
 {
 	job_release(work->job);
+	if (work->asks)
+		work->asks->free(work->asks);
 	json_object_put(work->questions);
 	json_object_put(work->answers);
 	free(work->argument);
@@ -269,11 +295,13 @@ int tasks_start(struct tasks *tasks, const struct task_start *start, struct stor
 	struct store_task task = {0};
 	int result = reserve(tasks, err);
 
+	if (result < 0 && start->asks)
+		start->asks->free(start->asks);
 	if (result < 0)
 		return result;
 	struct running_task *work = xcalloc(1, sizeof(*work));
 
-	*work = (struct running_task){.tasks = tasks, .body = start->body};
+	*work = (struct running_task){.tasks = tasks, .body = start->body, .asks = start->asks};
 	work->argument = start->argument ? xstrdup(start->argument) : NULL;
 	work->tell = start->tell;
 	work->progress_token = start->tell && start->progress_token ? xstrdup(start->progress_token) : NULL;
@@ -372,7 +400,10 @@ void tasks_answer(struct tasks *tasks, const char *id, struct json_object *respo
 			if (!json_get(work->questions, key, json_type_object) ||
 			    !json_object_is_type(value, json_type_object))
 				continue;
-			json_add(work->answers, key, copy_of(value));
+			if (work->asks)
+				work->asks->answer(work->asks, key, value);
+			else
+				json_add(work->answers, key, copy_of(value));
 			json_object_object_del(work->questions, key);
 			answered = true;
 		}

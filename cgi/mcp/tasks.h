@@ -31,6 +31,14 @@ typedef int (*task_body)(struct running_task *work, const char *argument, struct
  * until now. False: nobody listens there, so that what was printed shall be told later. On the task's thread. */
 typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress,
 			  const char *text);
+/* What a run asks its client for while it is under way. On the task's thread, but for `answer`. */
+struct task_asks {
+	int fd; /* readable when the questions may be others than before */
+	/* {"key":{"method","params"}}, the caller's; NULL: none now */
+	struct json_object *(*questions)(struct task_asks *asks);
+	void (*answer)(struct task_asks *asks, const char *key, struct json_object *response);
+	void (*free)(struct task_asks *asks);
+};
 /* What becomes a task: a run, or a body. */
 struct task_start {
 	const struct store_token *token;
@@ -39,6 +47,7 @@ struct task_start {
 	int64_t ttl_ms;            /* as asked for; <= 0: the default */
 	struct job_engine *engine; /* NULL: the body */
 	const struct job_request *request;
+	struct task_asks *asks; /* of the run; taken over, also on failure; NULL: it asks nothing */
 	task_body body;
 	const char *argument;       /* copied */
 	task_tell tell;             /* NULL: no notifications */

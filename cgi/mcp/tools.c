@@ -25,7 +25,7 @@ const struct tool *tool_find(const struct server *server, const char *name)
 				return *tool;
 		}
 	}
-	return NULL;
+	return server->tables.provider ? server->tables.provider->find(server, name) : NULL;
 }
 
 /* A schema of ours, as text. The first test finds one that does not parse; the tool is then listed
@@ -69,6 +69,7 @@ unsigned tool_results(const struct server *server, const struct store_token *tok
 
 	return streq(results, "both")         ? TOOL_RESULTS_META | TOOL_RESULTS_STRUCTURED
 	       : streq(results, "structured") ? TOOL_RESULTS_STRUCTURED
+	       : streq(results, "none")       ? 0
 					      : TOOL_RESULTS_META;
 }
 
@@ -94,11 +95,45 @@ static struct bind *arguments_of(const struct server *server, const struct tool 
 	return table;
 }
 
+#define CONVERSATION "conversationId"
+
+/* In a workspace there is one conversation, which clients need not name. */
+static void drop_conversation(struct bind *table)
+{
+	struct bind *to = table;
+
+	for (const struct bind *from = table; from->name; from++)
+		if (!streq(from->name, CONVERSATION))
+			*to++ = *from;
+	*to = (struct bind){0};
+}
+
+/* The arguments with that conversation, where the tool has one; the caller's. */
+static struct json_object *with_conversation(const struct config *config, const struct bind *table,
+					     struct json_object *arguments)
+{
+	struct json_object *copy;
+
+	while (table->name && !streq(table->name, CONVERSATION))
+		table++;
+	if (!config->workspace.path || !table->name)
+		return json_object_get(arguments);
+	copy = json_object_new_object();
+	json_object_object_foreach(arguments, name, value)
+	{
+		json_add(copy, name, json_object_get(value));
+	}
+	json_add_string(copy, CONVERSATION, config->workspace.conversation);
+	return copy;
+}
+
 static struct json_object *describe(struct server *server, const struct tool *tool, unsigned results)
 {
 	struct json_object *object = json_object_new_object();
 	auto_free struct bind *arguments = arguments_of(server, tool);
 
+	if (server->config->workspace.path)
+		drop_conversation(arguments);
 	json_add_string(object, "name", tool->name);
 	json_add_string(object, "title", tool->title);
 	json_add_string(object, "description", tool->description);
@@ -139,10 +174,14 @@ void tool_add_text(struct json_object *content, const char *data, size_t length)
 	json_object_array_add(content, block);
 }
 
-static void refuse(const struct err *err, struct tool_call *call, struct tool_result *ret)
+static void refuse(const struct err *err, struct tool_call *call, struct json_object *arguments,
+		   struct tool_result *ret)
 {
 	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = true};
-	tool_add_text(ret->content, err->text, strlen(err->text));
+	if (call->tool->refused)
+		call->tool->refused(call->server->config, arguments, err, ret);
+	else
+		tool_add_text(ret->content, err->text, strlen(err->text));
 	snprintf(call->outcome, sizeof(call->outcome), "%s", err_info(err->code)->name);
 }
 
@@ -151,12 +190,16 @@ struct json_object *tool_result_object(const struct tool_result *result, unsigne
 	struct json_object *object = json_object_new_object(), *meta = json_object_new_object();
 
 	json_add(object, "content", result->content);
+	if (result->form)
+		results = TOOL_RESULTS_META;
 	if (result->structured && results & TOOL_RESULTS_META) {
 		json_add(meta, TOOL_RESULTS_META_NAME, json_object_get(result->structured));
 		json_add(object, "_meta", json_object_get(meta));
 	}
 	if (result->structured && results & TOOL_RESULTS_STRUCTURED)
 		json_add(object, "structuredContent", json_object_get(result->structured));
+	else if (result->form)
+		json_add(object, "structuredContent", result->form);
 	json_object_put(meta);
 	json_object_put(result->structured);
 	json_add_bool(object, "isError", result->is_error);
@@ -168,16 +211,18 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 {
 	auto_free void *bound = xcalloc(1, MAX(tool->arguments_size, (size_t)1));
 	auto_free struct bind *table = arguments_of(call->server, tool);
-	auto_json struct json_object *empty = arguments ? NULL : json_object_new_object();
+	auto_json struct json_object *empty = json_object_new_object();
+	auto_json struct json_object *given =
+		with_conversation(call->server->config, table, arguments ? arguments : empty);
 	struct tool_result result = {0};
 	struct err own = ERR_INIT;
 
 	if (tool->defaults)
 		memcpy(bound, tool->defaults, tool->arguments_size);
 	call->tool = tool;
-	int code = bind_parse_asked(table, arguments ? arguments : empty, bound, &own);
+	int code = tool->pass ? tool->pass(call, given, &own) : bind_parse_asked(table, given, bound, &own);
 
-	if (code == 0)
+	if (code == 0 && !tool->pass)
 		code = tool->call(call, bound, &result, &own);
 	bind_clear(table, bound);
 	if (code < 0 && (own.code == ERR_CANCELLED || own.code == ERR_INTERNAL)) {
@@ -186,7 +231,7 @@ int tool_run(const struct tool *tool, struct tool_call *call, struct json_object
 		return code;
 	}
 	if (code < 0)
-		refuse(&own, call, &result);
+		refuse(&own, call, arguments, &result);
 	else if (call->answered)
 		return 0;
 	*ret = tool_result_object(&result, tool_results(call->server, call->token));

@@ -38,6 +38,9 @@ struct tool_call {
 struct tool_result {
 	struct json_object *content;    /* array of content blocks */
 	struct json_object *structured; /* the details: an object that fits the output schema; NULL: none */
+	/* structuredContent in the form of another system, which always has it: the details are then in the _meta.
+	 * NULL: none. */
+	struct json_object *form;
 	bool is_error;
 };
 
@@ -69,6 +72,12 @@ struct tool {
 	int (*serve)(struct mcp_call *call, struct json_object *arguments);
 	/* `arguments` is the bound struct. On failure nothing of *ret is kept. */
 	int (*call)(struct tool_call *call, const void *arguments, struct tool_result *ret, struct err *err);
+	/* In the place of `arguments` and `call`, where its arguments are not known: makes the answer (`answered`). */
+	int (*pass)(struct tool_call *call, struct json_object *arguments, struct err *err);
+	/* For a tool in the form of another system: what it answers where the call is refused; NULL: the error's text.
+	 * `arguments` as they came; NULL: none. */
+	void (*refused)(const struct config *config, struct json_object *arguments, const struct err *err,
+			struct tool_result *ret);
 	enum tool_task task;
 	/* The result of a run that this tool began, for tasks; call->mcp is NULL. */
 	void (*result)(const struct tool_call *call, const struct job_result *run, struct tool_result *ret);
@@ -76,7 +85,7 @@ struct tool {
 
 struct json_object *tool_output_schema(const struct tool *tool); /* the caller's; NULL: none */
 const struct tool *tool_find(const struct server *server, const char *name);
-/* Where the details of results go, for the clients of a token (NULL: of none): one or both. */
+/* Where the details of results go, for the clients of a token (NULL: of none): both, one or (0) none. */
 enum { TOOL_RESULTS_META = 1, TOOL_RESULTS_STRUCTURED = 2 };
 #define TOOL_RESULTS_META_NAME "sallyport/result"
 unsigned tool_results(const struct server *server, const struct store_token *token);

@@ -4,6 +4,8 @@
 
 #include "lib/base/json.h"
 #include "lib/base/util.h"
+#include "lib/job/workspace.h"
+#include "stdio_news.h"
 #include "stdio_serve.h"
 
 static int make_folders(char *path, struct err *err)
@@ -19,7 +21,7 @@ static int make_folders(char *path, struct err *err)
 	return 0;
 }
 
-int stdio_prepare(struct config *config, struct err *err)
+static int choose_data_dir(struct config *config, struct err *err)
 {
 	const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	auto_free char *path = NULL;
@@ -43,4 +45,12 @@ int stdio_prepare(struct config *config, struct err *err)
 	json_add(config->document, "data_dir", value); /* the document owns the struct's strings */
 	config->data_dir = json_object_get_string(value);
 	return 0;
+}
+
+int stdio_prepare(struct config *config, const char *workspace, struct err *err)
+{
+	int result = choose_data_dir(config, err);
+
+	config->stays = true;
+	return result < 0 || !workspace ? result : workspace_choose(workspace, STDIO_OWNER, config, err);
 }

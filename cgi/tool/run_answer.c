@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cgi/http/uri.h"
+#include "cgi/http/files_place.h"
 #include "lib/base/util.h"
 
 #define URL_MAX         (16 * 1024)
@@ -38,6 +38,7 @@ struct answer {
 	struct answer_session session;
 	struct answer_files files;
 	struct json_object *tool_calls;
+	const char *workspace;
 };
 
 #define ROW(struct_, field, kind) .name = #field, .type = kind, .offset = offsetof(struct struct_, field)
@@ -93,17 +94,20 @@ const struct bind run_answer_table[] = {
 	 .offset = offsetof(struct answer, tool_calls),
 	 .table = call_table,
 	 .description = "The program's calls of tools; of many, the first"},
+	{ROW(answer, workspace, BIND_STRING),
+	 .sparse = JAIL_ANSWER,
+	 .description = "Lines about changes that are not in the user's folder"},
 	{0},
 };
 
-struct json_object *run_answer_file(const struct config *config, const struct job_result *result,
+struct json_object *run_answer_file(const struct server *server, const struct job_result *result,
 				    const struct store_file *file, unsigned view)
 {
 	auto_json struct json_object *name = json_new_safe(file->name, file->name_length);
 	auto_buf struct buf url = {0};
 
 	buf_init(&url, URL_MAX);
-	uri_download(config, result->conversation, result->conversation_hash, file, &url);
+	files_place_download(server, result->conversation, result->conversation_hash, file, &url);
 	const struct answer_file shown = {name, url.data, file->media_type, file->size};
 	return bind_print_view(file_table, &shown, view);
 }
@@ -116,7 +120,7 @@ static struct json_object *lost_file(const struct job_change *change)
 	return bind_print_view(lost_table, &shown, JAIL_ANSWER);
 }
 
-static void add_files(const struct config *config, const struct job_result *result, struct answer_files *files)
+static void add_files(const struct server *server, const struct job_result *result, struct answer_files *files)
 {
 	struct json_object **const lists[] = {
 		[JAIL_FILE_CREATED] = &files->created,
@@ -136,7 +140,7 @@ static void add_files(const struct config *config, const struct job_result *resu
 		else if (change->kind == JAIL_FILE_NOT_KEPT)
 			item = lost_file(change);
 		else
-			item = run_answer_file(config, result, &change->file, JAIL_ANSWER);
+			item = run_answer_file(server, result, &change->file, JAIL_ANSWER);
 		json_object_array_add(*lists[change->kind], item);
 	}
 }
@@ -169,7 +173,7 @@ static struct json_object *copy_of(struct json_object *from)
 	return copy;
 }
 
-struct json_object *run_answer(const struct config *config, const struct job_result *result)
+struct json_object *run_answer(const struct server *server, const struct job_result *result)
 {
 	struct answer answer = {
 		.execution_id = result->id,
@@ -184,8 +188,9 @@ struct json_object *run_answer(const struct config *config, const struct job_res
 	answer.jail.stderr_truncated |= result->stderr_more;
 	if (*result->sandbox_id)
 		answer.session = (struct answer_session){result->sandbox_id, result->note, result->sandbox_seq};
-	add_files(config, result, &answer.files);
+	add_files(server, result, &answer.files);
 	answer.tool_calls = tool_calls(&result->tools);
+	answer.workspace = result->workspace;
 	struct json_object *object = bind_print_view(run_answer_table, &answer, JAIL_ANSWER);
 
 	bind_clear(run_answer_table, &answer);

@@ -6,12 +6,12 @@
  */
 #pragma once
 
-#include "lib/base/config.h"
+#include "cgi/http/server.h"
 #include "lib/job/job.h"
 
 extern const struct bind run_answer_table[]; /* view JAIL_ANSWER */
-struct json_object *run_answer(const struct config *config, const struct job_result *result); /* the caller's */
+struct json_object *run_answer(const struct server *server, const struct job_result *result); /* the caller's */
 
 #define RUN_TEXT_FORM (1u << 8) /* view of a file: name and url, as the system had it that tools.text imitates */
-struct json_object *run_answer_file(const struct config *config, const struct job_result *result,
+struct json_object *run_answer_file(const struct server *server, const struct job_result *result,
 				    const struct store_file *file, unsigned view); /* the caller's */

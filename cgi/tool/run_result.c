@@ -7,6 +7,7 @@
  */
 #include "run_result.h"
 
+#include "cgi/bridge/bridge_tools.h"
 #include "cgi/http/files.h"
 #include "cgi/http/uri.h"
 #include "cgi/mcp/mcp_stream.h"
@@ -17,7 +18,9 @@
 #include "lib/store/store_blob.h"
 #include "lib/store/store_resource.h"
 #include "run_answer.h"
+#include "run_python_answer.h"
 #include "run_text.h"
+#include "tool_park.h"
 
 #define URL_MAX  (16 * 1024)
 #define JSON_MAX (8 * 1024 * 1024) /* of the JSON form while it is made; what is sent of it has RUN_TEXT_MAX */
@@ -27,7 +30,7 @@
 /* {"success","output","files":[{"name","url"}]}: run_code's answer in the system that this one replaces. Its output is
  * one text, and its files are all of the conversation's, as many as fit. */
 struct json_form {
-	const struct config *config;
+	const struct server *server;
 	const struct job_result *result;
 	struct json_object *files;
 	size_t room; /* bytes that the list may still take */
@@ -40,7 +43,7 @@ static int add_json_file(void *arg, const struct store_owner_file *found)
 
 	if (!streq(found->conversation, form->result->conversation))
 		return 1;
-	auto_json struct json_object *file = run_answer_file(form->config, form->result, &found->file, RUN_TEXT_FORM);
+	auto_json struct json_object *file = run_answer_file(form->server, form->result, &found->file, RUN_TEXT_FORM);
 
 	buf_init(&printed, JSON_MAX);
 	json_print(&printed, file);
@@ -85,7 +88,7 @@ static void print_json(const struct job_result *result, size_t room, const struc
 static void add_json(const struct tool_call *call, const struct job_result *result, struct json_object *content)
 {
 	auto_json struct json_object *files = json_object_new_array();
-	struct json_form form = {call->server->config, result, files, RUN_NOTES_MAX / 2};
+	struct json_form form = {call->server, result, files, RUN_NOTES_MAX / 2};
 	auto_buf struct buf text = {0};
 	size_t room = RUN_STREAMS_MAX;
 
@@ -101,8 +104,7 @@ static void add_json(const struct tool_call *call, const struct job_result *resu
 
 /* -------- images and links ---------------------------------------------------------------------------- */
 
-/* Appends the file as an image block; false: it could not be read. */
-static bool add_image(struct store *store, const struct store_file *file, struct json_object *content)
+bool run_result_image(struct store *store, const struct store_file *file, struct json_object *content)
 {
 	auto_close int fd = -1;
 	auto_free char *data = NULL;
@@ -141,7 +143,7 @@ static size_t add_images(struct server *server, const struct job_result *result,
 			continue;
 		if (shown == RUN_IMAGES_COUNT || change->file.size > MIN(RUN_IMAGE_MAX, left)) {
 			hidden++;
-		} else if (add_image(server->store, &change->file, content)) {
+		} else if (run_result_image(server->store, &change->file, content)) {
 			left -= change->file.size;
 			shown++;
 		}
@@ -214,7 +216,7 @@ static void move_all(struct json_object *from, struct json_object *to)
 		json_object_array_add(to, json_object_get(json_object_array_get_idx(from, i)));
 }
 
-enum form { FORM_OWN, FORM_ISOLATOR, FORM_INTERPRETER };
+enum form { FORM_OWN, FORM_ISOLATOR, FORM_INTERPRETER, FORM_BRIDGE };
 
 /* The text comes first, and says how many images are hidden: these are looked at before. */
 static void make(const struct tool_call *call, const struct job_result *result, enum form form, struct tool_result *ret)
@@ -224,7 +226,9 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 	const size_t hidden = add_images(server, result, images);
 
 	*ret = (struct tool_result){.content = json_object_new_array(), .is_error = result->jail.verdict != JAIL_OK};
-	if (form == FORM_INTERPRETER)
+	if (form == FORM_BRIDGE)
+		run_python_answer(server, result, ret);
+	else if (form == FORM_INTERPRETER)
 		add_interpreter(server, result, ret->content);
 	else if (form == FORM_ISOLATOR)
 		add_isolator(server, result, ret->content);
@@ -235,7 +239,7 @@ static void make(const struct tool_call *call, const struct job_result *result, 
 	move_all(images, ret->content);
 	if (server->config->tools.links && call->revision->links && *result->conversation)
 		add_links(result, ret->content);
-	ret->structured = run_answer(server->config, result);
+	ret->structured = run_answer(server, result);
 }
 
 void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
@@ -251,6 +255,11 @@ void run_result_make_isolator(const struct tool_call *call, const struct job_res
 void run_result_make_interpreter(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
 {
 	make(call, result, FORM_INTERPRETER, ret);
+}
+
+void run_result_make_bridge(const struct tool_call *call, const struct job_result *result, struct tool_result *ret)
+{
+	make(call, result, FORM_BRIDGE, ret);
 }
 
 /* The client's log: when a run begins, and how it ended. */
@@ -273,10 +282,26 @@ static void log_end(const struct tool_call *call, const struct job_result *resul
 		mcp_log(call->mcp, level, text);
 }
 
+/* Until the run is over, or the client is asked something; the run is taken over. */
+static int wait_for(struct tool_call *call, struct tool_run *run, run_result_maker *maker, struct tool_result *ret,
+		    struct err *err)
+{
+	const struct job_result *made;
+	int result = tool_wait(call, run, &made, err);
+
+	if (result == 0) {
+		log_end(call, made);
+		snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made->jail.verdict));
+		maker(call, made, ret);
+	}
+	tool_run_release(run);
+	return MIN(result, 0);
+}
+
 int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *maker,
 		  struct tool_result *ret, struct err *err)
 {
-	const struct job_result *made;
+	struct bridge_questions *questions = request->tools ? bridge_tools_questions(request->tools) : NULL;
 	struct job_engine *engine;
 	struct job *job;
 	bool as_task = false;
@@ -291,12 +316,45 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 	if (result < 0)
 		return result;
 	log_begin(call, job, request);
-	result = tool_wait(call, job, &made, err);
-	if (result == 0) {
-		log_end(call, made);
-		snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made->jail.verdict));
-		maker(call, made, ret);
+	struct tool_run *run = tool_run_new(job, questions, request->key_hash);
+
+	if (call->tool->pass)
+		run->who = "The model";
+	return wait_for(call, run, maker, ret, err);
+}
+
+/* The run ended while nobody asked for it. */
+static int recall(struct tool_call *call, const char *id, run_result_maker *maker, struct tool_result *ret,
+		  struct err *err)
+{
+	const int64_t most = call->server->config->limits.answer_kb * 1024;
+	struct job_result made;
+	int result = job_result_load(call->server->store, id, most, &made, err);
+
+	if (result < 0)
+		return err_wrap(err, "the run that asked has ended without a result");
+	snprintf(call->outcome, sizeof(call->outcome), "%s", jail_verdict_text(made.jail.verdict));
+	maker(call, &made, ret);
+	job_result_clear(&made);
+	return 1;
+}
+
+int run_result_again(struct tool_call *call, const char *hash, run_result_maker *maker, struct tool_result *ret,
+		     struct err *err)
+{
+	struct tool_run *run;
+	char id[ID_SIZE];
+	int result = tool_unpark(call, hash, &run, id, err);
+
+	if (result == -ERR_INVALID) {
+		mcp_fail(call->mcp, RPC_INVALID_PARAMS, "Invalid params: %s", err->text);
+		call->answered = true;
+		return 1;
 	}
-	job_release(job);
-	return result;
+	if (result <= 0)
+		return result;
+	if (!run)
+		return recall(call, id, maker, ret, err);
+	result = wait_for(call, run, maker, ret, err);
+	return result < 0 ? result : 1;
 }

@@ -17,14 +17,23 @@
 #define RUN_IMAGES_MAX   (2 * 1024 * 1024) /* all images of a call … */
 #define RUN_IMAGES_COUNT 20                /* … and how many */
 
+/* Appends the file as an image block; false: it could not be read. */
+bool run_result_image(struct store *store, const struct store_file *file, struct json_object *content);
+
 typedef void run_result_maker(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* Runs the request to its end, while the client hears of its progress, and lets `make` say what came of it; or makes a
  * task of it. */
 int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *maker,
 		  struct tool_result *ret, struct err *err);
+/* Before anything else of a call whose run may ask the client back: 1: it brought the answer and is done (or asks
+ * again); 0: it is a new call. `hash`: job_request.key_hash of the run's. */
+int run_result_again(struct tool_call *call, const char *hash, run_result_maker *maker, struct tool_result *ret,
+		     struct err *err);
 /* As execute_code of the set "isolator" answers: the two streams under marks, a failure before them. */
 void run_result_make_isolator(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 /* As the set "interpreter" answers: all in one block. */
 void run_result_make_interpreter(const struct tool_call *call, const struct job_result *result,
 				 struct tool_result *ret);
+/* As the set "bridge" answers (run_python_answer.h). */
+void run_result_make_bridge(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);
 void run_result_make(const struct tool_call *call, const struct job_result *result, struct tool_result *ret);

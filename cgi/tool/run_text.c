@@ -7,7 +7,7 @@
  */
 #include "run_text.h"
 
-#include "cgi/http/uri.h"
+#include "cgi/http/files_place.h"
 #include "lib/base/log.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -151,8 +151,7 @@ static void add_stream(const struct run_shown *shown, const char *name, struct j
 
 /* -------- our own lines ------------------------------------------------------------------------------- */
 
-/* What is plain stays as it is, everything else is between quotes, with its own quotes escaped. */
-static void add_name(struct buf *text, const char *name, size_t length)
+void run_text_name(struct buf *text, const char *name, size_t length)
 {
 	const size_t shown = utf8_cut(name, length, NAME_SHOWN);
 	auto_buf struct buf printable = {0};
@@ -183,12 +182,12 @@ static void describe_change(struct server *server, const struct job_result *resu
 		   : change->kind == JAIL_FILE_CHANGED ? "changed"
 		   : change->kind == JAIL_FILE_DELETED ? "deleted"
 						       : "not kept:");
-	add_name(line, file->name, file->name_length);
+	run_text_name(line, file->name, file->name_length);
 	if (change->kind == JAIL_FILE_NOT_KEPT) {
 		buf_printf(line, " (%s)", change->reason);
 	} else if (change->kind != JAIL_FILE_DELETED) {
 		buf_printf(line, " (%s, %lld bytes) ", file->media_type, (long long)file->size);
-		uri_download(server->config, result->conversation, result->conversation_hash, file, line);
+		files_place_download(server, result->conversation, result->conversation_hash, file, line);
 	}
 	buf_putc(line, '\n');
 }
@@ -197,7 +196,7 @@ static void describe_change(struct server *server, const struct job_result *resu
 void run_text_files(struct server *server, const struct job_result *result, struct buf *text)
 {
 	const size_t before = text->length;
-	size_t shown = 0, more = 0;
+	size_t shown = 0, more = 0, packages = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < result->n_changes; i++) {
@@ -206,6 +205,10 @@ void run_text_files(struct server *server, const struct job_result *result, stru
 
 			if ((change->kind == JAIL_FILE_CREATED || change->kind == JAIL_FILE_CHANGED) != (pass == 0))
 				continue;
+			if (str_starts(change->file.name, JAIL_PACKAGES "/")) {
+				packages++;
+				continue;
+			}
 			if (shown == RUN_FILES_SHOWN) {
 				more++;
 				continue;
@@ -220,6 +223,8 @@ void run_text_files(struct server *server, const struct job_result *result, stru
 			shown++;
 		}
 	}
+	if (packages > 0)
+		buf_printf(text, "installed packages: %zu files in " JAIL_PACKAGES "\n", packages);
 	if (more > 0)
 		buf_printf(text, "and %zu more files%s\n", more, tool_find(server, "list_files") ? ": list_files" : "");
 }
@@ -314,6 +319,8 @@ static void add_notes(struct server *server, const struct job_result *result, co
 		buf_printf(text, "%s: %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
 	if (*result->note)
 		buf_printf(text, "session: %s\n", result->note);
+	for (const char *line = result->workspace; line && *line; line = strchrnul(line, '\n') + 1)
+		buf_printf(text, "workspace: %.*s\n", (int)strcspn(line, "\n"), line);
 	add_cut(result, &streams->out, "stdout", result->jail.stdout_truncated, text);
 	add_cut(result, &streams->error, "stderr", result->jail.stderr_truncated, text);
 	buf_init(&network, RUN_NOTES_MAX / 4);

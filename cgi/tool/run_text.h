@@ -48,6 +48,8 @@ void run_text_add(const struct tool_call *call, const struct job_result *result,
 /* One block in place of all, for those forms: both streams, what was refused, how it ended; and the lines of files. */
 void run_text_block(struct buf *text, const struct job_result *result, const struct run_streams *streams);
 void run_text_files(struct server *server, const struct job_result *result, struct buf *text);
+/* A file's name: what is plain stays as it is, everything else is between quotes, with its own quotes escaped. */
+void run_text_name(struct buf *text, const char *name, size_t length);
 /* What the relay refused, one line each. */
 void run_text_network(struct buf *text, const struct jail_result *jail);
 void run_text_end_line(struct buf *text);

@@ -18,9 +18,11 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 /* Submits it as a task and makes the answer of the call. */
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
 		    struct err *err);
-/* Waits for a job and sends the client its progress meanwhile; as job_wait. A call that was cancelled:
- * ERR_CANCELLED, the job is being ended. */
-int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err);
+/* Waits for a run, sends the client its progress meanwhile and asks it what its program's calls need; as job_wait. A
+ * call that was cancelled: ERR_CANCELLED, the job is being ended. TOOL_ASKED: the call is answered, with a question. */
+#define TOOL_ASKED 1
+struct tool_run;
+int tool_wait(struct tool_call *call, struct tool_run *run, const struct job_result **ret, struct err *err);
 
 /* The runners that the jailer listed, or NULL while it is away; the caller's. */
 struct json_object *tool_runners(struct server *server);
@@ -41,6 +43,15 @@ int tool_upstream(struct server *server, struct upstream **ret, struct err *err)
  * ERR_NOT_FOUND and ERR_DENIED name the server. */
 int tool_servers(const struct tool_call *call, const struct bind_strings *servers, const char *language, bool network,
 		 struct job_tools **ret, struct err *err);
+/* The same for one that is not a program of the caller's own: whatever tools.upstream says. */
+int tool_servers_named(const struct tool_call *call, const struct bind_strings *servers, const char *language,
+		       bool network, struct job_tools **ret, struct err *err);
+/* May programs call the tools of upstream servers here? */
+bool tool_servers_code(const struct config *config);
+/* For a program of run_python, which has the modules also without servers; where it names none, there need be no
+ * upstream.file. */
+int tool_servers_python(const struct tool_call *call, const struct bind_strings *servers, struct job_tools **ret,
+			struct err *err);
 /* The names of those that a caller may use, as a JSON array; the caller's. NULL: none. */
 struct json_object *tool_servers_names(struct server *server);
 /* What programs with network reach on this server, as a sentence. */
@@ -49,19 +60,26 @@ void tool_network_describe(const struct config *config, struct buf *out);
 /* Digest of a call, for idempotency keys: tool and bound arguments in the table's order. Members called "secrets" count
  * by name only: their values must not leave a trace. */
 void tool_hash(const struct tool_call *call, const void *bound, char ret[SHA256_HEX_SIZE]);
-/* The member for the argument table of a tool that acts. */
+/* The members of the argument tables of many tools: whose files it is about, and for tools that act. */
+#define TOOL_CONVERSATION_MEMBER(struct_, member_)                                                                     \
+	{                                                                                                              \
+		.name = "conversationId", .type = BIND_STRING, .offset = offsetof(struct_, member_),                   \
+		.flags = BIND_REQUIRED, .min = 1, .max = STORE_CONVERSATION_MAX, .description = "As in run_code."      \
+	}
 #define TOOL_KEY_MAX 128
 #define TOOL_KEY_MEMBER(struct_, member_)                                                                              \
 	{                                                                                                              \
 		.name = "idempotencyKey", .type = BIND_STRING, .offset = offsetof(struct_, member_), .min = 1,         \
 		.max = TOOL_KEY_MAX,                                                                                   \
-		.description =                                                                                         \
-			"Any unique text: a repeated call with the same one does not act again but returns the "       \
-			"first result."                                                                                \
+		.description = "Any unique text: a repeated call with the same one returns the first result."          \
 	}
 
 extern const struct tool tool_run_code, tool_reset_session, tool_upload_file, tool_list_runners, tool_read_output;
+extern const struct tool tool_list_files, tool_read_file, tool_write_file, tool_delete_files, tool_diff,
+	tool_restore_files;
 extern const struct tool tool_search_tools, tool_describe_tools;
 /* Of the sets of other systems (tools.sets). */
 extern const struct tool tool_execute_code, tool_execute_code_live, tool_execute_code_both, tool_initialize_sandbox,
-	tool_stop_sandbox;
+	tool_stop_sandbox, tool_run_python;
+/* Of the set "snippets". */
+extern const struct tool tool_save_snippet, tool_run_snippet, tool_list_snippets;

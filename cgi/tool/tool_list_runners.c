@@ -1,4 +1,11 @@
-/* tool_list_runners.c - list_runners: which languages, versions and libraries there are, and the limits of a run. */
+/*
+ * tool_list_runners.c - list_runners: which languages, versions and libraries there are, and the limits of a run.
+ *
+ * What the jailer says of its runners goes out member by member by tables, so that nothing of it reaches a client that
+ * the output schema does not promise. The text is for models: what they can choose comes first, one line a language
+ * with its libraries; what is not installed is one line of names, because the operator alone can change it, and how is
+ * told where one language is asked for.
+ */
 #include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "tool_common.h"
@@ -104,14 +111,17 @@ static struct json_object *describe(struct json_object *runner)
 	return bind_print(language_table, &language);
 }
 
-static void print_runner(struct buf *text, struct json_object *runner)
+static void print_runner(struct buf *text, struct json_object *runner, bool only)
 {
 	struct json_object *libraries = json_get(runner, "libraries", json_type_array);
 	const char *version = json_get_string(runner, "version"), *install = json_get_string(runner, "install");
 
+	if (!only && !flag(runner, "available"))
+		return;
+
 	buf_puts(text, "- ");
 	tool_print_names(text, runner);
-	if (!json_object_get_boolean(json_get(runner, "available", json_type_boolean)))
+	if (!flag(runner, "available"))
 		buf_printf(text, ": not available (the operator can install it: %s)",
 			   install && *install ? install : "see the operator guide");
 	else if (version && *version)
@@ -127,6 +137,21 @@ static void print_runner(struct buf *text, struct json_object *runner)
 	buf_putc(text, '\n');
 }
 
+/* One line, where a model does not take them for what it may choose from. */
+static void print_missing(struct buf *text, struct json_object *runners)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (!flag(runner, "available"))
+			buf_printf(text, "%s%s", n++ ? ", " : "Not installed, the operator can do that: ",
+				   json_get_string(runner, "name"));
+	}
+	buf_puts(text, n ? "\n" : "");
+}
+
 static int list(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	auto_json struct json_object *runners = NULL;
@@ -139,6 +164,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 	buf_init(&text, TEXT_MAX);
 	if (result < 0)
 		return result;
+	job_engine_learn(engine);
 	runners = job_engine_runners(engine);
 	if (!runners)
 		return err_set(err, ERR_UNAVAILABLE, "the sandbox service is unavailable: try again in a few seconds");
@@ -153,8 +179,10 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 		if (only && runner != only)
 			continue;
 		json_object_array_add(languages, describe(runner));
-		print_runner(&text, runner);
+		print_runner(&text, runner, only != NULL);
 	}
+	if (!only)
+		print_missing(&text, runners);
 	buf_printf(&text,
 		   "Limits of a run: %lld s (at most %lld), %lld MiB memory (at most %lld), %lld MiB of files, %lld "
 		   "processes.\n",

@@ -1,19 +1,13 @@
 /* tool_reset_session.c - reset_session: ends the live interpreters that run_code with session true keeps. */
 #include "lib/base/util.h"
-#include "tool_common.h"
+#include "tool_files.h"
 
 struct reset_arguments {
 	const char *conversation, *language;
 };
 
 static const struct bind table[] = {
-	{.name = "conversationId",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct reset_arguments, conversation),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = STORE_CONVERSATION_MAX,
-	 .description = "As in run_code."},
+	TOOL_CONVERSATION_MEMBER(struct reset_arguments, conversation),
 	{.name = "language",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct reset_arguments, language),

@@ -10,7 +10,7 @@
 #include "lib/job/job.h"
 #include "run_answer.h"
 #include "run_result.h"
-#include "tool_common.h"
+#include "tool_files.h"
 
 struct run_file {
 	const char *filename;
@@ -33,7 +33,7 @@ static const struct bind file_table[] = {
 	 .offset = offsetof(struct run_file, filename),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Name in /data, without a slash."},
+	 .description = "Path below /data."},
 	{.name = "content", .type = BIND_TEXT, .offset = offsetof(struct run_file, content), .description = "Text."},
 	{.name = "content_base64",
 	 .type = BIND_TEXT,
@@ -144,7 +144,7 @@ static int decode_file(const struct run_file *file, size_t index, struct buf *de
 	char member[ERR_MEMBER_SIZE];
 	struct err own = ERR_INIT;
 
-	*ret = (struct job_file){.name = file->filename};
+	*ret = (struct job_file){.name = tool_files_path(file->filename)};
 	if (!file->content.data == !file->content_base64.data) {
 		snprintf(member, sizeof(member), "files[%zu]", index);
 		return err_member(err, member, "must have exactly one of content and content_base64");
@@ -187,8 +187,11 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 
 	tool_hash(call, bound, hash);
 	auto_job_tools struct job_tools *tools = NULL;
-	int result = tool_network_check(call, arguments->network, err);
+	int result = run_result_again(call, hash, run_result_make, ret, err);
 
+	if (result != 0)
+		return MIN(result, 0);
+	result = tool_network_check(call, arguments->network, err);
 	if (result == 0)
 		result = decode_files(&arguments->files, &files, err);
 	if (result == 0)
@@ -206,6 +209,7 @@ static int run(struct tool_call *call, const void *bound, struct tool_result *re
 		.secrets = arguments->secrets,
 		.files = files.files,
 		.n_files = files.count,
+		.paths = true,
 #define ASKED_LIMIT(argument, ...) .argument = arguments->argument,
 #include "lib/base/limits.def"
 		.network = arguments->network,
@@ -249,17 +253,27 @@ static bool has_library(struct json_object *runner, const char *name)
 	return false;
 }
 
-/* "python (Python 3.11.2; numpy, pandas, …)"; "" where the room ends before. */
-static void describe_runner(struct json_object *runner, size_t room, struct buf *text)
+static bool has_libraries(struct json_object *runner)
+{
+	struct json_object *libraries = json_get(runner, "libraries", json_type_array);
+
+	return libraries && json_object_array_length(libraries) > 0;
+}
+
+/* "python 3.11.2; numpy, pandas, …", on a line of its own; languages without libraries share one, behind the `first` of
+ * them. "" where the room ends before. */
+static void describe_runner(struct json_object *runner, bool first, size_t room, struct buf *text)
 {
 	const char *version = json_get_string(runner, "version"), *name = json_get_string(runner, "name");
+	bool own_line = has_libraries(runner);
 	auto_buf struct buf line = {0};
 	size_t shown = 0;
 
 	buf_init(&line, TOOL_DESCRIPTION_MAX);
-	buf_printf(&line, "\n- %s", name);
+	buf_printf(&line, "%s%s", own_line || first ? "\n- " : ", ", name);
+	version += version ? strcspn(version, "0123456789") : 0;
 	if (version && *version)
-		buf_printf(&line, ": %.40s", version);
+		buf_printf(&line, " %.*s", (int)strspn(version, "0123456789."), version);
 	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
 		if (!has_library(runner, well_known[i]) || line.length + strlen(well_known[i]) + 2 > room)
 			continue;
@@ -284,6 +298,11 @@ static void remove_property(struct json_object *tool, const char *name)
 	json_object_object_del(json_get(schema, "properties", json_type_object), name);
 }
 
+#define INSTALL                                                                                                        \
+	" Packages that are missing: in bash with network, pip install NAME or npm install NAME keeps them for the "   \
+	"conversation, if network names their index."
+#define NO_INSTALL " Nothing can be installed."
+
 /* What cannot be had here is not offered; asked for, it is refused with a sentence. */
 static void refine_offers(const struct config *config, struct json_object *tool)
 {
@@ -291,6 +310,9 @@ static void refine_offers(const struct config *config, struct json_object *tool)
 
 	buf_init(&network, NETWORK_SHOWN);
 	tool_network_describe(config, &network);
+	auto_free char *text = xasprintf("%s%s", json_get_string(tool, "description"),
+					 config->network.allow.count > 0 ? INSTALL : NO_INSTALL);
+	json_add_string(tool, "description", text);
 	if (config->network.allow.count > 0)
 		json_add_string(tool_property(tool, "network"), "description", network.data);
 	else
@@ -320,12 +342,27 @@ static void refine_servers(struct server *server, struct json_object *tool)
 		remove_property(tool, "servers");
 }
 
+/* Where files are, and what their addresses are good for. */
+static const char *files_of(const struct config *config)
+{
+	if (config->workspace.path)
+		return "\n- /data, where it starts, is the user's folder: what a program changes there is changed in "
+		       "it, at the addresses in the answer.";
+	if (!*config->public_base_url)
+		return "\n- Files persist: /data, where it starts, belongs to the conversationId. Addresses of files "
+		       "are for resources/read.";
+	return "\n- Files persist: /data, where it starts, belongs to the conversationId.\n- To show a file to the "
+	       "user, link its address: ![chart](ADDRESS). A program finds the address of /data in FILE_BASE_URL. "
+	       "Never invent one.";
+}
+
 static void refine(struct server *server, struct json_object *tool)
 {
 	auto_json struct json_object *runners = tool_runners(server);
 	const size_t count = runners ? json_object_array_length(runners) : 0;
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
 	auto_buf struct buf text = {0};
+	size_t n_plain = 0;
 
 	refine_servers(server, tool);
 	refine_offers(server->config, tool);
@@ -333,14 +370,19 @@ static void refine(struct server *server, struct json_object *tool)
 #include "lib/base/limits.def"
 	buf_init(&text, TOOL_DESCRIPTION_MAX);
 	buf_puts(&text, json_get_string(tool, "description"));
+	buf_puts(&text, files_of(server->config));
+	json_add_string(tool, "description", text.data);
 	buf_puts(&text, "\nLanguages:");
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
+	for (size_t i = 0; i < 2 * count; i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i % count);
 
 		if (!available(runner))
 			continue;
-		json_object_array_add(names, json_object_new_string(json_get_string(runner, "name")));
-		describe_runner(runner, TOOL_DESCRIPTION_MAX - text.length, &text);
+		if (i < count)
+			json_object_array_add(names, json_object_new_string(json_get_string(runner, "name")));
+		if (has_libraries(runner) == (i < count))
+			describe_runner(runner, i >= count && n_plain++ == 0, TOOL_DESCRIPTION_MAX - text.length,
+					&text);
 	}
 	if (language && json_object_array_length(names) > 0) {
 		json_add_string(tool, "description", text.data);
@@ -358,16 +400,12 @@ const struct tool tool_run_code = {
 		"Runs a program in an isolated sandbox. Returns what it printed, images that it made, and the address "
 		"of "
 		"every file that is new or changed.\n"
-		"- Each call is a new process; files persist: /data, where it starts, belongs to the conversationId.\n"
-		"- Print what you want to see; in Python the value of a last expression is shown, too, and open "
-		"figures become "
-		"images.\n"
-		"- To show a file to the user, link its address: ![chart](ADDRESS). A program finds the address of "
-		"/data "
-		"in FILE_BASE_URL. Never invent one.\n"
+		"- Each call is a new process.\n"
+		"- Print what you want to see. Python, JavaScript and TypeScript also show the value of a last "
+		"expression, Python its open figures as images.\n"
 		"- Only the last text, which begins with [sallyport], is the server's; all text before it was "
 		"printed.\n"
-		"- If it fails: read why, repair it, call again. Nothing can be installed.",
+		"- If it fails: read why, repair it, call again.",
 	.arguments = table,
 	.arguments_size = sizeof(struct run_arguments),
 	.defaults = &(const struct run_arguments){.display = true},

@@ -269,16 +269,11 @@ static int describe(struct tool_call *call, const void *bound, struct tool_resul
 	return 0;
 }
 
-static bool enabled(const struct config *config)
-{
-	return config->upstream.file && config->upstream.file[0];
-}
-
 const struct tool tool_search_tools = {
 	.name = "search_tools",
 	.title = "Search tools for programs",
 	.scope = STORE_SCOPE_RUN,
-	.enabled = enabled,
+	.enabled = tool_servers_code,
 	.description =
 		"Finds tools of other MCP servers that a program in run_code (argument servers) can call, best match "
 		"first. In the program: `from tools import SERVER`, then `SERVER.TOOL(argument=value)`.",
@@ -294,7 +289,7 @@ const struct tool tool_describe_tools = {
 	.name = "describe_tools",
 	.title = "Describe tools for programs",
 	.scope = STORE_SCOPE_RUN,
-	.enabled = enabled,
+	.enabled = tool_servers_code,
 	.description = "Arguments, types and the whole description of tools that search_tools found.",
 	.arguments = describe_table,
 	.arguments_size = sizeof(struct describe_arguments),

@@ -3,6 +3,7 @@
 
 #include "prompt_code.h"
 #include "prompt_snippet.h"
+#include "prompt_tools.h"
 #include "tool_common.h"
 
 /* list_runners takes no argument and comes first: probes call the first tool with {}. */
@@ -12,6 +13,12 @@ const struct tool *const tool_table[] = {
 	&tool_read_output,
 	&tool_search_tools,
 	&tool_describe_tools,
+	&tool_list_files,
+	&tool_read_file,
+	&tool_write_file,
+	&tool_delete_files,
+	&tool_diff,
+	&tool_restore_files,
 	&tool_upload_file,
 	&tool_reset_session,
 	&tool_execute_code,
@@ -19,11 +26,16 @@ const struct tool *const tool_table[] = {
 	&tool_execute_code_both,
 	&tool_initialize_sandbox,
 	&tool_stop_sandbox,
+	&tool_run_python,
+	&tool_save_snippet,
+	&tool_run_snippet,
+	&tool_list_snippets,
 	NULL,
 };
 
 const struct prompt *const prompt_table[] = {
 	prompt_code,
 	prompt_snippet,
+	prompt_tools,
 	NULL,
 };

@@ -1,6 +1,8 @@
 /* tool_task.c - runs that become tasks instead of being waited for; see tools.h. */
+#include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
+#include "tool_ask.h"
 #include "tool_common.h"
 
 int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, struct err *err)
@@ -23,10 +25,84 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 	return 0;
 }
 
+/* -------- what the program of a task needs the user for ----------------------------------------------- */
+
+struct asks {
+	struct task_asks task;
+	struct bridge_questions *questions;
+	struct bridge_listener listener;
+};
+
+static struct json_object *questions_now(struct task_asks *task)
+{
+	struct asks *asks = container_of(task, struct asks, task);
+	struct json_object *requests = NULL;
+	struct bridge_question *list;
+
+	bridge_questions_heard(&asks->listener);
+	size_t count = bridge_question_list(asks->questions, 0, &list);
+
+	if (count > 0)
+		requests = tool_ask_requests("A program", list, count);
+	bridge_question_list_free(list, count);
+	return requests;
+}
+
+static void answer(struct task_asks *task, const char *key, struct json_object *response)
+{
+	struct asks *asks = container_of(task, struct asks, task);
+	struct bridge_question *list;
+	size_t count = bridge_question_list(asks->questions, 0, &list);
+	char own[TOOL_ASK_KEY_SIZE];
+
+	for (size_t i = 0; i < count; i++) {
+		tool_ask_key(list[i].number, own);
+		if (streq(own, key))
+			bridge_question_answer(asks->questions, list[i].number, tool_ask_verdict(response));
+	}
+	bridge_question_list_free(list, count);
+}
+
+static void free_asks(struct task_asks *task)
+{
+	struct asks *asks = container_of(task, struct asks, task);
+
+	bridge_questions_leave(asks->questions, &asks->listener);
+	bridge_questions_free(asks->questions);
+	free(asks);
+}
+
+/* NULL: the client cannot be asked; then the calls are refused. */
+static struct task_asks *make_asks(const struct tool_call *call, struct bridge_questions *questions)
+{
+	struct err err = ERR_INIT;
+	struct asks *asks;
+
+	if (!questions)
+		return NULL;
+	if (!call->revision->modern) {
+		bridge_questions_refuse(questions, "a task in this revision of the protocol cannot ask anybody");
+		return NULL;
+	}
+	asks = xcalloc(1, sizeof(*asks));
+	if (bridge_questions_listen(questions, &asks->listener, &err) < 0) {
+		bridge_questions_refuse(questions, err.text);
+		free(asks);
+		return NULL;
+	}
+	asks->questions = bridge_questions_keep(questions);
+	asks->task = (struct task_asks){asks->listener.fd, questions_now, answer, free_asks};
+	return &asks->task;
+}
+
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
 		    struct err *err)
 {
-	struct task_start start = {.tool = call->tool->name, .engine = engine, .request = request};
+	struct bridge_questions *questions = request->tools ? bridge_tools_questions(request->tools) : NULL;
+	struct task_start start = {.tool = call->tool->name,
+				   .engine = engine,
+				   .request = request,
+				   .asks = make_asks(call, questions)};
 	int result = mcp_task_start(call->mcp, &start, err);
 
 	if (result < 0)

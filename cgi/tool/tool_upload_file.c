@@ -2,11 +2,11 @@
  * system that it replaces.
  */
 #include "cgi/http/http.h"
-#include "cgi/http/uri.h"
+#include "cgi/http/files_place.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "tool_common.h"
+#include "tool_files.h"
 
 #define URL_MAX (16 * 1024)
 
@@ -16,19 +16,13 @@ struct upload_arguments {
 };
 
 static const struct bind table[] = {
-	{.name = "conversationId",
-	 .type = BIND_STRING,
-	 .offset = offsetof(struct upload_arguments, conversation),
-	 .flags = BIND_REQUIRED,
-	 .min = 1,
-	 .max = STORE_CONVERSATION_MAX,
-	 .description = "As in run_code."},
+	TOOL_CONVERSATION_MEMBER(struct upload_arguments, conversation),
 	{.name = "filename",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct upload_arguments, filename),
 	 .flags = BIND_REQUIRED,
 	 .min = 1,
-	 .description = "Name in /data, without a slash."},
+	 .description = "Path below /data."},
 	{.name = "content",
 	 .type = BIND_TEXT,
 	 .offset = offsetof(struct upload_arguments, content),
@@ -38,20 +32,20 @@ static const struct bind table[] = {
 	{0},
 };
 
-static struct json_object *result_object(struct server *server, const struct upload_arguments *arguments, size_t bytes,
+static struct json_object *result_object(struct server *server, const char *conversation, const struct job_file *stored,
 					 const char *hash)
 {
 	struct json_object *object = json_object_new_object(), *file = json_object_new_object();
-	const struct store_file named = {.name = arguments->filename, .name_length = strlen(arguments->filename)};
+	const struct store_file named = {.name = stored->name, .name_length = strlen(stored->name)};
 	auto_buf struct buf url = {0};
-	char message[512];
+	char message[JAIL_NAME_MAX + 64];
 
 	buf_init(&url, URL_MAX);
-	uri_download(server->config, arguments->conversation, hash, &named, &url);
-	snprintf(message, sizeof(message), "File '%s' uploaded successfully (%zu bytes)", arguments->filename, bytes);
+	files_place_download(server, conversation, hash, &named, &url);
+	snprintf(message, sizeof(message), "File '%s' uploaded successfully (%zu bytes)", stored->name, stored->length);
 	json_add_bool(object, "success", true);
 	json_add_string(object, "message", message);
-	json_add_string(file, "name", arguments->filename);
+	json_add_string(file, "name", stored->name);
 	json_add_string(file, "url", url.data);
 	json_add(object, "file", file);
 	return object;
@@ -78,7 +72,8 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 	buf_init(&text, HTTP_REPLY_MAX);
 	if (base64_decode(arguments->content.data, arguments->content.length, &content, &own) < 0)
 		return err_member(err, "content", "%s", own.text);
-	const struct job_file file = {.name = arguments->filename, .data = content.data, .length = content.length};
+	const struct job_file file = {
+		.name = tool_files_path(arguments->filename), .data = content.data, .length = content.length};
 	int result = server_engine(call->server, &engine, err);
 
 	if (result == 0)
@@ -87,7 +82,7 @@ static int upload(struct tool_call *call, const void *bound, struct tool_result 
 		return result;
 	*ret = (struct tool_result){
 		.content = json_object_new_array(),
-		.structured = result_object(call->server, arguments, content.length, hash),
+		.structured = result_object(call->server, arguments->conversation, &file, hash),
 	};
 	json_print(&text, ret->structured);
 	tool_add_text(ret->content, text.data, text.length);
@@ -99,8 +94,7 @@ const struct tool tool_upload_file = {
 	.name = "upload_file",
 	.title = "Upload a file",
 	.scope = STORE_SCOPE_FILES,
-	.description = "Puts a file into /data of a conversation, in place of one of that name, and returns its "
-		       "address. For small texts, files of run_code is simpler.",
+	.description = "As write_file, with the content in base64.",
 	.arguments = table,
 	.arguments_size = sizeof(struct upload_arguments),
 	.output_schema = "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"success\",\"message\","

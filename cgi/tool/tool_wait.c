@@ -3,26 +3,41 @@
  *
  * With a progressToken the client gets what the program printed since the last message, at most every
  * MCP_PROGRESS_PAUSE_US, and a message when a keep-alive is due, which keeps its timer going. Without one, only the
- * keep-alives of the stream. A client of the modern era cancels by leaving, one of the legacy era by
- * notifications/cancelled; either way the job goes on to its end, which is CX, on its own: what was printed until then
- * is recorded.
+ * keep-alives of the stream. A client of the modern era cancels by leaving (unless the call has an idempotency key and
+ * can be repeated), one of the legacy era by notifications/cancelled; either way the job goes on to its
+ * end, which is CX, on its own: what was printed until then is recorded.
+ *
+ * Calls of tools that need the user's approval (bridge_question.h) are asked about meanwhile: in the legacy era by
+ * requests on the call's stream, one after the other; in the modern era by an answer that asks back (tool_park.h).
  */
+#include <sys/epoll.h>
+
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp_stream.h"
 #include "cgi/mcp/progress.h"
 #include "lib/base/util.h"
+#include "tool_ask.h"
 #include "tool_common.h"
+#include "tool_park.h"
+
+#define GATHER_MS 50 /* calls that a program makes at once are asked about at once */
 
 struct watch {
 	struct mcp_call *mcp;
 	struct job *job;
 	int64_t offset[2]; /* how much of each stream was sent */
 	int64_t told_us;   /* when */
+	struct bridge_questions *questions; /* NULL: there will be none */
+	struct bridge_listener listener;
+	struct mcp_question question;       /* that the client has */
+	int64_t asked;                      /* its number; 0: none */
 };
 
 /* How many milliseconds to sleep until there may be something to tell. */
 static int patience(const struct watch *watch)
 {
+	if (!watch->mcp)
+		return -1;
 	int keep_alive = watch->mcp->stream ? stream_patience_ms(watch->mcp->stream) : -1;
 	int64_t pause = watch->told_us + MCP_PROGRESS_PAUSE_US - clock_monotonic_us();
 
@@ -50,27 +65,129 @@ static bool cancelled(struct mcp_call *mcp)
 	return mcp->flight && hub_cancelled(mcp->exchange->server->hub, mcp->flight);
 }
 
-int tool_wait(struct tool_call *call, struct job *job, const struct job_result **ret, struct err *err)
+/* -------- questions to the user ----------------------------------------------------------------------- */
+
+/* The client's answer, if it came. One that refuses to ask its user is a no. */
+static int take_answer(struct watch *watch, struct err *err)
 {
-	struct watch watch = {.mcp = call->mcp, .job = job};
-	int wake_fd = call->mcp && call->mcp->flight ? call->mcp->flight->wake_fd : -1;
+	auto_json struct json_object *answer = NULL;
 	struct err own = ERR_INIT;
+	int result = mcp_question_poll(watch->mcp, &watch->question, 0, &answer, &own);
+
+	if (result == -ERR_CANCELLED) {
+		*err = own;
+		return result;
+	}
+	if (result == 0 && !answer)
+		return 0;
+	mcp_question_end(watch->mcp, &watch->question, false);
+	bridge_question_answer(watch->questions, watch->asked, tool_ask_verdict(answer));
+	watch->asked = 0;
+	return 0;
+}
+
+/* The next question, on the stream of a legacy session. */
+static void ask_next(struct watch *watch, const char *who)
+{
+	struct bridge_question *questions;
+	size_t count = bridge_question_list(watch->questions, 0, &questions);
+	struct err err = ERR_INIT;
+
+	if (count > 0 && mcp_question_begin(watch->mcp, "elicitation/create", tool_ask_params(who, questions),
+					    &watch->question, &err) < 0)
+		bridge_questions_refuse(watch->questions, err.text);
+	else if (count > 0)
+		watch->asked = questions[0].number;
+	bridge_question_list_free(questions, count);
+}
+
+/* 0; TOOL_ASKED: the call is answered with the questions; ERR_CANCELLED. */
+static int ask(struct watch *watch, struct tool_run *run, struct tool_call *call, struct err *err)
+{
+	struct bridge_question *questions;
+	struct err own = ERR_INIT;
+
+	bridge_questions_heard(&watch->listener);
+	if (!call->revision->modern) {
+		if (watch->asked && !bridge_question_pending(watch->questions, watch->asked)) {
+			mcp_question_end(watch->mcp, &watch->question, true);
+			watch->asked = 0;
+		}
+		if (watch->asked && take_answer(watch, err) < 0)
+			return -ERR_CANCELLED;
+		if (!watch->asked)
+			ask_next(watch, run->who);
+		return 0;
+	}
+	size_t count = bridge_question_list(watch->questions, 0, &questions);
+
+	bridge_question_list_free(questions, count);
+	if (count == 0 || job_wait_some(run->job, call->hangup_fd, -1, GATHER_MS, NULL) <= 0)
+		return 0;
+	if (tool_park(call, run, &own) == 0)
+		return TOOL_ASKED;
+	bridge_questions_refuse(watch->questions, own.text);
+	return 0;
+}
+
+/* Readable when there may be an answer, a cancel or a question; -1: nothing but the flight is watched. */
+static int watch_all(struct watch *watch, int flight_fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	struct err err = ERR_INIT;
+	int both = epoll_create1(EPOLL_CLOEXEC);
+
+	if (both < 0)
+		err_errno(&err, "cannot make an epoll descriptor");
+	if (both >= 0 && bridge_questions_listen(watch->questions, &watch->listener, &err) == 0) {
+		epoll_ctl(both, EPOLL_CTL_ADD, watch->listener.fd, &event);
+		if (flight_fd >= 0)
+			epoll_ctl(both, EPOLL_CTL_ADD, flight_fd, &event);
+		return both;
+	}
+	bridge_questions_refuse(watch->questions, err.text);
+	watch->questions = NULL;
+	fd_close(&both);
+	return -1;
+}
+
+static int wait_and_ask(struct tool_call *call, struct tool_run *run, struct watch *watch, int wake_fd, struct err *err)
+{
 	int result;
 
-	while ((result = job_wait_some(job, call->hangup_fd, wake_fd, call->mcp ? patience(&watch) : -1, &own)) > 0) {
-		if (result == JOB_WOKEN && cancelled(call->mcp)) {
-			result = err_set(&own, ERR_CANCELLED, "the client cancelled it");
-			break;
-		}
-		if (mcp_wants_progress(call->mcp))
-			tell(&watch);
+	while ((result = job_wait_some(run->job, call->hangup_fd, wake_fd, patience(watch), err)) > 0) {
+		if (result == JOB_WOKEN && cancelled(call->mcp))
+			return err_set(err, ERR_CANCELLED, "the client cancelled it");
+		if (watch->questions && (result = ask(watch, run, call, err)) != 0)
+			return result;
+		if (watch->mcp && mcp_wants_progress(watch->mcp))
+			tell(watch);
 		mcp_keep_alive(call->mcp);
 	}
+	return result;
+}
+
+int tool_wait(struct tool_call *call, struct tool_run *run, const struct job_result **ret, struct err *err)
+{
+	struct watch watch = {.mcp = call->mcp, .job = run->job, .questions = call->mcp ? run->questions : NULL};
+	int flight_fd = call->mcp && call->mcp->flight ? call->mcp->flight->wake_fd : -1;
+	auto_close int both = watch.questions ? watch_all(&watch, flight_fd) : -1;
+	struct err own = ERR_INIT;
+
+	/* Over HTTP a client that left may have lost its connection: with a key, its repeated call gets this result. */
+	if (job_keyed(run->job) && call->mcp && !call->mcp->exchange->request->message)
+		call->hangup_fd = -1;
+	int result = wait_and_ask(call, run, &watch, both >= 0 ? both : flight_fd, &own);
+
+	if (watch.asked)
+		mcp_question_end(call->mcp, &watch.question, true);
+	if (watch.questions)
+		bridge_questions_leave(watch.questions, &watch.listener);
 	if (own.code == ERR_CANCELLED)
-		job_cancel(job);
+		job_cancel(run->job);
 	if (result == 0)
-		return job_wait(job, -1, ret, err);
-	if (err)
+		return job_wait(run->job, -1, ret, err);
+	if (err && result < 0)
 		*err = own;
 	return result;
 }

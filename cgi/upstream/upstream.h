@@ -153,6 +153,10 @@ typedef void upstream_ask(void *arg, const struct upstream_asked *asked);
 void upstream_on_ask(struct upstream *upstream, upstream_ask *ask, void *arg);
 void upstream_reply(struct upstream *upstream, uint64_t question, const char *result, size_t length);
 
+/* A server says that its tools changed; on the upstream thread, and must not wait. Set before the first call. */
+typedef void upstream_changed(void *arg);
+void upstream_on_change(struct upstream *upstream, upstream_changed *changed, void *arg);
+
 /* Blocks until the answer is there; *ret is to be given back by upstream_answer_clear. */
 void upstream_call_wait(struct upstream *upstream, const struct upstream_call *call, struct upstream_answer *ret);
 void upstream_answer_clear(struct upstream_answer *answer);

@@ -46,8 +46,10 @@ struct connection_loop {
 	int64_t next_id;
 	int starting; /* programs that start at this moment */
 	/* An upstream server asks something of us while `order` is under way; NULL: nobody can be asked. */
-	upstream_ask *ask;
-	void *ask_arg;
+	upstream_ask *_Atomic ask;
+	void *_Atomic ask_arg;
+	upstream_changed *_Atomic changed; /* NULL: nobody wants to know */
+	void *_Atomic changed_arg;
 	struct question *questions;
 	uint64_t next_question;
 	struct pipes *pipes; /* of upstream_pipe.c */

@@ -145,7 +145,7 @@ static void requested(struct connection *connection, const char *method, struct 
 /* All questions of the round are answered: the next one begins. */
 static void finish_round(struct order *order)
 {
-	auto_buf struct buf out;
+	auto_buf struct buf out = {0};
 
 	if (order->asked > 0)
 		return;
@@ -265,6 +265,8 @@ static void notified(struct connection *connection, const char *method, struct r
 	} else if (streq(method, "notifications/tools/list_changed")) {
 		connection->list_until_us = 0;
 		connection->list_not_before_us = connection->loop->now_us + CHANGED_WAIT;
+		if (connection->loop->changed)
+			connection->loop->changed(connection->loop->changed_arg);
 	} else {
 		log_event(LOG_DEBUG, "upstream notification", "server", connection->server->name, "method", method,
 			  NULL);

@@ -36,7 +36,8 @@ static void identify(const struct upstream_list *list, char ret[SHA256_HEX_SIZE]
 	sha256_hex(list->server->identity, strlen(list->server->identity), ret);
 }
 
-int upstream_pin_states(struct store *store, const struct upstream_list *list, enum upstream_pin **ret, struct err *err)
+int upstream_pin_states(struct store *store, const struct upstream_list *list, bool note, enum upstream_pin **ret,
+			struct err *err)
 {
 	char server[SHA256_HEX_SIZE];
 	auto_free enum upstream_pin *states = xcalloc(list->count + 1, sizeof(*states));
@@ -51,7 +52,7 @@ int upstream_pin_states(struct store *store, const struct upstream_list *list, e
 	for (size_t i = 0; i < list->count; i++)
 		if (!known[i])
 			added[count++] = (struct store_pin){list->tools[i].name, list->tools[i].hash};
-	if (result == 0 && count > 0)
+	if (result == 0 && count > 0 && note)
 		result = store_pin_put(store, server, added, count, false, err);
 	if (result < 0)
 		return result;

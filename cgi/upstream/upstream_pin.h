@@ -8,9 +8,9 @@
 #include "upstream.h"
 #include "upstream_policy.h"
 
-/* The state of each tool of the list, in its order; the caller's array. Notes those that are new, logs those that
- * changed. */
-int upstream_pin_states(struct store *store, const struct upstream_list *list, enum upstream_pin **ret,
+/* The state of each tool of the list, in its order; the caller's array. Notes those that are new, if `note`, and logs
+ * those that changed. */
+int upstream_pin_states(struct store *store, const struct upstream_list *list, bool note, enum upstream_pin **ret,
 			struct err *err);
 /* From now on these definitions are the known ones: of one tool, or (NULL) of all. */
 int upstream_pin_accept(struct store *store, const struct upstream_list *list, const char *tool, struct err *err);

@@ -2,15 +2,15 @@
  * upstream_pool.c - the functions of upstream.h: the thread, the connections and who waits for them.
  *
  * Other threads hand errands over in a list under a lock and wake the thread; everything else is the thread's own. A
- * turn: take the errands, let libcurl and the pipes work, hand out what came, look at deadlines, sleep until the next
- * of them. Connections are found by server, owner and run as the server's entry shares them; one that was not used for
- * long is freed.
+ * turn: take the errands, let libcurl and the pipes work, hand out what came, look at deadlines, sleep until the next.
+ * Connections are found by server, owner and run as the server's entry shares them; the unused are freed in the end.
  */
 #include "upstream.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/base/log.h"
@@ -53,8 +53,6 @@ struct spent {
 	int64_t calls;
 	char *owner;
 };
-
-/* --- what other threads do --- */
 
 static void hand_in(struct upstream *upstream, const struct errand *errand)
 {
@@ -127,10 +125,14 @@ void upstream_reply(struct upstream *upstream, uint64_t question, const char *re
 
 void upstream_on_ask(struct upstream *upstream, upstream_ask *ask, void *arg)
 {
-	pthread_mutex_lock(&upstream->lock);
-	upstream->loop.ask_arg = arg;
-	upstream->loop.ask = ask;
-	pthread_mutex_unlock(&upstream->lock);
+	atomic_store(&upstream->loop.ask_arg, arg);
+	atomic_store(&upstream->loop.ask, ask);
+}
+
+void upstream_on_change(struct upstream *upstream, upstream_changed *changed, void *arg)
+{
+	atomic_store(&upstream->loop.changed_arg, arg);
+	atomic_store(&upstream->loop.changed, changed);
 }
 
 void upstream_list_begin(struct upstream *upstream, const struct upstream_key *key, int64_t deadline_us,

@@ -56,7 +56,8 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 	return 0;
 }
 
-int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err)
+static int spawn(const char *jailer_program, const char *config_path, bool all, struct jail_client **ret,
+		 struct err *err)
 {
 	int pair[2];
 	char fd_text[16];
@@ -66,7 +67,15 @@ int jail_client_spawn(const char *jailer_program, const char *config_path, struc
 		return err_errno(err, "making a socket for the jailer");
 	auto_close int ours = pair[0];
 	auto_close int theirs = pair[1];
-	const char *argv[] = {jailer_program, "--fd", fd_text, config_path ? "--config" : NULL, config_path, NULL};
+	const char *argv[7] = {jailer_program, "--fd", fd_text};
+	size_t count = 3;
+
+	if (all)
+		argv[count++] = "--all";
+	if (config_path) {
+		argv[count++] = "--config";
+		argv[count++] = config_path;
+	}
 	posix_spawn_file_actions_t actions;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, theirs, JAILER_FD);
@@ -87,6 +96,11 @@ int jail_client_spawn(const char *jailer_program, const char *config_path, struc
 		return err_errno(err, "preparing the jailer's socket");
 	*ret = client_new(steal_fd(&ours), pid);
 	return 0;
+}
+
+int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err)
+{
+	return spawn(jailer_program, config_path, false, ret, err);
 }
 
 char *jail_client_program(const struct config *config, struct err *err)
@@ -113,6 +127,19 @@ int jail_client_dial(const struct config *config, struct jail_client **ret, stru
 		return jail_client_connect(config->jailer.socket, ret, err);
 	program = jail_client_program(config, err);
 	return program ? jail_client_spawn(program, config->path, ret, err) : -ERR_UNAVAILABLE;
+}
+
+int jail_client_learn(const struct config *config, struct json_object **ret, struct err *err)
+{
+	auto_free char *program = jail_client_program(config, err);
+	struct jail_client *client;
+	int result = program ? spawn(program, config->path, true, &client, err) : -ERR_UNAVAILABLE;
+
+	if (result < 0)
+		return result;
+	result = jail_client_runners(client, ret, err);
+	jail_client_free(client);
+	return result;
 }
 
 void jail_client_free(struct jail_client *client)
@@ -164,6 +191,11 @@ struct jail *client_find(struct jail_client *client, int64_t number)
 	return jail;
 }
 
+void jail_client_background(struct jail_client *client)
+{
+	client->background = true;
+}
+
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
 	      struct jail **ret, struct err *err)
 {
@@ -182,6 +214,8 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 	json_add_bool(head, "live", spec->live);
 	if (spec->service)
 		json_add_bool(head, "service", true);
+	if (client->background)
+		json_add_bool(head, "background", true);
 	if (spec->hosts.count > 0) {
 		struct json_object *hosts = json_object_new_array();
 
@@ -331,6 +365,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 		json_add_bool(head, "tools", true);
 	if (program->display)
 		json_add_bool(head, "display", true);
+	if (program->clock_us)
+		json_add_int(head, "clock_us", program->clock_us);
 	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));
 	for (size_t i = 0; i < n_args; i++)
 		strings[i] = program->args[i];

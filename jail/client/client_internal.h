@@ -24,6 +24,7 @@ struct jail_client {
 	int64_t next_number;
 	bool lost;
 	bool held;                    /* dispatch reads no further message */
+	bool background;              /* its jails give way */
 	struct json_object *document; /* answer to info or runners */
 	bool document_wanted;
 	int64_t pinged_us; /* monotonic: since when a sign of life is awaited; 0: none is */

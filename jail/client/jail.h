@@ -37,6 +37,7 @@
 #define JAIL_BATCH_FILES 64        /* files and descriptors in one message; SCM_RIGHTS takes 253 */
 #define JAIL_WIRE_MAX (64 * 1024)  /* one message; bulk travels as descriptors */
 #define JAIL_NAME_MAX 1024         /* path of a file below /data, bytes */
+#define JAIL_LEVELS_MAX 64         /* … and its segments; what is deeper is not kept */
 #define JAIL_ARGUMENTS_MAX 32768   /* all arguments and environment of one program, bytes */
 
 struct jail_spec {
@@ -69,6 +70,10 @@ struct jail_file {
 /* Where jail_fill_code puts files, and the socket of a program with tools. */
 #define JAIL_CODE   "/code"
 #define JAIL_SOCKET JAIL_CODE "/.mcp"
+/* Below /data: what pip and npm install there in programs with network. */
+#define JAIL_PACKAGES        ".packages"
+#define JAIL_PACKAGES_PYTHON "/data/" JAIL_PACKAGES "/python"
+#define JAIL_PACKAGES_NPM    "/data/" JAIL_PACKAGES "/npm"
 
 /* One program to run. Descriptors stay the caller's; -1 means /dev/null. Output is written to the two descriptors at
  * their current position as it arrives (a file or memfd), at most limits.output_bytes over both. A pipe goes to the
@@ -89,6 +94,12 @@ struct jail_program {
 	int tools_fd;
 	/* Show the value of a last expression and open figures, where the runner can; not for programs with tools. */
 	bool display;
+	/* Deterministic: the clock of the day begins then, and goes on by what the program waits for; random bytes are
+	 * a fixed sequence, addresses and the hash seed are fixed, there is one processor, directories are read in the
+	 * order of their names, the time zone is UTC. For programs that use the host's libc dynamically
+	 * (jail/steady); of others, for addresses and processors. 0: not. Of a live sandbox's runs all or
+	 * none; its clock is the first one's. */
+	int64_t clock_us;
 };
 
 enum jail_change_kind { JAIL_FILE_CREATED, JAIL_FILE_CHANGED, JAIL_FILE_DELETED, JAIL_FILE_NOT_KEPT };
@@ -128,6 +139,9 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err);
 /* The jailer of a configuration: the one on jailer.socket, else a private one. */
 int jail_client_dial(const struct config *config, struct jail_client **ret, struct err *err);
+/* The runners with versions and libraries, which a private jailer does not find by itself: out of one that is started
+ * for it, tries them all in jails (seconds) and ends. */
+int jail_client_learn(const struct config *config, struct json_object **ret, struct err *err);
 /* Path of the program of a private one: jailer.program, else next to ours. The caller's. NULL, ERR_UNAVAILABLE: it is
  * not there. */
 char *jail_client_program(const struct config *config, struct err *err);
@@ -145,6 +159,7 @@ void jail_client_hold(struct jail_client *client);
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
  *          "live":bool,"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
+ *             "interpreter":its path on the host or null,
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter
  *             keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
@@ -161,6 +176,9 @@ int64_t jail_client_pinged_us(const struct jail_client *client);
 /* Kills a private jailer that does not answer: jail_client_free waits for its end. */
 void jail_client_kill(struct jail_client *client);
 
+/* From now on the programs of its jails use only what other work leaves of the processors, where there is a cgroup: for
+ * batch work. Their wall clock goes on while they wait. */
+void jail_client_background(struct jail_client *client);
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
 	      struct jail **ret, struct err *err);
 int jail_fill(struct jail *jail, const struct jail_file *files, size_t count, struct err *err);

@@ -64,8 +64,10 @@ int wire_receive(int socket, struct wire_message *ret, struct err *err)
 	struct wire_fds fds = {.fds = message.fds, .room = WIRE_FDS_MAX};
 	ssize_t n = wire_fd_receive(socket, message.bytes, JAIL_WIRE_MAX, MSG_DONTWAIT, &fds);
 
-	if (n < 0 && errno == EAGAIN)
+	if (n < 0 && errno == EAGAIN) {
+		secret_free_unused(steal(&message.bytes)); /* most receptions end like this */
 		return err_set(err, ERR_BUSY, "no message yet");
+	}
 	if (n < 0 && errno == EMSGSIZE)
 		return err_set(err, ERR_INVALID,
 			       "the message is longer than %d bytes or carries more than %d descriptors", JAIL_WIRE_MAX,

@@ -48,6 +48,7 @@ static const struct bind open_table[] = {
 	 .min = 1,
 	 .max = CONFIG_HOSTS_MAX},
 	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct wire_request, service)},
+	{.name = "background", .type = BIND_BOOL, .offset = offsetof(struct wire_request, background)},
 	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
 	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
 	{.name = "limits",
@@ -86,6 +87,11 @@ static const struct bind run_table[] = {
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
 	{.name = "tools", .type = BIND_BOOL, .offset = offsetof(struct wire_request, tools)},
 	{.name = "display", .type = BIND_BOOL, .offset = offsetof(struct wire_request, display)},
+	{.name = "clock_us",
+	 .type = BIND_INT,
+	 .offset = offsetof(struct wire_request, clock_us),
+	 .min = 1,
+	 .max = LIMITS_MAX * 8},
 	{0},
 };
 
@@ -162,7 +168,9 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 void wire_request_clear(struct wire_request *request)
 {
 	free(request->files.items);
+	free(request->hosts.items);
 	request->files = (struct bind_objects){.items = NULL};
+	request->hosts = (struct bind_strings){.items = NULL};
 }
 
 const char *const wire_change_kinds[] = {"created", "changed", "deleted", "not_kept", NULL};

@@ -160,19 +160,29 @@ struct start {
 	int fence;                 /* or -1 */
 };
 
+/* The step that failed, and errno; NULL: none did. */
+static const char *begin_session(const struct init_order *head)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
+		return "session";
+	return head->steady && init_be_steady() ? "fixed addresses, one processor" : NULL;
+}
+
 /* In the vfork child: nothing here allocates. Returns only when a step failed: its name, and errno. */
 static const char *become_payload(const struct start *start)
 {
 	const struct order *order = start->order;
+	const char *failed = begin_session(&order->head);
 	char **argv, **envp;
-	sigset_t none;
 
 	/* Strings of the order; exec wants them without const and does not write. */
 	memcpy(&argv, &(const char **){order->strings + 1}, sizeof(argv));
 	memcpy(&envp, &(const char **){order->strings + 1 + order->head.n_args + 1}, sizeof(envp));
-	sigemptyset(&none);
-	if (setsid() < 0 || sigprocmask(SIG_SETMASK, &none, NULL))
-		return "session";
+	if (failed)
+		return failed;
 	if (start->door >= 0 && write(start->door, "0", 1) != 1)
 		return "enter the cgroup to freeze";
 	unsigned kept = start->fds[INIT_TALK_FD] < 0 ? INIT_TALK_FD : INIT_TALK_FD + 1;

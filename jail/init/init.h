@@ -83,6 +83,7 @@ struct init_order {
 	 * is for the driver.
 	 */
 	bool driven;
+	bool steady; /* init_be_steady */
 	enum seccomp_family family; /* of the program */
 	struct init_limits limits;
 };
@@ -115,6 +116,8 @@ _Noreturn void init_main(struct init_setup *setup);
 
 /* init_limits.c, in the child: -1 and errno. */
 int init_apply_limits(const struct init_limits *limits);
+/* No address is random any more, and one processor is all there is; also in the child. */
+int init_be_steady(void);
 /* init_fill.c: puts one file below directory `root`. 0 or -1 and errno. */
 int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, int from_fd);
 int init_remove_file(int root, const char *name); /* one that is not there, or no file any more, is no error */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "init.h"
-#include "jail/sys.h"
+#include "lib/base/beneath.h"
 #include "lib/base/util.h"
 
 #define DEPTH_MAX 32 /* of folders that make way: a descriptor each */
@@ -23,7 +23,7 @@ static int open_parent(int root, const char *name)
 
 	if (!slash)
 		return fcntl(root, F_DUPFD_CLOEXEC, 0);
-	int fd = sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = beneath_open(root, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
 	auto_close int parent = open_parent(root, path);
@@ -31,7 +31,7 @@ static int open_parent(int root, const char *name)
 	last = last ? last + 1 : path;
 	if (parent < 0 || (mkdirat(parent, last, 0755) && errno != EEXIST))
 		return -1;
-	return sys_open_beneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+	return beneath_open(parent, last, O_RDONLY | O_DIRECTORY, 0);
 }
 
 int init_copy(int to, int from, off_t offset)
@@ -51,7 +51,7 @@ int init_remove_file(int root, const char *name)
 	const char *slash = strrchr(name, '/');
 	auto_free char *path = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
 	auto_close int parent =
-		slash ? sys_open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
+		slash ? beneath_open(root, path, O_RDONLY | O_DIRECTORY, 0) : fcntl(root, F_DUPFD_CLOEXEC, 0);
 
 	if (parent >= 0 && unlinkat(parent, slash ? slash + 1 : name, 0) == 0)
 		return 0;
@@ -63,7 +63,7 @@ static int make_way(int parent, const char *name, int depth);
 
 static int empty_directory(int parent, const char *name, int depth)
 {
-	int fd = sys_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	int fd = beneath_open(parent, name, O_RDONLY | O_DIRECTORY, 0);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	int result = 0;
 
@@ -107,7 +107,7 @@ int init_put_file(int root, const char *name, uint32_t mode, int64_t mtime_us, i
 
 	if (parent < 0 || make_way(parent, last, DEPTH_MAX))
 		return -1;
-	auto_close int to = sys_open_beneath(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	auto_close int to = beneath_open(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (to < 0 || init_copy(to, from_fd, 0))
 		return -1;
 	return fchmod(to, mode) || futimens(to, times) ? -1 : 0;

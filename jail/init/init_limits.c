@@ -1,5 +1,7 @@
 /* init_limits.c - the resource limits of a program, set in the child before it is one: what no cgroup has. See init.h.
  */
+#include <sched.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 
 #include "init.h"
@@ -57,4 +59,17 @@ int init_apply_limits(const struct init_limits *limits)
 	if (limits->cpu_seconds && limit(RLIMIT_CPU, (rlim_t)limits->cpu_seconds, (rlim_t)limits->cpu_seconds + 1))
 		return -1;
 	return 0;
+}
+
+int init_be_steady(void)
+{
+	int before = personality(0xffffffff), processor = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(MAX(processor, 0), &one);
+	return before < 0 || personality((unsigned)before | ADDR_NO_RANDOMIZE) < 0 ||
+			       sched_setaffinity(0, sizeof(one), &one)
+		       ? -1
+		       : 0;
 }

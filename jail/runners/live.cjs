@@ -36,6 +36,13 @@ const toolsModule = (name) => `${pathToFileURL(TOOLS)}/${name === 'tools' ? 'ind
 const load = (name, options) => import(process.env.MCP_SOCKET && /^tools(\/|$)/.test(name) ? toolsModule(name) : /^\.{0,2}\//.test(name) ? new URL(name, pathToFileURL(globalThis.__filename)).href : name, options);
 Object.defineProperty(globalThis, Symbol.for('sallyport.import'), { value: load });
 
+// require() of tools: Node keeps a module for ever, but the servers of this run need not be those of the last one.
+function requireWith(found, tools) {
+	const module = new Proxy(tools, { get: (own, key) => (key === 'default' || key === 'tools' ? own : own[key]) });
+	const required = (name) => (name === 'tools' ? module : /^tools\//.test(name) ? tools[name.slice('tools/'.length)] : found(name));
+	return Object.assign(required, found);
+}
+
 function ownLoader(source) {
 	return source.replace(IMPORTS, (text, standard, all, some, from) => {
 		if (!from) return text.startsWith('import') ? LOADER : text;
@@ -101,8 +108,9 @@ function begin(path, args, environment, shows) {
 	for (const name of given) delete process.env[name];
 	given = environment.map((entry) => entry.slice(0, entry.indexOf('=')));
 	for (const entry of environment) process.env[entry.slice(0, entry.indexOf('='))] = entry.slice(entry.indexOf('=') + 1);
-	Object.assign(globalThis, { require: createRequire(path), __filename: path, __dirname: dirname(path) });
-	if (process.env.MCP_SOCKET) Object.defineProperty(globalThis, 'tools', { configurable: true, writable: true, value: require(`${TOOLS}/core.mjs`).begin() });
+	const found = createRequire(path), tools = process.env.MCP_SOCKET && require(`${TOOLS}/core.mjs`).begin();
+	Object.assign(globalThis, { require: tools ? requireWith(found, tools) : found, __filename: path, __dirname: dirname(path) });
+	if (tools) Object.defineProperty(globalThis, 'tools', { configurable: true, writable: true, value: tools });
 	process.argv = [process.execPath, path, ...args];
 	let input;
 	Object.defineProperty(process, 'stdin', {

@@ -13,28 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "audit_witness.h"
 #include "lib/base/util.h"
 
 #define ANCHORED     "anchored"
 #define ANCHORED_NEW "anchored.new"
-#define FILE_PREFIX  "file:"
-#define RUN_PREFIX   "command:"
 
 extern char **environ;
 
-int audit_anchor_check(const char *anchor, struct err *err)
+static int to_file(const struct audit_signer *signer, const char *path, const struct buf *note, int64_t had,
+		   struct err *err)
 {
-	const size_t prefix = str_starts(anchor, FILE_PREFIX)  ? strlen(FILE_PREFIX)
-			      : str_starts(anchor, RUN_PREFIX) ? strlen(RUN_PREFIX)
-							       : 0;
-
-	if (prefix > 0 && anchor[prefix] != '\0' && strchr(anchor, '\n') == NULL)
-		return 0;
-	return err_set(err, ERR_INVALID, "an anchor is file:PATH or command:TEXT, not '%s'", anchor);
-}
-
-static int to_file(const char *path, const struct buf *note, struct err *err)
-{
+	(void)signer, (void)had;
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	auto_buf struct buf text = {0};
 
@@ -45,8 +35,10 @@ static int to_file(const char *path, const struct buf *note, struct err *err)
 	return 0;
 }
 
-static int to_command(const char *command, const struct buf *note, struct err *err)
+static int to_command(const struct audit_signer *signer, const char *command, const struct buf *note, int64_t had,
+		      struct err *err)
 {
+	(void)signer, (void)had;
 	static char shell[] = "/bin/sh", option[] = "-c";
 	char *const argv[] = {shell, option, unconst(command), NULL};
 	posix_spawn_file_actions_t actions;
@@ -71,6 +63,39 @@ static int to_command(const char *command, const struct buf *note, struct err *e
 	return err_set(err, ERR_SYSTEM, "the anchor '%s' failed (%s %d)", command,
 		       WIFEXITED(status) ? "exit code" : "signal",
 		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+static const struct anchor_kind {
+	const char *prefix;
+	int (*check)(const char *rest, struct err *err); /* NULL: any text will do */
+	int (*send)(const struct audit_signer *signer, const char *rest, const struct buf *note, int64_t had,
+		    struct err *err); /* `had`: entries that the anchor's last checkpoint covered */
+} kinds[] = {
+	{"file:", NULL, to_file},
+	{"command:", NULL, to_command},
+	{"witness:", audit_witness_check, audit_witness_send},
+};
+
+/* *ret_rest: what follows the prefix. NULL: not an anchor. */
+static const struct anchor_kind *kind_of(const char *anchor, const char **ret_rest)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (str_starts(anchor, kinds[i].prefix)) {
+			*ret_rest = anchor + strlen(kinds[i].prefix);
+			return &kinds[i];
+		}
+	return NULL;
+}
+
+int audit_anchor_check(const char *anchor, struct err *err)
+{
+	const char *rest;
+	const struct anchor_kind *kind = kind_of(anchor, &rest);
+
+	if (kind == NULL || *rest == '\0' || strchr(anchor, '\n') != NULL)
+		return err_set(err, ERR_INVALID,
+			       "an anchor is file:PATH, command:TEXT or 'witness:KEY URL', not '%s'", anchor);
+	return kind->check != NULL ? kind->check(rest, err) : 0;
 }
 
 /* Lines "SIZE ANCHOR"; *ret_others: those of the other anchors. */
@@ -111,22 +136,27 @@ static int remember(const struct audit_signer *signer, const char *anchor, struc
 	return 0;
 }
 
-int audit_anchor_send(struct audit_signer *signer, const char *anchor, struct err *err)
+int audit_anchor_send(const struct audit_signer *signer, const char *anchor, struct err *err)
 {
 	auto_buf struct buf others = {0}, note = {0};
 	auto_free char *text = NULL;
+	const char *rest;
+	const struct anchor_kind *kind = kind_of(anchor, &rest);
 	size_t length;
 
+	if (kind == NULL)
+		return audit_anchor_check(anchor, err);
 	buf_init(&others, AUDIT_NOTE_MAX);
 	buf_init(&note, AUDIT_NOTE_MAX);
-	if (size_anchored(signer, anchor, &others) >= signer->n_signed || signer->n_signed == 0)
+	const int64_t had = size_anchored(signer, anchor, &others);
+
+	if (had >= signer->n_signed || signer->n_signed == 0)
 		return 0;
 	int result = read_file_at(signer->dir_fd, AUDIT_SIGNER_CHECKPOINT, AUDIT_NOTE_MAX, &text, &length, err);
 
 	if (result < 0)
 		return result;
 	buf_add(&note, text, length);
-	result = str_starts(anchor, FILE_PREFIX) ? to_file(anchor + sizeof(FILE_PREFIX) - 1, &note, err)
-						 : to_command(anchor + sizeof(RUN_PREFIX) - 1, &note, err);
+	result = kind->send(signer, rest, &note, MAX(had, 0), err);
 	return result < 0 ? result : remember(signer, anchor, &others, err);
 }

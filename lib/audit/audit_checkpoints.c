@@ -62,6 +62,7 @@ static int add(void *arg, const char *text, size_t length, const struct audit_no
 			wrong(all, reading->from, cause.text);
 		else if (!all->keys[i].witness)
 			by_log += result;
+		all->signed_by[i] += result > 0;
 	}
 	if (all->n_keys > 0 && by_log == 0 && cause.code == ERR_NONE) {
 		auto_free char *said = xasprintf("the checkpoint of %llu entries is not signed by the log's key",
@@ -74,16 +75,24 @@ static int add(void *arg, const char *text, size_t length, const struct audit_no
 	return 0;
 }
 
+int audit_checkpoints_text(struct audit_checkpoints *all, const char *text, size_t length, const char *from,
+			   bool outside, struct err *err)
+{
+	struct reading reading = {all, from, outside};
+	int result = audit_notes_each(text, length, add, &reading, err);
+
+	return result < 0 ? err_wrap(err, "%s", from) : 0;
+}
+
 int audit_checkpoints_file(struct audit_checkpoints *all, const char *path, bool outside, struct err *err)
 {
 	auto_free char *text = NULL;
 	size_t length;
-	struct reading reading = {all, path, outside};
 	int result = read_file_at(AT_FDCWD, path, FILE_MAX, &text, &length, err);
 
-	if (result == 0)
-		result = audit_notes_each(text, length, add, &reading, err);
-	return result < 0 ? err_wrap(err, "%s", path) : 0;
+	if (result < 0)
+		return err_wrap(err, "%s", path);
+	return audit_checkpoints_text(all, text, length, path, outside, err);
 }
 
 int audit_checkpoints_signer(struct audit_checkpoints *all, const char *folder, struct audit_hash **ret_leaves,

@@ -214,7 +214,7 @@ static int read_log(struct audit_signer *signer, const char *database, struct lo
 	return result;
 }
 
-static int load_leaves(struct audit_signer *signer, struct audit_hash **ret, struct err *err)
+int audit_signer_leaves(const struct audit_signer *signer, struct audit_hash **ret, struct err *err)
 {
 	const size_t length = (size_t)signer->n_leaves * SHA256_SIZE;
 	auto_free uint8_t *leaves = xmalloc(length + 1);
@@ -256,7 +256,7 @@ int audit_signer_sign(struct audit_signer *signer, const char *database, struct 
 {
 	struct looking looking = {.signer = signer};
 	struct audit_checkpoint checkpoint = {0};
-	int result = load_leaves(signer, &looking.seen, err);
+	int result = audit_signer_leaves(signer, &looking.seen, err);
 
 	signer->tree = (struct audit_tree){0};
 	buf_init(&looking.fresh, SIZE_MAX / 2);

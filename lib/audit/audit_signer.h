@@ -8,6 +8,8 @@
  *     leaves                   32 bytes for each entry that was seen: what history must still be
  *     checkpoints.log          every checkpoint that was signed
  *     checkpoint               the newest one
+ *     anchored                 which anchor got which checkpoint last (audit_anchor.h)
+ *     cosigned.log             checkpoints with the signatures of witnesses (audit_witness.h)
  *
  * A signer never signs what does not continue what it signed. Order: leaves are on disk, then the checkpoint is signed
  * and put into the log, then it replaces the newest. A crash in between repeats a step and contradicts none.
@@ -22,6 +24,7 @@
 #define AUDIT_SIGNER_LEAVES     "leaves"
 #define AUDIT_SIGNER_LOG        "checkpoints.log"
 #define AUDIT_SIGNER_CHECKPOINT "checkpoint"
+#define AUDIT_SIGNER_COSIGNED   "cosigned.log"
 
 /* Makes folder, key and vkey. ERR_CONFLICT: there is a key already. */
 int audit_signer_init(const char *folder, const char *origin, struct buf *ret_vkey, struct err *err);
@@ -40,3 +43,5 @@ void audit_signer_close(struct audit_signer *signer);
 /* Compares the log with what was seen, and signs where it grew: 1 and the note; 0: nothing new. ERR_CORRUPT: history
  * was rewritten or went back; the text names the entry. */
 int audit_signer_sign(struct audit_signer *signer, const char *database, struct buf *ret_note, struct err *err);
+/* The hash of every entry that was seen, n_leaves of them; the caller frees it. */
+int audit_signer_leaves(const struct audit_signer *signer, struct audit_hash **ret, struct err *err);

@@ -120,3 +120,27 @@ size_t audit_tree_consistency(const struct audit_hash *leaves, uint64_t size, ui
 {
 	return subproof(leaves, size, old, 1, ret);
 }
+
+int audit_tree_root_from(const struct audit_hash *leaf, uint64_t index, uint64_t size, const struct audit_hash *proof,
+			 size_t count, struct audit_hash *ret)
+{
+	uint64_t last = size - 1;
+
+	if (index >= size)
+		return -1;
+	*ret = *leaf;
+	for (size_t i = 0; i < count; i++) {
+		if (last == 0)
+			return -1;
+		if ((index & 1) != 0 || index == last) {
+			audit_tree_node(&proof[i], ret, ret);
+			for (; (index & 1) == 0 && index != 0; last >>= 1)
+				index >>= 1;
+		} else {
+			audit_tree_node(ret, &proof[i], ret);
+		}
+		index >>= 1;
+		last >>= 1;
+	}
+	return last == 0 ? 0 : -1;
+}

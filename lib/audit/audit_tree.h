@@ -34,3 +34,7 @@ size_t audit_tree_inclusion(const struct audit_hash *leaves, uint64_t size, uint
 			    struct audit_hash ret[AUDIT_TREE_DEPTH]);
 size_t audit_tree_consistency(const struct audit_hash *leaves, uint64_t size, uint64_t old,
 			      struct audit_hash ret[AUDIT_TREE_DEPTH]);
+/* The root that follows from a leaf and the hashes that prove it (RFC 9162, 2.1.3.2). -1: they are too few or too many
+ * for a tree of this size. */
+int audit_tree_root_from(const struct audit_hash *leaf, uint64_t index, uint64_t size, const struct audit_hash *proof,
+			 size_t count, struct audit_hash *ret);

@@ -1,5 +1,5 @@
 /*
- * audit_verify.h - five verdicts on a database (or a copy of one) by its audit log and by checkpoints.
+ * audit_verify.h - five verdicts on a database, a copy of one or an export, by its audit log and by checkpoints.
  *
  *   tree        entries 0, 1, 2 … without a gap, columns as their entries say, the root of every checkpoint
  *   signatures  checkpoints are signed by the log's key
@@ -33,7 +33,7 @@ struct audit_report {
 };
 
 struct audit_request {
-	const char *path;        /* data folder or database */
+	const char *path;        /* data folder, database or export */
 	const char *signer;      /* folder of the signer: checkpoints.log, leaves, vkey; NULL: none */
 	const char *const *keys; /* public keys of log and witnesses besides vkey */
 	size_t n_keys;

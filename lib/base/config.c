@@ -88,9 +88,26 @@ static const struct bind retention_table[] = {
 	{0},
 };
 
+static const struct bind api_table[] = {
+	PART(api, enabled, BIND_BOOL, 0, 0, "serve the plain HTTP API, /v1/"),
+	{0},
+};
+
+static const struct bind files_table[] = {
+	PART(files, url_seconds, BIND_INT, 0, 315360000,
+	     "seconds after which the address of a file ends; 0: it does not"),
+	{0},
+};
+
 static const struct bind metrics_table[] = {
 	PART(metrics, enabled, BIND_BOOL, 0, 0, "serve /metrics to this machine and to who has the token"),
 	PART(metrics, token, BIND_STRING, 0, 256, "bearer token for /metrics and /readyz from elsewhere; empty: none"),
+	{0},
+};
+
+static const struct bind log_table[] = {
+	PART(log, format, BIND_STRING, 1, 8, "of the lines of gateway and jailer: text or json"),
+	PART(log, level, BIND_STRING, 1, 8, "the least that they write: debug, info, warn or error"),
 	{0},
 };
 
@@ -100,16 +117,26 @@ static const struct bind health_table[] = {
 	{0},
 };
 
+static const struct bind admin_table[] = {
+	PART(admin, enabled, BIND_BOOL, 0, 0, "serve the admin page below /admin"),
+	PART(admin, hours, BIND_INT, 1, 720, "hours after which one must sign in again"),
+	PART(admin, idle_minutes, BIND_INT, 1, 1440, "minutes without a request after which one must sign in again"),
+	{0},
+};
+
 static const struct bind tools_table[] = {
 	PART(tools, text, BIND_STRING, 1, 16, "form of run_code's text block: plain or json"),
 	PART(tools, results, BIND_STRING, 1, 16,
 	     "where programs find a call's details: content (in _meta), structured, both"),
 	PART(tools, links, BIND_BOOL, 0, 0, "name files as resource links, too"),
-	PART(tools, sets, BIND_STRINGS, 0, 8, "sets of tools as other systems have them: isolator, interpreter"),
+	PART(tools, sets, BIND_STRINGS, 0, 8, "more sets of tools: isolator, interpreter, bridge, snippets"),
+	PART(tools, bridge_output, BIND_STRING, 1, 16, "form of run_python's text block: compact or toon"),
 	PART(tools, snippets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of the programs that execute_code runs by name; empty: none"),
 	PART(tools, secrets_dir, BIND_STRING, 0, PATH_MAX,
 	     "folder of secret environment variables, OWNER/NAME; empty: none"),
+	PART(tools, upstream, BIND_STRING, 1, 16,
+	     "who calls the tools of upstream.file's servers: code (programs), direct (models), both"),
 	{0},
 };
 
@@ -141,8 +168,12 @@ const struct bind config_table[] = {
 	GROUP(network, "the network of programs"),
 	GROUP(upstream, "MCP servers whose tools programs call"),
 	GROUP(retention, "how much is kept, and for how long"),
+	GROUP(api, "programs that do not speak MCP"),
+	GROUP(files, "addresses of files"),
 	GROUP(metrics, "figures for monitoring"),
 	GROUP(health, "what load balancers ask"),
+	GROUP(log, "the lines of gateway and jailer"),
+	GROUP(admin, "the admin page"),
 	{0},
 };
 
@@ -150,30 +181,28 @@ static const struct config defaults = {
 	.data_dir = "",
 	.public_base_url = "",
 	.gateway = {.socket = "", .threads = 16, .accel_prefix = "", .profile = "production"},
-	.jailer = {.socket = "",
-		   .program = "",
-		   .runners_dir = "",
-		   .modules_dir = "",
-		   .cgroup = "sallyport",
-		   .jails = 64,
-		   .disk_read_mb = 100},
+	.jailer = {.socket = "", .program = "", .runners_dir = "", .modules_dir = "", .cgroup = "sallyport",
+		   .jails = 64, .disk_read_mb = 100},
 	.limits =
 		{
 #define LIMIT(member, least, most, standard, sentence) .member = standard,
 #include "limits.def"
 		},
-	.tools = {.text = "plain", .results = "content", .snippets_dir = "", .secrets_dir = ""},
+	.tools = {.text = "plain",
+		  .results = "content",
+		  .bridge_output = "compact",
+		  .snippets_dir = "",
+		  .secrets_dir = "",
+		  .upstream = "code"},
 	.network = {.proxy = "", .connections = 256, .mb = 1024},
-	.upstream = {.file = "",
-		     .secrets_dir = "",
-		     .calls = 200,
-		     .in_flight = 8,
-		     .argument_kb = 1024,
+	.upstream = {.file = "", .secrets_dir = "", .calls = 200, .in_flight = 8, .argument_kb = 1024,
 		     .result_kb = 5120},
 	.retention =
 		{.owner_mb = 10240, .conversation_days = 30, .when_full = "refuse", .free_mb = 64, .free_inodes = 1000},
 	.metrics = {.enabled = true, .token = ""},
+	.log = {.format = "text", .level = "info"},
 	.health = {.ready = true, .disk_mb = 256},
+	.admin = {.hours = 12, .idle_minutes = 60},
 };
 
 /* Members that hold paths: {group or NULL, member}. */
@@ -409,12 +438,14 @@ static void default_runners(struct json_object *document)
 int config_load(const char *path, struct config *ret, struct err *err)
 {
 	auto_json struct json_object *document = NULL;
-	auto_free char *folder = NULL;
+	auto_free char *folder = NULL, *found = NULL;
 	struct config config = defaults;
 	int result = 0;
 
 	if (path == NULL)
 		path = getenv("SALLYPORT_CONFIG");
+	if (path == NULL)
+		path = found = config_find();
 	if (path != NULL && path[0] != '\0') {
 		result = read_document(path, &document, err);
 		if (result == 0)

@@ -55,9 +55,11 @@ struct config {
 		const char *text; /* of run_code's text block: "plain", or "json" as the system that it replaces */
 		const char *results; /* where the details of a result are: config_results_valid */
 		bool links;          /* resource_link blocks for the files of a result */
-		struct bind_strings sets; /* of other systems' tools: "isolator", "interpreter" */
+		struct bind_strings sets; /* "isolator", "interpreter", "bridge", "snippets" */
+		const char *bridge_output; /* of run_python's text block: "compact", "toon" */
 		const char *snippets_dir; /* programs that execute_code runs by name; "" = none */
 		const char *secrets_dir;  /* OWNER/NAME: secret environment variables of programs; "" = none */
+		const char *upstream;     /* who calls other servers' tools: programs "code", models "direct", "both" */
 	} tools;
 	struct {
 		struct bind_strings allow; /* config_host_parse; empty: nobody has network */
@@ -83,6 +85,12 @@ struct config {
 		int64_t free_mb, free_inodes; /* of data_dir's file system: nothing runs below */
 	} retention;
 	struct {
+		bool enabled; /* /v1/, the plain HTTP API */
+	} api;
+	struct {
+		int64_t url_seconds; /* addresses of files end after so long; 0: never */
+	} files;
+	struct {
 		bool enabled;      /* /metrics, for this machine and for who has the token */
 		const char *token; /* "": none */
 	} metrics;
@@ -90,20 +98,39 @@ struct config {
 		bool ready;      /* /readyz, for the same */
 		int64_t disk_mb; /* of data_dir: with less the gateway is not ready; not below retention.free_mb */
 	} health;
+	struct {
+		const char *format; /* of the lines on standard error: "text" or "json" */
+		const char *level;  /* the least that is written (log.h) */
+	} log;
+	struct {
+		bool enabled;         /* /admin */
+		int64_t hours;        /* a session's life at most */
+		int64_t idle_minutes; /* without a request it ends earlier */
+	} admin;
 
 	/* Not members of the file: */
+	bool stays; /* this process serves for long: its private jailer finds all versions and libraries */
 	char *path;                  /* where it came from; NULL: defaults */
 	struct json_object *document; /* strings above point into it */
+	struct {
+		const char *path; /* the folder of `stdio --workspace`; NULL: none */
+		const char *conversation, *owner; /* whose files are that folder's */
+	} workspace;
 };
 
+/* tools.upstream: do models call the tools of upstream servers themselves? */
+bool config_tools_direct(const struct config *config);
 /* Is it one of the words of tools.results? */
 bool config_results_valid(const char *results);
 /* Is this set of tools switched on? */
 bool config_has_set(const struct config *config, const char *name);
 extern const struct bind config_table[]; /* for the man page's check and `--help` */
 
-/* `path` NULL: SALLYPORT_CONFIG or the defaults. */
+/* `path` NULL: what SALLYPORT_CONFIG names (empty: no file, the defaults), else config_find's, else the defaults. */
 int config_load(const char *path, struct config *ret, struct err *err);
+/* ~/.config/sallyport/sallyport.conf ($XDG_CONFIG_HOME), else /etc/sallyport/sallyport.conf, whichever is there, can be
+ * read, and belongs to this user or root; NULL: neither. The caller's. */
+char *config_find(void);
 /* What one table cannot say: a default is not above its cap, a form is one of a list (config_check.c). */
 int config_check(const struct config *config, struct err *err);
 void config_clear(struct config *config);

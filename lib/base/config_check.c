@@ -6,6 +6,7 @@
  * together.
  */
 #include "config.h"
+#include "log.h"
 #include "util.h"
 
 /* A default above its cap. */
@@ -95,7 +96,19 @@ bool config_has_set(const struct config *config, const char *name)
 
 bool config_results_valid(const char *results)
 {
-	return streq(results, "content") || streq(results, "structured") || streq(results, "both");
+	return streq(results, "content") || streq(results, "structured") || streq(results, "both") ||
+	       streq(results, "none");
+}
+
+bool config_tools_direct(const struct config *config)
+{
+	return streq(config->tools.upstream, "direct") || streq(config->tools.upstream, "both");
+}
+
+static bool set_valid(const char *name)
+{
+	return streq(name, "isolator") || streq(name, "interpreter") || streq(name, "bridge") ||
+	       streq(name, "snippets");
 }
 
 static int check_tools(const struct config *config, struct err *err)
@@ -103,17 +116,25 @@ static int check_tools(const struct config *config, struct err *err)
 	if (!streq(config->tools.text, "plain") && !streq(config->tools.text, "json"))
 		return err_member(err, "tools.text", "must be plain or json");
 	if (!config_results_valid(config->tools.results))
-		return err_member(err, "tools.results", "must be content, structured or both");
+		return err_member(err, "tools.results", "must be content, structured, both or none");
+	if (!streq(config->tools.upstream, "code") && !config_tools_direct(config))
+		return err_member(err, "tools.upstream", "must be code, direct or both");
+	if (!streq(config->tools.bridge_output, "compact") && !streq(config->tools.bridge_output, "toon"))
+		return err_member(err, "tools.bridge_output", "must be compact or toon");
 	for (size_t i = 0; i < config->tools.sets.count; i++)
-		if (!streq(config->tools.sets.items[i], "isolator") &&
-		    !streq(config->tools.sets.items[i], "interpreter"))
-			return err_member(err, "tools.sets", "\"%s\" is not a tool set; use isolator or interpreter",
+		if (!set_valid(config->tools.sets.items[i]))
+			return err_member(err, "tools.sets",
+					  "\"%s\" is not a tool set; use isolator, interpreter, bridge or snippets",
 					  config->tools.sets.items[i]);
 	return 0;
 }
 
 static int check_retention(const struct config *config, struct err *err)
 {
+	if (!streq(config->log.format, "text") && !streq(config->log.format, "json"))
+		return err_member(err, "log.format", "must be text or json");
+	if (!log_level_valid(config->log.level))
+		return err_member(err, "log.level", "must be debug, info, warn or error");
 	if (!streq(config->retention.when_full, "refuse") && !streq(config->retention.when_full, "oldest"))
 		return err_member(err, "retention.when_full", "must be refuse or oldest");
 	if (config->health.disk_mb && config->health.disk_mb < config->retention.free_mb)

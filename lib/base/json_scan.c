@@ -313,7 +313,7 @@ static int scan_object(struct scan *scan)
 	skip_blanks(scan);
 	if (take(scan, '}'))
 		return 0;
-	do {
+	for (;;) {
 		skip_blanks(scan);
 		if (scan_key(scan, first) < 0)
 			return -ERR_INVALID;
@@ -322,7 +322,12 @@ static int scan_object(struct scan *scan)
 			return fail(scan, "no colon after a member's name");
 		if (scan_value(scan) < 0)
 			return -ERR_INVALID;
-	} while (take(scan, ','));
+		if (!take(scan, ','))
+			break;
+		skip_blanks(scan);
+		if (peek(scan) == '}')
+			return fail(scan, "a comma before the closing brace (remove it)");
+	}
 	if (!take(scan, '}'))
 		return fail(scan, "neither a comma nor a closing brace in an object");
 	if (check_duplicates(scan, first) < 0)
@@ -337,10 +342,15 @@ static int scan_array(struct scan *scan)
 	skip_blanks(scan);
 	if (take(scan, ']'))
 		return 0;
-	do {
+	for (;;) {
 		if (scan_value(scan) < 0)
 			return -ERR_INVALID;
-	} while (take(scan, ','));
+		if (!take(scan, ','))
+			break;
+		skip_blanks(scan);
+		if (peek(scan) == ']')
+			return fail(scan, "a comma before the closing bracket (remove it)");
+	}
 	return take(scan, ']') ? 0 : fail(scan, "neither a comma nor a closing bracket in an array");
 }
 

@@ -14,6 +14,9 @@
 
 static const char *log_program = "sallyport";
 static enum log_level log_least = LOG_INFO;
+static bool log_json;
+static const char *const level_names[] = {
+	[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error"};
 
 void log_open(const char *program, enum log_level least)
 {
@@ -23,9 +26,23 @@ void log_open(const char *program, enum log_level least)
 
 static const char *level_name(enum log_level level)
 {
-	static const char *const names[] = {"debug", "info", "warn", "error"};
+	return (unsigned)level < ARRAY_SIZE(level_names) ? level_names[level] : "error";
+}
 
-	return (unsigned)level < ARRAY_SIZE(names) ? names[level] : "error";
+bool log_level_valid(const char *level)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
+		if (streq(level_names[i], level))
+			return true;
+	return false;
+}
+
+void log_configure(bool json, const char *level)
+{
+	log_json = json;
+	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
+		if (streq(level_names[i], level) && ((enum log_level)i < LOG_INFO || (enum log_level)i > log_least))
+			log_least = (enum log_level)i;
 }
 
 /* Reads as one word, and needs no care. */
@@ -66,6 +83,63 @@ static void add_value(struct buf *line, const char *value)
 	buf_putc(line, '"');
 }
 
+/* A JSON string; control characters and what is not UTF-8 become \\xNN, as in the other form. */
+static void add_json(struct buf *line, const char *value)
+{
+	auto_buf struct buf text = {0};
+	const size_t length = strlen(value), shown = utf8_cut(value, length, LOG_VALUE_MAX);
+
+	buf_init(&text, 4 * LOG_VALUE_MAX + 8);
+	utf8_printable(&text, value, shown);
+	if (shown < length)
+		buf_puts(&text, "…");
+	buf_putc(line, '"');
+	for (const char *c = text.data; *c != '\0'; c++) {
+		if (*c == '"' || *c == '\\')
+			buf_putc(line, '\\');
+		buf_putc(line, *c);
+	}
+	buf_putc(line, '"');
+}
+
+/* One member; the line stays an object: what does not fit is left out as a whole. */
+static void add_member(struct buf *line, const char *key, const char *value)
+{
+	auto_buf struct buf member = {0};
+
+	buf_init(&member, 8 * LOG_VALUE_MAX + LOG_LINE_MAX);
+	buf_puts(&member, line->length > 1 ? "," : "");
+	add_json(&member, key);
+	buf_putc(&member, ':');
+	if (value != NULL)
+		add_json(&member, value);
+	else
+		buf_puts(&member, "null");
+	if (line->length + member.length + 1 < line->max)
+		buf_add(line, member.data, member.length);
+}
+
+static void add_text(struct buf *line, const char *key, const char *value)
+{
+	buf_putc(line, ' ');
+	buf_puts(line, key);
+	buf_putc(line, '=');
+	add_value(line, value != NULL ? value : "-");
+}
+
+static void begin_line(struct buf *line, const char *time, const char *level, const char *event)
+{
+	if (!log_json) {
+		buf_printf(line, "%s %s %s %s", time, level, log_program, event);
+		return;
+	}
+	buf_putc(line, '{');
+	add_member(line, "ts", time);
+	add_member(line, "level", level);
+	add_member(line, "program", log_program);
+	add_member(line, "event", event);
+}
+
 void log_event(enum log_level level, const char *event, ...)
 {
 	char time[CLOCK_TEXT_SIZE];
@@ -78,20 +152,17 @@ void log_event(enum log_level level, const char *event, ...)
 	metrics_add(METRIC_LOG, level_name(level), NULL, 1);
 	buf_init(&line, LOG_LINE_MAX - 1);
 	clock_text(clock_now_us(), time);
-	buf_printf(&line, "%s %s %s %s", time, level_name(level), log_program, event);
+	begin_line(&line, time, level_name(level), event);
 	va_start(pairs, event);
 	while ((key = va_arg(pairs, const char *)) != NULL) {
 		const char *value = va_arg(pairs, const char *);
 
-		buf_putc(&line, ' ');
-		buf_puts(&line, key);
-		buf_putc(&line, '=');
-		add_value(&line, value != NULL ? value : "-");
+		(log_json ? add_member : add_text)(&line, key, value);
 	}
 	va_end(pairs);
 	line.overflow = false;
-	line.max = LOG_LINE_MAX; /* the newline always fits */
-	buf_putc(&line, '\n');
+	line.max = LOG_LINE_MAX; /* the end always fits */
+	buf_puts(&line, log_json ? "}\n" : "\n");
 	/* Nowhere to complain when standard error is gone; the program goes on. */
 	if (write_all(STDERR_FILENO, line.data, line.length) < 0)
 		return;

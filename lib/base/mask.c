@@ -246,9 +246,11 @@ static void let_go(struct mask_stream *stream, unsigned long long safe, struct b
 	}
 	buf_add(to, stream->held.data + (at - stream->base), safe - at);
 	stream->n_spans -= done;
-	memmove(stream->spans, stream->spans + done, stream->n_spans * sizeof(*stream->spans));
+	if (stream->n_spans > 0) /* else there may be no memory at all */
+		memmove(stream->spans, stream->spans + done, stream->n_spans * sizeof(*stream->spans));
 	stream->held.length -= safe - stream->base;
-	memmove(stream->held.data, stream->held.data + (safe - stream->base), stream->held.length);
+	if (stream->held.length > 0)
+		memmove(stream->held.data, stream->held.data + (safe - stream->base), stream->held.length);
 	stream->base = safe;
 }
 

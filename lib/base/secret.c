@@ -43,21 +43,43 @@ void *secret_alloc(size_t size)
 	return block->memory;
 }
 
-void secret_free(void *memory)
+static struct block *block_of(void *memory)
 {
-	if (!memory)
-		return;
-	struct block *block = (struct block *)((char *)memory - offsetof(struct block, memory));
-	size_t size = block->size;
-	bool usual = size == USUAL_SIZE && madvise(block, size, MADV_DONTNEED) == 0;
+	return (struct block *)((char *)memory - offsetof(struct block, memory));
+}
 
-	for (size_t i = 0; i < KEPT && usual; i++) {
+static void keep(struct block *block, size_t size)
+{
+	for (size_t i = 0; i < KEPT; i++) {
 		struct block *none = NULL;
 
 		if (atomic_compare_exchange_strong(&kept[i], &none, block))
 			return;
 	}
 	munmap(block, size);
+}
+
+void secret_free(void *memory)
+{
+	if (!memory)
+		return;
+	struct block *block = block_of(memory);
+	size_t size = block->size;
+
+	if (size == USUAL_SIZE && madvise(block, size, MADV_DONTNEED) == 0)
+		keep(block, size);
+	else
+		munmap(block, size);
+}
+
+void secret_free_unused(void *memory)
+{
+	struct block *block = block_of(memory);
+
+	if (block->size == USUAL_SIZE)
+		keep(block, USUAL_SIZE);
+	else
+		munmap(block, block->size);
 }
 
 void secret_free_pointer(void *pointer_to_pointer)

@@ -11,5 +11,6 @@
  * (before Linux 4.14). Secrets are small: each takes whole pages. */
 void *secret_alloc(size_t size) __attribute__((returns_nonnull));
 void secret_free(void *memory); /* NULL: nothing */
+void secret_free_unused(void *memory); /* nothing was written to it: there is nothing to clear */
 void secret_free_pointer(void *pointer_to_pointer);
 #define auto_secret __attribute__((cleanup(secret_free_pointer)))

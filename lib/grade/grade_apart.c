@@ -5,6 +5,9 @@
  * letter: Q a question, which goes to the candidate, whose next line is the answer; V the verdict as JSON; D the end of
  * the tests' process, after which it waits for the next task. Where the candidate has ended, the answer is "E". Lines
  * of the candidate nobody asked for are answers to later questions, or thrown away.
+ *
+ * While one sample is examined, the jail and the interpreter for the next one start already: the program there is the
+ * same for all, and the sample's source is the first line that it reads. No two samples share a jail.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +24,7 @@
 #define LINE_MAX_BYTES (64 << 20) /* of a question or an answer */
 #define EXAMINER_OLD_US  200000000LL /* then a new one is made */
 #define LAST_WORD_US     10000000LL  /* for tests to end after the candidate has */
+#define AHEAD_OLD_US     2000000LL   /* a candidate that has waited this long for its sample is not used */
 
 /* Our ends of the pipes of one program: what is to be written, what was read. */
 struct channel {
@@ -29,18 +33,25 @@ struct channel {
 	size_t sent, taken;
 };
 
+/* A jail with a program that is to read a sample's source, or has read it. */
+struct candidate {
+	struct jail_once once;
+	struct channel channel;
+	int64_t begun_us, given_us; /* when its jail was asked for, when it got its sample */
+};
+
 struct grade_examiner {
 	enum grade_tongue tongue;
 	struct jail_once once;
 	struct channel channel;
 	int64_t made_us;
+	struct candidate *ahead; /* for the next sample, or NULL */
 };
 
 struct talk {
 	const struct grade_exam *exam;
 	struct grade_examiner *examiner;
-	struct jail_once candidate;
-	struct channel channel; /* the candidate's */
+	struct candidate *candidate;
 	bool asked;             /* the candidate owes an answer */
 	bool done;              /* the tests' process has ended */
 	bool broken;            /* so has the jail that it was in, or it is in no state to go on */
@@ -167,12 +178,55 @@ static int begin(struct jail_client *client, struct jail_once *once, const struc
 	return result;
 }
 
+static void candidate_free(struct candidate *candidate)
+{
+	if (!candidate)
+		return;
+	jail_once_clear(&candidate->once);
+	channel_clear(&candidate->channel);
+	free(candidate);
+}
+
+static int candidate_new(const struct grade_exam *exam, const struct grade_task *task, struct candidate **ret,
+			 struct err *err)
+{
+	struct candidate *candidate = xcalloc(1, sizeof(*candidate));
+
+	candidate->once.spec = (struct jail_spec){
+		.runner = grade_texts[task->tongue].runner, .limits = grade_exam_limits(exam, task), .label = "sample"};
+	candidate->once.spec.limits.wall_us += AHEAD_OLD_US;
+	candidate->channel = (struct channel){.in = -1, .out = -1};
+	candidate->begun_us = clock_monotonic_us();
+	int result =
+		begin(exam->client, &candidate->once, &grade_texts[task->tongue].candidate, &candidate->channel, err);
+	if (result < 0)
+		candidate_free(candidate);
+	else
+		*ret = candidate;
+	return result;
+}
+
+/* The one that was begun ahead, or a new one. */
+static int candidate_take(const struct grade_exam *exam, const struct grade_task *task, struct candidate **ret,
+			  struct err *err)
+{
+	struct candidate *ahead = steal(&(*exam->examiner)->ahead);
+
+	if (ahead && !ahead->once.over && clock_monotonic_us() - ahead->begun_us < AHEAD_OLD_US) {
+		*ret = ahead;
+		return 0;
+	}
+	candidate_free(ahead);
+	return candidate_new(exam, task, ret, err);
+}
+
 void grade_examiner_free(void *pointer)
 {
 	struct grade_examiner *examiner = pointer;
 
 	if (!examiner)
 		return;
+	candidate_free(examiner->ahead);
 	jail_once_clear(&examiner->once);
 	channel_clear(&examiner->channel);
 	free(examiner);
@@ -218,7 +272,7 @@ static void hear_examiner(struct talk *talk)
 	channel_receive(channel);
 	for (const char *line; (line = channel_line(channel, &length));) {
 		if (*line == 'Q') {
-			buf_add(&talk->channel.to, line + 1, length - 1);
+			buf_add(&talk->candidate->channel.to, line + 1, length - 1);
 			talk->asked = true;
 		} else if (*line == 'V') {
 			json_object_put(steal(&talk->verdict));
@@ -235,7 +289,7 @@ static void hear_examiner(struct talk *talk)
 
 static void hear_candidate(struct talk *talk)
 {
-	struct channel *channel = &talk->channel;
+	struct channel *channel = &talk->candidate->channel;
 	struct buf *to = &talk->examiner->channel.to;
 	const char *line;
 	size_t length;
@@ -243,14 +297,14 @@ static void hear_candidate(struct talk *talk)
 	channel_receive(channel);
 	if (channel->to.overflow || channel->from.overflow)
 		close_end(&channel->out);
-	if (talk->candidate.over && !talk->ended_us)
+	if (talk->candidate->once.over && !talk->ended_us)
 		talk->ended_us = clock_monotonic_us();
 	if (!talk->asked)
 		return;
 	if ((line = channel_line(channel, &length))) {
 		buf_add(to, line, length);
 		talk->asked = false;
-	} else if (channel->out < 0 || talk->candidate.over) {
+	} else if (channel->out < 0 || talk->candidate->once.over) {
 		buf_puts(to, "E\n");
 		talk->asked = false;
 	}
@@ -274,7 +328,7 @@ static int converse(struct talk *talk, struct err *err)
 	for (;;) {
 		hear_examiner(talk);
 		hear_candidate(talk);
-		channel_send(&talk->channel);
+		channel_send(&talk->candidate->channel);
 		channel_send(&talk->examiner->channel);
 		if (talk->done)
 			return 0;
@@ -284,8 +338,8 @@ static int converse(struct talk *talk, struct err *err)
 		}
 		struct pollfd fds[] = {
 			{.fd = jail_client_fd(client), .events = jail_client_poll_events(client)},
-			poll_in(&talk->channel),
-			poll_out(&talk->channel),
+			poll_in(&talk->candidate->channel),
+			poll_out(&talk->candidate->channel),
 			poll_in(&talk->examiner->channel),
 			poll_out(&talk->examiner->channel),
 		};
@@ -345,7 +399,8 @@ static void judge(struct talk *talk, struct grade_exam_result *result)
 {
 	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
 
-	grade_exam_ended(&talk->candidate, result);
+	grade_exam_ended(&talk->candidate->once, result);
+	result->wall_us = MAX(0, result->wall_us - (talk->candidate->given_us - talk->candidate->begun_us));
 	if (!end || streq(end, "ended")) {
 		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
 		if (result->verdict == GRADE_JE)
@@ -374,14 +429,14 @@ static int part(struct talk *talk, struct err *err)
 	const char *end = json_get_string(talk->verdict, "end");
 	bool settled = end && !streq(end, "ended");
 
-	if (!talk->candidate.over && (settled || talk->broken))
-		jail_cancel(talk->candidate.jail);
-	channel_clear(&talk->channel);
-	int failed = jail_once_end(talk->exam->client, &talk->candidate, err);
+	if (!talk->candidate->once.over && (settled || talk->broken))
+		jail_cancel(talk->candidate->once.jail);
+	channel_clear(&talk->candidate->channel);
+	int failed = jail_once_end(talk->exam->client, &talk->candidate->once, err);
 	if (failed < 0)
 		return failed;
-	if (talk->candidate.result.verdict == JAIL_XX)
-		return err_set(err, ERR_SYSTEM, "%s", talk->candidate.result.message);
+	if (talk->candidate->once.result.verdict == JAIL_XX)
+		return err_set(err, ERR_SYSTEM, "%s", talk->candidate->once.result.message);
 	if (talk->broken && examiner_failed(talk->examiner))
 		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
 	return 0;
@@ -390,28 +445,27 @@ static int part(struct talk *talk, struct err *err)
 static int talk_once(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		     struct grade_exam_result *result, struct err *err)
 {
-	struct talk talk = {.exam = exam, .channel = {.in = -1, .out = -1}};
+	struct talk talk = {.exam = exam};
 	int failed = hire(exam, task->tongue, err);
 
+	if (failed == 0)
+		failed = candidate_take(exam, task, &talk.candidate, err);
 	if (failed < 0)
 		return failed;
 	talk.examiner = *exam->examiner;
-	talk.candidate = (struct jail_once){.spec = {.runner = grade_texts[task->tongue].runner,
-						     .limits = grade_exam_limits(exam, task),
-						     .label = "sample"}};
-	failed = begin(exam->client, &talk.candidate, &grade_texts[task->tongue].candidate, &talk.channel, err);
-	if (failed == 0) {
-		put_task(&talk.examiner->channel, task);
-		put_source(&talk.channel, task, completion);
-		failed = converse(&talk, err);
-	}
+	talk.candidate->given_us = clock_monotonic_us();
+	put_task(&talk.examiner->channel, task);
+	put_source(&talk.candidate->channel, task, completion);
+	/* Without it the next one begins by itself, and says what is wrong. */
+	if (exam->more)
+		candidate_new(exam, task, &talk.examiner->ahead, NULL);
+	failed = converse(&talk, err);
 	if (failed == 0)
 		failed = part(&talk, err);
 	if (failed == 0)
 		judge(&talk, result);
-	channel_clear(&talk.channel);
 	json_object_put(talk.verdict);
-	jail_once_clear(&talk.candidate);
+	candidate_free(talk.candidate);
 	if (failed < 0 || talk.broken)
 		grade_examiner_free(steal(exam->examiner));
 	return failed;

@@ -7,23 +7,31 @@
  * pipes too: a write end until we know that its owner has ended, so that the other one does not end of the end of its
  * input before (which of the two was first decides), and the read ends, to read on in the place of one that has ended:
  * nobody dies of SIGPIPE.
+ *
+ * The limit is CPU time, and the wall clock is there for programs that wait. Where other work has the processors, a
+ * program that computes can run out of wall clock too: then it has used a part of it, and the case runs again. So does
+ * every case that ran out of it on a host with more than BUSY_LOAD; one that sleeps runs out of it each time.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "grade_crew.h"
 #include "grade_trial.h"
 #include "lib/base/util.h"
 
+#define STARVED_SHARE 20  /* a program at work had at least such a part of its wall clock … */
+#define BUSY_LOAD     2.0 /* … where not more than so many wait for each processor */
+
 /* -------- what jails are given ------------------------------------------------------------------------ */
 
 static struct jail_limits submission_limits(const struct grade_trial *trial)
 {
 	const struct grade_bench *bench = trial->bench;
-	int64_t limit_us = (int64_t)(bench->time_limit * 1e6);
+	int64_t limit_us = (int64_t)(bench->time_limit * MAX(bench->patience, 1) * 1e6);
 
 	return (struct jail_limits){
 		.wall_us = 2 * limit_us + 1000000,
@@ -47,8 +55,8 @@ static struct jail_once submission(const struct grade_trial *trial)
 			    .stdin_fd = trial->input,
 			    .stdout_fd = -1,
 			    .stderr_fd = -1},
-		.files = trial->program->files,
-		.n_files = trial->program->count,
+		.files = trial->files,
+		.n_files = trial->n_files,
 	};
 }
 
@@ -65,8 +73,10 @@ static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail
 	outcome->cpu_us = MAX(outcome->cpu_us, cpu_us);
 	outcome->wall_us = MAX(outcome->wall_us, run->wall_us);
 	outcome->memory_bytes = MAX(outcome->memory_bytes, run->memory_peak_bytes);
-	if (verdict != GRADE_JE && (double)cpu_us > trial->bench->time_limit * 1e6)
+	if (verdict != GRADE_JE && (double)cpu_us > trial->bench->time_limit * 1e6) {
+		outcome->late = verdict != GRADE_TLE;
 		verdict = GRADE_TLE;
+	}
 	if (verdict == GRADE_TLE)
 		grade_trial_say(outcome, verdict, "more than %g s", trial->bench->time_limit);
 	else if (verdict != GRADE_AC)
@@ -109,13 +119,39 @@ static void validate(struct grade_trial *trial, const struct jail_once *run)
 		grade_check_judge(trial, &check);
 }
 
+/* So much waits for the processors and disks that a program may get next to nothing of them. */
+static bool host_is_busy(void)
+{
+	double load;
+
+	return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Was it the wall clock that ended a program which was at work? `other`: what ran at its side, or NULL. */
+static bool starved(const struct grade_trial *trial, const struct jail_once *once, const struct jail_once *other)
+{
+	const struct jail_usage *run = &once->result.run;
+	int64_t own_us = run->cpu_user_us + run->cpu_system_us, cpu_us = own_us;
+
+	if (other)
+		cpu_us += other->result.run.cpu_user_us + other->result.run.cpu_system_us;
+	return grade_verdict_of(&once->result) == GRADE_TLE && (double)own_us < trial->bench->time_limit * 1e6 &&
+	       (cpu_us > run->wall_us / STARVED_SHARE || host_is_busy());
+}
+
 static void batch_pass(struct grade_trial *trial)
 {
 	const struct grade_bench *bench = trial->bench;
-	auto_once struct jail_once run = submission(trial);
+	auto_once struct jail_once run = {0};
 
-	run.capture = true;
-	if (run_once(trial, &run, "submission") || judge_end(trial, &run) != GRADE_AC)
+	for (int try = 0; try < GRADE_TRIES && (try == 0 || starved(trial, &run, NULL)); try++) {
+		jail_once_clear(&run);
+		run = submission(trial);
+		run.capture = true;
+		if (run_once(trial, &run, "submission"))
+			return;
+	}
+	if (judge_end(trial, &run) != GRADE_AC)
 		return;
 	if (bench->n_validators == 0)
 		return grade_check_compare(trial, run.program.stdout_fd);
@@ -234,8 +270,11 @@ static void interactive_pass(struct grade_trial *trial)
 		check.spec.limits.wall_us += run.spec.limits.wall_us;
 		err = ERR_INIT;
 		if (pair_run(trial, &pair, &err) == 0 && run.result.verdict != JAIL_XX &&
-		    check.result.verdict != JAIL_XX)
+		    check.result.verdict != JAIL_XX) {
+			if (try < GRADE_TRIES - 1 && starved(trial, &run, &check))
+				continue;
 			return judge_pair(trial, &pair);
+		}
 		if (!err.code)
 			err_set(&err, ERR_SYSTEM, "%s",
 				run.result.verdict == JAIL_XX ? run.result.message : check.result.message);
@@ -264,6 +303,16 @@ static void run_passes(struct grade_trial *trial)
 			(long long)passes);
 }
 
+/* A validator of the package's own may need no answer, and packages then leave the file out. */
+static int open_answer(struct grade_trial *trial, struct err *err)
+{
+	const struct grade_bench *bench = trial->bench;
+
+	if (bench->n_validators > 0 && access(trial->node->ans, F_OK) && errno == ENOENT)
+		return (trial->answer = memfd_with("answer", "", 0)) < 0 ? err_errno(err, "making an answer") : 0;
+	return grade_package_file(bench->package, trial->node->ans, &trial->answer, err);
+}
+
 void grade_case_run(const struct grade_bench *bench, struct jail_client *client, const struct grade_program *program,
 		    const struct grade_node *node, struct grade_outcome *ret)
 {
@@ -282,13 +331,14 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 	struct err err = ERR_INIT;
 
 	if (grade_package_file(bench->package, node->in, &trial.input, &err) < 0 ||
-	    grade_package_file(bench->package, node->ans, &trial.answer, &err) < 0)
+	    open_answer(&trial, &err) < 0 || grade_given_open(&trial, &err) < 0)
 		grade_trial_say(&outcome, GRADE_JE, "%s", err.text);
 	else if (bench->package->interactive && bench->n_validators == 0)
 		grade_trial_say(&outcome, GRADE_JE, "an interactive problem needs a validator of its own");
 	else
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);
+	grade_given_clear(&trial);
 	close_pointer(&trial.input);
 	close_pointer(&trial.answer);
 	*ret = outcome;

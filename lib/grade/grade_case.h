@@ -16,6 +16,7 @@ struct grade_outcome {
 	enum grade_verdict verdict;
 	double score;      /* from the validator; NAN: it gave none */
 	double multiplier; /* score_multiplier.txt; NAN: none */
+	bool late;         /* TLE, but it ended by itself */
 	char message[GRADE_MESSAGE];
 	int64_t cpu_us, wall_us, memory_bytes; /* of the slowest pass */
 };
@@ -27,6 +28,7 @@ struct grade_bench {
 	size_t n_validators;                    /* 0: the default validator */
 	const struct grade_program *grader;    /* legacy: graders/; NULL: none */
 	double time_limit;                     /* seconds of CPU time */
+	double patience; /* so many times the limit a program runs on; 0: it ends there */
 };
 
 void grade_case_run(const struct grade_bench *bench, struct jail_client *client, const struct grade_program *program,

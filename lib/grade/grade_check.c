@@ -222,7 +222,9 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 		return;
 	if (verdict != GRADE_AC && trial->feedback.next >= 0)
 		return grade_trial_say(outcome, GRADE_JE, "the validator wrote nextpass.in and did not accept");
-	if (!trial->bench->package->custom_score)
+	/* In the legacy format a rejected case has its group's reject_score, whatever the validator wrote. */
+	bool legacy = trial->bench->package->format == GRADE_LEGACY;
+	if (!trial->bench->package->custom_score || (legacy && verdict != GRADE_AC))
 		outcome->score = outcome->multiplier = NAN;
 	else if (verdict != GRADE_AC && !(isnan(outcome->score) && isnan(outcome->multiplier)))
 		grade_trial_say(outcome, GRADE_JE, "the validator gave a score and did not accept");

@@ -1,9 +1,12 @@
 /*
  * grade_compose.c - see grade_exam.h: code and tests as the files of one program.
  *
- * C++: the tests stand before the code, with the function only declared, so that the code's macros and overloads cannot
- * change what the tests say; main is in another file. Go: three files of one package; of the imports that a task brings
- * each file has those that it uses, because Go refuses the others.
+ * C++: the tests come before the code, with the function only declared, so that the code's macros and overloads cannot
+ * change what the tests say; main is in another file. Included are the headers that the task names; those that samples
+ * use to take for granted are added only where the program does not compile otherwise (GRADE_USUAL_HEADERS). Either way
+ * a library may have a function of the tested one's name, and one that fits the tests' arguments better (strlen). So
+ * the tests call the tested function by a reference of exactly its type. Go: three files of one package; of the imports
+ * that a task brings each file has those that it uses, because Go refuses the others.
  */
 #include <ctype.h>
 #include <string.h>
@@ -64,7 +67,7 @@ static void compose_script(const struct grade_task *task, const char *completion
 
 /* -------- C++ ----------------------------------------------------------------------------------------- */
 
-static const char cpp_prelude[] =
+static const char cpp_usual[] =
 	"#include <assert.h>\n#include <limits.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
 	"#include <string.h>\n#include <algorithm>\n#include <any>\n#include <climits>\n#include <cmath>\n"
 	"#include <cstring>\n#include <deque>\n#include <fstream>\n#include <iostream>\n#include <list>\n"
@@ -92,7 +95,70 @@ static void put_cpp_tests(struct buf *text, const char *test)
 	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
 }
 
-static void compose_cpp(const struct grade_task *task, const char *completion, struct grade_source *ret)
+static bool part_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The name of the function in "TYPE NAME(PARAMETERS"; "" with length 0 where there is none. */
+static const char *function_name(const char *signature, size_t *ret_length)
+{
+	const char *end = strchr(signature, '(');
+
+	while (end && end > signature && isspace((unsigned char)end[-1]))
+		end--;
+	const char *start = end;
+	while (start && start > signature && part_of_name(start[-1]))
+		start--;
+	*ret_length = start ? (size_t)(end - start) : 0;
+	return start;
+}
+
+/* May NAME be a macro in the tests? Not where they also have a member of this name. */
+static bool replaceable(const char *test, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = strstr(test, name); at; at = strstr(at + length, name))
+		if (!part_of_name(at[length]) && at > test && strchr(".>:", at[-1]))
+			return false;
+	return length > 0;
+}
+
+/* Headers come before a macro that could change what they say; guards make them harmless where they come again. */
+static void put_includes(struct buf *text, const char *test)
+{
+	for (const char *line = test, *next; *line; line = next) {
+		size_t length = strcspn(line, "\n");
+
+		next = line + length + (line[length] == '\n');
+		if (str_starts(line + strspn(line, " \t"), "#include"))
+			buf_printf(text, "%.*s\n", (int)length, line);
+	}
+}
+
+/* Declares the function, and gives the tests the one of exactly this type, whatever else has its name. */
+static void put_declared(struct buf *text, const char *signature, size_t length, const char *test)
+{
+	size_t name_length;
+	const char *at = function_name(signature, &name_length);
+	auto_free char *name = xstrndup(at ? at : "", name_length);
+	bool replaced = !str_starts(signature, "template") && replaceable(test, name);
+
+	buf_printf(text, "%.*s;\n", (int)length, signature);
+	if (replaced) {
+		put_includes(text, test);
+		buf_printf(text, "%.*ssallyport_type_of_%s;\n", (int)(at - signature), signature, at);
+		buf_printf(text, "static decltype(sallyport_type_of_%s) &sallyport_tested = ::%s;\n", name, name);
+		buf_printf(text, "#define %s sallyport_tested\n", name);
+	}
+	put_cpp_tests(text, test);
+	if (replaced)
+		buf_printf(text, "#undef %s\n", name);
+}
+
+static void compose_cpp(const struct grade_task *task, const char *completion, enum grade_headers headers,
+			struct grade_source *ret)
 {
 	const struct grade_text *alone = &grade_texts[GRADE_CPP].alone;
 	auto_free char *head = xstrdup(grade_task_prefix(task));
@@ -107,12 +173,13 @@ static void compose_cpp(const struct grade_task *task, const char *completion, s
 	bool declared = length > 0 && head[length - 1] == '{' && strchr(signature, '(') &&
 			memchr(signature, '{', length - (size_t)(signature - head)) == head + length - 1;
 	buf_init(&text, PROGRAM_BYTES);
-	buf_puts(&text, cpp_prelude);
+	if (headers == GRADE_USUAL_HEADERS)
+		buf_puts(&text, cpp_usual);
 	if (declared) {
+		head[length - 1] = '\0';
 		buf_add(&text, head, (size_t)(signature - head));
-		buf_printf(&text, "%.*s;\n", (int)(head + length - 1 - signature), signature);
-		put_cpp_tests(&text, test);
-		buf_printf(&text, "\n%s\n%s\n", signature, completion);
+		put_declared(&text, signature, strlen(signature), test);
+		buf_printf(&text, "\n%s{\n%s\n", signature, completion);
 	} else {
 		buf_printf(&text, "%s\n%s\n", head, completion);
 		put_cpp_tests(&text, test);
@@ -252,11 +319,17 @@ static void compose_go(const struct grade_task *task, const char *completion, st
 		free(imports.lines[i]);
 }
 
-void grade_compose(const struct grade_task *task, const char *completion, struct grade_source *ret)
+bool grade_compose_alike(const struct grade_task *task)
+{
+	return task->tongue != GRADE_CPP;
+}
+
+void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
+		   struct grade_source *ret)
 {
 	*ret = (struct grade_source){.name = xstrdup(task->id), .runner = xstrdup(grade_tongue_text(task->tongue))};
 	if (task->tongue == GRADE_CPP)
-		compose_cpp(task, completion, ret);
+		compose_cpp(task, completion, headers, ret);
 	else if (task->tongue == GRADE_GO)
 		compose_go(task, completion, ret);
 	else

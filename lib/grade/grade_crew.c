@@ -24,12 +24,16 @@ static void *thread_main(void *arg)
 	sigemptyset(&pipes);
 	sigaddset(&pipes, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipes, NULL);
-	int result = crew->dial->connect(crew->dial->arg, &client, &err);
+	pthread_mutex_lock(&crew->lock);
+	if (crew->first)
+		client = steal(crew->first);
+	pthread_mutex_unlock(&crew->lock);
+	int result = client ? 0 : crew->dial->connect(crew->dial->arg, &client, &err);
 
 	pthread_mutex_lock(&crew->lock);
 	if (result < 0 && !crew->failure.code)
 		crew->failure = err;
-	while (!crew->failure.code && (choice = crew->choose(crew->arg, step)) != GRADE_FINISHED) {
+	while (!crew->failure.code && !crew->over && (choice = crew->choose(crew->arg, step)) != GRADE_FINISHED) {
 		if (choice == GRADE_WAIT) {
 			pthread_cond_wait(&crew->changed, &crew->lock);
 			continue;

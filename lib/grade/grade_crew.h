@@ -26,6 +26,7 @@ struct grade_dial {
 
 struct grade_crew {
 	const struct grade_dial *dial;
+	struct jail_client **first; /* NULL, or a client that the first thread takes instead of one of its own */
 	int jobs;
 	enum grade_choice (*choose)(void *arg, void *ret_step);
 	void (*act)(void *arg, struct jail_client *client, void **own, const void *step);
@@ -35,11 +36,13 @@ struct grade_crew {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct err failure; /* of a thread that cannot go on */
+	bool over;          /* no thread begins anything more */
 };
 #define GRADE_STEP_MAX 64 /* bytes of a step */
 
 void grade_client_pointer(struct jail_client **client);
 #define auto_client __attribute__((cleanup(grade_client_pointer)))
 
-/* Runs until `choose` says GRADE_FINISHED; lock and changed are initialised by the caller (PTHREAD_…_INITIALIZER). */
+/* Runs until `choose` says GRADE_FINISHED or `over` is set, and what was begun has ended. lock and changed are
+ * initialised by the caller (PTHREAD_…_INITIALIZER). */
 int grade_crew_run(struct grade_crew *crew, struct err *err);

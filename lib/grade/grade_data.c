@@ -87,6 +87,12 @@ static char **words(char **list, struct json_object *settings, const char *key)
 	return list ? list : xcalloc(1, sizeof(*list));
 }
 
+/* The one of two names of a member that is there; one format's flags are another's args. */
+static const char *either(struct json_object *settings, const char *name, const char *other)
+{
+	return settings && !json_object_object_get_ex(settings, name, NULL) ? other : name;
+}
+
 static char **split(const char *text)
 {
 	char **list = NULL;
@@ -148,7 +154,8 @@ static int legacy_settings(const struct grade_package *package, struct json_obje
 	    (result = read_range(from, ret, err)) < 0)
 		return result;
 	ret->max_score = INFINITY;
-	ret->validator_flags = words(split(package->validator_flags), from, "output_validator_flags");
+	ret->validator_flags = words(split(package->validator_flags), from,
+				     either(from, "output_validator_flags", "output_validator_args"));
 	return 0;
 }
 
@@ -168,14 +175,19 @@ static int read_aggregation(const char *text, enum grade_aggregation *ret, struc
 static int later_settings(const struct grade_package *package, struct json_object *from, const char *name,
 			  struct grade_settings *ret, struct err *err)
 {
-	const char *most = grade_yaml_text(from, "max_score"), *how = grade_yaml_text(from, "score_aggregation");
+	/* Drafts of 2023-07 have the same in a mapping of its own. */
+	struct json_object *map = json_get(from, "scoring", json_type_object);
+	const char *most_name = map ? "score" : "max_score", *how_name = map ? "aggregation" : "score_aggregation";
+	struct json_object *scoring = map ? map : from;
+	const char *most = grade_yaml_text(scoring, most_name), *how = grade_yaml_text(scoring, how_name);
 	bool secret = streq(name, "secret");
 	int result;
+
 
 	ret->max_score = secret ? 100 : INFINITY;
 	if (most && streq(most, "unbounded"))
 		ret->max_score = INFINITY;
-	else if ((result = grade_yaml_number(from, "max_score", ret->max_score, &ret->max_score, err)) < 0)
+	else if ((result = grade_yaml_number(scoring, most_name, ret->max_score, &ret->max_score, err)) < 0)
 		return result;
 	ret->aggregation = secret && package->scoring ? GRADE_SUM : GRADE_PASS_FAIL;
 	if (how && (result = read_aggregation(how, &ret->aggregation, err)) < 0)
@@ -184,9 +196,15 @@ static int later_settings(const struct grade_package *package, struct json_objec
 	ret->accept_score = 1;
 	ret->least = 0;
 	ret->most = ret->max_score;
-	ret->require_pass = words(NULL, from, "require_pass");
-	ret->validator_flags = words(NULL, from, "output_validator_args");
+	ret->require_pass = words(NULL, scoring, "require_pass");
+	ret->validator_flags = words(NULL, from, either(from, "output_validator_args", "output_validator_flags"));
 	return 0;
+}
+
+static bool validates_sources(struct json_object *from)
+{
+	return json_object_object_get_ex(from, "static_validation_score", NULL) ||
+	       json_object_object_get_ex(from, "static_validation", NULL);
 }
 
 static int make_settings(const struct grade_package *package, struct json_object *from, struct grade_node *node,
@@ -196,6 +214,8 @@ static int make_settings(const struct grade_package *package, struct json_object
 			     ? later_settings(package, from, node->name, &node->settings, err)
 			     : legacy_settings(package, from, !node->parent, &node->settings, err);
 
+	if (result == 0 && package->format != GRADE_LEGACY && validates_sources(from))
+		result = err_set(err, ERR_UNAVAILABLE, "static validators are not supported");
 	node->settings.args = words(NULL, from, "args");
 	return result < 0 ? err_wrap(err, "data/%s", node->name) : 0;
 }
@@ -203,7 +223,8 @@ static int make_settings(const struct grade_package *package, struct json_object
 /* Members of `own` over those of `above`; some are not inherited. */
 static struct json_object *merge(struct json_object *above, struct json_object *own)
 {
-	static const char *const alone[] = {"max_score", "score_aggregation", "require_pass", "hint", "description"};
+	static const char *const alone[] = {"max_score", "score_aggregation", "require_pass",
+					    "scoring",	 "hint",	      "description"};
 	struct json_object *merged = json_object_new_object();
 
 	if (above) {
@@ -226,10 +247,11 @@ static struct json_object *merge(struct json_object *above, struct json_object *
 	return merged;
 }
 
+/* *ret NULL: there is no such file. */
 static int read_yaml(const struct grade_package *package, const char *path, struct json_object **ret, struct err *err)
 {
 	struct json_object *yaml = NULL;
-	int result = grade_yaml_read(package->dir, path, &yaml, err);
+	int result = grade_package_yaml(package, path, &yaml, err);
 
 	if (result < 0 && result != -ERR_NOT_FOUND)
 		return result;
@@ -300,7 +322,7 @@ static int read_case(struct reader *reader, struct grade_node *parent, struct js
 	node->index = reader->cases++;
 	node->in = xasprintf("%s/data/%s.in", path, node->name);
 	node->ans = xasprintf("%s/data/%s.ans", path, node->name);
-	if (reader->package->format == GRADE_2025_09) {
+	if (reader->package->format != GRADE_LEGACY) {
 		auto_free char *yaml = xasprintf("data/%s.yaml", node->name),
 			       *files = xasprintf("%s/data/%s.files", path, node->name);
 
@@ -323,20 +345,23 @@ static bool ends_with(const char *text, const char *end)
 static int read_group(struct reader *reader, struct grade_node *node, struct json_object *above, int depth,
 		      struct err *err);
 
-/* One name of a group's folder: a case, a group below it, or nothing of ours. */
+/* One name of a group's folder: a case, a group below it, or nothing of ours, wherever that leads. */
 static int read_entry(struct reader *reader, struct grade_node *node, struct json_object *settings, const char *name,
 		      int depth, struct err *err)
 {
 	auto_free char *path =
 		xasprintf("%s/data/%s%s%s", reader->package->path, node->name, *node->name ? "/" : "", name);
 	auto_free char *real = realpath(path, NULL);
+	bool input = ends_with(name, ".in");
 	struct stat st;
 
 	if (!real || stat(real, &st))
-		return err_errno(err, "%s", path);
+		return input ? err_errno(err, "%s", path) : 0;
+	if (!input && !S_ISDIR(st.st_mode))
+		return 0;
 	if (!grade_package_holds(reader->package, real))
 		return err_set(err, ERR_DENIED, "%s leads out of the package", path);
-	if (S_ISREG(st.st_mode) && ends_with(name, ".in"))
+	if (S_ISREG(st.st_mode))
 		return read_case(reader, node, settings, name, err);
 	if (S_ISDIR(st.st_mode) && !ends_with(name, ".files"))
 		return read_group(reader, add_node(node, name), settings, depth + 1, err);
@@ -349,16 +374,22 @@ static int read_group(struct reader *reader, struct grade_node *node, struct jso
 	const struct grade_package *package = reader->package;
 	auto_json struct json_object *own = NULL, *settings = NULL;
 	auto_free char *folder = xasprintf("%s/data/%s", package->path, node->name);
-	auto_free char *yaml = xasprintf("data/%s%s%s", node->name, *node->name ? "/" : "",
-					 package->format == GRADE_2025_09 ? "test_group.yaml" : "testdata.yaml");
+	static const char *const files[] = {"testdata.yaml", "test_group.yaml"};
 	char **names = NULL;
 	int result;
 
 	if (depth > GRADE_DATA_DEPTH)
 		return err_set(err, ERR_LIMIT, "data/%s: more than %d groups below each other", node->name,
 			       GRADE_DATA_DEPTH);
-	if ((result = read_yaml(package, yaml, &own, err)) < 0)
-		return result;
+	/* The format's own name first; packages were moved between formats by half, too. */
+	for (size_t i = 0; i < ARRAY_SIZE(files) && !own; i++) {
+		bool second = (i == 0) == (package->format == GRADE_2025_09);
+		auto_free char *yaml =
+			xasprintf("data/%s%s%s", node->name, *node->name ? "/" : "", files[second]);
+
+		if ((result = read_yaml(package, yaml, &own, err)) < 0)
+			return result;
+	}
 	settings = merge(above, own);
 	if ((result = make_settings(package, settings, node, err)) < 0 ||
 	    (result = list_folder(folder, &names, err)) < 0)

@@ -3,7 +3,7 @@
  *
  * The root is data/, its children are "sample" and "secret" (samples first), below them cases and groups in the
  * order of their names. A case is a file NAME.in with its NAME.ans. Settings come from testdata.yaml (legacy, 2023-07)
- * or test_group.yaml and NAME.yaml (2025-09); what a group does not say it takes from its parent, key by key, as
+ * or test_group.yaml (2025-09), and NAME.yaml; what a group does not say it takes from its parent, key by key, as
  * problemtools does it.
  */
 #pragma once

@@ -210,13 +210,19 @@ void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *ta
 {
 	static const struct grade_package package = {
 		.dir = -1, .compile_us = COMPILE_US, .compile_bytes = GRADE_EXAM_MEMORY};
-	const struct grade_maker maker = {exam->client, exam->runners, &package, exam->cache};
+	const struct grade_maker maker = {exam->client, exam->runners, &package, exam->cache, false};
 	struct grade_exam_result result = {.in_process = true};
-	auto_source struct grade_source source = {0};
 	auto_program struct grade_program program = {0};
 
-	grade_compose(task, completion, &source);
-	grade_program_make(&maker, &source, &program);
+	for (enum grade_headers headers = GRADE_OWN_HEADERS; headers <= GRADE_USUAL_HEADERS; headers++) {
+		auto_source struct grade_source source = {0};
+
+		grade_program_clear(&program);
+		grade_compose(task, completion, headers, &source);
+		grade_program_make(&maker, &source, &program);
+		if (program.verdict != GRADE_CE || grade_compose_alike(task))
+			break;
+	}
 	if (program.verdict == GRADE_AC)
 		run_alone(exam, task, &program, &result);
 	else

@@ -38,6 +38,7 @@ struct grade_exam {
 	const char *cache;
 	double time_limit; /* seconds; 0: the language's */
 	struct grade_examiner **examiner; /* *examiner NULL: not there yet */
+	bool more;                        /* samples are left, so that the next jail may be made ahead */
 };
 
 bool grade_exam_splits(const struct grade_task *task);
@@ -64,5 +65,9 @@ struct grade_texts {
 	const char *runner; /* of the candidate */
 };
 extern const struct grade_texts grade_texts[];
+/* What a program includes: what its task names, or (C++) also what samples use without an include of their own. */
+enum grade_headers { GRADE_OWN_HEADERS, GRADE_USUAL_HEADERS };
 /* Code and tests as one program; an internal failure is its verdict. The caller's (grade_source_clear). */
-void grade_compose(const struct grade_task *task, const char *completion, struct grade_source *ret);
+void grade_compose(const struct grade_task *task, const char *completion, enum grade_headers headers,
+		   struct grade_source *ret);
+bool grade_compose_alike(const struct grade_task *task); /* whichever headers are asked for? */

@@ -14,27 +14,35 @@
 #include "lib/base/util.h"
 
 #define ANY (GRADE_BIT(GRADE_AC) | GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE) | GRADE_BIT(GRADE_RTE))
+#define ALL UINT32_MAX
 #define GLOB_MAX 1024
 
-/* Folders of all formats, and those that DOMjudge reads. */
-static const struct {
+/* Folders of all formats, and those that DOMjudge reads: every case is in `permitted`, one is in `required`. `timed`:
+ * the format uses it for the time limit. */
+#define AC  GRADE_BIT(GRADE_AC)
+#define WA  GRADE_BIT(GRADE_WA)
+#define TLE GRADE_BIT(GRADE_TLE)
+#define RTE GRADE_BIT(GRADE_RTE)
+#define OLE GRADE_BIT(GRADE_OLE)
+#define CE  GRADE_BIT(GRADE_CE)
+static const struct folder {
 	const char *folder;
-	uint32_t verdicts;
-	bool partial;
+	uint32_t permitted, required;
+	bool timed, partial;
 } folders[] = {
-	{"accepted", GRADE_BIT(GRADE_AC), false},
-	{"slow_accepted", GRADE_BIT(GRADE_AC), false},
-	{"partially_accepted", GRADE_BIT(GRADE_AC), true},
-	{"wrong_answer", GRADE_BIT(GRADE_WA), false},
-	{"time_limit_exceeded", GRADE_BIT(GRADE_TLE), false},
-	{"timelimit", GRADE_BIT(GRADE_TLE), false},
-	{"run_time_error", GRADE_BIT(GRADE_RTE), false},
-	{"memory_limit_exceeded", GRADE_BIT(GRADE_RTE), false},
-	{"output_limit_exceeded", GRADE_BIT(GRADE_OLE), false},
-	{"output_limit", GRADE_BIT(GRADE_OLE), false},
-	{"compiler_error", GRADE_BIT(GRADE_CE), false},
-	{"rejected", ANY & ~GRADE_BIT(GRADE_AC), false},
-	{"brute_force", GRADE_BIT(GRADE_RTE) | GRADE_BIT(GRADE_TLE), false},
+	{"accepted", AC, ANY, true, false},
+	{"slow_accepted", AC, ANY, false, false},
+	{"partially_accepted", AC, ANY, false, true},
+	{"wrong_answer", AC | WA, WA, true, false},
+	{"time_limit_exceeded", AC | TLE, TLE, true, false},
+	{"timelimit", AC | TLE, TLE, false, false},
+	{"run_time_error", AC | RTE, RTE, true, false},
+	{"memory_limit_exceeded", AC | RTE, RTE, false, false},
+	{"output_limit_exceeded", AC | OLE, OLE, false, false},
+	{"output_limit", AC | OLE, OLE, false, false},
+	{"compiler_error", CE, CE, false, false},
+	{"rejected", ANY, ANY & ~AC, true, false},
+	{"brute_force", AC | RTE | TLE, RTE | TLE, true, false},
 };
 
 /* DOMjudge's words, without regard to case, "-" and "_". */
@@ -164,53 +172,90 @@ static void add_parts(struct json_object *rule, struct grade_expect *ret)
 
 		*part = (struct grade_expect_part){.pattern = key,
 						   .permitted = verdict_set(value, "permitted", ANY),
-						   .required = verdict_set(value, "required", ANY)};
+						   .required = verdict_set(value, "required", ANY),
+						   .message = grade_yaml_text(value, "message")};
 		read_score(value, &part->has_score, &part->least, &part->most);
 	}
 }
 
-static void apply_rule(struct json_object *rule, bool replaces, struct grade_expect *ret)
+/* What a rule means for the time limit: who may not be too slow is a lower bound, who has to be an upper one. */
+static void bound(uint32_t permitted, uint32_t required, struct grade_expect *ret)
+{
+	ret->lower_bound = ret->lower_bound || !(permitted & TLE);
+	ret->upper_bound = ret->upper_bound || required == TLE;
+}
+
+static void apply_use(const char *use, struct grade_expect *ret)
+{
+	if (streq(use, "lower") || streq(use, "upper")) {
+		ret->lower_bound = streq(use, "lower");
+		ret->upper_bound = streq(use, "upper");
+	} else if (!streq(use, "true")) {
+		ret->lower_bound = ret->upper_bound = false;
+	}
+}
+
+/* `replaced`: the folder whose own rule this is, which it takes what it does not say from; or NULL. */
+static void apply_rule(struct json_object *rule, const struct folder *replaced, struct grade_expect *ret)
 {
 	bool says =
 		json_object_object_get_ex(rule, "permitted", NULL) || json_object_object_get_ex(rule, "required", NULL);
-	const char *use = grade_yaml_text(rule, "use_for_time_limit"), *text;
+	uint32_t permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY);
+	uint32_t required = verdict_set(rule, "required", replaced ? replaced->required : ANY);
+	const char *text;
 
 	if (says) {
-		uint32_t set = allowed(verdict_set(rule, "permitted", ANY), verdict_set(rule, "required", ANY));
+		uint32_t set = allowed(permitted, required);
 
-		ret->verdicts = replaces || !ret->verdicts ? set : ret->verdicts & set;
-		ret->partial = ret->partial && !replaces;
+		if (replaced)
+			ret->lower_bound = ret->upper_bound = false;
+		bound(permitted, required, ret);
+		ret->verdicts = replaced || !ret->verdicts ? set : ret->verdicts & set;
+		ret->partial = ret->partial && !replaced;
 	}
 	read_score(rule, &ret->has_score, &ret->least, &ret->most);
+	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
+		ret->parts[ret->n_parts++] = (struct grade_expect_part){
+			.pattern = "{sample,secret}", .permitted = ALL, .required = ALL, .message = text};
 	add_parts(rule, ret);
 	if ((text = grade_yaml_text(rule, "language")))
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))
 		ret->hint.entry = text;
-	if (use) {
-		ret->no_lower_limit = !streq(use, "true") && !streq(use, "lower");
-		ret->no_upper_limit = !streq(use, "true") && !streq(use, "upper");
-	}
+	if ((text = grade_yaml_text(rule, "use_for_time_limit")))
+		apply_use(text, ret);
+}
+
+/* Only what lies in a folder has its row. */
+static const struct folder *folder_of(const char *path, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && path[length] == '/'; i++)
+		if (strlen(folders[i].folder) == length && strncmp(path, folders[i].folder, length) == 0)
+			return &folders[i];
+	return NULL;
 }
 
 void grade_expect_folder(struct json_object *yaml, const char *path, struct grade_expect *ret)
 {
+	static const struct folder own = {NULL, ANY, ANY, true, false}; /* a folder that the format does not know */
 	size_t length = strcspn(path, "/");
+	const struct folder *folder = folder_of(path, length);
 
 	*ret = (struct grade_expect){0};
-	for (size_t i = 0; i < ARRAY_SIZE(folders) && path[length] == '/'; i++)
-		if (strlen(folders[i].folder) == length && strncmp(path, folders[i].folder, length) == 0) {
-			ret->verdicts = folders[i].verdicts;
-			ret->partial = folders[i].partial;
-		}
+	if (folder) {
+		ret->verdicts = allowed(folder->permitted, folder->required);
+		ret->partial = folder->partial;
+		if (folder->timed)
+			bound(folder->permitted, folder->required, ret);
+	}
 	if (!yaml || !json_object_is_type(yaml, json_type_object))
 		return;
 	json_object_object_foreach(yaml, pattern, rule)
 	{
-		bool folder = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
+		bool whole = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
 
 		if (rule && json_object_is_type(rule, json_type_object) && grade_expect_glob(pattern, path))
-			apply_rule(rule, folder, ret);
+			apply_rule(rule, !whole ? NULL : folder ? folder : &own, ret);
 	}
 }
 
@@ -245,6 +290,20 @@ static const char *next_word(const char *at, const char *end, char *ret, size_t 
 	return at < end ? at + 1 : end;
 }
 
+/* "@EXPECTED_GRADES@ AC WA TLE": a word that is no verdict ends the list. */
+static void read_grades(const struct grade_source *source, struct grade_expect *expect)
+{
+	size_t length;
+	const char *at = comment(source, "@EXPECTED_GRADES@", &length);
+	auto_free char *text = at ? xstrndup(at, length) : NULL;
+	enum grade_verdict verdict;
+
+	for (char *save = NULL, *word = text ? strtok_r(text, " \t\r:,", &save) : NULL;
+	     word && expect->n_grades < GRADE_PARTS_MAX && grade_verdict_parse(word, &verdict) == 0;
+	     word = strtok_r(NULL, " \t\r:,", &save))
+		expect->grades[expect->n_grades++] = GRADE_BIT(verdict);
+}
+
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect)
 {
 	size_t length;
@@ -263,6 +322,7 @@ void grade_expect_comment(const struct grade_source *source, struct grade_expect
 		expect->verdicts = set;
 		expect->partial = false;
 	}
+	read_grades(source, expect);
 	at = comment(source, "@EXPECTED_SCORE@:", &length);
 	if (at) {
 		auto_free char *text = xstrndup(at, length);
@@ -276,13 +336,25 @@ void grade_expect_comment(const struct grade_source *source, struct grade_expect
 	}
 }
 
+bool grade_expect_allows(uint32_t set, enum grade_verdict verdict)
+{
+	static const uint32_t rejected = ANY & ~GRADE_BIT(GRADE_AC);
+	enum grade_verdict counts = verdict;
+
+	if (verdict == GRADE_MLE)
+		counts = GRADE_RTE;
+	else if (verdict == GRADE_PE)
+		counts = GRADE_WA;
+	else if (verdict == GRADE_RTE)
+		counts = GRADE_MLE;
+	else if (verdict == GRADE_OLE && (set & rejected) == rejected)
+		return true;
+	return set & (GRADE_BIT(verdict) | GRADE_BIT(counts));
+}
+
 bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full)
 {
-	uint32_t set = expect->verdicts;
-
-	if (set & GRADE_BIT(GRADE_MLE))
-		set |= GRADE_BIT(GRADE_RTE);
-	if (!(set & GRADE_BIT(verdict == GRADE_MLE ? GRADE_RTE : verdict)))
+	if (!grade_expect_allows(expect->verdicts, verdict))
 		return false;
 	if (expect->has_score && !isnan(score) && (score < expect->least - 1e-6 || score > expect->most + 1e-6))
 		return false;

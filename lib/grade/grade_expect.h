@@ -1,9 +1,10 @@
 /*
  * grade_expect.h - what a package expects of its own submissions.
  *
- * Three sources: the folder below submissions/ (accepted, wrong_answer, …), a comment @EXPECTED_RESULTS@: (and
- * @EXPECTED_SCORE@:) in a source, which wins over the folder, and submissions/submissions.yaml (2023-07 on), whose
- * rules come on top. MLE counts as RTE wherever expectations are compared.
+ * Three sources: the folder below submissions/ (accepted, wrong_answer, …), comments in a source, which win over the
+ * folder (@EXPECTED_RESULTS@:, @EXPECTED_SCORE@:, and @EXPECTED_GRADES@ for the groups in secret), and
+ * submissions/submissions.yaml (2023-07 on), whose rules come on top. The format knows AC, WA, TLE and RTE: wherever
+ * expectations are compared, MLE counts as RTE, PE as WA, and OLE meets what allows every rejection.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct grade_expect_part {
 	uint32_t permitted, required;
 	bool has_score;
 	double least, most;
+	const char *message; /* that a judgemessage.txt in it has to hold; or NULL */
 };
 struct grade_expect {
 	uint32_t verdicts; /* GRADE_BIT of those that are allowed; 0: nothing is expected */
@@ -24,15 +26,19 @@ struct grade_expect {
 	bool has_score;
 	double least, most; /* the score, where has_score */
 	struct grade_hint hint; /* by submissions.yaml: strings of the caller's document */
-	bool no_lower_limit, no_upper_limit; /* not used for the time limit */
+	bool lower_bound, upper_bound; /* of the time limit, in later formats: it may not be too slow, or has to be */
 	struct grade_expect_part parts[GRADE_PARTS_MAX];
 	size_t n_parts;
+	uint32_t grades[GRADE_PARTS_MAX]; /* of the groups in secret, in order; it counts where there are as many */
+	size_t n_grades;
 };
 
 /* `yaml`: submissions.yaml or NULL. `path` is below submissions/: "accepted/a.cpp". The strings of *ret are yaml's. */
 void grade_expect_folder(struct json_object *yaml, const char *path, struct grade_expect *ret);
 /* What comments in the source say; call it after grade_expect_folder. */
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect);
+/* Is the verdict, or what it counts as, in a set of GRADE_BITs? */
+bool grade_expect_allows(uint32_t set, enum grade_verdict verdict);
 /* Is the verdict (and the score, with `full` the best that there is) as expected? */
 bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full);
 /* A pattern of submissions.yaml: "*" within a name, {a,b}; it matches a path or a folder above it. */

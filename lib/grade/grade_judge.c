@@ -12,8 +12,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "grade_memory.h"
 #include "grade_own.h"
 #include "grade_scope.h"
+#include "grade_yaml.h"
 
 #include "lib/base/util.h"
 
@@ -28,6 +30,7 @@ struct entry {
 	struct grade_outcome *outcomes;
 	size_t from;    /* no case before it is left to start */
 	size_t running; /* cases */
+	char key[SHA256_HEX_SIZE]; /* "": nothing is kept */
 };
 
 struct work {
@@ -36,6 +39,8 @@ struct work {
 	struct grade_own own;
 	struct json_object *runners;
 	bool first_round;
+	char key[SHA256_HEX_SIZE];       /* of what results depend on, where there is a memory */
+	char limit_key[SHA256_HEX_SIZE]; /* and of a time limit that comes from the submissions */
 
 	struct grade_crew crew; /* its lock: for the rest, and for entries but what a thread works on */
 	struct entry *entries;
@@ -128,16 +133,24 @@ static enum grade_choice choose_step(void *arg, void *ret_step)
 
 /* -------- doing it ------------------------------------------------------------------------------------ */
 
+static int read_source(const struct work *work, const struct grade_submission *submission, struct grade_source *ret,
+		       struct err *err)
+{
+	const struct grade_package *package = work->judge->package;
+	bool inside = str_starts(submission->path, package->path);
+
+	return grade_source_read(inside ? package : NULL, work->runners, submission->path, &submission->expect.hint,
+				 ret, err);
+}
+
 static void compile(struct work *work, struct jail_client *client, struct entry *entry)
 {
 	struct grade_submission *submission = entry->submission;
 	struct grade_judge *judge = work->judge;
-	const struct grade_maker maker = {client, work->runners, judge->package, judge->cache};
+	const struct grade_maker maker = {client, work->runners, judge->package, judge->cache, .own = false};
 	auto_source struct grade_source source = {0};
 	struct err err = ERR_INIT;
-	bool inside = str_starts(submission->path, judge->package->path);
-	int result = grade_source_read(inside ? judge->package : NULL, work->runners, submission->path,
-				        &submission->expect.hint, &source, &err);
+	int result = read_source(work, submission, &source, &err);
 
 	if (result == 0) {
 		grade_expect_comment(&source, &submission->expect);
@@ -145,7 +158,7 @@ static void compile(struct work *work, struct jail_client *client, struct entry 
 			result = grade_source_include(judge->package, &source, &err);
 	}
 	if (result < 0) {
-		entry->program.verdict = GRADE_JE;
+		entry->program.verdict = result == -ERR_NOT_FOUND ? GRADE_SKIP : GRADE_JE;
 		snprintf(entry->program.message, sizeof(entry->program.message), "%.*s", GRADE_MESSAGE - 1, err.text);
 		return;
 	}
@@ -153,6 +166,25 @@ static void compile(struct work *work, struct jail_client *client, struct entry 
 	snprintf(submission->language, sizeof(submission->language), "%s", entry->program.language);
 	submission->compiled = entry->program.compiled && !entry->program.from_cache;
 	submission->from_cache = entry->program.from_cache;
+}
+
+/* How far a program may go over the time limit: one that has to be too slow shows by how much. */
+static double patience(const struct work *work, const struct entry *entry)
+{
+	return work->judge->derived && entry->submission->expect.upper_bound ? work->judge->package->too_slow : 1;
+}
+
+/* Slow programs exceed the limit by less than the package wants: no limit fits all of its programs. */
+static void note_margin(const struct work *work, const struct entry *entry)
+{
+	struct grade_total *total = &entry->submission->total;
+	double seconds = (double)total->cpu_us * 1e-6, limit = work->judge->time_limit;
+
+	if (total->first && entry->outcomes[total->first->index].late && seconds < limit * patience(work, entry))
+		snprintf(total->message, sizeof(total->message),
+			 "%.3g s; time_limit_to_tle wants at least %g s of what is too slow: no time limit fits the "
+			 "package's submissions here",
+			 seconds, limit * patience(work, entry));
 }
 
 static void score(struct work *work, struct jail_client *client, struct entry *entry)
@@ -165,6 +197,7 @@ static void score(struct work *work, struct jail_client *client, struct entry *e
 
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
 		grade_scope_met(&entry->submission->expect, &scope, entry->submission->unmet);
+		note_margin(work, entry);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};
 		memcpy(total->message, entry->program.message, sizeof(total->message));
@@ -179,9 +212,30 @@ static void report(struct work *work)
 {
 	struct grade_judge *judge = work->judge;
 
-	for (; work->to_report < judge->count && work->entries[work->to_report].stage == DONE; work->to_report++)
-		if (judge->submissions[work->to_report].reported)
-			judge->done(judge->arg, &judge->submissions[work->to_report]);
+	while (!work->crew.over && work->to_report < judge->count && work->entries[work->to_report].stage == DONE) {
+		const struct grade_submission *submission = &judge->submissions[work->to_report++];
+
+		if (submission->reported)
+			work->crew.over = !judge->done(judge->arg, submission);
+	}
+}
+
+/* With the lock. */
+static void keep(const struct work *work, const struct entry *entry)
+{
+	const struct grade_memory *memory = work->judge->memory;
+	auto_json struct json_object *result = NULL;
+
+	if (!memory || !*entry->key || entry->submission->total.verdict == GRADE_JE)
+		return;
+	result = grade_memory_print(entry->submission);
+	memory->keep(memory->arg, entry->submission->name, entry->key, result);
+}
+
+static void finish(struct work *work, struct entry *entry)
+{
+	entry->stage = DONE;
+	keep(work, entry);
 }
 
 static void do_step(void *arg, struct jail_client *client, void **own, const void *taken)
@@ -194,6 +248,7 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 	struct grade_outcome outcome = {0};
 
 	(void)own;
+	bench.patience = patience(work, entry);
 	if (step->stage == COMPILING)
 		compile(work, client, entry);
 	else if (step->stage == SCORING)
@@ -205,10 +260,10 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 		entry->stage = entry->program.verdict == GRADE_AC ? RUNNING : SCORING;
 		if (entry->stage == SCORING) {
 			score(work, client, entry);
-			entry->stage = DONE;
+			finish(work, entry);
 		}
 	} else if (step->stage == SCORING) {
-		entry->stage = DONE;
+		finish(work, entry);
 	} else {
 		entry->outcomes[step->case_index] = outcome;
 		entry->states[step->case_index] = GRADE_DONE;
@@ -222,20 +277,87 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 }
 
 /* The package's own programs. */
-static int make_own(struct work *work, struct err *err)
+static int make_own(struct work *work, struct jail_client *client, struct err *err)
 {
-	auto_client struct jail_client *client = NULL;
-	int result = work->judge->dial.connect(work->judge->dial.arg, &client, err);
+	int result;
 
-	if (result < 0 || (result = jail_client_runners(client, &work->runners, err)) < 0)
+	if ((result = jail_client_runners(client, &work->runners, err)) < 0)
 		return result;
-	const struct grade_maker maker = {client, work->runners, work->judge->package, work->judge->cache};
+	const struct grade_maker maker = {client, work->runners, work->judge->package, work->judge->cache, .own = true};
 
 	result = grade_own_make(&maker, &work->own, err);
 	work->bench.validators = work->own.validators;
 	work->bench.n_validators = work->own.n_validators;
 	work->bench.grader = work->own.has_grader ? &work->own.grader : NULL;
 	return result;
+}
+
+/* -------- what an earlier run found ------------------------------------------------------------------- */
+
+#define LIMIT_NAME "time limit"
+
+static void recall(struct work *work, struct entry *entry)
+{
+	const struct grade_judge *judge = work->judge;
+	struct grade_submission *submission = entry->submission;
+	auto_source struct grade_source source = {0};
+	auto_json struct json_object *result = NULL;
+
+	if (read_source(work, submission, &source, NULL) < 0)
+		return; /* it cannot be judged, and is no work */
+	grade_memory_program(work->key, &source, entry->key);
+	if (judge->memory->recall(judge->memory->arg, submission->name, entry->key, &result) &&
+	    grade_memory_parse(judge, result, submission)) {
+		grade_expect_comment(&source, &submission->expect);
+		entry->stage = DONE;
+	}
+}
+
+/* The limit that an earlier run took from the same submissions. */
+static void recall_limit(struct work *work)
+{
+	struct grade_judge *judge = work->judge;
+	struct sha256 *digest = sha256_new();
+	auto_json struct json_object *found = NULL;
+	double limit;
+
+	for (size_t i = 0; i < judge->count; i++)
+		if (grade_judge_bounds(judge->package, &judge->submissions[i]))
+			sha256_add(digest, work->entries[i].key, SHA256_HEX_SIZE);
+	sha256_finish(digest, work->limit_key);
+	if (!judge->memory->recall(judge->memory->arg, LIMIT_NAME, work->limit_key, &found) ||
+	    grade_yaml_number(found, "seconds", 0, &limit, NULL) < 0 || !(limit > 0))
+		return;
+	judge->time_limit = limit;
+	judge->derived = true;
+}
+
+static int recall_all(struct work *work, struct err *err)
+{
+	struct grade_judge *judge = work->judge;
+	int result = judge->memory ? grade_memory_package(judge, work->runners, work->key, err) : 0;
+
+	if (!judge->memory || result < 0)
+		return result;
+	for (size_t i = 0; i < judge->count; i++)
+		recall(work, &work->entries[i]);
+	if (!judge->time_limit)
+		recall_limit(work);
+	report(work);
+	return 0;
+}
+
+static void keep_limit(const struct work *work)
+{
+	const struct grade_memory *memory = work->judge->memory;
+	auto_json struct json_object *limit = json_object_new_object();
+	char text[40];
+
+	if (!memory)
+		return;
+	snprintf(text, sizeof(text), "%.17g", work->judge->time_limit);
+	json_add_string(limit, "seconds", text);
+	memory->keep(memory->arg, LIMIT_NAME, work->limit_key, limit);
 }
 
 /* -------- the time limit ------------------------------------------------------------------------------ */
@@ -249,9 +371,7 @@ static int find_time_limit(struct work *work, struct err *err)
 	int result;
 
 	for (size_t i = 0; i < judge->count; i++) {
-		const struct grade_expect *expect = &judge->submissions[i].expect;
-
-		work->entries[i].first_round = expect->verdicts == GRADE_BIT(GRADE_AC) && !expect->no_lower_limit;
+		work->entries[i].first_round = grade_judge_bounds(package, &judge->submissions[i]);
 		any = any || work->entries[i].first_round;
 	}
 	if (!any)
@@ -263,7 +383,8 @@ static int find_time_limit(struct work *work, struct err *err)
 	if ((result = grade_crew_run(&work->crew, err)) < 0)
 		return result;
 	for (size_t i = 0; i < judge->count; i++)
-		if (work->entries[i].first_round && judge->submissions[i].total.verdict == GRADE_AC)
+		if (work->entries[i].first_round &&
+		    grade_expect_allows(judge->submissions[i].expect.verdicts, judge->submissions[i].total.verdict))
 			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
 	if (slowest_us < 0) /* none was accepted: what ran at all has to do */
 		for (size_t i = 0; i < judge->count; i++)
@@ -271,6 +392,8 @@ static int find_time_limit(struct work *work, struct err *err)
 	double steps = ceil((double)slowest_us * 1e-6 * package->time_multiplier / package->time_resolution);
 	judge->time_limit = MIN(MAX(steps, 1) * package->time_resolution, GRADE_TIME_LIMIT_MAX);
 	work->first_round = false;
+	judge->derived = true;
+	keep_limit(work);
 	return 0;
 }
 
@@ -288,10 +411,12 @@ static void entries_clear(struct work *work)
 
 int grade_judge_run(struct grade_judge *judge, struct err *err)
 {
+	auto_client struct jail_client *client = NULL;
 	struct work work = {
 		.judge = judge,
 		.bench = {.package = judge->package},
 		.crew = {.dial = &judge->dial,
+			 .first = &client,
 			 .jobs = judge->jobs,
 			 .choose = choose_step,
 			 .act = do_step,
@@ -303,10 +428,14 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 
 	for (size_t i = 0; i < judge->count; i++)
 		work.entries[i].submission = &judge->submissions[i];
-	int result = make_own(&work, err);
+	int result = judge->dial.connect(judge->dial.arg, &client, err);
+	if (result == 0)
+		result = make_own(&work, client, err);
+	if (result == 0)
+		result = recall_all(&work, err);
 	if (result == 0 && !judge->time_limit)
 		result = find_time_limit(&work, err);
-	if (result == 0) {
+	if (result == 0) { /* does nothing where the first round said that it is over */
 		work.bench.time_limit = judge->time_limit;
 		result = grade_crew_run(&work.crew, err);
 	}

@@ -3,9 +3,10 @@
  * the list.
  *
  * Threads work on one list. Each has a client of the jailer of its own and takes the first thing that can be done: the
- * earliest submission's compilation or next case. Time limit, where the package has none: the accepted submissions run
- * first, with GRADE_FREE_SECONDS a case; the slowest, by the format's rule, makes the limit, and their outcomes count
- * as they are.
+ * earliest submission's compilation or next case. Time limit, where the package has none: the accepted submissions
+ * (later formats: all that may not be too slow) run first, with GRADE_FREE_SECONDS a case; the slowest case, by the
+ * format's rule, makes the limit, and their outcomes count as they are. What has to be too slow then runs on up to
+ * time_limit_to_tle times the limit, and its message says where that is not reached.
  */
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #define GRADE_FREE_SECONDS 60.0 /* a case, while the time limit is not known */
 
+struct grade_memory;
 struct grade_submission {
 	char *name; /* below submissions/, or as the caller named it */
 	char *path;
@@ -30,11 +32,14 @@ struct grade_submission {
 struct grade_judge {
 	struct grade_package *package;
 	int jobs;
-	double time_limit; /* seconds; 0: the package's, or from its accepted submissions. Then what was used */
+	double time_limit; /* seconds; 0: the package's, or from its submissions. Then what was used */
+	bool derived;      /* it came from the submissions */
+	const struct grade_memory *memory; /* NULL: nothing is kept or recalled */
 	const char *cache; /* folder of executables; NULL: none */
 	struct grade_dial dial;
-	/* A submission is done: in the order of the list, one call at a time, from any thread. */
-	void (*done)(void *arg, const struct grade_submission *submission);
+	/* A submission is done: in the order of the list, one call at a time, from any thread. False: this is the end,
+	 * nothing more is begun or reported. */
+	bool (*done)(void *arg, const struct grade_submission *submission);
 	void (*progress)(void *arg, size_t done, size_t all); /* cases; may be NULL */
 	void *arg;
 
@@ -49,5 +54,7 @@ struct grade_judge {
 /* Reads test data and the list of submissions: all of the package, or those that `names` name (below submissions/, else
  * files or folders anywhere). ERR_INVALID where there is nothing to judge. */
 int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t n_names, struct err *err);
+/* Does it run first, for the time limit? */
+bool grade_judge_bounds(const struct grade_package *package, const struct grade_submission *submission);
 int grade_judge_run(struct grade_judge *judge, struct err *err);
 void grade_judge_clear(struct grade_judge *judge);

@@ -9,15 +9,35 @@
 
 #define SUBMISSIONS_MAX 100000
 
+bool grade_judge_bounds(const struct grade_package *package, const struct grade_submission *submission)
+{
+	return submission->expect.lower_bound &&
+	       (package->format != GRADE_LEGACY || str_starts(submission->name, "accepted/"));
+}
+
+static bool listed(const struct grade_judge *judge, const char *name)
+{
+	for (size_t i = 0; i < judge->count; i++)
+		if (streq(judge->submissions[i].name, name))
+			return true;
+	return false;
+}
+
+/* One that is not reported is there for the time limit only. */
 static int add(struct grade_judge *judge, const char *name, const char *path, bool reported, struct err *err)
 {
-	if (judge->count == SUBMISSIONS_MAX)
-		return err_set(err, ERR_LIMIT, "more than %d submissions", SUBMISSIONS_MAX);
-	judge->submissions = xrealloc(judge->submissions, judge->count + 1, sizeof(*judge->submissions));
-	struct grade_submission *submission = &judge->submissions[judge->count++];
+	struct grade_submission added = {.name = xstrdup(name), .path = xstrdup(path), .reported = reported};
 
-	*submission = (struct grade_submission){.name = xstrdup(name), .path = xstrdup(path), .reported = reported};
-	grade_expect_folder(judge->expectations, name, &submission->expect);
+	grade_expect_folder(judge->expectations, name, &added.expect);
+	if (!reported && (!grade_judge_bounds(judge->package, &added) || listed(judge, name))) {
+		free(added.name);
+		free(added.path);
+		return 0;
+	}
+	judge->submissions = xrealloc(judge->submissions, judge->count + 1, sizeof(*judge->submissions));
+	judge->submissions[judge->count++] = added;
+	if (judge->count > SUBMISSIONS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d submissions", SUBMISSIONS_MAX);
 	return 0;
 }
 
@@ -48,8 +68,8 @@ static int add_folder(struct grade_judge *judge, const char *name, const char *p
 	return result;
 }
 
-/* All folders below submissions/, or only `accepted`. */
-static int add_all(struct grade_judge *judge, bool only_accepted, bool reported, struct err *err)
+/* All folders below submissions/. */
+static int add_all(struct grade_judge *judge, bool reported, struct err *err)
 {
 	auto_free char *path = xasprintf("%s/submissions", judge->package->path);
 	struct dirent **entries = NULL;
@@ -59,7 +79,7 @@ static int add_all(struct grade_judge *judge, bool only_accepted, bool reported,
 		const char *name = entries[i]->d_name;
 		auto_free char *folder = xasprintf("%s/%s", path, name);
 
-		if (name[0] != '.' && result == 0 && is_folder(folder) && (!only_accepted || streq(name, "accepted")))
+		if (name[0] != '.' && result == 0 && is_folder(folder))
 			result = add_folder(judge, name, folder, reported, err);
 		free(entries[i]);
 	}
@@ -102,7 +122,7 @@ int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t
 	if ((result = grade_data_read(judge->package, &judge->root, err)) < 0)
 		return result;
 	judge->cases = grade_data_cases(judge->root, &judge->n_cases);
-	result = n_names ? 0 : add_all(judge, false, true, err);
+	result = n_names ? 0 : add_all(judge, true, err);
 	for (size_t i = 0; i < n_names && result == 0; i++)
 		result = add_named(judge, names[i], err);
 	if (result < 0)
@@ -112,8 +132,8 @@ int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t
 	qsort(judge->submissions, judge->count, sizeof(*judge->submissions), by_name);
 	if (!judge->time_limit)
 		judge->time_limit = judge->package->time_limit;
-	/* Without a limit the accepted ones are needed, reported or not. */
-	return n_names && !judge->time_limit ? add_all(judge, true, false, err) : 0;
+	/* Without a limit those are needed that it comes from, reported or not. */
+	return n_names && !judge->time_limit ? add_all(judge, false, err) : 0;
 }
 
 void grade_judge_clear(struct grade_judge *judge)

@@ -75,7 +75,7 @@ static bool scripted(const struct grade_source *whole, const char *entry)
 static int find_entries(const struct grade_source *whole, struct json_object *runners, struct entries *ret,
 			struct err *err)
 {
-	for (size_t i = 0; i < whole->count && !whole->scripted; i++) {
+	for (size_t i = 0; i < whole->count && !whole->script; i++) {
 		auto_free char *entry = xstrndup(whole->files[i].name, strcspn(whole->files[i].name, "/"));
 		bool seen = false;
 
@@ -207,9 +207,15 @@ int grade_own_make(const struct grade_maker *maker, struct grade_own *ret, struc
 {
 	auto_source struct grade_source whole = {0};
 	auto_free char *path = NULL;
-	int result = maker->package->custom_validator ? make_validators(maker, ret, err) : 0;
+	const struct grade_package *package = maker->package;
+	int result = package->custom_validator ? make_validators(maker, ret, err) : 0;
 
-	if (result == 0 && maker->package->interactive && ret->n_validators > 1)
+	/* Later formats have the default validator where there is no other. */
+	if (result == 0 && package->custom_validator && package->format == GRADE_LEGACY && ret->n_validators == 0)
+		return err_set(err, ERR_INVALID,
+			       "problem.yaml says that validation is custom, but output_validators/ has no program");
+
+	if (result == 0 && package->interactive && ret->n_validators > 1)
 		return err_set(err, ERR_INVALID, "an interactive problem has one output validator, this one has %zu",
 			       ret->n_validators);
 	if (result < 0 || !read_folder(maker, "graders", &path, &whole))

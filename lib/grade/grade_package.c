@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,10 +30,15 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* "type" and "validation" are strings with blanks, or sequences of strings. */
+/* "type" and "validation" are strings with blanks, sequences of strings, or mappings of words to true. */
 static bool says(struct json_object *object, const char *key, const char *word)
 {
 	struct json_object *list = json_get(object, key, json_type_array);
+	struct json_object *map = json_get(object, key, json_type_object);
+	struct json_object *set = map ? json_get(map, word, json_type_boolean) : NULL;
+
+	if (set)
+		return json_object_get_boolean(set);
 
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *item = json_object_array_get_idx(list, i);
@@ -92,11 +98,19 @@ static int read_limits(struct json_object *yaml, struct grade_package *package, 
 	result = legacy ? grade_yaml_number(limits, "time_multiplier", 5, &package->time_multiplier, err)
 			: grade_yaml_number(multipliers, "ac_to_time_limit", 2, &package->time_multiplier, err);
 	if (result < 0 ||
+	    (result = grade_yaml_number(multipliers, "time_limit_to_tle", legacy ? 1 : 1.5, &package->too_slow, err)) <
+		    0 ||
 	    (result = grade_yaml_number(limits, "time_resolution", 1, &package->time_resolution, err)) < 0)
 		return result;
-	if (package->time_multiplier < 1 || package->time_resolution <= 0)
+	if (package->time_multiplier < 1 || package->too_slow < 1 || package->time_resolution <= 0)
 		return err_member(err, "limits", "a time multiplier is at least 1, time_resolution is above 0");
 	return grade_yaml_number(limits, "time_limit", 0, &package->time_limit, err);
+}
+
+/* Editors of other systems begin a file with a mark of its order of bytes. */
+static char *past_mark(char *text)
+{
+	return str_starts(text, "\xef\xbb\xbf") ? text + 3 : text;
 }
 
 static int seconds(const char *text, const char *file, double *ret, struct err *err)
@@ -132,18 +146,31 @@ static int other_time_limit(struct grade_package *package, struct err *err)
 	if (package->time_limit > 0)
 		return 0;
 	if (read_file_at(package->dir, ".timelimit", SMALL_FILE_MAX, &plain, NULL, NULL) == 0)
-		return seconds(plain, ".timelimit", &package->time_limit, err);
+		return seconds(past_mark(plain), ".timelimit", &package->time_limit, err);
 	if (read_file_at(package->dir, "domjudge-problem.ini", SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
-		return domjudge_ini(ini, &package->time_limit, err);
+		return domjudge_ini(past_mark(ini), &package->time_limit, err);
 	return 0;
+}
+
+/* A string, or a sequence of strings; the caller's. */
+static char *flags_of(struct json_object *yaml, const char *key)
+{
+	struct json_object *list = json_get(yaml, key, json_type_array);
+	const char *text = grade_yaml_text(yaml, key);
+	struct buf flags;
+
+	buf_init(&flags, SMALL_FILE_MAX);
+	buf_puts(&flags, text ? text : "");
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		buf_printf(&flags, " %s", json_object_get_string(json_object_array_get_idx(list, i)));
+	return buf_steal(&flags, NULL);
 }
 
 /* What kind of problem it is. */
 static int read_kind(struct json_object *yaml, struct grade_package *package, struct err *err)
 {
 	struct json_object *grading = yaml ? json_get(yaml, "grading", json_type_object) : NULL;
-	const char *flags = grade_yaml_text(yaml, "validator_flags"),
-		   *objective = grade_yaml_text(grading, "objective");
+	const char *objective = grade_yaml_text(grading, "objective");
 	bool legacy = package->format == GRADE_LEGACY;
 
 	if (says(yaml, "type", "submit-answer"))
@@ -152,13 +179,31 @@ static int read_kind(struct json_object *yaml, struct grade_package *package, st
 	package->interactive = says(yaml, "type", "interactive") || says(yaml, "validation", "interactive");
 	package->multipass = says(yaml, "type", "multi-pass") || says(yaml, "validation", "multi-pass") ||
 			     says(yaml, "validation", "multipass");
-	package->custom_validator = !legacy || says(yaml, "validation", "custom");
+	package->custom_validator = says(yaml, "validation", "custom") ||
+				    (!legacy && !says(yaml, "validation", "default"));
 	package->custom_score = legacy ? says(yaml, "validation", "score") : package->scoring;
 	package->minimize = objective && streq(objective, "min");
 	package->grading = json_object_get(grading);
-	package->validator_flags = xstrdup(flags ? flags : "");
+	package->validator_flags = flags_of(yaml, "validator_flags");
 	package->constants = yaml ? json_object_get(json_get(yaml, "constants", json_type_object)) : NULL;
 	return 0;
+}
+
+/* The later drafts of 2023-07 score as 2025-09 does, the earlier ones as legacy: by the file that groups are set by. */
+static bool scores_as_later(const struct grade_package *package)
+{
+	static const char *const patterns[] = {"data/test_group.yaml", "data/secret/test_group.yaml",
+					       "data/secret/*/test_group.yaml"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(patterns) && package->scoring && !found; i++) {
+		auto_free char *pattern = xasprintf("%s/%s", package->path, patterns[i]);
+		glob_t list;
+
+		found = glob(pattern, 0, NULL, &list) == 0;
+		globfree(&list);
+	}
+	return found;
 }
 
 static int read_settings(struct grade_package *package, struct err *err)
@@ -177,6 +222,8 @@ static int read_settings(struct grade_package *package, struct err *err)
 		return err_wrap(err, "problem.yaml");
 	if ((result = read_kind(yaml, package, err)) < 0)
 		return result;
+	if (package->format == GRADE_2023_07 && scores_as_later(package))
+		package->format = GRADE_2025_09;
 	if ((result = other_time_limit(package, err)) < 0)
 		return result;
 	if (package->time_limit < 0 || package->time_limit > GRADE_TIME_LIMIT_MAX)
@@ -261,4 +308,20 @@ char *grade_package_constants(const struct grade_package *package, const char *t
 		}
 	}
 	return changed && !out.overflow ? buf_steal(&out, ret_length) : NULL;
+}
+
+int grade_package_yaml(const struct grade_package *package, const char *path, struct json_object **ret,
+		       struct err *err)
+{
+	auto_free char *text = NULL, *replaced = NULL;
+	size_t length;
+
+	if (!package->constants)
+		return grade_yaml_read(package->dir, path, ret, err);
+	int result = read_file_at(package->dir, path, GRADE_YAML_MAX, &text, &length, err);
+	if (result < 0)
+		return errno == ENOENT ? err_set(err, ERR_NOT_FOUND, "%s is missing", path) : result;
+	replaced = grade_package_constants(package, text, length, &length);
+	result = grade_yaml_parse(replaced ? replaced : text, length, ret, err);
+	return result < 0 ? err_wrap(err, "%s", path) : 0;
 }

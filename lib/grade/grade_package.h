@@ -31,6 +31,7 @@ struct grade_package {
 	char *validator_flags; /* legacy: for every case, before those of its group */
 	double time_limit;     /* seconds; 0: from the accepted submissions */
 	double time_multiplier, time_resolution;
+	double too_slow; /* later formats, time limit from the submissions: so many times that what is too slow needs */
 	int64_t memory_bytes, output_bytes;
 	int64_t compile_us, compile_bytes;
 	int64_t validation_us, validation_bytes, validation_output_bytes;
@@ -48,5 +49,8 @@ void grade_package_clear(struct grade_package *package); /* an all-zero struct w
 bool grade_package_holds(const struct grade_package *package, const char *path);
 /* Opens a file of the package for reading, following links inside of it; -1 with err. */
 int grade_package_file(const struct grade_package *package, const char *path, int *ret_fd, struct err *err);
+/* A YAML file of the package, with its constants replaced; ERR_NOT_FOUND: there is none. */
+int grade_package_yaml(const struct grade_package *package, const char *path, struct json_object **ret,
+		       struct err *err);
 /* Replaces {{name}} by the package's constants; NULL: there is nothing to replace. The caller's. */
 char *grade_package_constants(const struct grade_package *package, const char *text, size_t length, size_t *ret_length);

@@ -29,6 +29,7 @@
 #define COMPILE_PIDS    256
 #define COMPILE_DATA    (512 << 20)
 #define CACHE_VERSION   "1"
+#define OLDER_CPP       "-std=gnu++14"
 
 /* -------- anonymous files ----------------------------------------------------------------------------- */
 
@@ -245,8 +246,8 @@ static void compiler_says(const struct jail_once *once, struct grade_program *pr
 		end_with(program, GRADE_CE, once->result.message, strlen(once->result.message));
 }
 
-/* Runs `runner` over the sources; its files come out as building says. */
-static void run_build(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
+/* Runs `runner` over the sources; its files come out as building says. True: it ran to its end and refused them. */
+static bool run_build(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
 		      const char *entry, const char *const *args, struct building *building)
 {
 	struct grade_program *program = building->program;
@@ -255,8 +256,10 @@ static void run_build(const struct grade_maker *maker, const struct grade_source
 		auto_program struct grade_program sources = {0};
 		struct err err = ERR_INIT;
 
-		if (source_files(source, &sources))
-			return end_with(program, GRADE_JE, "no memory for the sources", 25);
+		if (source_files(source, &sources)) {
+			end_with(program, GRADE_JE, "no memory for the sources", 25);
+			return false;
+		}
 		auto_once struct jail_once once = {
 			.spec = {.runner = runner, .limits = compile_limits(maker->package), .label = "compile"},
 			.program = {.code_fd = grade_program_no_code(), .entry = entry, .args = args, .stdin_fd = -1},
@@ -280,15 +283,35 @@ static void run_build(const struct grade_maker *maker, const struct grade_source
 			end_with(program, GRADE_JE, "the executable could not be copied", 34);
 		else if (!program->count)
 			end_with(program, GRADE_CE, "the compiler made no program", 28);
-		return;
+		return once.result.verdict == JAIL_RE;
 	}
+	return false;
+}
+
+/* What a package's program in C++ is tried with when the compiler refuses it: many were written before C++17 took names
+ * like data, size and byte into std. What the compiler said first counts where that fails, too. */
+static void build_older(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
+			const char *const *args, struct grade_program *program)
+{
+	auto_program struct grade_program older = {0};
+
+	run_build(maker, source, runner, NULL, args, &(struct building){.program = &older});
+	if (older.verdict != GRADE_AC)
+		return;
+	clear_files(program);
+	program->verdict = GRADE_AC;
+	*program->message = '\0';
+	program->files = steal(&older.files);
+	program->count = older.count;
+	older.count = 0;
 }
 
 static void compile(const struct grade_maker *maker, const struct grade_source *source, struct json_object *language,
 		    struct json_object *build, struct grade_program *program)
 {
 	auto_free char *path = maker->cache ? cache_path(maker, source, build) : NULL;
-	auto_free char **args = xcalloc(source->count + 2, sizeof(*args));
+	auto_free char **args = xcalloc(source->count + 3, sizeof(*args));
+	bool packaged = maker->package->path != NULL; /* not so the programs of tasks */
 	size_t n = 0;
 
 	program->compiled = true;
@@ -301,8 +324,13 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 			args[n++] = xasprintf("/data/%s", source->files[i].name);
 	if (source->library)
 		args[n++] = xstrdup(source->library);
-	run_build(maker, source, json_get_string(build, "name"), NULL, (const char *const *)args,
-		  &(struct building){.program = program});
+	const char *runner = json_get_string(build, "name");
+	bool refused = run_build(maker, source, runner, NULL, (const char *const *)args,
+				 &(struct building){.program = program});
+	if (refused && packaged && streq(source->runner, "cpp")) {
+		args[n++] = xstrdup(OLDER_CPP);
+		build_older(maker, source, runner, (const char *const *)args, program);
+	}
 	while (n > 0)
 		free(args[--n]);
 	if (program->verdict == GRADE_AC && path)
@@ -319,7 +347,7 @@ static void run_scripts(const struct grade_maker *maker, const struct grade_sour
 	for (size_t i = 0; i < source->count; i++)
 		has_build = has_build || streq(source->files[i].name, "build");
 	program->runner = xstrdup("executable");
-	program->entry = xstrdup("run");
+	program->entry = xstrdup(source->script);
 	if (has_build) {
 		run_build(maker, source, "bash", "build", NULL, &(struct building){.program = &made, .all = true});
 		if (made.verdict != GRADE_AC)
@@ -353,7 +381,7 @@ void grade_program_make(const struct grade_maker *maker, const struct grade_sour
 	auto_free char *build = xasprintf("build-%s", source->runner ? source->runner : "");
 	struct json_object *builder = jail_runner_named(maker->runners, build);
 
-	if (source->scripted) {
+	if (source->script && maker->own) {
 		run_scripts(maker, source, &program);
 	} else if (!language) {
 		auto_free char *why = xasprintf("no runner has the language of %s files",

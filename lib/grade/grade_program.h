@@ -30,6 +30,7 @@ struct grade_maker {
 	struct json_object *runners; /* as jail_client_runners gives them */
 	const struct grade_package *package;
 	const char *cache; /* folder; NULL: nothing is kept */
+	bool own; /* a program of the package's own, which scripts may build and run; not a submission */
 };
 
 /* Never fails: what is wrong with the program is its verdict. */

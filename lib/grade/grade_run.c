@@ -1,7 +1,16 @@
-/* grade_run.c - see grade_run.h. */
+/*
+ * grade_run.c - see grade_run.h.
+ *
+ * Threads take the samples in the order of the list (grade_crew.h); a slot each holds what came of it until all before
+ * it are reported. What an earlier run found (grade_memory.h) fills its slot before any thread begins. Whether the
+ * suite of a task can be split is found out once, by whichever sample of it is rejected first.
+ */
 #include "grade_run.h"
+#include "grade_memory.h"
 
 #include "lib/base/util.h"
+
+#define AHEAD_JOBS_MAX 16 /* with more, three jails a thread may be more than a service has (jailer.jails) */
 
 /* What is known of a task. */
 enum suite { UNKNOWN, SPLITS, WHOLE };
@@ -9,6 +18,7 @@ enum suite { UNKNOWN, SPLITS, WHOLE };
 struct slot {
 	struct grade_exam_result result;
 	bool done;
+	char key[SHA256_HEX_SIZE]; /* "": nothing is kept */
 };
 struct work {
 	const struct grade_run *run;
@@ -23,6 +33,8 @@ static enum grade_choice choose(void *arg, void *ret_step)
 {
 	struct work *work = arg;
 
+	while (work->next < work->run->tasks->n_samples && work->slots[work->next].done)
+		work->next++;
 	if (work->next == work->run->tasks->n_samples)
 		return GRADE_FINISHED;
 	*(size_t *)ret_step = work->next++;
@@ -82,24 +94,126 @@ static void examine(struct work *work, const struct grade_exam *exam, const stru
 		grade_exam_alone(exam, sample->task, sample->text, ret);
 }
 
+/* -------- what an earlier run found ------------------------------------------------------------------- */
+
+static char *name_of(const struct grade_sample *sample)
+{
+	return xasprintf("%s #%zu", sample->task->id, sample->number);
+}
+
+static struct json_object *print_result(const struct grade_exam_result *result)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_string(object, "verdict", grade_verdict_text(result->verdict));
+	json_add_bool(object, "premature", result->premature);
+	json_add_bool(object, "in_process", result->in_process);
+	json_add_string(object, "text", result->text);
+	json_add_int(object, "cpu", result->cpu_us);
+	json_add_int(object, "wall", result->wall_us);
+	return object;
+}
+
+static bool parse_result(struct json_object *object, struct grade_exam_result *ret)
+{
+	const char *verdict = json_get_string(object, "verdict"), *text = json_get_string(object, "text");
+	struct grade_exam_result result = {
+		.premature = json_object_get_boolean(json_get(object, "premature", json_type_boolean)),
+		.in_process = json_object_get_boolean(json_get(object, "in_process", json_type_boolean)),
+		.cpu_us = json_object_get_int64(json_get(object, "cpu", json_type_int)),
+		.wall_us = json_object_get_int64(json_get(object, "wall", json_type_int)),
+	};
+
+	if (!verdict || !text || grade_verdict_parse(verdict, &result.verdict))
+		return false;
+	snprintf(result.text, sizeof(result.text), "%s", text);
+	*ret = result;
+	return true;
+}
+
+static void recall(struct work *work, size_t index, const char *common)
+{
+	const struct grade_sample *sample = &work->run->tasks->samples[index];
+	const struct grade_memory *memory = work->run->memory;
+	struct slot *slot = &work->slots[index];
+	auto_free char *name = name_of(sample);
+	auto_json struct json_object *result = NULL;
+	auto_buf struct buf about = {0};
+
+	buf_init(&about, SIZE_MAX / 2);
+	buf_printf(&about, "%s %d %s ", common, (int)sample->task->tongue, sample->text ? sample->text : "");
+	json_print(&about, sample->task->line);
+	sha256_hex(about.data, about.length, slot->key);
+	if (memory->recall(memory->arg, name, slot->key, &result) && parse_result(result, &slot->result)) {
+		slot->done = true;
+		work->finished++;
+	}
+}
+
+static void recall_all(struct work *work)
+{
+	const struct grade_run *run = work->run;
+	auto_buf struct buf about = {0};
+	char common[SHA256_HEX_SIZE];
+
+	buf_init(&about, SIZE_MAX / 2);
+	buf_printf(&about, "%.17g ", run->time_limit);
+	json_print(&about, work->runners);
+	sha256_hex(about.data, about.length, common);
+	for (size_t i = 0; i < run->tasks->n_samples; i++)
+		recall(work, i, common);
+}
+
+static void keep(const struct work *work, size_t index)
+{
+	const struct grade_memory *memory = work->run->memory;
+	const struct slot *slot = &work->slots[index];
+	auto_free char *name = name_of(&work->run->tasks->samples[index]);
+	auto_json struct json_object *result = NULL;
+
+	if (!memory || slot->result.verdict == GRADE_JE)
+		return;
+	result = print_result(&slot->result);
+	memory->keep(memory->arg, name, slot->key, result);
+}
+
+/* -------- the work ------------------------------------------------------------------------------------ */
+
+/* Hands over what is complete, in order. With the lock. */
+static void report(struct work *work)
+{
+	const struct grade_run *run = work->run;
+
+	while (!work->crew.over && work->to_report < run->tasks->n_samples && work->slots[work->to_report].done) {
+		size_t next = work->to_report++;
+
+		work->crew.over = !run->done(run->arg, &run->tasks->samples[next], &work->slots[next].result);
+	}
+	if (run->progress)
+		run->progress(run->arg, work->finished, run->tasks->n_samples);
+}
+
 static void act(void *arg, struct jail_client *client, void **own, const void *step)
 {
 	struct work *work = arg;
 	const struct grade_run *run = work->run;
 	size_t index = *(const size_t *)step;
 	struct grade_examiner *examiner = *own;
-	const struct grade_exam exam = {client, work->runners, run->cache, run->time_limit, &examiner};
+	struct grade_exam exam = {client, work->runners, run->cache, run->time_limit, &examiner, false};
 	struct grade_exam_result result;
+
+	pthread_mutex_lock(&work->crew.lock);
+	exam.more = run->jobs <= AHEAD_JOBS_MAX && work->next < run->tasks->n_samples;
+	pthread_mutex_unlock(&work->crew.lock);
 
 	examine(work, &exam, &run->tasks->samples[index], &result);
 	*own = examiner;
 	pthread_mutex_lock(&work->crew.lock);
-	work->slots[index] = (struct slot){result, true};
+	work->slots[index].result = result;
+	work->slots[index].done = true;
 	work->finished++;
-	for (; work->to_report < run->tasks->n_samples && work->slots[work->to_report].done; work->to_report++)
-		run->done(run->arg, &run->tasks->samples[work->to_report], &work->slots[work->to_report].result);
-	if (run->progress)
-		run->progress(run->arg, work->finished, run->tasks->n_samples);
+	keep(work, index);
+	report(work);
 	pthread_mutex_unlock(&work->crew.lock);
 }
 
@@ -109,6 +223,7 @@ int grade_run(const struct grade_run *run, struct err *err)
 	struct work work = {
 		.run = run,
 		.crew = {.dial = &run->dial,
+			 .first = &client,
 			 .jobs = run->jobs,
 			 .choose = choose,
 			 .act = act,
@@ -123,8 +238,12 @@ int grade_run(const struct grade_run *run, struct err *err)
 
 	if (result == 0)
 		result = jail_client_runners(client, &work.runners, err);
-	if (result == 0)
+	if (result == 0 && run->memory)
+		recall_all(&work);
+	if (result == 0) {
+		report(&work);
 		result = grade_crew_run(&work.crew, err);
+	}
 	json_object_put(work.runners);
 	free(work.slots);
 	free(work.suites);

@@ -15,9 +15,11 @@ struct grade_run {
 	int jobs;
 	double time_limit; /* seconds; 0: the language's */
 	const char *cache; /* folder of executables; NULL: none */
+	const struct grade_memory *memory; /* NULL: nothing is kept or recalled */
 	struct grade_dial dial;
-	/* A sample is done: in the order of the list, one call at a time, from any thread. */
-	void (*done)(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result);
+	/* A sample is done: in the order of the list, one call at a time, from any thread. False: this is the end,
+	 * nothing more is begun or reported. */
+	bool (*done)(void *arg, const struct grade_sample *sample, const struct grade_exam_result *result);
 	void (*progress)(void *arg, size_t done, size_t all); /* may be NULL */
 	void *arg;
 };

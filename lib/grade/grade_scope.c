@@ -7,22 +7,10 @@
 
 #include "lib/base/util.h"
 
-static uint32_t bit(enum grade_verdict verdict)
-{
-	return GRADE_BIT(verdict == GRADE_MLE ? GRADE_RTE : verdict);
-}
-
-/* MLE counts as RTE where expectations are compared. */
-static uint32_t with_memory(uint32_t set)
-{
-	return set & GRADE_BIT(GRADE_MLE) ? set | GRADE_BIT(GRADE_RTE) : set;
-}
-
 static bool verdicts_met(const struct grade_expect_part *part, const struct grade_scope *scope,
 			 char ret_why[GRADE_MESSAGE])
 {
-	uint32_t permitted = with_memory(part->permitted), required = with_memory(part->required), seen = 0;
-	bool all = true, any = false;
+	bool all = true, any = false, seen = false, said = !part->message;
 
 	for (size_t i = 0; i < scope->n_cases; i++) {
 		if (!grade_expect_glob(part->pattern, scope->cases[i]->name))
@@ -34,16 +22,22 @@ static bool verdicts_met(const struct grade_expect_part *part, const struct grad
 		}
 		enum grade_verdict verdict = scope->sheet->outcomes[i].verdict;
 
-		seen |= bit(verdict);
-		if (!(permitted & bit(verdict))) {
+		said = said || strstr(scope->sheet->outcomes[i].message, part->message);
+		seen = seen || grade_expect_allows(part->required, verdict);
+		if (!grade_expect_allows(part->permitted, verdict)) {
 			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which submissions.yaml does not permit in %s",
 				 scope->cases[i]->name, grade_verdict_text(verdict), part->pattern);
 			return false;
 		}
 	}
-	if (any && all && !(seen & required)) {
+	if (any && all && !seen) {
 		snprintf(ret_why, GRADE_MESSAGE, "no case in %s has a verdict that submissions.yaml requires",
 			 part->pattern);
+		return false;
+	}
+	if (any && all && !said) {
+		snprintf(ret_why, GRADE_MESSAGE, "no judge's message in %s has \"%.100s\"", part->pattern,
+			 part->message);
 		return false;
 	}
 	return true;
@@ -66,11 +60,41 @@ static bool score_met(const struct grade_expect_part *part, const struct grade_s
 	return true;
 }
 
+/* The groups in secret against the list of the source's comment; one that was not judged says nothing. */
+static bool grades_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
+{
+	struct grade_node *root = scope->n_cases > 0 ? scope->cases[0] : NULL;
+
+	while (root && root->parent)
+		root = root->parent;
+	const struct grade_node *secret = root ? grade_data_find(root, "secret") : NULL;
+	size_t number = 0, groups = 0;
+	for (size_t i = 0; secret && i < secret->count; i++)
+		groups += !secret->children[i]->is_case;
+	for (size_t i = 0; secret && groups == expect->n_grades && i < secret->count; i++) {
+		const struct grade_node *group = secret->children[i];
+
+		if (group->is_case)
+			continue;
+		uint32_t wanted = expect->grades[number++];
+		for (size_t k = 0; k < scope->total->n_groups; k++) {
+			enum grade_verdict verdict = scope->total->groups[k].verdict;
+
+			if (scope->total->groups[k].group != group || grade_expect_allows(wanted, verdict))
+				continue;
+			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which is not what @EXPECTED_GRADES@ says",
+				 group->name, grade_verdict_text(verdict));
+			return false;
+		}
+	}
+	return true;
+}
+
 bool grade_scope_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
 {
 	*ret_why = '\0';
 	for (size_t i = 0; i < expect->n_parts; i++)
 		if (!verdicts_met(&expect->parts[i], scope, ret_why) || !score_met(&expect->parts[i], scope, ret_why))
 			return false;
-	return true;
+	return grades_met(expect, scope, ret_why);
 }

@@ -172,6 +172,14 @@ static void default_grader(const struct grade_settings *settings, const struct w
 	ret->score = score;
 }
 
+/* What a grader knows: AC, WA, RTE and TLE. */
+static enum grade_verdict plain_verdict(enum grade_verdict verdict)
+{
+	return verdict == GRADE_PE ? GRADE_WA
+	       : verdict == GRADE_MLE || verdict == GRADE_OLE ? GRADE_RTE
+							       : verdict;
+}
+
 static void custom_grader(struct scorer *scorer, const struct grade_node *group, const struct worth *list, size_t count,
 			  struct worth *ret)
 {
@@ -182,7 +190,7 @@ static void custom_grader(struct scorer *scorer, const struct grade_node *group,
 		return fault(scorer, group, ret, "grading is custom, and there is no grader");
 	buf_init(&lines, 64 * count + 64);
 	for (size_t i = 0; i < count; i++)
-		buf_printf(&lines, "%s %.15g\n", grade_verdict_text(list[i].verdict), list[i].score);
+		buf_printf(&lines, "%s %.15g\n", grade_verdict_text(plain_verdict(list[i].verdict)), list[i].score);
 	struct grade_outcome outcome;
 	if (grade_check_grader(scorer->bench, scorer->client, lines.data, group->settings.grader_flags, &outcome,
 			       &err) < 0)

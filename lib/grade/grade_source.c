@@ -155,6 +155,39 @@ static bool entry_named(const char *name, const char *stem)
 	return strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '\0');
 }
 
+/* A part of another source, which names it as programs name their parts. */
+static bool is_part(const struct grade_source *source, size_t index)
+{
+	const char *name = source->files[index].name, *slash = strrchr(name, '/');
+	const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+	auto_free char *stem = xstrndup(base, dot ? (size_t)(dot - base) : strlen(base));
+	auto_free char *import = xasprintf("import %s", stem), *from = xasprintf("from %s", stem);
+	auto_free char *path = xasprintf("./%s", stem);
+	const char *const marks[] = {import, from, path};
+
+	for (size_t i = 0; i < source->count; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(marks) && i != index; k++)
+			if (memmem(source->files[i].data, source->files[i].length, marks[k], strlen(marks[k])))
+				return true;
+	return false;
+}
+
+/* The first source that is no part of another one, else the first. */
+static void first_source(struct json_object *runner, struct grade_source *source)
+{
+	bool found = false;
+
+	for (size_t i = 0; runner && i < source->count; i++) {
+		bool whole = grade_source_is_code(runner, source->files[i].name) && !is_part(source, i);
+
+		if (whole || (!found && grade_source_is_code(runner, source->files[i].name)))
+			source->entry = i;
+		if (whole)
+			return;
+		found = found || source->entry == i;
+	}
+}
+
 static void find_entry(struct json_object *runner, struct grade_source *source, const char *entry)
 {
 	static const char *const stems[] = {"__main__", "main", "entrypoint", "Main"};
@@ -171,21 +204,67 @@ static void find_entry(struct json_object *runner, struct grade_source *source, 
 				source->entry = i;
 				return;
 			}
-	for (size_t i = 0; i < source->count; i++)
-		if (runner && grade_source_is_code(runner, source->files[i].name)) {
-			source->entry = i;
-			return;
-		}
+	first_source(runner, source);
 }
 
-/* No runner has it: its files look like Python's, but for their first line. */
-static void refuse_python2(struct grade_source *source)
+/* ".pl" is Perl's and, in the format's table, Prolog's, which has no variables with a "$". */
+static bool prolog(const struct grade_source *source)
 {
-	if (!source->runner || !streq(source->runner, "python") || !python2(&source->files[source->entry]))
+	for (size_t i = 0; i < source->count; i++) {
+		const char *dot = strrchr(source->files[i].name, '.');
+
+		if (dot && streq(dot, ".pl") && !memchr(source->files[i].data, '$', source->files[i].length) &&
+		    memmem(source->files[i].data, source->files[i].length, ":-", 2))
+			return true;
+	}
+	return false;
+}
+
+/* No runner has it: its files are called as those of another language. */
+/* The one file that says itself what runs it. */
+static void find_script(struct grade_source *source)
+{
+	const char *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < source->count; i++) {
+		const struct grade_file *file = &source->files[i];
+
+		if ((file->mode & 0100) && file->length > 2 && memcmp(file->data, "#!", 2) == 0) {
+			found = file->name;
+			n++;
+		}
+	}
+	if (n == 1)
+		source->script = xstrdup(found);
+}
+
+static void refuse_lookalikes(struct grade_source *source)
+{
+	bool old = source->runner && streq(source->runner, "python") && python2(&source->files[source->entry]);
+
+	if (!old && !(source->runner && streq(source->runner, "perl") && prolog(source)))
 		return;
 	free(steal(&source->runner));
 	free(source->extension);
-	source->extension = xstrdup("Python 2");
+	source->extension = xstrdup(old ? "Python 2" : "Prolog");
+}
+
+/* Language and entry point. */
+static void find_program(struct json_object *runners, const struct grade_hint *hint, struct grade_source *source)
+{
+	if (hint && hint->language) {
+		struct json_object *named = jail_runner_named(runners, language_runner(hint->language));
+
+		source->runner = named ? xstrdup(json_get_string(named, "name")) : NULL;
+		source->extension = xstrdup(hint->language);
+	} else {
+		find_language(runners, source);
+	}
+	if (!source->runner && !source->script)
+		find_script(source);
+	find_entry(source->runner ? jail_runner_named(runners, source->runner) : NULL, source,
+		   hint ? hint->entry : NULL);
 }
 
 int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
@@ -203,19 +282,11 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 	if (result < 0)
 		return result;
 	if (source.count == 0)
-		return err_set(err, ERR_INVALID, "%s has no files", path);
-	source.scripted = S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run"));
-	if (hint && hint->language) {
-		struct json_object *named = jail_runner_named(runners, language_runner(hint->language));
-
-		source.runner = named ? xstrdup(json_get_string(named, "name")) : NULL;
-		source.extension = xstrdup(hint->language);
-	} else {
-		find_language(runners, &source);
-	}
-	find_entry(source.runner ? jail_runner_named(runners, source.runner) : NULL, &source,
-		   hint ? hint->entry : NULL);
-	refuse_python2(&source);
+		return err_set(err, ERR_NOT_FOUND, "%s has no files", path);
+	if (S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run")))
+		source.script = xstrdup("run");
+	find_program(runners, hint, &source);
+	refuse_lookalikes(&source);
 	*ret = source;
 	source = (struct grade_source){0};
 	return 0;
@@ -265,5 +336,6 @@ void grade_source_clear(struct grade_source *source)
 	free(source->name);
 	free(source->runner);
 	free(source->extension);
+	free(source->script);
 	*source = (struct grade_source){0};
 }

@@ -26,7 +26,7 @@ struct grade_source {
 	char *name;        /* how it is called: the path that it was read from, as the caller names it */
 	char *runner;      /* the language's runner; NULL: no runner knows the extensions */
 	char *extension;   /* of the files that no runner knows: what is missing */
-	bool scripted;     /* a validator or grader with `build` or `run` */
+	char *script;      /* a validator or grader: "run", or a script without extension; NULL: neither */
 	struct grade_file *files;
 	size_t count;
 	size_t entry; /* index of the entry point */
@@ -37,7 +37,7 @@ struct grade_source {
 struct grade_hint {
 	const char *language, *entry;
 };
-/* `runners`: as jail_client_runners gives them. `package` NULL: the files may lie anywhere. */
+/* `runners`: as jail_client_runners gives them. `package` NULL: the files may lie anywhere. ERR_NOT_FOUND: no files. */
 int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
 		      const struct grade_hint *hint, struct grade_source *ret, struct err *err);
 /* Lays include/ over a submission. */

@@ -27,7 +27,14 @@ struct grade_trial {
 	struct grade_feedback feedback;
 	int input; /* of this pass */
 	int answer;
+	struct jail_file *files; /* of the submission and of the case (NAME.files): what the submission is given */
+	size_t n_files;
+	size_t n_own;            /* at the end of them: the case's, whose names and descriptors are ours */
 };
+
+/* Fills trial->files; clear it also after an error. */
+int grade_given_open(struct grade_trial *trial, struct err *err);
+void grade_given_clear(struct grade_trial *trial);
 
 /* Sets verdict and message. */
 void grade_trial_say(struct grade_outcome *outcome, enum grade_verdict verdict, const char *format, ...)

@@ -1,4 +1,10 @@
-/* grade_yaml.c - see grade_yaml.h. The only file that includes libyaml's header. */
+/*
+ * grade_yaml.c - see grade_yaml.h. The only file that includes libyaml's header.
+ *
+ * Built straight from libyaml's events, not from its document tree: a value is complete when its end has come, and only
+ * then is it known by its anchor. So an alias can name nothing that contains it, and no document has a cycle. What an
+ * alias names is counted once more and not copied; nobody changes what was read.
+ */
 #include "grade_yaml.h"
 
 #include <errno.h>
@@ -9,9 +15,15 @@
 
 #include "lib/base/util.h"
 
-static void parser_clear(yaml_parser_t *parser)
+struct reader {
+	yaml_parser_t parser;
+	struct json_object *anchors; /* by name: values that share their memory with the document */
+};
+
+static void reader_clear(struct reader *reader)
 {
-	yaml_parser_delete(parser);
+	yaml_parser_delete(&reader->parser);
+	json_object_put(reader->anchors);
 }
 static void event_clear(yaml_event_t *event)
 {
@@ -40,60 +52,94 @@ static struct json_object *plain(const char *text)
 	return json_object_new_string(text);
 }
 
-static int build(yaml_parser_t *parser, const yaml_event_t *event, int depth, struct json_object **ret,
+static int build(struct reader *reader, const yaml_event_t *event, int depth, struct json_object **ret,
 		 struct err *err);
 
-static int next(yaml_parser_t *parser, yaml_event_t *event, struct err *err)
+static int next(struct reader *reader, yaml_event_t *event, struct err *err)
 {
-	if (!yaml_parser_parse(parser, event))
+	const yaml_parser_t *parser = &reader->parser;
+
+	if (!yaml_parser_parse(&reader->parser, event))
 		return err_set(err, ERR_INVALID, "line %zu: %s", parser->problem_mark.line + 1,
 			       parser->problem ? parser->problem : "not YAML");
 	return 0;
 }
 
-static int build_mapping(yaml_parser_t *parser, int depth, struct json_object *object, struct err *err)
+/* What "<<" names: members that the mapping does not have itself. */
+static void merge_below(struct json_object *object, struct json_object *other)
 {
+	json_object_object_foreach(other, name, value)
+	{
+		if (!json_object_object_get_ex(object, name, NULL))
+			json_add(object, name, json_object_get(value));
+	}
+}
+
+static int build_mapping(struct reader *reader, int depth, struct json_object *object, struct err *err)
+{
+	auto_json struct json_object *below = NULL;
+
 	for (;;) {
 		auto_event yaml_event_t key = {0}, value = {0};
 		struct json_object *member = NULL;
 		int result;
 
-		if ((result = next(parser, &key, err)) < 0)
+		if ((result = next(reader, &key, err)) < 0)
 			return result;
-		if (key.type == YAML_MAPPING_END_EVENT)
+		if (key.type == YAML_MAPPING_END_EVENT) {
+			if (below)
+				merge_below(object, below);
 			return 0;
+		}
 		if (key.type != YAML_SCALAR_EVENT)
 			return err_set(err, ERR_INVALID, "line %zu: a key must be a string", key.start_mark.line + 1);
 		const char *name = (const char *)key.data.scalar.value;
 		if (json_object_object_get_ex(object, name, NULL))
 			return err_set(err, ERR_INVALID, "line %zu: %s is given twice", key.start_mark.line + 1, name);
-		if ((result = next(parser, &value, err)) < 0 ||
-		    (result = build(parser, &value, depth + 1, &member, err)) < 0)
+		if ((result = next(reader, &value, err)) < 0 ||
+		    (result = build(reader, &value, depth + 1, &member, err)) < 0)
 			return result;
-		json_add(object, name, member);
+		if (streq(name, "<<") && !below && json_object_is_type(member, json_type_object))
+			below = member;
+		else
+			json_add(object, name, member);
 	}
 }
 
-static int build_sequence(yaml_parser_t *parser, int depth, struct json_object *array, struct err *err)
+static int build_sequence(struct reader *reader, int depth, struct json_object *array, struct err *err)
 {
 	for (;;) {
 		auto_event yaml_event_t item = {0};
 		struct json_object *value = NULL;
 		int result;
 
-		if ((result = next(parser, &item, err)) < 0)
+		if ((result = next(reader, &item, err)) < 0)
 			return result;
 		if (item.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
-		if ((result = build(parser, &item, depth + 1, &value, err)) < 0)
+		if ((result = build(reader, &item, depth + 1, &value, err)) < 0)
 			return result;
 		json_object_array_add(array, value);
 	}
 }
 
-static int build(yaml_parser_t *parser, const yaml_event_t *event, int depth, struct json_object **ret, struct err *err)
+/* "*name": the value that "&name" stands before, further up. Never one that is not complete. */
+static int find_anchor(const struct reader *reader, const yaml_event_t *event, struct json_object **ret,
+		       struct err *err)
+{
+	const char *name = (const char *)event->data.alias.anchor;
+	struct json_object *found = NULL;
+
+	if (!json_object_object_get_ex(reader->anchors, name, &found))
+		return err_set(err, ERR_INVALID, "line %zu: there is no &%s above", event->start_mark.line + 1, name);
+	*ret = json_object_get(found);
+	return 0;
+}
+
+static int build(struct reader *reader, const yaml_event_t *event, int depth, struct json_object **ret, struct err *err)
 {
 	auto_json struct json_object *made = NULL;
+	const yaml_char_t *anchor = NULL;
 	int result = 0;
 
 	if (depth > GRADE_YAML_DEPTH)
@@ -103,39 +149,47 @@ static int build(yaml_parser_t *parser, const yaml_event_t *event, int depth, st
 	case YAML_SCALAR_EVENT: {
 		const char *text = (const char *)event->data.scalar.value;
 
+		anchor = event->data.scalar.anchor;
 		made = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE ? plain(text) : json_object_new_string(text);
 		break;
 	}
 	case YAML_MAPPING_START_EVENT:
+		anchor = event->data.mapping_start.anchor;
 		made = json_object_new_object();
-		result = build_mapping(parser, depth, made, err);
+		result = build_mapping(reader, depth, made, err);
 		break;
 	case YAML_SEQUENCE_START_EVENT:
+		anchor = event->data.sequence_start.anchor;
 		made = json_object_new_array();
-		result = build_sequence(parser, depth, made, err);
+		result = build_sequence(reader, depth, made, err);
+		break;
+	case YAML_ALIAS_EVENT:
+		result = find_anchor(reader, event, &made, err);
 		break;
 	default:
-		return err_set(err, ERR_INVALID, "line %zu: aliases are not supported", event->start_mark.line + 1);
+		return err_set(err, ERR_INVALID, "line %zu: not a value", event->start_mark.line + 1);
 	}
 	if (result < 0)
 		return result;
+	if (anchor)
+		json_add(reader->anchors, (const char *)anchor, json_object_get(made));
 	*ret = steal(&made);
 	return 0;
 }
 
 int grade_yaml_parse(const char *text, size_t length, struct json_object **ret, struct err *err)
 {
-	__attribute__((cleanup(parser_clear))) yaml_parser_t parser;
+	__attribute__((cleanup(reader_clear))) struct reader reader = {.anchors = json_object_new_object()};
 	struct json_object *made = NULL;
 
-	if (!yaml_parser_initialize(&parser))
+	if (!yaml_parser_initialize(&reader.parser))
 		return err_set(err, ERR_INTERNAL, "libyaml has no memory");
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
 	for (;;) {
 		auto_event yaml_event_t event = {0};
 		int result;
 
-		if ((result = next(&parser, &event, err)) < 0)
+		if ((result = next(&reader, &event, err)) < 0)
 			return result;
 		if (event.type == YAML_STREAM_END_EVENT)
 			break;
@@ -143,7 +197,7 @@ int grade_yaml_parse(const char *text, size_t length, struct json_object **ret, 
 			continue;
 		if (event.type == YAML_DOCUMENT_END_EVENT)
 			break;
-		if ((result = build(&parser, &event, 0, &made, err)) < 0)
+		if ((result = build(&reader, &event, 0, &made, err)) < 0)
 			return result;
 	}
 	*ret = made;

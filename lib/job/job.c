@@ -11,7 +11,9 @@
  */
 #include "job_internal.h"
 #include "job_metrics.h"
+#include "job_runtime.h"
 #include "job_sandbox.h"
+#include "job_workspace.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,6 +83,7 @@ static void outputs_free(struct job_output *first)
 	for (struct job_output *output = first; output; output = next) {
 		next = output->next;
 		fd_close(&output->fd);
+		free(output->copy);
 		free(output->change.name);
 		free(output);
 	}
@@ -119,6 +122,11 @@ void job_release(struct job *job)
 {
 	if (job && atomic_fetch_sub(&job->references, 1) == 1)
 		job_free(job);
+}
+
+bool job_keyed(const struct job *job)
+{
+	return job->turn.key != NULL;
 }
 
 const char *job_id(const struct job *job)
@@ -263,6 +271,24 @@ void job_cancel(struct job *job)
 	job_wake_reactor(engine);
 }
 
+bool job_engine_cancel(struct job_engine *engine, const char *id)
+{
+	struct job *found = NULL;
+
+	pthread_mutex_lock(&engine->lock);
+	for (struct job_turn *turn = engine->turns; turn && !found; turn = turn->next)
+		if (turn->job && streq(turn->job->asked.row.id, id))
+			found = turn->job;
+	if (found)
+		job_reference(found);
+	pthread_mutex_unlock(&engine->lock);
+	if (!found)
+		return false;
+	job_cancel(found);
+	job_release(found);
+	return true;
+}
+
 /* -------- the engine ---------------------------------------------------------------------------------- */
 
 /* A copy: json-c counts references without atomics, and the callers are other threads. */
@@ -311,6 +337,8 @@ static void engine_free(struct job_engine *engine)
 	job_keepers_stop(engine);
 	json_put_pointer(&engine->runners);
 	json_put_pointer(&engine->info);
+	job_runtimes_free(engine->runtimes);
+	workspace_close(engine->workspace);
 	fd_close(&engine->wake_fd);
 	pthread_cond_destroy(&engine->keepers_wake);
 	pthread_mutex_destroy(&engine->lock);
@@ -321,10 +349,12 @@ static int engine_begin(struct job_engine *engine, struct err *err)
 {
 	int result, error;
 
+	engine->runtimes = job_runtimes_new();
 	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (engine->wake_fd < 0)
 		return err_errno(err, "cannot make an eventfd");
-	if ((result = job_jailer_begin(engine, err)) < 0 || (result = job_keepers_start(engine, err)) < 0)
+	if ((result = job_workspace_start(engine, err)) < 0 || (result = job_jailer_begin(engine, err)) < 0 ||
+	    (result = job_keepers_start(engine, err)) < 0)
 		return result;
 	error = pthread_create(&engine->reactor, NULL, job_reactor, engine);
 	if (error) {
@@ -352,14 +382,21 @@ int job_engine_start(const struct config *config, struct store *store, struct jo
 	return result;
 }
 
-void job_engine_stop(struct job_engine *engine)
+void job_engine_drain(struct job_engine *engine)
 {
-	if (!engine)
+	if (!engine || engine->drained)
 		return;
 	pthread_mutex_lock(&engine->lock);
 	engine->stopping = true;
 	pthread_mutex_unlock(&engine->lock);
 	job_wake_reactor(engine);
 	pthread_join(engine->reactor, NULL);
-	engine_free(engine);
+	engine->drained = true;
+}
+
+void job_engine_stop(struct job_engine *engine)
+{
+	job_engine_drain(engine);
+	if (engine)
+		engine_free(engine);
 }

@@ -34,15 +34,21 @@ struct job_engine;
 /* Starts the reactor and connects to the jailer (config.jailer.socket; it may come later) or starts a private one,
  * which must succeed. */
 int job_engine_start(const struct config *config, struct store *store, struct job_engine **ret, struct err *err);
-void job_engine_stop(struct job_engine *engine); /* drains, then cancels what is left; NULL is fine */
+/* Drains, then cancels what is left; the engine stays, and nothing runs in it any more. NULL is fine, also below. */
+void job_engine_drain(struct job_engine *engine);
+void job_engine_stop(struct job_engine *engine); /* the same, and frees it */
 /* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
 struct json_object *job_engine_runners(struct job_engine *engine);
+/* With a private jailer in a process that stays: finds the versions and libraries, once; until then job_engine_runners
+ * has none. Takes seconds. Failing is no error: what is known stays. */
+void job_engine_learn(struct job_engine *engine);
 bool job_engine_connected(struct job_engine *engine); /* is the jailer there? */
 /* Counts the jailer's comings and goings: while it is the same, so are the runners. */
 uint64_t job_engine_generation(struct job_engine *engine);
 
 /* Something that was recorded: a file that is new, changed or gone, or an execution that ended. */
 struct job_news {
+	bool cancel; /* nothing was recorded: `execution` is to be cancelled (job_engine_cancel) */
 	const char *owner, *conversation;
 	const char *name; /* of the file; NULL: none */
 	size_t name_length;
@@ -110,6 +116,7 @@ struct job_result {
 	char sandbox_id[ID_SIZE];
 	int64_t sandbox_seq;
 	struct store_tools tools; /* servers that the program could call, and its calls */
+	char *workspace; /* lines about changes that are not in the workspace's folder; NULL: none. Owned */
 	char note[JOB_NOTE_SIZE]; /* what became of the sandbox's state, for people; "": it is as expected */
 };
 /* The result of a finished execution, loaded from the record: equal to what job_wait returned then, with at most
@@ -145,6 +152,7 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
  * there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
+bool job_keyed(const struct job *job);     /* it has an idempotency key */
 const char *job_id(const struct job *job); /* a call that repeats another has the other's id in its result */
 void job_release(struct job *job); /* NULL is fine */
 
@@ -157,8 +165,11 @@ struct job_listing {
 	int64_t since_us; /* UTC: when the step began */
 };
 size_t job_engine_list(struct job_engine *engine, struct job_listing **ret);
+/* Cancels the job of this id, as job_cancel does. False: the engine has none that is not over. */
+bool job_engine_cancel(struct job_engine *engine, const char *id);
 
-/* Puts one file into a conversation, in order with its jobs; creates the conversation. Blocks until it is durable. */
+/* Puts one file (its name may be a path) into a conversation, in order with its jobs; creates the conversation. Blocks
+ * until it is durable. */
 int job_upload(struct job_engine *engine, const struct job_request *who /* owner, token, session, conversation */,
 	       const struct job_file *file, struct store_file *ret /* name NULL */, char ret_hash[SHA256_HEX_SIZE],
 	       struct err *err);
@@ -168,7 +179,7 @@ int job_reset(struct job_engine *engine, const struct job_request *who, size_t *
 /* One path segment for people and file systems: UTF-8, 1 to JOB_FILE_NAME_MAX bytes, no '/', no control character, not
  * "." or "..". */
 int job_file_name_check(const char *name, const char *member, struct err *err);
-/* A path below /data: such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
+/* A path below /data: at most JAIL_LEVELS_MAX such segments, joined by '/', at most JAIL_NAME_MAX bytes. */
 int job_file_path_check(const char *path, const char *member, struct err *err);
 int job_conversation_check(const char *name, const char *member, struct err *err);
 /* Of an environment variable: letters, digits and _, not a digit first. */
@@ -183,6 +194,7 @@ struct job_replay_from {
 	/* What answers the calls of a run; *ret NULL: it named no servers. NULL: programs call nothing. */
 	int (*tools)(void *arg, const struct store_execution *execution, struct job_tools **ret, struct err *err);
 	void *tools_arg;
+	bool deterministic; /* jail_program.clock_us: the time of the recorded call */
 };
 struct job_replay {
 	struct jail_result jail;

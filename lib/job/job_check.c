@@ -53,7 +53,11 @@ int job_file_path_check(const char *path, const char *member, struct err *err)
 {
 	if (strlen(path) > JAIL_NAME_MAX)
 		return err_member(err, member, "must have at most %d bytes, not %zu", JAIL_NAME_MAX, strlen(path));
+	int levels = 0;
+
 	for (const char *segment = path, *end; segment; segment = *end ? end + 1 : NULL) {
+		if (++levels > JAIL_LEVELS_MAX)
+			return err_member(err, member, "must have at most %d folders", JAIL_LEVELS_MAX - 1);
 		end = strchrnul(segment, '/');
 		auto_free char *name = xstrndup(segment, (size_t)(end - segment));
 		int result = job_file_name_check(name, member, err);

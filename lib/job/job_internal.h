@@ -2,7 +2,6 @@
  * job_internal.h - what the files of the job engine share; nobody else includes it.
  *
  * Threads:
- *
  *   request thread   checks and copies the request, puts its files into the blob folder          job.c, job_check.c
  *   reactor          owns the jailer's connection, the order of turns (job_turn.c) and the steps
  *                    of every job (job_run.c); never waits for the disk                          job_reactor.c
@@ -46,16 +45,16 @@ struct job_files {
 	struct job_input *items;
 	size_t count;
 };
-
 /* A file that came out of a jail. */
 struct job_output {
 	struct job_errand errand;
 	struct job *job;
 	struct job_output *next;
 	struct job_change change;
-	int fd;
+	int fd;          /* -1 where there is a copy: many files wait, and descriptors are few */
+	size_t copied;
+	char *copy; /* of so many bytes */
 };
-
 /* What was asked: set by the request's thread, unchanged once the job waits. */
 struct job_asked {
 	struct store_execution row;  /* the columns that are known before the run */
@@ -99,9 +98,10 @@ struct job_run {
 	struct job_errands to_store;          /* no keeper has them yet; under the engine's lock, as its list of jobs */
 	struct job *next_storing;
 	struct store_execution_file *changes; /* the outputs as the store wants them */
+	size_t files_recorded;                /* so many of them are in the record, before the row's end */
 	struct store_text stdout_text, stderr_text;
 	char *result_json;
-	int64_t finished_us;
+	int64_t finished_us; /* 0: the row's end was not tried yet */
 	struct job_result result;
 };
 
@@ -130,6 +130,7 @@ enum stop_phase { STOP_NOT, STOP_DRAINING, STOP_CANCELLING, STOP_GIVEN_UP };
 struct job_engine {
 	const struct config *config;
 	struct store *store;
+	struct workspace *workspace; /* NULL: none; used by who has the turn in its conversation */
 	pthread_t reactor, keepers[JOB_KEEPERS];
 	size_t n_keepers;
 	int wake_fd;
@@ -140,12 +141,13 @@ struct job_engine {
 	size_t n_turns, n_ended;                    /* n_ended: ever */
 	struct job_listing ended[JOB_ENDED_LISTED]; /* a ring */
 	struct json_object *runners, *info;
-	bool connected, stopping, cancels, keepers_stop;
+	struct job_runtimes *runtimes; /* has a lock of its own */
+	bool connected, stopping, cancels, keepers_stop, learned;
 	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
 	struct job_errands inbox, for_keepers;
 	struct job *storing_first, **storing_last; /* jobs with files to store: they take turns, a file each */
-	size_t keepers_storing, backlog; /* backlog: so many files may wait, then the jailer is not read */
+	size_t keepers_storing, copied, backlog; /* backlog: so many files may wait, then the jailer is not read */
 	pthread_cond_t keepers_wake;
 
 	void (*tell)(void *arg, const struct job_news *news); /* NULL: nobody wants to know; set before the first job */
@@ -158,12 +160,12 @@ struct job_engine {
 	uint64_t scan;
 	int64_t retry_us, retry_delay_us, ping_us; /* when the next one is due */
 	enum stop_phase stop_phase;
+	bool drained;    /* it has ended; of the thread that stops the engine */
 	int64_t stop_us; /* when this phase is over; INT64_MAX: no such time */
 };
 
 /* job_check.c: request -> job, without touching anything outside */
-/* Everything but the inputs' bytes. Called with the engine's lock held for `runners`; NULL: no jailer was there yet, so
- * nothing that needs one can be asked for (ERR_UNAVAILABLE). */
+/* Everything but the inputs' bytes. Under the engine's lock, for `runners`; NULL: no jailer yet (ERR_UNAVAILABLE). */
 int job_take_request(struct job *job, const struct job_request *request, struct json_object *runners, struct err *err);
 /* ret->bytes_max, owner and conversation are set before. */
 int job_take_files(const struct job_request *request, bool upload, struct job_files *ret, struct err *err);
@@ -184,19 +186,17 @@ void job_wake_reactor(struct job_engine *engine);
 /* job_reactor.c */
 int job_jailer_begin(struct job_engine *engine, struct err *err); /* the first time; a service may be away */
 void *job_reactor(void *engine);
-
 /* job_run.c: the steps of a job; on the reactor */
-extern const struct jail_events job_jail_events; /* of an ordinary jail; their argument is the job */
 void job_advance(struct job *job, enum job_event event);
+void job_note_failure(struct job *job, const char *why);
+extern const struct jail_events job_jail_events; /* job_report.c; of an ordinary jail, their argument is the job */
 void job_jail_lost(struct job *job, const char *why);
 void job_jail_sweep(struct job *job); /* closes the jail when it is over; never from a callback */
 
 /* job_upload.c */
-/* Of the files that were put into a conversation. */
-void job_tell_files(const struct job_engine *engine, const struct job_files *files);
+void job_tell_files(const struct job_engine *engine, const struct job_files *files); /* put into a conversation */
 int job_store_files(struct store *store, const struct job_request *request, const struct job_files *files,
 		    struct err *err); /* into blobs; slow */
-
 /* job_record.c: to and from the store */
 int job_store_text(struct store *store, const struct bind_text *text, struct store_text *ret, int *ret_fd,
 		   struct err *err);
@@ -204,6 +204,8 @@ int job_put_files(struct store_txn *txn, const struct job_files *files, int64_t 
 int job_begin_work(struct store_txn *txn, void *errand, struct err *err);
 /* Writes nothing: sets run.recalled, or fails with the turn's error. */
 int job_key_work(struct store_txn *txn, void *errand, struct err *err);
+bool job_has_many_files(const struct job *job); /* then before the end, as often as it is so: job_files_work */
+int job_files_work(struct store_txn *txn, void *errand, struct err *err);
 int job_finish_work(struct store_txn *txn, void *errand, struct err *err);
 void job_note_lost_changes(struct job *job);                        /* after job_finish_work */
 int job_prepare(struct job_errand *errand, struct err *err);        /* keeper: running files, inputs, first batch */
@@ -213,8 +215,6 @@ bool job_output_inline(const struct job *job);                      /* does all 
 void job_list_changes(struct job *job);                             /* result.changes out of the outputs */
 int job_store_streams(struct job_errand *errand, struct err *err);  /* output texts; into blobs: keeper */
 int job_remove_running(struct job_errand *errand, struct err *err); /* keeper */
-
 int job_recall(struct job_errand *errand, struct err *err); /* job_result.c; keeper: the result of run.recalled */
 void job_changes_free(struct job_change *changes, size_t count);
-/* The media type of an open file, by its name and first bytes. */
-void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]);
+void job_media_type(const char *name, int fd, char ret[STORE_MEDIA_TYPE_SIZE]); /* by name and first bytes */

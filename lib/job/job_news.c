@@ -1,5 +1,5 @@
-/* job_news.c - see job_news.h. A message is owner, conversation, execution and name, each ended by a NUL; what is
- * missing is empty. */
+/* job_news.c - see job_news.h. A message is what it is about, owner, conversation, execution and name, each ended by a
+ * NUL; what is missing is empty. */
 #include "job_news.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
-#define FIELDS 4
+#define FIELDS 5
 #define SEND_SECONDS 1
 
 /* The folder's address by way of its descriptor: its path may be longer than a socket's address. */
@@ -73,26 +73,36 @@ static bool is_shut_down(int fd)
 	return poll(&end, 1, 0) > 0;
 }
 
+/* False: no message of ours. */
+static bool split(const char *bytes, ssize_t length, const char *fields[FIELDS])
+{
+	const char *at = bytes;
+	size_t count = 0;
+
+	while (length > 0 && bytes[length - 1] == '\0' && count < FIELDS && at < bytes + length) {
+		fields[count++] = at;
+		at += strlen(at) + 1;
+	}
+	return count == FIELDS && at == bytes + length &&
+	       (streq(fields[0], JOB_NEWS_CANCEL) || streq(fields[0], JOB_NEWS_RECORD));
+}
+
 bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 {
 	for (;;) {
 		ssize_t length = recv(fd, room->bytes, sizeof(room->bytes), 0);
-		const char *fields[FIELDS], *at = room->bytes;
-		size_t count = 0;
+		const char *fields[FIELDS];
 
 		if ((length == 0 && is_shut_down(fd)) || (length < 0 && errno != EINTR))
 			return false;
-		while (length > 0 && room->bytes[length - 1] == '\0' && count < FIELDS && at < room->bytes + length) {
-			fields[count++] = at;
-			at += strlen(at) + 1;
-		}
-		if (count < FIELDS || at != room->bytes + length)
+		if (!split(room->bytes, length, fields))
 			continue;
-		*ret = (struct job_news){.owner = fields[0],
-					 .conversation = fields[1],
-					 .execution = *fields[2] ? fields[2] : NULL,
-					 .name = *fields[3] ? fields[3] : NULL,
-					 .name_length = strlen(fields[3])};
+		*ret = (struct job_news){.cancel = streq(fields[0], JOB_NEWS_CANCEL),
+					 .owner = fields[1],
+					 .conversation = fields[2],
+					 .execution = *fields[3] ? fields[3] : NULL,
+					 .name = *fields[4] ? fields[4] : NULL,
+					 .name_length = strlen(fields[4])};
 		return true;
 	}
 }
@@ -100,6 +110,9 @@ bool job_news_receive(int fd, struct job_news_room *room, struct job_news *ret)
 /* False: `news` do not fit a message. */
 static bool print(const struct job_news *news, struct buf *ret)
 {
+	const char *about = news->cancel ? JOB_NEWS_CANCEL : JOB_NEWS_RECORD;
+
+	buf_add(ret, about, strlen(about) + 1);
 	buf_add(ret, news->owner, strlen(news->owner) + 1);
 	buf_add(ret, news->conversation, strlen(news->conversation) + 1);
 	buf_puts(ret, news->execution ? news->execution : "");

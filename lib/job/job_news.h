@@ -1,6 +1,7 @@
 /*
  * job_news.h - news of the record from one process to another: who serves clients hears what others (a gateway, stdio
- * next to it, a plain CGI process) recorded in the same database.
+ * next to it, a plain CGI process) recorded in the same database; and the operator's word that a run is to be
+ * cancelled, which only the process that runs it heeds.
  *
  * Datagrams on sockets in a folder next to the database, which only its account can reach: each process that listens
  * has one there, and a process that has news sends them to all; one message is one struct job_news. A sender does not
@@ -13,6 +14,8 @@
 #include "job.h"
 
 #define JOB_NEWS_FOLDER "listeners" /* in data_dir */
+#define JOB_NEWS_CANCEL "cancel"    /* a message's first field: `execution` is to be cancelled … */
+#define JOB_NEWS_RECORD "record"    /* … or: this was recorded */
 
 /* `ret_name`: the socket's, for job_news_send and job_news_leave. */
 int job_news_listen(const char *data_dir, char ret_name[ID_SIZE], int *ret_fd, struct err *err);

@@ -43,9 +43,11 @@ static int adopt(struct job_engine *engine, struct jail_client *client, struct e
 	old = engine->info;
 	engine->info = info;
 	info = old;
-	old = engine->runners;
-	engine->runners = jail_runners_offered(runners);
-	runners = old;
+	if (!engine->learned) {
+		old = engine->runners;
+		engine->runners = jail_runners_offered(runners);
+		runners = old;
+	}
 	job_metrics_runners(engine->runners);
 	metrics_set(METRIC_JAILER, NULL, 1);
 	engine->connected = true;

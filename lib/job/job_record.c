@@ -4,11 +4,12 @@
  *
  * The first transaction (job_begin_work) puts the request's files into the conversation and writes the row as
  * `running`. The second (job_finish_work) writes outcome, output and changed files, and is on disk before a waiter
- * wakes. All else here is slow disk work and runs on a keeper, but for output so short that it is kept in the row:
- * the reactor reads that. A file that cannot be kept costs the run nothing but that file: it is recorded as lost, with
- * the reason.
+ * wakes; where the files are many, most of them are written in parts before it (job_files_work). All else here is slow
+ * disk work and runs on a keeper, but for output so short that it is kept in the row: the reactor reads that. A file
+ * that cannot be kept costs the run nothing but that file: it is recorded as lost, with the reason.
  */
 #include "job_internal.h"
+#include "job_runtime.h"
 #include "job_sandbox.h"
 
 #include <errno.h>
@@ -137,6 +138,7 @@ int job_begin_work(struct store_txn *txn, void *errand, struct err *err)
 		return result;
 	const struct store_execution row = row_of(job);
 
+	job_runtime_of(job->engine, row.language, ""); /* while the jail is made */
 	result = store_txn_execution_begin(txn, &row, err);
 	return result < 0 || !request.key ? result : store_txn_request_put(txn, &request, err);
 }
@@ -232,10 +234,12 @@ int job_store_output(struct job_errand *errand, struct err *unused)
 	struct job_output *output = container_of(errand, struct job_output, errand);
 	struct job_change *change = &output->change;
 	const int64_t most = output->job->run.limits.data_bytes;
-	const int raw = output->fd;
 	struct err err = ERR_INIT;
 
 	(void)unused; /* a file that is lost costs the run nothing else */
+	if (output->copy)
+		output->fd = memfd_with("file", output->copy, output->copied);
+	const int raw = output->fd;
 	int result = job_mask_file(output->job->cover.mask, &output->fd, &err);
 
 	change->masked = result < 0 || output->fd != raw;
@@ -333,6 +337,8 @@ static char *print_result(const struct job *job)
 
 	if (*job->run.result.note)
 		json_add_string(object, "note", job->run.result.note);
+	if (job->run.result.workspace)
+		json_add_string(object, "workspace", job->run.result.workspace);
 	return job_json_text(object);
 }
 
@@ -370,13 +376,35 @@ static void fill_outcome(const struct job *job, struct store_execution *row)
 	row->result_json = run->result_json;
 }
 
+bool job_has_many_files(const struct job *job)
+{
+	return job->run.result.n_changes - job->run.files_recorded > STORE_FILES_AT_ONCE;
+}
+
+int job_files_work(struct store_txn *txn, void *errand, struct err *err)
+{
+	struct job *job = job_of(errand);
+	const struct store_execution row = row_of(job);
+	struct store_execution_file *next = job->run.changes + job->run.files_recorded;
+
+	job->run.files_recorded += STORE_FILES_AT_ONCE; /* if they are not, the run has no end, either */
+	return store_txn_execution_files(txn, &row, next, STORE_FILES_AT_ONCE, err);
+}
+
 int job_finish_work(struct store_txn *txn, void *errand, struct err *err)
 {
 	struct job *job = job_of(errand);
+	struct job_run *run = &job->run;
 	struct store_execution row = row_of(job);
 
+	run->finished_us = clock_now_us();
 	fill_outcome(job, &row);
-	int result = store_txn_execution_finish(txn, &row, job->run.changes, job->run.result.n_changes, err);
+	int result = store_txn_execution_finish(txn, &row, run->changes + run->files_recorded,
+						run->result.n_changes - run->files_recorded, err);
+	const struct store_runtime *runtime = job_runtime_of(job->engine, row.language, row.fingerprint);
+
+	if (result == 0 && runtime)
+		result = store_txn_runtime(txn, row.id, runtime, err);
 	return result < 0 ? result : store_txn_tools_add(txn, row.id, &job->run.result.tools, err);
 }
 

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ struct replay {
 	const struct job_replay_from *from;
 	struct job_tools *tools; /* of that run; NULL: none */
 	const char **tools_env;
+	struct job_tools_wait wait;
 	struct err error;       /* the first file that could not be read */
 	struct job_input *inputs;
 	size_t n_inputs;
@@ -66,6 +68,7 @@ static void run_clear(struct replay *replay)
 	store_tools_clear(&replay->made.tools);
 	job_tools_release(&replay->tools);
 	free(steal(&replay->tools_env));
+	job_tools_wait_clear(&replay->wait);
 	replay->made = (struct job_replay){0};
 	replay->inputs = NULL;
 	replay->n_inputs = 0;
@@ -268,28 +271,52 @@ static int cover(struct replay *replay, struct err *err)
 	return MIN(result, 0);
 }
 
+/* jail_once, while the program's wall clock may stand still. */
+static int run_waiting(struct replay *replay, struct err *err)
+{
+	struct jail_once *once = &replay->once;
+	int result = jail_once_begin(replay->client, once, err);
+
+	while (result == 0 && !once->over) {
+		struct pollfd polled[] = {
+			{.fd = jail_client_fd(replay->client), .events = jail_client_poll_events(replay->client)},
+			{.fd = replay->wait.event, .events = POLLIN},
+		};
+
+		if (poll(polled, ARRAY_SIZE(polled), -1) < 0 && errno != EINTR)
+			return err_errno(err, "poll");
+		if (polled[1].revents & POLLIN)
+			job_tools_wait_step(&replay->wait, once->jail);
+		result = jail_client_dispatch(replay->client, err);
+	}
+	return result == 0 ? jail_once_end(replay->client, once, err) : result;
+}
+
 /* With what answers its calls. */
 static int run_in_jail(struct replay *replay, const struct store_execution *execution, struct err *err)
 {
 	struct jail_once *once = &replay->once;
 	const struct job_replay_from *from = replay->from;
 	struct job_tools_given given = {.socket = -1};
+	const struct job_tools_run run = {execution->id, job_tools_wait_note, &replay->wait};
 	int result = from->tools ? from->tools(from->tools_arg, execution, &replay->tools, err) : 0;
 
 	if (result == 0 && replay->tools)
-		result = replay->tools->open(replay->tools, &(struct job_tools_run){.execution = execution->id}, &given,
-					     err);
+		result = job_tools_wait_begin(&replay->wait, err);
+	if (result == 0 && replay->tools)
+		result = replay->tools->open(replay->tools, &run, &given, err);
 	if (result < 0)
 		return result;
 	once->program.tools = replay->tools != NULL;
 	once->program.tools_fd = given.socket;
 	once->code_files = given.files;
 	once->n_code_files = given.n_files;
-	if (replay->tools)
-		once->program.env = replay->tools_env = job_tools_environment(replay->env, given.env);
-	result = jail_once(replay->client, once, err);
-	if (replay->tools)
-		replay->tools->close(replay->tools, &replay->made.tools);
+	if (!replay->tools)
+		return jail_once(replay->client, once, err);
+	once->program.env = replay->tools_env = job_tools_environment(replay->env, given.env);
+	result = run_waiting(replay, err);
+	replay->tools->close(replay->tools, &replay->made.tools);
+	job_tools_veil(replay->cover.mask, &replay->made.tools);
 	return result;
 }
 
@@ -307,6 +334,7 @@ static int replay_run(struct replay *replay, const struct store_execution *execu
 	once->spec.label = execution->id;
 	once->program.entry = execution->entry;
 	once->program.display = execution->display;
+	once->program.clock_us = replay->from->deterministic ? execution->created_us : 0;
 	once->program.args = (const char *const *)replay->args;
 	once->program.env = (const char *const *)replay->env;
 	once->removed = replay->gone.files;
@@ -422,6 +450,7 @@ int job_replay(const struct job_replay_from *from, const struct store_execution 
 		.client = from->client,
 		.secrets = from->secrets,
 		.once = {.capture = true, .open_file = open_input, .file = on_file},
+		.wait = {.event = -1},
 	};
 	int result;
 

@@ -55,7 +55,10 @@ static int recall_verdict(const struct store_execution *execution, struct job_re
 		return result;
 	bind_recall(jail_result_table, more, &ret->jail, JAIL_RECORD);
 	const char *note = json_get_string(more, "note");
+	const char *workspace = json_get_string(more, "workspace");
+
 	snprintf(ret->note, sizeof(ret->note), "%s", note ? note : "");
+	ret->workspace = workspace ? xstrdup(workspace) : NULL;
 	return 0;
 }
 
@@ -153,6 +156,7 @@ void job_result_clear(struct job_result *result)
 	free(result->stderr_text.data);
 	job_changes_free(result->changes, result->n_changes);
 	store_tools_clear(&result->tools);
+	free(result->workspace);
 	*result = (struct job_result){0};
 }
 

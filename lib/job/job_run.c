@@ -12,6 +12,7 @@
 #include "job_metrics.h"
 #include "job_sandbox.h"
 #include "job_tools_internal.h"
+#include "job_workspace.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static void set_outcome(struct job *job, enum jail_verdict verdict, const char *
 
 /* Nothing more comes from the jail, and something went wrong: the program's own verdict, if there is one, is not the
  * whole truth any more. */
-static void note_failure(struct job *job, const char *why)
+void job_note_failure(struct job *job, const char *why)
 {
 	if (!job->run.has_verdict || job->run.result.jail.verdict != JAIL_XX)
 		set_outcome(job, JAIL_XX, why);
@@ -116,25 +117,34 @@ static enum job_step removed(struct job *job)
 	return JOB_OVER;
 }
 
-static enum job_step recorded(struct job *job)
+/* Its files in parts where they are many, then the row's end. */
+static enum job_step record(struct job *job)
 {
-	job_note_lost_changes(job);
-	return end(job);
+	if (job->turn.errand.code < 0 || job->run.finished_us) {
+		job_note_lost_changes(job);
+		return end(job);
+	}
+	job_lend_writer(&job->turn.errand, job_has_many_files(job) ? job_files_work : job_finish_work);
+	return JOB_RECORDING;
 }
 
-static enum job_step streams_stored(struct job *job)
+/* The last thing before the row's end. */
+static enum job_step store_streams(struct job *job)
 {
-	if (job->turn.errand.code < 0)
-		return end(job);
-	job->run.finished_us = clock_now_us();
-	job_lend_writer(&job->turn.errand, job_finish_work);
-	return JOB_RECORDING;
+	struct job_errand *errand = &job->turn.errand;
+
+	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking a keeper. */
+	if (!job_output_inline(job)) {
+		job_lend_keeper(errand, job_store_streams);
+		return JOB_STORING;
+	}
+	errand->code = job_store_streams(errand, errand->error);
+	return record(job);
 }
 
 static enum job_step settle(struct job *job)
 {
 	struct job_run *run = &job->run;
-	struct job_errand *errand = &job->turn.errand;
 
 	if (!run->jail_over || run->storing > 0)
 		return JOB_COLLECTING;
@@ -144,13 +154,10 @@ static enum job_step settle(struct job *job)
 	job_list_changes(job);
 	if (run->sandbox)
 		job_sandbox_note(job);
-	/* What a row holds was written a moment ago and is in memory: reading it takes less than waking a keeper. */
-	if (!job_output_inline(job)) {
-		job_lend_keeper(errand, job_store_streams);
-		return JOB_STORING;
-	}
-	errand->code = job_store_streams(errand, errand->error);
-	return streams_stored(job);
+	if (!job_workspace_has(&job->turn) || run->result.n_changes + job->asked.files.count == 0)
+		return store_streams(job);
+	job_lend_keeper(&job->turn.errand, job_workspace_write);
+	return JOB_WRITING;
 }
 
 /* -------- towards the run ----------------------------------------------------------------------------- */
@@ -203,6 +210,25 @@ static enum job_step start(struct job *job)
 	run->limits_json = job_json_text(limits);
 	job_lend_writer(&job->turn.errand, job_begin_work);
 	return JOB_BEGINNING;
+}
+
+static enum job_step take_turn(struct job *job)
+{
+	if (!job_workspace_has(&job->turn))
+		return start(job);
+	job_lend_keeper(&job->turn.errand, job_workspace_read);
+	return JOB_READING;
+}
+
+static enum job_step was_read(struct job *job)
+{
+	job_workspace_tell(&job->turn);
+	if (job->turn.errand.code < 0)
+		return JOB_OVER;
+	if (job->engine->client)
+		return start(job);
+	err_set(&job->turn.error, ERR_UNAVAILABLE, JOB_JAILER_AWAY); /* it went meanwhile */
+	return JOB_OVER;
 }
 
 /* The first transaction did not happen: nothing was stored, so the job is refused; or it gets the result of the key's
@@ -265,7 +291,7 @@ static enum job_step send_program(struct job *job)
 		result = jail_collect(run->jail, &err);
 	if (result == 0)
 		return JOB_RUNNING;
-	note_failure(job, err.text);
+	job_note_failure(job, err.text);
 	return settle(job);
 }
 
@@ -307,7 +333,7 @@ static enum job_step fill(struct job *job)
 	if (jail_client_poll_events(job->engine->client) & POLLOUT)
 		return JOB_FILLING;
 	if (send_batch(run, &err) < 0) {
-		note_failure(job, err.text);
+		job_note_failure(job, err.text);
 		return settle(job);
 	}
 	if (run->inputs_sent == run->n_inputs)
@@ -320,7 +346,7 @@ static enum job_step prepared(struct job *job)
 {
 	if (job->turn.errand.code < 0) {
 		if (!job->run.jail_over)
-			note_failure(job, job->turn.error.text);
+			job_note_failure(job, job->turn.error.text);
 		job->turn.error = ERR_INIT; /* the run has a result: this */
 	}
 	return fill(job);
@@ -338,15 +364,17 @@ typedef enum job_step transition(struct job *job);
 
 static transition *const transitions[JOB_STEPS][JOB_EVENTS] = {
 	[JOB_RECEIVING] = {[JOB_RETURNED] = received},
-	[JOB_WAITING] = {[JOB_TURN] = start, [JOB_TURNED_AWAY] = turned_away},
+	[JOB_WAITING] = {[JOB_TURN] = take_turn, [JOB_TURNED_AWAY] = turned_away},
+	[JOB_READING] = {[JOB_RETURNED] = was_read},
 	[JOB_BEGINNING] = {[JOB_RETURNED] = begun},
 	[JOB_RECALLING] = {[JOB_RETURNED] = recalled},
 	[JOB_PREPARING] = {[JOB_RETURNED] = prepared},
 	[JOB_FILLING] = {[JOB_ROOM] = fill, [JOB_JAIL_OVER] = settle},
 	[JOB_RUNNING] = {[JOB_VERDICT] = has_verdict, [JOB_JAIL_OVER] = settle},
 	[JOB_COLLECTING] = {[JOB_FILE_STORED] = settle, [JOB_JAIL_OVER] = settle},
-	[JOB_STORING] = {[JOB_RETURNED] = streams_stored},
-	[JOB_RECORDING] = {[JOB_RETURNED] = recorded},
+	[JOB_WRITING] = {[JOB_RETURNED] = store_streams},
+	[JOB_STORING] = {[JOB_RETURNED] = record},
+	[JOB_RECORDING] = {[JOB_RETURNED] = record},
 	[JOB_OVER] = {[JOB_RETURNED] = removed},
 };
 
@@ -379,93 +407,4 @@ void job_advance(struct job *job, enum job_event event)
 	else if (next != step)
 		job_turn_step(&job->turn, next);
 	job_release(job);
-}
-
-/* -------- what the jail reports ------------------------------------------------------------------------- */
-
-static void on_done(void *arg, const struct jail_result *result)
-{
-	struct job *job = arg;
-
-	if (job->run.jail_over)
-		return;
-	job->run.result.jail = *result;
-	jail_result_share(&job->run.result.jail);
-	job_tools_close(job);
-	job->run.has_verdict = true;
-	job_advance(job, JOB_VERDICT);
-}
-
-static void output_stored(struct job_errand *errand)
-{
-	struct job *job = container_of(errand, struct job_output, errand)->job;
-
-	job->run.storing--;
-	job->engine->storing--;
-	job_advance(job, JOB_FILE_STORED);
-}
-
-static void on_file(void *arg, const struct jail_change *change)
-{
-	struct job *job = arg;
-	struct job_engine *engine = job->engine;
-	struct job_output *output = xcalloc(1, sizeof(*output));
-	struct store_file *file = &output->change.file;
-
-	output->job = job;
-	output->fd = change->fd;
-	output->change.kind = change->kind;
-	snprintf(output->change.reason, sizeof(output->change.reason), "%s", change->reason ? change->reason : "");
-	file->name = output->change.name = xstrdup(change->name);
-	file->name_length = strlen(change->name);
-	file->mode = change->mode;
-	file->mtime_us = change->mtime_us;
-	file->size = change->size;
-	*job->run.outputs_tail = output;
-	job->run.outputs_tail = &output->next;
-	job->run.n_outputs++;
-	if (change->fd < 0)
-		return;
-	job->run.storing++;
-	engine->storing++;
-	if (engine->storing >= engine->backlog)
-		jail_client_hold(engine->client);
-	output->errand = (struct job_errand){.engine = engine, .back = output_stored};
-	job_lend_file(output);
-}
-
-static void on_collected(void *arg)
-{
-	struct job *job = arg;
-
-	job->run.jail_over = true;
-	job_advance(job, JOB_JAIL_OVER);
-}
-
-/* Opening, filling or collecting failed. A live sandbox may fail when its run is over and being recorded: that is the
- * next run's affair. */
-static void on_failed(void *arg, const struct err *err)
-{
-	struct job *job = arg;
-
-	if (!job->run.jail_over)
-		note_failure(job, err->text);
-	job_advance(job, JOB_JAIL_OVER);
-}
-
-const struct jail_events job_jail_events = {
-	.done = on_done,
-	.file = on_file,
-	.collected = on_collected,
-	.failed = on_failed,
-};
-
-void job_jail_lost(struct job *job, const char *why)
-{
-	if (!job->run.jail)
-		return;
-	if (!job->run.jail_over)
-		note_failure(job, why);
-	job_jail_sweep(job);
-	job_advance(job, JOB_JAIL_OVER);
 }

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/metrics.h"
+#include "lib/store/store_refused.h"
 
 #define SECOND_US 1000000
 
@@ -142,7 +142,7 @@ static int check_room(const struct job_engine *engine, const char *owner, struct
 		return err_set(err, ERR_UNAVAILABLE,
 			       "this server keeps no live sandboxes (limits.sandboxes): run without a session");
 	if (own >= limits->sandboxes_per_owner || total >= most)
-		metrics_add(METRIC_REJECTED, "sandboxes", NULL, 1);
+		store_refused(engine->store, STORE_AUDIT_LIMIT, "sandboxes", owner);
 	if (own >= limits->sandboxes_per_owner)
 		return err_set(err, ERR_LIMIT,
 			       "you already have %lld live sandboxes, the maximum: end one "

@@ -11,9 +11,11 @@
  *     ----------  ----------------------  ------------  ---------------------------------------------------------
  *     receiving   request's thread:       returned      waiting; failed: over
  *                 inputs into blobs
- *     waiting     nobody                  turn          beginning; the jail cannot be opened: over, but with an
- *                                                       idempotency key beginning (its first result may be there)
+ *     waiting     nobody                  turn          in a workspace (workspace.h): reading; else STARTING
  *                                         turned away   over
+ *     reading     keeper: the folder      returned      STARTING; failed: over
+ *     (STARTING)  reactor                               beginning; the jail cannot be opened: over, but with an
+ *                                                       idempotency key beginning (its first result may be there)
  *     beginning   writer: the row;        returned      preparing; failed: over; its key's first call has a
  *                 jailer: the jail                      result: recalling
  *     recalling   keeper: that result     returned      over
@@ -26,27 +28,32 @@
  *                                         jail over     ENDING
  *     collecting  jail, keepers:          file stored   ENDING
  *                 files that changed      jail over     ENDING
+ *     writing     keeper: the folder      returned      as ENDING says of what comes behind
  *     storing     keeper: long output     returned      recording; failed: over
- *     recording   writer: the row's end   returned      over
+ *     recording   writer: files, if they  returned      recording while many are left; over
+ *                 are many; the row's end
  *     over        keeper: running/ID.*    returned      (freed)
  *
  * ENDING is the one way to the end of a row that was begun: collecting until the jail is over and no file is on its way
- * to a blob, then storing where the output is too long for the row, else recording. "Jail over" means: collected,
- * failed, or lost with its jailer.
+ * to a blob, then writing in a workspace where files changed, then storing where the output is too long for the row,
+ * else recording. "Jail over" means: collected, failed, or lost with its jailer.
  *
- * An upload or a reset takes its turn of a conversation with the same steps: receiving, waiting, recording, over.
+ * An upload, an edit or a reset takes its turn of a conversation with the same steps: receiving, waiting, (reading,)
+ * recording, (writing,) over.
  */
 #pragma once
 
 enum job_step {
 	JOB_RECEIVING,
 	JOB_WAITING,
+	JOB_READING,
 	JOB_BEGINNING,
 	JOB_RECALLING,
 	JOB_PREPARING,
 	JOB_FILLING,
 	JOB_RUNNING,
 	JOB_COLLECTING,
+	JOB_WRITING,
 	JOB_STORING,
 	JOB_RECORDING,
 	JOB_OVER,

@@ -2,6 +2,8 @@
 #include "job_tools_internal.h"
 
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 void job_tools_release(struct job_tools **tools)
 {
@@ -10,7 +12,6 @@ void job_tools_release(struct job_tools **tools)
 	*tools = NULL;
 }
 
-/* Nothing more is called; what was is in the result. */
 /* Arguments and results may hold what the run was given as a secret. */
 static void veil(const struct mask *mask, char **text, size_t *length)
 {
@@ -26,7 +27,7 @@ static void veil(const struct mask *mask, char **text, size_t *length)
 	*length = shown.length;
 }
 
-static void veil_calls(const struct mask *mask, struct store_tools *tools)
+void job_tools_veil(const struct mask *mask, struct store_tools *tools)
 {
 	for (size_t i = 0; mask && i < tools->n_calls; i++) {
 		struct store_tool_call *call = &tools->calls[i];
@@ -41,12 +42,13 @@ static void veil_calls(const struct mask *mask, struct store_tools *tools)
 	}
 }
 
+/* Nothing more is called; what was is in the result. */
 void job_tools_close(struct job *job)
 {
 	if (job->run.tools_open)
 		job->asked.tools->close(job->asked.tools, &job->run.result.tools);
 	if (job->run.tools_open)
-		veil_calls(job->cover.mask, &job->run.result.tools);
+		job_tools_veil(job->cover.mask, &job->run.result.tools);
 	job->run.tools_open = false;
 }
 
@@ -56,7 +58,7 @@ const char **job_tools_environment(char *const *own, const char *const *given)
 
 	while (own && own[n_own])
 		n_own++;
-	while (given[n_given])
+	while (given && given[n_given])
 		n_given++;
 	const char **env = xcalloc(n_own + n_given + 1, sizeof(*env));
 	for (size_t i = 0; i < n_own; i++)
@@ -102,4 +104,39 @@ int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***r
 	run->tools_open = true;
 	*ret_env = job_tools_environment(run->env, ret->env);
 	return jail_fill_code(run->jail, ret->files, ret->n_files, err);
+}
+
+/* -------- outside of the engine ----------------------------------------------------------------------- */
+
+int job_tools_wait_begin(struct job_tools_wait *wait, struct err *err)
+{
+	wait->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return wait->event < 0 ? err_errno(err, "eventfd") : 0;
+}
+
+void job_tools_wait_note(void *arg, bool waits, int64_t credit_us)
+{
+	struct job_tools_wait *wait = arg;
+	uint64_t one = 1;
+
+	atomic_fetch_add(&wait->waits.credit_us, credit_us);
+	atomic_store(&wait->waits.waits, waits);
+	atomic_store(&wait->waits.changed, true);
+	if (write(wait->event, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+void job_tools_wait_step(struct job_tools_wait *wait, struct jail *jail)
+{
+	uint64_t count;
+
+	if (read(wait->event, &count, sizeof(count)) < 0)
+		return;
+	if (jail && atomic_exchange(&wait->waits.changed, false))
+		jail_wait(jail, atomic_load(&wait->waits.waits), atomic_exchange(&wait->waits.credit_us, 0));
+}
+
+void job_tools_wait_clear(struct job_tools_wait *wait)
+{
+	fd_close(&wait->event);
 }

@@ -38,9 +38,26 @@ struct job_tools {
 };
 void job_tools_release(struct job_tools **tools); /* one holder less; NULL is fine */
 #define auto_job_tools __attribute__((cleanup(job_tools_release)))
+/* The program's own variables, and those of `given` (NULL: none) that it does not name; to be freed, not its
+ * strings. */
+const char **job_tools_environment(char *const *own, const char *const *given);
 
 /* What the engine notes for its reactor. */
 struct job_waits {
 	_Atomic bool waits, changed;
 	_Atomic int64_t credit_us;
 };
+/* The same for a program outside of the engine. */
+struct job_tools_wait {
+	struct job_waits waits;
+	int event; /* readable: job_tools_wait_step */
+};
+int job_tools_wait_begin(struct job_tools_wait *wait, struct err *err);
+void job_tools_wait_note(void *arg, bool waits, int64_t credit_us); /* job_tools_run.waits; arg: the struct */
+/* The program waits, or goes on: its wall clock stands still, or does so no more. */
+void job_tools_wait_step(struct job_tools_wait *wait, struct jail *jail);
+void job_tools_wait_clear(struct job_tools_wait *wait); /* event -1 is fine */
+
+/* Arguments and results without what the run was given as a secret; NULL: it was given none. */
+struct mask;
+void job_tools_veil(const struct mask *mask, struct store_tools *tools);

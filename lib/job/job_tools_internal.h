@@ -6,7 +6,5 @@
 
 /* Opens them and fills the jail. *ret_env: the program's environment, to be freed, not its strings. */
 int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err);
-/* The program's own variables, and those of `given` that it does not name; to be freed, not its strings. */
-const char **job_tools_environment(char *const *own, const char *const *given);
 void job_tools_tell(struct job *job); /* the jailer, that the program waits for tools or goes on */
 void job_tools_close(struct job *job); /* nothing more is called; what was is in the result */

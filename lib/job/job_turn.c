@@ -15,12 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/metrics.h"
+#include "lib/store/store_refused.h"
 
 const char *job_step_text(enum job_step step)
 {
 	static const char *const texts[JOB_STEPS] = {
 		[JOB_RECEIVING] = "receiving", [JOB_WAITING] = "waiting",
+		[JOB_READING] = "reading",     [JOB_WRITING] = "writing",
 		[JOB_BEGINNING] = "beginning", [JOB_RECALLING] = "recalling",
 		[JOB_PREPARING] = "preparing", [JOB_FILLING] = "filling",
 		[JOB_RUNNING] = "running",     [JOB_COLLECTING] = "collecting",
@@ -86,13 +87,14 @@ static void queue_leave(struct job_engine *engine, struct job_turn *turn)
 	free(queue);
 }
 
-static int refuse(struct err *err, const char *limit, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static int refuse(struct err *err, const char *limit, const char *format, ...)
+static int refuse(const struct job_turn *turn, struct err *err, const char *limit, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static int refuse(const struct job_turn *turn, struct err *err, const char *limit, const char *format, ...)
 {
 	char text[ERR_TEXT_SIZE];
 	va_list arguments;
 
-	metrics_add(METRIC_REJECTED, limit, NULL, 1);
+	store_refused(turn->errand.engine->store, STORE_AUDIT_LIMIT, limit, turn->owner);
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
@@ -111,7 +113,7 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 	if (!engine->connected && turn->job && clock_monotonic_us() - engine->away_since_us > JOB_JAILER_WAIT_US)
 		return err_set(err, ERR_UNAVAILABLE, JOB_JAILER_AWAY);
 	if (queue && queue->count > JOB_CONVERSATION_QUEUE)
-		return refuse(err, "conversation",
+		return refuse(turn, err, "conversation",
 			      "%d calls are already waiting in this conversation; wait for their results",
 			      JOB_CONVERSATION_QUEUE);
 	/* Requests under way are bounded before they come here (cgi/http/access.c); this counts tasks, too, which go on
@@ -119,10 +121,10 @@ static int check_bounds(struct job_engine *engine, const struct job_turn *turn, 
 	for (const struct job_turn *other = engine->turns; other; other = other->next)
 		in_flight += streq(other->token_id, turn->token_id);
 	if (in_flight >= limits->in_flight)
-		return refuse(err, "calls", "%lld calls of this token are already running; wait for one of them",
+		return refuse(turn, err, "calls", "%lld calls of this token are already running; wait for one of them",
 			      (long long)in_flight);
 	if (engine->n_turns >= (size_t)(engine->config->jailer.jails + limits->queue))
-		return refuse(err, "queue",
+		return refuse(turn, err, "queue",
 			      "%zu calls are already running or waiting on this server; try again in a moment",
 			      engine->n_turns);
 	return 0;

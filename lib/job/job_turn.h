@@ -17,6 +17,7 @@
 #include "lib/base/err.h"
 #include "lib/store/crypto.h"
 #include "lib/store/store.h"
+#include "workspace.h"
 
 struct job;
 struct job_engine;
@@ -59,6 +60,7 @@ struct job_turn {
 	struct job *job; /* NULL: an upload or a reset; they need no jail */
 	void (*advance)(struct job_turn *turn, enum job_event event);
 	struct job_errand errand;
+	struct workspace_names read; /* files that were found changed in the workspace's folder */
 	struct err error; /* why it could not be done; code ERR_NONE: it could, so far */
 	/* Whose it is; unchanged after job_turn_enter. `place`: the conversation's hash or "". */
 	const char *owner, *token_id, *place;

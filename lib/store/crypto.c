@@ -7,9 +7,10 @@
 #include "crypto.h"
 
 #include <errno.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <pthread.h>
 #include <sys/random.h>
 
@@ -24,11 +25,19 @@ static void must(bool worked)
 }
 
 static const EVP_MD *fetched;
+static EVP_MAC_CTX *mac; /* HMAC with SHA-256, without a key; copied for each use */
 
 static void fetch(void)
 {
+	static char digest[] = "SHA256";
+	const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+				     OSSL_PARAM_construct_end()};
+	EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+
 	fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
-	must(fetched != NULL);
+	mac = EVP_MAC_CTX_new(hmac);
+	must(fetched != NULL && mac != NULL && EVP_MAC_CTX_set_params(mac, params) == 1);
+	EVP_MAC_free(hmac); /* the context has one of its own */
 }
 
 /* Looked up once: EVP_sha256() makes OpenSSL search its providers in every call, which takes twice as long as hashing a
@@ -85,7 +94,15 @@ void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE])
 
 void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t ret[SHA256_SIZE])
 {
-	must(HMAC(EVP_sha256(), key, (int)key_length, data, length, ret, NULL) != NULL);
+	size_t got = 0;
+
+	sha256();
+	EVP_MAC_CTX *context = EVP_MAC_CTX_dup(mac);
+
+	must(context != NULL && EVP_MAC_init(context, key, key_length, NULL) == 1 &&
+	     EVP_MAC_update(context, data, length) == 1 && EVP_MAC_final(context, ret, &got, SHA256_SIZE) == 1 &&
+	     got == SHA256_SIZE);
+	EVP_MAC_CTX_free(context);
 }
 
 #define SEAL_NONCE_SIZE 12

@@ -39,6 +39,10 @@ enum store_mode {
  * gateway. */
 int store_open(const char *data_dir, enum store_mode mode, struct store **ret, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
+/* Is there a run that a process left running that is gone? Who opens the folder for writing marks it as interrupted. */
+bool store_left_running(struct store *store);
+/* Does a gateway serve this folder, as far as we may see? */
+bool store_served(const char *data_dir);
 /* The version of the schema of a database (0: an empty file), also where it is older than this program's
  * store_schema_newest (store_schema.h). ERR_NOT_FOUND: none yet; ERR_UNAVAILABLE: newer. */
 int store_schema_version(const char *data_dir, int *ret, struct err *err);

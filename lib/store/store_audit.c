@@ -247,24 +247,38 @@ int store_audit_add(struct store *store, struct store_audit *entry, struct err *
 	return failed;
 }
 
+/* The entry first: it is the work's argument. Its texts are the caller's, so they are copied. */
+struct later {
+	struct store_audit entry;
+	char actor[STORE_AUDIT_OBJECT_SIZE], owner[STORE_OWNER_MAX + 1];
+};
+
 static void later_done(void *arg, int result, const struct err *err)
 {
-	struct store_audit *entry = arg;
+	struct later *later = arg;
 
 	if (result < 0)
-		log_event(LOG_ERROR, "audit entry not written", "kind", kinds[entry->kind], "why", err->text, NULL);
-	store_audit_clear(entry);
-	free(entry);
+		log_event(LOG_ERROR, "audit entry not written", "kind", kinds[later->entry.kind], "why", err->text,
+			  NULL);
+	store_audit_clear(&later->entry);
+	free(later);
 }
 
 void store_audit_later(struct store *store, struct store_audit *entry)
 {
-	struct store_audit *kept = xcalloc(1, sizeof(*kept));
+	struct later *later = xcalloc(1, sizeof(*later));
 
-	*kept = *entry;
-	kept->owner = kept->actor = NULL; /* the caller's */
+	later->entry = *entry;
+	if (entry->actor != NULL) {
+		snprintf(later->actor, sizeof(later->actor), "%s", entry->actor);
+		later->entry.actor = later->actor;
+	}
+	if (entry->owner != NULL) {
+		snprintf(later->owner, sizeof(later->owner), "%s", entry->owner);
+		later->entry.owner = later->owner;
+	}
 	*entry = (struct store_audit){0};
-	store_commit_async(store, add_work, kept, later_done);
+	store_commit_async(store, add_work, &later->entry, later_done);
 }
 
 int store_txn_audit_erase(struct store_txn *txn, const struct store_audit_erasure *erasure, struct err *err)

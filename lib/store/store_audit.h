@@ -31,9 +31,13 @@
 	X(TOKEN_REVOKE, "token.revoke")                                                                                \
 	X(RUN_BEGIN, "run.begin")                                                                                      \
 	X(RUN_END, "run.end")                                                                                          \
+	X(RUN_CANCEL, "run.cancel")                                                                                    \
 	X(CALL, "call")                                                                                                \
 	X(FILE_PUT, "file.put")                                                                                        \
 	X(FILE_GET, "file.get")                                                                                        \
+	X(FILE_DELETE, "file.delete")                                                                                  \
+	X(FILE_RESTORE, "file.restore")                                                                                \
+	X(FILE_WORKSPACE, "file.workspace")                                                                            \
 	X(CONVERSATION_NEW, "conversation.new")                                                                        \
 	X(CONVERSATION_EXPIRE, "conversation.expire")                                                                  \
 	X(CONTENT_ERASE, "content.erase")                                                                              \
@@ -47,7 +51,9 @@
 	X(EXPORT, "export")                                                                                            \
 	X(IMPORT, "import")                                                                                            \
 	X(BACKUP, "backup.made")                                                                                       \
-	X(RESTORE, "restore")
+	X(RESTORE, "restore")                                                                                          \
+	X(LIMIT, "limit.hit")                                                                                          \
+	X(DENIED, "auth.denied")
 enum store_audit_kind {
 #define STORE_AUDIT_NAME(name, kind) STORE_AUDIT_##name,
 	STORE_AUDIT_KINDS(STORE_AUDIT_NAME)

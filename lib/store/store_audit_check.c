@@ -76,8 +76,16 @@ static const struct {
 	{"SELECT DISTINCT execution, -1 FROM execution_file WHERE NOT EXISTS (SELECT 1 FROM execution WHERE id = "
 	 "execution_file.execution)",
 	 "files of execution ", " have no run"},
+	{"SELECT id, -1 FROM execution WHERE erased IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
+	 "'execution:' || id AND kind = 'content.erase')",
+	 "the content of execution ", " is said to be erased, and no entry says by whom"},
+	{"SELECT substr(object, 11), max(n) FROM audit WHERE kind = 'content.erase' AND object >= 'execution:' AND "
+	 "object < 'execution;' AND EXISTS (SELECT 1 FROM execution WHERE id = substr(object, 11) AND erased IS NULL) "
+	 "GROUP BY object",
+	 "the content of execution ", " was erased, and its row does not say so"},
+	/* An imported one is older, too, and has its entries. */
 	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
-	 ") > coalesce((SELECT entry "
+	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || execution.id)) > coalesce((SELECT entry "
 	 "->> '$.f.executions' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
 	 "there are more executions from before the ", " log than it found when it began"},
 	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED

@@ -59,6 +59,7 @@ void store_audit_reader_close(struct store_audit_reader *reader)
 	if (reader == NULL)
 		return;
 	store_conn_close(reader->conn);
+	free(reader->owner);
 	free(reader);
 }
 
@@ -185,9 +186,13 @@ int store_audit_split(const struct store_audit_found *found, struct store_audit_
 	return at == end ? 0 : -1;
 }
 
-static int principal_of(struct store_conn *conn, const char *owner, char ret[ID_SIZE], struct err *err)
+static int principal_of(struct store_audit_reader *reader, const char *owner, char ret[ID_SIZE], struct err *err)
 {
-	auto_query struct query q = query_begin(conn, SQL_PRINCIPAL_FIND);
+	if (reader->owner != NULL && streq(reader->owner, owner)) {
+		memcpy(ret, reader->principal, ID_SIZE);
+		return 0;
+	}
+	auto_query struct query q = query_begin(reader->conn, SQL_PRINCIPAL_FIND);
 
 	query_bind_text(&q, ":owner", owner);
 	int found = query_next(&q, err);
@@ -196,6 +201,11 @@ static int principal_of(struct store_conn *conn, const char *owner, char ret[ID_
 	snprintf(ret, ID_SIZE, "%s", id_valid(owner) ? owner : "");
 	if (found > 0)
 		query_copy(&q, 0, ret, ID_SIZE);
+	if (found >= 0) {
+		free(reader->owner);
+		reader->owner = xstrdup(owner);
+		memcpy(reader->principal, ret, ID_SIZE);
+	}
 	return MIN(found, 0);
 }
 
@@ -218,15 +228,27 @@ static const struct {
 		{"token.add", STORE_AUDIT_TOKEN_ADD, SQL_AUDIT_TOKEN_ROW},
 		{"token.revoke", STORE_AUDIT_TOKEN_REVOKE, SQL_AUDIT_TOKEN_ROW}};
 
+static size_t find_expected(const char *kind)
+{
+	size_t which = 0;
+
+	while (which < ARRAY_SIZE(expected) && !streq(expected[which].kind, kind))
+		which++;
+	return which;
+}
+
+bool store_audit_has_row(const char *kind)
+{
+	return find_expected(kind) < ARRAY_SIZE(expected);
+}
+
 int store_audit_expected(struct store_audit_reader *reader, const struct store_audit_found *found,
 			 struct store_audit *ret, char ret_actor[STORE_AUDIT_OBJECT_SIZE], char ret_principal[ID_SIZE],
 			 struct err *err)
 {
 	const char *id = strchr(found->object, ':');
-	size_t which = 0;
+	const size_t which = find_expected(found->kind);
 
-	while (which < ARRAY_SIZE(expected) && !streq(expected[which].kind, found->kind))
-		which++;
 	if (which == ARRAY_SIZE(expected) || id == NULL)
 		return err_set(err, ERR_INTERNAL, "no row is expected for %s", found->kind);
 	auto_query struct query row = query_begin(reader->conn, expected[which].row);
@@ -246,7 +268,7 @@ int store_audit_expected(struct store_audit_reader *reader, const struct store_a
 	else
 		there = store_audit_from_run(reader->conn, &row, expected[which].number, ret_actor, ret, err);
 	if (there >= 0)
-		there = principal_of(reader->conn, ret->owner, ret_principal, err);
+		there = principal_of(reader, ret->owner, ret_principal, err);
 	store_audit_close_details(&ret->details);
 	ret->owner = ret->actor = NULL; /* they point into the row */
 	if (there < 0)

@@ -36,6 +36,8 @@ struct store_audit_parts {
 };
 int store_audit_split(const struct store_audit_found *found, struct store_audit_parts *ret);
 
+/* Is there a row that entries of this kind describe (store_audit_expected)? */
+bool store_audit_has_row(const char *kind);
 /* What an entry of this kind must say by the rows that are there now: 1 and *ret (the caller's, with its details as
  * they are stored) and its principal; 0: there is no such row. Kinds: run.begin, run.end, call, token.add,
  * token.revoke. */

@@ -76,7 +76,8 @@ int store_audit_sum_rows(struct query *query, char ret[SHA256_HEX_SIZE], int64_t
 		add_row(&bytes, query, 0);
 		++*ret_count;
 	}
-	sha256_hex(bytes.data, bytes.length, ret);
+	if (*ret_count > 0)
+		sha256_hex(bytes.data, bytes.length, ret);
 	return found;
 }
 
@@ -92,25 +93,21 @@ static void add_text(struct store_audit *entry, const char *name, struct query *
 		store_audit_sum(entry, name, text != NULL ? text : "", length);
 }
 
-static int add_files(struct store_conn *conn, const char *id, const char *phase, struct store_audit *ret,
+static int add_files(struct store_conn *conn, struct query *row, const char *phase, struct store_audit *ret,
 		     struct err *err)
 {
+	const bool erased = sqlite3_column_type(row->statement, AUDIT_ROW_ERASED) != SQLITE_NULL;
 	auto_query struct query q = query_begin(conn, SQL_AUDIT_FILES);
-	auto_query struct query counted = query_begin(conn, SQL_AUDIT_FILE_COUNT); /* also where they were erased */
 	char sum[SHA256_HEX_SIZE];
 	int64_t count;
 
-	query_bind_text(&counted, ":id", id);
-	query_bind_text(&counted, ":phase", phase);
-	query_bind_text(&q, ":id", id);
+	query_bind_text(&q, ":id", query_text(row, AUDIT_ROW_ID));
 	query_bind_text(&q, ":phase", phase);
-	int failed = query_next(&counted, err);
+	int failed = store_audit_sum_rows(&q, sum, &count, err);
 
-	store_audit_int(ret, "files", failed > 0 ? query_int(&counted, 0) : 0);
-	if (failed >= 0)
-		failed = store_audit_sum_rows(&q, sum, &count, err);
 	if (failed < 0)
 		return failed;
+	store_audit_int(ret, "files", erased ? query_int(row, AUDIT_ROW_ERASED) : count);
 	if (count > 0)
 		store_audit_text(ret, "files", sum, strlen(sum));
 	return failed;
@@ -160,7 +157,7 @@ int store_audit_from_run(struct store_conn *conn, struct query *row, enum store_
 		add_outcome(row, ret);
 	store_audit_sum_row(row, (begin ? AUDIT_BEGIN_TEXTS : AUDIT_END_TEXTS) + AUDIT_N_TEXTS, sum);
 	store_audit_text(ret, "row", sum, strlen(sum));
-	return add_files(conn, id, begin ? "before" : "after", ret, err);
+	return add_files(conn, row, begin ? "before" : "after", ret, err);
 }
 
 static int add_run(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err)

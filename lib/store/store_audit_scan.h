@@ -7,7 +7,9 @@
 #include "store_query.h"
 
 struct store_audit_reader {
-	struct store_conn *conn; /* in a transaction */
+	struct store_conn *conn; /* in a transaction, so that what was found stays true */
+	char *owner;             /* whose principal was asked for last, or NULL */
+	char principal[ID_SIZE];
 };
 
 /* A statement over whole tables, for one use. */

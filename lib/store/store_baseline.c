@@ -130,6 +130,7 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 	query_bind_int(q, ":user", e->run.cpu_user_us);
 	query_bind_int(q, ":system", e->run.cpu_system_us);
 	query_bind_int(q, ":memory", e->run.memory_peak_bytes);
+	query_bind_int(q, ":deterministic", e->deterministic);
 	store_bind_text(q, ":stdout", &e->stdout_text);
 	store_bind_text(q, ":stderr", &e->stderr_text);
 }
@@ -178,6 +179,8 @@ static int audit(struct store_txn *txn, const struct adding *adding, struct err 
 	store_audit_int(&entry, "generation", adding->generation);
 	store_audit_text(&entry, "author", blessing->author, strlen(blessing->author));
 	store_audit_text(&entry, "reason", blessing->reason, strlen(blessing->reason));
+	if (blessing->tools)
+		store_audit_int(&entry, "calls", (int64_t)blessing->tools->n_calls);
 	return store_txn_audit(txn, &entry, err);
 }
 
@@ -193,6 +196,8 @@ static int add(struct store_txn *txn, void *arg, struct err *err)
 		result = add_row(txn, adding, err);
 	for (size_t i = 0; result == 0 && i < blessing->n_files; i++)
 		result = add_file(txn, adding, &blessing->files[i], err);
+	if (result == 0 && blessing->tools)
+		result = store_txn_tools_expect(txn, blessing->outcome->id, adding->generation, blessing->tools, err);
 	return result == 0 ? audit(txn, adding, err) : result;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "store_execution.h"
+#include "store_tool.h"
 
 #define STORE_AUTHOR_MAX 256
 #define STORE_REASON_MAX 4096
@@ -21,6 +22,7 @@ struct store_baseline {
 	char author[STORE_AUTHOR_MAX + 1], reason[STORE_REASON_MAX + 1];
 	char fingerprint[256];
 	char verdict[3];
+	int64_t servers, calls; /* that the real servers answered anew; 0 servers: none were asked */
 };
 /* The generations from 2 on. */
 int store_baseline_list(struct store *store, const char *execution,
@@ -32,6 +34,7 @@ struct store_blessing {
 	const struct store_execution_file *files;
 	size_t n_files;
 	const char *author, *reason; /* not empty, not longer than above */
+	const struct store_tools *tools; /* what answers its calls from now on; NULL: what did so far */
 };
 int store_baseline_add(struct store *store, const struct store_blessing *blessing, int64_t *ret_generation,
 		       struct err *err);

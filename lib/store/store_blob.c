@@ -396,7 +396,7 @@ int store_blob_sweep(struct store *store, struct store_sweep *sweep, struct err 
 
 static int running_name(const char *id, const char *suffix, char *ret, size_t size, struct err *err)
 {
-	if (!id_valid(id) || (!streq(suffix, "out") && !streq(suffix, "err")))
+	if (!id_valid(id) || (!streq(suffix, "out") && !streq(suffix, "err") && !streq(suffix, "calls")))
 		return err_set(err, ERR_INTERNAL, "not a name for partial output");
 	snprintf(ret, size, "%s.%s", id, suffix);
 	return 0;
@@ -404,7 +404,7 @@ static int running_name(const char *id, const char *suffix, char *ret, size_t si
 
 int store_running_open(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err)
 {
-	char name[ID_SIZE + 4];
+	char name[ID_SIZE + 6];
 
 	if (running_name(id, suffix, name, sizeof(name), err) != 0)
 		return -ERR_INTERNAL;
@@ -418,8 +418,8 @@ int store_running_open(struct store *store, const char *id, const char *suffix, 
 
 void store_running_remove(struct store *store, const char *id)
 {
-	static const char *const suffixes[] = {"out", "err"};
-	char name[ID_SIZE + 4];
+	static const char *const suffixes[] = {"out", "err", "calls"};
+	char name[ID_SIZE + 6];
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
 		if (running_name(id, suffixes[i], name, sizeof(name), NULL) == 0)

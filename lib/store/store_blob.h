@@ -17,6 +17,6 @@ int store_blob_put(struct store *store, const void *data, size_t length, char re
 		   struct err *err);
 
 
-/* Folder for partial output: running/ID.out, running/ID.err (suffix "out", "err"); opened read-write, made new. */
+/* Folder for partial output: running/ID.out, ID.err, and ID.calls (store_calls.h); opened read-write, made new. */
 int store_running_open(struct store *store, const char *id, const char *suffix, int *ret_fd, struct err *err);
 void store_running_remove(struct store *store, const char *id);

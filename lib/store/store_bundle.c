@@ -21,9 +21,8 @@
 #include "store_bundle_file.h"
 
 static const struct store_bundle_kind bundle_kind = {
-	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 2;" STORE_BUNDLE_TABLES,
-	"a bundle of sallyport export",
-	0x53504255 /* "SPBU" */, 2};
+	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 5;" STORE_BUNDLE_TABLES STORE_BUNDLE_AUDIT_TABLES,
+	"a bundle of sallyport export", 0x53504255 /* "SPBU" */, 5, NULL};
 
 int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 {
@@ -60,18 +59,19 @@ void store_bundle_close(struct store_bundle *bundle)
 
 /* -------- out ----------------------------------------------------------------------------------------- */
 
-int store_bundle_new(const char *path, struct store_bundle **ret, struct err *err)
+int store_bundle_create(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,
+			struct err *err)
 {
 	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
 
-	bundle->kind = &bundle_kind;
+	bundle->kind = kind;
 	bundle->path = xstrdup(path);
 	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
 	unlink(bundle->part);
 	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||
 	    chmod(bundle->part, 0600) < 0 || /* it has what people sent, in clear */
-	    sqlite3_exec(bundle->db, bundle_kind.schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(bundle->db, kind->schema, NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
 		int result = store_bundle_failed(bundle, err);
 
@@ -82,8 +82,12 @@ int store_bundle_new(const char *path, struct store_bundle **ret, struct err *er
 	return 0;
 }
 
-/* All rows of the query into the bundle. Returns how many. */
-static int carry(struct store_bundle *bundle, struct query *from, const char *insert, struct err *err)
+int store_bundle_new(const char *path, struct store_bundle **ret, struct err *err)
+{
+	return store_bundle_create(path, &bundle_kind, ret, err);
+}
+
+int store_bundle_carry(struct store_bundle *bundle, struct query *from, const char *insert, struct err *err)
 {
 	auto_statement sqlite3_stmt *to = NULL;
 	int result = store_bundle_prepare(bundle, insert, &to, err), count = 0;
@@ -109,7 +113,7 @@ static int carry_by_id(struct store_bundle *bundle, struct store *store, enum st
 	auto_query struct query q = query_begin(reader.conn, which);
 
 	query_bind_text(&q, ":id", id);
-	return carry(bundle, &q, insert, err);
+	return store_bundle_carry(bundle, &q, insert, err);
 }
 
 void store_bundle_leave_env(struct store_bundle *bundle)
@@ -154,15 +158,28 @@ static int add_env(struct store_bundle *bundle, const struct store_execution *ex
 	return sqlite3_step(statement) == SQLITE_DONE ? 0 : store_bundle_failed(bundle, err);
 }
 
+static const struct {
+	enum store_sql from;
+	const char *to;
+} carried[] = {
+	{SQL_BUNDLE_RUNTIME, "INSERT OR IGNORE INTO runtime VALUES (" BUNDLE_VALUES(STORE_BUNDLE_RUNTIME) ")"},
+	{SQL_BUNDLE_FILES, "INSERT OR IGNORE INTO execution_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_FILE) ")"},
+	{SQL_BUNDLE_BASELINES, "INSERT OR IGNORE INTO baseline VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE) ")"},
+	{SQL_BUNDLE_BASELINE_FILES,
+	 "INSERT OR IGNORE INTO baseline_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_FILE) ")"},
+	{SQL_BUNDLE_TOOL_LISTS, "INSERT OR IGNORE INTO tool_list VALUES (" BUNDLE_VALUES(STORE_BUNDLE_TOOL_LIST) ")"},
+	{SQL_BUNDLE_SERVERS, "INSERT OR IGNORE INTO execution_server VALUES (" BUNDLE_VALUES(STORE_BUNDLE_SERVER) ")"},
+	{SQL_BUNDLE_CALLS, "INSERT OR IGNORE INTO tool_call VALUES (" BUNDLE_VALUES(STORE_BUNDLE_CALL) ")"},
+	{SQL_BUNDLE_BASELINE_SERVERS,
+	 "INSERT OR IGNORE INTO baseline_server VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_SERVER) ")"},
+	{SQL_BUNDLE_BASELINE_CALLS,
+	 "INSERT OR IGNORE INTO baseline_call VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_CALL) ")"},
+};
+
 static int add_one(struct store_bundle *bundle, struct store *store, const char *id, struct err *err)
 {
 	static const char execution[] = "INSERT OR IGNORE INTO execution (" BUNDLE_NAMES(
 		STORE_BUNDLE_EXECUTION) ") VALUES (" BUNDLE_VALUES(STORE_BUNDLE_EXECUTION) ")";
-	static const char file[] = "INSERT OR IGNORE INTO execution_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_FILE) ")";
-	static const char baseline[] =
-		"INSERT OR IGNORE INTO baseline VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE) ")";
-	static const char baseline_file[] =
-		"INSERT OR IGNORE INTO baseline_file VALUES (" BUNDLE_VALUES(STORE_BUNDLE_BASELINE_FILE) ")";
 	struct store_execution row = {0};
 	int result = store_execution_find(store, id, &row, err);
 
@@ -171,13 +188,10 @@ static int add_one(struct store_bundle *bundle, struct store *store, const char 
 	result = store_execution_whole(&row, err);
 	if (result == 0)
 		result = carry_by_id(bundle, store, SQL_BUNDLE_EXECUTION, id, execution, err);
-	if (result > 0) { /* 0: it still runs */
-		result = carry_by_id(bundle, store, SQL_BUNDLE_FILES, id, file, err);
-		if (result >= 0)
-			result = carry_by_id(bundle, store, SQL_BUNDLE_BASELINES, id, baseline, err);
-		if (result >= 0)
-			result = carry_by_id(bundle, store, SQL_BUNDLE_BASELINE_FILES, id, baseline_file, err);
-	}
+	bool over = result > 0; /* 0: it still runs */
+
+	for (size_t i = 0; over && result >= 0 && i < ARRAY_SIZE(carried); i++)
+		result = carry_by_id(bundle, store, carried[i].from, id, carried[i].to, err);
 	if (result >= 0)
 		result = add_env(bundle, &row, err);
 	store_execution_clear(&row);
@@ -248,10 +262,11 @@ static int add_blob(struct store_bundle *bundle, struct store *store, const char
 int store_bundle_add_blobs(struct store_bundle *bundle, struct store *store, struct err *err)
 {
 	auto_statement sqlite3_stmt *statement = NULL;
-	int result = store_bundle_prepare(bundle,
-					  "SELECT name FROM " STORE_BUNDLE_BLOBS
-					  " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
-					  &statement, err);
+	auto_free char *sql =
+		xasprintf("SELECT name FROM (SELECT name FROM %s UNION %s) WHERE name IS NOT NULL AND name "
+			  "NOT IN (SELECT sha256 FROM blob)",
+			  STORE_BUNDLE_BLOBS, bundle->kind->more_blobs ? bundle->kind->more_blobs : "SELECT NULL");
+	int result = store_bundle_prepare(bundle, sql, &statement, err);
 
 	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW)
 		result = add_blob(bundle, store, (const char *)sqlite3_column_text(statement, 0), err);
@@ -282,12 +297,13 @@ void store_bundle_guard(struct store_bundle *bundle)
 	sqlite3_db_config(bundle->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err)
+int store_bundle_read(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,
+		      struct err *err)
 {
 	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
 	int result;
 
-	bundle->kind = &bundle_kind;
+	bundle->kind = kind;
 	bundle->path = xstrdup(path);
 	result = sqlite3_open_v2(path, &bundle->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK
 			 ? 0
@@ -301,4 +317,9 @@ int store_bundle_open(const char *path, struct store_bundle **ret, struct err *e
 	}
 	*ret = bundle;
 	return 0;
+}
+
+int store_bundle_open(const char *path, struct store_bundle **ret, struct err *err)
+{
+	return store_bundle_read(path, &bundle_kind, ret, err);
 }

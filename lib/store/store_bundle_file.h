@@ -4,7 +4,10 @@
 #include <sqlite3.h>
 
 #include "store_bundle.h"
+#include "store_query.h"
 #include "store_sql_bundle.h"
+
+struct store_txn;
 
 /* The tables of a bundle; a suite (store_suite.h) has them too, and one more. */
 /* clang-format off */
@@ -19,19 +22,41 @@
 	", PRIMARY KEY (execution, generation)) STRICT;"                                                               \
 	"CREATE TABLE baseline_file (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_BASELINE_FILE)                                \
 	", PRIMARY KEY (execution, generation, name)) STRICT;"                                                         \
+	"CREATE TABLE runtime (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_RUNTIME) ", PRIMARY KEY (hash)) STRICT;"            \
+	"CREATE TABLE tool_list (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_TOOL_LIST) ", PRIMARY KEY (hash)) STRICT;"        \
+	"CREATE TABLE execution_server (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_SERVER)                                    \
+	", PRIMARY KEY (execution, position)) STRICT;"                                                                 \
+	"CREATE TABLE tool_call (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_CALL)                                             \
+	", PRIMARY KEY (execution, seq)) STRICT;"                                                                      \
+	"CREATE TABLE baseline_server (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_BASELINE_SERVER)                            \
+	", PRIMARY KEY (execution, generation, position)) STRICT;"                                                     \
+	"CREATE TABLE baseline_call (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_BASELINE_CALL)                                \
+	", PRIMARY KEY (execution, generation, seq)) STRICT;"                                                          \
 	"CREATE TABLE sandbox (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_SANDBOX) ", PRIMARY KEY (id)) STRICT;"              \
 	"CREATE TABLE blob (sha256 TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
 /* clang-format on */
+/* The log of those runs (store_bundle_audit.h). */
+#define STORE_BUNDLE_AUDIT_TABLES                                                                                      \
+	"CREATE TABLE audit (n INTEGER PRIMARY KEY, at_us ANY, kind ANY, object ANY, entry ANY, salt ANY, detail ANY, "\
+	"proof ANY) STRICT;"                                                                                           \
+	"CREATE TABLE audit_head (size INTEGER PRIMARY KEY, root ANY, checkpoint ANY) STRICT;"
 struct store_bundle_kind {
 	const char *schema, *what; /* all of it; "a bundle of sallyport export" */
 	int application_id, version;
+	const char *more_blobs; /* a query for contents besides STORE_BUNDLE_BLOBS; NULL: none */
 };
 
 /* Names of all contents that rows refer to; one may be NULL. */
 #define STORE_BUNDLE_BLOBS                                                                                             \
 	"(SELECT code_blob AS name FROM execution UNION SELECT stdin_blob FROM execution UNION SELECT stdout_blob "    \
-	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file "    \
+	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file "                \
 	"UNION SELECT stdout_blob FROM baseline UNION SELECT stderr_blob FROM baseline)"
+
+/* A condition: the column is no path below /data. */
+#define STORE_BUNDLE_BAD_PATH(name)                                                                                    \
+	"(length(" name ") > 4096 OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%/../%' OR '/' || CAST(" name          \
+	" AS TEXT) || '/' LIKE '%/./%' OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%//%' OR instr(CAST(" name        \
+	" AS BLOB), x'00') > 0)"
 
 struct store_bundle {
 	const struct store_bundle_kind *kind;
@@ -40,6 +65,13 @@ struct store_bundle {
 	bool leave_env;
 };
 int store_bundle_failed(struct store_bundle *bundle, struct err *err);
+/* A file of this kind, to be written by store_bundle_add and _finish; one to be read, checked. */
+int store_bundle_create(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,
+			struct err *err);
+int store_bundle_read(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,
+		      struct err *err);
+/* The rows that the query with :owner or :id gives, into the bundle by the statement. Returns how many. */
+int store_bundle_carry(struct store_bundle *bundle, struct query *from, const char *insert, struct err *err);
 /* Nothing that the file says is run as code. */
 void store_bundle_guard(struct store_bundle *bundle);
 /* Everything that store_bundle_open promises. */
@@ -47,6 +79,13 @@ int store_bundle_check(struct store_bundle *bundle, struct err *err);
 int store_bundle_number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err);
 /* The contents that rows refer to and that are not there yet. */
 int store_bundle_add_blobs(struct store_bundle *bundle, struct store *store, struct err *err);
+/* The way in, in three steps: is there room; the contents, before the rows; the rows, in a transaction. */
+int store_bundle_check_room(struct store_bundle *bundle, struct store *store, struct err *err);
+int store_bundle_import_blobs(struct store_bundle *bundle, struct store *store, struct err *err);
+int store_bundle_import_rows(struct store_txn *txn, struct store_bundle *bundle, struct store_carried *ret,
+			     struct err *err);
+/* The row that `row` is at, but for the column `but` (NULL: all of it), by the names of its columns. */
+void store_bundle_bind_row(struct query *to, sqlite3_stmt *row, const char *but);
 int store_bundle_prepare(struct store_bundle *bundle, const char *sql, sqlite3_stmt **ret, struct err *err);
 void store_bundle_statement(sqlite3_stmt **statement);
 #define auto_statement __attribute__((cleanup(store_bundle_statement)))

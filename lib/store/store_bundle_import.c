@@ -14,12 +14,8 @@
 #include "store_bundle_file.h"
 #include "store_txn.h"
 
+#define BUNDLE_CALL_MAX "16777216" /* bytes of arguments, a result, a list of tools */
 #define FREE_PART 20 /* a 20th of the disk stays free */
-
-#define BAD_PATH(name)                                                                                                 \
-	"(length(" name ") > 4096 OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%/../%' OR '/' || CAST(" name          \
-	" AS TEXT) || '/' LIKE '%/./%' OR '/' || CAST(" name " AS TEXT) || '/' LIKE '%//%' OR instr(CAST(" name        \
-	" AS BLOB), x'00') > 0)"
 
 /* What must not be there; each is a count, and a sentence. */
 static const struct {
@@ -38,8 +34,9 @@ static const struct {
 	 "OR length(CAST(stdout AS BLOB)) > 65536 OR length(CAST(stderr AS BLOB)) > 65536 OR length(args) > 1048576 OR "
 	 "length(limits) > 65536 OR length(env) > 1048576 OR length(result) > 1048576",
 	 "a run is larger than it may be"},
-	{"SELECT count(*) FROM execution WHERE entry IS NOT NULL AND " BAD_PATH("entry"), "a path leads out of /data"},
-	{"SELECT count(*) FROM execution_file WHERE " BAD_PATH("name"), "a path leads out of /data"},
+	{"SELECT count(*) FROM execution WHERE entry IS NOT NULL AND " STORE_BUNDLE_BAD_PATH("entry"),
+	 "a path leads out of /data"},
+	{"SELECT count(*) FROM execution_file WHERE " STORE_BUNDLE_BAD_PATH("name"), "a path leads out of /data"},
 	{"SELECT count(*) FROM execution_file JOIN blob ON sha256 = blob WHERE blob IS NOT NULL AND size IS NOT "
 	 "length(data)",
 	 "the size of a file is not that of its content"},
@@ -49,10 +46,34 @@ static const struct {
 	 "'integer' OR length(CAST(stdout AS BLOB)) > 65536 OR length(CAST(stderr AS BLOB)) > 65536 OR "
 	 "length(CAST(author AS BLOB)) > 256 OR length(CAST(reason AS BLOB)) > 4096",
 	 "a generation is not as it must be"},
-	{"SELECT count(*) FROM baseline_file WHERE " BAD_PATH("name"), "a path leads out of /data"},
+	{"SELECT count(*) FROM baseline_file WHERE " STORE_BUNDLE_BAD_PATH("name"), "a path leads out of /data"},
 	{"SELECT count(*) FROM baseline_file AS f WHERE NOT EXISTS (SELECT 1 FROM baseline AS b WHERE b.execution = "
 	 "f.execution AND b.generation = f.generation)",
 	 "a file belongs to no generation"},
+	{"SELECT count(*) FROM tool_call WHERE execution NOT IN (SELECT id FROM execution) OR typeof(seq) <> 'integer' "
+	 "OR NOT json_valid(arguments) OR length(CAST(arguments AS BLOB)) > " BUNDLE_CALL_MAX
+	 " OR length(CAST(result AS BLOB)) > " BUNDLE_CALL_MAX " OR length(server) > 256 OR length(tool) > 4096",
+	 "a call of a tool is not as it must be"},
+	{"SELECT count(*) FROM execution_server WHERE execution NOT IN (SELECT id FROM execution) OR list NOT IN "
+	 "(SELECT hash FROM tool_list) OR length(name) > 256 OR length(alias) > 256 OR length(description) > 65536",
+	 "a server of a run is not as it must be"},
+	{"SELECT count(*) FROM baseline_call AS c WHERE NOT EXISTS (SELECT 1 FROM baseline AS b WHERE b.execution = "
+	 "c.execution AND b.generation = c.generation) OR typeof(seq) <> 'integer' OR NOT json_valid(arguments) OR "
+	 "length(CAST(arguments AS BLOB)) > " BUNDLE_CALL_MAX " OR length(CAST(result AS BLOB)) > " BUNDLE_CALL_MAX
+	 " OR length(server) > 256 OR length(tool) > 4096",
+	 "a call of a generation is not as it must be"},
+	{"SELECT count(*) FROM baseline_server AS s WHERE NOT EXISTS (SELECT 1 FROM baseline AS b WHERE b.execution = "
+	 "s.execution AND b.generation = s.generation) OR list NOT IN (SELECT hash FROM tool_list) OR length(name) > "
+	 "256 OR length(alias) > 256 OR length(description) > 65536",
+	 "a server of a generation is not as it must be"},
+	{"SELECT count(*) FROM tool_list WHERE NOT json_valid(definitions) OR length(CAST(definitions AS BLOB)) > "
+	 BUNDLE_CALL_MAX,
+	 "a list of tools is not as it must be"},
+	{"SELECT count(*) FROM runtime WHERE NOT json_valid(description) OR length(CAST(description AS BLOB)) > "
+	 "1048576",
+	 "what a run ran on is not as it must be"},
+	{"SELECT count(*) FROM execution WHERE runtime IS NOT NULL AND runtime NOT IN (SELECT hash FROM runtime)",
+	 "what a run ran on is missing"},
 	{"SELECT count(*) FROM execution WHERE sandbox IS NOT NULL AND sandbox NOT IN (SELECT id FROM sandbox)",
 	 "a sandbox is missing"},
 	{"SELECT count(*) FROM " STORE_BUNDLE_BLOBS " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM blob)",
@@ -95,10 +116,9 @@ static int check_schema(struct store_bundle *bundle, struct err *err)
 	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
 
 	sqlite3_close(ours);
-	return same && streq(wanted, is)
-		       ? 0
-		       : err_set(err, ERR_INVALID, "%s: its tables are not those of %s", bundle->path,
-				 bundle->kind->what);
+	return same && streq(wanted, is) ? 0
+					 : err_set(err, ERR_INVALID, "%s: its tables are not those of %s", bundle->path,
+						   bundle->kind->what);
 }
 
 static int check_identity(struct store_bundle *bundle, struct err *err)
@@ -133,6 +153,28 @@ static int check_ids(struct store_bundle *bundle, struct err *err)
 
 		if (!id || !id_valid(id))
 			result = err_set(err, ERR_INVALID, "%s: an id is not as it must be", bundle->path);
+	}
+	return result;
+}
+
+/* Texts that are stored once, under their sum: another text under a name would stand for that one from then on. */
+static int check_sums(struct store_bundle *bundle, struct err *err)
+{
+	auto_statement sqlite3_stmt *statement = NULL;
+	int result = store_bundle_prepare(
+		bundle, "SELECT hash, definitions FROM tool_list UNION ALL SELECT hash, description FROM runtime",
+		&statement, err);
+
+	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		const char *text = (const char *)sqlite3_column_text(statement, 1);
+		char hash[SHA256_HEX_SIZE] = "";
+
+		if (text)
+			sha256_hex(text, (size_t)sqlite3_column_bytes(statement, 1), hash);
+		if (!name || !streq(name, hash))
+			result = err_set(err, ERR_CORRUPT, "%s: a text does not have its hash: it was changed",
+					 bundle->path);
 	}
 	return result;
 }
@@ -174,12 +216,14 @@ int store_bundle_check(struct store_bundle *bundle, struct err *err)
 	}
 	if (result == 0)
 		result = check_ids(bundle, err);
+	if (result == 0)
+		result = check_sums(bundle, err);
 	return result == 0 ? each_blob(bundle, NULL, &bytes, err) : result;
 }
 
 /* -------- in ------------------------------------------------------------------------------------------ */
 
-static int check_room(struct store_bundle *bundle, struct store *store, struct err *err)
+int store_bundle_check_room(struct store_bundle *bundle, struct store *store, struct err *err)
 {
 	struct statvfs disk;
 	int64_t pages = 0, size = 0;
@@ -204,7 +248,7 @@ struct importing {
 };
 
 /* The row that `row` is at, by the names of its columns. */
-static void bind_row(struct query *to, sqlite3_stmt *row, const char *but)
+void store_bundle_bind_row(struct query *to, sqlite3_stmt *row, const char *but)
 {
 	for (int i = 0; i < sqlite3_column_count(row); i++) {
 		char name[64];
@@ -234,7 +278,7 @@ static int import_sandboxes(struct store_txn *txn, struct store_bundle *bundle, 
 	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
 		auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_SANDBOX);
 
-		bind_row(&q, row, NULL);
+		store_bundle_bind_row(&q, row, NULL);
 		query_bind_text(&q, ":instance", txn->store->instance);
 		result = query_run(&q, NULL, err);
 	}
@@ -253,7 +297,7 @@ static int import_rows_of(struct store_txn *txn, struct store_bundle *bundle, co
 	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
 		auto_query struct query q = query_begin(txn->conn, insert);
 
-		bind_row(&q, row, NULL);
+		store_bundle_bind_row(&q, row, NULL);
 		result = query_run(&q, NULL, err);
 	}
 	return result;
@@ -262,12 +306,20 @@ static int import_rows_of(struct store_txn *txn, struct store_bundle *bundle, co
 /* Also of an execution that was there: generations that it lacks. */
 static int import_baselines(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
 {
-	int result = import_rows_of(txn, bundle, id, "SELECT * FROM baseline WHERE execution = ?1 ORDER BY generation",
-				    SQL_IMPORT_BASELINE, err);
+	static const struct {
+		const char *select;
+		enum store_sql insert;
+	} tables[] = {
+		{"SELECT * FROM baseline WHERE execution = ?1 ORDER BY generation", SQL_IMPORT_BASELINE},
+		{"SELECT * FROM baseline_file WHERE execution = ?1", SQL_IMPORT_BASELINE_FILE},
+		{"SELECT * FROM baseline_server WHERE execution = ?1", SQL_IMPORT_BASELINE_SERVER},
+		{"SELECT * FROM baseline_call WHERE execution = ?1", SQL_IMPORT_BASELINE_CALL},
+	};
+	int result = 0;
 
-	return result < 0 ? result
-			  : import_rows_of(txn, bundle, id, "SELECT * FROM baseline_file WHERE execution = ?1",
-					   SQL_IMPORT_BASELINE_FILE, err);
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && result == 0; i++)
+		result = import_rows_of(txn, bundle, id, tables[i].select, tables[i].insert, err);
+	return result;
 }
 
 static int is_there(struct store_txn *txn, const char *id, struct err *err)
@@ -276,6 +328,33 @@ static int is_there(struct store_txn *txn, const char *id, struct err *err)
 
 	query_bind_text(&q, ":id", id);
 	return query_next(&q, err);
+}
+
+/* All of a table whose rows are shared by runs. */
+static int import_shared(struct store_txn *txn, struct store_bundle *bundle, const char *select, enum store_sql insert,
+			 struct err *err)
+{
+	return import_rows_of(txn, bundle, "", select, insert, err);
+}
+
+/* The servers of a run and its calls, each with its entry of the audit log. */
+static int import_calls(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
+{
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = import_rows_of(txn, bundle, id, "SELECT * FROM execution_server WHERE execution = ?1",
+				    SQL_IMPORT_SERVER, err);
+
+	if (result == 0)
+		result = import_rows_of(txn, bundle, id, "SELECT * FROM tool_call WHERE execution = ?1",
+					SQL_IMPORT_CALL, err);
+	if (result == 0)
+		result = store_bundle_prepare(bundle, "SELECT seq FROM tool_call WHERE execution = ?1 ORDER BY seq",
+					      &row, err);
+	if (result == 0)
+		sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW)
+		result = store_txn_audit_call(txn, id, sqlite3_column_int64(row, 0), err);
+	return result;
 }
 
 static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite3_stmt *row, struct err *err)
@@ -288,7 +367,7 @@ static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite
 	buf_init(&sealed, SIZE_MAX / 2);
 	if (env)
 		seal(txn->store->env_key, id, env, strlen(env), &sealed);
-	bind_row(&q, row, "env");
+	store_bundle_bind_row(&q, row, "env");
 	query_bind_blob(&q, ":env", sealed.length > 0 ? sealed.data : NULL, sealed.length);
 	query_bind_text(&q, ":instance", txn->store->instance);
 	int result = query_run(&q, NULL, err);
@@ -300,7 +379,9 @@ static int import_one(struct store_txn *txn, struct store_bundle *bundle, sqlite
 		result = store_txn_hold_imported(txn, id, err);
 	if (result == 0)
 		result = store_txn_audit_begin(txn, id, err);
-	return result < 0 ? result : store_txn_audit_end(txn, id, err);
+	if (result == 0)
+		result = store_txn_audit_end(txn, id, err);
+	return result < 0 ? result : import_calls(txn, bundle, id, err);
 }
 
 static int audit_import(struct store_txn *txn, const struct store_carried *done, struct err *err)
@@ -313,16 +394,26 @@ static int audit_import(struct store_txn *txn, const struct store_carried *done,
 	return store_txn_audit(txn, &entry, err);
 }
 
-static int import_rows(struct store_txn *txn, void *arg, struct err *err)
+int store_bundle_import_blobs(struct store_bundle *bundle, struct store *store, struct err *err)
 {
-	struct importing *importing = arg;
-	struct store_bundle *bundle = importing->bundle;
+	int64_t bytes = 0;
+
+	return each_blob(bundle, store, &bytes, err);
+}
+
+int store_bundle_import_rows(struct store_txn *txn, struct store_bundle *bundle, struct store_carried *ret,
+			     struct err *err)
+{
 	auto_statement sqlite3_stmt *row = NULL;
 	int result = import_blob_rows(txn, bundle, err);
 
-	importing->done = (struct store_carried){0};
+	*ret = (struct store_carried){0};
 	if (result == 0)
 		result = import_sandboxes(txn, bundle, err);
+	if (result == 0)
+		result = import_shared(txn, bundle, "SELECT * FROM runtime", SQL_IMPORT_RUNTIME, err);
+	if (result == 0)
+		result = import_shared(txn, bundle, "SELECT * FROM tool_list", SQL_IMPORT_TOOL_LIST, err);
 	if (result == 0)
 		result = store_bundle_prepare(bundle, "SELECT * FROM execution ORDER BY id", &row, err);
 	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
@@ -334,24 +425,30 @@ static int import_rows(struct store_txn *txn, void *arg, struct err *err)
 			result = import_one(txn, bundle, row, err);
 		if (result == 0)
 			result = import_baselines(txn, bundle, (const char *)sqlite3_column_text(row, 0), err);
-		importing->done.executions++;
-		importing->done.added += !there;
+		ret->executions++;
+		ret->added += !there;
 	}
-	if (result == 0 && importing->done.added > 0)
-		result = audit_import(txn, &importing->done, err);
+	if (result == 0 && ret->added > 0)
+		result = audit_import(txn, ret, err);
 	return result;
+}
+
+static int import_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct importing *importing = arg;
+
+	return store_bundle_import_rows(txn, importing->bundle, &importing->done, err);
 }
 
 int store_bundle_import(struct store_bundle *bundle, struct store *store, struct store_carried *ret, struct err *err)
 {
 	struct importing importing = {.bundle = bundle};
-	int64_t bytes = 0;
-	int result = check_room(bundle, store, err);
+	int result = store_bundle_check_room(bundle, store, err);
 
 	if (result == 0)
-		result = each_blob(bundle, store, &bytes, err);
+		result = store_bundle_import_blobs(bundle, store, err);
 	if (result == 0)
-		result = store_commit(store, import_rows, &importing, err);
+		result = store_commit(store, import_work, &importing, err);
 	if (result < 0)
 		return err_wrap(err, "%s", bundle->path);
 	ret->executions += importing.done.executions;

@@ -12,6 +12,7 @@
 
 #include "lib/base/util.h"
 #include "store_audit.h"
+#include "store_search.h"
 #include "store_txn.h"
 
 #define BATCH     64
@@ -29,14 +30,16 @@ struct batch {
 	int64_t erased;
 };
 
-static int bind_runs(struct query *q, const struct store_erase *erase, const char *after, struct err *err)
+/* The query reads texts of `erase`, `after` and *range when it runs. */
+static int bind_runs(struct query *q, const struct store_erase *erase, const char *after, struct store_range *range,
+		     struct err *err)
 {
-	struct store_range range = {"", STORE_ID_ABOVE};
-	int failed = erase->id != NULL ? store_range(erase->id, &range, err) : 0;
+	*range = (struct store_range){"", STORE_ID_ABOVE};
+	int failed = erase->id != NULL ? store_range(erase->id, range, err) : 0;
 
 	query_bind_text(q, ":after", after);
-	query_bind_text(q, ":from", range.from);
-	query_bind_text(q, ":to", range.to);
+	query_bind_text(q, ":from", range->from);
+	query_bind_text(q, ":to", range->to);
 	query_bind_text(q, ":owner", erase->owner);
 	query_bind_text(q, ":conversation", erase->conversation);
 	query_bind_int(q, ":before", erase->before_us);
@@ -47,6 +50,7 @@ static int bind_runs(struct query *q, const struct store_erase *erase, const cha
 static int list_runs(struct store *store, const struct store_erase *erase, const char *after, struct batch *ret,
 		     struct err *err)
 {
+	struct store_range range;
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found = 0;
 
@@ -54,7 +58,7 @@ static int list_runs(struct store *store, const struct store_erase *erase, const
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, SQL_ERASE_LIST);
 
-	failed = bind_runs(&q, erase, after, err);
+	failed = bind_runs(&q, erase, after, &range, err);
 	query_bind_int(&q, ":limit", BATCH);
 	ret->count = ret->done = 0;
 	while (failed == 0 && ret->count < BATCH && (found = query_next(&q, err)) > 0)
@@ -164,6 +168,8 @@ static int erase_run(struct store_txn *txn, const struct store_erase *erase, con
 	char owner[STORE_OWNER_MAX + 1] = "";
 	int failed = run_what(txn, SQL_ERASE_DOUBT_TEXTS, id, what, err);
 
+	if (failed == 0)
+		failed = store_txn_search_forget(txn, id, what, err);
 	if (failed == 0)
 		failed = clear_row(txn, erase, id, owner, err);
 	*ret_erased = owner[0] != '\0';

@@ -23,6 +23,7 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":session", add->session);
 	query_bind_int(&q, ":last", add->event->last);
 	query_bind_int(&q, ":now", store_txn_now(txn));
+	store_uptime_bind(txn->store, &q);
 	query_bind_bytes(&q, ":message", add->event->message, add->event->length);
 	return query_run(&q, NULL, err);
 }

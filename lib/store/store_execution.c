@@ -3,6 +3,9 @@
  *
  * A run is two transactions: begin (what was asked, and what /data holds before it), finish (what came of it, its
  * files, and the conversation's new state). Between the two only running/ID.out and ID.err grow, outside the database.
+ * A run that changed very many files has them recorded in parts between the two, so that no transaction is long. They
+ * count when the row is finished: nobody is shown files 'after' of a run that is `running`, and what interrupts it
+ * removes them (store_instance.c).
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,6 +174,12 @@ static void bind_outcome(struct query *q, const struct store_execution *e)
 	store_bind_text(q, ":stderr", &e->stderr_text);
 }
 
+static int not_running(const char *id, struct err *err)
+{
+	return err_set(err, ERR_CONFLICT,
+		       "execution %s is not running here: it was recorded already, or belongs to another process", id);
+}
+
 /* *ret_conversation: the row's own, 0 if it has none. */
 static int finish_row(struct store_txn *txn, const struct store_execution *execution, int64_t file_bytes,
 		      int64_t *ret_conversation, struct err *err)
@@ -187,44 +196,38 @@ static int finish_row(struct store_txn *txn, const struct store_execution *execu
 	if (found < 0)
 		return found;
 	if (found == 0)
-		return err_set(
-			err, ERR_CONFLICT,
-			"execution %s is not running here: it was recorded already, or belongs to another process",
-			execution->id);
+		return not_running(execution->id, err);
 	*ret_conversation = query_int(&q, 0);
 	return query_run(&q, NULL, err);
 }
 
-/* Puts one change into the conversation. What does not fit under the owner's cap is turned into "lost" in *change. */
-static int apply_change(struct store_txn *txn, int64_t conversation, struct store_execution_file *change,
-			struct err *err)
+/* With its content under the owner's cap? If not it is turned into "lost". */
+static int check_change(struct store_txn *txn, const char *owner, struct store_execution_file *change, struct err *err)
 {
+	const struct store_more more = {
+		.owner = owner, .blob = change->file.blob, .bytes = STORE_FILE_BYTES, .size = change->file.size};
 	struct err cause = ERR_INIT;
-	int failed;
+	int failed = store_txn_room(txn, &more, &cause);
 
-	if (streq(change->change, "lost") || conversation == 0)
+	if (failed == -ERR_LIMIT) {
+		snprintf(change->change, sizeof(change->change), "lost");
+		snprintf(change->reason, sizeof(change->reason),
+			 "the owner's space is used up (retention.owner_mb)");
 		return 0;
-	if (streq(change->change, "deleted")) {
-		failed = store_txn_file_delete(txn, conversation, change->file.name, change->file.name_length, &cause);
-		if (failed == -ERR_NOT_FOUND) /* made and removed, or expired: gone it is */
-			return 0;
-	} else {
-		failed = store_txn_file_put(txn, conversation, &change->file, &cause);
-		if (failed == -ERR_LIMIT) {
-			snprintf(change->change, sizeof(change->change), "lost");
-			snprintf(change->reason, sizeof(change->reason),
-				 "the owner's space is used up (retention.owner_mb)");
-			return 0;
-		}
 	}
 	if (failed < 0 && err != NULL)
 		*err = cause;
 	return failed;
 }
 
+static bool is_kept(const struct store_execution_file *change)
+{
+	return !streq(change->change, "deleted") && !streq(change->change, "lost");
+}
+
 static int add_change(struct store_txn *txn, const char *id, const struct store_execution_file *change, struct err *err)
 {
-	bool kept = !streq(change->change, "deleted") && !streq(change->change, "lost");
+	const bool kept = is_kept(change);
 	int failed = kept ? store_txn_blob(txn, change->file.blob, change->file.size, err) : 0;
 
 	if (failed < 0)
@@ -249,27 +252,62 @@ static int touch(struct store_txn *txn, int64_t conversation, struct err *err)
 
 	query_bind_int(&q, ":id", conversation);
 	query_bind_int(&q, ":now", store_txn_now(txn));
-	store_uptime_bind(txn, &q);
+	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 
-/* Removals before additions: a file that takes the place of another one's folder, or space that a removal frees, must
- * not depend on the order of the names. */
-static int record_changes(struct store_txn *txn, const char *id, int64_t conversation,
-			  struct store_execution_file *changes, size_t n_changes, struct err *err)
+static int add_changes(struct store_txn *txn, const struct store_execution *execution,
+		       struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
 	int failed = 0;
 
-	for (int additions = 0; additions <= 1; additions++) {
-		for (size_t i = 0; failed == 0 && i < n_changes; i++) {
-			struct store_execution_file *change = &changes[i];
+	for (size_t i = 0; failed == 0 && i < n_changes; i++) {
+		if (execution->conversation_row != 0 && is_kept(&changes[i]))
+			failed = check_change(txn, execution->owner, &changes[i], err);
+		if (failed == 0)
+			failed = add_change(txn, execution->id, &changes[i], err);
+	}
+	return failed;
+}
 
-			if (streq(change->change, "deleted") == (additions == 1))
-				continue;
-			failed = apply_change(txn, conversation, change, err);
-			if (failed == 0)
-				failed = add_change(txn, id, change, err);
-		}
+static int64_t bytes_of(const struct store_execution_file *changes, size_t n_changes)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < n_changes; i++)
+		bytes += STORE_FILE_BYTES + (int64_t)changes[i].file.name_length;
+	return bytes;
+}
+
+int store_txn_execution_files(struct store_txn *txn, const struct store_execution *execution,
+			      struct store_execution_file *changes, size_t n_changes, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_COUNT_MORE);
+	int64_t found = 0;
+
+	query_bind_text(&q, ":id", execution->id);
+	query_bind_text(&q, ":instance", txn->store->instance);
+	query_bind_int(&q, ":bytes", bytes_of(changes, n_changes));
+	int failed = query_run(&q, &found, err);
+
+	if (failed == 0 && found == 0)
+		return not_running(execution->id, err);
+	return failed < 0 ? failed : add_changes(txn, execution, changes, n_changes, err);
+}
+
+/* Removals before additions: a file that takes the place of another one's folder must not depend on the order of the
+ * names. One statement each: with one for each file SQLite's journal of savepoints makes thousands of them slow. */
+static int apply_changes(struct store_txn *txn, const char *id, int64_t conversation, struct err *err)
+{
+	static const enum store_sql steps[] = {SQL_EXECUTION_REMOVE_FILES, SQL_EXECUTION_PUT_FILES};
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++) {
+		auto_query struct query q = query_begin(txn->conn, steps[i]);
+
+		query_bind_text(&q, ":id", id);
+		query_bind_int(&q, ":conversation", conversation);
+		failed = query_run(&q, NULL, err);
 	}
 	return failed;
 }
@@ -277,17 +315,17 @@ static int record_changes(struct store_txn *txn, const char *id, int64_t convers
 int store_txn_execution_finish(struct store_txn *txn, const struct store_execution *execution,
 			       struct store_execution_file *changes, size_t n_changes, struct err *err)
 {
-	int64_t conversation = 0, file_bytes = 0;
+	int64_t conversation = 0;
 	int failed = store_txn_text(txn, &execution->stdout_text, "standard output", err);
 
 	if (failed == 0)
 		failed = store_txn_text(txn, &execution->stderr_text, "standard error", err);
-	for (size_t i = 0; i < n_changes; i++)
-		file_bytes += STORE_FILE_BYTES + (int64_t)changes[i].file.name_length;
 	if (failed == 0)
-		failed = finish_row(txn, execution, file_bytes, &conversation, err);
+		failed = finish_row(txn, execution, bytes_of(changes, n_changes), &conversation, err);
 	if (failed == 0)
-		failed = record_changes(txn, execution->id, conversation, changes, n_changes, err);
+		failed = add_changes(txn, execution, changes, n_changes, err);
+	if (failed == 0 && conversation != 0)
+		failed = apply_changes(txn, execution->id, conversation, err);
 	if (failed == 0 && conversation != 0)
 		failed = touch(txn, conversation, err);
 	return failed < 0 ? failed : store_txn_audit_end(txn, execution->id, err);

@@ -52,6 +52,7 @@ struct store_execution {
 	int64_t setup_us;
 	bool warm;
 	int64_t generation; /* of what is expected of it (store_baseline.h); 1: what was recorded */
+	bool deterministic; /* what is expected of it came of a deterministic run */
 	char erased[8];    /* "output", "content": what is gone; "": nothing */
 	int64_t erased_us; /* when */
 	char erased_why[32];
@@ -67,6 +68,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
 	const char *owner, *token_id, *conversation, *language, *text_in_code, *task;
+	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
+	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */
 	int64_t since_us, until_us; /* 0: open */
 	bool running_too;
@@ -99,6 +102,11 @@ int store_txn_execution_begin(struct store_txn *txn, const struct store_executio
 /* For a run of this process whose end could not be recorded (a full disk, one that fails): as soon as the disk is back
  * its row ends as interrupted, with the output in running/, and so does its task. Returns at once. */
 void store_execution_abandon(struct store *store, const char *id);
+/* Some of the changed files before the end, so that the transaction of the end is short where they are many: at most
+ * STORE_FILES_AT_ONCE in one transaction. The end is then called with the rest. */
+#define STORE_FILES_AT_ONCE 64
+int store_txn_execution_files(struct store_txn *txn, const struct store_execution *execution,
+			      struct store_execution_file *changes, size_t n_changes, struct err *err);
 /* Outcome, output and changed files in one go; puts the changes into the conversation too. Where the files would exceed
  * the owner's cap they are recorded (and marked in `changes`) as "lost" with that reason and the outcome is still
  * recorded. */

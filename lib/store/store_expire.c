@@ -13,6 +13,7 @@
 #include "store_erase.h"
 #include "store_event.h"
 #include "store_gc.h"
+#include "store_refused.h"
 #include "store_txn.h"
 
 #define ID_TEXT_SIZE SHA256_HEX_SIZE /* the longest key that is listed here */
@@ -38,7 +39,9 @@ static char *keys_add(struct keys *keys)
 	return keys->items[keys->count++];
 }
 
-static int list(struct store *store, enum store_sql which, int64_t limit_us, struct keys *ret, struct err *err)
+/* owner: of a statement that asks for one, else NULL */
+static int list(struct store *store, enum store_sql which, int64_t limit_us, const char *owner, struct keys *ret,
+		struct err *err)
 {
 	auto_reader struct store_reader reader = {0};
 	int failed = store_reader_take(store, &reader, err), found;
@@ -47,7 +50,10 @@ static int list(struct store *store, enum store_sql which, int64_t limit_us, str
 		return failed;
 	auto_query struct query q = query_begin(reader.conn, which);
 
-	query_bind_int(&q, ":limit", limit_us);
+	if (owner)
+		query_bind_text(&q, ":owner", owner);
+	else
+		query_bind_int(&q, ":limit", limit_us);
 	while ((found = query_next(&q, err)) > 0)
 		query_copy(&q, 0, keys_add(ret), ID_TEXT_SIZE);
 	return found;
@@ -58,6 +64,7 @@ struct removal {
 	const struct keys *keys;
 	size_t done;
 	int64_t limit_us;
+	const char *owner;   /* whose; NULL: of all */
 	struct keys *owners; /* of what went, where the statement returns them */
 };
 
@@ -115,73 +122,102 @@ static int removal_work(struct store_txn *txn, void *arg, struct err *err)
 	return failed;
 }
 
+/* A statement that removes, or changes, at most :rows; again and again until it finds no more. */
+struct slices {
+	enum store_sql which;
+	const int64_t *limit_us; /* :limit; NULL: it goes by the time that was served */
+	int64_t row;             /* :id; 0: none */
+	int64_t gone;
+};
+
+static int slice_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct slices *slices = arg;
+	auto_query struct query q = query_begin(txn->conn, slices->which);
+
+	query_bind_int(&q, ":rows", STORE_SLICE_ROWS);
+	if (slices->row > 0)
+		query_bind_int(&q, ":id", slices->row);
+	else if (slices->limit_us != NULL)
+		query_bind_int(&q, ":limit", *slices->limit_us);
+	else
+		store_uptime_bind(txn->store, &q);
+	return query_run(&q, &slices->gone, err);
+}
+
+static int slices_run(struct store *store, struct slices slices, struct err *err)
+{
+	int failed;
+
+	do {
+		failed = store_commit_gently(store, slice_work, &slices, err);
+	} while (failed == 0 && slices.gone == STORE_SLICE_ROWS);
+	return failed;
+}
+
+int store_conversation_detach(struct store *store, int64_t row, struct err *err)
+{
+	return slices_run(store, (struct slices){.which = SQL_CONVERSATION_DETACH, .row = row}, err);
+}
+
+/* Of a conversation; one that is used again after all has lost nothing. */
+static int detach(struct store *store, const char *key, struct err *err)
+{
+	uint64_t row;
+
+	return parse_u64(key, 1, INT64_MAX, &row) == 0 ? store_conversation_detach(store, (int64_t)row, err) : 0;
+}
+
 static int remove_each(struct store *store, enum store_sql listing, struct removal removal, struct err *err)
 {
 	auto_keys struct keys keys = {0};
-	int failed = list(store, listing, removal.limit_us, &keys, err);
+	int failed = list(store, listing, removal.limit_us, removal.owner, &keys, err);
 
 	removal.keys = &keys;
+	for (size_t i = 0; failed == 0 && i < keys.count; i++)
+		failed = detach(store, keys.items[i], err);
 	while (failed == 0 && removal.done < keys.count)
 		failed = store_commit_gently(store, removal_work, &removal, err);
 	return failed;
 }
 
-static int session_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	const int64_t *limit_us = arg;
-	auto_query struct query q = query_begin(txn->conn, SQL_SESSION_EXPIRE);
-
-	query_bind_int(&q, ":limit", *limit_us);
-	return query_run(&q, NULL, err);
-}
-
-static int event_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	const int64_t *limit_us = arg;
-	auto_query struct query q = query_begin(txn->conn, SQL_EVENT_EXPIRE);
-
-	query_bind_int(&q, ":limit", *limit_us);
-	return query_run(&q, NULL, err);
-}
-
-static int request_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	const int64_t *now_us = arg;
-	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_EXPIRE);
-
-	query_bind_int(&q, ":now", *now_us);
-	return query_run(&q, NULL, err);
-}
-
-static int task_work(struct store_txn *txn, void *arg, struct err *err)
-{
-	const int64_t *now_us = arg;
-
-	return store_txn_task_expire(txn, *now_us, err);
-}
-
 /* Rows first. */
-static int expire_rows(struct store *store, int64_t now_us, struct keys *owners, struct err *err)
+static int expire_rows(struct store *store, struct keys *owners, struct err *err)
 {
-	int64_t ttl = store->retention.conversation_ttl_us, event_limit = now_us - STORE_EVENT_TTL_US;
+	const int64_t ttl = store->retention.conversation_ttl_us;
 	/* Without a time to live nothing idles too long; sessions that ended go anyhow. */
-	int64_t idle_limit = ttl > 0 ? now_us - ttl : INT64_MIN, served = 0;
-	struct removal conversations = {.which = SQL_CONVERSATION_EXPIRE, .limit_us = INT64_MIN, .owners = owners};
+	int64_t idle_limit = INT64_MIN, event_limit, served = 0;
 	int failed = store_uptime_save(store, err);
 
+	store_refused_write(store);
 	if (failed == 0)
 		failed = store_uptime(store, &served, err);
 	if (ttl > 0)
-		conversations.limit_us = served - ttl;
+		idle_limit = served - ttl;
+	event_limit = served - STORE_EVENT_TTL_US;
+	const struct removal conversations = {
+		.which = SQL_CONVERSATION_EXPIRE, .limit_us = idle_limit, .owners = owners};
+
 	if (failed == 0)
 		failed = remove_each(store, SQL_CONVERSATION_IDLE, conversations, err);
-	if (failed == 0)
-		failed = store_commit(store, session_work, &idle_limit, err);
-	if (failed == 0)
-		failed = store_commit(store, event_work, &event_limit, err);
-	if (failed == 0)
-		failed = store_commit(store, request_work, &now_us, err);
-	return failed < 0 ? failed : store_commit(store, task_work, &now_us, err);
+	const struct slices all[] = {{.which = SQL_SESSION_EXPIRE_EVENTS, .limit_us = &idle_limit},
+				     {.which = SQL_SESSION_EXPIRE, .limit_us = &idle_limit},
+				     {.which = SQL_EVENT_EXPIRE, .limit_us = &event_limit},
+				     {.which = SQL_REQUEST_EXPIRE},
+				     {.which = SQL_TASK_EXPIRE}};
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(all); i++)
+		failed = slices_run(store, all[i], err);
+	return failed;
+}
+
+int store_expire_owner(struct store *store, const char *owner, struct err *err)
+{
+	auto_keys struct keys owners = {0};
+	struct removal conversations = {
+		.which = SQL_CONVERSATION_EXPIRE, .limit_us = INT64_MAX, .owner = owner, .owners = &owners};
+
+	return remove_each(store, SQL_MOVE_CONVERSATION_IDS, conversations, err);
 }
 
 int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, const char *owner), void *arg,
@@ -194,7 +230,7 @@ int store_expire(struct store *store, int64_t now_us, void (*lost)(void *arg, co
 					       : store_reap(store, err);
 
 	if (failed == 0)
-		failed = expire_rows(store, now_us, &owners, err);
+		failed = expire_rows(store, &owners, err);
 	if (failed == 0)
 		failed = store_retain(store, now_us, err);
 	if (failed == 0)

@@ -12,6 +12,7 @@
 #include "store_file.h"
 #include "store_txn.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/text.h"
@@ -103,7 +104,7 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 	query_bind_text(&q, ":name", name);
 	query_bind_text(&q, ":hash", hash);
 	query_bind_int(&q, ":now", now);
-	store_uptime_bind(txn, &q);
+	store_uptime_bind(txn->store, &q);
 	int failed = one_conversation(&q, ret, err);
 
 	if (failed == 0)
@@ -200,7 +201,7 @@ int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct
 	return query_run(&q, NULL, err);
 }
 
-int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
+static int find_below(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
 {
 	auto_free char *from = xasprintf("%s/", name),
 		       *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
@@ -209,11 +210,64 @@ int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char
 	query_bind_int(&q, ":conversation", conversation);
 	query_bind_text(&q, ":from", from);
 	query_bind_text(&q, ":to", to);
+	return query_next(&q, err);
+}
+
+static int find_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_FILE_FIND);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", name, length);
+	return query_next(&q, err);
+}
+
+int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
+{
+	int found = find_below(txn, conversation, name, err);
+
+	if (found > 0)
+		return err_set(err, ERR_CONFLICT,
+			       "\"%s\" is a folder of this conversation and has files: choose another name", name);
+	for (const char *slash = strchr(name, '/'); found == 0 && slash; slash = strchr(slash + 1, '/')) {
+		found = find_file(txn, conversation, name, (size_t)(slash - name), err);
+		if (found > 0)
+			return err_set(err, ERR_CONFLICT,
+				       "\"%.*s\" is a file of this conversation, so it cannot be a folder: choose "
+				       "another name",
+				       (int)(slash - name), name);
+	}
+	return found;
+}
+
+int store_txn_files(struct store_txn *txn, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
+		    void *arg, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_FILES);
+	int found;
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_text(&q, ":name", "");
+	query_bind_int(&q, ":limit", -1);
+	while ((found = query_next(&q, err)) > 0) {
+		struct store_file file;
+
+		store_file_read(&q, &file);
+		if (each(arg, &file) != 0)
+			return 0;
+	}
+	return found;
+}
+
+int store_txn_conversation_quiet(struct store_txn *txn, int64_t conversation, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_CONVERSATION_RUNS);
+
+	query_bind_int(&q, ":conversation", conversation);
 	int found = query_next(&q, err);
 
 	return found <= 0 ? found
-			  : err_set(err, ERR_CONFLICT,
-				    "\"%s\" is a folder of this conversation and has files: choose another name", name);
+			  : err_set(err, ERR_BUSY, "a program of this conversation is running: wait for its end");
 }
 
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length, struct err *err)

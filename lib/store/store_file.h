@@ -48,8 +48,13 @@ int store_txn_conversation(struct store_txn *txn, const char *owner, const char 
 /* Puts a file in place (blob already in the blob folder), replacing one of that name. ERR_LIMIT: beyond the owner's
  * byte cap. */
 int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct store_file *file, struct err *err);
-int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name,
-			 struct err *err); /* ERR_CONFLICT: a folder's */
+/* ERR_CONFLICT: the name is a folder's, or goes through a file as if it were a folder. */
+int store_txn_file_place(struct store_txn *txn, int64_t conversation, const char *name, struct err *err);
+/* All files of a conversation, by name. `each` may end it by a code that is not 0. */
+int store_txn_files(struct store_txn *txn, int64_t conversation, int (*each)(void *arg, const struct store_file *file),
+		    void *arg, struct err *err);
+/* ERR_BUSY: a run is under way there. */
+int store_txn_conversation_quiet(struct store_txn *txn, int64_t conversation, struct err *err);
 /* An audit entry for a file that a client has put, by the token `token` (NULL, "": none). */
 int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
 			 const char *token, struct err *err);

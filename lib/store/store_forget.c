@@ -9,6 +9,7 @@
 #include "lib/base/util.h"
 #include "store_audit.h"
 #include "store_erase.h"
+#include "store_search.h"
 #include "store_txn.h"
 
 #define FILE_ROWS 200
@@ -116,6 +117,9 @@ static int forget_conversations(struct store *store, const struct store_erase *e
 	int failed;
 
 	while ((failed = next_conversation(store, erase, &conversation.row, err)) > 0) {
+		failed = store_conversation_detach(store, conversation.row, err);
+		if (failed < 0)
+			return failed;
 		do {
 			failed = store_commit_gently(store, files_work, &conversation, err);
 		} while (failed == 0 && conversation.files);
@@ -130,7 +134,7 @@ static int forget_conversations(struct store *store, const struct store_erase *e
 
 static int owner_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS};
+	static const enum store_sql statements[] = {SQL_FORGET_EVENTS, SQL_FORGET_TASKS, SQL_SNIPPET_FORGET};
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(statements); i++) {
@@ -167,6 +171,8 @@ int store_forget(struct store *store, const struct store_erase *erase, struct st
 		failed = forget_conversations(store, erase, ret, err);
 	if (failed == 0 && whole_owner(erase))
 		failed = store_commit(store, owner_work, unconst(erase->owner), err);
+	if (failed == 0)
+		failed = store_search_purge(store, err);
 	return failed < 0 ? err_wrap(err, "forgetting") : 0;
 }
 

@@ -2,7 +2,8 @@
  * store_gc.c - see store_gc.h.
  *
  * The order is that of trust. Erasures that were begun are ended, so that what they doubted is known. Doubts are ended,
- * so that owners are charged for what is there. Then rows of contents go that nothing names, asked once more in the
+ * so that owners are charged for what is there. The index of texts loses what was erased, and gets what was recorded.
+ * Then rows of contents go that nothing names, asked once more in the
  * transaction that removes them, and at last files that have no row. A file without a row is harmless at any time, a
  * row without its file never is. Everything that writes goes through store_commit_gently.
  *
@@ -21,6 +22,7 @@
 #include "lib/base/util.h"
 #include "store_erase.h"
 #include "store_schema.h"
+#include "store_search.h"
 #include "store_txn.h"
 
 #define LOCK_NAME   "gc.lock"
@@ -196,6 +198,10 @@ static int sweep(struct store *store, const struct store_gc *gc, int64_t limit_u
 
 	if (failed == 0 && !gc->dry)
 		failed = store_holdings_settle(store, limit_us, err);
+	if (failed == 0 && !gc->dry)
+		failed = store_search_purge(store, err);
+	if (failed == 0 && !gc->dry)
+		failed = store_search_fill(store, err);
 	if (failed == 0)
 		failed = count_garbage(store, limit_us, ret, err);
 	/* The rows are gone on disk before the first file goes. */

@@ -20,6 +20,7 @@
 #include "lib/base/util.h"
 #include "lib/base/version.h"
 #include "store_blob.h"
+#include "store_calls.h"
 #include "store_execution.h"
 #include "store_schema.h"
 #include "store_txn.h"
@@ -130,7 +131,27 @@ struct interrupted {
 	const char *instance;
 	char message[96];
 	struct store_text out, err;
+	struct store_tools tools; /* what it had called */
 };
+
+/* The files whose recording it had begun: they are in no conversation. */
+static int drop_files(struct store_txn *txn, const char *id, struct err *err)
+{
+	static const enum store_sql steps[] = {SQL_ERASE_DOUBT_FILES, SQL_ERASE_FILES, SQL_ERASE_RECOUNT};
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < ARRAY_SIZE(steps); i++) {
+		auto_query struct query q = query_begin(txn->conn, steps[i]);
+
+		query_bind_text(&q, ":id", id);
+		if (steps[i] != SQL_ERASE_RECOUNT) {
+			query_bind_text(&q, ":what", "output");
+			query_bind_int(&q, ":limit", -1);
+		}
+		failed = query_run(&q, NULL, err);
+	}
+	return failed;
+}
 
 static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 {
@@ -153,7 +174,24 @@ static int interrupt_work(struct store_txn *txn, void *arg, struct err *err)
 	int64_t changes = 0;
 
 	failed = query_run(&q, &changes, err);
-	return failed < 0 || changes == 0 ? failed : store_txn_audit_end(txn, run->id, err);
+	if (failed < 0 || changes == 0)
+		return failed;
+	failed = drop_files(txn, run->id, err);
+	if (failed == 0)
+		failed = store_txn_audit_end(txn, run->id, err);
+	return failed < 0 ? failed : store_txn_tools_add(txn, run->id, &run->tools, err);
+}
+
+static int take_calls(struct store *store, const char *id, struct store_tools *ret, struct err *err)
+{
+	char name[ID_SIZE + 6];
+
+	snprintf(name, sizeof(name), "%s.calls", id);
+	auto_close int fd = openat(store->running_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* it called nothing */
+	return fd < 0 ? err_errno(err, "opening %s/running/%s", store->path, name) : store_calls_read(fd, ret, err);
 }
 
 static int take_partial(struct store *store, const char *id, const char *suffix, struct store_text *ret,
@@ -180,9 +218,12 @@ static int interrupt(struct store *store, struct interrupted *run,
 	if (failed == 0)
 		failed = take_partial(store, run->id, "err", &run->err, err);
 	if (failed == 0)
+		failed = take_calls(store, run->id, &run->tools, err);
+	if (failed == 0)
 		failed = commit(store, interrupt_work, run, err);
 	free(run->out.data);
 	free(run->err.data);
+	store_tools_clear(&run->tools);
 	if (failed == 0) {
 		store_running_remove(store, run->id);
 		log_event(LOG_WARN, "run interrupted", "id", run->id, "instance", run->instance, NULL);
@@ -291,6 +332,39 @@ struct instance {
 #define ROW struct instance
 static const struct column columns[] = {STORE_INSTANCE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
+
+/* Its row may be that of a process which starts or ends just now; then nothing of it runs. */
+static bool is_gone(const struct store *store, int folder, const char *instance)
+{
+	char name[LOCK_NAME_SIZE];
+
+	lock_name(instance, name);
+	auto_close int lock = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return lock < 0 ? errno == ENOENT && !streq(instance, store->instance) : flock(lock, LOCK_SH | LOCK_NB) == 0;
+}
+
+bool store_left_running(struct store *store)
+{
+	auto_reader struct store_reader reader = {0};
+	auto_close int folder = openat(store->dir_fd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct instance found;
+
+	if (folder < 0 || store_reader_take(store, &reader, NULL) < 0)
+		return false;
+	auto_query struct query q = query_begin(reader.conn, SQL_INSTANCE_LIST);
+
+	query_bind_text(&q, ":self", store->instance);
+	while (query_next(&q, NULL) > 0) {
+		query_read(&q, columns, ARRAY_SIZE(columns), &found);
+		auto_query struct query runs = query_begin(reader.conn, SQL_INSTANCE_RUNNING);
+
+		query_bind_text(&runs, ":id", found.id);
+		if (query_next(&runs, NULL) > 0 && is_gone(store, folder, found.id))
+			return true;
+	}
+	return false;
+}
 
 int store_reap(struct store *store, struct err *err)
 {

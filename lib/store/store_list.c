@@ -6,12 +6,13 @@
  * whose environment does not open is an error and not a run without an environment, since replaying that would mislead.
  *
  * A listing holds a read transaction of its own connection while its callback runs: it sees one state of the database,
- * and the callback may use the store as it likes. Filters are parameters that are NULL where they do not count. Only
- * code that is a blob cannot be searched by the statement and is looked through here, which is why the limit is counted
- * here as well.
+ * and the callback may use the store as it likes. Filters are parameters that are NULL where they do not count. A
+ * text is looked for in two steps: the index, or where it cannot help the statement, finds candidates, which are looked
+ * through here; so the limit is counted here as well.
  */
 #include "store_blob.h"
 #include "store_execution.h"
+#include "store_search.h"
 #include "store_txn.h"
 
 #include <unistd.h>
@@ -127,26 +128,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 	return 0;
 }
 
-/* Where the code is a blob, the statement could not look for the text. */
-static int code_has(struct store *store, const struct store_execution *execution, const char *text, bool *ret,
-		    struct err *err)
-{
-	auto_free char *code = NULL;
-	size_t length = 0;
-
-	*ret = true;
-	if (text == NULL || execution->code.blob[0] == '\0')
-		return 0;
-	int failed = store_text_read(store, &execution->code, &code, &length, err);
-
-	if (failed == 0)
-		*ret = code != NULL && memmem(code, length, text, strlen(text)) != NULL;
-	return failed;
-}
-
 static void bind_filter(struct query *q, const struct store_filter *filter, const struct store_range *range)
 {
-	query_bind_text(q, ":after", filter->after != NULL ? filter->after : "");
 	query_bind_text(q, ":from", range->from);
 	query_bind_text(q, ":to", range->to);
 	query_bind_text(q, ":owner", filter->owner);
@@ -158,46 +141,109 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 	query_bind_int(q, ":until", filter->until_us);
 	query_bind_int(q, ":running_too", filter->running_too);
 	query_bind_text(q, ":text", filter->text_in_code);
+	query_bind_int(q, ":output_too", filter->text_in_output);
 	query_bind_text(q, ":task", filter->task);
+	query_bind_text(q, ":tool", filter->tool);
+}
+
+struct listing {
+	struct store *store;
+	const struct store_filter *filter;
+	int (*each)(void *arg, const struct store_execution *execution);
+	void *arg;
+	const char *after; /* id: only later ones */
+	int64_t count;
+	bool stop;
+};
+
+/* What a statement could not look for in blobs, and whether the index was right, is decided here. */
+static int list_row(struct listing *listing, struct query *q, struct err *err)
+{
+	const struct store_filter *filter = listing->filter;
+	struct store_execution execution;
+	bool wanted = true;
+	int failed = read_row(listing->store, q, &execution, err);
+
+	if (failed < 0)
+		return failed;
+	if (filter->text_in_code != NULL)
+		failed = store_search_has(listing->store, &execution, filter->text_in_code, filter->text_in_output,
+					  &wanted, err);
+	if (failed == 0 && wanted) {
+		listing->stop = listing->each(listing->arg, &execution) != 0;
+		listing->count++;
+		listing->stop = listing->stop || listing->count == filter->limit;
+	}
+	store_execution_clear(&execution);
+	return failed;
+}
+
+static int list_rows(struct listing *listing, struct store_conn *conn, enum store_sql which,
+		     const struct store_range *range, struct err *err)
+{
+	auto_query struct query q = query_begin(conn, which);
+	int failed = 0, found;
+
+	bind_filter(&q, listing->filter, range);
+	query_bind_text(&q, ":after", listing->after);
+	if (which == SQL_EXECUTION_LIST_RECORDED)
+		query_bind_int(&q, ":recorded_after", listing->filter->recorded_after);
+	while (failed == 0 && !listing->stop && (found = query_next(&q, err)) != 0)
+		failed = found < 0 ? found : list_row(listing, &q, err);
+	return failed;
+}
+
+/* Those that the index finds, one by one. */
+static int list_candidates(struct listing *listing, struct store_conn *conn, const char *match,
+			   const struct store_range *range, struct err *err)
+{
+	auto_query struct query q =
+		query_begin(conn, listing->filter->newest_first ? SQL_SEARCH_NEWEST : SQL_SEARCH_OLDEST);
+	int failed = 0, found;
+
+	query_bind_text(&q, ":match", match);
+	const char *after = listing->after;
+	char near[ID_SIZE - 1]; /* all but the last character: the statement begins there */
+
+	listing->after = near;
+	while (failed == 0 && !listing->stop && (found = query_next(&q, err)) != 0) {
+		const char *id = query_text(&q, 0);
+		struct store_range one;
+
+		if (found < 0)
+			return found;
+		snprintf(near, sizeof(near), "%s", id);
+		failed = store_range(id, &one, err);
+		if (failed == 0 && strcmp(id, after) > 0 && strcmp(id, range->from) >= 0 && strcmp(id, range->to) < 0)
+			failed = list_rows(listing, conn, SQL_EXECUTION_LIST, &one, err);
+	}
+	return failed;
 }
 
 int store_execution_list(struct store *store, const struct store_filter *filter,
 			 int (*each)(void *arg, const struct store_execution *execution), void *arg, struct err *err)
 {
+	struct listing listing = {.store = store,
+				  .filter = filter,
+				  .each = each,
+				  .arg = arg,
+				  .after = filter->after != NULL ? filter->after : ""};
 	struct store_range range = {"", STORE_ID_ABOVE}; /* encloses every id */
 	enum store_sql which = filter->newest_first ? SQL_EXECUTION_LIST_NEWEST : SQL_EXECUTION_LIST;
 	auto_reader struct store_reader reader = {0};
-	int failed = filter->id != NULL ? store_range(filter->id, &range, err) : 0, found;
-	bool stop = false;
+	auto_buf struct buf match = {0};
+	int failed = filter->id != NULL ? store_range(filter->id, &range, err) : 0;
 
 	if (failed == 0)
 		failed = store_reader_take(store, &reader, err);
 	if (failed < 0)
 		return failed;
+	buf_init(&match, SIZE_MAX);
 	if (filter->follow)
 		which = SQL_EXECUTION_LIST_RECORDED;
-	auto_query struct query q = query_begin(reader.conn, which);
-
-	bind_filter(&q, filter, &range);
-	if (filter->follow)
-		query_bind_int(&q, ":recorded_after", filter->recorded_after);
-	for (int64_t n = 0; !stop && (filter->limit == 0 || n < filter->limit) && (found = query_next(&q, err)) != 0;) {
-		struct store_execution execution;
-		bool wanted;
-
-		failed = found < 0 ? found : read_row(store, &q, &execution, err);
-		if (failed < 0)
-			return failed;
-		failed = code_has(store, &execution, filter->text_in_code, &wanted, err);
-		if (failed == 0 && wanted) {
-			stop = each(arg, &execution) != 0;
-			n++;
-		}
-		store_execution_clear(&execution);
-		if (failed < 0)
-			return failed;
-	}
-	return 0;
+	else if (filter->text_in_code != NULL && store_search_query(filter->text_in_code, &match))
+		return list_candidates(&listing, reader.conn, match.data, &range, err);
+	return list_rows(&listing, reader.conn, which, &range, err);
 }
 
 int store_execution_recorded(struct store *store, int64_t *ret, struct err *err)

@@ -168,6 +168,75 @@ static const struct {
 	{11,
 	 "ALTER TABLE execution ADD COLUMN display INTEGER NOT NULL DEFAULT 0 CHECK (display IN (0, 1));"
 	 "PRAGMA user_version = 12;"},
+	/* Sessions, events, keys and tasks live by the time that gateways served; those of today anew. */
+	{12,
+	 "ALTER TABLE session ADD COLUMN idle_from_us INTEGER NOT NULL DEFAULT 0;"
+	 "UPDATE session SET idle_from_us = (SELECT served_us FROM uptime);"
+	 "ALTER TABLE event ADD COLUMN served_us INTEGER NOT NULL DEFAULT 0;"
+	 "UPDATE event SET served_us = (SELECT uptime.served_us FROM uptime);"
+	 "DROP INDEX event_by_created; CREATE INDEX event_by_age ON event (served_us);"
+	 "ALTER TABLE request ADD COLUMN until_us INTEGER NOT NULL DEFAULT 0;"
+	 "UPDATE request SET until_us = (SELECT served_us FROM uptime) + 86400000000;"
+	 "DROP INDEX request_by_expiry; CREATE INDEX request_by_age ON request (until_us);"
+	 "ALTER TABLE task ADD COLUMN until_us INTEGER NOT NULL DEFAULT 0;"
+	 "UPDATE task SET until_us = (SELECT served_us FROM uptime) + expires_us - created_us;"
+	 "DROP INDEX task_by_expiry; CREATE INDEX task_by_age ON task (until_us);"
+	 "PRAGMA user_version = 13;"},
+	/* Owners for whom nothing starts here. */
+	{13,
+	 "CREATE TABLE drain (owner TEXT PRIMARY KEY, reason TEXT NOT NULL, since_us INTEGER NOT NULL) STRICT, WITHOUT "
+	 "ROWID;"
+	 "PRAGMA user_version = 14;"},
+	/* Expected outcomes of deterministic runs. */
+	{14,
+	 "ALTER TABLE baseline ADD COLUMN deterministic INTEGER NOT NULL DEFAULT 0 CHECK (deterministic IN (0, 1));"
+	 "PRAGMA user_version = 15;"},
+	/* The index of texts; the next sweep fills it. */
+	{15,
+	 "CREATE VIRTUAL TABLE search USING fts5 (text, content = '', columnsize = 0, detail = none, tokenize = "
+	 "'trigram case_sensitive 1');"
+	 "CREATE TABLE searched (one INTEGER PRIMARY KEY CHECK (one = 1), through INTEGER NOT NULL CHECK (through >= "
+	 "0), stale INTEGER NOT NULL CHECK (stale IN (0, 1, 2))) STRICT;"
+	 "INSERT INTO searched (one, through, stale) VALUES (1, 0, 0);"
+	 "PRAGMA user_version = 16;"},
+	/* What programs run on. */
+	{16,
+	 "CREATE TABLE runtime (hash TEXT PRIMARY KEY CHECK (length(hash) = 64), description TEXT NOT NULL CHECK "
+	 "(substr(description, 1, 1) = '{'), first_us INTEGER NOT NULL) STRICT;"
+	 "ALTER TABLE execution ADD COLUMN runtime TEXT REFERENCES runtime (hash);"
+	 "PRAGMA user_version = 17;"},
+	/* Programs that are kept by name. */
+	{17,
+	 "CREATE TABLE snippet (owner TEXT NOT NULL, name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 64), version "
+	 "INTEGER NOT NULL CHECK (version > 0), language TEXT NOT NULL, description TEXT NOT NULL, schema TEXT NOT "
+	 "NULL CHECK (substr(schema, 1, 1) = '{'), servers TEXT NOT NULL CHECK (substr(servers, 1, 1) = '['), "
+	 "code TEXT NOT NULL, created_us INTEGER NOT NULL, PRIMARY KEY (owner, name, version)) STRICT;"
+	 "PRAGMA user_version = 18;"},
+	/* What real servers answered when a generation was made. */
+	{18,
+	 "CREATE TABLE baseline_server (execution TEXT NOT NULL, generation INTEGER NOT NULL, position INTEGER NOT "
+	 "NULL, name TEXT NOT NULL, alias TEXT NOT NULL, description TEXT NOT NULL, list TEXT NOT NULL REFERENCES "
+	 "tool_list (hash), PRIMARY KEY (execution, generation, position), FOREIGN KEY (execution, generation) "
+	 "REFERENCES baseline (execution, generation) ON DELETE CASCADE) STRICT, WITHOUT ROWID;"
+	 "CREATE INDEX baseline_server_by_list ON baseline_server (list);"
+	 "CREATE TABLE baseline_call (execution TEXT NOT NULL, generation INTEGER NOT NULL, seq INTEGER NOT NULL "
+	 "CHECK (seq > 0), connection INTEGER NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, is_read INTEGER "
+	 "NOT NULL CHECK (is_read IN (0, 1)), definition TEXT, arguments TEXT NOT NULL, arguments_hash TEXT NOT "
+	 "NULL, occurrence INTEGER NOT NULL, decision TEXT, rule TEXT, decided_by TEXT, state TEXT NOT NULL CHECK "
+	 "(state IN ('done', 'failed', 'refused', 'cancelled')), kind TEXT NOT NULL, is_error INTEGER NOT NULL "
+	 "CHECK (is_error IN (0, 1)), result TEXT NOT NULL, protocol TEXT, attempts INTEGER NOT NULL, approval_us "
+	 "INTEGER NOT NULL, queued_us INTEGER NOT NULL, started_us INTEGER NOT NULL, finished_us INTEGER NOT "
+	 "NULL, PRIMARY KEY (execution, generation, seq), FOREIGN KEY (execution, generation) REFERENCES baseline "
+	 "(execution, generation) ON DELETE CASCADE) STRICT, WITHOUT ROWID;"
+	 "PRAGMA user_version = 19;"},
+	/* Snippets count as their owner's. */
+	{19,
+	 "INSERT INTO usage (owner, bytes) SELECT owner, sum(512 + length(CAST(description || schema || servers || "
+	 "code AS BLOB))) FROM snippet WHERE owner <> '' GROUP BY owner ON CONFLICT (owner) DO UPDATE SET bytes = "
+	 "bytes + excluded.bytes;"
+	 "PRAGMA user_version = 20;"},
+	/* A file that is written anew and is as long as before changes no sum: triggers are all made anew. */
+	{20, "PRAGMA user_version = 21;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 
@@ -213,8 +282,8 @@ static int check_room(struct store *store, struct store_conn *conn, struct err *
 		return 0;
 	return err_set(
 		err, ERR_SYSTEM,
-		"%.0f MB must be free in %s for a copy and the changes, and %.0f MB are: make room there, and start "
-		"again",
+		"%.0f MB must be free in %s for a copy and the changes, and %.0f MB are: make room on that disk, "
+		"outside of this folder, and start again",
 		(double)wanted / MEGABYTE, store->path, (double)room / MEGABYTE);
 }
 

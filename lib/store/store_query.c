@@ -34,10 +34,13 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 	switch (result & 0xff) {
 	case SQLITE_FULL:
 		return err_set(err, ERR_SYSTEM,
-			       "the database cannot be written: no space left on its disk; make room there");
+			       "the database cannot be written: no space left on its disk; make room outside of the "
+			       "data folder");
 	case SQLITE_READONLY:
 		return err_set(err, ERR_SYSTEM,
 			       "the database cannot be written: file or disk is read-only, or belongs to another user");
+	case SQLITE_INTERRUPT: /* store_conn_limit */
+		return err_set(err, ERR_LIMIT, "the question took too long: ask for less, or for a shorter time");
 	case SQLITE_CANTOPEN:
 		return err_set(err, ERR_SYSTEM, "the database cannot be opened (%s): who runs this must own its folder",
 			       said);
@@ -59,12 +62,25 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 	}
 }
 
-/* What a reader may do: select, read columns, call functions. */
+/* What a reader may do: select, read columns, call functions. FTS5 tells SQLite what its table looks like when it opens
+ * it, which counts as a change of the schema (nothing is written, and nothing can be), and asks whether the file was
+ * changed. */
 static int authorize_reader(void *arg, int action, const char *a, const char *b, const char *database,
 			    const char *trigger)
 {
-	(void)arg, (void)a, (void)b, (void)database, (void)trigger;
-	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ? SQLITE_OK : SQLITE_DENY;
+	(void)arg, (void)b, (void)database, (void)trigger;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_FUNCTION:
+		return SQLITE_OK;
+	case SQLITE_UPDATE:
+		return streq(a, "sqlite_master") ? SQLITE_OK : SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		return streq(a, "data_version") ? SQLITE_OK : SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
 }
 
 static int configure(struct store_conn *conn, enum store_conn_kind kind, struct err *err)
@@ -220,9 +236,29 @@ int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct 
 	return 0;
 }
 
+#define STEPS_BETWEEN_LOOKS 4000 /* of SQLite's machine: some 0.1 ms */
+
+static int past_deadline(void *arg)
+{
+	const struct store_conn *conn = arg;
+
+	return clock_monotonic_us() > conn->deadline_us;
+}
+
+void store_conn_limit(struct store_conn *conn, int64_t us)
+{
+	conn->deadline_us = us > 0 ? clock_monotonic_us() + us : 0;
+	sqlite3_progress_handler(conn->db, us > 0 ? STEPS_BETWEEN_LOOKS : 0, us > 0 ? past_deadline : NULL, conn);
+}
+
 bool store_conn_idle(struct store_conn *conn)
 {
 	return sqlite3_get_autocommit(conn->db) != 0;
+}
+
+int64_t store_conn_changes(struct store_conn *conn)
+{
+	return sqlite3_total_changes64(conn->db);
 }
 
 struct query query_begin(struct store_conn *conn, enum store_sql which)
@@ -297,6 +333,14 @@ void query_bind_text(struct query *query, const char *name, const char *text)
 void query_bind_some(struct query *query, const char *name, const char *text)
 {
 	query_bind_text(query, name, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+void query_bind_chars(struct query *query, const char *name, const char *data, size_t length)
+{
+	int place = parameter(query, name);
+
+	if (place > 0)
+		query->result = sqlite3_bind_text64(query->statement, place, data, length, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 void query_bind_blob(struct query *query, const char *name, const void *data, size_t length)

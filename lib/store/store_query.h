@@ -36,6 +36,7 @@ struct store_conn {
 	struct sqlite3 *db;
 	struct sqlite3_stmt *statements[SQL_STATEMENTS]; /* prepared on first use */
 	struct store_conn *next;                         /* in the pool of idle readers */
+	int64_t deadline_us; /* monotonic: a query that is not through by then is ended; 0: none */
 };
 enum store_conn_kind { STORE_CONN_WRITER, STORE_CONN_READER };
 /* Opens the file (which must exist), sets everything that makes it ours except the journal mode, and looks at the
@@ -48,8 +49,12 @@ void store_conn_close(struct store_conn *conn); /* NULL is fine */
 int store_conn_prepare(struct store_conn *conn, bool fresh, struct err *err);
 /* Prepares every statement that this kind of connection may run. */
 int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct err *err);
+/* Queries of this connection end with ERR_LIMIT when together they have taken that long; 0: they may take all time. */
+void store_conn_limit(struct store_conn *conn, int64_t us);
 /* Is no transaction open? (SQLite ends one by itself when it cannot go on.) */
 bool store_conn_idle(struct store_conn *conn);
+/* Rows that this connection ever changed. */
+int64_t store_conn_changes(struct store_conn *conn);
 /* Sets err by what SQLite says about this result code; returns the negative code. */
 int store_conn_error(struct store_conn *conn, int result, struct err *err);
 
@@ -71,6 +76,8 @@ void query_bind_text(struct query *query, const char *name, const char *text); /
 void query_bind_some(struct query *query, const char *name, const char *text); /* NULL or empty: NULL */
 /* TEXT where the bytes are UTF-8 without NUL, else BLOB; NULL data: NULL. Not copied: valid until the query ends. */
 void query_bind_bytes(struct query *query, const char *name, const void *data, size_t length);
+/* TEXT, whatever the bytes are; not copied. */
+void query_bind_chars(struct query *query, const char *name, const char *data, size_t length);
 void query_bind_blob(struct query *query, const char *name, const void *data, size_t length);
 /* Of whatever type, as another statement has it. */
 void query_bind_value(struct query *query, const char *name, const struct sqlite3_value *value);
@@ -82,9 +89,9 @@ int query_run(struct query *query, int64_t *ret_changes, struct err *err);
 
 int64_t query_int(struct query *query, int column); /* NULL: 0 */
 bool query_is_null(struct query *query, int column);
-const char *query_text(struct query *query, int column);                      /* never NULL */
+const char *query_text(struct query *query, int column) __attribute__((returns_nonnull));
 const void *query_bytes(struct query *query, int column,
-			size_t *ret_length); /* NULL: NULL; bytes are followed by a NUL */
-void query_copy(struct query *query, int column, char *ret, size_t size);     /* text, cut to the size */
+			size_t *ret_length);                              /* NULL: NULL; bytes are followed by a NUL */
+void query_copy(struct query *query, int column, char *ret, size_t size); /* text, cut to the size */
 /* Fills the members of *ret that the table places (store_column.h); the others stay as they are. */
 void query_read(struct query *query, const struct column *columns, size_t n_columns, void *ret);

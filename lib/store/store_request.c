@@ -18,7 +18,7 @@ int store_txn_request_find(struct store_txn *txn, const struct store_request *re
 
 	query_bind_text(&q, ":owner", request->owner);
 	query_bind_text(&q, ":key", request->key);
-	query_bind_int(&q, ":now", store_txn_now(txn));
+	store_uptime_bind(txn->store, &q);
 	int found = query_next(&q, err);
 
 	if (found <= 0)
@@ -39,7 +39,6 @@ int store_txn_request_find(struct store_txn *txn, const struct store_request *re
 
 int store_txn_request_put(struct store_txn *txn, const struct store_request *request, struct err *err)
 {
-	int64_t now = store_txn_now(txn);
 	auto_query struct query q = query_begin(txn->conn, SQL_REQUEST_PUT);
 
 	if (strlen(request->key) > STORE_REQUEST_KEY_MAX)
@@ -48,6 +47,8 @@ int store_txn_request_put(struct store_txn *txn, const struct store_request *req
 	query_bind_text(&q, ":key", request->key);
 	query_bind_text(&q, ":hash", request->hash);
 	query_bind_text(&q, ":execution", request->execution);
-	query_bind_int(&q, ":expires", now + STORE_REQUEST_TTL_US);
+	query_bind_int(&q, ":now", store_txn_now(txn));
+	query_bind_int(&q, ":ttl", STORE_REQUEST_TTL_US);
+	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }

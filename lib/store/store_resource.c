@@ -11,6 +11,9 @@
 #define ROW struct store_owner_file
 static const struct column file_columns[] = {STORE_OWNER_FILE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
+#define ROW struct store_listed_file
+static const struct column listed_columns[] = {STORE_LISTED_FILE_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
+#undef ROW
 #define ROW struct store_owner_output
 static const struct column output_columns[] = {STORE_OUTPUT_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
@@ -34,6 +37,52 @@ int store_owner_files(struct store *store, const struct store_page *page,
 
 		store_file_read(&q, &file.file);
 		query_read(&q, file_columns, ARRAY_SIZE(file_columns), &file);
+		if (each(arg, &file) != 0)
+			return 0;
+	}
+	return found;
+}
+
+int store_files_list(struct store *store, const char *owner, const char *conversation,
+		     int (*each)(void *arg, const struct store_listed_file *file), void *arg, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_FILE_LIST);
+
+	query_bind_text(&q, ":owner", owner);
+	query_bind_text(&q, ":conversation", conversation);
+	while ((found = query_next(&q, err)) > 0) {
+		struct store_listed_file file;
+
+		store_file_read(&q, &file.file);
+		query_read(&q, listed_columns, ARRAY_SIZE(listed_columns), &file);
+		if (each(arg, &file) != 0)
+			return 0;
+	}
+	return found;
+}
+
+int store_conversation_files(struct store *store, int64_t conversation, const struct store_page *page,
+			     int (*each)(void *arg, const struct store_file *file), void *arg, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int failed = store_reader_take(store, &reader, err), found;
+
+	if (failed < 0)
+		return failed;
+	auto_query struct query q = query_begin(reader.conn, SQL_CONVERSATION_FILES);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", page->name_length > 0 ? page->name : "", page->name_length);
+	query_bind_int(&q, ":limit", page->limit);
+	while ((found = query_next(&q, err)) > 0) {
+		struct store_file file;
+
+		store_file_read(&q, &file);
 		if (each(arg, &file) != 0)
 			return 0;
 	}

@@ -29,6 +29,19 @@ struct store_owner_file {
 int store_owner_files(struct store *store, const struct store_page *page,
 		      int (*each)(void *arg, const struct store_owner_file *file), void *arg, struct err *err);
 
+/* Files as an operator sees them: of one owner and conversation, or of all (NULL), in the order of owner, conversation
+ * and name. */
+struct store_listed_file {
+	char owner[STORE_OWNER_MAX + 1], conversation[STORE_CONVERSATION_MAX + 1];
+	struct store_file file;
+	char run[ID_SIZE]; /* that left it so; "": a client put it */
+};
+int store_files_list(struct store *store, const char *owner, const char *conversation,
+		     int (*each)(void *arg, const struct store_listed_file *file), void *arg, struct err *err);
+/* Of one conversation, by name, those behind page->name; page->limit -1: all. */
+int store_conversation_files(struct store *store, int64_t conversation, const struct store_page *page,
+			     int (*each)(void *arg, const struct store_file *file), void *arg, struct err *err);
+
 struct store_owner_output {
 	char id[ID_SIZE]; /* of the execution */
 	char language[32], verdict[3];

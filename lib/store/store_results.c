@@ -112,8 +112,9 @@ static int configure(struct store_results *results, struct err *err)
 	sqlite3_db_config(results->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	sqlite3_db_config(results->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	sqlite3_db_config(results->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	if (sqlite3_exec(results->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", NULL, NULL, NULL) !=
-	    SQLITE_OK)
+	/* A small cache: a result is written once, and read at most once. */
+	if (sqlite3_exec(results->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -256",
+			 NULL, NULL, NULL) != SQLITE_OK)
 		return failed(results, err);
 	int result = check(results, err);
 

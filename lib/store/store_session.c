@@ -40,6 +40,7 @@ static int session_add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_text(&q, ":client_version", session->client_version);
 	query_bind_int(&q, ":client_offers", session->client_offers);
 	query_bind_int(&q, ":now", session->created_us);
+	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 
@@ -74,7 +75,7 @@ int store_session_find(struct store *store, const char *id, const char *owner, s
 		return found < 0 ? found : err_set(err, ERR_NOT_FOUND, "there is no such session");
 	*ret = (struct store_session){0};
 	query_read(&q, columns, ARRAY_SIZE(columns), ret);
-	store_seen(store, SQL_SESSION_SEEN, ret->id, ret->seen_us);
+	store_seen(store, SQL_SESSION_SEEN, ret->id, ret->seen_us, ret->idle_from_us);
 	return 0;
 }
 

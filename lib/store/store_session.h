@@ -16,6 +16,7 @@ struct store_session {
 	unsigned client_offers; /* STORE_SAMPLING … */
 	int log_level;          /* -1: none was asked for; filled in by _add */
 	int64_t created_us, seen_us, ended_us;
+	int64_t idle_from_us;  /* by the clock of what expires (store_uptime.c): when it was used last */
 	char removed[ID_SIZE]; /* the one that made room; "": none */
 };
 int store_session_add(struct store *store, struct store_session *session /* id, times and removed are filled in */,

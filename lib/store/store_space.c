@@ -3,8 +3,8 @@
 
 #include <sys/statvfs.h>
 
-#include "lib/base/metrics.h"
 #include "lib/base/util.h"
+#include "store_refused.h"
 #include "store_txn.h"
 
 #define MEGABYTE (1024 * 1024)
@@ -44,14 +44,17 @@ int store_space_check(struct store *store, struct err *err)
 	const struct store_free left = free_of(&space);
 
 	if (left.bytes < retention->free_bytes)
-		return err_set(err, ERR_UNAVAILABLE,
-			       "the server's disk is almost full: %lld MB are free, and nothing starts below %lld MB "
-			       "(retention.free_mb): the operator must make room, try again later",
-			       (long long)left.bytes / MEGABYTE, (long long)retention->free_bytes / MEGABYTE);
+		return err_set(
+			err, ERR_UNAVAILABLE,
+			"the server's disk is almost full: %lld MB are free, and nothing starts below %lld MB "
+			"(retention.free_mb): the operator must make room outside of the data folder, or erase old "
+			"content (sallyport forget), try again later",
+			(long long)left.bytes / MEGABYTE, (long long)retention->free_bytes / MEGABYTE);
 	if (left.inodes < retention->free_inodes)
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the server's disk is almost full: %lld inodes are free, and nothing starts below %lld "
-			       "(retention.free_inodes): the operator must remove files, try again later",
+			       "(retention.free_inodes): the operator must free some outside of the data folder, "
+			       "or erase old content (sallyport forget), try again later",
 			       (long long)left.inodes, (long long)retention->free_inodes);
 	return 0;
 }
@@ -87,7 +90,7 @@ int store_txn_room(struct store_txn *txn, const struct store_more *more, struct 
 		if (used + added <= cap + MAX(cap / 4, SLACK))
 			return 0;
 	}
-	metrics_add(METRIC_REJECTED, "owner_mb", NULL, 1);
+	store_refused(txn->store, STORE_AUDIT_LIMIT, "owner_mb", more->owner);
 	return err_set(err, ERR_LIMIT,
 		       "the record of owner %s has %.1f MB and may have %.1f MB (retention.owner_mb); %.1f MB more do "
 		       "not fit: %s",

@@ -12,6 +12,7 @@
 #define STORE_RUN_BYTES          1024 /* what a row counts for beyond its texts; schema.sql says the same */
 #define STORE_CONVERSATION_BYTES 1024
 #define STORE_FILE_BYTES         128
+#define STORE_SNIPPET_BYTES      512
 
 struct store_retention {
 	int64_t owner_bytes;         /* 0: no cap */

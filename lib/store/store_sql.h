@@ -13,12 +13,18 @@
 #include "store_sql_baseline.h"
 #include "store_sql_tool.h"
 #include "store_sql_bundle.h"
+#include "store_sql_drain.h"
 #include "store_sql_erase.h"
 #include "store_sql_execution.h"
 #include "store_sql_file.h"
+#include "store_sql_move.h"
+#include "store_sql_runtime.h"
+#include "store_sql_search.h"
+#include "store_sql_snippet.h"
 #include "store_sql_space.h"
 #include "store_sql_task.h"
 #include "store_sql_token.h"
+#include "store_sql_view.h"
 
 #define STORE_IDENTITY_COLUMNS(FIRST, NEXT, OWN)                                                                       \
 	FIRST(IDENTITY_APPLICATION, "(SELECT application_id FROM pragma_application_id)", application)                 \
@@ -57,6 +63,7 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 
 #define STORE_STATEMENTS(X)                                                                                            \
 	STORE_STATEMENTS_STORE(X)                                                                                      \
+	STORE_STATEMENTS_VIEW(X)                                                                                       \
 	STORE_STATEMENTS_TOKEN(X)                                                                                      \
 	STORE_STATEMENTS_FILE(X)                                                                                       \
 	STORE_STATEMENTS_EXECUTION(X)                                                                                  \
@@ -66,4 +73,9 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_BUNDLE(X)                                                                                     \
 	STORE_STATEMENTS_AUDIT(X)                                                                                      \
 	STORE_STATEMENTS_SPACE(X)                                                                                      \
+	STORE_STATEMENTS_RUNTIME(X)                                                                                    \
+	STORE_STATEMENTS_SNIPPET(X)                                                                                    \
+	STORE_STATEMENTS_DRAIN(X)                                                                                      \
+	STORE_STATEMENTS_MOVE(X)                                                                                       \
+	STORE_STATEMENTS_SEARCH(X)                                                                                     \
 	STORE_STATEMENTS_ERASE(X)

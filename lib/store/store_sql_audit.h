@@ -22,6 +22,7 @@ enum {
 	AUDIT_ROW_ID,
 	AUDIT_ROW_OWNER,
 	AUDIT_ROW_TOKEN,
+	AUDIT_ROW_ERASED, /* how many files it had where they were erased; NULL: they were not */
 	AUDIT_ROW_BEGIN,
 	AUDIT_BEGIN_LANGUAGE = AUDIT_ROW_BEGIN,
 	AUDIT_BEGIN_NETWORK,
@@ -41,10 +42,10 @@ enum {
 	AUDIT_N_TEXTS = 4, /* text, blob, text, blob */
 };
 #define STORE_SQL_AUDIT_BEGIN                                                                                          \
-	"SELECT id, owner, token, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, "                \
+	"SELECT id, owner, token, erased_before, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, " \
 	"stdin_blob, " STORE_SQL_BEGIN_COLUMNS " FROM execution "
 #define STORE_SQL_AUDIT_END                                                                                            \
-	"SELECT id, owner, token, state, verdict, coalesce(exit_code, -1), coalesce(signal, 0), "                      \
+	"SELECT id, owner, token, erased_after, state, verdict, coalesce(exit_code, -1), coalesce(signal, 0), "        \
 	"coalesce(run_wall_us, 0), coalesce(run_cpu_user_us, 0) + coalesce(run_cpu_system_us, 0), "                    \
 	"coalesce(run_memory_peak, 0), stdout_bytes, stderr_bytes, stdout, stdout_blob, stderr, "                      \
 	"stderr_blob, " STORE_SQL_END_COLUMNS " FROM execution "
@@ -63,7 +64,8 @@ enum {
 	AUDIT_TOKEN_COLUMNS,
 	AUDIT_CONVERSATION_ID = 0,
 	AUDIT_CONVERSATION_OWNER,
-	AUDIT_CONVERSATION_HASH = 3,
+	AUDIT_CONVERSATION_NAME,
+	AUDIT_CONVERSATION_HASH,
 	AUDIT_CONVERSATION_CREATED,
 	AUDIT_FILE_HASH = 0,
 	AUDIT_FILE_OWNER,
@@ -101,9 +103,6 @@ enum {
 	X(PRINCIPAL_ADD, WRITE, "INSERT INTO principal (owner, id, created_us) VALUES (:owner, :id, :now)")            \
 	X(AUDIT_BEGIN_ROW, READ, STORE_SQL_AUDIT_BEGIN "WHERE id = :id")                                               \
 	X(AUDIT_END_ROW, READ, STORE_SQL_AUDIT_END "WHERE id = :id")                                                   \
-	X(AUDIT_FILE_COUNT, READ,                                                                                      \
-	  "SELECT coalesce((SELECT iif(:phase = 'before', erased_before, erased_after) FROM execution WHERE id = "     \
-	  ":id), (SELECT count(*) FROM execution_file WHERE execution = :id AND phase = :phase))")                     \
 	X(AUDIT_FILES, READ,                                                                                           \
 	  "SELECT " STORE_SQL_CHANGE_COLUMNS " FROM execution_file WHERE execution = :id AND phase = :phase ORDER "    \
 	  "BY name")                                                                                                   \
@@ -111,6 +110,10 @@ enum {
 	X(AUDIT_TOKEN_ROW, READ, STORE_SQL_AUDIT_TOKEN "WHERE id = :id")                                               \
 	X(AUDIT_CONVERSATION_ROW, READ, STORE_SQL_AUDIT_CONVERSATION "WHERE id = :id")                                 \
 	X(AUDIT_FILE_ROW, READ, STORE_SQL_AUDIT_FILE "WHERE f.conversation = :conversation AND f.name = :name")        \
+	X(AUDIT_REFUSED, READ,                                                                                         \
+	  "SELECT at_us, object, coalesce(owner, ''), json_extract(entry, '$.f.count') FROM audit LEFT JOIN "          \
+	  "principal ON principal.id = json_extract(entry, '$.p') WHERE ((object >= 'limit:' AND object < 'limit;') "  \
+	  "OR (object >= 'auth:' AND object < 'auth;')) AND at_us >= :since AND at_us < :until")                       \
 	/* for who verifies */                                                                                         \
 	X(AUDIT_HAS, READ, "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = :kind")              \
 	X(AUDIT_HAS_DETAIL, READ,                                                                                      \

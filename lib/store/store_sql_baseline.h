@@ -16,6 +16,7 @@
 	NEXT(EXPECTED_RUN_CPU_USER_US, "run_cpu_user_us", run.cpu_user_us)                                             \
 	NEXT(EXPECTED_RUN_CPU_SYSTEM_US, "run_cpu_system_us", run.cpu_system_us)                                       \
 	NEXT(EXPECTED_RUN_MEMORY_PEAK, "run_memory_peak", run.memory_peak_bytes)                                       \
+	NEXT(EXPECTED_DETERMINISTIC, "deterministic", deterministic)                                                   \
 	OWN(EXPECTED_STDOUT, "stdout")                                                                                 \
 	NEXT(EXPECTED_STDOUT_BLOB, "stdout_blob", stdout_text.blob)                                                    \
 	OWN(EXPECTED_STDOUT_BYTES, "stdout_bytes")                                                                     \
@@ -32,7 +33,15 @@ enum { STORE_EXPECTED_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EXPECTED_CO
 	NEXT(BASELINE_AUTHOR, "author", author)                                                                        \
 	NEXT(BASELINE_REASON, "reason", reason)                                                                        \
 	NEXT(BASELINE_FINGERPRINT, "fingerprint", fingerprint)                                                         \
-	NEXT(BASELINE_VERDICT, "verdict", verdict)
+	NEXT(BASELINE_VERDICT, "verdict", verdict)                                                                     \
+	NEXT(BASELINE_OWN_SERVERS,                                                                                     \
+	     "(SELECT count(*) FROM baseline_server AS s WHERE s.execution = baseline.execution AND s.generation = "   \
+	     "baseline.generation)",                                                                                   \
+	     servers)                                                                                                  \
+	NEXT(BASELINE_OWN_CALLS,                                                                                       \
+	     "(SELECT count(*) FROM baseline_call AS c WHERE c.execution = baseline.execution AND c.generation = "     \
+	     "baseline.generation)",                                                                                   \
+	     calls)
 enum { STORE_BASELINE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) BASELINE_COLUMNS };
 #define STORE_SQL_BASELINE STORE_BASELINE_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
@@ -40,10 +49,11 @@ enum { STORE_BASELINE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) BASELINE_CO
 	X(BASELINE_ADD, WRITE,                                                                                         \
 	  "INSERT INTO baseline (execution, generation, blessed_us, author, reason, fingerprint, created_us, "         \
 	  "finished_us, verdict, message, exit_code, signal, run_cpu_user_us, run_cpu_system_us, run_memory_peak, "    \
-	  "stdout, stdout_blob, stdout_bytes, stderr, stderr_blob, stderr_bytes) VALUES (:execution, "                 \
+	  "stdout, stdout_blob, stdout_bytes, stderr, stderr_blob, stderr_bytes, deterministic) VALUES (:execution, "  \
 	  "(SELECT coalesce(max(generation), 1) + 1 FROM baseline WHERE execution = :execution), :blessed, :author, "  \
 	  ":reason, :fingerprint, :created, :finished, :verdict, :message, :exit_code, :signal, :user, :system, "      \
-	  ":memory, :stdout, :stdout_blob, :stdout_bytes, :stderr, :stderr_blob, :stderr_bytes) RETURNING generation") \
+	  ":memory, :stdout, :stdout_blob, :stdout_bytes, :stderr, :stderr_blob, :stderr_bytes, :deterministic) "      \
+	  "RETURNING generation")                                                                                      \
 	X(BASELINE_FILE_ADD, WRITE,                                                                                    \
 	  "INSERT INTO baseline_file (execution, generation, name, change, reason, blob, media_type, mode, size, "     \
 	  "mtime_us) VALUES (:execution, :generation, :name, :change, :reason, :blob, :media_type, :mode, :size, "     \

@@ -43,6 +43,13 @@ enum { STORE_PAGES_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PAGES_COLUMNS 
 	"FROM execution_file WHERE execution = :id AND (:what = 'content' OR phase = 'after') ORDER BY phase, name "   \
 	"LIMIT :limit"
 
+#define STORE_ERASURE_COLUMNS(FIRST, NEXT, OWN)                                                                        \
+	FIRST(ERASURE_N, "n", n)                                                                                       \
+	NEXT(ERASURE_OBJECT, "object", object)                                                                         \
+	NEXT(ERASURE_WHAT, "entry ->> '$.f.what'", what)
+enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLUMNS };
+#define STORE_SQL_ERASURE STORE_ERASURE_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
 #define STORE_STATEMENTS_ERASE(X)                                                                                      \
 	X(ERASE_LIST, READ,                                                                                            \
 	  "SELECT id FROM execution WHERE " STORE_SQL_ERASABLE "AND state <> 'running' ORDER BY id "                   \
@@ -79,6 +86,8 @@ enum { STORE_PAGES_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PAGES_COLUMNS 
 	X(ERASING_END, WRITE, "DELETE FROM erasing WHERE execution = :id")                                             \
 	X(ERASING_NEXT, READ,                                                                                          \
 	  "SELECT " STORE_SQL_ERASING "FROM erasing WHERE execution > :after ORDER BY execution LIMIT 1")              \
+	X(ERASURE_LIST, READ,                                                                                          \
+	  "SELECT " STORE_SQL_ERASURE "FROM audit WHERE kind = 'content.erase' ORDER BY n")                            \
 	/* conversations, and what else an owner has */                                                                \
 	X(FORGET_LIST, READ,                                                                                           \
 	  "SELECT id FROM conversation WHERE owner = :owner AND (:conversation IS NULL OR name = :conversation) AND "  \

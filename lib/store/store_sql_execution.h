@@ -94,8 +94,11 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "     \
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR instr(:verdict, verdict)) "     \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
+	"AND (:tool IS NULL OR EXISTS (SELECT 1 FROM tool_call WHERE tool_call.execution = execution.id AND "          \
+	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
-	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0) "
+	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0 OR (:output_too AND "                   \
+	"(coalesce(stdout_blob, stderr_blob) IS NOT NULL OR instr(stdout, :text) > 0 OR instr(stderr, :text) > 0))) "
 
 #define STORE_SQL_RECORDED_AFTER STORE_SQL_LISTED("+id") "AND recorded > :recorded_after ORDER BY recorded"
 #define STORE_SQL_LAST_RECORD    "coalesce((SELECT max(recorded) FROM execution WHERE recorded IS NOT NULL), 0)"
@@ -150,9 +153,22 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	X(EXECUTION_FILE_ADD, WRITE,                                                                                   \
 	  "INSERT INTO execution_file (execution, phase, name, change, reason, blob, media_type, mode, size, "         \
 	  "mtime_us) VALUES (:id, 'after', :name, :change, :reason, :blob, :media_type, :mode, :size, :mtime)")        \
-	X(EXECUTION_FILE_LIST, READ,                                                                                   \
+	X(EXECUTION_COUNT_MORE, WRITE,                                                                                 \
+	  "UPDATE execution SET bytes = bytes + :bytes WHERE id = :id AND instance = :instance AND state = "           \
+	  "'running'")                                                                                                 \
+	X(EXECUTION_REMOVE_FILES, WRITE,                                                                               \
+	  "DELETE FROM file WHERE conversation = :conversation AND name IN (SELECT name FROM execution_file WHERE "    \
+	  "execution = :id AND phase = 'after' AND change = 'deleted')")                                               \
+	X(EXECUTION_PUT_FILES, WRITE,                                                                                  \
+	  "INSERT INTO file (conversation, name, blob, media_type, mode, size, mtime_us) SELECT :conversation, name, " \
+	  "blob, coalesce(media_type, 'application/octet-stream'), mode, size, mtime_us FROM execution_file WHERE "    \
+	  "execution = :id AND phase = 'after' AND blob IS NOT NULL ON CONFLICT (conversation, name) DO UPDATE SET "   \
+	  "blob = excluded.blob, media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, "       \
+	  "mtime_us = excluded.mtime_us")                                                                              \
+	X(EXECUTION_FILE_LIST, READ, /* of a run that ends the files are being recorded */                             \
 	  "SELECT " STORE_SQL_FILE STORE_SQL_CHANGE "FROM execution_file WHERE execution = :id AND phase = "           \
-	  ":phase ORDER BY name")                                                                                      \
+	  ":phase AND (phase = 'before' OR EXISTS (SELECT 1 FROM execution WHERE id = :id AND state <> 'running')) "   \
+	  "ORDER BY name")                                                                                             \
 	/* what an owner may read, in pages */                                                                         \
 	X(OWNER_FILES, READ,                                                                                           \
 	  "SELECT " STORE_SQL_FILE STORE_SQL_OWNER_FILE "FROM (SELECT id, name AS conversation_name FROM "             \

@@ -35,6 +35,22 @@ enum {
 };
 #define STORE_SQL_OWNER_FILE STORE_OWNER_FILE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
+/* Behind the columns of a file, too. The run that left it so: the last one that made or changed this name, where the
+ * content is still that one's. */
+#define STORE_LISTED_FILE_COLUMNS(FIRST, NEXT, OWN)                                                                    \
+	NEXT(LISTED_OWNER, "owner", owner)                                                                             \
+	NEXT(LISTED_CONVERSATION, "conversation_name", conversation)                                                   \
+	NEXT(LISTED_RUN,                                                                                               \
+	     "(SELECT max(execution.id) FROM execution_file AS left_by JOIN execution ON execution.id = "              \
+	     "left_by.execution WHERE left_by.blob = file.blob AND left_by.name = file.name AND phase = 'after' AND "  \
+	     "execution.conversation = place)",                                                                        \
+	     run)
+enum {
+	LISTED_FILE_AFTER = FILE_COLUMNS - 1,
+	STORE_LISTED_FILE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) LISTED_FILE_COLUMNS
+};
+#define STORE_SQL_LISTED_FILE STORE_LISTED_FILE_COLUMNS(COLUMN_SQL_NEXT, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
 #define STORE_SQL_NOT_REFERRED                                                                                         \
 	"NOT EXISTS (SELECT 1 FROM file WHERE file.blob = sha256) "                                                    \
 	"AND NOT EXISTS (SELECT 1 FROM execution_file WHERE execution_file.blob = sha256) "                            \
@@ -67,8 +83,16 @@ enum {
 	  "DELETE FROM conversation WHERE id = :id AND idle_from_us < :limit AND NOT EXISTS (SELECT 1 FROM execution " \
 	  "WHERE execution.conversation = conversation.id AND state = 'running') "     \
 	  "RETURNING owner, hash")                     \
+	X(CONVERSATION_DETACH, WRITE, /* what the removal of its row does, in parts */                                 \
+	  "UPDATE execution SET conversation = NULL WHERE id IN (SELECT id FROM execution WHERE conversation = :id "   \
+	  "AND state <> 'running' LIMIT :rows)")                                                                       \
 	X(CONVERSATION_OWNER, READ, "SELECT owner FROM conversation WHERE id = :conversation")                         \
 	X(FILE_FIND, READ, "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name = :name")   \
+	X(CONVERSATION_FILES, READ,                                                                                    \
+	  "SELECT " STORE_SQL_FILE "FROM file WHERE conversation = :conversation AND name > :name ORDER BY name "      \
+	  "LIMIT :limit")                                                                                              \
+	X(CONVERSATION_RUNS, READ,                                                                                     \
+	  "SELECT 1 FROM execution WHERE conversation = :conversation AND state = 'running' LIMIT 1")                  \
 	X(FILE_BELOW, READ,                                                                                            \
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL "           \
 	  "SELECT 1 FROM file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < "           \
@@ -78,6 +102,10 @@ enum {
 	  ":name, :blob, :media_type, :mode, :size, :mtime) ON CONFLICT (conversation, name) DO UPDATE SET blob "      \
 	  "= excluded.blob, media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, "            \
 	  "mtime_us = excluded.mtime_us")                                                                              \
+	X(FILE_LIST, READ,                                                                                             \
+	  "SELECT " STORE_SQL_FILE STORE_SQL_LISTED_FILE "FROM (SELECT id AS place, owner, name AS conversation_name " \
+	  "FROM conversation WHERE (:owner IS NULL OR owner = :owner) AND (:conversation IS NULL OR name = "           \
+	  ":conversation)) CROSS JOIN file ON conversation = place ORDER BY owner, conversation_name, name")           \
 	X(FILE_DELETE, WRITE, "DELETE FROM file WHERE conversation = :conversation AND name = :name")                  \
 	/* blobs */                                                                                                    \
 	X(BLOB_ADD, WRITE, "INSERT OR IGNORE INTO blob (sha256, size, created_us) VALUES (:sha256, :size, :now)")      \

@@ -15,6 +15,8 @@
 	NEXT(TOKEN_EXPIRES_US, "expires_us", expires_us)                                                               \
 	NEXT(TOKEN_RESULTS, "results", results)                                                                        \
 	NEXT(TOKEN_SERVERS, "servers", servers)                                                                        \
+	NEXT(TOKEN_DRAINED_US,                                                                                         \
+	     "coalesce((SELECT min(since_us) FROM drain WHERE drain.owner IN ('*', token.owner)), 0)", drained_us)     \
 	OWN(TOKEN_SCOPES, "scopes")                                                                                    \
 	OWN(TOKEN_HASH, "hash")
 enum { STORE_TOKEN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) TOKEN_COLUMNS };
@@ -31,7 +33,8 @@ enum { STORE_TOKEN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) TOKEN_COLUMNS 
 	NEXT(SESSION_LOG_LEVEL, "coalesce(log_level, -1)", log_level)                                                  \
 	NEXT(SESSION_CREATED_US, "created_us", created_us)                                                             \
 	NEXT(SESSION_SEEN_US, "seen_us", seen_us)                                                                      \
-	NEXT(SESSION_ENDED_US, "ended_us", ended_us)
+	NEXT(SESSION_ENDED_US, "ended_us", ended_us)                                                                   \
+	NEXT(SESSION_IDLE_FROM_US, "idle_from_us", idle_from_us)
 enum { STORE_SESSION_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SESSION_COLUMNS };
 #define STORE_SQL_SESSION STORE_SESSION_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
@@ -55,8 +58,8 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 	/* sessions */                                                                                                 \
 	X(SESSION_ADD, WRITE,                                                                                          \
 	  "INSERT INTO session (id, token, owner, protocol, client_name, client_version, client_offers, "              \
-	  "created_us, seen_us) VALUES (:id, :token, :owner, :protocol, :client_name, :client_version, "               \
-	  ":client_offers, :now, :now)")                                                                               \
+	  "created_us, seen_us, idle_from_us) VALUES (:id, :token, :owner, :protocol, :client_name, :client_version, " \
+	  ":client_offers, :now, :now, " STORE_SQL_SERVED ")")                                                         \
 	X(SESSION_MAKE_ROOM, WRITE, /* those that ended first, then those that nobody used for longest */              \
 	  "DELETE FROM session WHERE id = (SELECT id FROM session WHERE owner = :owner ORDER BY ended_us IS "          \
 	  "NULL, seen_us, id LIMIT 1) AND (SELECT count(*) FROM session WHERE owner = :owner) >= :most "               \
@@ -64,10 +67,16 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 	X(SESSION_FIND, READ,                                                                                          \
 	  "SELECT " STORE_SQL_SESSION "FROM session WHERE id = :id AND owner = :owner AND ended_us IS NULL")           \
 	X(SESSION_LOG_LEVEL, WRITE, "UPDATE session SET log_level = :level WHERE id = :id")                            \
-	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now) WHERE id = :id")                       \
+	X(SESSION_SEEN, WRITE, "UPDATE session SET seen_us = max(seen_us, :now), idle_from_us = " STORE_SQL_SERVED     \
+	  " WHERE id = :id")                                                                                           \
 	X(SESSION_END, WRITE,                                                                                          \
 	  "UPDATE session SET ended_us = :now WHERE id = :id AND owner = :owner AND ended_us IS NULL")                 \
-	X(SESSION_EXPIRE, WRITE, "DELETE FROM session WHERE ended_us IS NOT NULL OR seen_us < :limit")                 \
+	X(SESSION_EXPIRE_EVENTS, WRITE, /* before the session: it may have thousands */                                \
+	  "DELETE FROM event WHERE rowid IN (SELECT event.rowid FROM session CROSS JOIN event ON session = "           \
+	  "session.id WHERE ended_us IS NOT NULL OR idle_from_us < :limit LIMIT :rows)")                               \
+	X(SESSION_EXPIRE, WRITE,                                                                                       \
+	  "DELETE FROM session WHERE id IN (SELECT id FROM session WHERE ended_us IS NOT NULL OR idle_from_us < "      \
+	  ":limit LIMIT :rows)")                                                                                       \
 	X(SUBSCRIPTION_ADD, WRITE,                                                                                     \
 	  "INSERT INTO subscription (session, uri) SELECT :session, :uri WHERE (SELECT count(*) FROM "                 \
 	  "subscription WHERE session = :session AND uri <> :uri) < :most ON CONFLICT (session, uri) DO UPDATE "       \
@@ -76,9 +85,10 @@ enum { STORE_EVENT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) EVENT_COLUMNS 
 	X(SUBSCRIPTION_LIST, READ, "SELECT uri FROM subscription WHERE session = :session ORDER BY uri")               \
 	/* events of legacy streams */                                                                                 \
 	X(EVENT_ADD, WRITE,                                                                                            \
-	  "INSERT INTO event (stream, number, session, last, created_us, message) VALUES (:stream, :number, "          \
-	  ":session, :last, :now, :message)")                                                                          \
+	  "INSERT INTO event (stream, number, session, last, created_us, served_us, message) VALUES (:stream, "        \
+	  ":number, :session, :last, :now, " STORE_SQL_SERVED ", :message)")                                           \
 	X(EVENT_LIST, READ,                                                                                            \
 	  "SELECT " STORE_SQL_EVENT "FROM event WHERE stream = :stream AND session = :session AND number >= "          \
 	  ":from ORDER BY number")                                                                                     \
-	X(EVENT_EXPIRE, WRITE, "DELETE FROM event WHERE created_us < :limit")
+	X(EVENT_EXPIRE, WRITE,                                                                                         \
+	  "DELETE FROM event WHERE rowid IN (SELECT rowid FROM event WHERE served_us < :limit LIMIT :rows)")

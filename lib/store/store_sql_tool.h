@@ -30,7 +30,7 @@ enum { STORE_TOOL_CALL_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CALL_COLUM
 #define STORE_SQL_TOOL_CALL STORE_TOOL_CALL_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
 #define STORE_TOOL_SERVER_COLUMNS(FIRST, NEXT, OWN)                                                                    \
-	FIRST(SERVER_NAME, "execution_server.name", name)                                                              \
+	FIRST(SERVER_NAME, "name", name)                                                                               \
 	NEXT(SERVER_ALIAS, "alias", alias)                                                                             \
 	NEXT(SERVER_DESCRIPTION, "description", description)                                                           \
 	NEXT(SERVER_LIST, "list", list)                                                                                \
@@ -43,6 +43,10 @@ enum { STORE_TOOL_SERVER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) SERVER_C
 	NEXT(PIN_HASH, "hash", hash)
 enum { STORE_PIN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PIN_COLUMNS };
 #define STORE_SQL_PIN STORE_PIN_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
+
+/* The newest generation up to :generation that has calls of its own. */
+#define STORE_SQL_CASSETTE                                                                                             \
+	"(SELECT max(generation) FROM baseline_server WHERE execution = :execution AND generation <= :generation)"
 
 #define STORE_STATEMENTS_TOOL(X)                                                                                       \
 	X(TOOL_LIST_ADD, WRITE,                                                                                        \
@@ -64,6 +68,22 @@ enum { STORE_PIN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PIN_COLUMNS };
 	  "INSERT INTO tool_pin (server, tool, hash, first_us, decided_us) VALUES (:server, :tool, :hash, :now, "      \
 	  ":now) ON CONFLICT (server, tool) DO UPDATE SET hash = excluded.hash, decided_us = :now")                    \
 	X(TOOL_BYTES, WRITE, "UPDATE execution SET bytes = bytes + :bytes WHERE id = :execution")                      \
+	X(BASELINE_SERVER_ADD, WRITE,                                                                                  \
+	  "INSERT INTO baseline_server (execution, generation, position, name, alias, description, list) VALUES "      \
+	  "(:execution, :generation, :position, :name, :alias, :description, :list)")                                  \
+	X(BASELINE_CALL_ADD, WRITE,                                                                                    \
+	  "INSERT INTO baseline_call (execution, generation, seq, connection, server, tool, is_read, definition, "     \
+	  "arguments, arguments_hash, occurrence, decision, rule, decided_by, state, kind, is_error, result, "         \
+	  "protocol, attempts, approval_us, queued_us, started_us, finished_us) VALUES (:execution, :generation, "     \
+	  ":seq, :connection, :server, :tool, :is_read, :definition, :arguments, :arguments_hash, :occurrence, "       \
+	  ":decision, :rule, :decided_by, :state, :kind, :is_error, :result, :protocol, :attempts, :approval, "        \
+	  ":queued, :started, :finished)")                                                                             \
+	X(BASELINE_SERVERS, READ,                                                                                      \
+	  "SELECT " STORE_SQL_TOOL_SERVER "FROM baseline_server JOIN tool_list ON hash = list WHERE execution = "      \
+	  ":execution AND generation = " STORE_SQL_CASSETTE " ORDER BY position")                                      \
+	X(BASELINE_CALLS, READ,                                                                                        \
+	  "SELECT " STORE_SQL_TOOL_CALL "FROM baseline_call WHERE execution = :execution AND generation = "            \
+	  STORE_SQL_CASSETTE " ORDER BY seq")                                                                          \
 	X(TOOL_SERVERS, READ,                                                                                          \
 	  "SELECT " STORE_SQL_TOOL_SERVER "FROM execution_server JOIN tool_list ON hash = list WHERE execution = "     \
 	  ":execution ORDER BY position")                                                                              \

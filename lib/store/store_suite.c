@@ -13,14 +13,14 @@
 #define BUSY_MS 10000
 
 static const struct store_bundle_kind kind = {
-	"PRAGMA application_id = 0x53505355; PRAGMA user_version = 1;" STORE_BUNDLE_TABLES "CREATE TABLE suite_case ("
+	"PRAGMA application_id = 0x53505355; PRAGMA user_version = 3;" STORE_BUNDLE_TABLES "CREATE TABLE suite_case ("
 	"execution TEXT PRIMARY KEY,"
 	"name TEXT NOT NULL,"
 	"tags TEXT NOT NULL,"      /* JSON */
 	"compare TEXT NOT NULL,"   /* what of the outcome counts: replay --compare */
 	"normalise TEXT NOT NULL," /* what does not: replay --normalise */
 	"promoted_us INTEGER NOT NULL) STRICT;",
-	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 1};
+	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 3, NULL};
 
 static const struct {
 	const char *sql, *text;

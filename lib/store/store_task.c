@@ -9,8 +9,8 @@
  */
 #include "store_task.h"
 
-#include "lib/base/metrics.h"
 #include "lib/base/util.h"
+#include "store_refused.h"
 #include "store_txn.h"
 
 static const char *const states[] = {
@@ -33,18 +33,19 @@ struct task_add {
 	int64_t most;
 };
 
-int store_txn_task_expire(struct store_txn *txn, int64_t now_us, struct err *err)
+int store_txn_task_expire(struct store_txn *txn, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_TASK_EXPIRE);
 
-	query_bind_int(&q, ":now", now_us);
+	store_uptime_bind(txn->store, &q);
+	query_bind_int(&q, ":rows", STORE_SLICE_ROWS);
 	return query_run(&q, NULL, err);
 }
 
 /* What has expired goes first: it must not stand in the way. */
 static int check_room(struct store_txn *txn, const struct task_add *add, struct err *err)
 {
-	int failed = store_txn_task_expire(txn, add->task->created_us, err);
+	int failed = store_txn_task_expire(txn, err);
 
 	if (failed < 0)
 		return failed;
@@ -56,7 +57,7 @@ static int check_room(struct store_txn *txn, const struct task_add *add, struct 
 		return failed;
 	if (query_int(&q, 0) < add->most)
 		return 0;
-	metrics_add(METRIC_REJECTED, "tasks", NULL, 1);
+	store_refused(txn->store, STORE_AUDIT_LIMIT, "tasks", add->task->owner);
 	return err_set(err, ERR_BUSY,
 		       "%lld tasks of yours are kept already, which is the most: wait until one has expired, or ask "
 		       "for a shorter ttl the next time",
@@ -84,7 +85,8 @@ static int add_work(struct store_txn *txn, void *arg, struct err *err)
 	query_bind_some(&q, ":execution", task->execution);
 	query_bind_text(&q, ":message", task->message);
 	query_bind_int(&q, ":now", task->created_us);
-	query_bind_int(&q, ":expires", task->created_us + task->ttl_ms * 1000);
+	query_bind_int(&q, ":ttl", task->ttl_ms * 1000);
+	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 
@@ -185,7 +187,7 @@ int store_task_find(struct store *store, const char *id, const char *owner, stru
 
 	query_bind_text(&q, ":id", id);
 	query_bind_text(&q, ":owner", owner);
-	query_bind_int(&q, ":now", clock_now_us());
+	store_uptime_bind(store, &q);
 	int found = query_next(&q, err);
 
 	if (found <= 0)
@@ -208,7 +210,7 @@ int store_task_list(struct store *store, const struct store_task_page *page,
 
 	query_bind_text(&q, ":owner", page->owner);
 	query_bind_text(&q, ":before", page->before);
-	query_bind_int(&q, ":now", clock_now_us());
+	store_uptime_bind(store, &q);
 	query_bind_int(&q, ":limit", page->limit);
 	while ((found = query_next(&q, err)) > 0) {
 		struct store_task task;

@@ -17,7 +17,7 @@
 
 #define SECRET_SIZE 24 /* bytes of a token's secret, written as hex */
 
-static bool owner_valid(const char *owner)
+bool store_owner_valid(const char *owner)
 {
 	size_t length = strlen(owner);
 
@@ -70,10 +70,8 @@ int store_token_add_scoped(struct store *store, struct store_token *token, char 
 	uint8_t secret[SECRET_SIZE];
 	char hex[2 * SECRET_SIZE + 1], text[STORE_TOKEN_TEXT], hash[SHA256_HEX_SIZE];
 
-	if (!owner_valid(token->owner))
-		return err_member(err, "owner",
-				  "1 to %d characters a-z, 0-9 and '-' were expected, the first one not '-'",
-				  STORE_OWNER_MAX);
+	if (!store_owner_valid(token->owner))
+		return err_member(err, "owner", STORE_OWNER_WANTED);
 	if (token->scopes == 0)
 		token->scopes = STORE_SCOPE_RUN | STORE_SCOPE_FILES;
 	id_new(token->id);
@@ -151,6 +149,7 @@ void store_scopes_print(unsigned scopes, char ret[STORE_SCOPES_TEXT])
 /* An update of "last used" that nobody waits for. */
 struct seen {
 	enum store_sql statement;
+	bool idles;
 	char id[ID_SIZE];
 };
 
@@ -161,6 +160,8 @@ static int seen_work(struct store_txn *txn, void *arg, struct err *err)
 
 	query_bind_text(&q, ":id", seen->id);
 	query_bind_int(&q, ":now", store_txn_now(txn));
+	if (seen->idles)
+		store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 
@@ -170,13 +171,18 @@ static void seen_done(void *arg, int result, const struct err *err)
 	free(arg);
 }
 
-void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us)
+void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us, int64_t idle_from_us)
 {
-	if (store->mode == STORE_READ || clock_now_us() - last_us < STORE_SEEN_US)
+	int64_t served = 0;
+	bool idles = idle_from_us != STORE_NO_IDLE && store_uptime(store, &served, NULL) == 0 &&
+		     served - idle_from_us >= STORE_SEEN_US;
+
+	if (store->mode == STORE_READ || (!idles && clock_now_us() - last_us < STORE_SEEN_US))
 		return;
 	struct seen *seen = xcalloc(1, sizeof(*seen));
 
 	seen->statement = statement;
+	seen->idles = idle_from_us != STORE_NO_IDLE;
 	snprintf(seen->id, sizeof(seen->id), "%s", id);
 	store_commit_async(store, seen_work, seen, seen_done);
 }
@@ -206,7 +212,7 @@ int store_token_check(struct store *store, const char *text, struct store_token 
 		read_token(&q, &token);
 	if (!known || token.revoked_us != 0 || (token.expires_us != 0 && token.expires_us <= clock_now_us()))
 		return err_set(err, ERR_DENIED, "the token is unknown, expired, or was revoked");
-	store_seen(store, SQL_TOKEN_USED, token.id, token.used_us);
+	store_seen(store, SQL_TOKEN_USED, token.id, token.used_us, STORE_NO_IDLE);
 	*ret = token;
 	return 0;
 }
@@ -252,6 +258,17 @@ static int find_token(struct store_conn *conn, const struct store_range *range, 
 	if (found == 0)
 		*ret = token;
 	return found;
+}
+
+int store_token_find(struct store *store, const char *id, struct store_token *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	struct store_range range;
+	int result = store_range(id, &range, err);
+
+	if (result == 0)
+		result = store_reader_take(store, &reader, err);
+	return result < 0 ? result : find_token(reader.conn, &range, ret, err);
 }
 
 struct revoke {

@@ -6,6 +6,10 @@
 #include "store.h"
 
 #define STORE_TOKEN_TEXT 128
+/* The name of an owner: 1 to STORE_OWNER_MAX characters a-z, 0-9 and '-', the first one not '-'. */
+bool store_owner_valid(const char *owner);
+#define STORE_OWNER_WANTED "1 to 32 characters a-z, 0-9 and '-' were expected, the first one not '-'"
+
 enum store_scope {
 	STORE_SCOPE_RUN = 1,
 	STORE_SCOPE_FILES = 2,
@@ -21,6 +25,7 @@ struct store_token {
 	char owner[STORE_OWNER_MAX + 1];
 	char name[64]; /* what the operator calls it */
 	int64_t created_us, used_us, revoked_us, expires_us; /* 0: never */
+	int64_t drained_us; /* nothing of the owner starts here since then (store_drain.h); 0: it does */
 	char servers[STORE_SERVERS_TEXT]; /* upstream_policy_check; "": none */
 	char results[STORE_RESULTS_TEXT]; /* config_results_valid; "": as the server's tools.results */
 };
@@ -36,5 +41,7 @@ void store_scopes_print(unsigned scopes, char ret[STORE_SCOPES_TEXT]);
 int store_token_check(struct store *store, const char *text, struct store_token *ret, struct err *err);
 int store_token_list(struct store *store, int (*each)(void *arg, const struct store_token *token), void *arg,
 		     struct err *err);
+/* By id or a prefix of it that is unique, also one that was revoked. */
+int store_token_find(struct store *store, const char *id, struct store_token *ret, struct err *err);
 /* By id or a prefix of it that is unique. */
 int store_token_revoke(struct store *store, const char *id, struct store_token *ret, struct err *err);

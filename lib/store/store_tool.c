@@ -1,4 +1,10 @@
-/* store_tool.c - see store_tool.h. */
+/*
+ * store_tool.c - see store_tool.h.
+ *
+ * The rows of a run and those of a later generation of what is expected of it (store_baseline.h) have the same columns,
+ * in tables of their own: the run's are counted as its owner's bytes and have entries of the audit log, the others are
+ * an operator's.
+ */
 #include "store_tool.h"
 
 #include <string.h>
@@ -15,6 +21,17 @@ static const struct column call_columns[] = {STORE_TOOL_CALL_COLUMNS(COLUMN_PLAC
 static const struct column server_columns[] = {STORE_TOOL_SERVER_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW
 
+void store_tool_call_clear(struct store_tool_call *call)
+{
+	free(call->server);
+	free(call->tool);
+	free(call->arguments);
+	free(call->decision);
+	free(call->rule);
+	free(call->decided_by);
+	free(call->result);
+}
+
 void store_tools_clear(struct store_tools *tools)
 {
 	for (size_t i = 0; i < tools->n_servers; i++) {
@@ -25,25 +42,56 @@ void store_tools_clear(struct store_tools *tools)
 		free(server->description);
 		free(server->definitions);
 	}
-	for (size_t i = 0; i < tools->n_calls; i++) {
-		struct store_tool_call *call = &tools->calls[i];
-
-		free(call->server);
-		free(call->tool);
-		free(call->arguments);
-		free(call->decision);
-		free(call->rule);
-		free(call->decided_by);
-		free(call->result);
-	}
+	for (size_t i = 0; i < tools->n_calls; i++)
+		store_tool_call_clear(&tools->calls[i]);
 	free(tools->servers);
 	free(tools->calls);
 	*tools = (struct store_tools){0};
 }
 
-static int add_server(struct store_txn *txn, const char *execution, size_t position,
+static char *copy(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
+void store_tools_copy(const struct store_tools *tools, struct store_tools *ret)
+{
+	*ret = *tools;
+	ret->servers = xcalloc(tools->n_servers + 1, sizeof(*ret->servers));
+	ret->calls = xcalloc(tools->n_calls + 1, sizeof(*ret->calls));
+	for (size_t i = 0; i < tools->n_servers; i++) {
+		const struct store_tool_server *server = &tools->servers[i];
+
+		ret->servers[i] = *server;
+		ret->servers[i].name = copy(server->name);
+		ret->servers[i].alias = copy(server->alias);
+		ret->servers[i].description = copy(server->description);
+		ret->servers[i].definitions = copy(server->definitions);
+	}
+	for (size_t i = 0; i < tools->n_calls; i++) {
+		const struct store_tool_call *call = &tools->calls[i];
+
+		ret->calls[i] = *call;
+		ret->calls[i].server = copy(call->server);
+		ret->calls[i].tool = copy(call->tool);
+		ret->calls[i].arguments = copy(call->arguments);
+		ret->calls[i].decision = copy(call->decision);
+		ret->calls[i].rule = copy(call->rule);
+		ret->calls[i].decided_by = copy(call->decided_by);
+		ret->calls[i].result = copy(call->result);
+	}
+}
+
+/* Whose rows: a run's (generation 1), or those of a later generation. */
+struct whose {
+	const char *execution;
+	int64_t generation;
+};
+
+static int add_server(struct store_txn *txn, const struct whose *whose, size_t position,
 		      const struct store_tool_server *server, struct err *err)
 {
+	const bool recorded = whose->generation <= 1;
 	auto_query struct query list = query_begin(txn->conn, SQL_TOOL_LIST_ADD);
 
 	query_bind_text(&list, ":hash", server->list);
@@ -52,9 +100,11 @@ static int add_server(struct store_txn *txn, const char *execution, size_t posit
 	int result = query_run(&list, NULL, err);
 	if (result < 0)
 		return result;
-	auto_query struct query q = query_begin(txn->conn, SQL_TOOL_SERVER_ADD);
+	auto_query struct query q = query_begin(txn->conn, recorded ? SQL_TOOL_SERVER_ADD : SQL_BASELINE_SERVER_ADD);
 
-	query_bind_text(&q, ":execution", execution);
+	query_bind_text(&q, ":execution", whose->execution);
+	if (!recorded)
+		query_bind_int(&q, ":generation", whose->generation);
 	query_bind_int(&q, ":position", (int64_t)position);
 	query_bind_text(&q, ":name", server->name);
 	query_bind_text(&q, ":alias", server->alias);
@@ -63,11 +113,15 @@ static int add_server(struct store_txn *txn, const char *execution, size_t posit
 	return query_run(&q, NULL, err);
 }
 
-static int add_call(struct store_txn *txn, const char *execution, const struct store_tool_call *call, struct err *err)
+static int add_call(struct store_txn *txn, const struct whose *whose, const struct store_tool_call *call,
+		    struct err *err)
 {
-	auto_query struct query q = query_begin(txn->conn, SQL_TOOL_CALL_ADD);
+	const bool recorded = whose->generation <= 1;
+	auto_query struct query q = query_begin(txn->conn, recorded ? SQL_TOOL_CALL_ADD : SQL_BASELINE_CALL_ADD);
 
-	query_bind_text(&q, ":execution", execution);
+	query_bind_text(&q, ":execution", whose->execution);
+	if (!recorded)
+		query_bind_int(&q, ":generation", whose->generation);
 	query_bind_int(&q, ":seq", call->seq);
 	query_bind_int(&q, ":connection", call->connection);
 	query_bind_text(&q, ":server", call->server);
@@ -92,20 +146,21 @@ static int add_call(struct store_txn *txn, const char *execution, const struct s
 	query_bind_int(&q, ":finished", call->finished_us);
 	int result = query_run(&q, NULL, err);
 
-	return result < 0 ? result : store_txn_audit_call(txn, execution, call->seq, err);
+	return result < 0 || !recorded ? result : store_txn_audit_call(txn, whose->execution, call->seq, err);
 }
 
 int store_txn_tools_add(struct store_txn *txn, const char *execution, const struct store_tools *tools, struct err *err)
 {
+	const struct whose whose = {execution, 1};
 	int64_t bytes = 0;
 	int result = 0;
 
 	for (size_t i = 0; i < tools->n_servers && result == 0; i++) {
-		result = add_server(txn, execution, i, &tools->servers[i], err);
+		result = add_server(txn, &whose, i, &tools->servers[i], err);
 		bytes += ROW_BYTES;
 	}
 	for (size_t i = 0; i < tools->n_calls && result == 0; i++) {
-		result = add_call(txn, execution, &tools->calls[i], err);
+		result = add_call(txn, &whose, &tools->calls[i], err);
 		bytes +=
 			ROW_BYTES + (int64_t)strlen(tools->calls[i].arguments) + (int64_t)tools->calls[i].result_length;
 	}
@@ -118,19 +173,38 @@ int store_txn_tools_add(struct store_txn *txn, const char *execution, const stru
 	return query_run(&q, NULL, err);
 }
 
-int store_tools_load(struct store *store, const char *execution, struct store_tools *ret, struct err *err)
+int store_txn_tools_expect(struct store_txn *txn, const char *execution, int64_t generation,
+			   const struct store_tools *tools, struct err *err)
 {
+	const struct whose whose = {execution, generation};
+	int result = 0;
+
+	for (size_t i = 0; i < tools->n_servers && result == 0; i++)
+		result = add_server(txn, &whose, i, &tools->servers[i], err);
+	for (size_t i = 0; i < tools->n_calls && result == 0; i++)
+		result = add_call(txn, &whose, &tools->calls[i], err);
+	return result;
+}
+
+static int load(struct store *store, const struct whose *whose, struct store_tools *ret, struct err *err)
+{
+	const bool recorded = whose->generation <= 1;
 	auto_reader struct store_reader reader = {0};
 	struct store_tools tools = {0};
 	int found = store_reader_take(store, &reader, err);
 
 	if (found < 0)
 		return found;
-	auto_query struct query servers = query_begin(reader.conn, SQL_TOOL_SERVERS);
-	auto_query struct query calls = query_begin(reader.conn, SQL_TOOL_CALLS);
+	auto_query struct query servers =
+		query_begin(reader.conn, recorded ? SQL_TOOL_SERVERS : SQL_BASELINE_SERVERS);
+	auto_query struct query calls = query_begin(reader.conn, recorded ? SQL_TOOL_CALLS : SQL_BASELINE_CALLS);
 
-	query_bind_text(&servers, ":execution", execution);
-	query_bind_text(&calls, ":execution", execution);
+	query_bind_text(&servers, ":execution", whose->execution);
+	query_bind_text(&calls, ":execution", whose->execution);
+	if (!recorded) {
+		query_bind_int(&servers, ":generation", whose->generation);
+		query_bind_int(&calls, ":generation", whose->generation);
+	}
 	while ((found = query_next(&servers, err)) > 0) {
 		tools.servers = xrealloc(tools.servers, tools.n_servers + 1, sizeof(*tools.servers));
 		tools.servers[tools.n_servers] = (struct store_tool_server){0};
@@ -150,4 +224,18 @@ int store_tools_load(struct store *store, const char *execution, struct store_to
 	else
 		*ret = tools;
 	return MIN(found, 0);
+}
+
+int store_tools_load(struct store *store, const char *execution, struct store_tools *ret, struct err *err)
+{
+	return load(store, &(struct whose){execution, 1}, ret, err);
+}
+
+int store_tools_expected(struct store *store, const char *execution, int64_t generation, struct store_tools *ret,
+			 struct err *err)
+{
+	int result = generation > 1 ? load(store, &(struct whose){execution, generation}, ret, err) : 0;
+
+	return result < 0 || (generation > 1 && ret->n_servers > 0) ? result
+								    : store_tools_load(store, execution, ret, err);
 }

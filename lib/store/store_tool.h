@@ -41,9 +41,17 @@ struct store_tools {
 	size_t n_calls;
 	int64_t asked; /* calls, also those beyond the limit that are not named */
 };
+void store_tool_call_clear(struct store_tool_call *call);
 void store_tools_clear(struct store_tools *tools);
+void store_tools_copy(const struct store_tools *tools, struct store_tools *ret);
 
 struct store_txn;
 int store_txn_tools_add(struct store_txn *txn, const char *execution, const struct store_tools *tools, struct err *err);
+/* Of a later generation of what is expected (store_baseline.h). */
+int store_txn_tools_expect(struct store_txn *txn, const char *execution, int64_t generation,
+			   const struct store_tools *tools, struct err *err);
 /* All of a run; nothing (n_servers 0) if it named no servers. The caller clears it. */
 int store_tools_load(struct store *store, const char *execution, struct store_tools *ret, struct err *err);
+/* What answers its calls by this generation: what was recorded with it, with one before it, or with the run. */
+int store_tools_expected(struct store *store, const char *execution, int64_t generation, struct store_tools *ret,
+			 struct err *err);

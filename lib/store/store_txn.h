@@ -12,18 +12,20 @@
  *   store_execution.c        executions, in;  store_list.c: executions, out
  *   store_resource.c         an owner's files and outputs, in pages; completion
  *   store_request.c          idempotency keys
- *   store_task.c             tasks
+ *   store_task.c             tasks;  store_running.c: what is under way
  *   store_expire.c           times to live, unused blobs
- *   store_audit.c            the audit log;  store_audit_run.c: what its entries say of a run, a token, a file
+ *   store_audit.c            the audit log;  store_audit_run.c: what entries say of a row;  store_refused.c: refusals
  *   store_baseline.c         later generations of what is expected of an execution
  *   store_holding.c          which contents count for whom
+ *   store_erasures.c         erasures once more, after a restore
  *   store_erase.c, store_forget.c, store_retain.c   content that goes;  store_gc.c: what nothing names any more
  *   store_space.c            what an owner's record may take, free space of the disk
  *   store_bundle.c, store_bundle_import.c   executions from one database to another
  *   store_results.c          what a replay found (a file of its own)
- *   store_uptime.c           the clock by which conversations idle
- *   store_media.c            media types
+ *   store_uptime.c           the clock of what expires;  store_media.c: media types
+ *   store_view.c             what the admin page lists
  *   store_migrate.c          from older versions to this one
+ *   store_search.c           the index of texts in code and output
  *   store_query.c            SQLite;  store_sql.h: every statement;  store_schema.c: schema.sql
  */
 #pragma once
@@ -33,10 +35,10 @@
 #include <sys/types.h>
 
 #include "store.h"
-#include "store_audit.h"
 #include "store_blob.h"
 #include "store_execution.h"
 #include "store_query.h"
+#include "store_refused_count.h"
 #include "store_space.h"
 
 #define STORE_READERS_IDLE 16               /* connections kept open for the next reader */
@@ -81,6 +83,7 @@ struct store {
 	char instance[ID_SIZE]; /* "": opened for reading */
 	struct store_retention retention;
 	struct store_tidy tidy;
+	struct store_refused_counts refused;
 
 	pthread_mutex_t readers_lock;
 	struct store_conn *readers;
@@ -130,6 +133,7 @@ int64_t store_txn_now(struct store_txn *txn);
 /* One operation of a long work: afterwards the writer is left to others for as long as this one took. */
 int store_commit_gently(struct store *store, store_work work, void *arg, struct err *err);
 #define STORE_BUDGET_US 10000 /* after which such an operation begins nothing more */
+#define STORE_SLICE_ROWS 200  /* rows that one statement of such an operation touches at most */
 
 /* store_retain.c */
 void store_tidy_start(struct store *store); /* where the oldest give way, and this is the gateway */
@@ -144,12 +148,12 @@ int store_abandoned_end(struct store *store, const char *id, struct err *err);
 /* Marks what instances left running that are gone, and removes partial output that nobody needs. */
 int store_reap(struct store *store, struct err *err);
 
-/* store_uptime.c: the clock of idle conversations */
+/* store_uptime.c: the clock of what expires */
 int store_uptime_begin(struct store *store, struct err *err);
 int store_uptime(struct store *store, int64_t *ret, struct err *err);
 int store_uptime_save(struct store *store, struct err *err);
 /* The parameter :served; NULL where this process is not the gateway. */
-void store_uptime_bind(struct store_txn *txn, struct query *query);
+void store_uptime_bind(struct store *store, struct query *query);
 
 /* store_blob.c */
 /* What a sweep of the folder found. */
@@ -179,12 +183,18 @@ int store_holdings_settle(struct store *store, int64_t blob_limit_us, struct err
 /* store_file.c */
 void store_file_read(struct query *query, struct store_file *ret); /* columns of STORE_SQL_FILE from 0 */
 
-/* store_token.c: brings "last used" (at last_us) of a row up to date, once a minute and without waiting. */
-void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us);
+/* store_expire.c: before the row of a conversation goes: its runs name it no more, by their column `conversation`. Such
+ * a run is found as before: its conversation's name stays. */
+int store_conversation_detach(struct store *store, int64_t row, struct err *err);
+
+/* store_token.c: brings "last used" of a row up to date, once a minute by either clock and without waiting: at last_us
+ * by the machine's clock, at idle_from_us by that of what expires (STORE_NO_IDLE: the row has none). */
+void store_seen(struct store *store, enum store_sql statement, const char *id, int64_t last_us, int64_t idle_from_us);
+#define STORE_NO_IDLE (-1)
 
 /* store_task.c: what an instance that is gone left; rows whose time is up */
 int store_txn_task_abandon(struct store_txn *txn, const char *instance, struct err *err);
-int store_txn_task_expire(struct store_txn *txn, int64_t now_us, struct err *err);
+int store_txn_task_expire(struct store_txn *txn, struct err *err);
 
 /* store_audit.c: what the log adds to an entry, and the commitment to its details */
 struct store_audit_line {

@@ -1,9 +1,12 @@
 /*
- * store_uptime.c - the clock of idle conversations: how long gateways have served this database, all together.
+ * store_uptime.c - the clock of what expires: how long gateways have served this database, all together.
+ *
+ * Conversations, sessions, tasks, idempotency keys and events live by it, so neither a machine's clock that jumps nor a
+ * time out of service ends them. What the operator dates does not: tokens, retention.execution_days and output_days.
  *
  * The gateway (the holder of the gateway's lock) reads the row `uptime` when it starts, adds its own monotonic time,
  * and writes the sum back about once an hour and at its end. A gateway that is killed loses what it had not written:
- * conversations live that much longer. Other processes take the row's value.
+ * everything lives that much longer. Other processes take the row's value.
  */
 #include "lib/base/util.h"
 #include "store_txn.h"
@@ -38,11 +41,11 @@ int store_uptime(struct store *store, int64_t *ret, struct err *err)
 	return 0;
 }
 
-void store_uptime_bind(struct store_txn *txn, struct query *query)
+void store_uptime_bind(struct store *store, struct query *query)
 {
 	int64_t served;
 
-	if (txn->store->mode == STORE_SERVE && store_uptime(txn->store, &served, NULL) == 0)
+	if (store->mode == STORE_SERVE && store_uptime(store, &served, NULL) == 0)
 		query_bind_int(query, ":served", served);
 	else
 		query_bind_null(query, ":served");
@@ -53,7 +56,7 @@ static int save_work(struct store_txn *txn, void *arg, struct err *err)
 	auto_query struct query q = query_begin(txn->conn, SQL_UPTIME_SAVE);
 
 	(void)arg;
-	store_uptime_bind(txn, &q);
+	store_uptime_bind(txn->store, &q);
 	return query_run(&q, NULL, err);
 }
 

@@ -90,6 +90,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 	for (int n = 0; end != NULL && n < STORE_BATCH_MAX; n++)
 		end = end->next;
 	int failed = run(store->writer, SQL_BEGIN_WRITE, &err);
+	const int64_t held = clock_monotonic_us();
 
 	if (failed < 0) {
 		metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
@@ -109,7 +110,10 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 	const int64_t began = clock_monotonic_us();
 
 	failed = run(store->writer, SQL_COMMIT, &err);
-	metrics_observe(METRIC_COMMIT, NULL, NULL, clock_monotonic_us() - began);
+	const int64_t ended = clock_monotonic_us();
+
+	metrics_observe(METRIC_COMMIT, NULL, NULL, ended - began);
+	metrics_observe(METRIC_HOLD, NULL, NULL, ended - held);
 	if (failed < 0) {
 		struct err ignored = ERR_INIT;
 

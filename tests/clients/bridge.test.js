@@ -6,6 +6,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Stack, makeState, root } from './stack.js';
 
 const TIMEOUT_MS = 180_000;
@@ -13,14 +16,48 @@ const node = path.join(root, 'jail/runners/npm/node_modules/.bin/node');
 const server = (name) => path.join(root, `tests/clients/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
 const open = { jail: false, tools: { allow: ['*'] } };
 
-let stack;
+/* A server whose answers come from a file, and that writes down each call. */
+const PRICES = `
+import { appendFileSync, readFileSync } from 'node:fs';
+import readline from 'node:readline';
+const folder = process.argv[2];
+const price = { name: 'price', inputSchema: { type: 'object', properties: { item: { type: 'string' } } } };
+const results = {
+	initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'prices', version: '1' } }),
+	'tools/list': () => ({ tools: [price, { ...price, name: 'buy' }] }),
+	'tools/call': async ({ name, arguments: { item } }) => {
+		appendFileSync(folder + '/calls', name + ' ' + item + '\\n');
+		const { wait, answers } = JSON.parse(readFileSync(folder + '/prices', 'utf8'));
+		await new Promise((resolve) => setTimeout(resolve, wait));
+		return { content: [{ type: 'text', text: String(answers[item]) }], isError: answers[item] === undefined };
+	},
+};
+readline.createInterface({ input: process.stdin }).on('line', async (line) => {
+	const { id, method, params } = JSON.parse(line);
+	if (id === undefined) return;
+	const answer = results[method] ? { result: await results[method](params) } : { error: { code: -32601, message: 'no ' + method } };
+	console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+});
+`;
+const prices = {
+	says: (answers, wait = 0) => writeFileSync(path.join(prices.folder, 'prices'), JSON.stringify({ answers, wait })),
+	calls: () => readFileSync(path.join(prices.folder, 'calls'), 'utf8').trim().split('\n'),
+};
+
+let stack, file;
 before(async () => {
 	const state = makeState();
 	const folder = path.join(state, 'files');
 	mkdirSync(folder);
 	chmodSync(folder, 0o777); /* as root the services run as www-data */
 	writeFileSync(path.join(folder, 'notes.txt'), 'one\ntwo TODO\n');
-	const file = path.join(state, 'upstream.json');
+	prices.folder = path.join(state, 'prices');
+	mkdirSync(prices.folder);
+	chmodSync(prices.folder, 0o777);
+	writeFileSync(path.join(prices.folder, 'calls'), '', { mode: 0o666 });
+	chmodSync(path.join(prices.folder, 'calls'), 0o666);
+	writeFileSync(path.join(prices.folder, 'server.mjs'), PRICES);
+	file = path.join(state, 'upstream.json');
 	writeFileSync(
 		file,
 		JSON.stringify({
@@ -28,6 +65,7 @@ before(async () => {
 				everything: { command: node, args: [server('everything')], description: 'All kinds of results', ...open },
 				files: { command: node, args: [server('filesystem'), folder], ...open },
 				memory: { command: node, args: [server('memory')], env: { MEMORY_FILE_PATH: path.join(folder, 'memory.json') }, ...open, tools: { allow: ['read_*', 'create_*'], deny: ['delete_*'] } },
+				prices: { command: node, args: [path.join(prices.folder, 'server.mjs'), prices.folder], jail: false, tools: { allow: ['price'], ask: ['buy'] } },
 				broken: { command: '${SP_NO_SUCH_VARIABLE}', ...open },
 			},
 		}),
@@ -111,10 +149,18 @@ test('a live session: each call has its own servers', { timeout: TIMEOUT_MS }, a
 	const session = (language, code, servers) => stack.run({ language, code, session: true, conversationId: `live-${language}`, ...(servers ? { servers } : {}) });
 	assert.equal((await session('python', "x = tools.everything.echo(message='a')\nprint(x)", ['everything'])).stdout, 'Echo: a\n');
 	assert.equal((await session('python', "print(x, await tools.memory.read_graph.aio() is not None)", ['memory'])).stdout, 'Echo: a True\n');
+	/* The host has ended the last run's connection, and the thread that reads it has not seen that yet. */
+	const unseen = "import socket\nlink = tools.wire()\nlink.socket, other = socket.socketpair()\nother.close()\n";
+	const again = await session('python', `${unseen}print(await tools.everything.echo(message='b'))\n${unseen}print(tools.everything.echo.sync(message='c'))`, ['everything']);
+	assert.equal(again.stdout, 'Echo: b\nEcho: c\n', again.stderr);
 	const without = await session('python', "import tools\ntry: tools.call('everything', 'echo', {'message': 'a'})\nexcept tools.ToolError as e: print(e.kind)");
-	assert.equal(without.stdout, 'unavailable\n');
+	assert.equal(without.stdout, 'unavailable\n', JSON.stringify(without));
 	assert.equal((await session('javascript', "var y = await tools.everything.echo({ message: 'b' });\nconsole.log(y)", ['everything'])).stdout, 'Echo: b\n');
 	assert.equal((await session('javascript', "import { memory } from 'tools';\nconsole.log(y, typeof (await memory.read_graph({})))", ['memory'])).stdout, 'Echo: b object\n');
+	const required = "var { everything } = require('tools');\nconsole.log(await everything.echo({ message: 'c' }), typeof require('tools/everything').echo, typeof require('path').join)";
+	assert.equal((await session('javascript', required, ['everything'])).stdout, 'Echo: c function function\n');
+	const later = await session('javascript', "console.log(typeof (await require('tools').memory.read_graph({})));\ntry { require('tools').everything } catch (error) { console.log(error.message) }", ['memory']);
+	assert.equal(later.stdout, 'object\nno server everything in this run; it names: memory\n', later.stderr);
 });
 
 test('the record shows the calls, and answers them again without any server', { timeout: TIMEOUT_MS }, async () => {
@@ -138,6 +184,127 @@ except RuntimeError as error: print(error.kind)
 	const other = await stack.cli(['replay', random.execution_id]);
 	assert.match(other.stdout + other.stderr, /diverged/);
 	assert.match(other.stdout + other.stderr, /call 1, everything\.echo with \{"message":"0\.\d+"\}, was not made then/);
+});
+
+test('replay --live asks the real servers, --record keeps what they answer', { timeout: TIMEOUT_MS }, async () => {
+	const replay = async (...options) => {
+		const { stdout, stderr, code } = await stack.cli(['replay', '--json', ...options, made.execution_id]);
+		const [one] = stdout.trim().split('\n').map((line) => JSON.parse(line));
+		return { ...one, code, stderr };
+	};
+	const live = ['--live', '--upstream', file];
+	prices.says({ pear: 3, apple: 5 });
+	const code = "total = sum([int(await tools.prices.price(item=i)) for i in ('pear', 'apple')])\nprint('dear' if total > 10 else 'cheap')\ntry: await tools.prices.buy(item='pear')\nexcept tools.ToolError as e: print(e.kind)";
+	const made = await stack.run({ language: 'python', code, servers: ['prices'] });
+	assert.equal(made.stdout, 'cheap\napproval\n', made.stderr);
+	assert.equal((await replay(...live)).class, 'identical');
+	prices.says({ pear: 3, apple: 4 });
+	const answers = await replay(...live);
+	assert.equal(answers.class, 'answers_changed');
+	assert.equal(answers.code, 1);
+	assert.deepEqual(answers.differences, [{
+		what: 'answers of tools, 1 in all: call 2, prices.price', recorded: 'result: {"content":[{"text":"5","type":"text"}],"isError":false}',
+		now: 'result: {"content":[{"text":"4","type":"text"}],"isError":false}',
+	}]);
+	prices.says({ pear: 3, apple: 8 });
+	const before = prices.calls().length;
+	const output = await replay(...live);
+	assert.equal(output.class, 'output_changed');
+	assert.deepEqual(output.differences.map(({ what }) => what), ['answers of tools, 1 in all: call 2, prices.price', 'stdout']);
+	assert.deepEqual(prices.calls().slice(before), ['price pear', 'price apple']); /* once, though it differs, and nothing that must be asked about */
+	assert.equal((await replay()).class, 'identical'); /* the record has not changed */
+	const recorded = await replay('--record', '--reason', 'apples are dear', '--force', '--upstream', file);
+	assert.equal(recorded.class, 'output_changed');
+	assert.equal(recorded.generation, 2);
+	prices.says({});
+	assert.equal((await replay()).class, 'identical'); /* against generation 2, with its answers */
+	const failing = await replay(...live);
+	assert.equal(failing.class, 'diverged'); /* it ends before it calls the others */
+	assert.match(failing.differences[0].now, /call 2 of the record, prices\.price with \{"item":"apple"\}, is not made now/);
+	assert.match(failing.differences[1].recorded, /^result: .*"3"/);
+	assert.match(failing.differences[1].now, /^result, the tool failed: .*"undefined"/);
+	const shown = await stack.cli(['show', made.execution_id]);
+	assert.match(shown.stdout, /^expected +generation 2, OK, .*: apples are dear \(3 calls of tools answered anew\)$/m);
+	await stack.cli(['verify']);
+	/* A server that is away is no outcome. */
+	const away = path.join(stack.state, 'away.json');
+	writeFileSync(away, JSON.stringify({ mcpServers: { prices: { command: '/nonexistent', jail: false } } }), { mode: 0o600 });
+	const unavailable = await replay('--live', '--upstream', away);
+	assert.equal(unavailable.class, 'sandbox_error');
+	assert.equal(unavailable.code, 3);
+	assert.match(unavailable.reason, /--live: the server prices: .*nonexistent/);
+	for (const [options, says] of [
+		[['--upstream', file], /without --live the record answers/],
+		[['--live'], /no file says what servers there are/],
+		[['--record', '--upstream', file], /--record needs a --reason/],
+		[['--live', '--bless', '--force', '--reason', 'x'], /say --record/],
+		[[...live, '--runner', 'python=/usr/bin/python3'], /cannot be combined with --runner/],
+		[[...live, '--merge', away], /no server is asked/],
+	]) {
+		const refused = await stack.cli(['replay', ...options, made.execution_id]);
+		assert.equal(refused.code, 2, refused.stdout + refused.stderr);
+		assert.match(refused.stderr, says);
+	}
+	/* The generation goes along in a bundle, with its calls. */
+	const bundle = path.join(stack.state, 'live-bundle'), config = path.join(stack.state, 'live-there.json');
+	writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(stack.config, 'utf8').replace(/^ *\/\/.*$/gm, '')), data_dir: path.join(stack.state, 'live-there') }));
+	assert.equal((await stack.cli(['export', '--output', bundle, made.execution_id])).code, 0);
+	for (const args of [['import', bundle], ['replay', made.execution_id]]) {
+		const { stdout, stderr, code: status } = await stack.cli(args, config);
+		assert.equal(status, 0, stdout + stderr);
+	}
+});
+
+test('a replayed program that waits for a real server does not use its own time', { timeout: TIMEOUT_MS }, async () => {
+	prices.says({ pear: 3 });
+	const made = await stack.run({ language: 'python', code: "print(await tools.prices.price(item='pear'))", servers: ['prices'], timeout_seconds: 8 });
+	prices.says({ pear: 3 }, 9000);
+	const { stdout } = await stack.cli(['replay', '--live', '--upstream', file, made.execution_id]);
+	assert.match(stdout, / identical$/m);
+});
+
+test('of a live session the runs before are answered from the record, also with --live', { timeout: TIMEOUT_MS }, async () => {
+	const session = (code) => stack.run({ language: 'python', code, servers: ['prices'], session: true, conversationId: 'live-replay' });
+	prices.says({ pear: 3, plum: 1 });
+	await session("first = await tools.prices.price(item='pear')");
+	const second = await session("print(first, await tools.prices.price(item='plum'))");
+	assert.equal(second.stdout, '3 1\n', second.stderr);
+	prices.says({ pear: 4, plum: 2 });
+	const before = prices.calls().length;
+	const { stdout } = await stack.cli(['replay', '--live', '--upstream', file, second.execution_id]);
+	assert.match(stdout, /now: +"3 2"/);
+	assert.deepEqual(prices.calls().slice(before), ['price plum']);
+});
+
+test('log and replay choose by the tools that a run called', { timeout: TIMEOUT_MS }, async () => {
+	const made = await stack.run({ language: 'python', code: "print(tools.everything.get_sum(a=40, b=2))", servers: ['everything', 'files'] });
+	const listed = async (pattern) => {
+		const { stdout } = await stack.cli(['log', '--json', '--limit', '1', '--tool', pattern]);
+		return stdout ? JSON.parse(stdout).id : null;
+	};
+	for (const pattern of ['everything', 'everything.get-sum', '*.get-*', 'every*.*']) assert.equal(await listed(pattern), made.execution_id, pattern);
+	for (const pattern of ['files.get-sum', 'get-sum', 'nothing', 'everything.get-sums']) assert.notEqual(await listed(pattern), made.execution_id, pattern);
+	assert.equal((await stack.cli(['replay', '--tool', '*.get-sum', '--since', '1h'])).code, 0);
+});
+
+test('a bundle takes the calls along, and they answer on the other side', { timeout: TIMEOUT_MS }, async () => {
+	const made = await stack.run({ language: 'python', code: "print(tools.everything.echo(message='over there'))", servers: ['everything'] });
+	const bundle = path.join(stack.state, 'bundle'), config = path.join(stack.state, 'there.json');
+	writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(stack.config, 'utf8').replace(/^ *\/\/.*$/gm, '')), data_dir: path.join(stack.state, 'there') }));
+	const elsewhere = async (...args) => {
+		const { stdout, stderr, code } = await stack.cli(args, config);
+		assert.equal(code, 0, stdout + stderr);
+		return stdout;
+	};
+	assert.equal((await stack.cli(['export', '--output', bundle, made.execution_id])).code, 0);
+	await elsewhere('import', bundle);
+	assert.match(await elsewhere('replay', made.execution_id), /1 identical/);
+	const { toolCalls, runtime } = JSON.parse(await elsewhere('show', '--json', made.execution_id));
+	assert.deepEqual(toolCalls.map((call) => [call.server, call.tool, JSON.parse(call.arguments).message]), [['everything', 'echo', 'over there']]);
+	assert.equal(runtime.runner, 'python');
+	await elsewhere('verify');
+	await elsewhere('import', bundle); /* again: nothing is there twice */
+	assert.equal(JSON.parse(await elsewhere('show', '--json', made.execution_id)).toolCalls.length, 1);
 });
 
 test('what a program waits for tools is not its wall clock time', { timeout: TIMEOUT_MS }, async () => {
@@ -177,4 +344,94 @@ print(len(late), "written")
 	const program = shown(own) + JSON.stringify(args).length + text.length;
 	t.diagnostic(`directly ${direct} characters, by a program ${program}: ${(direct / program).toFixed(1)} to 1`);
 	assert.ok(direct / program > 10);
+});
+
+/* What a hostile program may try on its socket, without our modules: prints one line for each try. */
+const HOSTILE = `
+import json, os, socket, struct
+def connect():
+    link = socket.socket(socket.AF_UNIX)
+    link.settimeout(30)
+    link.connect(os.environ['MCP_SOCKET'])
+    return link
+def send(link, frame):
+    body = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
+    link.sendall(struct.pack('>I', len(body)) + body)
+def receive(link):
+    head = b''
+    while len(head) < 4:
+        part = link.recv(4 - len(head))
+        if not part: return {'error': {'kind': 'ended'}}
+        head += part
+    body = b''
+    while len(body) < struct.unpack('>I', head)[0]:
+        body += link.recv(1 << 16)
+    return json.loads(body)
+def kind(answer): return 'done' if answer.get('ok') else answer['error']['kind']
+def ask(frame):
+    with connect() as link:
+        send(link, frame)
+        return kind(receive(link))
+call = lambda server, tool, **more: ask({'id': 1, 'op': 'call', 'server': server, 'tool': tool, 'arguments': {}, **more})
+print('another server', call('files', 'list_allowed_directories'))
+print('not configured', call('../files', 'x'), call('', ''), call('files\\0memory', 'read_graph'))
+print('denied', call('memory', 'delete_entities', arguments={'entityNames': ['a']}))
+print('a method in place of a tool', call('memory', 'tools/list'), call('memory', 'resources/read'))
+print('another way', ask({'id': 1, 'op': 'start', 'server': 'files'}), ask({'id': 1, 'op': 'call', 'server': ['files'], 'tool': 'x'}))
+print('rubbish', ask(b'\\xff\\xfe'), ask(b'[]'), ask(b'{"id":1'))
+with connect() as link:
+    link.sendall(struct.pack('>I', 0xffffffff) + b'x' * 100)
+    print('a length of 4 GB', kind(receive(link)))
+with connect() as link:
+    send(link, {'id': 7, 'op': 'servers'})
+    first = kind(receive(link))
+    send(link, {'id': 7, 'op': 'servers'})
+    print('an id twice', first, kind(receive(link)))
+with connect() as link:
+    send(link, {'id': 1, 'op': 'servers'})
+    print('all that there is', [one['name'] for one in receive(link)['result']])
+print('still served', call('memory', 'read_graph'))
+`;
+const REACHED = `another server invalid
+not configured invalid invalid protocol
+denied denied
+a method in place of a tool invalid invalid
+another way protocol protocol
+rubbish protocol protocol protocol
+a length of 4 GB protocol
+an id twice done protocol
+all that there is ['memory']
+still served done
+`;
+test('a hostile program reaches nothing on its socket but what policy allows, in a live session as well', { timeout: TIMEOUT_MS }, async () => {
+	for (const session of [false, true]) {
+		const result = await stack.run({ language: 'python', code: HOSTILE, servers: ['memory'], session, conversationId: `hostile-${session}` });
+		assert.equal(result.stdout + result.stderr, REACHED);
+		assert.deepEqual([...new Set(result.toolCalls.filter(({ state }) => state === 'done').map(({ server, tool }) => `${server}.${tool}`))], ['memory.read_graph']);
+	}
+	const next = await stack.run({ language: 'python', code: "import socket\ntry: socket.socket(socket.AF_UNIX).connect('/code/.mcp')\nexcept OSError as error: print(type(error).__name__)", session: true, conversationId: 'hostile-true' });
+	assert.equal(next.stdout, 'ConnectionRefusedError\n', next.stderr); /* its name is left, nobody listens */
+});
+
+test('a program that ends with calls under way: they are cancelled, and the record says so', { timeout: TIMEOUT_MS }, async () => {
+	const code = "import os, time, tools\nfor n in range(3): tools.wire().ask({'op': 'call', 'server': 'everything', 'tool': 'trigger-long-running-operation', 'arguments': {'duration': 600, 'steps': 1}}, print)\ntools.everything.echo(message='x')\nprint('ends', flush=True)\nos._exit(0)";
+	const result = await stack.run({ language: 'python', code, servers: ['everything'] });
+	assert.equal(result.stdout, 'ends\n', result.stderr);
+	assert.deepEqual(result.toolCalls.map(({ state }) => state).sort(), ['cancelled', 'cancelled', 'cancelled', 'done']);
+});
+
+test('a task calls servers', { timeout: TIMEOUT_MS }, async () => {
+	const client = new Client({ name: 'test', version: '1' }, { capabilities: {} });
+	await client.connect(new StreamableHTTPClientTransport(new URL(stack.url), { requestInit: { headers: stack.headers } }));
+	const args = { conversationId: 'task', language: 'python', code: "print(tools.everything.echo(message='in a task'))", servers: ['everything'] };
+	const kinds = [];
+	let last;
+	for await (const message of client.experimental.tasks.callToolStream({ name: 'run_code', arguments: args }, CallToolResultSchema, { task: { ttl: 600_000 } })) {
+		kinds.push(message.type);
+		last = message;
+	}
+	await client.close();
+	assert.equal(kinds[0], 'taskCreated');
+	assert.equal(last.type, 'result');
+	assert.match(last.result.content[0].text, /^Echo: in a task\n/);
 });

@@ -14,7 +14,7 @@ import { Stack, TICKED, lines, pngSize, run, ticking, until, wakeUntil } from '.
 const CSV = 'city,year,value\nOslo,2024,3\nOslo,2025,5\nRome,2024,7\nRome,2025,11\n';
 const CHART = readFileSync(path.join(import.meta.dirname, '../data/chart.py'), 'utf8');
 const FOREVER = "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.05)\n";
-const TOOLS = ['list_runners', 'read_output', 'reset_session', 'run_code', 'upload_file'];
+const TOOLS = ['delete_files', 'diff', 'list_files', 'list_runners', 'read_file', 'read_output', 'reset_session', 'restore_files', 'run_code', 'upload_file', 'write_file'];
 const CHART_WIDTH = 640, CHART_HEIGHT = 480; /* chart.py: 6.4 by 4.8 inches, 100 dots an inch */
 const CHART_SECONDS = 120; /* importing pandas takes that long where many tests want it at once */
 const TIMEOUT_MS = 300_000;
@@ -134,7 +134,7 @@ test('a download that does not exist, and one with another hash, are 404', async
 	assert.match(html.headers.get('content-disposition'), /^attachment/);
 	assert.match(html.headers.get('content-security-policy'), /sandbox; default-src 'none'/);
 	const wrong = text.url.replace(/files\/(.)/, (all, digit) => `files/${digit === '0' ? '1' : '0'}`);
-	for (const url of [`${text.url}x`, wrong, text.url.replace('a.txt', 'd'), text.url.replace('a.txt', 'd%2Fb.html/'), text.url.replace('a.txt', '')])
+	for (const url of [`${text.url}x`, wrong, text.url.replace('a.txt', 'd'), text.url.replace('a.txt', 'd%2Fb.html/'), wrong.replace('a.txt', '')])
 		assert.equal((await fetch(url)).status, 404, url);
 	const head = await fetch(text.url, { method: 'HEAD' });
 	assert.equal(head.status, 200);

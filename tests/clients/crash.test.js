@@ -3,15 +3,22 @@
  * what became of it, the supervisor brings the service back, and everything that was acknowledged before is there.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Stack, processes, until } from './stack.js';
+import { Stack, makeState, processes, root, until } from './stack.js';
 
 const TIMEOUT_MS = 240_000;
+const EVERYTHING = 'tests/clients/node_modules/@modelcontextprotocol/server-everything/dist/index.js';
 const asleep = (test) => `${2_000_000 + process.pid}.${test}5`; /* seconds: nobody else on this machine sleeps for so many */
 
 let stack;
-before(async () => (stack = await Stack.start()));
+before(async () => {
+	const state = makeState(), file = path.join(state, 'upstream.json');
+	const everything = { command: path.join(root, 'jail/runners/npm/node_modules/.bin/node'), args: [path.join(root, EVERYTHING)], jail: false, tools: { allow: ['*'] } };
+	writeFileSync(file, JSON.stringify({ mcpServers: { everything } }), { mode: 0o644 });
+	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file } });
+});
 after(() => stack?.stop());
 
 /* Starts a program that would sleep for long and is found in /proc by `marker`; the promise of its answer, or of its failure. */
@@ -96,6 +103,33 @@ test('kill -9 of the gateway: the guest dies, the row is interrupted, what was k
 	const row = await rowOf(marker);
 	assert.equal(row.state, 'interrupted', JSON.stringify(row));
 	await kept('before-gateway');
+});
+
+test('kill -9 of the gateway: calls of tools leave a trace, also one that was under way', { timeout: TIMEOUT_MS }, async () => {
+	const code = `
+from tools import everything
+everything.echo(message='é')
+everything.echo(message='é')
+try: everything.get_sum(a='x')
+except Exception: pass
+everything.trigger_long_running_operation(duration=100, steps=1)
+`;
+	const answer = stack.call('run_code', { conversationId: 'calls', language: 'python', code, servers: ['everything'] }).catch(() => null);
+	const trace = () => readdirSync(path.join(stack.state, 'data/running')).filter((name) => name.endsWith('.calls'));
+	await until('the last call to be under way', () =>
+		trace().some((name) => readFileSync(path.join(stack.state, 'data/running', name), 'utf8').includes('trigger-long-running-operation')));
+	await killAndComeBack('sallyport-gateway');
+	await answer;
+	const row = await rowOf('calls');
+	assert.equal(row.state, 'interrupted');
+	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', row.id])).stdout);
+	assert.deepEqual(toolCalls.map((call) => [call.seq, call.server, call.tool, call.state, call.occurrence]), [
+		[1, 'everything', 'echo', 'done', 0], [2, 'everything', 'echo', 'done', 1], [4, 'everything', 'trigger-long-running-operation', 'failed', 0],
+	]);
+	assert.match(JSON.stringify(toolCalls[0]), /Echo: é/);
+	assert.match(JSON.stringify(toolCalls[2]), /interrupted.*whether the tool acted is not known|whether the tool acted is not known.*interrupted/);
+	assert.deepEqual(trace(), []);
+	assert.equal((await stack.cli(['verify'])).code, 0);
 });
 
 test('kill -9 of the jailer: the guest dies, the run is XX, what was kept is there', { timeout: TIMEOUT_MS }, async () => {

@@ -8,8 +8,10 @@
  * Programs that are to be seen while they run are made by `ticking`, and go on when their test has seen what they said.
  */
 import assert from 'node:assert/strict';
-import { spawn, execFile } from 'node:child_process';
+import { spawn, execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, chmodSync, rmSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -218,10 +220,47 @@ export async function run(program, args, options = {}) {
 	}
 }
 
+/* The npm packages of the tests where jails can be shown them: { binds, server(name), remove() }. A jail has a /tmp of its own: a checkout
+ * there is copied. */
+export function programsForJails() {
+	const packages = path.join(root, 'tests/clients/node_modules');
+	const copy = root.startsWith('/tmp/') ? mkdtempSync('/srv/sp-programs-') : null;
+	if (copy) {
+		chmodSync(copy, 0o755);
+		execFileSync('cp', ['-r', packages, copy]);
+		execFileSync('chmod', ['-R', 'go-w,a+rX', copy]);
+	}
+	const binds = copy ? `${copy}/node_modules` : packages;
+	return {
+		binds,
+		server: (name) => `${binds}/@modelcontextprotocol/server-${name}/dist/index.js`,
+		remove: () => copy && rmSync(copy, { recursive: true, force: true }),
+	};
+}
+
 /* Width and height of a PNG, after its eight magic bytes and the IHDR chunk were checked. */
 export function pngSize(bytes) {
 	assert.equal(Buffer.from(bytes.subarray(0, 8)).toString('hex'), '89504e470d0a1a0a', 'not a PNG');
 	assert.equal(Buffer.from(bytes.subarray(12, 16)).toString('latin1'), 'IHDR');
 	const view = new DataView(bytes.buffer, bytes.byteOffset);
 	return { width: view.getUint32(16), height: view.getUint32(20) };
+}
+
+/*
+ * A server in front of the Sallyport at `base` that does not know server/discover, so that its clients take it for a legacy one. It listens on
+ * loopback; the caller closes it.
+ */
+export async function legacyProxy(base) {
+	const proxy = http.createServer((request, response) => {
+		if (request.headers['mcp-method'] === 'server/discover') return void response.writeHead(400).end();
+		const target = new URL(base);
+		const onward = http.request({ host: target.hostname, port: target.port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
+			response.writeHead(answer.statusCode, answer.headers);
+			answer.pipe(response);
+		});
+		onward.on('error', () => response.destroy());
+		request.pipe(onward);
+	}).listen(0, '127.0.0.1');
+	await once(proxy, 'listening');
+	return proxy;
 }

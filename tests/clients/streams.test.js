@@ -162,6 +162,20 @@ test('a client of the modern era cancels by leaving, one of the legacy era does 
 	assert.equal((await wakeUntil(program, until('the row', () => verdictOf('leave-legacy')))).verdict, 'OK');
 });
 
+test('a lost connection ends no call that has an idempotency key: repeated, it gets the first result', async () => {
+	const program = ticking(), call = run('lost', `open('acted', 'a').write('x')\n${program.code}`);
+	call.params.arguments.idempotencyKey = 'lost-1';
+	const wire = modern(call), leaving = new AbortController();
+	for await (const event of events(await post(wire.message, wire.more, { signal: leaving.signal }))) {
+		if (event.data?.method === 'notifications/progress') break;
+	}
+	leaving.abort();
+	const again = await wakeUntil(program, post(wire.message, wire.more).then((response) => response.json()));
+	assert.equal(again.result._meta['sallyport/result'].stdout, TICKED, JSON.stringify(again));
+	assert.equal((await stack.rows()).filter((row) => row.conversation === 'lost').length, 1);
+	assert.equal(await verdictOf('lost').then((row) => row.verdict), 'OK');
+});
+
 /* Reads up to the first progress message, leaves, and gives the id of the last event that was seen. */
 async function leaveEarly(request, mine) {
 	const leaving = new AbortController();

@@ -64,7 +64,7 @@ async function listed(env) {
 const asSeen = ({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema });
 
 test('tools/list costs a model little, and each service takes it', { timeout: TIMEOUT_MS }, async (t) => {
-	const own = await listed({}), all = await listed({ SALLYPORT_TOOLS_SETS: 'isolator,interpreter', SALLYPORT_NETWORK_ALLOW: 'example.org:443' });
+	const own = await listed({}), all = await listed({ SALLYPORT_TOOLS_SETS: 'isolator,interpreter,bridge,snippets', SALLYPORT_NETWORK_ALLOW: 'example.org:443' });
 	assert.ok(all.length > own.length);
 	await t.test(`at most ${TOKENS_MAX} tokens`, () => {
 		const each = own.map((tool) => [tool.name, encode(JSON.stringify(asSeen(tool))).length]);

@@ -3,7 +3,7 @@
  * in both eras, and servers that do everything wrong.
  */
 import assert from 'node:assert/strict';
-import { spawn, execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -11,7 +11,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { bin, root, run, Stack, until } from './stack.js';
+import { bin, legacyProxy, programsForJails, root, run, Stack, until } from './stack.js';
 
 const packages = path.join(root, 'tests/clients/node_modules');
 const folder = mkdtempSync(path.join(tmpdir(), 'sp-upstream-'));
@@ -42,22 +42,15 @@ async function freePort() {
 }
 
 describe('servers from npm in jails', () => {
-	/* A jail has a /tmp of its own: a checkout there cannot be shown. */
-	const copy = root.startsWith('/tmp/') ? mkdtempSync('/srv/sp-programs-') : null;
-	const binds = copy ? `${copy}/node_modules` : packages;
-	after(() => copy && rmSync(copy, { recursive: true, force: true }));
-	const program = (name, ...args) => ({ command: 'node', args: [`${binds}/@modelcontextprotocol/server-${name}/dist/index.js`, ...args] });
+	const programs = programsForJails();
+	after(() => programs.remove());
+	const program = (name, ...args) => ({ command: 'node', args: [programs.server(name), ...args] });
 	const servers = {
 		everything: program('everything'), files: program('filesystem', '/data'),
 		memory: { ...program('memory'), env: { MEMORY_FILE_PATH: '/data/memory.json' } },
 	};
-	const env = { SALLYPORT_UPSTREAM_BINDS: binds };
+	const env = { SALLYPORT_UPSTREAM_BINDS: programs.binds };
 	const jailed = (args) => upstream(servers, args, env);
-	before(() => {
-		if (!copy) return;
-		execFileSync('cp', ['-r', packages, copy]);
-		execFileSync('chmod', ['-R', 'go-w,a+rX', copy]);
-	});
 
 	test('all of them start and list their tools', async () => {
 		const { code, stdout, stderr } = await jailed(['check', '--json']);
@@ -148,21 +141,7 @@ describe('a second Sallyport', () => {
 	let stack, proxy;
 	before(async () => {
 		stack = await Stack.start();
-		/* A legacy server is one that does not know server/discover. */
-		proxy = http.createServer((request, response) => {
-			if (request.headers['mcp-method'] === 'server/discover') {
-				response.writeHead(400).end();
-				return;
-			}
-			const target = new URL(stack.base);
-			const onward = http.request({ host: target.hostname, port: target.port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
-				response.writeHead(answer.statusCode, answer.headers);
-				answer.pipe(response);
-			});
-			onward.on('error', () => response.destroy());
-			request.pipe(onward);
-		}).listen(0, '127.0.0.1');
-		await once(proxy, 'listening');
+		proxy = await legacyProxy(stack.base);
 	});
 	after(async () => {
 		proxy?.closeAllConnections();

@@ -78,8 +78,9 @@ tools() {
 
 @test "tools/list shows what the token may call, in both eras" {
 	local scope
-	local all="list_runners run_code read_output upload_file reset_session"
-	declare -A expected=([run]="list_runners run_code read_output reset_session" [files]="list_runners upload_file" [run,files]="$all" [admin]="$all")
+	local files="list_files read_file write_file delete_files diff restore_files upload_file"
+	local all="list_runners run_code read_output $files reset_session"
+	declare -A expected=([run]="list_runners run_code read_output reset_session" [files]="list_runners $files" [run,files]="$all" [admin]="$all")
 	for scope in run files run,files admin run; do
 		scoped "$scope"
 		list tools/list
@@ -191,6 +192,20 @@ languages() {
 		[ "$(sp_get '[(.result.structuredContent.stdout), details.stdout] | tojson')" = \
 			"$(jq -cn --arg f "$form" '[(if $f == "content" then null else "1\n" end), (if $f == "structured" then null else "1\n" end)]')" ]
 	done
+}
+
+@test "so does the address: a client that hands _meta to its model asks for no details" {
+	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"q","language":"bash","code":"echo 1"}}}'
+	for form in none structured; do
+		sp_http POST "/mcp?results=$form" <<<"$call"
+		[ "$(jq -r '.result.content[0].text' "$SP_DIR/body")" = 1 ]
+		[ "$(jq -c '[(.result._meta // {} | has("sallyport/result")), (.result | has("structuredContent"))]' "$SP_DIR/body")" = \
+			"[false,$([ "$form" = none ] && echo false || echo true)]" ]
+	done
+	sp_http POST "/mcp?results=all" <<<"$call"
+	[ "$SP_STATUS" = 400 ]
+	grep -q 'results in the address must be content, structured, both or none' "$SP_DIR/body"
+	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results none
 }
 
 # batch MESSAGE… in $SESSION

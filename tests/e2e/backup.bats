@@ -49,6 +49,7 @@ moment() {
 	cli 0 sallyport verify --blobs "$SP_DIR/save"
 	cli 0 back restore --json "$SP_DIR/save"
 	[ "$(jq .executions <<<"$output")" = 3 ]
+	[ "$(sqlite3 "$SP_DIR/back/sallyport.db" "SELECT count(*) FROM audit WHERE kind = 'restore'")" = 1 ]
 	[ "$(moment "$SP_DIR/back")" = "$(moment "$SP_DIR/data")" ]
 	cli 0 back verify --blobs
 	cli 0 back replay --all --json
@@ -84,11 +85,11 @@ moment() {
 	sp_until "" test -s "$SP_DIR/acknowledged.1"
 	for i in 1 2 3; do
 		before=$(cat "$SP_DIR"/acknowledged.* | wc -l)
-		cat "$SP_DIR"/acknowledged.* | head -n "$before" | sort >"$SP_DIR/before"
+		cat "$SP_DIR"/acknowledged.* | head -n "$before" | sort >"$SP_DIR/earlier"
 		cli 0 sallyport backup --key "$SP_DIR/save"
 		sqlite3 -readonly "$SP_DIR/save/sallyport.db" "SELECT conversation_name FROM execution WHERE state = 'finished'" | sort >"$SP_DIR/saved"
-		[ -s "$SP_DIR/before" ]
-		[ -z "$(comm -23 "$SP_DIR/before" "$SP_DIR/saved")" ]
+		[ -s "$SP_DIR/earlier" ]
+		[ -z "$(comm -23 "$SP_DIR/earlier" "$SP_DIR/saved")" ]
 		cli 0 sallyport verify --blobs "$SP_DIR/save"
 	done
 	touch "$SP_DIR/enough"
@@ -188,4 +189,105 @@ moment() {
 	cli 1 back backup "$SP_DIR/altered"
 	[[ $stderr == *"does not fit its audit log"* ]]
 	[ -e "$SP_DIR/altered/manifest.json" ]
+}
+
+@test "what was erased after the backup is erased once more" {
+	sp_call run_code '{"conversationId":"gone","language":"bash","code":"echo secret-word >file; echo said"}'
+	sp_call run_code '{"conversationId":"stays","language":"bash","code":"echo other"}'
+	local id
+	id=$(sp_sql "SELECT id FROM execution WHERE conversation_name = 'gone'")
+	cli 0 sallyport backup --key "$SP_DIR/undone"
+	cli 0 sallyport forget --owner alice --conversation gone --yes
+	cli 0 sallyport forget --list
+	cp /dev/null "$SP_DIR/erasures"
+	echo "$output" >"$SP_DIR/erasures"
+	grep -q "^[0-9]* execution:$id content$" "$SP_DIR/erasures"
+	grep -q '^[0-9]* conversation:[0-9a-f]* content$' "$SP_DIR/erasures"
+	local from
+	for from in data erasures; do
+		rm -rf "$SP_DIR/back"
+		cli 0 back restore "$SP_DIR/undone"
+		cli 0 back show --json "$id"
+		[ "$(jq -r .erased <<<"$output")" = null ]
+		rm -rf "$SP_DIR/back"
+		cli 0 back restore --erasures "$SP_DIR/$from" "$SP_DIR/undone"
+		[[ $output == *"erased once more: 2 runs and conversations"* ]]
+		cli 0 back show --json "$id"
+		[ "$(jq -r .erased <<<"$output")" = content ]
+		cli 0 back files --json
+		[[ $output != *'"gone"'* ]]
+		cli 0 back log --json --conversation stays
+		[ "$(jq -r .erased <<<"$output")" = null ]
+		cli 0 back verify
+	done
+	# What the backup knows of already is left alone.
+	cli 0 sallyport backup --key "$SP_DIR/undone"
+	rm -rf "$SP_DIR/back"
+	cli 0 back restore --erasures "$SP_DIR/erasures" "$SP_DIR/undone"
+	[[ $output == *"erased once more: 0 runs"* ]]
+	echo "1 execution" >"$SP_DIR/erasures"
+	rm -rf "$SP_DIR/back"
+	cli 2 back restore --erasures "$SP_DIR/erasures" "$SP_DIR/undone"
+	[[ $stderr == *"line 1: a number, an object"* ]]
+	cli 2 sallyport forget --list --yes
+}
+
+# A database of version 1, which the gateway upgrades, and the way back.
+@test "before the upgrade: the copy takes its place, nothing is lost, nobody may have it open" {
+	local old=$SP_DIR/old pid copy
+	mkdir "$old"
+	cp "$SP_DIR/data/secret.key" "$old/"
+	sqlite3 "$old/sallyport.db" 'PRAGMA journal_mode = WAL' ".read tests/data/schema-1.sql" ".read tests/data/rows-1.sql" >/dev/null
+	sed -e 's|"data_dir": "data"|"data_dir": "old"|' -e 's|gateway.sock|old.sock|' "$SP_CONFIG" >"$SP_DIR/old.json"
+	rows() { sqlite3 -readonly "$old/sallyport.db" 'PRAGMA user_version; SELECT group_concat(id) FROM (SELECT id FROM execution ORDER BY id)'; }
+	local before
+	before=$(rows)
+	cli 3 old restore --before-upgrade # there was none yet
+	[[ $stderr == *"no upgrade made one"* ]]
+	[ "$(rows)" = "$before" ]
+	"$SP_BIN/sallyport-gateway" --config "$SP_DIR/old.json" >>"$SP_DIR/old.log" 2>&1 3>&- &
+	pid=$!
+	echo "$pid" >>"$SP_DIR/pids"
+	sp_until "$pid" sp_listens "$SP_DIR/old.sock"
+	copy=$(cd "$old" && echo sallyport.db.version-1.*Z)
+	cli 5 old restore --before-upgrade
+	[[ $stderr == *"a gateway serves"*"systemctl stop"* ]]
+	sp_stop "$pid"
+	[ "$(rows | head -1)" -gt 1 ]
+
+	# Somebody reads: refused. Wrong words: refused. A damaged copy: refused. Everything is as it was.
+	mkfifo "$SP_DIR/reader"
+	sqlite3 "$old/sallyport.db" <"$SP_DIR/reader" >"$SP_DIR/read" 3>&- &
+	local reader=$!
+	exec 8>"$SP_DIR/reader"
+	echo 'BEGIN; SELECT count(*) FROM execution;' >&8
+	sp_until "$reader" test -s "$SP_DIR/read"
+	cli 5 old restore --before-upgrade
+	[[ $stderr == *"is open in another process"* ]]
+	exec 8>&-
+	wait "$reader"
+	cli 2 old restore --before-upgrade "$SP_DIR/save"
+	cli 2 old restore
+	cp "$old/$copy" "$SP_DIR/whole"
+	dd if=/dev/urandom of="$old/$copy" bs=4096 seek=2 count=3 conv=notrunc status=none
+	cli 11 old restore --before-upgrade
+	[ "$(rows | head -1)" -gt 1 ]
+	cp "$SP_DIR/whole" "$old/$copy"
+
+	# A run since the upgrade is set aside with the rest, not lost. An older copy is not taken.
+	sqlite3 "$old/sallyport.db" "INSERT INTO uptime (one, served_us) VALUES (1, 0) ON CONFLICT DO NOTHING; CREATE TABLE mark (x)"
+	cp "$SP_DIR/whole" "$old/sallyport.db.version-1.20200101T000000Z"
+	cli 0 old restore --before-upgrade --json
+	[ "$(jq -c '[.schema, .lost]' <<<"$output")" = '[1,0]' ]
+	[ "$(rows)" = "$before" ]
+	[ ! -e "$old/sallyport.db-wal" ] && [ ! -e "$old/sallyport.db-shm" ]
+	[ -e "$old/sallyport.db.version-1.20200101T000000Z" ] && [ ! -e "$old/$copy" ]
+	[ "$(sqlite3 -readonly "$old/$(jq -r .set_aside <<<"$output")" 'SELECT count(*) FROM mark')" = 0 ]
+	# What the older release would do with it, this one does: it opens, and upgrades it once more.
+	"$SP_BIN/sallyport-gateway" --config "$SP_DIR/old.json" >>"$SP_DIR/old.log" 2>&1 3>&- &
+	pid=$!
+	echo "$pid" >>"$SP_DIR/pids"
+	sp_until "$pid" sp_listens "$SP_DIR/old.sock"
+	sp_stop "$pid"
+	[ "$(rows | head -1)" -gt 1 ]
 }

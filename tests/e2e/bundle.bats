@@ -51,6 +51,7 @@ refuse() {
 	[ "$output" = '{"summary":{"executions":4,"new":4,"already_there":0}}' ]
 	cli 0 other import "$SP_DIR/b" --json
 	[ "$output" = '{"summary":{"executions":4,"new":0,"already_there":4}}' ]
+	[ "$(sqlite3 "$SP_DIR/other/sallyport.db" "SELECT count(*) FROM audit WHERE kind = 'import'")" = 1 ]
 	[ "$(sp_sql 'SELECT id FROM execution ORDER BY id')" = "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT id FROM execution ORDER BY id')" ]
 	cli 0 other replay --all --json
 	[ "$(tail -1 <<<"$output" | jq .summary.identical)" = 4 ]
@@ -102,6 +103,15 @@ env_is() {
 	refuse "an id" "DELETE FROM execution_file; UPDATE execution SET id = 'x' WHERE id = (SELECT max(id) FROM execution)"
 	refuse missing "DELETE FROM blob"
 	refuse size "UPDATE execution_file SET size = 1"
+	local run="(SELECT min(id) FROM execution)" call="INSERT INTO tool_call (execution, seq, server, tool, arguments, result) VALUES"
+	refuse "a call of a tool" "$call ('x', 1, 's', 't', '{}', '')"
+	refuse "a call of a tool" "$call ($run, 'x', 's', 't', '{}', '')"
+	refuse "a call of a tool" "$call ($run, 1, 's', 't', '{', '')"
+	refuse "a call of a tool" "$call ($run, 1, 's', 't', '{}', zeroblob(16777217))"
+	refuse "a server of a run" "INSERT INTO execution_server VALUES ($run, 0, 's', 's', '', 'no such list')"
+	refuse "does not have its hash" "INSERT INTO tool_list VALUES ('$(printf %064d 0)', '[]', 1)"
+	refuse "does not have its hash" "UPDATE runtime SET description = json_set(description, '$.kernel', '9')"
+	refuse "ran on is missing" "DELETE FROM runtime"
 	head -c 10000 "$SP_DIR/b" >"$SP_DIR/bad"
 	cli 2 other import "$SP_DIR/bad"
 	head -c 10000 /dev/urandom >"$SP_DIR/bad"
@@ -127,4 +137,68 @@ env_is() {
 	[ "$(jq .summary.new <<<"$output")" = "$count" ]
 	cli 0 other replay --all --json
 	[ "$(tail -1 <<<"$output" | jq .summary.identical)" = "$count" ]
+}
+
+# broken VERDICT SQL: the export changed so does not verify, and that verdict says so
+broken() {
+	cp "$SP_DIR/b" "$SP_DIR/bad"
+	sqlite3 "$SP_DIR/bad" "$2"
+	run -1 "$SP_BIN/sallyport" verify "$SP_DIR/bad" --json --signer "$SP_DIR/signer"
+	[ "$(jq -r ".$1.state" <<<"$output")" = broken ] || { echo "$2: $output" && false; }
+}
+
+@test "an export is verified far from the record, and what was altered in it is found" {
+	say python 'open("f", "w").write("x" * 100000); print("y" * 70000)'
+	say python 'print(2)'
+	sp_stdio_end
+	cli 0 sallyport checkpoint --state "$SP_DIR/signer" --init test.example/audit
+	cli 0 sallyport checkpoint --state "$SP_DIR/signer"
+	cli 0 sallyport export --all -o "$SP_DIR/b" --checkpoint "$SP_DIR/signer/checkpoint"
+	mv "$SP_DIR/data" "$SP_DIR/away"
+	run -0 "$SP_BIN/sallyport" verify "$SP_DIR/b" --json --key "$(cat "$SP_DIR/signer/vkey")" --anchor "$SP_DIR/signer/checkpoint"
+	[ "$(jq -r '[.tree, .signatures, .anchors, .coverage, .content] | map(.state) | unique[]' <<<"$output")" = holds ]
+	[ "$(jq -c '[.entries, .covered]' <<<"$output")" = '[5,5]' ]
+	run -0 "$SP_BIN/sallyport" verify "$SP_DIR/b"
+	[[ $output == *"tree        holds"*"signatures  not checked"*"no public key"* ]]
+	broken tree "UPDATE audit SET entry = replace(entry, 'finished', 'finishes') WHERE kind = 'run.end'"
+	broken tree "UPDATE audit SET n = n + 1 WHERE n = (SELECT max(n) FROM audit)"
+	broken tree "UPDATE audit SET at_us = at_us + 1 WHERE n > 0"
+	broken tree "UPDATE audit SET proof = zeroblob(length(proof)) WHERE n > 0"
+	broken tree "UPDATE audit SET proof = NULL WHERE n > 0"
+	broken tree "UPDATE audit_head SET root = zeroblob(32)"
+	broken signatures "UPDATE audit_head SET checkpoint = replace(checkpoint, char(10) || size || char(10), char(10) || (size + 1) || char(10))"
+	broken coverage "DELETE FROM audit WHERE kind = 'run.end'"
+	broken coverage "DELETE FROM audit WHERE n > 0"
+	broken coverage "UPDATE execution SET verdict = 'RE'"
+	broken coverage "UPDATE execution SET run_wall_us = run_wall_us + 1"
+	broken coverage "DELETE FROM execution_file; DELETE FROM execution"
+	broken content "UPDATE audit SET detail = replace(detail, 'code', 'edoc')"
+	broken content "UPDATE audit SET salt = NULL WHERE n > 0"
+	broken content "UPDATE execution SET stdout = replace(stdout, '2', '3') WHERE stdout IS NOT NULL"
+	broken content "UPDATE execution SET code = code || ' '"
+	broken content "UPDATE execution_file SET mode = mode + 1 WHERE phase = 'after'"
+	broken content "UPDATE blob SET data = zeroblob(length(data)) WHERE length(data) = 70001"
+	# Another signer's key; a file that is no export.
+	cli 0 sallyport checkpoint --state "$SP_DIR/other" --init test.example/audit
+	run -1 "$SP_BIN/sallyport" verify "$SP_DIR/b" --key "$(cat "$SP_DIR/other/vkey")"
+	sqlite3 "$SP_DIR/b" 'DROP TABLE audit_head'
+	run -2 "$SP_BIN/sallyport" verify "$SP_DIR/b"
+}
+
+@test "an export that its checkpoint does not cover is refused; one without a checkpoint says so" {
+	say python 'print(1)'
+	cli 0 sallyport checkpoint --state "$SP_DIR/signer" --init test.example/audit
+	cli 0 sallyport checkpoint --state "$SP_DIR/signer"
+	say python 'print(2)'
+	sp_stdio_end
+	cli 8 sallyport export --all -o "$SP_DIR/b" --checkpoint "$SP_DIR/signer/checkpoint"
+	[[ $stderr == *"sign first"* ]]
+	[ ! -e "$SP_DIR/b" ]
+	cli 0 sallyport export "$(sp_sql 'SELECT min(id) FROM execution')" -o "$SP_DIR/b" --checkpoint "$SP_DIR/signer/checkpoint"
+	cli 0 sallyport export --all -o "$SP_DIR/b"
+	run -0 "$SP_BIN/sallyport" verify "$SP_DIR/b"
+	[[ $output == *"tree        holds"*"no checkpoint"*"coverage    holds"*"content     holds"* ]]
+	# Imported elsewhere, the runs have entries of that log.
+	cli 0 other import "$SP_DIR/b"
+	run -0 "$SP_BIN/sallyport" verify --blobs "$SP_DIR/other"
 }

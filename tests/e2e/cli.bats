@@ -6,7 +6,7 @@ load lib.bash
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
-	unset SALLYPORT_CONFIG
+	export SALLYPORT_CONFIG= # none of this machine's
 	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
 }
 
@@ -67,6 +67,24 @@ commands() {
 	[ "$(complete_words token r)" = revoke ]
 	touch only-file.py
 	[ "$(complete_words run only)" = only-file.py ]
+}
+
+@test "without --config: the user's file, then the machine's" {
+	unset SALLYPORT_CONFIG
+	export XDG_CONFIG_HOME=$PWD/own
+	mkdir -p own/sallyport
+	echo '{"data_dir": "none", "limits": {"pids": "many"}}' >own/sallyport/sallyport.conf
+	run sallyport log
+	[ "$status" -ne 0 ]
+	[[ $output == *"$PWD/own/sallyport/sallyport.conf"*pids* ]]
+	[ "$(id -u)" = 0 ] || skip "the second half needs root"
+	rm -r own
+	mkdir -p lower/sallyport
+	echo '{"limits": {"pids": "some"}}' >lower/sallyport/sallyport.conf
+	# shellcheck disable=SC2016 # the inner shell expands it
+	run unshare -m sh -c 'mount -t overlay -o "lowerdir=$PWD/lower:/etc" none /etc && exec "$0" log' "$SP_BIN/sallyport"
+	[ "$status" -ne 0 ]
+	[[ $output == *"/etc/sallyport/sallyport.conf"*pids* ]]
 }
 
 @test "the record: no data folder, no database, wrong configuration" {
@@ -132,6 +150,14 @@ commands() {
 }
 
 # What is mounted there may come from the jailer's unit.
+@test "doctor says whether the machine is a virtual one, and which" {
+	local wanted='no virtual one' vendor
+	vendor=$(cat /sys/class/dmi/id/sys_vendor 2>/dev/null) || vendor='a micro-VM, without firmware'
+	if grep -q '^flags.* hypervisor' /proc/cpuinfo || [ -e /proc/device-tree/hypervisor ]; then wanted="a virtual machine: $vendor:*"; fi
+	# shellcheck disable=SC2053 # a pattern
+	[[ $(sallyport doctor --json | jq -r '.checks[] | select(.name == "machine").found') == $wanted ]]
+}
+
 @test "doctor says that a mount below /usr takes a jail's own inodes" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount"
 	local said
@@ -225,4 +251,21 @@ commands() {
 	run -2 sallyport log --limit 1000001
 	[[ $output == *"not a whole number from 1 to 1000000"* ]]
 	run -2 sallyport log --limit 0
+}
+
+# What an error tells people to do is done. Nothing in it may cost data, take isolation from the whole host, or end what is not ours; what
+# frees space may not point into the data folder.
+@test "no remedy in any text does harm" {
+	local texts=$BATS_TEST_TMPDIR/texts
+	# Strings that are continued on the next line become one.
+	find "$SP_ROOT"/{lib,cgi,cli,jail,nginx} -name node_modules -prune -o \( -name '*.[ch]' -o -name '*.sh' \) -exec cat {} + | tr '\n' '\f' | sed 's/"[[:space:]]*"//g' | tr '\f' '\n' |
+		grep -oE '"([^"\\]|\\.)*"' >"$texts"
+	[ "$(wc -l <"$texts")" -gt 5000 ]
+	run ! grep -nE '(^|[ (])(rm -|rm /|shred |dd if=|mkfs|kill -9|kill -KILL|pkill|killall|chmod (-R|[0-7]*[2367]\b)|chown -R|setenforce|modules_disabled=|--privileged|seccomp=unconfined|git (clean|reset))' "$texts"
+	# Space is made beside the record, not in it.
+	run ! grep -nE '(make room|free some|remove files)' <(grep -vE 'outside of|sallyport forget|make room in it' "$texts")
+	# A range of ids that is somebody else's would join two users.
+	run ! grep -nE 'add-sub[ug]ids [0-9]' "$texts"
+	# What weakens the whole host is never the first thing to try.
+	run ! grep -nE '^"(sysctl kernel\.(unprivileged|apparmor)|swapoff -)' "$texts"
 }

@@ -43,6 +43,13 @@ meta() {
 	[ "$output" = "['--title', 'a b', '']" ]
 }
 
+@test "/mnt/data is /data" {
+	echo in >in.txt
+	run -0 sallyport run -l python -f in.txt -o out - <<<'open("/mnt/data/out.txt", "w").write(open("/mnt/data/in.txt").read())'
+	[ "$(cat out/out.txt)" = in ]
+	run ! sallyport run -l bash - <<<'touch /mnt/x 2>/dev/null'
+}
+
 @test "language: by extension, alias, first line; wrong ones are named" {
 	program hello.py <<<'print("py")'
 	run -0 sallyport run hello.py
@@ -284,6 +291,18 @@ meta() {
 	echo "$output"
 	[ "$(meta exitcode)" = 0 ] && [ "$(meta max-rss)" -ge 0 ]
 	[ -z "$(meta cg-enabled)$(meta cg-mem)" ]
+}
+
+@test "no cgroup: interpreters that reserve more than the limit of memory start, and a program that uses it ends" {
+	[ "$(id -u)" = 0 ] || skip "needs root to become an account without a cgroup"
+	setpriv --reuid=61239 --regid=61239 --clear-groups test -x "$SP_BIN/sallyport-jailer" || skip "this checkout cannot be reached by another account"
+	as_other() { setpriv --reuid=61239 --regid=61239 --clear-groups env -i SALLYPORT_JAILER_WEAKER_LIMITS=true "$SP_BIN/sallyport" run "$@"; }
+	run -0 as_other -l javascript - <<<'console.log(1)'
+	run as_other -l typescript - <<<'const a: number = 1; console.log(a)'
+	[ "$status" != 125 ] || [[ $output != *"not installed"* ]] || skip "bun is not installed"
+	[ "$status $output" = "0 1" ]
+	run as_other -l typescript - <<<'const a: Uint8Array[] = []; for (;;) a.push(new Uint8Array(1 << 24).fill(1))'
+	[ "$status" -ne 0 ] && [ "$status" -ne 124 ] # it ends by itself, long before its time
 }
 
 @test "memory limit in the meta file" {

@@ -46,6 +46,18 @@ object()'
 	[ "$SHOWN" = "" ]
 }
 
+@test "a program that can have nothing to show is started as it is" {
+	local there=$'print(os.path.exists("/code/.show"))'
+	shows $'import os\n'"$there"
+	[ "$SHOWN" = False ]
+	shows $'import os\nif True:\n    '"$there"
+	[ "$SHOWN" = False ]
+	shows $'import os\n'"$there"$' or 5'
+	[ "$SHOWN" = $'True\n5' ]
+	shows $'import os, matplotlib\n'"$there"
+	[ "$SHOWN" = True ]
+}
+
 @test "a DataFrame is a table of its first rows" {
 	shows $'import pandas as pd\npd.DataFrame({"name": ["a|b", "c"], "n": [1, 2.5]})'
 	[ "$SHOWN" = $'|  | name | n |\n| --- | --- | --- |\n| 0 | a\\|b | 1.0 |\n| 1 | c | 2.5 |' ]
@@ -114,6 +126,14 @@ object()'
 	[ "$(sp_get '[(details.files.created | length), details.stdout] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
 }
 
+@test "figures of plotly become pages, because pictures need a browser" {
+	/usr/bin/python3 -c "import plotly" 2>/dev/null || skip "no plotly"
+	shows $'import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\nfig.show()\nfig' '{"conversationId":"plotly"}'
+	verdict OK
+	[ "$(sp_get '[details.files.created[].name] | tojson')" = '["figure-1.html","figure-2.html"]' ]
+	[ "$(sp_get '[details.stdout, details.stderr] | tojson')" = '["",""]' ]
+}
+
 @test "sessions show values, too" {
 	shows $'x = 40\nx' '{"session":true}'
 	[ "$SHOWN" = 40 ]
@@ -135,9 +155,74 @@ object()'
 	[ "$(sp_get details.stdout)" = "" ]
 }
 
+# both LANGUAGE CODE [MEMBERS]: runs it with and without display; fails unless status, output and errors are the same.
+both() {
+	local call plain
+	call=$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "js", $language, $code} + $more')
+	sp_call run_code "$(jq -c '. + {display: false}' <<<"$call")"
+	plain=$(sp_get '[details.verdict, details.exit_code, details.stdout, details.stderr] | tojson')
+	sp_call run_code "$call"
+	[ "$(sp_get '[details.verdict, details.exit_code, details.stdout, details.stderr] | tojson')" = "$plain" ] || { echo "$plain"; cat "$SP_DIR/body"; return 1; }
+}
+
+# value LANGUAGE CODE [MEMBERS]: what it printed is in $SHOWN.
+value() {
+	sp_call run_code "$(jq -cn --arg language "$1" --arg code "$2" --argjson more "${3:-{\}}" '{conversationId: "js", $language, $code} + $more')"
+	SHOWN=$(sp_get details.stdout)
+}
+
+@test "JavaScript and TypeScript: the completion value is shown, what programs do is as without" {
+	local language
+	for language in javascript typescript; do
+		value $language $'const a = [1, {b: 2}]; console.log("first")\n// the value\na; // and a comment\n'
+		[ "$SHOWN" = $'first\n[ 1, { b: 2 } ]' ]
+		value $language $'import fs from "node:fs";\nconst n = await Promise.resolve(fs.readFileSync(0, "utf8"))\nn\n  .split(",")\n  .map((x) => x * 2)' '{"stdin":"1,2"}'
+		[ "$SHOWN" = '[ 2, 4 ]' ]
+		value $language $'const { fork } = require("node:child_process"), wide = "x".repeat(100000);\nwide' '{"conversationId":"js2"}'
+		[ "${#SHOWN}" -lt 20000 ]
+		for code in 'function f() { return 1 }' 'console.log(process.argv.slice(2), require.main === module, __filename)' 'if (true) {
+	1
+} else
+	2' 'async function main() { console.log("in") }
+main()' 'undefined' '// nothing' 'let x = 1
+process.exitCode = 3
+console.error(x)' 'console.log(1)
+null.x' 'function f() { throw new Error("x") }
+// last
+f()' 'const x = (' 'process.exit(4)' 'const s = new Set([1])
+for (const one of s)
+	one' 'const t = `
+a`
+throw t'; do
+			both $language "$code" '{"args":["x"]}'
+		done
+	done
+	both javascript $'return 5\n'
+	value typescript $'interface P { x: number }\nconst p: P = { x: 1 }\np as P'
+	[ "$SHOWN" = '{ x: 1 }' ] || [ "$SHOWN" = $'{\n  x: 1,\n}' ]
+}
+
+@test "JavaScript and TypeScript: values that fail, never end or print are not the program's failure" {
+	local language custom='[Symbol.for("nodejs.util.inspect.custom")]'
+	for language in javascript typescript; do
+		value $language "const o = { $custom() { throw 1 } }; console.log(1)"$'\no'
+		[ "$SHOWN" = $'1\n<its value cannot be shown>' ]
+		verdict OK
+		value $language "const o = { $custom() { for (let i = 0; i < 3; i++) console.log('x'.repeat(8 << 20)); return 'y'.repeat(1 << 26) } }"$'\no'
+		verdict OK
+		[ "${#SHOWN}" -lt 20000 ]
+	done
+	value javascript "const o = { $custom() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) } }"$'\no'
+	verdict OK
+	[ "$SHOWN" = '<its value cannot be shown>' ]
+}
+
 @test "a replay shows the same; the command line leaves programs alone" {
-	run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --conversation d --verdict OK --json
-	jq -s -e 'map(select(.status == "changed" or .changed)) | length == 0' <<<"$output"
+	local conversation
+	for conversation in d js; do
+		run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --conversation $conversation --verdict OK --json
+		jq -s -e 'map(select(.status == "changed" or .changed)) | length == 0' <<<"$output"
+	done
 	echo '40 + 2' >"$SP_DIR/bare.py"
 	run -0 "$SP_BIN/sallyport" run --config "$SP_CONFIG" "$SP_DIR/bare.py"
 	[ "$output" = "" ]

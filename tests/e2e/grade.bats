@@ -71,6 +71,80 @@ small() {
 	[ "$(of wrong_answer/linear.py .message)" = "too many guesses" ]
 }
 
+@test "an interactive problem: each way to end, on both sides of the pipes; several passes of it" {
+	mkdir -p p/output_validators p/submissions/{accepted,wrong_answer,run_time_error,time_limit_exceeded} p/data/secret
+	printf 'validation: custom interactive\nlimits: {memory: 256, time_limit: 1}\n' >p/problem.yaml
+	echo 37 >p/data/secret/1.in
+	cat >p/output_validators/v.py <<-'END'
+		import sys
+		secret = int(open(sys.argv[1]).read())
+		def reject(why):
+		    open(sys.argv[3] + "judgemessage.txt", "w").write(why)
+		    sys.exit(43)
+		for line in sys.stdin:
+		    word = line.split()
+		    if len(word) != 2 or word[0] not in "QA" or not word[1].isdigit(): reject("not understood")
+		    if word[0] == "A":
+		        if sys.stdin.readline(): reject("and more")
+		        sys.exit(42) if int(word[1]) == secret else reject("not that")
+		    print("<" if int(word[1]) < secret else ">" if int(word[1]) > secret else "=", flush=True)
+		reject("no answer")
+	END
+	local to=p/submissions
+	printf 'l, h = 1, 100\nwhile l < h:\n m = (l + h) // 2\n print("Q", m, flush=True)\n s = input()\n if s == "<": l = m + 1\n else: h = m\nprint("A", l)\n' >$to/accepted/a.py
+	echo 'print("hello")' >$to/wrong_answer/word.py
+	echo 'pass' >$to/wrong_answer/silent.py
+	echo 'print("A 5")' >$to/wrong_answer/wrong.py
+	printf 'print("A 37")\nprint("A 37")\n' >$to/wrong_answer/more.py
+	printf 'import os, time\nos.close(1)\ntime.sleep(0.2)\n' >$to/wrong_answer/closes.py
+	printf 'while True: print("Q x")\n' >$to/wrong_answer/floods.py
+	printf 'print("Q", 5, flush=True)\ninput()\n1 / 0\n' >$to/run_time_error/middle.py
+	printf 'import sys\nprint("A 37", flush=True)\nsys.exit(1)\n' >$to/run_time_error/after.py
+	printf 'print("Q 5", flush=True)\ninput()\ninput()\n' >$to/time_limit_exceeded/waits.py
+	judge 0 p
+	[ "$(jq -c '.summary | [.verdicts, .as_expected]' <<<"$summary")" = '[{"AC":1,"WA":6,"TLE":1,"RTE":2},10]' ]
+	[ "$(jq -r 'select(.verdict == "WA") | .message' <<<"$output" | paste -sd,)" = "no answer,not understood,and more,no answer,not understood,not that" ]
+	# The validator talks to one run of the program after the other.
+	printf 'problem_format_version: 2025-09\ntype: [interactive, multi-pass]\nlimits: {memory: 256, time_limit: 1, validation_passes: 3}\n' >p/problem.yaml
+	cat >p/output_validators/v.py <<-'END'
+		import os, sys
+		n, first = int(open(sys.argv[1]).read()), not os.path.exists(sys.argv[3] + "seen")
+		print(n, flush=True)
+		if sys.stdin.readline().strip() != str(2 * n): sys.exit(43)
+		if first:
+		    open(sys.argv[3] + "seen", "w").close()
+		    open(sys.argv[3] + "nextpass.in", "w").write("38")
+		sys.exit(42)
+	END
+	rm $to/*/*
+	rmdir $to/time_limit_exceeded
+	echo 'print(int(input()) * 2)' >$to/accepted/a.py
+	echo 'print(74)' >$to/wrong_answer/once.py
+	printf 'n = int(input())\nassert n == 37\nprint(74)\n' >$to/run_time_error/once.py
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":1,"RTE":1}' ]
+}
+
+@test "submissions that misbehave: a verdict each, the others go on, nothing stays behind" {
+	small p
+	rm p/submissions/accepted/a.py
+	mkdir p/submissions/rejected
+	local to=p/submissions/rejected
+	echo 'int no_main(void) { return 0; }' >$to/no_main.c
+	printf 'import itertools\nfor i in itertools.count():\n open("/data/%%d" %% i, "wb").write(bytes(1 << 24))\n' >$to/fills.py
+	printf 'import os, time\nif os.fork() == 0:\n time.sleep(0.5)\n print(2, flush=True)\n' >$to/orphan.py
+	printf 'import os\nwhile True: os.fork()\n' >$to/forks.py
+	printf 'import os\nos.kill(os.getppid(), 9)\nos.kill(-1, 9)\n' >$to/kills.py
+	printf 'import sys\nsys.stderr.write("x" * (9 << 20))\nprint(2)\n' >$to/talks.py
+	echo 'print(int(input()) + 1)' >p/submissions/accepted/z.py
+	mkdir -p p/submissions/accepted
+	judge 1 p # no_main.c is CE, which no folder of the format expects
+	[ "$(of rejected/no_main.c .verdict)" = CE ]
+	[ "$(of accepted/z.py .verdict)" = AC ]
+	[ "$(jq -c '.summary | [.submissions, .unexpected, .judge_errors]' <<<"$summary")" = '[7,1,0]' ]
+	[ "$(of rejected/orphan.py .verdict)" = WA ]
+}
+
 @test "groups with scores, a sample that counts for nothing, a partial score" {
 	judge 0 "$PACKAGES/groups"
 	[ "$(of accepted/a.py .score)" = 100 ]
@@ -84,6 +158,99 @@ small() {
 	judge 0 "$PACKAGES/passes"
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":1,"RTE":1}' ]
 	[ "$(of rejected/exit.py '.expected | join(" ")')" = RTE ]
+}
+
+# Three packages as contests' repositories hold them: legal, and not as one would write them for a test.
+@test "a repository's package: links, flags, helpers of a validator, stray files, DOMjudge's settings" {
+	cp -a "$PACKAGES/tour" tour
+	mkdir -p tour/submissions/accepted/empty # git keeps no empty folder
+	ln -s nowhere.png tour/data/secret/03-same.png
+	ln -s /nowhere/statement.pdf tour/data/statement.pdf
+	judge 0 tour
+	local java=0
+	[ ! -x /usr/bin/javac ] || java=1 # the public class in its file is called otherwise
+	[ "$(jq -c '.summary | [.submissions, .as_expected, .skipped, .time_limit_s]' <<<"$summary")" = "[13,$((10 + java)),$((3 - java)),2]" ]
+	[ "$(jq -c '.summary.verdicts' <<<"$summary")" = "{\"AC\":$((4 + java)),\"WA\":3,\"TLE\":2,\"RTE\":1,\"SKIP\":$((3 - java))}" ]
+	[ "$(of wrong_answer/as_read.cpp '.expected | join(" ")')" = "WA RTE" ]
+	[[ "$(of wrong_answer/as_read.cpp .message)" == "from "*" to "* ]]
+	[[ "$(of accepted/empty .message)" == *"has no files" ]]
+	# What validation needs and is not there is the package's fault, and no comparison takes its place.
+	rm -r tour/output_validators
+	judge 3 tour
+	[[ $stderr == *"validation is custom, but output_validators/ has no program"* ]]
+}
+
+@test "2025-09: files and arguments of a case, constants, anchors, entry points, an include that wins" {
+	judge 0 "$PACKAGES/lookup"
+	[ "$(jq -c '.summary.verdicts' <<<"$summary")" = '{"AC":4,"WA":2,"OLE":1,"RTE":2}' ]
+	for name in a.cpp own_header pair; do [ "$(of accepted/$name .score)" = 100 ]; done
+	[ "$(of mixed/rough.py '[.score, .as_expected] | tojson')" = '[40,true]' ]
+	[ "$(of mixed/no_args.py .case)" = secret/small/2-twice ]
+	[ "$(of rejected/floods.py '[.verdict, .as_expected] | tojson')" = '["OLE",true]' ]
+	cp -a "$PACKAGES/lookup" lookup
+	ln -s /etc/passwd lookup/data/secret/small/1.files/more/passwd
+	judge 3 lookup accepted/a.cpp
+	[[ "$(of accepted/a.cpp .message)" == *"leads out of the package"* ]]
+}
+
+@test "an olympiad's package: cases of several groups, inherited settings, the grades that a source expects" {
+	cp -a "$PACKAGES/coins" coins
+	judge 0 coins
+	[ "$(jq -r 'select(.submission) | [.submission, .score] | join(" ")' <<<"$output" | paste -sd ' ')" = \
+		"accepted/a.py 100 partially_accepted/group_1.py 20 partially_accepted/small_50.cpp 50 wrong_answer/case.py 0" ]
+	sed -i 's/GRADES@ AC AC WA/GRADES@ AC TLE WA/' coins/submissions/partially_accepted/small_50.cpp
+	judge 1 coins partially_accepted/small_50.cpp
+	[ "$(of partially_accepted/small_50.cpp .message)" = "secret/group2 is AC, which is not what @EXPECTED_GRADES@ says" ]
+	sed -i 's/GRADES@ AC TLE WA/GRADES@ AC/' coins/submissions/partially_accepted/small_50.cpp # not one for each group
+	judge 0 coins partially_accepted/small_50.cpp
+}
+
+@test "what editors and other systems make of a package: marks, line ends, scripts, other dialects of problem.yaml" {
+	small p
+	rm p/.timelimit
+	printf '\xef\xbb\xbfname: {en: One}\r\nauthor: [A, B]\r\nkeywords:\r\nlimits:\r\n  memory: 256\r\nvalidator_flags: float_tolerance 1e-2\r\n' >p/problem.yaml
+	printf "\xef\xbb\xbftimelimit='2.5'\r\nshort-name = A\r\n" >p/domjudge-problem.ini
+	printf '1\r\n' >p/data/secret/1.in
+	printf '2.001\r\n' >p/data/secret/1.ans
+	printf '\xef\xbb\xbf#!/usr/bin/env python3\r\nprint(int(input()) + 1)\r\n' >p/submissions/accepted/mark.py
+	mkdir p/submissions/accepted/parts "p/submissions/accepted/with spaces"
+	echo 'def more(n): return n + 1' >p/submissions/accepted/parts/a_helper.py # before the program, in order of names
+	printf 'from a_helper import more\nprint(more(int(input())))\n' >p/submissions/accepted/parts/solve.py
+	printf 'int main() { return 0; ' >"p/submissions/accepted/with spaces/my notes.txt"
+	printf '#include <stdio.h>\nint main(void) { puts("2"); return 0; }\n' >"p/submissions/accepted/with spaces/my program.c"
+	printf ':- initialization(main).\nmain :- write(2), nl, halt.\n' >p/submissions/accepted/prolog.pl
+	judge 0 p
+	[ "$(jq -c '.summary | [.verdicts, .time_limit_s]' <<<"$summary")" = '[{"AC":4,"SKIP":1},2.5]' ]
+	[[ "$(of accepted/prolog.pl .message)" == *Prolog* ]]
+	rm p/domjudge-problem.ini
+	printf '\xef\xbb\xbf3\r\n' >p/.timelimit
+	# A validator that says itself what runs it; later formats that name a validator of their own, or the default one.
+	mkdir p/output_validators
+	printf '#!/usr/bin/env python3\nimport sys\nsys.exit(42 if float(sys.stdin.read()) == 7 else 43)\n' >p/output_validators/validate
+	echo notes >p/output_validators/README.md
+	chmod +x p/output_validators/validate
+	printf 'problem_format_version: 2023-07-draft\nvalidation: default\nlimits: {memory: 256}\n' >p/problem.yaml
+	echo 2 >p/data/secret/1.ans
+	judge 0 p accepted/a.py
+	[ "$(jq -c '.summary.time_limit_s' <<<"$summary")" = 3 ]
+	sed -i '/validation/d' p/problem.yaml
+	judge 1 p accepted/a.py
+	sed -i 's/== 7/== 2/' p/output_validators/validate
+	judge 0 p accepted/a.py
+	# The last drafts of 2023-07 score as 2025-09 does, with other names; what is not there is refused.
+	rm -r p/output_validators
+	printf 'problem_format_version: 2023-07-draft\ntype: scoring\nlimits: {memory: 256}\n' >p/problem.yaml
+	mkdir p/data/secret/{a,b}
+	cp p/data/secret/1.* p/data/secret/a
+	mv p/data/secret/1.* p/data/secret/b
+	printf 'scoring: {score: 30}\n' >p/data/secret/a/test_group.yaml
+	printf 'scoring: {score: 70, require_pass: secret/a}\n' >p/data/secret/b/test_group.yaml
+	echo 7 >p/data/secret/b/1.ans
+	judge 0 p accepted/a.py
+	[ "$(of accepted/a.py .score)" = 30 ]
+	printf 'static_validation_score: 5\n' >>p/data/secret/a/test_group.yaml
+	judge 2 p
+	[[ $stderr == *"static validators are not supported"* ]]
 }
 
 @test "programs: extensions, entry points, include/LANGUAGE, cases that are links" {
@@ -142,6 +309,8 @@ small() {
 	rule 0 "" 'partly/small.py: {sample: {permitted: [AC]}, secret/1: {permitted: [AC], score: 20}, secret: {required: [WA]}}'
 	rule 1 "does not permit in secret" 'partly/small.py: {secret: {permitted: [AC]}}'
 	rule 1 "secret/1 has 20 points, submissions.yaml expects 30 to 40" 'partly/*.py: {secret/1: {score: [30, 40]}}'
+	rule 0 "" 'partly/small.py: {secret/3: {message: "what was not run says nothing"}}'
+	rule 1 'no judge'"'"'s message in secret/1 has "nothing"' 'partly/small.py: {secret/1: {message: nothing}}'
 	rule 1 "no case in secret/1 has a verdict" 'partly/small.py: {secret/1: {required: [TLE, MLE]}}'
 }
 
@@ -176,6 +345,81 @@ small() {
 	judge 0 --time-limit 3 q
 }
 
+# zip FILE PROGRAM: an archive that a program in Python writes, "z" is the archive and "link" makes an entry of another kind
+zip() {
+	/usr/bin/python3 - "$1" <<-END
+		import stat, sys, warnings, zipfile
+		warnings.simplefilter("ignore")
+		z = zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED)
+		def link(name, target):
+		    entry = zipfile.ZipInfo(name)
+		    entry.create_system = 3
+		    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+		    z.writestr(entry, target)
+		$2
+		z.close()
+	END
+}
+
+@test "a package as a ZIP archive: with a folder, without one, with the mark of scripts and other names" {
+	export TMPDIR=$PWD/tmp
+	mkdir tmp
+	small p $'validation: custom\n'
+	mkdir -p p/output_validators/scripts
+	printf '#!/bin/sh\nread -r x && test "$x" = "$(cat "$2")" && exit 42; exit 43\n' >p/output_validators/scripts/run
+	chmod +x p/output_validators/scripts/run
+	mv p/data/secret/1.in "p/data/secret/größe 1.in"
+	mv p/data/secret/1.ans "p/data/secret/größe 1.ans"
+	/usr/bin/python3 -m zipfile -c folder.zip p
+	(cd p && /usr/bin/python3 -m zipfile -c ../hello.zip problem.yaml .timelimit data submissions output_validators)
+	judge 0 folder.zip
+	[ "$(jq -c '.summary | [.package, .verdicts]' <<<"$summary")" = '["p",{"AC":1}]' ]
+	sed -i 's/+ 1/+ 2/' p/submissions/accepted/a.py
+	judge 0 hello.zip p/submissions/accepted/a.py accepted/a.py
+	[ "$(jq -c '.summary | [.package, .verdicts]' <<<"$summary")" = '["hello",{"AC":1,"WA":1}]' ]
+	[ "$(of p/submissions/accepted/a.py .case)" = "secret/größe 1" ]
+	sp_until "" sh -c '[ -z "$(ls tmp)" ]'
+}
+
+@test "hostile archives: an error in words, nothing is written elsewhere, nothing is left" {
+	export TMPDIR=$PWD/tmp/below
+	mkdir -p tmp/below
+	hostile() { # MESSAGE PROGRAM
+		rm -f h.zip
+		zip h.zip "$2"
+		judge 2 h.zip
+		[ "$output" = "" ]
+		[[ $stderr == *"$1"* ]]
+		sp_until "" sh -c '[ -z "$(ls tmp/below)" ]'
+		[ "$(find . -name 'evil*')" = "" ]
+	}
+	hostile 'h.zip: "../evil" leads out' 'z.writestr("../evil", "")'
+	hostile 'leads out' 'z.writestr("p/data/../../../../evil", "")'
+	hostile 'leads out' 'z.writestr("p/./problem.yaml", "")'
+	hostile '"/evil" is an absolute name' 'z.writestr("/evil", "")'
+	hostile 'is a link or a special file' 'link("p", ".."); z.writestr("p/evil", "")'
+	hostile 'is a link or a special file' 'link("p/data/secret/1.ans", "/etc/passwd")'
+	hostile 'is there twice' 'z.writestr("problem.yaml", ""); z.writestr("problem.yaml", "name: x")'
+	hostile 'is there twice' 'z.writestr("p/a", ""); z.writestr("p/a/evil", "")'
+	hostile 'too many folders' 'z.writestr("a/" * 40 + "evil", "")'
+	hostile 'more than 255 bytes' 'z.writestr("evil" * 100, "")'
+	hostile 'more than 65535 entries' 'for i in range(65536): z.writestr("%d/" % i, "")'
+	hostile 'no problem.yaml' 'z.writestr("a/b/problem.yaml", "")'
+	hostile 'several folders with a problem.yaml' 'z.writestr("a/problem.yaml", ""); z.writestr("b/problem.yaml", "")'
+	hostile 'h.zip: Unrecognized archive format' ''
+	# Shorter than it says, and a bomb: counted as it is written.
+	small p
+	/usr/bin/python3 -m zipfile -c whole.zip p
+	head -c 400 whole.zip >h.zip
+	judge 2 h.zip
+	[[ $stderr == *"h.zip"* ]]
+	rm h.zip
+	zip h.zip $'with z.open("bomb", "w", force_zip64=True) as f:\n\t    for i in range(2100): f.write(bytes(1 << 20))'
+	judge 2 h.zip
+	[[ $stderr == *"holds more than 2 GiB"* ]]
+	sp_until "" sh -c '[ -z "$(ls tmp/below)" ]'
+}
+
 @test "limits of a package above the caps of a server" {
 	small p
 	printf 'limits: {memory: 3000, output: 20, validation_time: 400}\n' >p/problem.yaml
@@ -193,6 +437,76 @@ small() {
 	[ "$(jq ".summary.time_limit_s == 1" <<<"$summary")" = true ]
 	judge 0 p time_limit_exceeded # the accepted one runs, and is not reported
 	[ "$(jq -c '.summary | [.submissions, .time_limit_s == 1]' <<<"$summary")" = '[1,true]' ]
+}
+
+# busy N: a program that needs N hundredths of a second of processor time, and gives the right answer
+busy() {
+	printf 'import time\nwhile time.process_time() < %d / 100: pass\nprint(int(input()) + 1)\n' "$1"
+}
+
+@test "a time limit from the submissions: 2025-09 counts what may not be too slow, legacy what is accepted in full" {
+	small p $'problem_format_version: 2025-09\n'
+	sed -i '1s/.*/limits: {memory: 256, time_resolution: 0.1}/' p/problem.yaml
+	rm p/.timelimit
+	mkdir p/submissions/{wrong_answer,time_limit_exceeded}
+	{ busy 30 && echo 'print(7)'; } >p/submissions/wrong_answer/slow.py
+	busy 5000 >p/submissions/time_limit_exceeded/a.py
+	judge 0 p
+	limit=$(jq .summary.time_limit_s <<<"$summary")
+	[ "$(jq -n "$limit >= 0.6 and $limit < 3")" = true ] # at least twice the 0.3 s
+	[[ "$(of time_limit_exceeded/a.py .message)" == "more than "*" s" ]]
+	# Named submissions need those that make the limit, which are run but not reported.
+	judge 0 p time_limit_exceeded
+	[ "$(jq -c '[.summary.submissions, .summary.time_limit_s >= 0.6] | tojson' <<<"$summary")" = '"[1,true]"' ]
+	# Too slow, but not by time_limit_to_tle: the limit holds, and the message says what does not fit.
+	printf 'limits: {memory: 256, time_resolution: 0.1, time_multipliers: {time_limit_to_tle: 40}}\nproblem_format_version: 2025-09\n' >p/problem.yaml
+	rm -r p/submissions/wrong_answer
+	busy 50 >p/submissions/time_limit_exceeded/a.py
+	judge 0 p
+	[[ "$(of time_limit_exceeded/a.py .message)" == *"time_limit_to_tle wants at least"* ]]
+	# Legacy: neither a wrong one nor one with a part of the points makes the limit.
+	printf 'type: scoring\nlimits: {memory: 256}\n' >p/problem.yaml
+	printf 'range: 0 2\non_reject: continue\n' >p/data/testdata.yaml
+	mkdir p/submissions/partially_accepted
+	rm -r p/submissions/time_limit_exceeded
+	case_of p/data/secret 2 1 9
+	busy 9000 >p/submissions/partially_accepted/slow.py
+	judge 1 p partially_accepted accepted
+	[ "$(jq '.summary.time_limit_s < 8' <<<"$summary")" = true ]
+	[ "$(of partially_accepted/slow.py .verdict)" != "" ]
+}
+
+@test "C++ of before 2017: names that std has since; what no standard has is a compile error" {
+	small p
+	printf '#include <bits/stdc++.h>\nusing namespace std;\nint data[10], size, n;\nint main() { cin >> n; data[size++] = n; cout << data[0] + size << endl; }\n' >p/submissions/accepted/old.cpp
+	printf '#include <bits/stdc++.h>\nusing namespace std;\nint main() { int n; cin >> n; vector<int> v{n}; cout << ssize(v) + n + ranges::max(v) - n << endl; }\n' >p/submissions/accepted/new.cpp
+	printf '#include <bits/stdc++.h>\nusing namespace std;\nint main() { ranges::sort(none); }\n' >p/submissions/accepted/wrong.cpp
+	judge 1 p
+	[ "$(of accepted/old.cpp '[.verdict, .message] | tojson')" = '["AC",""]' ]
+	[ "$(of accepted/wrong.cpp .verdict)" = CE ]
+	[[ "$(of accepted/wrong.cpp .message)" == *"none"* ]]
+	[[ "$(of accepted/wrong.cpp .message)" != *"ranges"*"not been declared"* ]] # what the newer standard says
+	judge 0 p accepted/old.cpp
+	[ "$(jq .summary.from_cache <<<"$summary")" = 1 ]
+}
+
+@test "a program that computes and runs out of wall clock is tried again; one that sleeps is not" {
+	small p
+	mkdir p/submissions/time_limit_exceeded
+	echo 1 >p/.timelimit # so the wall clock has 3 s
+	cat >p/submissions/accepted/starved.py <<-'END'
+		import time
+		until = int(input())
+		while time.time() < until:
+		    end = time.process_time() + 0.03
+		    while time.process_time() < end: pass
+		    time.sleep(0.07)
+		print(2)
+	END
+	rm p/submissions/accepted/a.py
+	printf 'import time\ntime.sleep(4)\nprint(2)\n' >p/submissions/time_limit_exceeded/sleeps.py
+	echo $(($(date +%s) + 5)) >p/data/secret/1.in # over before a second run of it is
+	judge 0 p -j 2
 }
 
 @test "something that is not as expected, a compile error, too much output, too much memory, a deep stack" {
@@ -346,6 +660,24 @@ both() {
 	[ "$(jq -r 'select(.submission) | .verdict' <<<"$output" | paste -sd' ')" = "WA PE JE AC" ]
 }
 
+@test "legacy: a rejected case has its group's score, whatever its validator wrote; flags as a list; what a grader is told" {
+	small p $'type: scoring\nvalidation: custom score\nvalidator_flags: [-a, 7]\n'
+	case_of p/data/secret 2 5 9
+	case_of p/data/secret 3 6 7
+	printf 'on_reject: continue\ngrading: custom\nreject_score: 2\n' >p/data/secret/testdata.yaml
+	mkdir p/output_validators p/graders
+	cat >p/output_validators/v.py <<-'END'
+		import sys
+		assert sys.argv[4:] == ["-a", "7"]
+		open(sys.argv[3] + "score.txt", "w").write("30")
+		sys.exit(42 if open(sys.argv[2]).read() == sys.stdin.read() else 43)
+	END
+	printf 'import sys\nprint("AC", sum({"AC": 1, "WA": 100, "RTE": 1000, "TLE": 10000}[l.split()[0]] * float(l.split()[1]) for l in sys.stdin))\n' >p/graders/g.py
+	printf 'n = int(input())\nif n == 6: x = bytearray(300 << 20)\nprint(n + 1)\n' >p/submissions/accepted/a.py
+	judge 0 p
+	[ "$(of accepted/a.py .score)" = 2230 ]
+}
+
 @test "a custom grader, and a validator with build and run" {
 	small p $'type: scoring\nvalidation: custom\n'
 	case_of p/data/secret 2 5 9
@@ -361,6 +693,78 @@ both() {
 	chmod +x p/output_validators/scripts/*
 	judge 0 p
 	[ "$(of accepted/a.py .score)" = 10 ]
+}
+
+@test "--fail-fast: nothing is judged after the first that is not as expected" {
+	small p
+	echo 'print(3)' >p/submissions/accepted/b.py
+	for name in c d e; do echo 'print(2)' >p/submissions/accepted/$name.py; done
+	judge 1 p -j 1 --fail-fast
+	[ "$(jq -r 'select(.submission) | .submission' <<<"$output" | paste -sd ' ')" = "accepted/a.py accepted/b.py" ]
+	[ "$(jq -c '.summary | [.submissions, .as_expected, .unexpected, .cases_run]' <<<"$summary")" = '[2,1,1,2]' ]
+	rm p/.timelimit # the accepted ones run first then, to find it
+	judge 1 p -j 4 --fail-fast
+	[ "$(jq -c '.summary | [.submissions, .unexpected]' <<<"$summary")" = '[2,1]' ]
+	judge 1 p -j 4
+	[ "$(jq -c '.summary | [.submissions, .unexpected]' <<<"$summary")" = '[5,1]' ]
+}
+
+# lines FILE: what a report says, without times
+lines() {
+	jq -cS 'del(.cpu_us, .wall_us, .memory_kb, .summary.seconds, .summary.compiled, .summary.from_cache)' "$1"
+}
+
+# killed LINES ARGUMENT…: grades, and is killed as soon as so many lines are there
+killed() {
+	local wanted=$1
+	shift
+	rm -f out
+	mkfifo out
+	"$SP_BIN/sallyport" grade --json "$@" >out 2>/dev/null 3>&- &
+	local pid=$!
+	head -n "$wanted" out >lines_out # the pipe stays open for as long as head reads
+	kill -KILL $pid
+	wait $pid || true
+}
+
+@test "kill -9, then --resume: the same report, and only what was undone is run" {
+	small p
+	rm p/.timelimit
+	local name
+	for name in b c d e; do { busy 20; } >p/submissions/accepted/$name.py; done
+	mkdir p/submissions/wrong_answer
+	printf '# @EXPECTED_RESULTS@: WRONG-ANSWER, TIMELIMIT\nprint(7)\n' >p/submissions/wrong_answer/w.py
+	printf 'int main( {' >p/submissions/wrong_answer/bad.cpp
+	judge 1 p
+	echo "$output" >whole
+	killed 1 -j 1 --resume --results r.db p
+	[ "$(jq -r .submission lines_out)" = accepted/a.py ]
+	[ "$(sqlite3 r.db 'SELECT count(*) < 8 FROM result')" = 1 ]
+	killed 3 -j 2 --resume --results r.db p
+	judge 1 --resume --results r.db p
+	echo "$output" >resumed
+	diff <(lines whole) <(lines resumed)
+	# All of it was kept, the time limit too: what is printed now is what was stored.
+	sqlite3 r.db "SELECT class FROM result ORDER BY class" | paste -sd "" >classes
+	[ "$(cat classes)" = ACACACACACCEWA ]
+	sqlite3 r.db "UPDATE result SET report = replace(report, 'got \\\"7\\\"', 'got seven') WHERE class = 'WA'"
+	judge 1 --resume --results r.db p
+	[[ "$(of wrong_answer/w.py .message)" == *"got seven" ]]
+	# Another program, or another package: judged.
+	echo 'print(8)' >>p/submissions/wrong_answer/w.py
+	judge 1 --resume --results r.db p
+	[[ "$(of wrong_answer/w.py .message)" == *'got "7"' ]]
+	echo 7 >p/data/secret/1.ans
+	judge 0 --resume --results r.db p wrong_answer/w.py --time-limit 3
+	[ "$(of wrong_answer/w.py .message)" = 'token 2: expected the end, got "8"' ]
+	# Groups and scores, from the record.
+	judge 0 --results points.db "$PACKAGES/points"
+	echo "$output" >whole
+	judge 0 --resume --results points.db "$PACKAGES/points"
+	diff whole <(echo "$output" | sed "s/\"seconds\":[0-9.]*/$(grep -o '"seconds":[0-9.]*' whole)/; s/\"from_cache\":[0-9]*/$(grep -o '"from_cache":[0-9]*' whole)/")
+	echo text >no.db
+	judge 2 --resume --results no.db p
+	[[ $stderr == *no.db* ]]
 }
 
 @test "ended by a signal: what is complete was printed, exit 5" {

@@ -26,12 +26,12 @@ grade() {
 	summary=$(tail -1 <<<"$output" | jq .summary)
 }
 
-# some FILE: the lines of real data that make test takes; SALLYPORT_TEST_DATA=all: all of them
+# some FILE: the lines of real data that make test takes; TEST_DATA=all: all of them
 some() {
 	local unpack="xz -dc"
 	[ -f "$REAL/$1" ] || skip "there is no $1 in $REAL (TESTDATA)"
 	[[ $1 != *.gz ]] || unpack="gzip -dc"
-	if [ "${SALLYPORT_TEST_DATA:-}" = all ]; then $unpack "$REAL/$1"; else $unpack "$REAL/$1" | awk "NR % $2 == 1"; fi >real.jsonl
+	if [ "${TEST_DATA:-}" = all ]; then $unpack "$REAL/$1"; else $unpack "$REAL/$1" | awk "NR % $2 == 1"; fi >real.jsonl
 	count=$(wc -l <real.jsonl)
 }
 
@@ -71,6 +71,20 @@ some() {
 	grade 0 "$TASKS/humaneval.jsonl" --samples samples.jsonl
 }
 
+@test "the next sample's jail is made ahead: a jail for each, no limit shortened by the wait" {
+	local once='    import os\n    if not os.path.exists("/tmp/there"):\n        assert n == 0 or not os.listdir("/tmp")\n        os.mkdir("/tmp/there")\n' wait
+	for wait in 1 2.2 0 0; do
+		jq -cn --arg c "$(printf '%b        import time\n        time.sleep(%s)\n    return n + n' "$once" "$wait")" '{task_id: "Small/0", completion: $c}'
+	done >samples.jsonl
+	grade 0 "$TASKS/humaneval.jsonl" --samples samples.jsonl -j 1 --time-limit 0.8
+	[ "$(jq .passed <<<"$summary")" = 4 ]
+	# What it waited for its sample, in a jail that was there already or in one made anew, is not the sample's time.
+	jq -es 'map(select(.task_id).wall_us) | .[0] >= 1e6 and .[1] >= 2.1e6 and .[2] < .[1]' <<<"$output"
+	jq -c '.completion = "    import time\n    time.sleep(600)\n    return n"' samples.jsonl | head -2 >slow.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples slow.jsonl -j 1 --time-limit 0.1
+	[ "$(jq -c .verdicts <<<"$summary")" = '{"TLE":2}' ]
+}
+
 @test "one process of tests serves many samples: what they leave behind, threads of tests" {
 	jq -c '.test += "\nimport threading, time\nassert threading.active_count() == 1\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n" | .task_id = "Thread/0"' "$TASKS/humaneval.jsonl" >tasks.jsonl
 	cat "$TASKS/humaneval.jsonl" >>tasks.jsonl
@@ -102,6 +116,24 @@ some() {
 	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE",null] ["RTE",null]' ]
 }
 
+@test "C++: a library's function of the tested one's name is not tested in its place; headers of no include" {
+	jq -cn '{task_id: "CPP/23", prompt: "", entry_point: "strlen",
+		declaration: "#include<stdlib.h>\n#include<algorithm>\n#include<string>\nusing namespace std;\nint strlen(string str){\n",
+		canonical_solution: "    return str.length();\n}\n", buggy_solution: "    return str.length() - 1;\n}\n",
+		test: "#undef NDEBUG\n#include<assert.h>\n#include<string.h>\nint main(){\n    assert (strlen(\"\") == 0);\n    assert (strlen(\"x\") == 1);\n}\n"}' >tasks.jsonl
+	grade 0 tasks.jsonl
+	grade 1 tasks.jsonl --solution buggy_solution
+	[ "$(jq -r 'select(.task_id) | .result' <<<"$output")" = 'failed: strlen("") == 0' ]
+	# The usual headers, where only they make the program compile; the library's function is in scope for the code.
+	jq -cn '("set<char> s(str.begin(), str.end()); return s.size() == 0 ? 0 : INT_MAX - 2147483646;", "return strlen(str.c_str());", "cout << 1; return 5;", "return no;")
+		| {task_id: "CPP/23", completion: (. + "\n}\n")}' >samples.jsonl
+	grade 1 tasks.jsonl --samples samples.jsonl
+	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC AC WA CE" ]
+	# Overloads of the code's own, and tests that name a member like the function.
+	jq -c '.test |= sub("int main"; "struct text { int length; int strlen(); };\nint text::strlen() { return length; }\nint main")' tasks.jsonl >member.jsonl
+	grade 0 member.jsonl
+}
+
 # no_pass TASKS FORGERIES: none passes, and early ends are named so
 no_pass() {
 	grade 1 "$1" --samples "$2"
@@ -118,7 +150,9 @@ no_pass() {
 	jq -cn '("import sys\nsys.exit(0)", "import os\nos._exit(0)", "print(\"passed\")", "import os\nfor fd in range(1024):\n  try: os.write(fd, b\"passed\\n\")\n  except OSError: pass")
 		| {task_id: 3, completion: "def order(items):\n    pass\n\(.)"}' >samples.jsonl
 	grade 1 "$TASKS/mbpp.jsonl" --samples samples.jsonl
-	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = '["RTE","premature_exit"] ["RTE","premature_exit"] ["WA",null] ["RTE","premature_exit"]' ]
+	# The last one writes into the descriptor of the verdict, too: what comes first there, its rubbish or the failed assertion, is the machine's load.
+	jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ' |
+		grep -xE '\["RTE","premature_exit"\] \["RTE","premature_exit"\] \["WA",null\] \[("RTE","premature_exit"|"WA",null)\]'
 }
 
 @test "limits: memory, output, a signal, a sleeper" {
@@ -151,6 +185,39 @@ no_pass() {
 	[ "$(jq -r 'select(.passed == false) | .task_id' <<<"$output")" = "$([ "$count" -lt 100 ] || echo CPP/38)" ] # its canonical solution lacks a brace
 	grade 1 real.jsonl --solution buggy_solution
 	[ "$(jq -c '[.samples, .passed, .judge_errors]' <<<"$summary")" = "[$count,0,0]" ]
+}
+
+@test "--fail-fast: nothing is graded after the first that does not pass, and no pass@k is said" {
+	jq -cn '("n + n", "n", "n + n", "2 * n") | {task_id: "Small/0", completion: "    return \(.)"}' >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2 -j 1 --fail-fast
+	[ "$(jq -r 'select(.task_id) | .verdict' <<<"$output" | paste -sd ' ')" = "AC WA" ]
+	[ "$(jq -c '[.samples, .passed, ."pass@1", ."pass@2"]' <<<"$summary")" = '[2,1,null,null]' ]
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2 -j 4 --fail-fast
+	[ "$(jq .samples <<<"$summary")" = 2 ]
+}
+
+@test "kill -9, then --resume: the same report, and only what was undone is run" {
+	jq -cn 'range(6) | {task_id: "Small/0", completion: "    import time\n    time.sleep(0.1)\n    return n + n * (\(.) % 2)"}' >samples.jsonl
+	local untimed='del(.cpu_us, .wall_us, .summary.seconds)' pid
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2
+	jq -c "$untimed" <<<"$output" >whole
+	mkfifo out
+	"$SP_BIN/sallyport" grade --json -j 1 --resume --results r.db "$TASKS/humaneval.jsonl" --samples samples.jsonl >out 2>/dev/null 3>&- &
+	pid=$!
+	head -n 2 out >lines_out
+	kill -KILL $pid
+	wait $pid || true
+	grade 1 --resume --results r.db "$TASKS/humaneval.jsonl" --samples samples.jsonl --k 1,2
+	diff whole <(jq -c "$untimed" <<<"$output")
+	[ "$(sqlite3 r.db 'SELECT count(*) FROM result')" = 6 ]
+	sqlite3 r.db "UPDATE result SET report = replace(report, 'an assertion', 'a record')"
+	grade 1 --resume --results r.db "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[ "$(jq -r 'select(.sample == 2) | .result' <<<"$output")" = "failed: a record" ]
+	# Another limit is another key; without --resume everything is graded.
+	grade 1 --resume --results r.db "$TASKS/humaneval.jsonl" --samples samples.jsonl --time-limit 2
+	[ "$(jq -r 'select(.sample == 2) | .result' <<<"$output")" = "failed: an assertion" ]
+	grade 1 --results r.db "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[ "$(jq -r 'select(.sample == 2) | .result' <<<"$output")" = "failed: an assertion" ]
 }
 
 @test "files that are wrong" {

@@ -99,16 +99,169 @@ rows() { sqlite3 -readonly "$(readlink "$FRONT/h$1")/data/sallyport.db" "SELECT 
 	[ "${lines[-1]}" = 401 ]
 }
 
+# on HOST COMMAND…: the CLI there
+on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.json" "${@:3}"; }
+
+@test "drained: nothing new starts and the health endpoint says so; reading goes on" {
+	run on 3 drain --reason 'new kernel'
+	[ "$status" = 0 ]
+	[ "$output" = "everybody: drained; nothing is under way" ]
+	run runs 3
+	[ "${lines[-1]}" = 503 ]
+	[[ $output == *"This host is being emptied"* ]]
+	ask 3 /mcp -D - -o /dev/null -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+		-d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"upload_file","arguments":{}}}' | grep -qi '^retry-after: 30'
+	run call 3 list_runners '{}'
+	[ "${lines[-1]}" = 200 ]
+	run on 3 drain --reason "$(printf "x%.0s" {1..201})"
+	[ "$status" = 2 ]
+	[[ $output == *"at most 200 are kept"* ]]
+	run on 3 drain --list
+	[[ $output == *everybody*"new kernel"* ]]
+	[ "$(on 3 drain --list --json | jq -c '[.[] | [.owner, .reason]]')" = '[["*","new kernel"]]' ]
+	SP_DIR=$(readlink "$FRONT/h3") SP_SOCKET=$(readlink "$FRONT/h3")/gateway.sock sp_http GET /readyz </dev/null
+	[ "$(sed -n 's/^Status: \([0-9]*\).*/\1/p' "$(readlink "$FRONT/h3")/head")" = 503 ]
+	jq -e '.checks.drain.ok == false and .checks.database.ok' "$(readlink "$FRONT/h3")/body"
+	run runs 1
+	[ "${lines[-1]}" = 200 ]
+	on 3 drain --end
+	run runs 3
+	[ "${lines[-1]}" = 200 ]
+	run on 3 drain --end
+	[ "$status" = 3 ]
+}
+
+@test "a drain waits for what is under way, and says so when the time is up" {
+	local client id
+	call 3 run_code '{"conversationId":"c","language":"bash","code":"echo began >/data/began; sleep 1000"}' >"$BATS_TEST_TMPDIR/reply" 3>&- &
+	client=$!
+	running() { [ "$(sqlite3 -readonly "$(readlink "$FRONT/h3")/data/sallyport.db" "SELECT count(*) FROM execution WHERE state = 'running'")" = 1 ]; }
+	sp_until "$client" running
+	run on 3 drain --owner owner3 --no-wait
+	[ "$status" = 5 ]
+	[ "$output" = "owner3: drained; still under way: 1" ]
+	run on 3 owners pack owner3 "$BATS_TEST_TMPDIR/owner3"
+	[ "$status" = 5 ]
+	[[ $output == *"are under way"* ]]
+	id=$(sqlite3 -readonly "$(readlink "$FRONT/h3")/data/sallyport.db" "SELECT id FROM execution WHERE state = 'running'")
+	on 3 cancel "$id"
+	wait "$client"
+	run on 3 drain --owner owner3 --wait 60
+	[ "$status" = 0 ]
+	on 3 drain --end --owner owner3
+}
+
+@test "the table: a line is written, replaced, removed; others and comments stay; bad names are refused" {
+	local table=$BATS_TEST_TMPDIR/map
+	printf '# who lives where\nbob h3;\nalice h1;\n' >"$table"
+	on 1 owners place alice h2 --table "$table"
+	[ "$(cat "$table")" = $'# who lives where\nbob h3;\nalice h2;' ]
+	on 1 owners place carol h1 --table "$table"
+	on 1 owners place bob --table "$table"
+	[ "$(cat "$table")" = $'# who lives where\nalice h2;\ncarol h1;' ]
+	for words in 'Alice h1' '-a h1' 'alice h1;' 'alice {' "$(printf 'a%.0s' {1..33}) h1" 'alice a*b'; do
+		# shellcheck disable=SC2086
+		run on 1 owners place --table "$table" -- $words
+		[ "$status" = 2 ]
+	done
+	[ "$(cat "$table")" = $'# who lives where\nalice h2;\ncarol h1;' ]
+	[ "$(on 2 owners list --json --table "$FRONT/placed.map" | jq -c '[.owner, .tokens, .host]')" = '["owner2",1,"h2"]' ]
+}
+
+@test "an owner moves: runs, files, tokens and addresses of downloads come along; the audit of both hosts holds" {
+	local url before
+	url=$(runs 2 | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
+	before=$(rows 2 2)
+	run on 2 owners pack owner2 "$FRONT/owner2"
+	[ "$status" = 5 ]
+	[[ $output == *"sallyport drain --owner owner2"* ]]
+	[ ! -e "$FRONT/owner2" ]
+	on 2 drain --owner owner2
+	sqlite3 "$(readlink "$FRONT/h2")/data/sallyport.db" "INSERT INTO snippet VALUES ('owner2', 'kept', 2, 'bash', 'what it does', '{}', '[]', 'echo kept', 1),
+		('', 'all', 1, 'bash', 'for everybody', '{}', '[]', 'echo all', 1)"
+	run on 2 owners pack owner2 "$FRONT/owner2"
+	[ "$output" = "owner2: 1 tokens, 1 versions of snippets, 1 conversations with 1 files, $before runs" ]
+	[ "$(stat -c %a "$FRONT/owner2")" = 600 ]
+
+	# A file that somebody changed is refused, and nothing of it is written.
+	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
+	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE token SET owner = 'owner1'"
+	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	[ "$status" = 2 ]
+	[[ $output == *"a token is not as it must be"* ]]
+	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
+	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE file SET name = '../x'"
+	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	[ "$status" = 2 ]
+	cp "$FRONT/owner2" "$BATS_TEST_TMPDIR/changed"
+	sqlite3 "$BATS_TEST_TMPDIR/changed" "UPDATE snippet SET owner = ''"
+	run on 1 owners unpack "$BATS_TEST_TMPDIR/changed"
+	[ "$status" = 2 ]
+	[[ $output == *"a snippet is not as it must be"* ]]
+	[ "$(rows 1 2)" = 0 ]
+
+	on 1 owners unpack "$FRONT/owner2"
+	[ "$(rows 1 2)" = "$before" ]
+	[ "$(sqlite3 -readonly "$(readlink "$FRONT/h1")/data/sallyport.db" "SELECT owner, name, version, code FROM snippet")" = "owner2|kept|2|echo kept" ]
+	run on 1 owners unpack "$FRONT/owner2"
+	[ "$status" = 5 ]
+	[[ $output == *"has conversations here already"* ]]
+	on 1 owners place owner2 --table "$FRONT/placed.map"
+	on 2 owners leave owner2
+	kill -HUP "$(cat "$FRONT/pid")"
+	here() { runs 2 >/dev/null && [ "$(rows 1 2)" -gt "$before" ]; } # the front's new workers
+	sp_until "$(cat "$FRONT/pid")" here
+	[ "$(curl -s --unix-socket "$FRONT/front.sock" -H 'Host: 127.0.0.1:8080' "http://127.0.0.1:8080$url")" = "made by 2" ]
+	[ "$(rows 2 2)" = "$before" ]
+	on 1 verify
+	on 2 verify
+	# The runs belong to the conversation again: the same program sees its files.
+	call 2 run_code '{"conversationId":"c","language":"bash","code":"cat f.txt"}' | grep -q 'made by 2'
+}
+
+# One line of the page, "h1$ COMMAND": `sallyport` is the CLI there, nginx and systemctl are those of the front.
+# shellcheck disable=SC2317 # called by the line
+at() {
+	local host=${1%%\$*} line=${1#*\$}
+	sallyport() {
+		if [ "$host" = front ]; then on 1 "$@" --table "$FRONT/placed.map"; else on "${host#h}" "$@"; fi
+	}
+	nginx() { "$NGINX" "$@" -e "$FRONT/check.log" -c "$FRONT/nginx.conf"; }
+	systemctl() { [ "$*" = 'reload nginx' ] && kill -HUP "$(cat "$FRONT/pid")"; }
+	echo "$host: $line"
+	eval "$line"
+	unset -f sallyport nginx systemctl
+}
+
+@test "the operator's page, line by line: alice moves from h1 to h2, nothing is lost, her downloads' addresses stay" {
+	local url before line
+	on 1 token add --owner alice --json | jq -r .token >"$FRONT/token.alice"
+	url=$(runs alice | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
+	list() { sqlite3 -readonly "$(readlink "$FRONT/h$1")/data/sallyport.db" "SELECT id, verdict, code FROM execution WHERE owner = 'alice' ORDER BY id"; }
+	before=$(list 1)
+	[ -n "$before" ]
+	sp_page move >"$BATS_TEST_TMPDIR/page"
+	[ "$(grep -c '^\(h1\|h2\|front\)\$ ' "$BATS_TEST_TMPDIR/page")" = "$(grep -c . "$BATS_TEST_TMPDIR/page")" ]
+	cd "$BATS_TEST_TMPDIR"
+	while read -r line; do at "$line"; done <page
+	cd "$SP_ROOT"
+	[ "$(list 2)" = "$before" ]
+	moved() { runs alice >/dev/null && [ "$(list 2 | wc -l)" -gt "$(wc -l <<<"$before")" ]; }
+	sp_until "$(cat "$FRONT/pid")" moved
+	[ "$(curl -s --unix-socket "$FRONT/front.sock" -H 'Host: 127.0.0.1:8080' "http://127.0.0.1:8080$url")" = "made by alice" ]
+	on 2 verify
+}
+
 @test "a host that is away: its owners get a 503 with a sentence, nobody else notices" {
-	kill "$(cat "$FRONT/n2/pid")"
-	sp_until "" sp_gone "$(cat "$FRONT/n2/pid")"
-	run runs 2
+	kill "$(cat "$FRONT/n3/pid")"
+	sp_until "" sp_gone "$(cat "$FRONT/n3/pid")"
+	run runs 3
 	[ "${lines[-1]}" = 503 ]
 	[[ $output == *"the host of this token does not answer"* ]]
 	run runs 1
 	[ "${lines[-1]}" = 200 ]
 	local url
-	url=$(runs 3 | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
-	[ "$(curl -s --unix-socket "$FRONT/front.sock" -H 'Host: 127.0.0.1:8080' "http://127.0.0.1:8080$url")" = "made by 3" ] # asks the dead one, too
-	[ "$(rows 1 2)$(rows 3 2)" = 00 ]
+	url=$(runs 2 | grep -oE '/files/[0-9a-f]{64}/f.txt' | head -1)
+	[ "$(curl -s --unix-socket "$FRONT/front.sock" -H 'Host: 127.0.0.1:8080' "http://127.0.0.1:8080$url")" = "made by 2" ] # asks the dead one, too
+	[ "$(rows 1 3)$(rows 2 3)" = 00 ]
 }

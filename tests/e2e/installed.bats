@@ -3,31 +3,37 @@
 # over HTTPS, through nginx as it is shipped. What docs/operator.md tells an operator to type is what is typed here: the blocks below
 # "<!-- tested: NAME -->" are taken from that page. Minutes: TEST_VM=all tries it. The last tests, about the units, need no machine.
 
+bats_require_minimum_version 1.5.0
 load lib.bash
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.." || return
-	export MACHINE=$BATS_FILE_TMPDIR/machine NO_MACHINE DEBS=build/deb
+	export MACHINE=${TEST_MACHINE:-$BATS_FILE_TMPDIR/machine} NO_MACHINE DEBS=build/deb
 	NO_MACHINE=$(tests/vm/installed --missing)
 	[ "${TEST_VM:-}" = all ] || NO_MACHINE="TEST_VM=all (it takes minutes)"
 	[ -z "$NO_MACHINE" ] || return 0
-	make deb >"$BATS_FILE_TMPDIR/deb.log" 2>&1 || { tail -20 "$BATS_FILE_TMPDIR/deb.log" >&2 && return 1; }
-	tests/vm/installed start "$MACHINE" 3>&-
+	[ -n "${TEST_MACHINE:-}" ] || { make deb && tests/vm/next_package "$DEBS-next"; } >"$BATS_FILE_TMPDIR/deb.log" 2>&1 || { tail -20 "$BATS_FILE_TMPDIR/deb.log" >&2 && return 1; }
+	[ -n "${TEST_MACHINE:-}" ] || tests/vm/installed start "$MACHINE" 3>&- # TEST_MACHINE: a folder where one was started; it is left running
 	tests/vm/installed copy "$MACHINE" "$DEBS"/sallyport_*.deb
+	tests/vm/installed run "$MACHINE" mkdir -p /root/next
+	tests/vm/installed copy "$MACHINE" "$DEBS-next"/sallyport_*.deb
+	tests/vm/installed run "$MACHINE" 'mv /root/sallyport_99* /root/next/'
 }
 
 teardown_file() {
-	[ -n "$NO_MACHINE" ] || tests/vm/installed stop "$MACHINE"
+	[ -n "$NO_MACHINE$TEST_MACHINE" ] || tests/vm/installed stop "$MACHINE"
 }
 
 machine() { [ -z "$NO_MACHINE" ] || skip "no virtual machine, missing: ${NO_MACHINE//$'\n'/, }"; }
 in_machine() { tests/vm/installed run "$MACHINE" "$@"; }
 token() { cat "$MACHINE/token"; }
 
-# A block of the operator's page.
-page() {
-	awk -v name="<!-- tested: $1 -->" '$0 == name { wanted = 1 } wanted && /^ *```$/ { exit } open { print } wanted && /^ *```sh$/ { open = 1 }' docs/operator.md |
-		sed "s/sallyport\.example\.org/localhost/g"
+# A block of the operator's page, with this machine's name, typed there: types NAME [FOLDER [SED'S COMMAND]]
+page() { sp_page "$1" | sed 's/sallyport\.example\.org/localhost/g'; }
+types() {
+	page "$1" >"$BATS_TEST_TMPDIR/page"
+	[ -s "$BATS_TEST_TMPDIR/page" ]
+	sed "${3:-}" "$BATS_TEST_TMPDIR/page" | in_machine "cd ${2:-/root} && bash -eux" >"$BATS_TEST_TMPDIR/said" 2>"$BATS_TEST_TMPDIR/typed" || { cat "$BATS_TEST_TMPDIR/typed" "$BATS_TEST_TMPDIR/said" && false; }
 }
 
 # https PATH [CURL'S WORDS…]
@@ -48,8 +54,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 
 @test "the page's commands, pasted in order: installed, set up, a token, the first call" {
 	machine
-	page install | grep -q apt
-	page install | in_machine 'cd /root && bash -eux' >"$BATS_TEST_TMPDIR/said" 2>&1 || { cat "$BATS_TEST_TMPDIR/said" && false; }
+	types install
 	page setup | in_machine 'bash -eu' >"$MACHINE/setup" || { cat "$MACHINE/setup" && false; }
 	awk '$1 == "Token:" { print $2 }' "$MACHINE/setup" >"$MACHINE/token"
 	grep -q '^sp_' "$MACHINE/token"
@@ -72,6 +77,82 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	grep -qi '^strict-transport-security: max-age' "$BATS_TEST_TMPDIR/head"
 	id=$(tr -d '\r' <"$BATS_TEST_TMPDIR/head" | awk 'tolower($1) == "x-request-id:" { print $2; exit }')
 	in_machine "grep -q $id /var/log/nginx/sallyport.log && journalctl -u sallyport-gateway -o cat | grep -q request_id=$id"
+}
+
+@test "the id of a reply finds its run in nginx's log, in the journal of gateway and jailer, and in the record" {
+	machine
+	jq -nc '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "c", language: "python", code: "1/0"}}}' |
+		https /mcp -H "Authorization: Bearer $(token)" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -d @- \
+			-D "$BATS_TEST_TMPDIR/head" -o /dev/null
+	local id
+	id=$(tr -d '\r' <"$BATS_TEST_TMPDIR/head" | awk 'tolower($1) == "x-request-id:" { print $2; exit }')
+	[[ $id =~ ^[0-9a-f]{32}$ ]]
+	types request /root "s/ID/$id/"
+	cat "$BATS_TEST_TMPDIR/said"
+	grep -q '"POST /mcp HTTP' "$BATS_TEST_TMPDIR/said"
+	grep -q 'sallyport-gateway\[[0-9]*\]:.*request' "$BATS_TEST_TMPDIR/said"
+	grep -q 'sallyport-jailer\[[0-9]*\]:' "$BATS_TEST_TMPDIR/said"
+	in_record log --json | jq -es "any(.[]; .request_id == \"$id\")"
+}
+
+@test "the page's commands: certificate, services, tokens" {
+	machine
+	in_machine "cd /root && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=another authority' -addext subjectAltName=DNS:localhost -keyout privkey.pem -out fullchain.pem 2>/dev/null"
+	types certificate
+	in_machine cat /root/fullchain.pem >"$MACHINE/ca.pem"
+	[ "$(in_machine stat -c %a /etc/ssl/sallyport/privkey.pem)" = 600 ]
+	sp_until "" answers # nginx's new workers
+	types services
+	grep -q 'sallyport-jailer.service' "$BATS_TEST_TMPDIR/said"
+	sp_until "" answers
+	types tokens /root "s/^sallyport token revoke ID/sallyport token revoke \$(sallyport token list | awk '\/laptop\/ { id = \$1 } END { print id }')/"
+	local laptop
+	laptop=$(grep -oE 'sp_alice_[A-Za-z0-9_-]+' "$BATS_TEST_TMPDIR/said" | head -1)
+	[ "$(https /mcp -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $laptop" -H 'Content-Type: application/json' -d '{}')" = 401 ]
+	answers
+}
+
+@test "the page's commands: looking at what ran, doctor" {
+	machine
+	# shellcheck disable=SC2016 # the machine expands it
+	types look /root 's/ID/"$(sallyport log --json --limit 1 | jq -r .id)"/'
+	cat "$BATS_TEST_TMPDIR/said"
+	in_machine 'sallyport doctor --json' >"$BATS_TEST_TMPDIR/doctor"
+	jq -e '.checks[] | select(.name == "machine").found | startswith("a virtual machine: QEMU")' "$BATS_TEST_TMPDIR/doctor"
+	jq -e '.checks[] | select(.name == "container").found | startswith("not in one")' "$BATS_TEST_TMPDIR/doctor"
+	[ "$(in_machine systemd-detect-virt --vm)" = qemu ]
+}
+
+@test "logs are rotated: nginx's by Debian's rule, ours with the journal; the next request is in the new ones" {
+	machine
+	in_machine 'test -s /var/log/nginx/sallyport.log && logrotate -f /etc/logrotate.d/nginx && journalctl --rotate -q'
+	in_machine 'ls /etc/logrotate.d; test -s /var/log/nginx/sallyport.log.1 && ! test -s /var/log/nginx/sallyport.log'
+	answers
+	logged() { in_machine 'grep -q "POST /mcp" /var/log/nginx/sallyport.log'; }
+	sp_until "" logged
+	# shellcheck disable=SC2016 # the machine expands it
+	in_machine 'id=$(tail -1 /var/log/nginx/sallyport.log | grep -oE "[0-9a-f]{32}$") && journalctl -u sallyport-gateway -o cat -n 50 | grep -q "request_id=$id"'
+	in_machine '! lsof 2>/dev/null | grep -q sallyport.log.1; journalctl --verify -q || true; ls /var/log/journal/*/system@*.journal'
+}
+
+@test "the page's commands: backup, erase, restore; what was erased stays erased, nothing else is lost" {
+	machine
+	local before kept
+	run_code 'print("to be forgotten")' >/dev/null
+	before=$(in_record log --limit 10000 --json | jq -r .id | sort)
+	types backup
+	types erase /root 's/ann/alice/; s/90d/0s/'
+	kept=$(in_machine sallyport forget --list --json | jq -rs length)
+	[ "$kept" -ge 1 ]
+	types restore
+	[ "$(in_record log --limit 10000 --json | jq -r .id | sort)" = "$before" ]
+	[ "$(in_machine 'stat -c "%U:%G %a" /var/lib/sallyport')" = 'sallyport:www-data 2750' ]
+	# shellcheck disable=SC2016 # the machine expands it
+	run in_machine 'sallyport show "$(sallyport log --json --limit 1 | jq -r .id)" --code'
+	[[ $output != *"to be forgotten"* ]]
+	sp_until "" answers # with the token from before
+	in_machine 'cd / && sallyport verify' | tee "$BATS_TEST_TMPDIR/verify"
+	in_machine 'rm -r /var/lib/sallyport.old /backup'
 }
 
 @test "no token and no address of a download stands in nginx's logs or the journal" {
@@ -136,6 +217,26 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	sp_until "" answers
 }
 
+@test "the audit log is signed every minute by an account that can only read it; what rewrites it stops the signer" {
+	machine
+	local size
+	page signer | in_machine 'bash -eu' | tee "$BATS_TEST_TMPDIR/vkey" | grep -q '^localhost/audit+'
+	signed() { in_machine test -s /var/lib/sallyport-audit/checkpoint; }
+	sp_until "" signed
+	answers
+	size=$(in_machine sed -n 2p /var/lib/sallyport-audit/checkpoint)
+	larger() { [ "$(in_machine sed -n 2p /var/lib/sallyport-audit/checkpoint)" -gt "$size" ]; }
+	sp_until "" larger # by the timer
+	in_machine 'sallyport verify --config /etc/sallyport/sallyport.conf --signer /var/lib/sallyport-audit'
+	in_machine '! runuser -u sallyport -- cat /var/lib/sallyport-audit/key; ! runuser -u sallyport-audit -- sh -c "echo >>/var/lib/sallyport/sallyport.db"'
+	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "SELECT sql || char(59) FROM sqlite_schema WHERE name = \"audit_fixed\"" >/root/trigger &&
+		sqlite3 sallyport.db "DROP TRIGGER audit_fixed; UPDATE audit SET entry = replace(entry, \"cli:0\", \"cli:1\")"'
+	refused() { in_machine 'systemctl is-failed -q sallyport-checkpoint && journalctl -u sallyport-checkpoint -o cat | grep -q "history was rewritten"'; }
+	sp_until "" refused
+	# Put back, it signs again.
+	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "UPDATE audit SET entry = replace(entry, \"cli:1\", \"cli:0\")" && sqlite3 sallyport.db </root/trigger && systemctl start sallyport-checkpoint'
+}
+
 @test "systemctl stop waits for a run that is under way" {
 	machine
 	run_code $'import time\nopen("/data/began", "w")\ntime.sleep(8)\nprint("end")' >"$BATS_TEST_TMPDIR/reply" 3>&- &
@@ -183,12 +284,78 @@ while True: x.append(bytearray(1 << 20))' "{conversationId: \"m$n\"}" >"$BATS_TE
 	[ "$(in_record log --limit 10000 --json | wc -l)" -gt "$before" ]
 }
 
+@test "the page's commands: drained, stopped, started, served again" {
+	machine
+	# shellcheck disable=SC2016 # the machine expands it
+	types drain /root '/^# … and/,$d'
+	run ! active sallyport-gateway
+	[ "$(https /healthz -o /dev/null -w '%{http_code}')" = 503 ] # nobody wakes it
+	run ! active sallyport-gateway
+	types drain /root '1,/^# … and/d'
+	sp_until "" answers
+}
+
+schema() { in_machine "sqlite3 -readonly /var/lib/sallyport/sallyport.db 'PRAGMA user_version'"; }
+version() { in_machine "dpkg-query -W -f '\${Version}' sallyport"; }
+
+@test "the page's commands: upgraded to a release with another schema, and back; removed, and installed again" {
+	machine
+	local schema before since id
+	schema=$(schema)
+	before=$(in_record log --limit 10000 --json | jq -r .id | sort)
+	types upgrade /root/next
+	[ "$(version)" = 99.0.0 ]
+	sp_until "" answers # the gateway was started again, and has upgraded the database
+	[ "$(schema)" = $((schema + 1)) ]
+	in_machine "ls /var/lib/sallyport/sallyport.db.version-$schema.*Z && journalctl -u sallyport-gateway -o cat | grep -q 'database upgraded'"
+	since=$(in_record log --limit 10000 --json | jq -r .id | sort)
+	[ -z "$(comm -23 <(echo "$before") <(echo "$since"))" ]
+	[ "$(wc -l <<<"$since")" -gt "$(wc -l <<<"$before")" ]
+
+	# The older release alone refuses the newer database, and says what to do.
+	types rollback /root '/restore --before-upgrade/d; /^systemctl start/d'
+	run in_record token list
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[[ $output == *"newer"* ]]
+	types upgrade /root/next
+	sp_until "" answers
+	types rollback
+	cat "$BATS_TEST_TMPDIR/said"
+	[ "$(version)" != 99.0.0 ]
+	[ "$(schema)" = "$schema" ]
+	[ "$(in_record log --limit 10000 --json | jq -r .id | sort)" = "$before" ]
+	sp_until "" answers
+	in_machine "ls /var/lib/sallyport/sallyport.db.undone-$((schema + 1)).*Z"
+	id=$(comm -13 <(echo "$before") <(echo "$since") | head -1)
+	in_machine "sqlite3 -readonly /var/lib/sallyport/sallyport.db.undone-* \"SELECT verdict FROM execution WHERE id = '$id'\"" | grep -q OK
+
+	# Removed: nginx goes on with its other sites; configuration, site and record stay.
+	in_machine 'apt-get remove -y sallyport >/dev/null 2>&1; ! test -e /usr/bin/sallyport; test -e /etc/sallyport/sallyport.conf; test -e /etc/nginx/sites-available/sallyport.conf; nginx -t -q && systemctl restart nginx; test -e /var/lib/sallyport/sallyport.db'
+	types install
+	page setup | in_machine 'bash -eu' >"$MACHINE/setup"
+	sp_until "" answers # with the token from before
+}
+
+# The rootfs is the machine's own, because nothing can be downloaded here: tests/e2e/rootfs.bats has a real one.
+@test "the page's commands: a language with another root file system" {
+	machine
+	types rootfs /root 's|^debootstrap.*|mkdir -p /srv/sallyport/trixie; mount --bind / /srv/sallyport/trixie|'
+	in_machine 'sed -i "s|\"name\": \"python\",|\"name\": \"python13\", \"rootfs\": \"/srv/sallyport/trixie\",|; s|\"aliases\": \[[^]]*\]|\"aliases\": []|" /etc/sallyport/runners/python13.json
+		sed -i "s|\"socket\": \"/run/sallyport-jailer|\"runners_dir\": \"/etc/sallyport/runners\", &|" /etc/sallyport/sallyport.conf
+		systemctl restart sallyport-jailer'
+	sp_until "" answers
+	run_code 'print("from the rootfs")' '{language: "python13"}' | tee "$BATS_TEST_TMPDIR/reply"
+	jq -e '.result.content[0].text == "from the rootfs\n"' "$BATS_TEST_TMPDIR/reply"
+	in_machine 'sed -i "s|\"runners_dir\": \"/etc/sallyport/runners\", ||" /etc/sallyport/sallyport.conf; systemctl restart sallyport-jailer; umount -l /srv/sallyport/trixie'
+}
+
 @test "removed and purged, the record stays; installed again, it is served again" {
 	machine
-	in_machine 'apt-get purge -y sallyport >/dev/null 2>&1; test -e /var/lib/sallyport/sallyport.db; ! test -e /usr/bin/sallyport; ! test -e /etc/sallyport/site.env; nginx -t -q'
-	page install | in_machine 'cd /root && bash -eux' >"$BATS_TEST_TMPDIR/said" 2>&1
+	in_machine 'apt-get purge -y sallyport >/dev/null 2>&1; test -e /var/lib/sallyport/sallyport.db; test -e /etc/ssl/sallyport/privkey.pem; ! test -e /usr/bin/sallyport; ! test -e /etc/sallyport/site.env; ! test -e /etc/nginx/sites-available/sallyport.conf; nginx -t -q'
+	types install
 	page setup | in_machine 'bash -eu' >"$MACHINE/setup"
-	answers # with the token from before
+	sp_until "" answers # with the token from before
 }
 
 # -------- what needs no machine ------------------------------------------------------------------------------------
@@ -203,6 +370,26 @@ score() { # UNIT MOST: tenths
 
 @test "the gateway's unit: systemd-analyze security says 1.5 or less" { score sallyport-gateway 15; }
 @test "the jailer's unit: systemd-analyze security says 7.0 or less" { score sallyport-jailer 70; }
+@test "the signer's unit: systemd-analyze security says 1.5 or less" { score sallyport-checkpoint 15; }
+
+@test "the signer's unit signs as it is written, in its own account, with the anchors of its file" {
+	local unit=debian/sallyport.sallyport-checkpoint.service words anchors
+	[ "$(awk '{ print $2 }' debian/sallyport.sysusers | sort | paste -sd' ')" = "sallyport sallyport-audit" ]
+	grep -qx 'd /var/lib/sallyport-audit 0700 sallyport-audit sallyport-audit -' debian/sallyport.tmpfiles
+	grep -qx "User=$(awk '/audit/ { print $2 }' debian/sallyport.sysusers)" "$unit"
+	# What it starts, with this tree's program and a folder of the test.
+	mkdir "$BATS_TEST_TMPDIR/data"
+	printf '{"data_dir": "%s/data"}\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/conf"
+	"$SP_BIN/sallyport" token add --owner alice --config "$BATS_TEST_TMPDIR/conf" >/dev/null
+	"$SP_BIN/sallyport" checkpoint --state "$BATS_TEST_TMPDIR/state" --init test.example/audit
+	words=$(sed -n 's/^ExecStart=//p' "$unit")
+	words=${words/\/usr\/bin\/sallyport /$SP_BIN/sallyport }
+	words=${words/\/etc\/sallyport\/sallyport.conf/$BATS_TEST_TMPDIR/conf --state $BATS_TEST_TMPDIR/state}
+	anchors="--anchor 'file:$BATS_TEST_TMPDIR/anchor' --anchor 'command:cat >$BATS_TEST_TMPDIR/sent'"
+	eval "${words/\$SALLYPORT_ANCHORS/$anchors}" # the shell splits it as systemd does
+	cmp "$BATS_TEST_TMPDIR/sent" "$BATS_TEST_TMPDIR/state/checkpoint"
+	[ -s "$BATS_TEST_TMPDIR/anchor" ]
+}
 
 @test "the shipped configuration is one, and its jailer and gateway find each other" {
 	run env SALLYPORT_DATA_DIR="$BATS_TEST_TMPDIR" "$SP_BIN/sallyport" token list --config debian/sallyport.conf
@@ -228,4 +415,37 @@ score() { # UNIT MOST: tenths
 	run "$SP_BIN/sallyport" setup --host localhost
 	[ "$status" -ne 0 ]
 	[[ $output == *"setup is for an installed package"* ]]
+}
+
+# -------- the page -------------------------------------------------------------------------------------------------
+
+@test "every block of commands on the operator's page is typed by a test" {
+	local name count=0
+	while read -r name; do
+		[ "$name" != - ] || { echo "a block of commands without <!-- tested: NAME --> before it" && false; }
+		grep -qE "(types|sp_page|page) $name( |\$|\))" tests/e2e/*.bats || { echo "no test types the block '$name'" && false; }
+		count=$((count + 1))
+	done < <(awk '{ sub(/^ +/, "") } $0 == "```sh" { print mark } { mark = $0 ~ /^<!-- tested: [a-z]+ -->$/ ? $3 : "-" }' docs/operator.md)
+	[ "$count" -ge 16 ]
+}
+
+@test "the packages that the page names for more languages and libraries are those of make deps RUNNERS=all" {
+	local line package count=0
+	while read -r line; do
+		for package in $(eval "echo ${line#apt-get install }"); do
+			grep -q " $package$" .packages || { echo "$package" && false; }
+			count=$((count + 1))
+		done
+	done < <(sp_page java && sp_page libraries)
+	[ "$count" -gt 10 ]
+}
+
+# A symptom in quotation marks is what a program says.
+@test "every message that the page's table of symptoms quotes is one of ours" {
+	local message count=0
+	while read -r message; do
+		grep -rqF -- "$message" cgi cli jail lib nginx || { echo "nobody says '$message'" && false; }
+		count=$((count + 1))
+	done < <(awk '/^## 12/ { on = 1 } /^## 13/ { on = 0 } on && /^\|/ { split($0, cell, "|"); print cell[2] }' docs/operator.md | grep -oE '"[^"]+"' | tr -d '"' | sed 's/ (process N).*//')
+	[ "$count" -ge 3 ]
 }

@@ -134,7 +134,8 @@ tools() {
 @test "the tools are there only where the set is on, with the arguments of the sets that are on" {
 	start '["interpreter"]'
 	tools
-	[ "$(sp_get '[.result.tools[].name] | sort | join(" ")')" = "execute_code initialize_sandbox list_runners read_output reset_session run_code stop_sandbox upload_file" ]
+	[ "$(sp_get '[.result.tools[].name] | sort | join(" ")')" = \
+		"delete_files diff execute_code initialize_sandbox list_files list_runners read_file read_output reset_session restore_files run_code stop_sandbox upload_file write_file" ]
 	[ "$(sp_get '.result.tools[] | select(.name == "execute_code").inputSchema | [(.properties | keys | join(",")), (.required | join(","))] | join(" ")')" = "code,idempotencyKey,language code" ]
 	sp_call execute_code '{"language":"python","entrypoint_code":"1"}'
 	[ "$(sp_get .result.isError)" = true ]

@@ -4,11 +4,15 @@
 #   sp_token OWNER              makes a token, sets $SP_TOKEN
 #   sp_start_jailer             starts sallyport-jailer, returns when its socket answers; sets $SP_JAILER_PID
 #   sp_start_gateway            starts sallyport-gateway, returns when its socket answers; sets $SP_GATEWAY_PID
+#   sp_serve [OWNER]            all of it: a new directory, a jailer, a gateway, and a token of OWNER, or, without a word, of alice and bob
+#   sp_cli COMMAND…             sallyport with $SP_CONFIG
 #   sp_http METHOD URI [NAME=VALUE…]   one request through cgi-fcgi, body on standard input; sets $SP_STATUS, files $SP_DIR/head and $SP_DIR/body
 #   sp_call TOOL ARGUMENTS      tools/call of the modern era; sets $SP_STATUS, the reply is in $SP_DIR/body (sp_get)
+#   sp_mcp METHOD MEMBERS [NAME]   any other request of the modern era
 #   sp_stdio, sp_say TOOL ARGUMENTS, sp_stdio_end   a server on standard input and output: one call after the other; its lines are in $SP_DIR/out
 #   sp_wake                     lets a program go on that sleeps for $SP_ASLEEP seconds
 #   sp_sql STATEMENT            what is recorded, read from the database
+#   sp_page NAME                a block of docs/operator.md or docs/audit.md, the one behind "<!-- tested: NAME -->"
 #   sp_teardown                 stops what was started and removes the directory
 #
 # Use from setup_file (one stack a file) or setup (one a test); variables are exported, so both work. Everything listens on unix sockets
@@ -116,6 +120,24 @@ sp_start_jailer() {
 	sp_until "$SP_JAILER_PID" sp_listens "$SP_DIR/jailer.sock" || sp_die "the jailer does not start"
 }
 
+sp_serve() {
+	sp_setup
+	if [ -n "$1" ]; then sp_token "$1"; else sp_two_owners; fi
+	sp_start_jailer
+	sp_start_gateway
+}
+
+sp_cli() { "$SP_BIN/sallyport" "$@" --config "$SP_CONFIG"; }
+
+# A run of bash in the conversation `talk`, with more members of the call; sets ID.
+sp_run_bash() { # CODE [MEMBERS]
+	local more=${2:-null}
+	sp_call run_code "$(jq -nc --arg code "$1" '{conversationId: "talk", language: "bash", code: $code} + '"$more")"
+	cat "$SP_DIR/body"
+	# shellcheck disable=SC2034 # for the test
+	ID=$(sp_sql 'SELECT id FROM execution ORDER BY id DESC LIMIT 1')
+}
+
 sp_gateway_answers() {
 	[ -S "$SP_SOCKET" ] && sp_http GET /healthz </dev/null 2>/dev/null && [ "$SP_STATUS" = 200 ]
 }
@@ -167,6 +189,14 @@ sp_call() {
 		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME="$1" || return
 }
 
+# sp_mcp METHOD MEMBERS [NAME]: a modern request; MEMBERS of its params: '"uri":"…"'; NAME for the header Mcp-Name.
+sp_mcp() {
+	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s,"_meta":{%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' \
+		'"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1" HTTP_MCP_NAME="$3"
+}
+
 # The server reads a pipe that descriptor 9 writes to.
 sp_stdio() {
 	mkfifo "$SP_DIR/in"
@@ -189,10 +219,21 @@ sp_stdio_end() {
 	wait "$SP_STDIO_PID"
 }
 
-# One string out of the last reply: sp_get .result.isError, sp_get details.stdout
+# One string out of the last reply: sp_get .result.isError, sp_get details.stdout. A call that takes seconds is answered by a stream of events,
+# whose last one is the reply.
 SP_DETAILS='def details: .result._meta["sallyport/result"]; '
 sp_get() {
-	jq -r "$SP_DETAILS$1" "$SP_DIR/body"
+	if grep -qi '^content-type: text/event-stream' "$SP_DIR/head" 2>/dev/null; then
+		sed -n 's/^data: \({.*\)/\1/p' "$SP_DIR/body" | tail -n 1 | jq -r "$SP_DETAILS$1"
+	else
+		jq -r "$SP_DETAILS$1" "$SP_DIR/body"
+	fi
+}
+
+# What the operator's pages tell people to type is what tests type. A block inside a list is indented.
+sp_page() {
+	awk -v name="<!-- tested: $1 -->" '{ line = $0; sub(/^ +/, "", line) } line == name { wanted = 1 } wanted && line == "```" { exit } open { print line }
+		wanted && line == "```sh" { open = 1 }' "$SP_ROOT"/docs/{operator,audit}.md
 }
 
 # The last one first. A test may have started another gateway in a process of its own: the file knows all of them.

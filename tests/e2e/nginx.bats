@@ -3,6 +3,7 @@
 # itself (no gateway runs here; with one it is driven by tests/clients). Two things are the test's: it listens at unix sockets, where nobody
 # else can be, and requests come back to their limit so slowly that no machine is too slow to reach it.
 
+bats_require_minimum_version 1.5.0
 load lib.bash
 
 setup_file() {
@@ -77,6 +78,58 @@ url() { echo "https://sallyport.example.org$1"; }
 	run fetch -d '{}' -w '\n%{http_code} %{content_type} %header{retry-after} %header{strict-transport-security}' "$(url /mcp)"
 	[ "${lines[1]}" = "503 application/json 1 max-age=31536000" ]
 	[[ $(jq -r .error.message <<<"${lines[0]}") == *"the gateway does not answer"* ]]
+}
+
+@test "TLS 1.2 and 1.3, nothing older; HTTP/2; HTTP/1.1 too" {
+	local version
+	for version in 1.2 1.3; do
+		run fetch --tls-max "$version" --tlsv"$version" -o /dev/null -w '%{http_code} %{http_version}' "$(url /none)"
+		[ "$output" = "404 2" ]
+	done
+	run fetch --http1.1 -o /dev/null -w '%{http_code} %{http_version}' "$(url /none)"
+	[ "$output" = "404 1.1" ]
+	# The client could: it is the server that refuses.
+	for version in tls1 tls1_1; do
+		run bash -c "openssl s_client -$version -cipher 'ALL:@SECLEVEL=0' -unix '$DIR/tls' -servername sallyport.example.org </dev/null 2>&1"
+		[[ $output == *"alert protocol version"* ]]
+	done
+	run bash -c "openssl s_client -tls1_2 -cipher 'AES256-SHA:AES128-GCM-SHA256' -unix '$DIR/tls' -servername sallyport.example.org </dev/null 2>&1"
+	[[ $output == *"handshake failure"* ]] # without forward secrecy
+}
+
+@test "every answer of nginx's own has HSTS and a request id, which the log has, too, with the client's address" {
+	local status id
+	while read -r status path; do
+		fetch -H 'X-Client: 198.51.100.7' -D "$DIR/head" -o /dev/null -d '{}' "$(url "$path")"
+		cat "$DIR/head"
+		grep -q "^HTTP/2 $status" "$DIR/head"
+		grep -qi '^strict-transport-security: max-age=31536000' "$DIR/head"
+		id=$(tr -d '\r' <"$DIR/head" | awk 'tolower($1) == "x-request-id:" { print $2 }')
+		[[ $id =~ ^[0-9a-f]{32}$ ]]
+		sp_until "" grep -q "^198.51.100.7 .* $status .*$id$" "$DIR/sallyport.log"
+	done <<-'END'
+		503 /mcp
+		503 /healthz
+		503 /readyz
+		404 /none
+	END
+	truncate -s 50000000 "$DIR/larger" # above client_max_body_size
+	fetch -D "$DIR/head" -o /dev/null --data-binary "@$DIR/larger" "$(url /mcp)" || true
+	grep -q '^HTTP/2 413' "$DIR/head"
+	grep -qi '^strict-transport-security' "$DIR/head"
+	grep -qi '^x-request-id' "$DIR/head"
+}
+
+@test "what a client should not have put into an address stands in no log: tokens, codes" {
+	local path
+	for path in /mcp /sse /messages /healthz /admin /admin/x /v1/runs /none /files/x; do
+		fetch -o /dev/null -H 'Referer: https://x.example/?code=Secret5' -H 'Authorization: Bearer sp_alice_Secret4' -H 'Cookie: s=Secret6' \
+			"$(url "$path?code=Secret1&access_token=sp_alice_Secret2&sessionId=Secret3")"
+	done
+	sp_until "" grep -q 'GET /files/x' "$DIR/sallyport.log"
+	run grep -rhoE 'Secret[0-9]' "$DIR" --include='*.log'
+	echo "$output"
+	[ -z "$output" ]
 }
 
 @test "a gateway that ends with a request under way is a 502 that asks for nothing" {

@@ -133,3 +133,20 @@ syncs_before_output() {
 	[ "$(syncs_before_output trace.1)" -ge 2 ] # its instance, and what was asked
 	[ "$(syncs_before_output trace.2)" -ge 2 ] # its instance, and what was asked
 }
+
+# A power cut soon after the first start of `make run` finds the configuration whole or not there.
+@test "make run syncs the configuration that it makes before it has its name" {
+	local script file synced named
+	sp_stop_all() { kill -TERM "$script" 2>/dev/null || true; wait "$script" || true; }
+	chmod 0755 "$SP_DIR"
+	mkdir "$SP_DIR/state"
+	strace -D -f -y -e trace=fsync,fdatasync,sync,syncfs,rename,renameat,renameat2 -e signal=none -o "$SP_DIR/trace" \
+		"$SP_ROOT/nginx/dev.sh" --bin "$SP_BIN" --state "$SP_DIR/state" 0 >"$SP_DIR/run.log" 2>&1 3>&- &
+	script=$!
+	sp_until "$script" test -s "$SP_DIR/state/sallyport.conf" || { sp_stop_all; sp_die "$(cat "$SP_DIR/run.log")"; }
+	sp_stop_all
+	file=$SP_DIR/state/sallyport.conf
+	named=$(grep -nE "rename.*\"$file.new\".*\"$file\"" "$SP_DIR/trace" | head -1 | cut -d: -f1)
+	synced=$(grep -nE "f(data)?sync\([0-9]+<$file.new>\) += 0" "$SP_DIR/trace" | head -1 | cut -d: -f1)
+	[ "$synced" -lt "$named" ]
+}

@@ -25,7 +25,7 @@ probes() {
 	local suite
 	for suite in ${SUITES:-test_jail_probe test_jail_attacks}; do
 		run as_user "$TESTS/$suite"
-		echo "$output" | grep -av -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
+		not_passed
 		[ "$status" -eq 0 ]
 	done
 }
@@ -78,7 +78,7 @@ live_probes() {
 	need_root
 	mkdir -p "$BATS_FILE_TMPDIR"
 	TEST_PROBE_LIVE=1 TEST_PROBE_RESULTS=$BATS_FILE_TMPDIR/live run "$TESTS/test_jail_probe"
-	echo "$output" | grep -av -e '^\[ RUN' -e ' OK \]' | head -n 40 || true
+	not_passed
 	[ "$status" -eq 0 ]
 }
 

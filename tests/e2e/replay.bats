@@ -264,3 +264,70 @@ same_report() { # FILE FILE
 	replay 2 --all --runner cobol=/bin/sh
 	[[ $stderr == *"no runner of that name"* ]]
 }
+
+# policy_of_replay ARGUMENT…: how the kernel schedules the command (5: idle), and whether the group of its jail is idle, while a program of it runs.
+policy_of_replay() {
+	local replay path
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --json -j 1 "$@" >"$SP_DIR/out" 2>"$SP_DIR/err" 3>&- &
+	replay=$!
+	sp_until "$replay" sp_asleep
+	path=$(sed -n 's/^[0-9]*:\(cpu\|cpu,cpuacct\)://p; s/^0:://p' "/proc/$(pgrep -fx "sleep $SP_ASLEEP")/cgroup" | head -1)
+	policy=$(cut -d' ' -f41 "/proc/$replay/stat")
+	idle=$(cat "/sys/fs/cgroup/cpu$path/cpu.idle" 2>/dev/null || cat "/sys/fs/cgroup$path/cpu.idle" 2>/dev/null || echo unknown)
+	sp_wake
+	wait "$replay"
+}
+
+@test "where a gateway serves, replays are idle, jails and all; --priority normal, and without a gateway, not" {
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP; echo done" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	local saying=$!
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	policy_of_replay --all
+	[ "$policy" = 0 ] && [ "$idle" != 1 ]
+	sp_start_gateway
+	policy_of_replay --all
+	[ "$policy" = 5 ] && [ "$idle" != 0 ]
+	policy_of_replay --all --priority normal
+	[ "$policy" = 0 ] && [ "$idle" != 1 ]
+	policy_of_replay --all --priority idle
+	sp_stop "$SP_GATEWAY_PID"
+	[ "$policy" = 5 ]
+	[ "$(tail -1 "$SP_DIR/out" | jq .summary.different)" = 0 ]
+}
+
+@test "what a run ran on is stored once, shown, and named where results differ" {
+	local python interpreter
+	say python 'print("one")'
+	say python 'print("two")'
+	say bash 'echo three'
+	sp_stdio_end
+	rm "$SP_DIR/in"
+	sp_stdio # another start meets what is there
+	say python 'print("four")'
+	sp_stdio_end
+	[ "$(sp_sql 'SELECT count(*), count(runtime), count(DISTINCT runtime) FROM execution')" = '4|4|2' ]
+	[ "$(sp_sql 'SELECT count(*) FROM runtime')" = 2 ]
+	python=$(sp_sql "SELECT description FROM runtime WHERE description ->> 'runner' = 'python'")
+	interpreter=$(jq -r .interpreter <<<"$python")
+	[ "$(jq -r .sha256 <<<"$python")" = "$(sha256sum "$interpreter" | cut -d' ' -f1)" ]
+	[ "$(jq -r .kernel <<<"$python")" = "$(uname -r)" ]
+	[ "$(jq -r .version <<<"$python")" = "$(/usr/bin/python3 --version)" ]
+	[ "$(jq -r .libraries.numpy <<<"$python")" = "$(/usr/bin/python3 -c 'import numpy; print(numpy.__version__)')" ]
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_sql "SELECT id FROM execution WHERE instr(code, 'four')")"
+	grep -qE '^ran on +interpreter +/' <<<"$output"
+	grep -qE "^ +kernel +$(uname -r)$" <<<"$output"
+	run -0 "$SP_BIN/sallyport" show --json --config "$SP_CONFIG" "$(sp_sql "SELECT id FROM execution WHERE instr(code, 'four')")"
+	[ "$(jq -c .runtime <<<"$output")" = "$python" ]
+	# Nothing differs in what it ran on.
+	alter "stdout = 'eno'" one
+	replay 1 --all
+	[ "$(jq -c 'select(.class == "output_changed") | .runtime' <<<"$output")" = '[]' ]
+	[ "$(jq -c 'select(.class == "identical") | .runtime' <<<"$output" | sort -u)" = null ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE runtime SET description = json_set(description, '$.kernel', '2.4.0', '$.libraries.numpy', '0.1', '$.libraries.gone', '7')"
+	replay 1 --all
+	[ "$(jq -c 'select(.class == "output_changed") | .runtime | map([.what, .recorded]) | sort' <<<"$output")" = '[["kernel","2.4.0"],["library gone","7"],["library numpy","0.1"]]' ]
+	run -1 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
+	grep -q "^  ran on another kernel: recorded 2.4.0, now $(uname -r)$" <<<"$output"
+}

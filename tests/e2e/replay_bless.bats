@@ -123,8 +123,11 @@ changedsmall" ]
 	refuse generation "UPDATE baseline SET execution = 'x'"
 	refuse generation "UPDATE baseline_file SET generation = 9"
 	refuse "out of /data" "UPDATE baseline_file SET name = '../x'"
+	refuse "a call of a generation" "INSERT INTO baseline_call (execution, generation, seq, arguments) SELECT execution, 9, 1, '{}' FROM baseline"
+	refuse "a call of a generation" "INSERT INTO baseline_call (execution, generation, seq, arguments) SELECT execution, 2, 1, '{' FROM baseline"
+	refuse "a server of a generation" "INSERT INTO baseline_server (execution, generation, position, list) SELECT execution, 2, 0, 'no such list' FROM baseline"
 	refuse missing "DELETE FROM blob WHERE sha256 = (SELECT stdout_blob FROM baseline)"
-	refuse "version 1" "PRAGMA user_version = 1"
+	refuse "version 2" "PRAGMA user_version = 2"
 }
 
 @test "an earlier run of a sandbox that was blessed" {
@@ -136,6 +139,31 @@ changedsmall" ]
 	cli 0 replay "$(id one)" --bless --reason why
 	cli 0 replay --all
 	[ "$(jq .identical <<<"$summary")" = 2 ]
+}
+
+@test "forgotten: what was blessed goes with the run, output or content, and no replay brings it back" {
+	say bash 'echo word-of-the-output | tee -a file-of-the-run; seq 20000 | sed s/^/long-word-/'
+	sp_stdio_end
+	alter "stdout = 'x', stdout_blob = NULL" word-of
+	cli 0 replay "$(id word-of)" --bless --reason why
+	[ "$(sp_sql "SELECT count(*) FROM baseline WHERE stdout_blob IS NOT NULL")" = 1 ]
+	cli 0 replay "$(id word-of)"
+	local run blob
+	run=$(id word-of)
+	blob=$(sp_sql "SELECT stdout_blob FROM baseline")
+	[ -n "$(find "$SP_DIR/data/blobs" -type f -name "${blob:2}*")" ]
+	"$SP_BIN/sallyport" forget --config "$SP_CONFIG" --execution "$run" --only-output --yes
+	[ "$(sp_sql "SELECT (SELECT count(*) FROM baseline) + (SELECT count(*) FROM baseline_file)")" = 0 ]
+	# The code is there still; but there is nothing to compare with, and nothing becomes what is expected.
+	cli 0 replay "$run" --bless --reason again
+	[ "$(jq -c '[.not_replayable, .blessed]' <<<"$summary")" = '[1,0]' ]
+	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 0 ]
+	# Six hours later nothing of it is on the disk.
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE blob SET created_us = 1"
+	find "$SP_DIR/data/blobs" -type f -exec touch -d '2 days ago' {} +
+	"$SP_BIN/sallyport" gc --config "$SP_CONFIG" --yes
+	[ "$(sp_sql "SELECT count(*) FROM blob WHERE sha256 = '$blob'")" = 0 ]
+	[ -z "$(find "$SP_DIR/data/blobs" -type f -name "${blob:2}*")" ]
 }
 
 @test "refused: under CI, without a reason, with what it has nothing to do with" {
@@ -153,4 +181,28 @@ changedsmall" ]
 	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 0 ]
 	cli 0 replay --all --bless --reason why --force
 	[ "$(sp_sql "SELECT count(*) FROM baseline")" = 1 ]
+}
+
+@test "what comes of a deterministic run is the same next time, and can be expected" {
+	say python 'import random, time, os; print("dice", random.random(), time.time(), id(os), {"a", "b", "c"}, os.cpu_count())'
+	say javascript 'console.log("js", Math.random(), Date.now(), new Date().getFullYear() > 2025)'
+	sp_stdio_end
+	cli 1 replay --all
+	[ "$(jq -c '[.flaky, .different]' <<<"$summary")" = '[2,0]' ]
+	[ "$(head -1 <<<"$output" | jq .deterministic)" = null ]
+	cli 1 replay --all --deterministic
+	[ "$(jq -c '[.flaky, .different]' <<<"$summary")" = '[0,2]' ]
+	[ "$(head -2 <<<"$output" | jq .deterministic | sort -u)" = true ]
+	# It is the time of the recorded run.
+	grep -q "js [0-9.]* $(($(sp_sql "SELECT created_us FROM execution WHERE instr(code, 'js')") / 1000)) true" <<<"$output"
+	cli 0 replay --all --deterministic --bless --reason "the same every time"
+	[ "$(sp_sql 'SELECT sum(deterministic) FROM baseline')" = 2 ]
+	# So are its replays from then on, without the option and with it.
+	cli 0 replay --all --repeat 2
+	[ "$(jq -c '[.identical, .flaky]' <<<"$summary")" = '[2,0]' ]
+	[ "$(head -2 <<<"$output" | jq .deterministic | sort -u)" = true ]
+	cli 0 replay --all --deterministic --normalise none
+	[ "$(jq .identical <<<"$summary")" = 2 ]
+	run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
+	[ "$(grep -c 'identical, deterministic$' <<<"$output")" = 2 ]
 }

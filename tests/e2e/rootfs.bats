@@ -161,6 +161,14 @@ refused() {
 	done
 }
 
+@test "binds: what a jail has itself, or as a link, cannot be shown" {
+	local path=/var/tmp/sallyport-binds-$$
+	mkdir -p "$path"
+	runner box /usr/bin/bash "\"binds\":[\"$path\"]"
+	refused "binds: $path cannot be shown: a jail has its own /var/tmp. Name a directory elsewhere"
+	rm -rf "$path"
+}
+
 @test "binds and rootfs: relative, missing, a link, a file, a hidden folder, keys, homes, changed by others, both" {
 	[[ $SP_ROOT != /tmp/* ]] || skip "this folder is below /tmp, where nothing can be bound from: a jail has its own"
 	local at=$SP_ROOT/build/refused path

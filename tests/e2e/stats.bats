@@ -65,6 +65,38 @@ stats() { # ARGUMENT…
 	[ "$(stats --by denied | jq -c '[.denied, .runs]')" = '["mount",1]' ]
 }
 
+@test "the slowest runs, and the disk by owner" {
+	SP_TOKEN=$BOB call bash talk 'sleep 2'
+	[ "$(stats --by slowest --language bash -n 1 | jq -c '[.owner, .language, .verdict, .wall >= 2000000]')" = '["bob","bash","OK",true]' ]
+	[ "$(stats --by slowest --owner alice | jq -s '(map(.wall) | . == (sort | reverse)) and length == 4')" = true ]
+	stats --by disk | jq -s -e 'map(.owner) | sort == ["alice", "bob"]'
+	[ "$(stats --by disk | jq -s '(map(.bytes) | . == (sort | reverse)) and .[0].owner == "alice" and .[0].bytes > 3000')" = true ]
+	[ "$(stats --by disk --owner bob | jq -s length)" = 1 ]
+	run -0 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by slowest
+	[[ $output == *"STARTED"* ]]
+	run -0 env SALLYPORT_RETENTION_OWNER_MB=1 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by disk
+	[[ $output == *" %"* ]]
+}
+
+@test "limits that were hit, by whom and how often; doors that were shut" {
+	local _
+	for _ in 1 2 3; do
+		head -c 9000000 /dev/zero | SP_TOKEN=$ALICE sp_http POST /mcp
+		[ "$SP_STATUS" = 413 ]
+		SP_TOKEN=sp_alice_wrong sp_http POST /mcp <<<'{}'
+		[ "$SP_STATUS" = 401 ]
+	done
+	# The first of each is written at once, the others with the next minute, or at the end.
+	first() { [ "$(stats --by limit | jq -c '[.limit, .owner, .refused]' | sort | paste -sd' ')" = '["auth:unknown","",1] ["body","alice",1]' ]; }
+	sp_until "" first
+	sp_stop "$SP_GATEWAY_PID"
+	[ "$(stats --by limit | jq -c '[.limit, .owner, .refused]' | sort | paste -sd' ')" = '["auth:unknown","",3] ["body","alice",3]' ]
+	[ "$(stats --by limit --owner alice | jq -c '[.limit, .refused, .first_us <= .last_us]')" = '["body",3,true]' ]
+	[ "$(stats --by limit --until yesterday)" = "" ]
+	run -0 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by limit
+	[[ $output == *"REFUSED"*"body"* ]]
+}
+
 @test "wrong usage" {
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by colour
 	run -2 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --since someday

@@ -292,3 +292,44 @@ next_answer() {
 	[ "$status" -ne 0 ]
 	[[ $output == *"neither XDG_DATA_HOME nor HOME"* ]]
 }
+
+@test "list_runners finds versions and libraries, which the description of run_code then has" {
+	start
+	listed() {
+		printf '{"jsonrpc":"2.0","id":1,"method":"tools/%s,%s}}\n' "$1" "$META" >&"$IN"
+		read -r -t "$SP_DEADLINE" -u "$OUT" line
+	}
+	listed 'call","params":{"name":"list_runners","arguments":{"language":"python"}'
+	text=$(jq -r '.result.content[0].text' <<<"$line")
+	[[ $text == *"Python 3"*"; libraries: "*numpy* ]]
+	listed 'list","params":{"_":0'
+	description=$(jq -r ".result.tools[] | select(.name == \"run_code\") | .description" <<<"$line")
+	[[ $description == *"- python 3."*numpy* ]]
+	end_input
+	wait "$PID" || [ $? = 127 ]
+}
+
+# Whoever reads the record next is told, without another start of a server.
+@test "a server that is killed leaves no run that seems to run" {
+	local id
+	start
+	call 1 'sleep 1000' modern >&"$IN"
+	sp_until "" running 1
+	export SALLYPORT_DATA_DIR=$HOME_DIR/sallyport
+	run -0 "$SP_BIN/sallyport" log --json # as long as it lives, nobody calls its run interrupted
+	[ "$(jq -r .state <<<"$output")" = running ]
+	id=$(jq -r .id <<<"$output")
+	kill -KILL "$PID"
+	wait "$PID" || true
+	sp_until "" sp_gone "$PID"
+	run -0 --separate-stderr "$SP_BIN/sallyport" log --json
+	[ "$(jq -r '.state + " " + .verdict' <<<"$output")" = "interrupted XX" ]
+	run -0 "$SP_BIN/sallyport" show "$id"
+	[[ $output == *"ended before this run did"* ]]
+	running 0
+}
+
+@test "a request that needs a session and comes before initialize is told to send initialize" {
+	run -0 stdio < <(echo '{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x"}}')
+	[[ $(answer 1 .error.message) == *"send initialize first"* ]]
+}

@@ -198,3 +198,30 @@ no_scratch() {
 	sp_until "" sp_none_asleep
 	sp_until "" no_scratch
 }
+
+@test "kill -9, then --resume: the same report, and only what was undone is run" {
+	say python 'print("one")'
+	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
+	local saying=$! grading
+	sp_wake
+	wait "$saying"
+	sp_stdio_end
+	cli 0 promote --suite s --all
+	"$SP_BIN/sallyport" grade --config "$SP_CONFIG" -j 1 --resume s 3>&- &
+	grading=$!
+	sp_until "$grading" sp_asleep
+	kill -KILL "$grading"
+	wait "$grading" || true
+	sp_until "" sp_none_asleep
+	[ "$(sqlite3 "$SP_DIR/data/grade.db" 'SELECT count(*) FROM result')" = 1 ]
+	"$SP_BIN/sallyport" grade --config "$SP_CONFIG" --json --resume s >resumed 3>&- &
+	grading=$!
+	sp_wake
+	wait "$grading"
+	[ "$(jq -c '.summary | select(.) | [.cases, .passed]' resumed)" = '[2,2]' ]
+	# Nothing sleeps any more; a submission is not what was recorded.
+	cli 0 grade --resume s
+	diff <(jq -c 'del(.wall_us, .summary.seconds)' resumed) <(jq -c 'del(.wall_us, .summary.seconds)' <<<"$output")
+	echo 'print("two")' >other.py
+	cli 1 grade --resume s other.py
+}

@@ -77,8 +77,12 @@ function checkReceived(line) {
 	if (wrong) find('client', wrong, line);
 }
 
+/* server__tool is another server's (tools.upstream): its description and schemas are not ours. */
+const foreign = (tool) => tool.name.includes('__');
+
 function checkList(line) {
 	for (const tool of line.message.result.tools) {
+		if (foreign(tool)) continue;
 		if (!tool.description.startsWith(FIXTURE)) listed.add(tool.name);
 		for (const schema of [tool.inputSchema, tool.outputSchema]) if (schema) validator(schema, line);
 	}
@@ -95,14 +99,16 @@ function asMeant(value, schema) {
 
 const detailsOf = (result) => result.structuredContent ?? result._meta?.['sallyport/result'];
 
-/* A refusal is a result with isError and no details; what was not refused has taken its arguments. */
+/* A refusal is a result with isError and no details, or with those of run_python and no exit code; what was not refused has taken its arguments. */
 function checkCall(line) {
 	const { request, tool, message: { result } } = line;
+	if (foreign(request.params)) return;
 	if (!tool) {
 		find('result', 'a result of a tool that is not listed', line);
 		return;
 	}
-	if (result.isError && !detailsOf(result)) return;
+	const details = detailsOf(result);
+	if (result.isError && (!details || (details.status && !('exitCode' in details)))) return;
 	calls++;
 	const input = validator(tool.inputSchema, line);
 	if (input && !input(asMeant(request.params.arguments ?? {}, tool.inputSchema))) find('arguments', ajv.errorsText(input.errors), line);

@@ -33,7 +33,9 @@ static struct json_object *described(const struct mcp_call *call)
 
 	if (!streq(call->message->method, "tools/call") || !name)
 		return NULL;
-	auto_json struct json_object *list = tools_describe(call->exchange->server, ~0U, TOOL_RESULTS_STRUCTURED);
+	/* Results have details in one place or the other, unless the client asked for none. */
+	unsigned results = tool_results(call->exchange->server, &call->exchange->token) ? TOOL_RESULTS_STRUCTURED : 0;
+	auto_json struct json_object *list = tools_describe(call->exchange->server, ~0U, results);
 
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *tool = json_object_array_get_idx(list, i);

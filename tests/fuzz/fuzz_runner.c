@@ -49,7 +49,7 @@ static void accepted(const struct runners *runners)
 	for (size_t i = 0; i < runner->env.count; i++)
 		PROMISE(strchr(runner->env.items[i], '=') != NULL);
 	for (size_t i = 0; i < runner->run.count; i++) {
-		auto_free char *word = runner_expand(runner, runner->run.items[i]);
+		auto_free char *word = runner_expand(runner, runner->run.items[i], 256 << 20);
 
 		PROMISE(word != NULL);
 	}

@@ -48,4 +48,12 @@ if [ -e "$guide" ]; then
 	}' "$guide")
 fi
 
+# The kinds of the audit log: docs/audit.md has a row for each, and a test finds an entry of each.
+kinds=lib/store/store_audit.h
+[ ! -e "$kinds" ] || while read -r kind; do
+	checked=$((checked + 1))
+	grep -qE "^\|.*\`${kind//./\\.}\`" docs/audit.md || finding "docs/audit.md: the table lacks the kind $kind of $kinds"
+	grep -qrE "[\"',%]${kind//./\\.}[\"',%]|entries ${kind//./\\.}\b" tests/unit tests/e2e || finding "$kinds: no test looks for an entry of the kind $kind"
+done < <(sed -nE 's/^\tX\([A-Z_]+, "([a-z.]+)"\).*/\1/p' "$kinds")
+
 finish

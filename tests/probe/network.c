@@ -1,5 +1,5 @@
-/* network.c - probes N01 to N09, N15. Only documentation addresses, metadata addresses and loopback are named; nothing
- * leaves the jail. */
+/* network.c - probes N01 to N09, N15, N16. Only documentation addresses, metadata addresses and loopback are named;
+ * nothing leaves the jail. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -103,6 +104,16 @@ static void path_sockets(void)
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused_with(try_unix(paths[i], strlen(paths[i]) + 1), ENOENT, "connect to %s", paths[i]);
+}
+
+/* Only a run that names servers has it (JAIL_SOCKET). */
+static void tools_socket(void)
+{
+	static const char path[] = "/code/.mcp";
+
+	refused_with(try_unix(path, sizeof(path)), ENOENT, "connect to %s", path);
+	refused_with(access("/code/tools", F_OK), ENOENT, "modules that call tools");
+	holds(!getenv("MCP_SOCKET"), "MCP_SOCKET names a socket");
 }
 
 static void families(void)
@@ -222,5 +233,6 @@ const struct probe probes_network[] = {
 	PROBE("N06", "socket families", families),
 	PROBE("N08", "interfaces", interfaces),
 	PROBE("N15", "options of sockets: filters, keepalive, TLS", socket_options),
+	PROBE("N16", "the socket of tools, without servers", tools_socket),
 	{0},
 };

@@ -9,10 +9,13 @@
  */
 #pragma once
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "host_count.h"
@@ -40,11 +43,9 @@ enum gauge_meter {
 	GAUGE_LOCKS,
 	GAUGE_METERS
 };
-static const char *const gauge_names[] = {"slab",        "slab that cannot be reclaimed",
-					  "per-CPU memory", "TCP buffers",
-					  "UDP buffers", "BPF",
-					  "huge pages",  "asynchronous requests",
-					  "pending signals", "file locks"};
+static const char *const gauge_names[] = {
+	"slab",       "slab that cannot be reclaimed", "per-CPU memory",  "TCP buffers", "UDP buffers", "BPF",
+	"huge pages", "asynchronous requests",         "pending signals", "file locks"};
 
 struct gauge_values {
 	int64_t of[GAUGE_METERS];
@@ -52,6 +53,7 @@ struct gauge_values {
 struct gauge {
 	struct gauge_values before, most;
 	int stop; /* eventfd */
+	int lock; /* of GAUGE_LOCK; -1: none */
 	pthread_t thread;
 };
 
@@ -109,46 +111,46 @@ static inline struct gauge_values gauge_read(void)
 	const int64_t page = sysconf(_SC_PAGESIZE);
 
 	return (struct gauge_values){.of = {
-		[GAUGE_SLAB] = gauge_find(memory, "Slab:", "") * 1024,
-		[GAUGE_UNRECLAIMABLE] = gauge_find(memory, "SUnreclaim:", "") * 1024,
-		[GAUGE_PERCPU] = gauge_find(memory, "Percpu:", "") * 1024,
-		[GAUGE_TCP] = gauge_find(sockets, "TCP:", " mem ") * page,
-		[GAUGE_UDP] = gauge_find(sockets, "UDP:", " mem ") * page,
-		[GAUGE_BPF] = gauge_bpf(),
-		[GAUGE_HUGE] = gauge_find(memory, "HugePages_Total:", "") + gauge_find(memory, "HugePages_Rsvd:", "") -
-			       gauge_find(memory, "HugePages_Free:", ""),
-		[GAUGE_AIO] = strtoll(aio, NULL, 10),
-		[GAUGE_PENDING] = gauge_find(status, "SigQ:", ""),
-		[GAUGE_LOCKS] = (int64_t)count_lines("/proc/locks"),
-	}};
+					     [GAUGE_SLAB] = gauge_find(memory, "Slab:", "") * 1024,
+					     [GAUGE_UNRECLAIMABLE] = gauge_find(memory, "SUnreclaim:", "") * 1024,
+					     [GAUGE_PERCPU] = gauge_find(memory, "Percpu:", "") * 1024,
+					     [GAUGE_TCP] = gauge_find(sockets, "TCP:", " mem ") * page,
+					     [GAUGE_UDP] = gauge_find(sockets, "UDP:", " mem ") * page,
+					     [GAUGE_BPF] = gauge_bpf(),
+					     [GAUGE_HUGE] = gauge_find(memory, "HugePages_Total:", "") +
+							    gauge_find(memory, "HugePages_Rsvd:", "") -
+							    gauge_find(memory, "HugePages_Free:", ""),
+					     [GAUGE_AIO] = strtoll(aio, NULL, 10),
+					     [GAUGE_PENDING] = gauge_find(status, "SigQ:", ""),
+					     [GAUGE_LOCKS] = (int64_t)count_lines("/proc/locks"),
+				     }};
 }
 
 /* -------- bounds -------------------------------------------------------------------------------------- */
-/* How far a jail with this memory limit may raise each meter; 0: none may stay behind, but for the slack. */
-static inline struct gauge_values gauge_bounds(int64_t memory_bytes)
+/* How far so many jails with this memory limit may raise each meter; 0: none may stay behind, but for the slack. */
+static inline struct gauge_values gauge_bounds(int64_t memory_bytes, int64_t jails)
 {
-	const int64_t memory = memory_bytes + GAUGE_SLACK;
-	const bool alive = memory_bytes > 0;
+	const int64_t memory = memory_bytes * jails + GAUGE_SLACK;
 
 	return (struct gauge_values){.of = {
-		[GAUGE_SLAB] = memory,
-		[GAUGE_UNRECLAIMABLE] = memory,
-		[GAUGE_PERCPU] = memory,
-		[GAUGE_TCP] = memory,
-		[GAUGE_UDP] = memory,
-		[GAUGE_BPF] = GAUGE_FILTERS,
-		[GAUGE_HUGE] = 0,
-		[GAUGE_AIO] = GAUGE_REQUESTS,
-		[GAUGE_PENDING] = (alive ? GAUGE_SIGNALS : 0) + GAUGE_OTHERS,
-		[GAUGE_LOCKS] = (alive ? INIT_LOCKS_MAX : 0) + GAUGE_OTHERS,
-	}};
+					     [GAUGE_SLAB] = memory,
+					     [GAUGE_UNRECLAIMABLE] = memory,
+					     [GAUGE_PERCPU] = memory,
+					     [GAUGE_TCP] = memory,
+					     [GAUGE_UDP] = memory,
+					     [GAUGE_BPF] = GAUGE_FILTERS * MAX(jails, 1),
+					     [GAUGE_HUGE] = 0,
+					     [GAUGE_AIO] = GAUGE_REQUESTS,
+					     [GAUGE_PENDING] = GAUGE_SIGNALS * jails + GAUGE_OTHERS,
+					     [GAUGE_LOCKS] = INIT_LOCKS_MAX * jails + GAUGE_OTHERS,
+				     }};
 }
 
 /* The first meter that rose above its bound; GAUGE_METERS: none. */
 static inline enum gauge_meter gauge_above(const struct gauge_values *before, const struct gauge_values *now,
-					   int64_t memory_bytes)
+					   int64_t memory_bytes, int64_t jails)
 {
-	const struct gauge_values bounds = gauge_bounds(memory_bytes);
+	const struct gauge_values bounds = gauge_bounds(memory_bytes, jails);
 	int i = 0;
 
 	while (i < GAUGE_METERS && now->of[i] - before->of[i] <= bounds.of[i])
@@ -175,10 +177,29 @@ static inline void *gauge_watch(void *arg)
 	return NULL;
 }
 
+/* The meters are the whole host's, and suites run at the same time. Those that read them share this lock, the one that
+ * raises them on purpose (test_jail_gauge) holds it alone. Where it cannot be had there is none. */
+#define GAUGE_LOCK "/tmp/sallyport-host-gauge.lock"
+static bool gauge_alone;
+
+static inline int gauge_lock(void)
+{
+	int fd = open(GAUGE_LOCK,
+		      O_RDONLY | O_CLOEXEC); /* without O_CREAT: it may be another user's, in a sticky folder */
+
+	if (fd < 0)
+		fd = open(GAUGE_LOCK, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+	while (fd >= 0 && flock(fd, gauge_alone ? LOCK_EX : LOCK_SH) < 0 && errno == EINTR)
+		;
+	return fd;
+}
+
 /* 0, or -1: no thread can be had. gauge_stop ends it. */
 static inline int gauge_start(struct gauge *gauge)
 {
-	*gauge = (struct gauge){.before = gauge_read(), .stop = eventfd(0, EFD_CLOEXEC)};
+	const int lock = gauge_lock();
+
+	*gauge = (struct gauge){.before = gauge_read(), .stop = eventfd(0, EFD_CLOEXEC), .lock = lock};
 	gauge->most = gauge->before;
 	return gauge->stop < 0 || pthread_create(&gauge->thread, NULL, gauge_watch, gauge) ? -1 : 0;
 }
@@ -192,21 +213,29 @@ static inline void gauge_stop(struct gauge *gauge)
 	pthread_join(gauge->thread, NULL);
 	close(gauge->stop);
 	gauge_note(gauge);
+	if (gauge->lock >= 0)
+		close(gauge->lock);
 }
 
 /* The meter that rose too far while it was watched, or that does not fall again; GAUGE_METERS: none. *ret_by: how far.
  */
-static inline enum gauge_meter gauge_wrong(const struct gauge *gauge, int64_t memory_bytes, int64_t *ret_by)
+static inline enum gauge_meter gauge_wrong_of(const struct gauge *gauge, int64_t memory_bytes, int64_t jails,
+					      int64_t *ret_by)
 {
-	enum gauge_meter meter = gauge_above(&gauge->before, &gauge->most, memory_bytes);
+	enum gauge_meter meter = gauge_above(&gauge->before, &gauge->most, memory_bytes, jails);
 	struct gauge_values now = gauge->most;
 	int64_t until = 0;
 
 	if (meter == GAUGE_METERS)
 		do {
 			now = gauge_read();
-			meter = gauge_above(&gauge->before, &now, 0);
+			meter = gauge_above(&gauge->before, &now, 0, 0);
 		} while (meter != GAUGE_METERS && patience_left(&until));
 	*ret_by = meter == GAUGE_METERS ? 0 : now.of[meter] - gauge->before.of[meter];
 	return meter;
+}
+
+static inline enum gauge_meter gauge_wrong(const struct gauge *gauge, int64_t memory_bytes, int64_t *ret_by)
+{
+	return gauge_wrong_of(gauge, memory_bytes, 1, ret_by);
 }

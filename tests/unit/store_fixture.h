@@ -137,8 +137,10 @@ static void assert_counted(const struct fixture *f)
 		"UNION ALL SELECT owner, 256 + length(CAST(arguments AS BLOB)) + length(CAST(tool_call.result AS "
 		"BLOB)) "
 		"FROM tool_call JOIN execution ON execution.id = tool_call.execution "
-		"UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id = conversation) GROUP BY "
-		"owner) AS is_ FULL JOIN usage USING (owner) WHERE coalesce(is_.bytes, 0) <> coalesce(usage.bytes, 0)",
+		"UNION ALL SELECT owner, 512 + length(CAST(description || schema || servers || code AS BLOB)) FROM "
+		"snippet WHERE owner <> '' UNION ALL SELECT owner, 128 FROM file JOIN conversation ON conversation.id "
+		"= conversation) GROUP BY owner) AS is_ FULL JOIN usage USING (owner) WHERE coalesce(is_.bytes, 0) <> "
+		"coalesce(usage.bytes, 0)",
 		"0");
 	assert_null(ask(
 		f,

@@ -230,10 +230,10 @@ static const char *const uncovered[] = {"token.used_us",
 					"blob.created_us",
 					"execution.conversation",
 					"execution.bytes",
-					"execution.erased",
 					"execution.erased_us",
 					"execution.erased_why",
 					"execution.erased_after",
+					"execution.runtime",
 					NULL};
 
 static bool is_uncovered(const char *table, const char *column)
@@ -354,6 +354,10 @@ static void acts(void **state)
 		 "'01932c00-0000-7000-8000-000000000000', recorded = 99; INSERT INTO execution SELECT * FROM t",
 		 COVERAGE, "inserted past the log"},
 		{"UPDATE execution SET created_us = 1 WHERE rowid = 1", EITHER, ""},
+		{"UPDATE execution SET erased = 'content' WHERE rowid = 1", COVERAGE, "no entry says by whom"},
+		{"INSERT INTO audit SELECT max(n) + 1, max(at_us), 'content.erase', (SELECT object FROM audit "
+		 "WHERE kind = 'run.end'), '' FROM audit",
+		 COVERAGE, "its row does not say so"},
 		{"UPDATE file SET blob = (SELECT min(sha256) FROM blob), size = 99 WHERE name = 'a.txt'", CONTENT,
 		 "a.txt"},
 		{"INSERT INTO file SELECT conversation, 'new', blob, media_type, mode, size, mtime_us FROM file LIMIT "

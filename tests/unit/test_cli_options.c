@@ -128,6 +128,7 @@ static void test_letters_and_common(void **state)
 	assert_string_equal(s.filter.language, "python");
 	assert_true(s.filter.since_us > 0);
 	assert_false(cli_filter_empty(&s.filter));
+	cli_options_clear(&sample, &s);
 	assert_true(cli_filter_empty(&(struct cli_filter){0}));
 }
 

@@ -357,7 +357,7 @@ static void test_show_refusals(void **state)
 	expect(&ambiguous, 5, "", "sallyport: ");
 	expect(&unknown, 3, "", "sallyport: ");
 	expect(&both, 2, "", "only one of --code");
-	expect(&none, 2, "", "show wants ID");
+	expect(&none, 2, "", "give either the ID of a run or --conversation");
 }
 
 static void test_tokens(void **state)

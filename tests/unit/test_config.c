@@ -7,6 +7,9 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/config.h"
@@ -28,7 +31,10 @@ static int set_up(void **state)
 		else
 			variable++;
 	}
-	return mkdtemp(folder) != NULL ? 0 : -1;
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	setenv("SALLYPORT_CONFIG", "", 1); /* nor their files */
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -105,7 +111,7 @@ static void test_file(void **state)
 		fail_msg("%s", err.text);
 	assert_string_equal(config.data_dir, expected);
 	assert_string_equal(config.jailer.socket, "/run/j"); /* absolute stays */
-	assert_string_equal(config.jailer.program, "");	     /* empty stays */
+	assert_string_equal(config.jailer.program, "");      /* empty stays */
 	assert_string_equal(config.jailer.allowed_users.items[0], "www-data");
 	assert_true(config.jailer.weaker_limits);
 	assert_int_equal(config.limits.wall_seconds, 5);
@@ -141,7 +147,7 @@ static void test_variables(void **state)
 	assert_int_equal(config_load(NULL, &config, &err), 0);
 	assert_int_equal(config.limits.pids, 3);
 	config_clear(&config);
-	unsetenv("SALLYPORT_CONFIG");
+	setenv("SALLYPORT_CONFIG", "", 1);
 	unsetenv("SALLYPORT_LIMITS_WALL_SECONDS");
 	unsetenv("SALLYPORT_LIMITS_CPU_PERCENT");
 	unsetenv("SALLYPORT_JAILER_WEAKER_LIMITS");
@@ -242,12 +248,48 @@ static void test_bad_files(void **state)
 	assert_string_equal(err.text, "/no/such.json: No such file or directory");
 }
 
+/* Without a name: the file below the user's folder, unless it is somebody else's; SALLYPORT_CONFIG= is no file at all.
+ */
+static void test_found(void **state)
+{
+	auto_free char *above = xasprintf("%s/sallyport", folder), *path = xasprintf("%s/sallyport.conf", above);
+	static const char text[] = "{\"limits\":{\"pids\":77}}";
+	struct config config;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(mkdir(above, 0755), 0);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	assert_int_equal(write_all(fd, text, strlen(text)), 0);
+	close(fd);
+	setenv("XDG_CONFIG_HOME", folder, 1);
+	assert_int_equal(config_load(NULL, &config, &err), 0); /* SALLYPORT_CONFIG is empty */
+	assert_int_not_equal(config.limits.pids, 77);
+	config_clear(&config);
+	unsetenv("SALLYPORT_CONFIG");
+	assert_int_equal(config_load(NULL, &config, &err), 0);
+	assert_int_equal(config.limits.pids, 77);
+	assert_string_equal(config.path, path);
+	config_clear(&config);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 12345, 12345), 0);
+		auto_free char *found = config_find();
+
+		assert_true(found == NULL || !streq(found, path));
+	}
+	setenv("SALLYPORT_CONFIG", "", 1);
+	unsetenv("XDG_CONFIG_HOME");
+	unlink(path);
+	rmdir(above);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_file),
 		cmocka_unit_test(test_variables), cmocka_unit_test(test_bad_variables),
-		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_found),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

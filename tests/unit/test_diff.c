@@ -9,14 +9,14 @@
 #include <cmocka.h>
 
 #include "lib/base/util.h"
-#include "lib/grade/diff.h"
+#include "lib/base/diff.h"
 
 static char *diff(const char *old, const char *now)
 {
 	struct buf text;
 
 	buf_init(&text, SIZE_MAX / 2);
-	diff_unified(old, strlen(old), now, strlen(now), &text);
+	diff_unified(old, strlen(old), now, strlen(now), DIFF_LINES, &text);
 	buf_putc(&text, '\0');
 	return buf_steal(&text, NULL);
 }

@@ -99,7 +99,7 @@ static void yaml(void **state)
 
 static void bad_yaml(void **state)
 {
-	static const char *const wrong[] = {"a: [", "a: &x 1\nb: *x\n", "? [a]\n: b\n", "a: 1\na: 2\n", "\t- a"};
+	static const char *const wrong[] = {"a: [", "a: &x [*x]\n", "? [a]\n: b\n", "a: 1\na: 2\n", "\t- a"};
 	auto_buf struct buf deep = {0};
 	struct json_object *object = NULL;
 	struct err err = ERR_INIT;
@@ -108,7 +108,18 @@ static void bad_yaml(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_int_equal(grade_yaml_parse(wrong[i], strlen(wrong[i]), &object, &err), -ERR_INVALID);
 	assert_non_null(strstr(err.text, "line 1"));
-	buf_init(&deep, 1000);
+	/* Aliases of aliases share their memory. */
+	buf_init(&deep, 100000);
+	buf_puts(&deep, "a0: &a0 {x: 1}\n");
+	for (int i = 1; i < 30; i++)
+		buf_printf(&deep, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1, i - 1, i - 1);
+	buf_puts(&deep, "own: {<<: *a0, y: 2}\n");
+	assert_int_equal(grade_yaml_parse(deep.data, deep.length, &object, &err), 0);
+	struct json_object *own = json_get(object, "own", json_type_object);
+	assert_string_equal(grade_yaml_text(own, "x"), "1");
+	assert_string_equal(grade_yaml_text(own, "y"), "2");
+	json_object_put(object);
+	deep.length = 0;
 	for (int i = 0; i < GRADE_YAML_DEPTH + 2; i++)
 		buf_putc(&deep, '[');
 	assert_int_equal(grade_yaml_parse(deep.data, deep.length, &object, &err), -ERR_LIMIT);
@@ -135,7 +146,10 @@ static void folders(void **state)
 {
 	static const char text[] =
 		"accepted/slow.py: {permitted: [AC, TLE], required: [TLE], use_for_time_limit: false}\n"
-		"time_limit_exceeded: {permitted: [AC, WA, TLE], required: [TLE]}\n"
+		"time_limit_exceeded: {permitted: [AC, WA, TLE]}\n"
+		"run_time_error/quick.py: {use_for_time_limit: false}\n"
+		"own: {permitted: [AC, WA]}\n"
+		"rejected/late.py: {use_for_time_limit: upper}\n"
 		"mine/*.py: {language: python3, entrypoint: go.py, score: [10, 20], permitted: [WA]}\n";
 	auto_json struct json_object *rules = NULL;
 	struct grade_expect expect;
@@ -145,9 +159,27 @@ static void folders(void **state)
 	grade_expect_folder(rules, "accepted/a.py", &expect);
 	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_AC));
 	grade_expect_folder(rules, "accepted/slow.py", &expect);
-	assert_true(expect.no_lower_limit);
+	assert_false(expect.lower_bound || expect.upper_bound);
+	/* What the rule of a folder does not say is what it was: one has to be too slow. */
 	grade_expect_folder(rules, "time_limit_exceeded/a.py", &expect);
 	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE));
+	assert_true(expect.upper_bound && !expect.lower_bound);
+	static const struct {
+		const char *path;
+		bool lower, upper;
+	} bounds[] = {
+		{"accepted/a.py", true, false},		  {"wrong_answer/a.py", true, false},
+		{"run_time_error/a.py", true, false},	  {"run_time_error/quick.py", false, false},
+		{"rejected/a.py", false, false},	  {"rejected/late.py", false, true},
+		{"brute_force/a.py", false, false},	  {"partially_accepted/a.py", false, false},
+		{"slow_accepted/a.py", false, false},	  {"own/a.py", true, false},
+		{"memory_limit_exceeded/a.py", false, false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+		grade_expect_folder(rules, bounds[i].path, &expect);
+		assert_int_equal(expect.lower_bound, bounds[i].lower);
+		assert_int_equal(expect.upper_bound, bounds[i].upper);
+	}
 	grade_expect_folder(rules, "mine/a.py", &expect);
 	assert_string_equal(expect.hint.language, "python3");
 	assert_string_equal(expect.hint.entry, "go.py");
@@ -155,6 +187,11 @@ static void folders(void **state)
 	grade_expect_folder(NULL, "run_time_error/a.py", &expect);
 	assert_true(grade_expect_met(&expect, GRADE_MLE, NAN, NAN));
 	assert_false(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	grade_expect_folder(NULL, "rejected/a.py", &expect);
+	assert_true(grade_expect_met(&expect, GRADE_OLE, NAN, NAN) && grade_expect_met(&expect, GRADE_PE, NAN, NAN));
+	assert_false(grade_expect_met(&expect, GRADE_CE, NAN, NAN) || grade_expect_met(&expect, GRADE_AC, NAN, NAN));
+	grade_expect_folder(NULL, "wrong_answer/a.py", &expect);
+	assert_true(grade_expect_met(&expect, GRADE_PE, NAN, NAN));
 	grade_expect_folder(NULL, "partially_accepted/a.py", &expect);
 	assert_true(grade_expect_met(&expect, GRADE_AC, 30, 100));
 	assert_false(grade_expect_met(&expect, GRADE_AC, 100, 100));

@@ -317,7 +317,7 @@ static void methods_of_routes(void **state)
 		{"/mcp", "POST, GET, DELETE", "PUT"},
 		{"/sse", "GET", "POST"},
 		{"/messages", "POST", "GET"},
-		{"/files/x", "GET, HEAD", "DELETE"},
+		{"/files/x", "GET, HEAD, PUT, POST, DELETE", "PATCH"},
 		{"/healthz", "GET, HEAD", "POST"},
 	};
 

@@ -17,7 +17,7 @@ static struct hub *hub;
 static int begin(void **state)
 {
 	(void)state;
-	hub = hub_new();
+	hub = hub_new(NULL);
 	return 0;
 }
 
@@ -220,6 +220,18 @@ static int subscriptions(struct store *store, const char *session)
 	return found;
 }
 
+/* What has a time to live counts the time for which gateways served. */
+static void serve_for(struct server *server, int64_t us)
+{
+	auto_free char *path = xasprintf("%s/sallyport.db", server->config->data_dir);
+	auto_free char *sql = xasprintf("UPDATE uptime SET served_us = served_us + %" PRId64, us);
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 static void events_and_subscriptions_live_with_their_session(void **state)
 {
 	struct store_session one = {.owner = "alice", .protocol = "2025-11-25", .client_offers = STORE_ROOTS},
@@ -254,9 +266,11 @@ static void events_and_subscriptions_live_with_their_session(void **state)
 	assert_int_equal(count(store, two.id, event.stream, 0), 0);
 	event.number = 1;
 	assert_true(store_event_add(store, one.id, &event, NULL) < 0); /* a number is given once */
-	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US / 2, NULL, NULL, NULL), 0);
+	serve_for(&fixture.server, STORE_EVENT_TTL_US / 2);
+	assert_int_equal(store_expire(store, clock_now_us(), NULL, NULL, NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 3);
-	assert_int_equal(store_expire(store, clock_now_us() + STORE_EVENT_TTL_US + 60000000, NULL, NULL, NULL), 0);
+	serve_for(&fixture.server, STORE_EVENT_TTL_US);
+	assert_int_equal(store_expire(store, clock_now_us(), NULL, NULL, NULL), 0);
 	assert_int_equal(count(store, one.id, event.stream, 0), 0);
 	assert_int_equal(store_event_add(store, one.id, &event, NULL), 0);
 	assert_int_equal(store_session_end(store, one.id, "alice", NULL), 0);
@@ -275,18 +289,6 @@ static int add_conversation(struct store_txn *txn, void *arg, struct err *err)
 
 /* What goes because its time is up is told to those who follow that owner's list, here and in other processes, and only
  * then. */
-/* Conversations idle by the time for which gateways served. */
-static void serve_for(struct server *server, int64_t us)
-{
-	auto_free char *path = xasprintf("%s/sallyport.db", server->config->data_dir);
-	auto_free char *sql = xasprintf("UPDATE uptime SET served_us = served_us + %" PRId64, us);
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 static void expiry_is_told(void **state)
 {
 	struct server *server = &fixture.server;

@@ -113,7 +113,8 @@ static void stdin_args_env(void **state)
 	assert_verdict(&try, JAIL_OK);
 	assert_string_equal(
 		try.out,
-		"input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', 'PATH', "
+		"input ['a b', '\\udcff'] 1\n2 /data ['HOME', 'LANG', 'LOGNAME', 'MPLBACKEND', 'MPLCONFIGDIR', "
+		"'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'PATH', "
 		"'PYTHONDONTWRITEBYTECODE', 'PYTHONPATH', 'TMPDIR', 'USER', 'X']\n");
 	/* The caller's file was copied: its position is where it was, and the guest cannot have written to it. */
 	assert_int_equal(lseek(in_fd, 0, SEEK_CUR), 0);

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "gauged.h"
 #include "jail/cell.h"
 #include "live_try.h"
 
@@ -365,14 +366,14 @@ static void orphaned(void **state)
 	assert_in_range(eye_groups(service), 0, 64);
 }
 
-#define SERVED(test) cmocka_unit_test_setup_teardown(test, service_setup, service_teardown)
+#define SERVED(test, jails) GAUGED(test, service_setup, service_teardown, jails)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(filled_over_traps), SERVED(seen_from_outside), SERVED(hundred_at_once),
-		SERVED(work_ahead),        SERVED(same_again),        SERVED(clock_jumps),
-		SERVED(orphaned),          SERVED(others_in_flight),  SERVED(earlier_in_flight),
+		SERVED(filled_over_traps, 1),   SERVED(seen_from_outside, 1), SERVED(hundred_at_once, AT_ONCE),
+		SERVED(work_ahead, 2),          SERVED(same_again, 1),        SERVED(clock_jumps, 1),
+		SERVED(orphaned, KILLS),        SERVED(others_in_flight, 8),  SERVED(earlier_in_flight, 8),
 	};
 
 	if (argc > 1)

@@ -235,6 +235,49 @@ static void dies_unlimited(void **state)
 	try_end(service->client, &try);
 }
 
+/* A jail of batch work is idle, or has the least weight where the kernel knows no idle groups; others are not. */
+static void background(void **state)
+{
+	struct service *service = *state;
+	static const int percents[] = {41, 43}; /* shares that no other group has */
+
+	need_cgroup();
+	for (int i = 0; i < 2; i++) {
+		auto_try struct try try = {.jail = NULL};
+		struct jail_spec spec = {.runner = "python", .limits = {.cpu_percent = percents[i]}};
+		auto_free char *quota = xasprintf("%d000", percents[i]);
+		char path[512], name[1024];
+		bool v2 = service_cgroup(service, path, sizeof(path));
+
+		if (!v2)
+			memcpy(strstr(path, "/memory/"), "/cpu////", 8);
+		if (access(path, R_OK)) {
+			print_message("the groups are out of reach: skipped\n");
+			skip();
+		}
+		if (i == 1)
+			jail_client_background(service->client);
+		try_begin(service->client, &try, &spec);
+		struct json_object *info = NULL;
+		assert_int_equal(jail_client_info(service->client, &info, NULL), 0); /* a round trip: it is made */
+		json_object_put(info);
+		assert_true(find_share(path, v2 ? "cpu.max" : "cpu.cfs_quota_us", quota, name));
+		*strrchr(name, '/') = '\0';
+		auto_free char *idle = xasprintf("%s/cpu.idle", name);
+		auto_free char *weight = xasprintf("%s/%s", name, v2 ? "cpu.weight" : "cpu.shares");
+		auto_free char *value = NULL;
+		size_t length;
+		bool known = !access(idle, R_OK);
+
+		assert_int_equal(read_file_at(AT_FDCWD, known ? idle : weight, 64, &value, &length, NULL), 0);
+		const char *const usual = known ? "0\n" : v2 ? "100\n" : "1024\n";
+		const char *const least = known || v2 ? "1\n" : "2\n";
+
+		assert_string_equal(value, i ? least : usual);
+		try_end(service->client, &try);
+	}
+}
+
 /* -------- reading from the host's disks --------------------------------------------------------------- */
 /* Two files of the same size on a disk, which nobody has read: one is read by a jail, at READ_MB a second, and one by
  * us. Only the machine of tests/vm has such a disk. */
@@ -282,7 +325,7 @@ int main(int argc, char **argv)
 	struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory), cmocka_unit_test(processes),    cmocka_unit_test(cpu),
 		cmocka_unit_test(peaks),  cmocka_unit_test(stepped_over), cmocka_unit_test(dies_unlimited),
-		cmocka_unit_test(disk_reads),
+		cmocka_unit_test(disk_reads), cmocka_unit_test(background), /* last: its client stays so */
 	};
 
 	return try_run(tests, argc, argv, start, service_teardown);

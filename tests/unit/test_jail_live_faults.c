@@ -13,6 +13,7 @@
 #include "live_try.h"
 
 #define SANDBOXES_MAX 6 /* two made ahead, one that fails while being made ahead, and some */
+#define COUNTS_MAX    3
 #define RUNS          3
 
 struct fault {
@@ -148,16 +149,21 @@ static void fails_once(void **state)
 
 	assert_int_equal(host_await_idle(service, &ready), 0); /* so that calls can be counted */
 	live_need_runner(service->client, fault->runner);
-	pid_t strace = strace_attach(service->pid, fault->call, fault->when, fault->path);
-	for (int i = 0; i < SANDBOXES_MAX && !found && !wrong[0]; i++) {
-		auto_live struct live live = {.client = NULL};
+	/* A jail that is made ahead may take a call of those that are counted: then they are counted anew. */
+	for (int count = 0; count < COUNTS_MAX && !found && !wrong[0]; count++) {
+		pid_t strace = strace_attach(service->pid, fault->call, fault->when, fault->path);
 
-		use_sandbox(&live, fault->runner);
-		found = !fine(&live) && seen(fault, &live.try, wrong, sizeof(wrong));
-		if (!fine(&live))
-			snprintf(last, sizeof(last), "%.200s%.190s", live.try.err.text, live.try.result.message);
+		for (int i = 0; i < SANDBOXES_MAX && !found && !wrong[0]; i++) {
+			auto_live struct live live = {.client = NULL};
+
+			use_sandbox(&live, fault->runner);
+			found = !fine(&live) && seen(fault, &live.try, wrong, sizeof(wrong));
+			if (!fine(&live))
+				snprintf(last, sizeof(last), "%.200s%.190s", live.try.err.text,
+					 live.try.result.message);
+		}
+		strace_detach(strace);
 	}
-	strace_detach(strace);
 	if (!found)
 		fail_msg("%s", wrong[0] ? wrong : last);
 	works_again(fault->runner);

@@ -3,6 +3,7 @@
  * refused in words that name the limit; what was made is taken down; and when there is room again, jails are made
  * again.
  */
+#include "gauged.h"
 #include "jail_service.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ static void no_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_processes, service_setup, service_teardown)};
+		GAUGED(no_processes, service_setup, service_teardown, 8)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

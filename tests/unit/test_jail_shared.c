@@ -159,10 +159,11 @@ static bool sees(struct service *service, const char *path)
 static void installed_later(void **state)
 {
 	struct service *service = *state;
-	auto_free char *path = xasprintf("/usr/local/sallyport-test-%d", getpid());
+	char path[64];
 	int64_t until = 0;
 	bool seen = false, gone = false;
 
+	snprintf(path, sizeof(path), "/usr/local/sallyport-test-%d", getpid());
 	if (access("/usr/local", W_OK)) {
 		print_message("/usr is not ours to write to: skipped\n");
 		skip();

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "gauged.h"
 #include "jail/client/wire.h"
 #include "jail/client/wire_fd.h"
 #include "jail/server.h"
@@ -381,11 +382,11 @@ static void slain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(silent, setup, service_teardown),
-		cmocka_unit_test_setup_teardown(full, setup, service_teardown),
-		cmocka_unit_test_setup_teardown(empty_packets, setup, service_teardown),
-		cmocka_unit_test_setup_teardown(rubbish, setup, service_teardown),
-		cmocka_unit_test_setup_teardown(slain, setup, service_teardown),
+		GAUGED(silent, setup, service_teardown, 1),
+		GAUGED(full, setup, service_teardown, JAILS),
+		GAUGED(empty_packets, setup, service_teardown, 1),
+		GAUGED(rubbish, setup, service_teardown, 1),
+		GAUGED(slain, setup, service_teardown, JAILS),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,7 @@ static void whole_messages(void **state)
 	const struct job_news sent[] = {
 		{.owner = "alice", .conversation = "c", .name = "a \xff\n", .name_length = 4},
 		{.owner = "alice", .conversation = "", .execution = "01a1fe94-e307-78ae-94ea-045bddbdeef6"},
+		{.cancel = true, .owner = "", .conversation = "", .execution = "01a1fe94-e307-78ae-94ea-045bddbdeef6"},
 		{.owner = "bob", .conversation = "c", .name = longest, .name_length = JAIL_NAME_MAX},
 	};
 	static struct job_news_room room;
@@ -76,6 +77,7 @@ static void whole_messages(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(sent); i++) {
 		job_news_send(&sender, folder, NULL, &sent[i]);
 		assert_true(job_news_receive(fd, &room, &news));
+		assert_int_equal(news.cancel, sent[i].cancel);
 		assert_string_equal(news.owner, sent[i].owner);
 		assert_string_equal(news.conversation, sent[i].conversation);
 		assert_true(!news.execution == !sent[i].execution && !news.name == !sent[i].name);
@@ -122,7 +124,10 @@ static void several_listeners(void **state)
 
 static void rubbish(void **state)
 {
-	static const char bad[][9] = {"a", "a\0b", "a\0b\0c", "a\0b\0c\0\0e"}; /* too few, too many, no end */
+	/* too few, too many, no end, none of our words */
+	static const char bad[][17] = {
+		"record", "record\0b", "record\0b\0c\0d", "record\0\0\0\0\0e", "remove\0a\0c\0\0"};
+	static const size_t lengths[] = {7, 9, 13, 13, 12};
 	const struct job_news good = {.owner = "alice", .conversation = "c"};
 	static struct job_news_room room;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -132,7 +137,7 @@ static void rubbish(void **state)
 	(void)state;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" JOB_NEWS_FOLDER "/%s", folder, name);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_true(sendto(out, bad[i], 8, 0, (const struct sockaddr *)&address, sizeof(address)) == 8);
+		assert_true(sendto(out, bad[i], lengths[i], 0, (const struct sockaddr *)&address, sizeof(address)) > 0);
 	memset(room.bytes, 'x', sizeof(room.bytes)); /* one that is as long as can be, without an end */
 	assert_true(sendto(out, room.bytes, sizeof(room.bytes), 0, (const struct sockaddr *)&address, sizeof(address)) >
 		    0);

@@ -3,6 +3,7 @@
 
 #include "lib/store/store_expire.h"
 #include "lib/store/store_request.h"
+#include "lib/store/store_txn.h"
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -65,8 +66,9 @@ static void both_wait_for_one(void **state)
 	assert_same(fixture_wait(first), fixture_wait(third));
 	assert_int_equal(fixture_executions(&f), 1);
 	job_release(third);
-	/* A day later the key is free. */
-	assert_ok(store_expire(f.store, clock_now_us() + STORE_REQUEST_TTL_US + 1, NULL, NULL, &fixture_err));
+	/* A day that was served later the key is free. */
+	f.store->served_us += STORE_REQUEST_TTL_US + 1;
+	assert_ok(store_expire(f.store, clock_now_us(), NULL, NULL, &fixture_err));
 	third = fixture_run(&f, &request, JAIL_OK);
 	assert_string_not_equal(fixture_wait(third)->id, job_id(first));
 	assert_int_equal(fixture_executions(&f), 2);
@@ -134,8 +136,8 @@ static void other_arguments(void **state)
 	assert_int_equal(fixture_executions(&f), 2);
 }
 
-/* A run that was cancelled gave no result: the key may be used again. */
-static void cancelled_is_free_again(void **state)
+/* A run that was cancelled may have acted, and its files are kept: its key gives that result again. */
+static void cancelled_does_not_act_again(void **state)
 {
 	struct job_request request;
 	struct job *job;
@@ -143,9 +145,7 @@ static void cancelled_is_free_again(void **state)
 
 	(void)state;
 	begin("");
-	request = keyed("c",
-			"import os, time\nif os.path.exists('/data/go'): raise SystemExit\n"
-			"print('here', flush=True)\ntime.sleep(60)",
+	request = keyed("c", "import time\nopen('runs', 'a').write('x')\nprint('here', flush=True)\ntime.sleep(60)",
 			"k", HASH_A);
 	watch = fixture_watch_running(&f);
 	job = fixture_submit(&f, &request);
@@ -154,12 +154,19 @@ static void cancelled_is_free_again(void **state)
 	job_cancel(job);
 	assert_int_equal(fixture_wait(job)->jail.verdict, JAIL_CX);
 	job_release(job);
-	const struct job_request who = {.owner = "alice", .token_id = f.token.id, .conversation = "c"};
-	const struct job_file go = {.name = "go", .data = "", .length = 0};
-	char hash[SHA256_HEX_SIZE];
-	struct store_file stored;
+	job = fixture_submit(&f, &request);
+	const struct job_result *again = fixture_wait(job);
 
-	assert_ok(job_upload(f.engine, &who, &go, &stored, hash, &fixture_err));
+	assert_int_equal(again->jail.verdict, JAIL_CX);
+	assert_string_equal(again->stdout_text.data, "here\n");
+	job_release(job);
+	assert_int_equal(fixture_executions(&f), 1);
+	/* What the record says of one that was cancelled before its program was started. */
+	auto_free char *unstarted =
+		xasprintf("sqlite3 %s/sallyport.db 'UPDATE execution SET run_wall_us = 0'", f.config.data_dir);
+
+	assert_int_equal(system(unstarted), 0);
+	request = keyed("c", "print(1)", "k", HASH_A);
 	job_release(fixture_run(&f, &request, JAIL_OK));
 	assert_int_equal(fixture_executions(&f), 2);
 }
@@ -243,7 +250,7 @@ int main(void)
 		cmocka_unit_test_teardown(failing_and_compiled, end),
 		cmocka_unit_test_teardown(all_wait_for_one_anywhere, end),
 		cmocka_unit_test_teardown(other_arguments, end),
-		cmocka_unit_test_teardown(cancelled_is_free_again, end),
+		cmocka_unit_test_teardown(cancelled_does_not_act_again, end),
 		cmocka_unit_test_teardown(uploads, end),
 		cmocka_unit_test_teardown(loaded_from_the_record, end),
 	};

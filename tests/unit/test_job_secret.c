@@ -149,8 +149,10 @@ static struct job *live(const char *code, bool given)
 	struct job_request request = fixture_request(&f, "talk", code);
 
 	request.live = true;
+	const char *names[] = {"KEY"}, *values[] = {secret};
+
 	if (given)
-		request.secrets = (struct bind_map){(const char *[]){"KEY"}, (const char *[]){secret}, 1};
+		request.secrets = (struct bind_map){names, values, 1};
 	return fixture_run(&f, &request, JAIL_OK);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/util.h"
 
@@ -100,6 +101,57 @@ static void test_level(void **state)
 	assert_non_null(strstr(info, " info tester loud\n"));
 }
 
+/* Each line is one object, whatever is in the values. */
+static void test_json(void **state)
+{
+	char value[3000];
+	auto_json struct json_object *object = NULL, *cut = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	log_configure(true, "info");
+	auto_free char *line =
+		CAPTURED(LOG_WARN, "run done", "id", "7", "bad", "x\n{\"\\ \x1b\xff", "none", NULL, "empty", "", NULL);
+	memset(value, '\\', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	auto_free char *full = CAPTURED(LOG_ERROR, "long", "a", value, "b", value, "c", "left out", NULL);
+	auto_free char *quiet = CAPTURED(LOG_DEBUG, "quiet", NULL);
+
+	log_configure(false, "info");
+	assert_int_equal(json_parse(line, strlen(line) - 1, &object, &err), 0);
+	assert_int_equal(line[strlen(line) - 1], '\n');
+	assert_string_equal(json_get_string(object, "level"), "warn");
+	assert_string_equal(json_get_string(object, "program"), "tester");
+	assert_string_equal(json_get_string(object, "event"), "run done");
+	assert_string_equal(json_get_string(object, "id"), "7");
+	assert_string_equal(json_get_string(object, "bad"), "x\\x0a{\"\\ \\x1b\\xff");
+	assert_string_equal(json_get_string(object, "empty"), "");
+	assert_null(json_get_string(object, "none"));
+	assert_int_equal(strlen(json_get_string(object, "ts")), strlen("2026-11-21T08:11:09.123456Z"));
+	assert_int_equal(json_parse(full, strlen(full) - 1, &cut, &err), 0);
+	assert_in_range(strlen(full), 2000, LINE_BYTES_MAX);
+	assert_string_equal(json_get_string(cut, "c"), "left out");
+	assert_string_equal(quiet, "");
+}
+
+static void test_configured(void **state)
+{
+	(void)state;
+	log_configure(false, "error");
+	auto_free char *warned = CAPTURED(LOG_WARN, "quiet", NULL);
+	auto_free char *failed = CAPTURED(LOG_ERROR, "loud", NULL);
+
+	log_open("tester", LOG_INFO);
+	log_configure(false, "debug");
+	auto_free char *debug = CAPTURED(LOG_DEBUG, "loud", NULL);
+
+	log_open("tester", LOG_INFO);
+	assert_string_equal(warned, "");
+	assert_true(strlen(failed) > 0 && strlen(debug) > 0);
+	assert_true(log_level_valid("warn"));
+	assert_false(log_level_valid("loud"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +159,8 @@ int main(void)
 		cmocka_unit_test(test_no_forging),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_level),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_configured),
 	};
 
 	log_open("tester", LOG_INFO);

@@ -220,7 +220,7 @@ static void modern_results(void **state)
 	assert_string_equal(json_object_get_string(json_object_array_get_idx(
 				    json_get(result_of(&discover), "supportedVersions", json_type_array), 0)),
 			    "2026-07-28");
-	assert_int_equal(json_object_array_length(json_get(result_of(&list), "tools", json_type_array)), 5);
+	assert_int_equal(json_object_array_length(json_get(result_of(&list), "tools", json_type_array)), 11);
 }
 
 static void notifications(void **state)

@@ -245,7 +245,7 @@ static void many_files(void **state)
 	result.n_changes = count;
 	check(&result, &made);
 	assert_true(text_bytes(&made) <= RUN_NOTES_MAX);
-	assert_non_null(strstr(all_text(&made), "and 24980 more files\n"));
+	assert_non_null(strstr(all_text(&made), "and 24980 more files: list_files\n"));
 	assert_null(strstr(all_text(&made), "deleted"));
 	drop(&made);
 	free(changes);
@@ -269,7 +269,7 @@ static void long_names(void **state)
 	check(&result, &made);
 	assert_true(text_bytes(&made) <= RUN_NOTES_MAX);
 	assert_non_null(strstr(all_text(&made), "new short ("));
-	assert_non_null(strstr(all_text(&made), "and 19 more files\n"));
+	assert_non_null(strstr(all_text(&made), "and 19 more files: list_files\n"));
 	drop(&made);
 }
 

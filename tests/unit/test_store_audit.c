@@ -7,6 +7,7 @@
 #include "lib/base/text.h"
 #include "lib/store/store_audit.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_refused.h"
 #include "lib/store/store_token.h"
 #include "lib/store/store_txn.h"
 
@@ -17,6 +18,12 @@ static int add_file(struct store_txn *txn, void *arg, struct err *err)
 	struct store_conversation *to = arg;
 
 	return store_txn_audit_file(txn, to->row, "a.txt", 5, "01932c00-0000-7000-8000-000000000000", err);
+}
+
+static int nothing(struct store_txn *txn, void *arg, struct err *err)
+{
+	(void)txn, (void)arg, (void)err;
+	return 0;
 }
 
 static void every_act(void **state)
@@ -181,6 +188,31 @@ static void erased(void **state)
 	sqlite3_close(db);
 }
 
+/* A stranger cannot fill the log, and nothing that was refused is lost: also where more owners are refused than are
+ * counted at a time. */
+static void refusals(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	char owner[24];
+
+	for (int i = 0; i < 1000; i++)
+		store_refused(f->store, STORE_AUDIT_DENIED, "unknown", NULL);
+	for (int i = 0; i < STORE_REFUSED_KEPT + 8; i++) {
+		snprintf(owner, sizeof(owner), "owner%d", i);
+		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", owner);
+		store_refused(f->store, STORE_AUDIT_LIMIT, "rate", owner);
+	}
+	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err)); /* hourly */
+	ok(store_commit(f->store, nothing, NULL, &err));              /* behind what waited */
+	assert_answer(f, "SELECT sum(entry ->> '$.f.count') FROM audit WHERE kind = 'auth.denied'", "1000");
+	assert_answer(f, "SELECT count(*) FROM audit WHERE kind = 'auth.denied' AND object = 'auth:unknown'", "2");
+	auto_free char *all = xasprintf("%d", 2 * (STORE_REFUSED_KEPT + 8));
+
+	assert_answer(f, "SELECT sum(entry ->> '$.f.count') FROM audit WHERE kind = 'limit.hit'", all);
+	assert_answer(f, "SELECT count(*) FROM audit WHERE kind = 'limit.hit' AND entry LIKE '%owner%'", "0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +220,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(commitments, setup, teardown),
 		cmocka_unit_test_setup_teardown(together, setup, teardown),
 		cmocka_unit_test_setup_teardown(erased, setup, teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

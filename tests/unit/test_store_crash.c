@@ -21,7 +21,7 @@
 #define KILLS           50
 #define WRITERS         4
 #define ACKS_MAX        24 /* the child is killed after 1 to so many acknowledgements */
-#define FULL_DISK_BYTES "1500k"
+#define FULL_DISK_BYTES "2000k"
 
 /* What the child tells through the pipe when a run is recorded. */
 struct ack {
@@ -279,7 +279,7 @@ static int report(int where, const struct err *err)
 
 static int full_disk(struct fixture *f)
 {
-	static char ballast[500 * 1024];
+	static char ballast[800 * 1024];
 	struct err err = ERR_INIT;
 	struct ack acks[1024];
 	int n = 0, failed = small_disk(f, "size=" FULL_DISK_BYTES);

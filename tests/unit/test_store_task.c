@@ -4,8 +4,14 @@
 
 #include "store_fixture.h"
 
+#include "lib/store/crypto.h"
+#include "lib/store/store_event.h"
+#include "lib/base/metrics.h"
 #include "lib/store/store_expire.h"
+#include "lib/store/store_request.h"
+#include "lib/store/store_session.h"
 #include "lib/store/store_task.h"
+#include "lib/store/store_txn.h"
 
 #define TTL_MS 60000
 #define MOST   3
@@ -98,7 +104,7 @@ static void bounded_by_owner(void **state)
 	add(f->store, "bob", "");
 	/* One that has expired makes room at once. */
 	end(f->store, &first, STORE_TASK_COMPLETED);
-	free(ask(f, "UPDATE task SET expires_us = 1 WHERE state = 'completed'"));
+	free(ask(f, "UPDATE task SET until_us = 0 WHERE state = 'completed'"));
 	add(f->store, "alice", "");
 	assert_answer(f, "SELECT count(*) FROM task WHERE owner = 'alice'", "3");
 }
@@ -110,11 +116,65 @@ static void expiry(void **state)
 	struct store_task over = add(f->store, "alice", ""), working = add(f->store, "alice", ""), found;
 
 	end(f->store, &over, STORE_TASK_COMPLETED);
-	free(ask(f, "UPDATE task SET expires_us = 1"));
+	free(ask(f, "UPDATE task SET until_us = 0"));
 	assert_int_equal(store_task_find(f->store, over.id, "alice", &found, &err), -ERR_NOT_FOUND);
 	ok(store_task_find(f->store, working.id, "alice", &found, &err)); /* nobody waits for nothing */
 	ok(store_expire(f->store, clock_now_us(), NULL, NULL, &err));
 	assert_answer(f, "SELECT group_concat(state) FROM task", "working");
+}
+
+#define DAY_US (24 * 3600 * 1000000ll)
+#define KEPT                                                                                                           \
+	"SELECT (SELECT count(*) FROM task) || ' ' || (SELECT count(*) FROM request) || ' ' || (SELECT count(*) FROM " \
+	"session) || ' ' || (SELECT count(*) FROM event)"
+
+static int claim_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	return store_txn_request_put(txn, arg, err);
+}
+
+/* Tasks, keys, sessions and events live while gateways serve: a clock that jumps ends none. */
+static void time_that_was_served(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_task over = add(f->store, "alice", ""), found;
+	struct store_session session = {.owner = "alice", .protocol = "2025-06-18"}, idle = session;
+	struct store_event event = {.message = "1", .length = 1};
+	char hash[SHA256_HEX_SIZE];
+	struct store_request key = {.owner = "alice", .key = "k", .hash = hash};
+
+	sha256_hex("", 0, hash);
+	f->store->retention.conversation_ttl_us = 30 * DAY_US;
+	end(f->store, &over, STORE_TASK_COMPLETED);
+	ok(store_session_add(f->store, &session, &err));
+	ok(store_session_add(f->store, &idle, &err));
+	id_new(event.stream);
+	ok(store_event_add(f->store, session.id, &event, &err));
+	ok(store_commit(f->store, claim_work, &key, &err));
+
+	ok(store_expire(f->store, clock_now_us() + 1000 * DAY_US, NULL, NULL, &err));
+	assert_answer(f, KEPT, "1 1 2 1");
+	ok(store_task_find(f->store, over.id, "alice", &found, &err));
+	assert_int_equal(found.ttl_ms, TTL_MS);
+	store_task_clear(&found);
+
+	f->store->served_us += TTL_MS * 1000;
+	ok(store_expire(f->store, 0, NULL, NULL, &err));
+	assert_answer(f, KEPT, "0 1 2 1");
+	f->store->served_us += 2 * DAY_US;
+	ok(store_expire(f->store, 0, NULL, NULL, &err));
+	assert_answer(f, KEPT, "0 0 2 0");
+
+	/* A session that is used goes on, also where the clock is set back and its date of use is in the future. */
+	f->store->served_us += 20 * DAY_US;
+	free(ask(f, "UPDATE session SET seen_us = seen_us + 86400000000"));
+	ok(store_session_find(f->store, session.id, "alice", &session, &err));
+	f->store->served_us += 20 * DAY_US;
+	ok(store_expire(f->store, 0, NULL, NULL, &err));
+	assert_answer(f, KEPT, "0 0 1 0");
+	ok(store_session_find(f->store, session.id, "alice", &session, &err));
+	assert_sound(f);
 }
 
 struct seen {
@@ -216,6 +276,76 @@ static void abandoned_in_order(void **state)
 	assert_sound(f);
 }
 
+#define ROWS_TEXT_(n) #n
+#define ROWS_TEXT(n)  ROWS_TEXT_(n)
+#define MANY_ROWS     1000 /* more than four slices */
+#define MANY                                                                                                           \
+	"WITH RECURSIVE many (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM many WHERE i < " ROWS_TEXT(MANY_ROWS) ") "
+_Static_assert(MANY_ROWS > 4 * STORE_SLICE_ROWS, "each table needs five transactions");
+
+#define ENDED "01900000-0000-7000-8000-0000000000bb"
+#define OPEN  "01900000-0000-7000-8000-0000000000cc"
+
+static int64_t transactions(void)
+{
+	static const char name[] = "sallyport_store_hold_seconds_count ";
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, SIZE_MAX);
+	metrics_print(&text, false);
+	const char *at = strstr(text.data, name);
+
+	assert_non_null(at);
+	return strtoll(at + sizeof(name) - 1, NULL, 10);
+}
+
+/* However much has expired, a transaction removes few rows: events, those of ended sessions, keys; a conversation of
+ * many runs. */
+static void fill_tables(const struct fixture *f)
+{
+	static const char *const statements[] = {
+		"INSERT INTO session (id, owner, protocol, client_name, client_version, client_offers, created_us, "
+		"seen_us, ended_us, idle_from_us) VALUES ('" ENDED "', 'ann', '', '', '', 0, 1, 1, 1, 0), ('" OPEN
+		"', 'ann', '', '', '', 0, 1, 1, NULL, 9999999999999)",
+		MANY "INSERT INTO event (stream, number, session, last, created_us, served_us, message) SELECT '" ENDED
+		     "', i, '" ENDED "', 0, 1, 9999999999999, '{}' FROM many",
+		MANY "INSERT INTO event (stream, number, session, last, created_us, served_us, message) SELECT '" OPEN
+		     "', i, '" OPEN "', 0, 1, 0, '{}' FROM many",
+		MANY "INSERT INTO request (owner, key, hash, expires_us, until_us) SELECT 'ann', 'k' || i, "
+		     "printf('%064d', i), 1, 0 FROM many",
+		MANY "INSERT INTO execution (id, instance, state, owner, conversation, conversation_name, created_us, "
+		     "language, fingerprint, network, args, limits, code_bytes, stdin_bytes, finished_us, verdict, "
+		     "recorded) SELECT printf('01900000-0000-7000-8000-%012d', i), instance, 'finished', 'ann', "
+		     "conversation, 'talk', 1, 'bash', '', 0, '[]', '{}', 0, 0, 1, 'OK', 1000 + i FROM many, execution "
+		     "WHERE id > '01a'"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(statements); i++)
+		assert_null(ask(f, statements[i]));
+}
+
+static void in_slices(void **state)
+{
+	struct fixture *f = *state;
+	struct store_execution run = sample("ann");
+	struct err err = ERR_INIT;
+
+	retain(f->store, 0, DAY_US);
+	run.conversation_row = put_file(f->store, "ann", "talk", "input", "x").row;
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	fill_tables(f);
+	f->store->served_us += 2 * DAY_US;
+	const int64_t before = transactions();
+
+	ok(store_expire(f->store, 0, NULL, NULL, &err));
+	assert_true(transactions() - before >= 4 * (MANY_ROWS / STORE_SLICE_ROWS));
+	assert_answer(f,
+		      "SELECT (SELECT count(*) FROM event) + (SELECT count(*) FROM request) + (SELECT count(*) FROM "
+		      "session) + (SELECT count(*) FROM conversation) + (SELECT count(conversation) FROM execution)",
+		      "1"); /* the session that goes on */
+	assert_answer(f, "SELECT count(*) FROM execution WHERE conversation_name = 'talk'", "1001");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,9 +353,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_owners_is_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded_by_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(expiry, setup, teardown),
+		cmocka_unit_test_setup_teardown(time_that_was_served, setup, teardown),
 		cmocka_unit_test_setup_teardown(listed_newest_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(gone_with_the_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(abandoned_in_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_slices, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("store_task", tests, NULL, NULL);

@@ -243,6 +243,17 @@ static void test_secret(void **state)
 			secret_free(next);
 	}
 	secret_free(NULL);
+	secret_free_unused(secret_alloc(1 << 20));
+	char *unused = secret_alloc(32);
+	secret_free_unused(unused);
+	for (int i = 0; i < 8; i++) {
+		char *next = secret_alloc(32);
+
+		assert_int_equal(next[0] | next[31], 0);
+		if (next == unused)
+			return; /* it was kept as it was */
+	}
+	fail_msg("what was not used was not kept");
 }
 
 int main(void)

@@ -6,7 +6,7 @@ import sys
 import types
 
 import tools
-from tools import INDEX, ToolError as MCPError, _definitions, ask, failure, sync, taking
+from tools import INDEX, ToolError as MCPError, _definitions, failure
 
 
 def sanitize(name, fallback):
@@ -33,8 +33,7 @@ class Proxy:
         if self._tools is None:
             self._tools = {}
             for definition in _definitions(self._alias):
-                alias = sanitize(definition["name"], "tool")
-                alias = f"{alias}_" if keyword.iskeyword(alias) else alias
+                alias = _alias_of(definition)
                 unique, number = alias, 1
                 while unique in self._tools:
                     number += 1
@@ -53,10 +52,24 @@ class Proxy:
         return invoke
 
     async def list_tools(self):
-        return list_tools_sync(self.name)
+        return await list_tools(self.name)
+
+
+def _refuse(text):
+    return failure({"kind": "invalid", "text": text})
+
+
+def _available(server):
+    if server not in _names():
+        raise _refuse(f"Server {server!r} is not available")
 
 
 async def call_tool(server, tool, arguments=None):
+    _available(server)
+    if not isinstance(tool, str) or not tool:
+        raise _refuse("Missing tool name")
+    if not isinstance(arguments or {}, dict):
+        raise _refuse("Arguments must be an object")
     return await tools.Pending({"op": "call", "server": server, "tool": tool, "arguments": arguments or {}}, _raw, f"{server}.{tool}")
 
 
@@ -69,15 +82,14 @@ def list_servers_sync():
 
 
 async def list_servers():
-    return _names()
+    return tuple(_names())
 
 
 def _entry(server, definition, detail):
-    alias = sanitize(definition["name"], "tool")
-    entry = {"server": server, "serverAlias": sanitize(server, "server"), "tool": definition["name"], "toolAlias": alias}
+    entry = {"server": server, "serverAlias": sanitize(server, "server"), "tool": definition["name"], "toolAlias": _alias_of(definition)}
     if definition.get("description"):
         entry["description"] = definition["description"].strip()
-    if detail == "full" and definition.get("inputSchema") is not None:
+    if str(detail).lower() == "full" and definition.get("inputSchema") is not None:
         entry["inputSchema"] = definition["inputSchema"]
     return entry
 
@@ -86,38 +98,56 @@ def _server(name):
     for one, alias, _, _ in INDEX["SERVERS"]:
         if one == name:
             return _definitions(alias)
-    raise failure({"kind": "invalid", "text": f"Server {name} is not loaded"})
+    raise _refuse(f"Server {name!r} is not loaded")
+
+
+def _alias_of(definition):
+    alias = sanitize(definition["name"], "tool")
+    return f"{alias}_" if keyword.iskeyword(alias) else alias
+
+
+def _metadata(name):
+    return [
+        {
+            "name": one["name"],
+            "alias": _alias_of(one),
+            "description": one.get("description") or "",
+            "input_schema": one.get("inputSchema"),
+        }
+        for one in _server(name)
+    ]
 
 
 def list_tools_sync(server=None):
-    names = _names() if server is None else [server]
-    return tuple(definition for name in names for definition in _described(name))
-
-
-def _described(name):
-    return [{key: one[key] for key in one if key not in ("alias", "parameters")} for one in _server(name)]
+    if server is None:
+        raise _refuse("list_tools_sync(server) requires a server name")
+    return tuple(_metadata(server))
 
 
 async def list_tools(server):
-    return list(list_tools_sync(server))
+    _available(server)
+    return [{key: one[key] for key in one if key not in ("alias", "parameters")} for one in _server(server)]
 
 
 def query_tool_docs_sync(server, tool=None, detail="summary"):
     definitions = _server(server)
+    if tool is not None and not isinstance(tool, str):
+        raise _refuse("'tool' must be a string when provided")
     if tool is not None:
-        definitions = [one for one in definitions if tool in (one["name"], sanitize(one["name"], "tool"))]
+        definitions = [one for one in definitions if tool.lower() in (one["name"].lower(), _alias_of(one))]
         if not definitions:
-            raise failure({"kind": "invalid", "text": f"Tool '{tool}' not found for server {server}"})
+            raise _refuse(f"Tool {tool!r} not found for server {server}")
     return [_entry(server, one, detail) for one in definitions]
 
 
 async def query_tool_docs(server, tool=None, detail="summary"):
+    _available(server)
     found = query_tool_docs_sync(server, tool, detail)
     return found[0] if tool is not None else found
 
 
 def search_tool_docs_sync(query, *, limit=5, detail="summary"):
-    parts = [word for word in re.split(r"\s+", query.lower()) if word]
+    parts = str(query).lower().split()
     if not parts:
         return []
     found = []
@@ -131,6 +161,10 @@ def search_tool_docs_sync(query, *, limit=5, detail="summary"):
 
 
 async def search_tool_docs(query, *, limit=5, detail="summary"):
+    if not isinstance(query, str):
+        raise _refuse("Missing 'query' value")
+    if not isinstance(limit, int):
+        raise _refuse("'limit' must be an integer")
     return search_tool_docs_sync(query, limit=limit, detail=detail)
 
 
@@ -143,27 +177,11 @@ def describe_server(name):
     for one in list_loaded_server_metadata():
         if name in (one["name"], one["alias"]):
             return one
-    raise failure({"kind": "invalid", "text": f"Server {name} is not loaded"})
+    raise _refuse(f"Server {name!r} is not loaded")
 
 
 def list_loaded_server_metadata():
-    return tuple(
-        {
-            "name": name,
-            "alias": alias,
-            "cwd": None,
-            "tools": [
-                {
-                    "name": one["name"],
-                    "alias": sanitize(one["name"], "tool"),
-                    "description": one.get("description") or "",
-                    "input_schema": one.get("inputSchema"),
-                }
-                for one in _server(name)
-            ],
-        }
-        for name, _, alias, _ in INDEX["SERVERS"]
-    )
+    return tuple({"name": name, "alias": alias, "cwd": None, "tools": _metadata(name)} for name, _, alias, _ in INDEX["SERVERS"])
 
 
 def capability_summary():
@@ -174,13 +192,15 @@ def capability_summary():
 
 
 def save_tool(function):
-    """Keeps a function for later runs of this conversation."""
+    """Keeps a function for later runs of this conversation: run.py makes its name known to them."""
     import inspect
     import textwrap
 
+    if not inspect.isfunction(function):
+        raise ValueError("save_tool expects a function")
     with open("/data/user_tools.py", "a", encoding="utf-8") as file:
         file.write("\n" + textwrap.dedent(inspect.getsource(function)) + "\n")
-    return f"Tool '{function.__name__}' saved."
+    return f"Tool '{function.__name__}' saved. It will be available in future sessions."
 
 
 class Servers(dict):
@@ -203,8 +223,8 @@ for _name, _, _alias, _ in INDEX["SERVERS"]:
 
     def _fill(module=_module, proxy=mcp_servers[_name]):
         named = proxy._named()
-        module.TOOLS = _described(proxy.name)
-        module.TOOL_MAP = named
+        module.TOOLS = _metadata(proxy.name)
+        module.TOOL_MAP = {alias: next(one for one in module.TOOLS if one["name"] == name) for alias, name in named.items()}
         for alias in named:
             setattr(module, alias, getattr(proxy, alias))
         module.__all__ = [*named, "TOOLS", "TOOL_MAP"]

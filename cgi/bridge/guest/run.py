@@ -57,6 +57,27 @@ def names():
     return found
 
 
+USER_TOOLS = "/data/user_tools.py"
+
+
+def user_tools():
+    """What save_tool kept: everything in that file that is not private. A mistake in it is shown and ends nothing."""
+    if not os.path.isfile(USER_TOOLS):
+        return {}
+    module = types.ModuleType("user_tools")
+    module.__file__ = USER_TOOLS
+    sys.modules["user_tools"] = module
+    try:
+        with open(USER_TOOLS, "rb") as file:
+            exec(compile(file.read(), USER_TOOLS, "exec"), module.__dict__)
+    except Exception:
+        import traceback
+
+        print("user_tools.py, which save_tool wrote, fails:", file=sys.stderr)
+        traceback.print_exc()
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
 def compiled(source, path):
     return compile(source, path, "exec", flags=0x2000, dont_inherit=True)  # PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -84,6 +105,9 @@ def main(path):
         sys.path.append("/code")
     for name, value in names().items():
         setattr(builtins, name, value)
+    for name, value in user_tools().items():
+        if not hasattr(builtins, name):
+            setattr(builtins, name, value)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__builtins__ = builtins

@@ -179,15 +179,20 @@ class Wire:
             done({"ok": False, "error": error})
 
     def ask(self, request, done):
-        """Sends it; done(answer) comes on the reading thread. Returns its id."""
+        """Sends it; done(answer) comes on the reading thread. Returns its id, or None: the host ended this connection, as
+        it does with a run of a session, and has not seen the request."""
         with self.lock:
             if self.waiting is None:
-                raise failure({"kind": "unavailable", "text": "the connection to the host has ended"})
+                return None
             self.last += 1
             number = self.last
             body = json.dumps({"id": number, **request}, allow_nan=False, separators=(",", ":")).encode()
             self.waiting[number] = done
-            self.socket.sendall(struct.pack(">I", len(body)) + body)
+            try:
+                self.socket.sendall(struct.pack(">I", len(body)) + body)
+            except OSError:  # before the reading thread saw it
+                del self.waiting[number]
+                return None
         return number
 
 
@@ -203,16 +208,29 @@ def wire():
         return _wire
 
 
+def send(request, done):
+    """On the connection of this run, which is made anew where the one that is there has ended."""
+    global _wire
+    for _ in range(2):
+        link = wire()
+        number = link.ask(request, done)
+        if number is not None:
+            return link, number
+        with _wire_lock:
+            if _wire is link:
+                _wire = None
+    raise failure({"kind": "unavailable", "text": "the connection to the host has ended"})
+
+
 def sync(request, take):
     """The answer, for a program that waits."""
     answers, there = [], threading.Event()
-    link = wire()
 
     def done(answer):
         answers.append(answer)
         there.set()
 
-    number = link.ask(request, done)
+    link, number = send(request, done)
     try:
         there.wait()
     except BaseException:
@@ -229,7 +247,6 @@ class Pending:
 
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        link = wire()
 
         def finish(answer):
             if not future.done():
@@ -244,7 +261,7 @@ class Pending:
             except RuntimeError:
                 pass  # the loop is closed
 
-        number = link.ask(request, done)
+        link, number = send(request, done)
 
         def cancelled(future):
             if future.cancelled():

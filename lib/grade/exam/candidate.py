@@ -83,7 +83,7 @@ def main():
         "text": str,
     }
     try:
-        exec(compile(eval(questions.readline()), "solution.py", "exec"), module.__dict__)
+        exec(eval(questions.readline()), module.__dict__)
     except Exception as e:
         failure = e
     for line in questions:

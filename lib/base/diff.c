@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/utf8.h"
-#include "lib/base/util.h"
+#include "utf8.h"
+#include "util.h"
 
 #define CONTEXT 3
 
@@ -134,9 +134,9 @@ static size_t put_hunk(struct buf *ret, const struct side *old, const struct sid
 }
 
 static void put_edits(struct buf *ret, const struct side *old, const struct side *now, const struct edit *edits,
-		      size_t count)
+		      size_t count, size_t room)
 {
-	size_t room = DIFF_LINES, at = 0, left = 0;
+	size_t at = 0, left = 0;
 
 	while (at < count) {
 		size_t first = at, start;
@@ -162,9 +162,10 @@ static void put_edits(struct buf *ret, const struct side *old, const struct side
 		buf_puts(ret, "… and more\n");
 }
 
-void diff_unified(const char *old, size_t old_length, const char *now, size_t now_length, struct buf *ret)
+void diff_unified(const char *old, size_t old_length, const char *now, size_t now_length, size_t lines,
+		  struct buf *ret)
 {
-	size_t shorter = MIN(old_length, now_length), from = 0, lines = 0;
+	size_t shorter = MIN(old_length, now_length), from = 0, back = 0;
 	struct side before = {0}, after = {0};
 
 	while (from < shorter && old[from] == now[from])
@@ -172,7 +173,7 @@ void diff_unified(const char *old, size_t old_length, const char *now, size_t no
 	if (from == shorter && old_length == now_length)
 		return;
 	/* back to the beginning of a line, and as many lines as there is context */
-	while (from > 0 && (old[from - 1] != '\n' || lines++ < CONTEXT))
+	while (from > 0 && (old[from - 1] != '\n' || back++ < CONTEXT))
 		from--;
 	before.first = 1;
 	for (size_t i = 0; i < from; i++)
@@ -185,7 +186,7 @@ void diff_unified(const char *old, size_t old_length, const char *now, size_t no
 
 	if (before.cut || after.cut)
 		count = without_cut(edits, count);
-	put_edits(ret, &before, &after, edits, count);
+	put_edits(ret, &before, &after, edits, count, lines);
 	free(edits);
 	free(before.lines);
 	free(after.lines);

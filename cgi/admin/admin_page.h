@@ -1,0 +1,48 @@
+/*
+ * admin_page.h - one page of the admin page while it is made: what its views share.
+ *
+ * A view writes what stands in <main> into page->html, and the frame comes around it when the view has returned. A
+ * view that fails leaves an error page instead. One that answers by itself (a download) sets `raw`.
+ */
+#pragma once
+
+#include "admin_session.h"
+#include "html.h"
+
+#define ADMIN_VALUE_MAX 1024 /* bytes of a value in a query or a form */
+
+struct admin_page {
+	struct exchange *exchange;
+	struct admin_visitor visitor;
+	struct buf body;
+	struct html html;
+	char title[96];
+	const char *section; /* the view's address behind /admin, for the navigation */
+	int status;
+	bool refresh; /* our script reads the page again: nobody looks at something new */
+	bool raw;
+	int64_t now_us;
+};
+
+/* A value of the request's query, decoded; false: it is not there, or too long. */
+bool admin_page_query(const struct admin_page *page, const char *name, char *ret, size_t size);
+/* The same of any text in the form of a query. */
+bool admin_page_value(const char *text, const char *name, char *ret, size_t size);
+/* The title of the tab and of the page. */
+void admin_page_title(struct admin_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Pieces that many views have. */
+void admin_page_verdict(struct admin_page *page, const char *verdict); /* "": it runs */
+void admin_page_time(struct admin_page *page, int64_t us);             /* 0: a dash */
+void admin_page_empty(struct admin_page *page, const char *text);
+/* A figure with its name; `href` is the address behind /admin/ ("" : none). */
+struct admin_figure {
+	const char *name, *href, *note;
+	struct html_value value;
+	bool warn;
+};
+void admin_page_figure(struct admin_page *page, const struct admin_figure *figure);
+/* A text of a guest, at most 64 KiB of it; `more` is the address behind /admin/ of the whole. */
+void admin_page_text(struct admin_page *page, const char *data, size_t length, const char *more);
+/* Writes into the audit log, soon, that this person looked at `type`:`id`. */
+void admin_page_viewed(struct admin_page *page, const char *type, const char *id, const char *owner);

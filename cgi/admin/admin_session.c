@@ -1,0 +1,388 @@
+/*
+ * admin_session.c - see admin_session.h.
+ *
+ * One table of sessions and one of attempts, both of fixed size, under one lock that is held for a look only: the token
+ * is looked up and entries are written without it. The secret of a cookie is 32 random bytes; what is compared is its
+ * SHA-256, against every session, in constant time.
+ *
+ * Attempts are counted by address in slots that a hash chooses: a stranger with many addresses costs others some of
+ * their attempts and no memory. Only failures are counted, so who has a token is not held up by signing in often.
+ *
+ * A form is accepted if the request comes from a page of this site and carries the key of its own address: HMAC of the
+ * address under a secret of the session. The first says that no other site sent it, the second that the page which it
+ * came from was made for this person and this act.
+ */
+#include "admin_session.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+#include "lib/store/store_audit.h"
+
+#define MINUTE_US     (60 * INT64_C(1000000))
+#define SECRET_BYTES  32
+#define SECRET_DIGITS (2 * SECRET_BYTES)
+#define COOKIES_MAX   4096
+#define ADDRESS_SLOTS 1024
+#define ENTRY_EVERY   (10 * INT64_C(1000000)) /* failures are entries of the audit log at most so often */
+#define ADDRESS_SIZE  64
+
+struct admin_session {
+	bool used;
+	uint8_t sum[SHA256_SIZE], secret[SHA256_SIZE];
+	char token[ID_SIZE];
+	int64_t opened_us, seen_us; /* monotonic */
+};
+
+/* Attempts that an address has left; time gives them back. Addresses that share a slot share its attempts. */
+struct attempts {
+	int64_t credit_us, seen_us;
+};
+
+struct admin {
+	pthread_mutex_t lock;
+	struct admin_session sessions[ADMIN_SESSIONS_MAX];
+	struct attempts attempts[ADDRESS_SLOTS];
+	int64_t failures, failed_us; /* not in the audit log yet; when the last entry was written */
+};
+
+struct admin *admin_session_table_new(void)
+{
+	struct admin *admin = xcalloc(1, sizeof(*admin));
+
+	pthread_mutex_init(&admin->lock, NULL);
+	return admin;
+}
+
+void admin_session_table_free(struct admin *admin)
+{
+	if (!admin)
+		return;
+	pthread_mutex_destroy(&admin->lock);
+	explicit_bzero(admin, sizeof(*admin));
+	free(admin);
+}
+
+/* -------- the cookie ---------------------------------------------------------------------------------- */
+
+static bool is_secure(const struct exchange *exchange)
+{
+	return str_starts(exchange->server->config->public_base_url, "https://");
+}
+
+/* With __Host- a browser takes it from this very host over HTTPS alone. */
+static const char *cookie_name(const struct exchange *exchange)
+{
+	return is_secure(exchange) ? "__Host-sallyport_admin" : "sallyport_admin";
+}
+
+static void set_cookie(struct exchange *exchange, const char *value, int64_t seconds)
+{
+	reply_header(exchange->reply, "Set-Cookie", "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+		     cookie_name(exchange), value, (long long)seconds, is_secure(exchange) ? "; Secure" : "");
+}
+
+/* The secret in the request's cookie; false: there is none of the right form. */
+static bool read_cookie(const struct exchange *exchange, char ret[SECRET_DIGITS + 1])
+{
+	auto_free char *buffer = xmalloc(COOKIES_MAX);
+	const char *name = cookie_name(exchange);
+	const char *at = request_header(exchange->request, "HTTP_COOKIE", buffer, COOKIES_MAX);
+	const size_t length = strlen(name);
+
+	while (at && *at) {
+		at += strspn(at, "; ");
+		if (strncmp(at, name, length) == 0 && at[length] == '=') {
+			at += length + 1;
+			if (strspn(at, "0123456789abcdef") != SECRET_DIGITS ||
+			    (at[SECRET_DIGITS] && at[SECRET_DIGITS] != ';'))
+				return false;
+			memcpy(ret, at, SECRET_DIGITS);
+			ret[SECRET_DIGITS] = '\0';
+			return true;
+		}
+		at += strcspn(at, ";");
+	}
+	return false;
+}
+
+/* -------- sessions ------------------------------------------------------------------------------------ */
+
+static bool too_old(const struct admin_session *session, const struct config *config, int64_t now)
+{
+	return now - session->opened_us >= config->admin.hours * 60 * MINUTE_US ||
+	       now - session->seen_us >= config->admin.idle_minutes * MINUTE_US;
+}
+
+/* Under the lock: all are looked at, so that time says nothing. */
+static struct admin_session *find(struct admin *admin, const uint8_t sum[SHA256_SIZE])
+{
+	struct admin_session *found = NULL;
+
+	for (size_t i = 0; i < ADMIN_SESSIONS_MAX; i++) {
+		struct admin_session *session = &admin->sessions[i];
+
+		if (equal_constant_time(session->sum, sum, SHA256_SIZE) && session->used)
+			found = session;
+	}
+	return found;
+}
+
+static bool take_session(const struct exchange *exchange, const uint8_t sum[SHA256_SIZE], struct admin_session *ret)
+{
+	struct admin *admin = exchange->server->admin;
+	const int64_t now = clock_monotonic_us();
+
+	pthread_mutex_lock(&admin->lock);
+	struct admin_session *session = find(admin, sum);
+
+	if (session && too_old(session, exchange->server->config, now)) {
+		*session = (struct admin_session){0};
+		session = NULL;
+	}
+	if (session) {
+		session->seen_us = now;
+		*ret = *session;
+	}
+	pthread_mutex_unlock(&admin->lock);
+	return session;
+}
+
+static void drop_session(struct admin *admin, const uint8_t sum[SHA256_SIZE])
+{
+	pthread_mutex_lock(&admin->lock);
+	struct admin_session *session = find(admin, sum);
+
+	if (session)
+		*session = (struct admin_session){0};
+	pthread_mutex_unlock(&admin->lock);
+}
+
+static int check_token(const struct store_token *token, struct err *err)
+{
+	if (token->revoked_us || (token->expires_us && token->expires_us <= clock_now_us()))
+		return err_set(err, ERR_DENIED, "the token of this session was revoked or has expired");
+	if (!(token->scopes & STORE_SCOPE_ADMIN))
+		return err_set(err, ERR_DENIED, "this token lacks the scope \"admin\"");
+	return 0;
+}
+
+int admin_session_find(struct exchange *exchange, struct admin_visitor *ret, struct err *err)
+{
+	char secret[SECRET_DIGITS + 1];
+	struct admin_visitor visitor;
+	struct admin_session session;
+
+	if (!read_cookie(exchange, secret))
+		return err_set(err, ERR_DENIED, "sign in");
+	sha256_bytes(secret, SECRET_DIGITS, visitor.sum);
+	explicit_bzero(secret, sizeof(secret));
+	if (!take_session(exchange, visitor.sum, &session))
+		return err_set(err, ERR_DENIED, "the session has ended: sign in again");
+	memcpy(visitor.secret, session.secret, sizeof(visitor.secret));
+	int result = store_token_find(exchange->server->store, session.token, &visitor.token, err);
+
+	if (result == 0)
+		result = check_token(&visitor.token, err);
+	if (result == -ERR_DENIED || result == -ERR_NOT_FOUND) {
+		drop_session(exchange->server->admin, visitor.sum);
+		return err_set(err, ERR_DENIED, "the token of this session was revoked or has expired");
+	}
+	if (result == 0)
+		*ret = visitor;
+	return result;
+}
+
+/* A free place, else that of the session which was not used for longest. */
+static void add_session(struct admin *admin, const struct admin_session *session)
+{
+	struct admin_session *place = &admin->sessions[0];
+
+	pthread_mutex_lock(&admin->lock);
+	for (size_t i = 0; i < ADMIN_SESSIONS_MAX && place->used; i++) {
+		struct admin_session *other = &admin->sessions[i];
+
+		if (!other->used || other->seen_us < place->seen_us)
+			place = other;
+	}
+	*place = *session;
+	pthread_mutex_unlock(&admin->lock);
+}
+
+static const char *address_of(const struct exchange *exchange)
+{
+	const char *address = request_param(exchange->request, "REMOTE_ADDR");
+
+	return address ? address : "";
+}
+
+/* -------- attempts ------------------------------------------------------------------------------------ */
+
+/* One address of IPv6 has a /64 at least, so the first half of it counts. */
+static size_t slot_of(const char *address)
+{
+	uint8_t sum[SHA256_SIZE];
+	size_t length = 0, colons = 0;
+
+	for (; length < ADDRESS_SIZE && address[length] && colons < 4; length++)
+		colons += address[length] == ':';
+	sha256_bytes(address, length, sum);
+	return ((size_t)sum[0] << 8 | sum[1]) % ADDRESS_SLOTS;
+}
+
+/* Seconds until this address may try again; 0: now. */
+static int64_t must_wait(struct admin *admin, const char *address)
+{
+	const int64_t cost = MINUTE_US / ADMIN_FAILURES_MINUTE, now = clock_monotonic_us();
+	struct attempts *attempts = &admin->attempts[slot_of(address)];
+
+	pthread_mutex_lock(&admin->lock);
+	attempts->credit_us =
+		attempts->seen_us ? MIN(attempts->credit_us + now - attempts->seen_us, MINUTE_US) : MINUTE_US;
+	attempts->seen_us = now;
+	const int64_t missing = attempts->credit_us >= cost ? 0 : cost - attempts->credit_us;
+
+	pthread_mutex_unlock(&admin->lock);
+	return (missing + 999999) / 1000000;
+}
+
+/* Strangers can fail as often as they like: what the audit log gets is bounded, and says how many there were. */
+static void note_failure(struct exchange *exchange)
+{
+	struct admin *admin = exchange->server->admin;
+	const int64_t now = clock_monotonic_us();
+	const char *address = address_of(exchange);
+	struct store_audit entry;
+	int64_t failures = 0;
+
+	pthread_mutex_lock(&admin->lock);
+	admin->attempts[slot_of(address)].credit_us -= MINUTE_US / ADMIN_FAILURES_MINUTE;
+	admin->failures++;
+	if (!admin->failed_us || now - admin->failed_us >= ENTRY_EVERY) {
+		failures = admin->failures;
+		admin->failures = 0;
+		admin->failed_us = now;
+	}
+	pthread_mutex_unlock(&admin->lock);
+	if (!failures)
+		return;
+	store_audit_init(&entry, STORE_AUDIT_SIGN_IN_FAILED, "log", "admin");
+	store_audit_int(&entry, "failures", failures);
+	store_audit_text(&entry, "address", address, strlen(address));
+	store_audit_later(exchange->server->store, &entry);
+}
+
+static int note_session(struct exchange *exchange, enum store_audit_kind kind, const struct store_token *token,
+			struct err *err)
+{
+	const char *address = address_of(exchange);
+	char actor[ADMIN_ACTOR_SIZE];
+	struct store_audit entry;
+
+	snprintf(actor, sizeof(actor), "admin:%s", token->id);
+	store_audit_init(&entry, kind, "token", token->id);
+	entry.actor = actor;
+	entry.owner = token->owner;
+	store_audit_text(&entry, "address", address, strlen(address));
+	return store_audit_add(exchange->server->store, &entry, err);
+}
+
+/* -------- in and out ---------------------------------------------------------------------------------- */
+
+int admin_session_open(struct exchange *exchange, const char *token, int64_t *ret_retry, struct err *err)
+{
+	struct admin *admin = exchange->server->admin;
+	uint8_t bytes[SECRET_BYTES];
+	char secret[SECRET_DIGITS + 1];
+	struct admin_session session = {.used = true, .opened_us = clock_monotonic_us()};
+	struct store_token found;
+	const int64_t seconds = must_wait(admin, address_of(exchange));
+
+	if (seconds) {
+		*ret_retry = seconds;
+		return err_set(err, ERR_BUSY, "Too many attempts: try again in %lld s", (long long)seconds);
+	}
+	int result = store_token_check(exchange->server->store, token, &found, err);
+
+	if (result == 0)
+		result = check_token(&found, err);
+	if (result == -ERR_DENIED) {
+		note_failure(exchange);
+		return err_set(
+			err, ERR_DENIED,
+			"This is not a token that may sign in here: it needs the scope admin (sallyport token add "
+			"--scope admin)");
+	}
+	if (result == 0)
+		result = note_session(exchange, STORE_AUDIT_SIGN_IN, &found, err);
+	if (result < 0)
+		return result;
+	random_bytes(bytes, sizeof(bytes));
+	hex_encode(bytes, sizeof(bytes), secret);
+	sha256_bytes(secret, SECRET_DIGITS, session.sum);
+	random_bytes(session.secret, sizeof(session.secret));
+	memcpy(session.token, found.id, sizeof(session.token));
+	session.seen_us = session.opened_us;
+	add_session(admin, &session);
+	set_cookie(exchange, secret, exchange->server->config->admin.hours * 3600);
+	explicit_bzero(secret, sizeof(secret));
+	return 0;
+}
+
+void admin_session_end(struct exchange *exchange, const struct admin_visitor *visitor)
+{
+	drop_session(exchange->server->admin, visitor->sum);
+	note_session(exchange, STORE_AUDIT_SIGN_OUT, &visitor->token, NULL); /* it has ended, written down or not */
+	set_cookie(exchange, "", 0);
+}
+
+/* -------- forms --------------------------------------------------------------------------------------- */
+
+/* Scheme, host and port of the page against ours; where public_base_url names this host, its scheme counts. */
+static bool own_origin(const struct exchange *exchange, const char *origin, const char *host)
+{
+	const char *base = exchange->server->config->public_base_url, *begin = strstr(origin, "://");
+	const char *ours = strstr(base, "://");
+
+	if (!begin || !host || strcasecmp(begin + 3, host) != 0)
+		return false;
+	if (ours && strncasecmp(ours + 3, host, strlen(host)) == 0)
+		return strncasecmp(base, origin, (size_t)(begin - origin) + 3) == 0;
+	return str_starts(origin, "http://") || str_starts(origin, "https://");
+}
+
+bool admin_session_own_page(const struct exchange *exchange)
+{
+	const char *site = request_param(exchange->request, "HTTP_SEC_FETCH_SITE");
+	const char *origin = request_param(exchange->request, "HTTP_ORIGIN");
+
+	if (site && !streq(site, "same-origin"))
+		return false;
+	if (origin)
+		return own_origin(exchange, origin, request_param(exchange->request, "HTTP_HOST"));
+	return site; /* a cookie is involved, so who says nothing is refused */
+}
+
+void admin_session_key(const struct admin_visitor *visitor, const char *address, char ret[ADMIN_KEY_SIZE])
+{
+	uint8_t sum[SHA256_SIZE];
+
+	hmac_sha256(visitor->secret, sizeof(visitor->secret), address, strlen(address), sum);
+	hex_encode(sum, sizeof(sum), ret);
+}
+
+bool admin_session_key_right(const struct admin_visitor *visitor, const char *address, const char *key)
+{
+	char right[ADMIN_KEY_SIZE];
+
+	admin_session_key(visitor, address, right);
+	return strlen(key) == sizeof(right) - 1 && equal_constant_time(right, key, sizeof(right) - 1);
+}
+
+void admin_session_actor(const struct admin_visitor *visitor, char ret[ADMIN_ACTOR_SIZE])
+{
+	snprintf(ret, ADMIN_ACTOR_SIZE, "admin:%s", visitor->token.id);
+}

@@ -1,0 +1,101 @@
+/* page_conversation.c - one conversation: its files as they are, and its runs with what each did to them. */
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "lib/store/store_execution.h"
+#include "lib/store/store_resource.h"
+#include "lib/store/store_view.h"
+#include "pages.h"
+
+#define RUNS_MAX  50
+#define FILES_MAX 500
+
+struct view {
+	struct admin_page *page;
+	struct store *store;
+	int64_t rows, changes;
+	struct err err;
+};
+
+static int put_file(void *arg, const struct store_listed_file *file)
+{
+	struct view *view = arg;
+	struct html *html = &view->page->html;
+
+	if (!view->rows++)
+		html_put(html, "<table><thead><tr><th scope=\"col\">File</th><th scope=\"col\" "
+			       "class=\"n\">Size</th><th scope=\"col\">Changed"
+			       "</th><th scope=\"col\" class=\"wide\">By</th></tr></thead><tbody>\n");
+	html_put(html, "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td>",
+		 html_bytes(file->file.name, file->file.name_length), html_size(file->file.size));
+	admin_page_time(view->page, file->file.mtime_us);
+	if (file->run[0])
+		html_put(html, "</td><td class=\"wide\"><a class=\"id\" href=\"/admin/run/{}\">{}</a></td></tr>\n",
+			 html_part(file->run), html_text(file->run));
+	else
+		html_put(html, "</td><td class=\"wide\">a client</td></tr>\n");
+	return view->rows >= FILES_MAX;
+}
+
+static int put_change(void *arg, const struct store_execution_file *file)
+{
+	struct view *view = arg;
+
+	html_put(&view->page->html, "{}<span>{} {}</span>", html_text(view->changes++ ? " · " : ""),
+		 html_text(file->change), html_bytes(file->file.name, file->file.name_length));
+	return view->changes >= 20;
+}
+
+static void put_run(void *arg, const struct store_view_run *run)
+{
+	struct view *view = arg;
+	struct html *html = &view->page->html;
+
+	if (!view->rows++)
+		html_put(html, "<ol class=\"timeline\" reversed>\n");
+	html_put(html, "<li><p>");
+	admin_page_verdict(view->page, run->verdict);
+	html_put(html, " <a class=\"program\" href=\"/admin/run/{}\"><code>{}</code></a></p><p class=\"note\">",
+		 html_part(run->id), html_bytes(run->code, strcspn(run->code, "\r\n")));
+	admin_page_time(view->page, run->created_us);
+	html_put(html, ", {}, {}. ", html_text(run->language), html_duration(run->wall_us));
+	view->changes = 0;
+	if (view->err.code == ERR_NONE)
+		store_execution_files(view->store, run->id, STORE_AFTER, put_change, view, &view->err);
+	html_put(html, "</p></li>\n");
+}
+
+int page_conversation(struct admin_page *page, const char *rest, struct err *err)
+{
+	struct view view = {.page = page, .store = page->exchange->server->store, .err = ERR_INIT};
+	char owner[STORE_OWNER_MAX + 1], name[STORE_CONVERSATION_MAX + 1];
+	const struct store_view_filter filter = {.owner = owner, .conversation = name, .limit = RUNS_MAX};
+
+	if (*rest || !admin_page_query(page, "owner", owner, sizeof(owner)) ||
+	    !admin_page_query(page, "name", name, sizeof(name)))
+		return err_set(err, ERR_NOT_FOUND, "There is no such conversation");
+	page->section = "runs";
+	admin_page_title(page, "Conversation");
+	html_put(&page->html,
+		 "<h1>Conversation <span class=\"id\">{}</span></h1>\n<p class=\"message\">of <a "
+		 "href=\"/admin/runs?owner={}\">"
+		 "{}</a> · <a href=\"/admin/runs?owner={}&amp;conversation={}\">its runs as a "
+		 "table</a></p>\n<section><h2>Files now</h2>\n",
+		 html_text(name), html_part(owner), html_text(owner), html_part(owner), html_part(name));
+	int result = store_files_list(view.store, owner, name, put_file, &view, err);
+
+	if (view.rows)
+		html_put(&page->html, "</tbody></table>\n");
+	else
+		admin_page_empty(page, "No files.");
+	html_put(&page->html, "</section>\n<section><h2>What happened, newest first</h2>\n");
+	view.rows = 0;
+	if (result == 0 || result == -ERR_NOT_FOUND)
+		result = store_view_runs(view.store, &filter, put_run, &view, err);
+	if (view.rows)
+		html_put(&page->html, "</ol>\n");
+	else
+		admin_page_empty(page, "No runs.");
+	html_put(&page->html, "</section>\n");
+	return result;
+}

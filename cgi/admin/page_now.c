@@ -1,0 +1,160 @@
+/* page_now.c - the first page: is it well, what runs, what ran last. Each figure leads to where it comes from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/http/monitor.h"
+#include "lib/base/util.h"
+#include "lib/job/job.h"
+#include "lib/store/store_space.h"
+#include "lib/store/store_view.h"
+#include "page_runs.h"
+#include "pages.h"
+
+#define HOUR_US   (3600 * INT64_C(1000000))
+#define LAST_RUNS 12
+
+struct hour {
+	int64_t runs, failed, warm;
+};
+
+static void add_count(void *arg, const struct store_view_count *count)
+{
+	struct hour *hour = arg;
+
+	hour->runs += count->runs;
+	hour->warm += count->warm;
+	if (count->verdict[0] && !streq(count->verdict, "OK") && !streq(count->verdict, "CX"))
+		hour->failed += count->runs;
+}
+
+static void put_load(struct admin_page *page)
+{
+	struct admin_figure figure = {.name = "Load", .note = "1 min"};
+	double load[1] = {0};
+
+	if (getloadavg(load, 1) != 1)
+		return;
+	figure.value = html_tenths((int64_t)(load[0] * 10));
+	admin_page_figure(page, &figure);
+}
+
+static void put_disk(struct admin_page *page)
+{
+	struct store_free space;
+
+	if (store_free_space(page->exchange->server->config->data_dir, &space, NULL) == 0)
+		admin_page_figure(page, &(struct admin_figure){.name = "Disk free", .value = html_size(space.bytes)});
+}
+
+static void put_steps(struct admin_page *page, const struct job_listing *jobs, size_t count)
+{
+	const int64_t jails = page->exchange->server->config->jailer.jails;
+	auto_free char *of = xasprintf("of %lld jails", (long long)jails);
+	int64_t running = 0, waiting = 0, sandboxes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		waiting += jobs[i].step == JOB_WAITING || jobs[i].step == JOB_RECEIVING;
+		running += jobs[i].step > JOB_WAITING && jobs[i].step < JOB_OVER;
+	}
+	store_view_sandboxes(page->exchange->server->store, &sandboxes, NULL);
+	admin_page_figure(page, &(struct admin_figure){"Running", "runs?verdict=running", of, html_number(running),
+						       running >= jails});
+	admin_page_figure(page, &(struct admin_figure){"Waiting", "", "", html_number(waiting), false});
+	admin_page_figure(page, &(struct admin_figure){"Live sandboxes", "", "", html_number(sandboxes), false});
+}
+
+static int put_figures(struct admin_page *page, const struct job_listing *jobs, size_t count, struct err *err)
+{
+	struct server *server = page->exchange->server;
+	struct hour hour = {0};
+	int result = store_view_verdicts(server->store, page->now_us - HOUR_US, add_count, &hour, err);
+
+	if (result < 0)
+		return result;
+	html_put(&page->html, "<dl class=\"figures\" data-live=\"figures\">\n");
+	put_steps(page, jobs, count);
+	admin_page_figure(page,
+			  &(struct admin_figure){"Last hour", "runs?since=1h", "runs", html_number(hour.runs), false});
+	admin_page_figure(page, &(struct admin_figure){"Failed", "runs?since=1h&verdict=failed", "1 h",
+						       html_number(hour.failed), hour.failed > 0});
+	admin_page_figure(page, &(struct admin_figure){"Warm starts", "", "1 h", html_number(hour.warm), false});
+	put_load(page);
+	put_disk(page);
+	html_put(&page->html, "</dl>\n");
+	return 0;
+}
+
+/* What monitors ask, too. Only what is wrong needs room. */
+static void put_check(void *arg, const char *name, const struct err *err)
+{
+	struct admin_page *page = arg;
+
+	if (err->code != ERR_NONE)
+		html_put(&page->html, "<p class=\"error\"><strong>{}</strong> {}</p>\n", html_text(name),
+			 html_text(err->text));
+}
+
+static void put_running(struct admin_page *page, const struct job_listing *jobs, size_t count)
+{
+	size_t shown = 0;
+
+	html_put(&page->html, "<section data-live=\"running\"><h2>Running now</h2>\n");
+	for (size_t i = 0; i < count; i++) {
+		const struct job_listing *job = &jobs[i];
+
+		if (job->step == JOB_OVER)
+			continue;
+		if (!shown++)
+			html_put(&page->html,
+				 "<table><thead><tr><th scope=\"col\">Step</th><th scope=\"col\">Since</th>"
+				 "<th scope=\"col\">Run</th><th scope=\"col\">Owner</th><th scope=\"col\" "
+				 "class=\"wide\">"
+				 "Conversation</th></tr></thead>\n<tbody>");
+		html_put(&page->html, "<tr><td><span class=\"badge live\">{}</span></td><td class=\"n\">{}</td>",
+			 html_text(job_step_text(job->step)), html_duration(MAX(page->now_us - job->since_us, 0)));
+		html_put(&page->html,
+			 "<td><a class=\"id\" href=\"/admin/run/{}\">{}</a></td><td>{}</td><td "
+			 "class=\"wide\">{}</td></tr>\n",
+			 html_part(job->id), html_bytes(job->id, strlen(job->id)), html_text(job->owner),
+			 html_text(job->conversation));
+	}
+	if (shown)
+		html_put(&page->html, "</tbody></table>\n");
+	else
+		admin_page_empty(page, "Nothing runs at the moment.");
+	html_put(&page->html, "</section>\n");
+}
+
+static int put_last(struct admin_page *page, struct err *err)
+{
+	const struct store_view_filter filter = {.limit = LAST_RUNS};
+
+	html_put(&page->html, "<section data-live=\"last\"><h2>Last runs</h2>\n");
+	int result = page_runs_table(page, &filter, NULL, err);
+
+	html_put(&page->html, "<p class=\"more\"><a href=\"/admin/runs\">All runs</a></p></section>\n");
+	return result;
+}
+
+int page_now(struct admin_page *page, const char *rest, struct err *err)
+{
+	struct server *server = page->exchange->server;
+	auto_free struct job_listing *jobs = NULL;
+	struct job_engine *engine;
+	size_t count = 0;
+
+	if (*rest)
+		return err_set(err, ERR_NOT_FOUND, "There is no such page");
+	if (server_engine(server, &engine, err) == 0)
+		count = job_engine_list(engine, &jobs);
+	admin_page_title(page, "Now");
+	html_put(&page->html, "<h1>Now</h1>\n<div data-live=\"checks\">");
+	monitor_checks(server, put_check, page);
+	html_put(&page->html, "</div>\n");
+	int result = put_figures(page, jobs, count, err);
+
+	if (result < 0)
+		return result;
+	put_running(page, jobs, count);
+	return put_last(page, err);
+}

@@ -1,0 +1,153 @@
+/*
+ * files_zip.c - see files_zip.h; the only file of the gateway that knows libarchive.
+ *
+ * The archive is made while it is sent: neither memory nor disk holds it. Names that are not UTF-8 show their bytes as
+ * \xNN, because a zip archive cannot say what they are. What the client does not take for STREAM_SEND_SECONDS ends it.
+ */
+#include "files_zip.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+#include "lib/store/store_blob.h"
+#include "lib/store/store_resource.h"
+
+#define BLOCK (64 * 1024)
+
+struct zip {
+	struct exchange *exchange;
+	const struct files_place *place;
+	struct archive *archive;
+	struct archive_entry *entry;
+	char *block;
+	bool failed;
+};
+
+static void send_head(struct reply *reply)
+{
+	reply->status = 200;
+	reply_header(reply, "Content-Type", "application/zip");
+	reply_header(reply, "Content-Disposition", "attachment; filename=\"files.zip\"");
+	reply_header(reply, "Content-Security-Policy", "sandbox; default-src 'none'");
+}
+
+/* The first piece comes with the head. */
+static la_ssize_t send_piece(struct archive *archive, void *arg, const void *data, size_t length)
+{
+	struct zip *zip = arg;
+	const struct request *request = zip->exchange->request;
+	struct reply *reply = zip->exchange->reply;
+	auto_buf struct buf head = {0};
+
+	(void)archive;
+	if (!request->send) {
+		buf_add(&reply->body, data, length);
+		return reply->body.overflow ? -1 : (la_ssize_t)length;
+	}
+	if (!reply->streamed) {
+		reply->delegated = true; /* no Content-Length: it is not known */
+		reply_header(reply, "X-Accel-Buffering", "no");
+		buf_init(&head, 2 * HTTP_HEADER_MAX);
+		reply_print_head(reply, &head);
+		reply->streamed = true;
+		reply->gone = request->send(request->arg, head.data, head.length) < 0;
+	}
+	if (!reply->gone)
+		reply->gone = request->send(request->arg, data, length) < 0;
+	return reply->gone ? -1 : (la_ssize_t)length;
+}
+
+static void describe(struct zip *zip, const struct store_file *file)
+{
+	auto_buf struct buf name = {0};
+
+	buf_init(&name, 4 * JAIL_NAME_MAX + 1);
+	utf8_safe(&name, file->name, file->name_length);
+	archive_entry_clear(zip->entry);
+	archive_entry_set_pathname_utf8(zip->entry, name.data);
+	archive_entry_set_size(zip->entry, file->size);
+	archive_entry_set_filetype(zip->entry, AE_IFREG);
+	archive_entry_set_perm(zip->entry, file->mode & 0777u);
+	archive_entry_set_mtime(zip->entry, (time_t)(file->mtime_us / 1000000), 0);
+}
+
+static int put_content(struct zip *zip, int fd)
+{
+	ssize_t got;
+
+	while ((got = read(fd, zip->block, BLOCK)) > 0)
+		if (archive_write_data(zip->archive, zip->block, (size_t)got) < 0)
+			return -1;
+	return (int)got;
+}
+
+/* Not 0: no more files. */
+static int add_file(void *arg, const struct store_file *file)
+{
+	struct zip *zip = arg;
+	auto_close int fd = -1;
+
+	if (!files_place_has(zip->place, file))
+		return 0;
+	describe(zip, file);
+	zip->failed = store_blob_open(zip->exchange->server->store, file->blob, &fd, NULL, NULL) < 0 ||
+		      archive_write_header(zip->archive, zip->entry) != ARCHIVE_OK || put_content(zip, fd) < 0;
+	return zip->failed;
+}
+
+static int begin(struct zip *zip, struct err *err)
+{
+	struct archive *archive = zip->archive;
+
+	if (archive_write_set_format_zip(archive) != ARCHIVE_OK ||
+	    archive_write_set_options(archive, "zip:hdrcharset=UTF-8") < ARCHIVE_WARN ||
+	    archive_write_set_bytes_per_block(archive, BLOCK) != ARCHIVE_OK ||
+	    archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
+	    archive_write_open(archive, zip, NULL, send_piece, NULL) != ARCHIVE_OK)
+		return err_set(err, ERR_SYSTEM, "the archive: %s", archive_error_string(archive));
+	return 0;
+}
+
+int files_zip(struct exchange *exchange, const struct files_place *place, struct err *err)
+{
+	if (exchange->reply->head) {
+		send_head(exchange->reply);
+		return 0;
+	}
+	struct zip zip = {.exchange = exchange,
+			  .place = place,
+			  .archive = archive_write_new(),
+			  .entry = archive_entry_new(),
+			  .block = xmalloc(BLOCK)};
+	const struct store_page page = {.limit = -1};
+	int result = begin(&zip, err);
+
+	if (result == 0) {
+		send_head(exchange->reply);
+		result = store_conversation_files(exchange->server->store, place->conversation.row, &page, add_file,
+						  &zip, err);
+		zip.failed |= result < 0;
+		/* an archive that failed gets no end, so that nobody takes it for a whole one */
+		if (zip.failed)
+			archive_write_fail(zip.archive);
+		else
+			zip.failed = archive_write_close(zip.archive) != ARCHIVE_OK;
+	}
+	if (zip.failed && exchange->reply->streamed) {
+		log_event(LOG_WARN, "archive cut short", "reason",
+			  exchange->reply->gone ? "the client left" : "a file cannot be read", NULL);
+		exchange->reply->gone = true;
+		result = 0;
+	} else if (zip.failed) {
+		result = err_set(err, ERR_SYSTEM, "the archive cannot be made");
+	}
+	archive_write_free(zip.archive);
+	archive_entry_free(zip.entry);
+	free(zip.block);
+	return result;
+}

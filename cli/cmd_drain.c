@@ -1,0 +1,193 @@
+/*
+ * cmd_drain.c - `sallyport drain`: nothing new starts here, what is under way ends.
+ *
+ * For a host that is to be stopped, and for an owner who moves to another one. The gateway reads the mark with the
+ * token of each request, so it needs no signal, and a restart of it changes nothing.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "lib/base/util.h"
+#include "lib/store/store_drain.h"
+
+#define LOOK_US           200000 /* between two looks at what is under way */
+#define WAIT_MOST_SECONDS (24 * 3600)
+#define WAIT_DEFAULT_US   600000000LL
+
+struct drain {
+	struct cli_common common;
+	const char *owner, *reason;
+	int64_t wait_us;
+	bool end, list, no_wait;
+};
+
+static const struct cli_option drain_options[] = {
+	{.name = "owner",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct drain, owner),
+	 .value = "OWNER",
+	 .help = "this owner alone; default everybody"},
+	{.name = "reason",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct drain, reason),
+	 .value = "TEXT",
+	 .help = "for other operators: it stands in the list"},
+	{.name = "wait",
+	 .type = CLI_SECONDS,
+	 .offset = offsetof(struct drain, wait_us),
+	 .min = 1000000,
+	 .max = WAIT_MOST_SECONDS * 1000000LL,
+	 .value = "SECONDS",
+	 .help = "how long to wait for what is under way; default 600"},
+	{.name = "no-wait",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct drain, no_wait),
+	 .help = "only say how much is under way"},
+	{.name = "end", .type = CLI_FLAG, .offset = offsetof(struct drain, end), .help = "runs may start here again"},
+	{.name = "list",
+	 .type = CLI_FLAG,
+	 .offset = offsetof(struct drain, list),
+	 .help = "who is drained, since when"},
+	{0},
+};
+static const struct cli_group drain_groups[] = {{drain_options, 0}, {0}};
+
+static const char *who_text(const char *owner)
+{
+	return streq(owner, STORE_DRAIN_ALL) ? "everybody" : owner;
+}
+
+struct listing {
+	struct cli_table *table;   /* or */
+	struct json_object *array; /* the one that is not NULL */
+};
+
+static void list_each(void *arg, const struct store_drain *drain)
+{
+	struct listing *listing = arg;
+	char since[CLI_TEXT_SIZE], precise[CLOCK_TEXT_SIZE];
+
+	if (listing->array) {
+		struct json_object *row = json_object_new_object();
+
+		clock_text(drain->since_us, precise);
+		json_add_string(row, "owner", drain->owner);
+		json_add_string(row, "since", precise);
+		json_add_string(row, "reason", drain->reason);
+		json_object_array_add(listing->array, row);
+		return;
+	}
+	cli_text_time(drain->since_us, since);
+	cli_table_cell(listing->table, who_text(drain->owner), CLI_PLAIN);
+	cli_table_cell(listing->table, since, CLI_PLAIN);
+	cli_table_cell(listing->table, drain->reason, CLI_PLAIN);
+}
+
+static int list(const struct drain *drain, struct store *store, struct err *err)
+{
+	static const struct cli_column columns[] = {
+		{"OWNER", false, 9, 0}, {"SINCE", false, 19, 0}, {"REASON", false, 6, 0}};
+	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
+	auto_json struct json_object *array = drain->common.json ? json_object_new_array() : NULL;
+	struct listing listing = {array ? NULL : table, array};
+	int result = store_drain_list(store, list_each, &listing, err);
+
+	if (result < 0)
+		return result;
+	if (array)
+		cli_print_json(stdout, array, true);
+	else
+		cli_table_print(table, stdout);
+	return CLI_OK;
+}
+
+/* Until nothing of the owner is under way, or time is up; *ret: how much still is. */
+static int wait_for_end(struct store *store, const char *owner, int64_t wait_us, int64_t *ret, struct err *err)
+{
+	const int64_t until = clock_monotonic_us() + wait_us;
+	struct cli_progress bar;
+	int result = store_under_way(store, owner, ret, err);
+	const int64_t first = *ret;
+
+	cli_progress_start(&bar, "under way", first);
+	while (result == 0 && *ret > 0 && clock_monotonic_us() < until) {
+		usleep(LOOK_US);
+		result = store_under_way(store, owner, ret, err);
+		cli_progress_step(&bar, MAX(first - *ret, 0));
+	}
+	cli_progress_hide(&bar);
+	return result;
+}
+
+static int begin(const struct drain *drain, struct store *store, const char *owner, struct err *err)
+{
+	const struct store_drain row = {owner, drain->reason ? drain->reason : "", 0};
+	int64_t left = 0;
+	int result = store_drain_begin(store, &row, err);
+
+	if (result == 0)
+		result = wait_for_end(store, owner,
+				      drain->no_wait   ? 0
+				      : drain->wait_us ? drain->wait_us
+						       : WAIT_DEFAULT_US,
+				      &left, err);
+	if (result < 0)
+		return result;
+	if (drain->common.json) {
+		auto_json struct json_object *object = json_object_new_object();
+
+		json_add_string(object, "owner", owner);
+		json_add_int(object, "under_way", left);
+		cli_print_json(stdout, object, true);
+	} else if (left > 0) {
+		printf("%s: drained; still under way: %lld\n", who_text(owner), (long long)left);
+	} else {
+		printf("%s: drained; nothing is under way\n", who_text(owner));
+	}
+	return left > 0 ? CLI_INCOMPLETE : CLI_OK;
+}
+
+static int drain_run(void *arg, struct err *err)
+{
+	const struct drain *drain = arg;
+	const char *owner = drain->owner ? drain->owner : STORE_DRAIN_ALL;
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	int result;
+
+	if (drain->end && drain->list)
+		return err_set(err, ERR_INVALID, "--end and --list exclude each other");
+	if ((drain->end || drain->list) && drain->reason)
+		return err_set(err, ERR_INVALID, "--reason belongs to the beginning of a drain");
+	result = cli_open_store(&drain->common, drain->list ? STORE_READ : STORE_WRITE, &config, &store, err);
+	if (result < 0)
+		return result;
+	if (drain->list)
+		return list(drain, store, err);
+	if (!drain->end)
+		return begin(drain, store, owner, err);
+	result = store_drain_end(store, owner, err);
+	if (result == 0 && !drain->common.json)
+		printf("%s: not drained any more\n", who_text(owner));
+	return result;
+}
+
+const struct cli_command cmd_drain = {
+	.name = "drain",
+	.summary = "Lets nothing new start here, and waits for what is under way",
+	.help = "New runs, uploads and other changes are answered 503 with Retry-After, /readyz says no; what is under "
+		"way\n"
+		"goes on, and everything can still be read. It holds until --end, across restarts, so an owner's move "
+		"to\n"
+		"another host and an upgrade are safe. Servers without authentication do not look at it.\n\n"
+		"Examples:\n"
+		"  sallyport drain --reason 'new kernel'     then stop socket and services, and afterwards:\n"
+		"  sallyport drain --end\n"
+		"  sallyport drain --owner alice --wait 60\n\n"
+		"Exit codes: 0; 3 --end: was not drained; 5 something is still under way when the time is up.\n",
+	.groups = drain_groups,
+	.size = sizeof(struct drain),
+	.run = drain_run,
+};

@@ -1,0 +1,140 @@
+/*
+ * cmd_snippet.c - `sallyport snippet list|promote|remove`: programs that models keep by name (save_snippet), and which
+ * of them are everybody's.
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+#include "lib/store/store_snippet.h"
+
+struct snippet {
+	struct cli_common common;
+	const char *owner;
+	int64_t version;
+};
+static const struct cli_option snippet_options[] = {
+	{.name = "owner",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct snippet, owner),
+	 .value = "OWNER",
+	 .help = "whose; list: default all, remove: default everybody's"},
+	{.name = "version",
+	 .type = CLI_INT,
+	 .offset = offsetof(struct snippet, version),
+	 .min = 1,
+	 .max = INT32_MAX,
+	 .value = "N",
+	 .help = "promote: default the newest; remove: default all"},
+	{0},
+};
+static const struct cli_group snippet_groups[] = {{snippet_options, 0}, {0}};
+
+struct listing {
+	struct cli_table *table;
+	struct json_object *array;
+};
+
+static void list_one(void *arg, const struct store_snippet *snippet)
+{
+	struct listing *listing = arg;
+	struct json_object *object = json_object_new_object();
+	auto_free char *version = xasprintf("%lld", (long long)snippet->version);
+
+	json_add_string(object, "name", snippet->name);
+	json_add_string(object, "owner", *snippet->owner ? snippet->owner : NULL);
+	json_add_int(object, "version", snippet->version);
+	json_add_string(object, "language", snippet->language);
+	json_add_string(object, "description", snippet->description);
+	json_object_array_add(listing->array, object);
+	cli_table_cell(listing->table, snippet->name, CLI_BOLD);
+	cli_table_cell(listing->table, *snippet->owner ? snippet->owner : "(everybody)", CLI_PLAIN);
+	cli_table_cell(listing->table, version, CLI_PLAIN);
+	cli_table_cell(listing->table, snippet->language, CLI_PLAIN);
+	cli_table_cell(listing->table, snippet->description, CLI_PLAIN);
+}
+
+static int list(const struct snippet *options, struct store *store, struct err *err)
+{
+	static const struct cli_column columns[] = {{"NAME", false, 8, 0},
+						    {"OWNER", false, 8, 0},
+						    {"VERSION", true, 7, 0},
+						    {"LANGUAGE", false, 8, 0},
+						    {"DESCRIPTION", false, 11, 60}};
+	auto_table struct cli_table *table = cli_table_new(columns, ARRAY_SIZE(columns));
+	auto_json struct json_object *array = json_object_new_array();
+	struct listing listing = {table, array};
+	int result = store_snippet_list(store, options->owner, list_one, &listing, err);
+
+	if (result < 0)
+		return result;
+	if (options->common.json)
+		cli_print_json(stdout, array, true);
+	else
+		cli_table_print(table, stdout);
+	return CLI_OK;
+}
+
+static int promote(const struct snippet *options, struct store *store, const char *name, struct err *err)
+{
+	auto_snippet_row struct store_snippet snippet = {0};
+	int64_t version = 0;
+
+	if (!options->owner)
+		return err_set(err, ERR_INVALID, "promote: name the owner whose snippet it is, with --owner");
+	int result = store_snippet_find(store, options->owner, name, options->version, &snippet, err);
+
+	if (result == 0 && !*snippet.owner)
+		return err_set(err, ERR_NOT_FOUND, "%s has no snippet \"%s\" of its own", options->owner, name);
+	snippet.owner[0] = '\0';
+	if (result == 0)
+		result = store_snippet_save(store, &snippet, &version, err);
+	if (result < 0)
+		return result;
+	if (!options->common.json)
+		printf("%s: everybody's, version %lld\n", name, (long long)version);
+	return CLI_OK;
+}
+
+static int snippet_run(void *arg, struct err *err)
+{
+	const struct snippet *options = arg;
+	const char *verb = options->common.args[0];
+	const char *name = options->common.n_args > 1 ? options->common.args[1] : NULL;
+	const bool lists = streq(verb, "list");
+	auto_config struct config config = {0};
+	auto_store struct store *store = NULL;
+	int result;
+
+	if (!lists && !streq(verb, "promote") && !streq(verb, "remove"))
+		return err_set(err, ERR_INVALID, "'%s' is none of list, promote, remove", verb);
+	if (lists != !name)
+		return err_set(err, ERR_INVALID, lists ? "list takes no name" : "name the snippet");
+	result = cli_open_store(&options->common, lists ? STORE_READ : STORE_WRITE, &config, &store, err);
+	if (result < 0)
+		return result;
+	if (lists)
+		return list(options, store, err);
+	if (streq(verb, "promote"))
+		return promote(options, store, name, err);
+	return store_snippet_remove(store, options->owner ? options->owner : STORE_SNIPPET_ALL, name, options->version,
+				    err);
+}
+
+const struct cli_command cmd_snippet = {
+	.name = "snippet",
+	.summary = "Programs that models keep by name: lists, promotes and removes them",
+	.arguments = "list | promote NAME --owner OWNER | remove NAME",
+	.help = "list shows the newest version of each. promote copies a version of an owner's to everybody: every\n"
+		"owner finds it in list_snippets, and runs it unless a snippet of their own has its name.\n"
+		"remove takes everybody's away, or with --owner an owner's.\n\n"
+		"Example:\n  sallyport snippet promote summarize --owner alice\n\n"
+		"Exit codes: 0; 2 wrong usage; 3 there is no such snippet; others see sallyport(1).\n",
+	.groups = snippet_groups,
+	.size = sizeof(struct snippet),
+	.min_args = 1,
+	.max_args = 2,
+	.run = snippet_run,
+};

@@ -1,0 +1,82 @@
+/*
+ * replay_batch.h - a list of executions replayed: by several threads, in shards, going on where an earlier one ended.
+ * Between cmd_replay.c (options, what is opened), replay_choose.c (which executions) and replay_batch.c (the threads,
+ * and what is printed in the list's order).
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "priority.h"
+#include "replay.h"
+#include "replay_runner.h"
+#include "replay_shard.h"
+
+#define REPLAY_JOBS_MAX 64
+
+struct replay_options {
+	struct cli_common common;
+	struct cli_filter filter;
+	bool all, quiet, resume, fail_fast, deterministic, live;
+	int64_t jobs, repeat;
+	const char *normalise, *compare, *results, *only, *shard, *upstream_file;
+	struct bind_strings merge, secrets;
+	struct replay_runners runners;
+	struct replay_bless bless;
+	struct report_wanted reports;
+	struct replay_normalisers normalisers;
+	struct cli_priority priority;
+};
+
+struct replay_item {
+	char id[ID_SIZE];
+	int64_t generation; /* of what is expected */
+	bool done;          /* by an earlier replay */
+};
+
+/* Results wait here for their turn to be printed; a thread that would be further ahead than this waits, too. So memory
+ * does not grow with the list. */
+#define REPLAY_AHEAD_MAX 256
+
+struct replay_batch {
+	const struct config *config;
+	struct store *store;
+	const struct replay_options *options;
+	struct store_results *results; /* NULL: not kept */
+	struct replay_settings settings;
+	const struct replay_bless *bless; /* NULL: not wanted */
+	struct job_secrets secrets;
+	struct report *report; /* NULL: none is wanted */
+	char key[SHA256_HEX_SIZE];
+	struct replay_item *items;
+	size_t count, size;
+	struct json_object *runners;
+	struct upstream *upstream;  /* --live: real servers; NULL: the record answers */
+	struct jail_client *client; /* for the thread that comes first */
+	FILE *reports;              /* of --json, those to be printed behind the matrix: a file without a name */
+
+	pthread_mutex_t lock; /* for the rest */
+	pthread_cond_t more, room;
+	size_t next, taken; /* the next to run; so many were printed */
+	bool stop;
+	struct {
+		struct store_result result;
+		bool ready;
+	} ahead[REPLAY_AHEAD_MAX]; /* by index modulo */
+};
+void replay_batch_init(struct replay_batch *batch);
+void replay_batch_clear(struct replay_batch *batch);
+
+/* replay_choose.c: those of the command line, and of the shard; 0 or an error. */
+int replay_choose(struct replay_batch *batch, const struct replay_shard *shard, struct err *err);
+/* What the stored results say: which are chosen, which are done. */
+int replay_choose_by_results(struct replay_batch *batch, struct err *err);
+/* 1 and the result of an earlier replay, or 0. */
+int replay_stored(struct replay_batch *batch, const struct replay_item *item, struct store_result *ret,
+		  struct err *err);
+/* The file of results; without one, that nobody asked for, nothing is kept. */
+int replay_open_results(struct replay_batch *batch, const struct replay_shard *shard, struct err *err);
+
+/* All of the list: run, or taken from the shards' files. The exit code, or an error. */
+int replay_batch_run(struct replay_batch *batch, struct err *err);
+int replay_batch_merge(struct replay_batch *batch, struct err *err);

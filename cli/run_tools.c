@@ -1,0 +1,103 @@
+/* run_tools.c - see run_tools.h. */
+#include "run_tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/bridge/bridge_tools.h"
+#include "lib/base/util.h"
+
+#define OWNER       "local"
+#define SERVERS_MAX 16
+
+void run_tools_step(struct run_tools *tools, struct jail *jail)
+{
+	job_tools_wait_step(&tools->wait, jail);
+}
+
+/* The names between the commas, into `list`, which they point to. */
+static int split(char *list, const char **names, size_t *ret, struct err *err)
+{
+	size_t count = 0;
+
+	for (char *name; (name = strsep(&list, ","));) {
+		if (!*name)
+			return err_set(err, ERR_INVALID, "--servers: a name is empty");
+		if (count == SERVERS_MAX)
+			return err_set(err, ERR_LIMIT, "--servers: more than %d", SERVERS_MAX);
+		names[count++] = name;
+	}
+	*ret = count;
+	return 0;
+}
+
+static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec, const char **names, size_t count,
+		       struct err *err)
+{
+	int result = upstream_open(spec->config, &ret->upstream, err);
+
+	if (result == 0 && !ret->upstream)
+		return err_set(err, ERR_INVALID,
+			       "--servers: no file says what servers there are: name it with --upstream, or by "
+			       "upstream.file in the configuration");
+	if (result == 0)
+		result = bridge_start(&ret->bridge, err);
+	if (result < 0)
+		return result;
+	const struct bridge_tools_spec tools = {.bridge = ret->bridge,
+						.upstream = ret->upstream,
+						.config = spec->config,
+						.owner = OWNER,
+						.grant = "*",
+						.servers = {.items = names, .count = count},
+						.runner = spec->runner,
+						.refusal = "nobody can be asked here"};
+
+	result = bridge_tools_new(&tools, &ret->job, err);
+	return result < 0 ? err_wrap(err, "--servers") : 0;
+}
+
+int run_tools_begin(struct run_tools *ret, const struct run_tools_spec *spec, struct err *err)
+{
+	char id[ID_SIZE];
+	auto_free char *list = spec->servers ? xstrdup(spec->servers) : NULL;
+	const char *names[SERVERS_MAX];
+	size_t count = 0;
+
+	*ret = (struct run_tools){.wait = {.event = -1}, .given = {.socket = -1}};
+	if (!list)
+		return 0;
+	int result = split(list, names, &count, err);
+
+	if (result == 0)
+		result = connect_all(ret, spec, names, count, err);
+	if (result == 0)
+		result = job_tools_wait_begin(&ret->wait, err);
+	if (result < 0)
+		return result;
+	id_new(id);
+	const struct job_tools_run run = {.execution = id, .waits = job_tools_wait_note, .arg = &ret->wait};
+
+	result = ret->job->open(ret->job, &run, &ret->given, err);
+	ret->open = result == 0;
+	return result;
+}
+
+void run_tools_stop(struct run_tools *tools)
+{
+	if (tools->open)
+		tools->job->close(tools->job, &tools->calls);
+	tools->open = false;
+	job_tools_release(&tools->job);
+	bridge_stop(steal(&tools->bridge));
+	upstream_close(steal(&tools->upstream));
+}
+
+void run_tools_clear(struct run_tools *tools)
+{
+	run_tools_stop(tools);
+	store_tools_clear(&tools->calls);
+	if (tools->wait.event > 0)
+		job_tools_wait_clear(&tools->wait);
+	*tools = (struct run_tools){.wait = {.event = -1}, .given = {.socket = -1}};
+}

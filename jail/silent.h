@@ -1,0 +1,22 @@
+/*
+ * silent.h - programs that have nothing to show, told by their text.
+ *
+ * A program whose last value and figures are to be shown is started by the runner's "show_run" and costs 2 ms more: the
+ * interpreter has to make the classes of its syntax tree. Most programs end with a call of print, or in a block,
+ * and import nothing that draws, so they are started as they are. The text is not parsed: where it leaves a doubt, the
+ * program is not silent. A program that gives the name "print" to something else is taken for silent, too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runner.h"
+
+#define SILENT_TEXT_MAX 65536 /* a longer program is not looked at */
+
+/* It ends with a call of one of runner->silent_calls, or in a block that begins as one of runner->silent_blocks, and
+ * imports only what runner->silent_imports names. */
+bool silent_text(const struct runner *runner, const char *text, size_t length);
+/* The text is what the descriptor holds, whose offset stays; -1: no. */
+bool silent_file(const struct runner *runner, int fd);

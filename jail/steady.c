@@ -1,0 +1,26 @@
+/* steady.c - see steady.h. The library is made of jail/steady; the jailer holds it. */
+#include "steady.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "jail/init/init.h"
+#include "lib/base/embed.h"
+#include "lib/base/util.h"
+
+#ifndef STEADY_LIBRARY /* the Makefile says it */
+#define STEADY_LIBRARY "build/steady.so"
+#endif
+EMBED(steady_library, STEADY_LIBRARY);
+
+#define NAME ".steady.so" /* jail/steady/steady_clock.c knows it, too */
+
+const char *const steady_env[] = {"LD_PRELOAD=" JAIL_CODE "/" NAME, "PYTHONHASHSEED=0", "TZ=UTC", NULL};
+
+int steady_put(int code_root, int64_t clock_us)
+{
+	auto_close int library =
+		memfd_with(NAME, steady_library, (size_t)((uintptr_t)steady_library_end - (uintptr_t)steady_library));
+
+	return library < 0 ? -1 : init_put_file(code_root, NAME, 0644, clock_us, library);
+}

@@ -1,0 +1,249 @@
+/*
+ * grade_zip.c - see grade_zip.h.
+ *
+ * The list at the archive's end decides what is in it, as for every other program that unpacks it. No link is ever made
+ * below the folder, and nobody else can write there: so a name without ".." leads where it says.
+ */
+#include "grade_zip.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/utf8.h"
+#include "lib/base/util.h"
+
+#define BLOCK      65536
+#define NAME_MAX_Z 255 /* bytes of one part of a name */
+
+struct unpacking {
+	struct archive *archive;
+	const char *path;
+	int top; /* descriptor of the folder */
+	size_t entries;
+	int64_t bytes;
+};
+
+static void archive_pointer(struct archive **archive)
+{
+	archive_read_free(*archive);
+}
+
+bool grade_zip_is(const char *path)
+{
+	static const char magic[] = {'P', 'K', 3, 4}, empty[] = {'P', 'K', 5, 6};
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char begins[sizeof(magic)];
+
+	return fd >= 0 && read(fd, begins, sizeof(begins)) == (ssize_t)sizeof(begins) &&
+	       (memcmp(begins, magic, sizeof(magic)) == 0 || memcmp(begins, empty, sizeof(empty)) == 0);
+}
+
+/* What is wrong with one entry; its name is the archive's and made printable. */
+static int refuse(const struct unpacking *unpacking, const char *name, const char *why, struct err *err)
+{
+	auto_buf struct buf shown = {0};
+
+	buf_init(&shown, 256);
+	utf8_printable(&shown, name, strnlen(name, 80));
+	return err_set(err, ERR_INVALID, "%s: \"%s\" %s", unpacking->path, shown.data ? shown.data : "", why);
+}
+
+/* NULL, or what is wrong. */
+static const char *wrong_name(const char *name)
+{
+	size_t depth = 0;
+
+	if (!*name || *name == '/')
+		return "is an absolute name, or none";
+	for (const char *part = name; *part; part += strspn(part, "/")) {
+		size_t length = strcspn(part, "/");
+
+		if (length > NAME_MAX_Z)
+			return "has a part of more than 255 bytes";
+		if ((length == 1 && part[0] == '.') || (length == 2 && part[0] == '.' && part[1] == '.'))
+			return "leads out of the package";
+		if (++depth > GRADE_ZIP_DEPTH)
+			return "is in too many folders";
+		part += length;
+	}
+	return NULL;
+}
+
+/* All folders above the last part of the name; an archive need not list them. */
+static int make_folders(const struct unpacking *unpacking, const char *name, struct err *err)
+{
+	auto_free char *part = xstrdup(name);
+
+	for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(unpacking->top, part, 0700) && errno != EEXIST)
+			return err_errno(err, "unpacking %s", name);
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int write_data(struct unpacking *unpacking, int fd, const char *name, struct err *err)
+{
+	const void *data;
+	size_t length;
+	la_int64_t at;
+	int64_t end = 0;
+	int result;
+
+	while ((result = archive_read_data_block(unpacking->archive, &data, &length, &at)) == ARCHIVE_OK) {
+		if (at < end || at + (int64_t)length - end > GRADE_ZIP_BYTES - unpacking->bytes)
+			return err_set(err, ERR_LIMIT, "%s holds more than %lld GiB", unpacking->path,
+				       GRADE_ZIP_BYTES >> 30);
+		unpacking->bytes += at + (int64_t)length - end;
+		end = at + (int64_t)length;
+		if (lseek(fd, at, SEEK_SET) < 0 || write_all(fd, data, length))
+			return err_errno(err, "unpacking %s (TMPDIR has no room?)", name);
+	}
+	if (result != ARCHIVE_EOF)
+		return refuse(unpacking, name, archive_error_string(unpacking->archive), err);
+	return 0;
+}
+
+static int add_file(struct unpacking *unpacking, struct archive_entry *entry, const char *name, struct err *err)
+{
+	mode_t mode = archive_entry_perm(entry) & 0777;
+	auto_close int fd = openat(unpacking->top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
+		return refuse(unpacking, name, "is there twice", err);
+	if (fd < 0)
+		return err_errno(err, "unpacking %s", name);
+	int result = write_data(unpacking, fd, name, err);
+	if (result == 0 && fchmod(fd, mode | 0600))
+		return err_errno(err, "unpacking %s", name);
+	return result;
+}
+
+static int check_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
+{
+	const char *name = archive_entry_pathname(entry);
+	const char *wrong = name ? wrong_name(name) : "has a name that cannot be read";
+	mode_t type = archive_entry_filetype(entry);
+
+	if (++unpacking->entries > GRADE_ZIP_ENTRIES)
+		return err_set(err, ERR_LIMIT, "%s has more than %d entries", unpacking->path, GRADE_ZIP_ENTRIES);
+	if (wrong)
+		return refuse(unpacking, name ? name : "", wrong, err);
+	if (archive_entry_is_encrypted(entry))
+		return refuse(unpacking, name, "is encrypted", err);
+	if (type != AE_IFREG && type != AE_IFDIR)
+		return refuse(unpacking, name, "is a link or a special file: pack what it leads to (zip without -y)",
+			      err);
+	return 0;
+}
+
+static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
+{
+	const char *name = archive_entry_pathname(entry);
+	int result = make_folders(unpacking, name, err);
+
+	if (result < 0)
+		return result;
+	if (archive_entry_filetype(entry) == AE_IFREG)
+		return add_file(unpacking, entry, name, err);
+	if (mkdirat(unpacking->top, name, 0700) && errno != EEXIST)
+		return err_errno(err, "unpacking %s", name);
+	return 0;
+}
+
+typedef int each_entry(struct unpacking *unpacking, struct archive_entry *entry, struct err *err);
+
+static int walk(struct unpacking *unpacking, each_entry *each, struct err *err)
+{
+	__attribute__((cleanup(archive_pointer))) struct archive *archive = archive_read_new();
+	struct archive_entry *entry;
+	int next;
+
+	unpacking->archive = archive;
+	archive_read_support_format_zip_seekable(archive);
+	if (archive_read_open_filename(archive, unpacking->path, BLOCK) != ARCHIVE_OK)
+		return err_set(err, ERR_INVALID, "%s: %s", unpacking->path, archive_error_string(archive));
+	while ((next = archive_read_next_header(archive, &entry)) == ARCHIVE_OK || next == ARCHIVE_WARN) {
+		int result = each(unpacking, entry, err);
+
+		if (result < 0)
+			return result;
+	}
+	if (next != ARCHIVE_EOF)
+		return err_set(err, ERR_INVALID, "%s: %s", unpacking->path, archive_error_string(archive));
+	return 0;
+}
+
+/* Nothing is written before all names have been looked at. Names marked as UTF-8 need a locale that has their
+ * characters. */
+static int unpack(struct unpacking *unpacking, struct err *err)
+{
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	int result = walk(unpacking, check_entry, err);
+
+	if (result == 0)
+		result = walk(unpacking, add_entry, err);
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
+	return result;
+}
+
+/* -------- where the package is ------------------------------------------------------------------------ */
+
+static bool is_package(const char *folder)
+{
+	auto_free char *yaml = xasprintf("%s/problem.yaml", folder);
+
+	return access(yaml, F_OK) == 0;
+}
+
+/* The top, or the one folder below it that has a problem.yaml. */
+static int find_package(const char *path, const char *top, char **ret, struct err *err)
+{
+	auto_free char *found = NULL;
+	struct dirent **entries = NULL;
+	int n = is_package(top) ? 0 : scandir(top, &entries, NULL, alphasort), packages = 0;
+
+	for (int i = 0; i < n; i++) {
+		auto_free char *folder = xasprintf("%s/%s", top, entries[i]->d_name);
+
+		if (entries[i]->d_name[0] != '.' && is_package(folder) && packages++ == 0)
+			found = steal(&folder);
+		free(entries[i]);
+	}
+	free(entries);
+	if (n > 0 && packages != 1)
+		return err_set(err, ERR_INVALID, "%s is not a problem package: %s", path,
+			       packages ? "it has several folders with a problem.yaml"
+					: "it has no problem.yaml, neither at its top nor in one folder");
+	*ret = found ? steal(&found) : xstrdup(top);
+	return 0;
+}
+
+int grade_zip_unpack(const char *path, const char *folder, char **ret_package, struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+	size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+	auto_free char *top = xasprintf("%s/%.*s", folder, (int)length, name);
+
+	if (mkdir(top, 0700))
+		return err_errno(err, "making %s", top);
+	auto_close int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_errno(err, "making %s", top);
+	int result = unpack(&(struct unpacking){.path = path, .top = fd}, err);
+
+	return result < 0 ? result : find_package(path, top, ret_package, err);
+}

@@ -1,0 +1,456 @@
+/*
+ * job_edit.c - see job_edit.h.
+ *
+ * A removal looks at all files of the conversation in its transaction and takes those that a name means. Going back
+ * loads the files of the state, which no longer change, before its turn; in its transaction it compares them with those
+ * that are there, removes what is not in the state, then puts what differs. Removals come first, so that a file that
+ * takes the place of a folder meets no obstacle.
+ */
+#include "job_edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_visit.h"
+#include "lib/base/utf8.h"
+#include "lib/store/store_audit.h"
+#include "lib/store/store_space.h"
+
+#define NAMES_MAX (64u << 20) /* of all files of a conversation, for their sum */
+
+struct file_list {
+	struct job_input *items;
+	size_t count;
+};
+#define auto_file_list __attribute__((cleanup(file_list_clear)))
+static void file_list_clear(struct file_list *list)
+{
+	job_inputs_free(list->items, list->count);
+	*list = (struct file_list){0};
+}
+
+static int add_file(void *arg, const struct store_file *file)
+{
+	struct file_list *list = arg;
+
+	job_inputs_add(&list->items, &list->count, file);
+	return 0;
+}
+
+/* Whose conversation it is, and who acts. */
+struct edit {
+	const char *owner, *conversation, *token; /* token NULL, "": an operator */
+	struct job_edited done;
+	struct file_list touched; /* for the news */
+};
+
+static int log_edit(struct store_txn *txn, const struct edit *edit, struct store_audit *entry, struct err *err)
+{
+	char actor[STORE_AUDIT_OBJECT_SIZE];
+
+	snprintf(actor, sizeof(actor), "token:%s", edit->token ? edit->token : "");
+	entry->actor = edit->token && *edit->token ? actor : NULL;
+	entry->owner = edit->owner;
+	return store_txn_audit(txn, entry, err);
+}
+
+/* -------- removal ------------------------------------------------------------------------------------- */
+
+struct removal {
+	struct job_visit visit;
+	struct edit edit;
+	const struct job_names *names;
+};
+
+/* Is it the file, or below the folder? */
+static bool means(const struct bind_text *name, const struct store_file *file)
+{
+	return file->name_length >= name->length && memcmp(file->name, name->data, name->length) == 0 &&
+	       (file->name_length == name->length || file->name[name->length] == '/');
+}
+
+/* Those of `all` that the names mean. */
+static int choose(const struct job_names *names, const struct file_list *all, struct file_list *ret, struct err *err)
+{
+	auto_free bool *chosen = xcalloc(all->count + 1, sizeof(*chosen));
+
+	for (size_t n = 0; n < names->count; n++) {
+		const struct bind_text *name = &names->items[n];
+		auto_buf struct buf shown = {0};
+		bool found = false;
+
+		for (size_t i = 0; i < all->count; i++) {
+			if (!means(name, &all->items[i].file))
+				continue;
+			found = chosen[i] = true;
+		}
+		if (found)
+			continue;
+		buf_init(&shown, ERR_TEXT_SIZE / 2);
+		utf8_printable(&shown, name->data, MIN(name->length, (size_t)64));
+		return err_set(err, ERR_NOT_FOUND, "%s[%zu]: this conversation has no file and no folder \"%s\"",
+			       names->member, n, shown.data);
+	}
+	for (size_t i = 0; i < all->count; i++)
+		if (chosen[i])
+			add_file(ret, &all->items[i].file);
+	return 0;
+}
+
+static int log_removal(struct store_txn *txn, const struct edit *edit, const char *hash, struct err *err)
+{
+	const struct file_list *gone = &edit->touched;
+	char place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+	auto_buf struct buf names = {0};
+	int64_t bytes = 0;
+
+	buf_init(&names, NAMES_MAX);
+	for (size_t i = 0; i < gone->count; i++) {
+		bytes += gone->items[i].file.size;
+		buf_add(&names, gone->items[i].file.name, gone->items[i].file.name_length);
+		buf_putc(&names, '\0');
+	}
+	store_audit_place(hash, place);
+	store_audit_init(&entry, STORE_AUDIT_FILE_DELETE, "conversation", place);
+	store_audit_int(&entry, "files", (int64_t)gone->count);
+	store_audit_int(&entry, "bytes", bytes);
+	store_audit_sum(&entry, "names", names.data, names.length);
+	return log_edit(txn, edit, &entry, err);
+}
+
+static int remove_all(struct store_txn *txn, struct removal *removal, struct err *err)
+{
+	struct edit *edit = &removal->edit;
+	struct store_conversation conversation;
+	auto_file_list struct file_list all = {0};
+	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
+
+	file_list_clear(&edit->touched);
+	if (result == 0)
+		result = store_txn_files(txn, conversation.row, add_file, &all, err);
+	if (result == 0)
+		result = choose(removal->names, &all, &edit->touched, err);
+	for (size_t i = 0; result == 0 && i < edit->touched.count; i++) {
+		const struct store_file *file = &edit->touched.items[i].file;
+
+		result = store_txn_file_delete(txn, conversation.row, file->name, file->name_length, err);
+	}
+	edit->done.removed = (int64_t)edit->touched.count;
+	return result < 0 ? result : log_removal(txn, edit, conversation.hash, err);
+}
+
+static int removal_work(struct store_txn *txn, void *errand, struct err *err)
+{
+	struct job_visit *visit = job_visit_of(errand);
+	struct removal *removal = container_of(visit, struct removal, visit);
+	int result = job_visit_recall(txn, visit, err);
+
+	if (result != 0)
+		return MIN(result, 0);
+	result = remove_all(txn, removal, err);
+	visit->files.items = removal->edit.touched.items;
+	visit->files.count = removal->edit.touched.count;
+	return result < 0 ? result : job_visit_keep(txn, visit, err);
+}
+
+static void finish(const struct job_visit *visit, struct edit *edit, struct job_edited *ret)
+{
+	*ret = edit->done;
+	ret->again = visit->again;
+	memcpy(ret->hash, visit->place, sizeof(ret->hash));
+}
+
+static struct edit edit_of(const struct job_request *who)
+{
+	return (struct edit){.owner = who->owner, .conversation = who->conversation, .token = who->token_id};
+}
+
+int job_edit_remove(struct job_engine *engine, const struct job_request *who, const struct job_names *names,
+		    struct job_edited *ret, struct err *err)
+{
+	struct removal removal = {.edit = edit_of(who), .names = names};
+	int result = job_visit_init(&removal.visit, engine, who, removal_work, err);
+
+	if (result == 0 && (names->count == 0 || names->count > JOB_REMOVE_MAX))
+		result = err_member(err, names->member, "must have 1 to %d items, not %zu", JOB_REMOVE_MAX,
+				    names->count);
+	for (size_t i = 0; result == 0 && i < names->count; i++)
+		if (names->items[i].length == 0)
+			result = err_member(err, names->member, "item %zu is empty", i + 1);
+	if (result == 0)
+		result = job_visit_enter(&removal.visit, err);
+	if (result == 0)
+		result = job_visit_wait(&removal.visit, 0, err);
+	if (result == 0)
+		finish(&removal.visit, &removal.edit, ret);
+	file_list_clear(&removal.edit.touched);
+	return result;
+}
+
+/* -------- going back ---------------------------------------------------------------------------------- */
+
+struct restore {
+	struct job_visit visit;
+	struct edit edit;
+	char execution[ID_SIZE];
+	bool after, apart; /* apart: by a process without an engine, whose turns order nothing */
+	int64_t bytes_max; /* 0: whatever it is */
+	struct file_list target; /* by name */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct store_file *left = &((const struct job_input *)a)->file;
+	const struct store_file *right = &((const struct job_input *)b)->file;
+	int order = memcmp(left->name, right->name, MIN(left->name_length, right->name_length));
+
+	return order != 0 ? order : (left->name_length > right->name_length) - (left->name_length < right->name_length);
+}
+
+static void sort(struct file_list *list)
+{
+	if (list->count > 0)
+		qsort(list->items, list->count, sizeof(*list->items), by_name);
+}
+
+static int add_recorded(void *arg, const struct store_execution_file *found)
+{
+	return add_file(arg, &found->file);
+}
+
+/* What a run left: removed files have no content, and what was not kept changed nothing. */
+static int add_left(void *arg, const struct store_execution_file *found)
+{
+	return streq(found->change, job_change_text(JAIL_FILE_NOT_KEPT)) ? 0 : add_file(arg, &found->file);
+}
+
+/* `target` with the changes in place of what they changed; both sorted. Takes the names over. */
+static void apply(struct file_list *target, struct file_list *changes)
+{
+	struct job_input *items = xcalloc(target->count + changes->count + 1, sizeof(*items));
+	size_t count = 0, i = 0, k = 0;
+
+	while (i < target->count || k < changes->count) {
+		int order = i == target->count ? 1
+			    : k == changes->count ? -1
+						  : by_name(&target->items[i], &changes->items[k]);
+		struct job_input *change = order >= 0 ? &changes->items[k++] : NULL;
+		struct job_input *kept = order < 0 ? &target->items[i++] : NULL;
+
+		if (order == 0)
+			free(target->items[i++].name);
+		if (kept)
+			items[count++] = *kept;
+		else if (*change->file.blob)
+			items[count++] = *change;
+		else
+			free(change->name);
+	}
+	free(target->items);
+	free(changes->items);
+	*target = (struct file_list){items, count};
+	*changes = (struct file_list){0};
+}
+
+static int load_state(struct store *store, struct restore *restore, struct err *err)
+{
+	auto_file_list struct file_list changes = {0};
+	const char *id = restore->execution;
+	int result = store_execution_files(store, id, STORE_BEFORE, add_recorded, &restore->target, err);
+
+	if (result == 0 && restore->after)
+		result = store_execution_files(store, id, STORE_AFTER, add_left, &changes, err);
+	sort(&restore->target);
+	sort(&changes);
+	if (result == 0)
+		apply(&restore->target, &changes);
+	return result;
+}
+
+static bool same(const struct store_file *a, const struct store_file *b)
+{
+	return streq(a->blob, b->blob) && streq(a->media_type, b->media_type) && a->mode == b->mode &&
+	       a->size == b->size && a->mtime_us == b->mtime_us;
+}
+
+/* The two lists side by side; `removing`: what the target does not have, else what differs. */
+static int step_through(struct store_txn *txn, int64_t conversation, struct restore *restore,
+			const struct file_list *now, bool removing, struct err *err)
+{
+	const struct file_list *target = &restore->target;
+	struct edit *edit = &restore->edit;
+	size_t i = 0, k = 0;
+	int result = 0;
+
+	while (result == 0 && (i < target->count || k < now->count)) {
+		int order = i == target->count ? 1
+			    : k == now->count  ? -1
+					       : by_name(&target->items[i], &now->items[k]);
+		const struct store_file *wanted = order <= 0 ? &target->items[i++].file : NULL;
+		const struct store_file *there = order >= 0 ? &now->items[k++].file : NULL;
+
+		if (removing && !wanted) {
+			result = store_txn_file_delete(txn, conversation, there->name, there->name_length, err);
+			edit->done.removed++;
+			add_file(&edit->touched, there);
+		} else if (!removing && wanted && !(there && same(wanted, there))) {
+			result = store_txn_file_put(txn, conversation, wanted, err);
+			edit->done.put++;
+			add_file(&edit->touched, wanted);
+		}
+	}
+	return result;
+}
+
+static int log_restore(struct store_txn *txn, const struct restore *restore, const char *hash, struct err *err)
+{
+	char place[SHA256_HEX_SIZE];
+	struct store_audit entry;
+
+	store_audit_place(hash, place);
+	store_audit_init(&entry, STORE_AUDIT_FILE_RESTORE, "conversation", place);
+	store_audit_word(&entry, "execution", restore->execution);
+	store_audit_word(&entry, "state", restore->after ? "after" : "before");
+	store_audit_int(&entry, "put", restore->edit.done.put);
+	store_audit_int(&entry, "removed", restore->edit.done.removed);
+	return log_edit(txn, &restore->edit, &entry, err);
+}
+
+static int go_back(struct store_txn *txn, struct restore *restore, struct err *err)
+{
+	struct edit *edit = &restore->edit;
+	struct store_conversation conversation;
+	auto_file_list struct file_list now = {0};
+	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
+
+	file_list_clear(&edit->touched);
+	edit->done = (struct job_edited){0};
+	if (result == 0 && restore->apart)
+		result = store_txn_conversation_quiet(txn, conversation.row, err);
+	if (result == 0)
+		result = store_txn_files(txn, conversation.row, add_file, &now, err);
+	sort(&now);
+	if (result == 0)
+		result = step_through(txn, conversation.row, restore, &now, true, err);
+	if (result == 0)
+		result = step_through(txn, conversation.row, restore, &now, false, err);
+	if (result == 0)
+		result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
+	if (result < 0)
+		return result;
+	if (restore->bytes_max > 0 && conversation.bytes > restore->bytes_max)
+		return err_set(err, ERR_LIMIT, "those files have %lld bytes; a program's /data holds %lld now",
+			       (long long)conversation.bytes, (long long)restore->bytes_max);
+	memcpy(edit->done.hash, conversation.hash, sizeof(edit->done.hash));
+	return log_restore(txn, restore, conversation.hash, err);
+}
+
+static int restore_work(struct store_txn *txn, void *errand, struct err *err)
+{
+	struct job_visit *visit = job_visit_of(errand);
+	struct restore *restore = container_of(visit, struct restore, visit);
+	int result = job_visit_recall(txn, visit, err);
+
+	if (result != 0)
+		return MIN(result, 0);
+	result = go_back(txn, restore, err);
+	visit->files.items = restore->edit.touched.items;
+	visit->files.count = restore->edit.touched.count;
+	return result < 0 ? result : job_visit_keep(txn, visit, err);
+}
+
+/* Is there such a state? */
+static int check_run(const struct store_execution *execution, struct err *err)
+{
+	if (execution->state == STORE_RUNNING)
+		return err_set(err, ERR_BUSY, "execution %s has not ended", execution->id);
+	if (!*execution->conversation)
+		return err_set(err, ERR_NOT_FOUND, "execution %s had no conversation, so it has no files",
+			       execution->id);
+	return store_execution_whole(execution, err);
+}
+
+int job_edit_restore(struct job_engine *engine, const struct job_request *who, const struct job_state *state,
+		     struct job_edited *ret, struct err *err)
+{
+	struct restore restore = {.edit = edit_of(who), .after = state->after};
+	struct store_execution execution = {0};
+	int result = job_visit_init(&restore.visit, engine, who, restore_work, err);
+
+	restore.bytes_max = restore.visit.files.bytes_max;
+	if (result == 0)
+		result = store_space_check(engine->store, err);
+	if (result == 0 && (!id_valid(state->execution) ||
+			    store_execution_find(engine->store, state->execution, &execution, NULL) < 0 ||
+			    !streq(execution.owner, who->owner) || !streq(execution.conversation, who->conversation)))
+		result = err_member(err, "executionId", "is no call of this conversation");
+	if (result == 0)
+		result = check_run(&execution, err);
+	if (result == 0) {
+		memcpy(restore.execution, execution.id, sizeof(restore.execution));
+		result = load_state(engine->store, &restore, err);
+	}
+	if (result == 0)
+		result = job_visit_enter(&restore.visit, err);
+	if (result == 0)
+		result = job_visit_wait(&restore.visit, 0, err);
+	if (result == 0)
+		finish(&restore.visit, &restore.edit, ret);
+	file_list_clear(&restore.edit.touched);
+	file_list_clear(&restore.target);
+	store_execution_clear(&execution);
+	return result;
+}
+
+static int apart_work(struct store_txn *txn, void *restore, struct err *err)
+{
+	return go_back(txn, restore, err);
+}
+
+int job_edit_restore_apart(struct store *store, const struct job_state *state, struct job_edited *ret, struct err *err)
+{
+	struct restore restore = {.after = state->after, .apart = true};
+	struct store_execution execution = {0};
+	int result = store_execution_find(store, state->execution, &execution, err);
+
+	if (result == 0)
+		result = check_run(&execution, err);
+	if (result == 0) {
+		restore.edit.owner = execution.owner;
+		restore.edit.conversation = execution.conversation;
+		memcpy(restore.execution, execution.id, sizeof(restore.execution));
+		result = load_state(store, &restore, err);
+	}
+	if (result == 0)
+		result = store_commit(store, apart_work, &restore, err);
+	if (result == 0)
+		*ret = restore.edit.done;
+	file_list_clear(&restore.edit.touched);
+	file_list_clear(&restore.target);
+	store_execution_clear(&execution);
+	return result;
+}
+
+/* -------- the last run -------------------------------------------------------------------------------- */
+
+static int take_id(void *arg, const struct store_execution *execution)
+{
+	memcpy(arg, execution->id, ID_SIZE);
+	return 0;
+}
+
+int job_edit_last(struct store *store, const char *owner, const char *conversation, char ret[ID_SIZE], struct err *err)
+{
+	const struct store_filter filter = {
+		.owner = owner, .conversation = conversation, .newest_first = true, .limit = 1};
+	char id[ID_SIZE] = "";
+	int result = store_execution_list(store, &filter, take_id, id, err);
+
+	if (result < 0)
+		return result;
+	if (!*id)
+		return err_set(err, ERR_NOT_FOUND, "nothing was run in this conversation yet");
+	memcpy(ret, id, sizeof(id));
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* job_visit.c - see job_visit.h. */
+#include "job_visit.h"
+#include "job_workspace.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/store/store_request.h"
+
+struct job_visit *job_visit_of(struct job_errand *errand)
+{
+	return container_of(errand, struct job_visit, turn.errand);
+}
+
+static struct store_request request_of(const struct job_visit *visit)
+{
+	return (struct store_request){
+		.owner = visit->who->owner, .key = visit->turn.key, .hash = visit->turn.key_hash};
+}
+
+int job_visit_recall(struct store_txn *txn, struct job_visit *visit, struct err *err)
+{
+	const struct store_request request = request_of(visit);
+	char first[ID_SIZE];
+	int result = request.key ? store_txn_request_find(txn, &request, first, err) : 0;
+
+	visit->again = result > 0;
+	return result;
+}
+
+int job_visit_keep(struct store_txn *txn, struct job_visit *visit, struct err *err)
+{
+	const struct store_request request = request_of(visit);
+
+	return request.key ? store_txn_request_put(txn, &request, err) : 0;
+}
+
+static enum job_step begin(struct job_visit *visit)
+{
+	if (visit->begin)
+		visit->begin(visit);
+	job_lend_writer(&visit->turn.errand, visit->work);
+	return JOB_RECORDING;
+}
+
+static enum job_step take_turn(struct job_visit *visit)
+{
+	if (!job_workspace_has(&visit->turn))
+		return begin(visit);
+	job_lend_keeper(&visit->turn.errand, job_workspace_read);
+	return JOB_READING;
+}
+
+static enum job_step recorded(struct job_visit *visit)
+{
+	struct job_errand *errand = &visit->turn.errand;
+
+	if (errand->code < 0 || visit->again)
+		return JOB_OVER;
+	job_tell_files(errand->engine, &visit->files);
+	if (visit->files.count == 0 || !job_workspace_has(&visit->turn))
+		return JOB_OVER;
+	job_lend_keeper(errand, job_workspace_write_visit);
+	return JOB_WRITING;
+}
+
+static enum job_step next_step(struct job_visit *visit, enum job_event event)
+{
+	const bool failed = visit->turn.errand.code < 0;
+
+	if (event != JOB_RETURNED)
+		return event == JOB_TURN ? take_turn(visit) : JOB_OVER;
+	switch (visit->turn.step) {
+	case JOB_RECEIVING:
+		return failed ? JOB_OVER : JOB_WAITING;
+	case JOB_READING:
+		job_workspace_tell(&visit->turn);
+		return failed ? JOB_OVER : begin(visit);
+	case JOB_RECORDING:
+		return recorded(visit);
+	default:
+		return JOB_OVER;
+	}
+}
+
+static void advance(struct job_turn *turn, enum job_event event)
+{
+	struct job_visit *visit = container_of(turn, struct job_visit, turn);
+	enum job_step step = next_step(visit, event);
+
+	if (step != JOB_OVER) {
+		job_turn_step(turn, step);
+		return;
+	}
+	job_turn_over(turn);
+	sem_post(&visit->over); /* it is the caller's again */
+}
+
+int job_visit_init(struct job_visit *visit, struct job_engine *engine, const struct job_request *who, store_work work,
+		   struct err *err)
+{
+	*visit = (struct job_visit){.who = who,
+				    .work = work,
+				    .files = {.owner = who->owner,
+					      .token = who->token_id,
+					      .conversation = who->conversation,
+					      .bytes_max = engine->config->limits.data_mb << 20}};
+	job_turn_init(&visit->turn, engine, advance);
+	visit->turn.key = who->key;
+	visit->turn.key_hash = who->key_hash;
+	if (!who->conversation)
+		return err_member(err, "conversationId", "is missing");
+	return job_conversation_check(who->conversation, "conversationId", err);
+}
+
+int job_visit_enter(struct job_visit *visit, struct err *err)
+{
+	struct job_engine *engine = visit->turn.errand.engine;
+	const struct job_request *who = visit->who;
+
+	store_conversation_hash(engine->store, who->owner, who->conversation, visit->place);
+	visit->turn.owner = who->owner;
+	visit->turn.token_id = who->token_id ? who->token_id : "";
+	visit->turn.place = visit->place;
+	pthread_mutex_lock(&engine->lock);
+	int result = job_turn_enter(&visit->turn, err);
+
+	pthread_mutex_unlock(&engine->lock);
+	return result;
+}
+
+int job_visit_wait(struct job_visit *visit, int code, struct err *err)
+{
+	struct job_turn *turn = &visit->turn;
+
+	sem_init(&visit->over, 0, 0);
+	turn->errand.code = code;
+	job_post(&turn->errand);
+	while (sem_wait(&visit->over) < 0 && errno == EINTR)
+		;
+	sem_destroy(&visit->over);
+	if (turn->error.code == ERR_NONE)
+		return 0;
+	if (err)
+		*err = turn->error;
+	return -(int)turn->error.code;
+}

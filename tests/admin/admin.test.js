@@ -1,0 +1,236 @@
+/*
+ * admin.test.js - the admin page in headless Chromium, over a whole stack with 100,000 runs (make admin-test). What a guest or a client wrote is
+ * shown as text; the policy is never violated and nothing is asked of another host; axe finds nothing in any view, light and dark, on a desk and
+ * on a phone; the page updates itself, takes keys, and reads without scripts; pages of other sites can do nothing with the cookie.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { Stack, root, run, until } from '../clients/stack.js';
+
+const ROWS = 100_000, FIRST_VIEW_US = 300_000, WIRE_BYTES = 150_000;
+const ATTACK = '"><script>window.attacked=1</script>';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const LOOKS = [['light', 1280], ['dark', 1280], ['light', 320], ['dark', 320]];
+
+let stack, browser, token, attacked, attackedOwner;
+
+async function makeToken(name = 'page') {
+	const { stdout, stderr } = await stack.cli(['token', 'add', '--owner', 'ops', '--name', name, '--scope', 'admin', '--json']);
+	assert.ok(stdout, stderr);
+	return JSON.parse(stdout);
+}
+
+/* A browser of its own, whose page has gathered what must not be. */
+async function open({ scheme = 'light', width = 1280, scripts = true } = {}) {
+	const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme, javaScriptEnabled: scripts });
+	const page = await context.newPage();
+	const faults = [];
+	page.on('console', (message) => {
+		if (message.type() === 'error' && !/status of (401|403|404|409)/.test(message.text())) faults.push(`console: ${message.text()}`);
+	});
+	page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+	page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
+	page.on('request', (request) => {
+		if (!request.url().startsWith(stack.base)) faults.push(`asked ${request.url()}`);
+	});
+	page.on('response', (response) => {
+		if (response.status() >= 400 && response.request().resourceType() !== 'document') faults.push(`${response.status()}: ${response.url()}`);
+	});
+	if (scripts) {
+		await context.exposeFunction('violated', (text) => faults.push(`policy: ${text}`));
+		await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (event) => window.violated(`${event.violatedDirective} ${event.blockedURI}`)));
+	}
+	return { context, page, faults };
+}
+
+async function signIn(page, where = '/admin/', text = token.token) {
+	await page.goto(stack.base + where);
+	await page.fill('#token', text);
+	await page.click('button.main');
+	await page.waitForSelector('header.top');
+}
+
+const views = () => [
+	'/admin/', '/admin/runs', `/admin/runs?text=${encodeURIComponent(ATTACK)}&verdict=failed`, '/admin/runs?owner=nobody', `/admin/run/${attacked}`,
+	'/admin/run/01932c00-0000-7000-8000-000000000000', `/admin/conversation?owner=${attackedOwner}&name=chat`, '/admin/owners', '/admin/tokens', '/admin/servers',
+	'/admin/charts', '/admin/health/doctor', '/admin/audit', '/admin/act/token/', `/admin/act/revoke/${token.id}`, `/admin/act/forget/${attacked}`, `/admin/act/replay/${attacked}`,
+];
+
+describe('the admin page', { concurrency: false }, () => {
+	before(async () => {
+		stack = await Stack.start({ env: { SALLYPORT_ADMIN_ENABLED: 'true', SALLYPORT_GATEWAY_HTTP_SSE: 'false' } });
+		token = await makeToken(ATTACK);
+		const file = { code: `open('notes.txt', 'w').write('<script>window.attacked=1</script>\\n')\nopen('"><img src=x onerror=attacked=1>.html', 'w').write('<script>')`, language: 'python' };
+		await stack.run({ ...file, conversationId: ATTACK });
+		await stack.run({ ...file, code: file.code.replace('</script>', '</script>changed'), conversationId: ATTACK });
+		const rows = await run('/usr/bin/python3', [path.join(root, 'tests/admin/rows.py'), path.join(stack.state, 'data/sallyport.db'), String(ROWS)]);
+		assert.equal(rows.code, 0, rows.stderr);
+		[attacked, attackedOwner] = rows.stdout.trim().split(' ');
+		browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+	});
+	after(async () => {
+		await browser?.close();
+		await stack?.stop();
+	});
+
+	test('the first view of 100,000 runs is quick and small', async () => {
+		const { context, page } = await open();
+		await signIn(page);
+		for (const view of ['/admin/', '/admin/runs']) {
+			let bytes = 0;
+			for (let i = 0; i < 5; i++) bytes = (await (await page.request.get(stack.base + view)).body()).length;
+			assert.ok(bytes > 2000 && bytes <= WIRE_BYTES, `${view}: ${bytes} bytes`);
+		}
+		const assets = await page.evaluate(() => performance.getEntriesByType('resource').reduce((sum, entry) => sum + entry.transferSize, 0));
+		assert.ok(assets + 40_000 <= WIRE_BYTES, `assets: ${assets} bytes`);
+		const times = [...readFileSync(path.join(stack.state, 'log/gateway.log'), 'utf8').matchAll(/method=GET route=\/admin\/ status=200 us=(\d+) owner=ops/g)].map((match) => Number(match[1]));
+		times.sort((a, b) => a - b);
+		assert.ok(times.length >= 10);
+		assert.ok(times[times.length >> 1] <= FIRST_VIEW_US, `${times} µs`);
+		await context.close();
+	});
+
+	for (const [scheme, width] of LOOKS)
+		test(`every view, ${scheme}, ${width} px: no script of others, no violation, nothing that axe finds`, async () => {
+			const { context, page, faults } = await open({ scheme, width });
+			await page.goto(`${stack.base}/admin/`);
+			const found = [];
+			const look = async (view) => {
+				await page.evaluate(`${axe}; 0`);
+				const result = await page.evaluate(() => axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+				for (const violation of result.violations) found.push(`${view}: ${violation.id}: ${violation.nodes.map((node) => node.html).slice(0, 2).join(' ')}`);
+				const state = await page.evaluate(() => ({
+					attacked: window.attacked,
+					inline: [...document.scripts].filter((script) => !script.src).length,
+					wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+					strange: document.querySelectorAll('main script, main [onerror], main [style], main iframe').length,
+				}));
+				assert.deepEqual(state, { attacked: undefined, inline: 0, wide: 0, strange: 0 }, view);
+			};
+			await look('sign-in');
+			await signIn(page);
+			for (const view of views()) {
+				await page.goto(stack.base + view);
+				await page.waitForSelector('h1');
+				await look(view);
+			}
+			assert.deepEqual(found, []);
+			assert.deepEqual(faults, []);
+			await context.close();
+		});
+
+	test('attacks are readable as text', async () => {
+		const { context, page, faults } = await open();
+		await signIn(page, `/admin/run/${attacked}`);
+		const text = await page.textContent('main');
+		assert.ok(text.split(ATTACK).length > 12, 'every text of the row stands there as it is');
+		assert.ok(text.includes('\\xe2\\x80\\xae\\x01'), 'what steers text is visible');
+		await page.goto(`${stack.base}/admin/runs?owner=dev`);
+		await page.click(`a[href*="conversation"]`);
+		assert.ok((await page.textContent('h1')).includes(ATTACK));
+		await page.goto(`${stack.base}/admin/tokens`);
+		assert.ok((await page.textContent('main')).includes(ATTACK));
+		assert.deepEqual(faults, []);
+		await context.close();
+	});
+
+	test('downloads and previews are never pages', async () => {
+		const { context, page } = await open();
+		await signIn(page);
+		for (const part of ['code', 'stdout', 'stderr']) {
+			const response = await page.request.get(`${stack.base}/admin/run/${attacked}/${part}`);
+			assert.equal(response.status(), 200);
+			assert.equal(response.headers()['content-type'], 'application/octet-stream');
+			assert.equal(response.headers()['content-security-policy'], "sandbox; default-src 'none'");
+			assert.equal(response.headers()['x-content-type-options'], 'nosniff');
+			assert.match(response.headers()['content-disposition'], /^attachment;/);
+		}
+		await context.close();
+	});
+
+	test('it reads without scripts', async () => {
+		const { context, page, faults } = await open({ scripts: false });
+		await signIn(page);
+		await page.click('nav a[href="/admin/runs"]');
+		await page.fill('input[name=owner]', 'alice');
+		await page.click('.filters button');
+		await page.click('tbody tr:first-child .program a');
+		assert.match(await page.textContent('h1'), /Run/);
+		await page.click('text=Forget its content');
+		await page.click('text=No, back');
+		await page.click('text=Sign out');
+		await page.waitForSelector('#token');
+		assert.deepEqual(faults, []);
+		await context.close();
+	});
+
+	test('the first page updates itself, stops when it is paused, and takes keys', async () => {
+		const { context, page, faults } = await open();
+		await signIn(page);
+		const newest = () => page.getAttribute('[data-live=last] tr[data-id]', 'data-id');
+		const first = await newest();
+		await stack.run({ code: 'print("new")', language: 'python', conversationId: 'live' });
+		await until('the new run to be shown', async () => (await newest()) !== first);
+		await page.click('text=Pause updating');
+		const paused = await newest();
+		let asked = 0;
+		page.on('request', () => asked++);
+		await stack.run({ code: 'print("newer")', language: 'python', conversationId: 'live' });
+		await page.waitForTimeout(9000); /* two turns of the update: that nothing happens can only be waited for */
+		assert.equal(asked, 0);
+		assert.equal(await newest(), paused);
+		await page.keyboard.press('j');
+		await page.keyboard.press('j');
+		await page.keyboard.press('Enter');
+		await page.waitForURL(/\/admin\/run\//);
+		await page.keyboard.press('/');
+		await page.waitForURL(/\/admin\/runs/);
+		await page.keyboard.press('/');
+		await page.keyboard.type('jk/'); /* in a field keys are letters */
+		assert.equal(await page.inputValue('#search'), 'jk/');
+		assert.deepEqual(faults, []);
+		await context.close();
+	});
+
+	test('a link on another site keeps the sign-in; its forms and frames get nothing', async () => {
+		const { context, page } = await open();
+		await signIn(page);
+		const key = await page.getAttribute('.who input[name=key]', 'value');
+		const other = createServer((request, response) => {
+			response.setHeader('Content-Type', 'text/html');
+			response.end(`<a id="link" href="${stack.base}/admin/runs">runs</a><iframe src="${stack.base}/admin/runs"></iframe>
+				<form id="form" method="post" action="${stack.base}/admin/sign-out"><input name="key" value="${key}"><button>out</button></form>`);
+		});
+		await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+		const site = `http://localhost:${other.address().port}/`; /* another site than 127.0.0.1 */
+		await page.goto(site);
+		assert.equal(await page.frames()[1].locator('.runs').count(), 0);
+		await page.click('#link');
+		await page.waitForSelector('header.top');
+		assert.match(await page.textContent('h1'), /Runs/);
+		await page.goto(site);
+		const refused = page.waitForResponse((response) => response.url().endsWith('/admin/sign-out'));
+		await page.click('#form button');
+		assert.equal((await refused).status(), 403);
+		await page.goto(`${stack.base}/admin/`);
+		await page.waitForSelector('header.top');
+		other.close();
+		await context.close();
+	});
+
+	test('a revoked token ends the session; the old cookie opens nothing', async () => {
+		const { context, page } = await open();
+		const mine = await makeToken();
+		await signIn(page, '/admin/', mine.token);
+		await page.goto(`${stack.base}/admin/act/revoke/${mine.id}`);
+		await page.click('button.danger');
+		await page.waitForSelector('#token');
+		assert.equal((await page.request.get(`${stack.base}/admin/runs`)).status(), 401);
+		await context.close();
+	});
+});

@@ -1,0 +1,1 @@
+#error the package lays its own over this one

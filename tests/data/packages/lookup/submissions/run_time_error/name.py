@@ -1,0 +1,1 @@
+print(open("tables.txt").read())
