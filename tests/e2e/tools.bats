@@ -66,6 +66,31 @@ last_line() { echo "${lines[-1]}"; }
 	[ "$status" -eq 2 ]
 }
 
+@test "tests/run: in continuous integration what failed beside others runs once more, alone, and is named" {
+	suite twice 'echo 1..1; echo "not ok 1 - a"; exit 1'
+	suite once 'echo 1..1; [ -e here ] && echo "ok 1 - a" && exit; touch here; echo "not ok 1 - the first time"; exit 1'
+	CI=true run "$TREE/tests/run" build
+	[ "$status" -eq 1 ]
+	[ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"the first time"*"again, alone: tests/unit/test_once"*"test_once failed beside others and passed alone"* ]]
+	[[ $output != *"test_twice failed beside"* ]]
+	rm "$TREE/tests/unit/test_twice.c"
+	CI=true run "$TREE/tests/run" build
+	[ "$status" -eq 0 ]
+	[[ $output != *again* ]]
+	rm "$TREE/here"
+	CI='' run "$TREE/tests/run" build
+	[ "$status" -eq 1 ]
+	[[ $output != *again* ]]
+}
+
+@test "tests/run: too many failures run once only" {
+	for number in 1 2 3 4 5 6 7; do suite $number 'echo 1..1; echo "not ok 1 - a"; exit 1'; done
+	CI=true run "$TREE/tests/run" build
+	[ "$(last_line)" = "0 passed, 7 failed, 0 skipped" ]
+	[[ $output != *again* ]]
+}
+
 @test "lockfiles name no host, and versions are exact" {
 	local folder
 	for folder in jail/runners/npm tests/clients; do
