@@ -73,6 +73,7 @@ struct cell_program {
 	const char *const *env;
 	size_t n_env;
 	const char *entry;                  /* NULL, or the file of /data that is compiled or run */
+	const char *cwd;                    /* NULL: /data */
 	const struct bind_strings *command; /* instead of the runner's run and compile steps: for probing versions */
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 	bool tools; /* with tools_fd, a socket that is to listen in the jail */
@@ -104,6 +105,7 @@ struct cell_request {
 	const struct jail_limits *limits;
 	bool network;
 	const struct bind_strings *hosts; /* with network: entries of network.allow; NULL, none: all */
+	const struct bind_strings *binds; /* a service's: folders of upstream.binds; NULL: all */
 	const char *label; /* or NULL; copied */
 	bool live;
 	bool fingerprint; /* runs wait as long as runner->awaited */

@@ -91,7 +91,7 @@ struct cell_step {
 	int fds[INIT_FDS_MAX]; /* STEP_FILL: files; STEP_RUN: code, stdin, stdout, stderr, tools */
 	size_t n_fds;
 	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
-	char *entry;        /* STEP_RUN: or NULL */
+	char *entry, *cwd;  /* STEP_RUN: or NULL */
 	bool bare, cancelled; /* bare: argv is the whole command */
 	bool tools;         /* fds[4] is to listen, the runner's command is that for tools */
 	bool display;       /* the runner's command is that which shows values, if it has one */

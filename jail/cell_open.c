@@ -125,8 +125,13 @@ static int renew_layers(const struct cell *cell, struct err *err)
 	return layers_of(cell) >= 0 ? layers_renew(&cell->cells->layers, cell->root, cell->slot, err) : 0;
 }
 
+static const struct bind_strings *binds_of(const struct cell_request *request)
+{
+	return request ? request->binds : NULL;
+}
+
 /* Everything that init needs; after it the child is on its own. */
-static int clone_init(struct cell *cell, const struct bind_strings *hosts, struct err *err)
+static int clone_init(struct cell *cell, const struct cell_request *request, struct err *err)
 {
 	struct cells *cells = cell->cells;
 	int pair[2], pidfd = -1;
@@ -143,6 +148,8 @@ static int clone_init(struct cell *cell, const struct bind_strings *hosts, struc
 	auto_close int ours = pair[0];
 	auto_close int theirs = pair[1];
 	struct init_setup setup = {
+		.folders = &cells->config->upstream.binds,
+		.binds = binds_of(request),
 		.network = cell->network,
 		.control = theirs,
 		.data_mount = data_mount,
@@ -184,7 +191,7 @@ static int clone_init(struct cell *cell, const struct bind_strings *hosts, struc
 		return err_errno(err, "watching the jail");
 	steal_fd(&ours);
 	/* Before it changes its ids, which makes it undumpable: then its namespaces are closed to us. */
-	result = cell->network ? attach_network(cell, hosts, err) : 0;
+	result = cell->network ? attach_network(cell, request->hosts, err) : 0;
 	if (result < 0)
 		return result;
 	if (write_map(pid, "gid_map", slot_id(cell), err) < 0 || write_map(pid, "uid_map", slot_id(cell), err) < 0)
@@ -230,7 +237,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	if (result == 0)
 		result = renew_layers(cell, err);
 	if (result == 0)
-		result = clone_init(cell, hosts, err);
+		result = clone_init(cell, request, err);
 	if (result < 0)
 		cell_destroy(cell);
 	else

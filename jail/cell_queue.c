@@ -26,6 +26,7 @@ void cell_step_free(struct cell_step *step)
 	secret_free(step->argv);
 	secret_free(step->env);
 	free(step->entry);
+	free(step->cwd);
 	free(step->tail);
 	free(step);
 }
@@ -339,6 +340,7 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 		step->fds[4] = steal_fd(&program->tools_fd);
 	step->env = copy_strings(program->env, program->n_env);
 	step->entry = program->entry ? xstrdup(program->entry) : NULL;
+	step->cwd = program->cwd ? xstrdup(program->cwd) : NULL;
 	step->bare = program->command != NULL;
 	step->argv = program->command ? expanded(cell->runner, program->command)
 				      : copy_strings(program->args, program->n_args);

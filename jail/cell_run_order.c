@@ -168,6 +168,8 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 		add_driver_order(tail, runner, step);
 		return;
 	}
+	if (step->cwd && !compile)
+		snprintf(order->cwd, sizeof(order->cwd), "%s", step->cwd);
 	if (!step->bare)
 		order->n_args = add_command(tail, cell, command, step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)

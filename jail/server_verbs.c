@@ -94,6 +94,18 @@ struct server_request {
 	struct err err; /* why it was refused, if it was */
 };
 
+/* A client chooses among the operator's folders and names none of its own. */
+static int check_binds(const struct bind_strings *folders, const struct wire_request *request, struct err *err)
+{
+	if (request->binds_given && !request->service)
+		return err_member(err, "binds", "is for services");
+	for (size_t i = 0; i < request->binds.count; i++)
+		if (!bind_strings_has(folders, request->binds.items[i]))
+			return err_member(err, "binds", "%s is not a folder of upstream.binds",
+					  request->binds.items[i]);
+	return 0;
+}
+
 static int do_open(struct server_request *asked)
 {
 	const struct wire_request *request = asked->request;
@@ -114,7 +126,9 @@ static int do_open(struct server_request *asked)
 	if (request->service != runner->service)
 		return err_member(err, "service", "%s: %s", runner->name,
 				  runner->service ? "is for services" : "is not for services");
-	int result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
+	int result = check_binds(&server->config->upstream.binds, request, err);
+	if (result == 0)
+		result = limits_resolve(&server->config->limits, &request->limits, &limits, err);
 	if (result < 0)
 		return result;
 	if (runner->service)
@@ -127,6 +141,7 @@ static int do_open(struct server_request *asked)
 		.limits = &limits,
 		.network = request->network,
 		.hosts = &request->hosts,
+		.binds = request->binds_given ? &request->binds : NULL,
 		.live = request->live,
 		.fingerprint = request->fingerprint,
 		.background = request->background,
@@ -238,6 +253,15 @@ static int check_tools(int fd, struct err *err)
 	return 0;
 }
 
+static int check_cwd(const struct cell *cell, const char *cwd, struct err *err)
+{
+	if (cwd && cwd[0] != '/')
+		return err_member(err, "cwd", "must be an absolute path");
+	if (cwd && cell_driven(cell))
+		return err_member(err, "cwd", "is not for a live sandbox that keeps its interpreter");
+	return 0;
+}
+
 static int check_program(const struct cell *cell, const struct cell_program *program, struct err *err)
 {
 	struct stat st;
@@ -284,9 +308,12 @@ static int do_run(struct server_request *asked)
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
 	program.tools = request->tools;
 	program.display = request->display;
+	program.cwd = request->cwd;
 	program.clock_us = request->clock_us;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
+	if (result == 0)
+		result = check_cwd(asked->jail->cell, program.cwd, &asked->err);
 	if (result == 0)
 		return cell_queue_run(asked->jail->cell, &program, &asked->err);
 	const int given[] = {program.code_fd, program.stdin_fd, program.stdout_fd, program.stderr_fd, program.tools_fd};

@@ -128,12 +128,17 @@ void verdict_mention(struct jail_result *result)
 void verdict_sandbox(struct jail_result *result, const char *step, int error)
 {
 	bool missing = error == ENOENT && streq(step, INIT_STEP_EXEC);
+	const char *remedy = "";
+
+	if (missing)
+		remedy = " The interpreter, or the loader that it needs, is not in the jail's root: install it and "
+			 "restart the jailer.";
+	else if (streq(step, INIT_STEP_CWD))
+		remedy = " The directory in which the program is to start (cwd) must be one of the jail, below /data "
+			 "or a folder that is shown, and the program must be allowed to enter it.";
 
 	say(result, JAIL_XX, "", "The sandbox failed at \"%s\"%s%s.%s", step, error ? ": " : "",
-	    error ? strerror(error) : "",
-	    missing ? " The interpreter, or the loader that it needs, is not in the jail's root: install it and "
-		      "restart the jailer."
-		    : "");
+	    error ? strerror(error) : "", remedy);
 	snprintf(result->step, sizeof(result->step), "%s", step);
 	result->step_errno = error;
 }

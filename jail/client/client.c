@@ -196,6 +196,15 @@ void jail_client_background(struct jail_client *client)
 	client->background = true;
 }
 
+static void add_strings(struct json_object *head, const char *name, const struct bind_strings *strings)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < strings->count; i++)
+		json_object_array_add(list, json_object_new_string(strings->items[i]));
+	json_add(head, name, list);
+}
+
 int jail_open(struct jail_client *client, const struct jail_spec *spec, const struct jail_events *events, void *arg,
 	      struct jail **ret, struct err *err)
 {
@@ -216,13 +225,10 @@ int jail_open(struct jail_client *client, const struct jail_spec *spec, const st
 		json_add_bool(head, "service", true);
 	if (client->background)
 		json_add_bool(head, "background", true);
-	if (spec->hosts.count > 0) {
-		struct json_object *hosts = json_object_new_array();
-
-		for (size_t i = 0; i < spec->hosts.count; i++)
-			json_object_array_add(hosts, json_object_new_string(spec->hosts.items[i]));
-		json_add(head, "hosts", hosts);
-	}
+	if (spec->hosts.count > 0)
+		add_strings(head, "hosts", &spec->hosts);
+	if (spec->binds)
+		add_strings(head, "binds", spec->binds);
 	json_add_bool(head, "fingerprint", spec->fingerprint);
 	json_add(head, "limits", bind_print(jail_limits_table, &spec->limits));
 	int result = client_send(client, head, NULL, err);
@@ -358,6 +364,8 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	json_add_int(head, "env", (int64_t)n_env);
 	if (program->entry)
 		json_add_string(head, "entry", program->entry);
+	if (program->cwd)
+		json_add_string(head, "cwd", program->cwd);
 	json_add_bool(head, "stdin", program->stdin_fd >= 0);
 	json_add_bool(head, "stdout", program->stdout_fd >= 0);
 	json_add_bool(head, "stderr", program->stderr_fd >= 0);

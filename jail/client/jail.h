@@ -45,6 +45,8 @@ struct jail_spec {
 	struct jail_limits limits;
 	bool network;       /* as far as network.allow says (sallyport.conf(5)); refused where that is empty */
 	struct bind_strings hosts; /* with network: only these entries of network.allow, exact ones; none: all */
+	/* With service: only these folders of upstream.binds are shown; NULL: all. Another folder is refused. */
+	const struct bind_strings *binds;
 	bool service; /* a program that lasts as long as its client wants: no wall or CPU time limit. Its runner must
 			 be one of services, and those are for them alone */
 	const char *label;  /* for logs and `ps`: execution id, "-", request id; no content */
@@ -84,6 +86,9 @@ struct jail_program {
 	/* NULL, or a file of /data (filled before) that is compiled or run in place: what it names relative to itself
 	 * is found. */
 	const char *entry;
+	/* NULL: /data; else the absolute path, in the jail, of the directory in which the program starts. Not in a live
+	 * sandbox that keeps its interpreter. */
+	const char *cwd;
 	const char *const *args; /* NULL-terminated or NULL; behind the runner's own argv */
 	const char *const *env;  /* "NAME=value", NULL-terminated or NULL; added to what the runner declares */
 	int stdin_fd, stdout_fd, stderr_fd;

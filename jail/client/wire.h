@@ -119,11 +119,12 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	int64_t jail; /* -1: the verb is not about a jail */
 	const char *runner, *label;
 	bool network, live, fingerprint, service, background;
-	struct bind_strings hosts;
+	struct bind_strings hosts, binds;
+	bool binds_given; /* else the jail is shown all */
 	struct jail_limits limits;
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;
-	const char *entry; /* NULL: none */
+	const char *entry, *cwd; /* NULL: none */
 	bool stdin_given, stdout_given, stderr_given, tools, display;
 	int64_t clock_us; /* 0: none */
 	bool code; /* fill: below /code */

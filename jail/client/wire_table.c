@@ -48,6 +48,10 @@ static const struct bind open_table[] = {
 	 .min = 1,
 	 .max = CONFIG_HOSTS_MAX},
 	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct wire_request, service)},
+	{.name = "binds",
+	 .type = BIND_STRINGS,
+	 .offset = offsetof(struct wire_request, binds),
+	 .max = CONFIG_BINDS_MAX},
 	{.name = "background", .type = BIND_BOOL, .offset = offsetof(struct wire_request, background)},
 	{.name = "live", .type = BIND_BOOL, .offset = offsetof(struct wire_request, live)},
 	{.name = "fingerprint", .type = BIND_BOOL, .offset = offsetof(struct wire_request, fingerprint)},
@@ -80,6 +84,11 @@ static const struct bind run_table[] = {
 	{.name = "entry",
 	 .type = BIND_STRING,
 	 .offset = offsetof(struct wire_request, entry),
+	 .min = 1,
+	 .max = JAIL_NAME_MAX},
+	{.name = "cwd",
+	 .type = BIND_STRING,
+	 .offset = offsetof(struct wire_request, cwd),
 	 .min = 1,
 	 .max = JAIL_NAME_MAX},
 	MEMBER("stdin", BIND_BOOL, stdin_given, 0, 0),
@@ -150,6 +159,7 @@ int wire_request_parse(const struct wire_message *message, struct wire_request *
 	result = bind_parse(verbs[request.verb].table, message->head, &request, err);
 	if (result < 0)
 		return result;
+	request.binds_given = json_object_object_get_ex(message->head, "binds", NULL);
 	size_t strings = request.files.count + (size_t)request.names + (size_t)request.args + (size_t)request.env;
 	size_t fds = request.files.count;
 	if (request.verb == WIRE_RUN)
@@ -169,8 +179,9 @@ void wire_request_clear(struct wire_request *request)
 {
 	free(request->files.items);
 	free(request->hosts.items);
+	free(request->binds.items);
 	request->files = (struct bind_objects){.items = NULL};
-	request->hosts = (struct bind_strings){.items = NULL};
+	request->hosts = request->binds = (struct bind_strings){.items = NULL};
 }
 
 const char *const wire_change_kinds[] = {"created", "changed", "deleted", "not_kept", NULL};

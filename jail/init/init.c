@@ -191,8 +191,8 @@ static const char *become_payload(const struct start *start)
 			return "standard descriptors";
 	if (close_range(kept, ~0U, CLOSE_RANGE_CLOEXEC))
 		return "standard descriptors";
-	if (chdir("/data"))
-		return "working directory";
+	if (chdir(order->head.cwd[0] ? order->head.cwd : "/data"))
+		return INIT_STEP_CWD;
 	if (start->fence >= 0 && fence_enter(start->fence))
 		return "Landlock";
 	if (load_filter(start->filter, start->to_init))

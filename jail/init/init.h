@@ -38,6 +38,7 @@ struct init_setup {
 	size_t n_group_doors;
 	int64_t tmp_bytes;
 	const struct root_mount *root;
+	const struct bind_strings *folders, *binds; /* upstream.binds; which of them are shown, NULL: all */
 	int layers; /* the slot whose set of layers.h is the jail's; -1: it makes its own */
 	int fence_abi;
 	bool network;                         /* the hosts of network.allow in /etc/hosts */
@@ -84,6 +85,7 @@ struct init_order {
 	 */
 	bool driven;
 	bool steady; /* init_be_steady */
+	char cwd[JAIL_NAME_MAX + 1]; /* where the program starts; "": /data */
 	enum seccomp_family family; /* of the program */
 	struct init_limits limits;
 };
@@ -96,6 +98,7 @@ enum init_kind {
 	INIT_DENIED,      /* the program called `index`, which is refused: once for each number */
 	INIT_FAILED,      /* `step` failed with `error`: setting up, or starting the payload */
 };
+#define INIT_STEP_CWD  "working directory"
 #define INIT_STEP_EXEC "start the program" /* the last step; ENOENT means that it was not there */
 struct init_report {
 	enum init_kind kind;

@@ -149,6 +149,18 @@ static int own_inodes(struct init_setup *setup)
 	return 0;
 }
 
+/* A root shows the folders of all services; those that this one is not to see are covered by an empty directory. */
+static int cover_folders(struct init_setup *setup)
+{
+	for (size_t i = 0; setup->binds && i < setup->folders->count; i++) {
+		const char *folder = setup->folders->items[i];
+
+		if (!bind_strings_has(setup->binds, folder) && mount(ROOT_MOUNT_EMPTY, folder + 1, NULL, MS_BIND, NULL))
+			return -1;
+	}
+	return 0;
+}
+
 static int mount_tmp(struct init_setup *setup)
 {
 	char options[96];
@@ -294,6 +306,7 @@ const char *init_setup_jail(struct init_setup *setup)
 		{"bind /etc/hosts", bind_hosts},
 		{"mount /proc", mount_proc},
 		{"inodes of its own", own_inodes},
+		{"cover folders", cover_folders},
 		{"small buffers", small_buffers},
 		{"pivot_root", enter_root},
 		{"loopback", loopback},

@@ -477,3 +477,11 @@ void bind_clear(const struct bind *table, void *bound)
 		}
 	}
 }
+
+bool bind_strings_has(const struct bind_strings *strings, const char *text)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		if (streq(strings->items[i], text))
+			return true;
+	return false;
+}

@@ -54,6 +54,7 @@ struct bind_strings {
 	const char **items;
 	size_t count;
 };
+bool bind_strings_has(const struct bind_strings *strings, const char *text);
 struct bind_map {
 	const char **keys;
 	const char **values;

@@ -13,6 +13,7 @@
 #include "host.h"
 
 #define CONFIG_HOSTS_MAX 256 /* entries of network.allow */
+#define CONFIG_BINDS_MAX 16  /* folders of upstream.binds */
 
 /* Defaults for a caller that says nothing, and what it may ask for at most (design: "decisions in numbers"). */
 struct config_limits {
@@ -71,7 +72,7 @@ struct config {
 	struct {
 		const char *file;        /* MCP servers whose tools programs may call; "": none */
 		const char *secrets_dir; /* files that hold the values of ${NAME} in it; "": the environment alone */
-		struct bind_strings binds; /* folders that jailed servers see, read-only */
+		struct bind_strings binds; /* folders that jailed servers may see, read-only */
 		int64_t calls, calls_per_minute; /* of one run; of one owner (0: no limit) */
 		int64_t in_flight;               /* calls of one run at once; more wait */
 		int64_t argument_kb, result_kb;  /* of one call */

@@ -33,7 +33,7 @@ const struct bind config_upstream_table[] = {
 	     "file of the MCP servers whose tools programs may call; empty: none"),
 	PART(upstream, secrets_dir, BIND_STRING, 0, 4096,
 	     "folder of files that hold the values of variables in upstream.file; empty: the environment has them"),
-	PART(upstream, binds, BIND_STRINGS, 0, 16, "folders of programs that jailed servers see, read-only"),
+	PART(upstream, binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders that jailed servers may see, read-only"),
 	PART(upstream, calls, BIND_INT, 1, CALLS_MAX, "calls of one run, refused ones included"),
 	PART(upstream, calls_per_minute, BIND_INT, 0, CALLS_MAX, "calls of one owner in a minute; 0: no limit"),
 	PART(upstream, in_flight, BIND_INT, 1, 64, "concurrent calls of one run; more wait"),
