@@ -3,6 +3,7 @@
  *
  * Without --yes nothing is removed: the numbers are shown first. The gateway may serve meanwhile.
  */
+#include "cgi/upstream/upstream_data.h"
 #include "cli.h"
 #include "erasures.h"
 #include "lib/base/util.h"
@@ -66,7 +67,29 @@ static int find_one(struct store *store, struct store_erase *erase, struct store
 	return result;
 }
 
-static void print(const struct forget *forget, const struct store_erased *erased, const struct store_swept *swept)
+/* What upstream servers keep for an owner: it goes with all else of the owner, and has no age. */
+struct kept {
+	int64_t removed, busy;
+};
+
+static int forget_kept(const struct config *config, const struct forget *forget, struct kept *ret, struct err *err)
+{
+	if (!forget->owner || !forget->yes || forget->conversation || forget->before_us || forget->output)
+		return 0;
+	return upstream_data_forget(config->data_dir, forget->owner, &ret->removed, &ret->busy, err);
+}
+
+static void print_kept(const struct kept *kept)
+{
+	if (kept->removed)
+		printf("%lld upstream servers lost what they kept in /data\n", (long long)kept->removed);
+	if (kept->busy)
+		printf("%lld upstream servers are in use and keep their /data: repeat this when they are idle\n",
+		       (long long)kept->busy);
+}
+
+static void print(const struct forget *forget, const struct store_erased *erased, const struct store_swept *swept,
+		  const struct kept *kept)
 {
 	auto_json struct json_object *object = NULL;
 
@@ -76,8 +99,11 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		json_add_int(object, "executions", erased->executions);
 		json_add_int(object, "conversations", erased->conversations);
 		json_add_int(object, "running", erased->running);
-		if (forget->yes)
+		if (forget->yes) {
 			sweep_add_json(object, swept);
+			json_add_int(object, "upstreamData", kept->removed);
+			json_add_int(object, "upstreamDataBusy", kept->busy);
+		}
 		cli_print_json(stdout, object, true);
 		return;
 	}
@@ -88,13 +114,15 @@ static void print(const struct forget *forget, const struct store_erased *erased
 		       (long long)erased->running);
 	if (forget->yes)
 		sweep_print(swept, false);
-	else
+	print_kept(kept);
+	if (!forget->yes)
 		puts("Nothing was removed: --yes does it.");
 }
 
-static int forget_all(struct store *store, const struct forget *forget, const struct store_erase *erase,
-		      struct err *err)
+static int forget_all(struct store *store, const struct config *config, const struct forget *forget,
+		      const struct store_erase *erase, struct err *err)
 {
+	struct kept kept = {0};
 	struct store_erased erased = {0};
 	struct store_swept swept = {0};
 	bool emptied = true;
@@ -105,11 +133,13 @@ static int forget_all(struct store *store, const struct forget *forget, const st
 		result = sweep_run(store, false, true, &swept, err);
 	if (result == -ERR_CONFLICT) /* the gateway's sweep takes it along */
 		result = 0;
+	if (result == 0)
+		result = forget_kept(config, forget, &kept, err);
 	if (result == 0 && forget->yes)
 		result = store_empty_log(store, &emptied, err);
 	if (result < 0)
 		return result;
-	print(forget, &erased, &swept);
+	print(forget, &erased, &swept, &kept);
 	if (!emptied)
 		fputs("sallyport: the database's log is in use; what was removed leaves it with the next checkpoint\n",
 		      stderr);
@@ -154,7 +184,7 @@ static int forget_run(void *options, struct err *err)
 	if (result == 0)
 		result = find_one(store, &erase, &one, err);
 	if (result == 0)
-		result = forget_all(store, forget, &erase, err);
+		result = forget_all(store, &config, forget, &erase, err);
 	store_execution_clear(&one);
 	return result;
 }
@@ -168,7 +198,8 @@ const struct cli_command cmd_forget = {
 		"verified.\n"
 		"A content that was stored within the last six hours leaves the disk when these are over. Backups "
 		"keep\n"
-		"what they have. Without --yes the command only counts.\n\n"
+		"what they have. With --owner alone, what upstream servers keep for the owner in /data goes, too.\n"
+		"Without --yes the command only counts.\n\n"
 		"Example:\n"
 		"  sallyport forget --owner ann --before 90d --reason 'ticket 4711' --yes\n\n"
 		"Exit codes: 0; 2 the command line is wrong; 3 no such run. Killed half-way, it is repeated.\n",

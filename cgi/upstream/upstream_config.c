@@ -37,6 +37,7 @@
 
 static const char *const types[] = {"stdio", "http", "streamable-http", "streamableHttp", NULL};
 static const char *const shares[] = {"owner", "run", "all", NULL};
+static const char *const datas[] = {"temporary", "keep", NULL};
 static const char *const starts[] = {"use", "gateway", NULL};
 static const char *const elicitations[] = {"none", "relay", NULL};
 static const char *const decisions[] = {"allow", "ask", "deny", NULL};
@@ -65,6 +66,8 @@ const struct bind upstream_config_table[] = {
 	MEMBER(disabled, BIND_BOOL, 0, 0, "leave it out"),
 	MEMBER(jail, BIND_BOOL, 0, 0, "run the program in a jail of its own"),
 	MEMBER(network, BIND_STRINGS, 0, 64, "hosts that the program reaches, as in network.allow"),
+	MEMBER(binds, BIND_STRINGS, 0, CONFIG_BINDS_MAX, "folders of upstream.binds that it sees; default: all"),
+	CHOICE(data, datas, "keep: files below /data are there again when the program is started anew"),
 	MEMBER(memory_mb, BIND_INT, 16, 1000000, "memory of the program"),
 	{.name = "tools",
 	 .type = BIND_OBJECT,
@@ -159,8 +162,32 @@ static int check_command(const struct upstream_server *server, struct err *err)
 				"%s cannot work in a jail: install the server into a folder of upstream.binds and "
 				"name its program (node, python3 or its path), or say \"jail\": false",
 				starters[i]);
-	if (server->cwd != NULL)
-		return err_member(err, "cwd", "goes with \"jail\": false: in a jail it is /data");
+	if (server->cwd != NULL && server->cwd[0] != '/')
+		return err_member(err, "cwd", "must be an absolute path, as the jail has it");
+	return 0;
+}
+
+/* What only a program in a jail has. */
+static int check_jail(const struct upstream_server *server, const struct config *config, struct err *err)
+{
+	bool jailed = server->command != NULL && server->jail;
+
+	if (server->names_binds && !jailed)
+		return err_member(err, "binds", "goes with a command in a jail");
+	for (size_t i = 0; i < server->binds.count; i++)
+		if (!bind_strings_has(&config->upstream.binds, server->binds.items[i]))
+			return err_member(err, "binds", "%.200s is not one of upstream.binds in the configuration",
+					  server->binds.items[i]);
+	if (server->data != UPSTREAM_DATA_KEEP)
+		return 0;
+	if (!jailed)
+		return err_member(err, "data", "\"keep\" goes with a command in a jail");
+	if (server->share == UPSTREAM_SHARE_RUN || server->instances > 1)
+		return err_member(err, "data",
+				  "\"keep\" goes with one process at a time: neither with \"share\": \"run\" nor with "
+				  "several instances");
+	if (config->data_dir[0] == '\0')
+		return err_member(err, "data", "\"keep\" needs data_dir in the configuration");
 	return 0;
 }
 
@@ -182,7 +209,7 @@ static int check_program(const struct upstream_server *server, struct err *err)
 }
 
 /* What members must be to each other. */
-static int check_entry(const struct upstream_server *server, struct err *err)
+static int check_entry(const struct upstream_server *server, const struct config *config, struct err *err)
 {
 	bool known = server->type == NULL;
 
@@ -202,7 +229,9 @@ static int check_entry(const struct upstream_server *server, struct err *err)
 				  "\"gateway\" goes with \"share\": \"all\": else nobody is there to start it for");
 	if (check_headers(&server->headers, err) < 0)
 		return -ERR_INVALID;
-	return check_program(server, err);
+	int result = check_program(server, err);
+
+	return result < 0 ? result : check_jail(server, config, err);
 }
 
 static void drop_passed_over(struct upstream_file *file, const char *name, struct json_object *entry)
@@ -246,7 +275,7 @@ static char *identity_of(const char *name, struct json_object *entry)
 	return buf_steal(&out, NULL);
 }
 
-static int bind_entry(struct upstream_server *server, const char *secrets_dir, struct err *err)
+static int bind_entry(struct upstream_server *server, const struct config *config, struct err *err)
 {
 	struct upstream_secrets secrets = {0};
 	int result;
@@ -254,11 +283,12 @@ static int bind_entry(struct upstream_server *server, const char *secrets_dir, s
 	if (!json_object_is_type(server->entry, json_type_object))
 		return err_member(err, "", "must be an object");
 	server->identity = identity_of(server->name, server->entry);
-	result = upstream_expand(server->entry, secrets_dir, &secrets, err);
+	server->names_binds = json_object_object_get_ex(server->entry, "binds", NULL);
+	result = upstream_expand(server->entry, config->upstream.secrets_dir, &secrets, err);
 	if (result == 0)
 		result = bind_parse(upstream_config_table, server->entry, server, err);
 	if (result == 0)
-		result = check_entry(server, err);
+		result = check_entry(server, config, err);
 	gather_secrets(server, &secrets);
 	return result;
 }
@@ -304,7 +334,7 @@ static int add_entry(struct upstream_file *file, const struct config *config, co
 	file->count++;
 	if (json_object_is_type(entry, json_type_object))
 		drop_passed_over(file, name, entry);
-	if (bind_entry(server, config->upstream.secrets_dir, &problem) < 0)
+	if (bind_entry(server, config, &problem) < 0)
 		server->problem = xasprintf("mcpServers.%s%s%s", name, &"."[problem.text[0] == ':'], problem.text);
 	else if (server->disabled)
 		server->problem = xasprintf("mcpServers.%s.disabled: is true", name);

@@ -26,6 +26,7 @@
 
 #define UPSTREAM_SERVERS_MAX 200
 
+enum upstream_data_kind { UPSTREAM_DATA_TEMPORARY, UPSTREAM_DATA_KEEP };
 enum upstream_share { UPSTREAM_SHARE_OWNER, UPSTREAM_SHARE_RUN, UPSTREAM_SHARE_ALL };
 enum upstream_start { UPSTREAM_START_USE, UPSTREAM_START_GATEWAY };
 enum upstream_elicitation { UPSTREAM_ELICITATION_NONE, UPSTREAM_ELICITATION_RELAY };
@@ -51,6 +52,9 @@ struct upstream_server {
 	bool disabled;
 	bool jail;                   /* command: in a jail of its own (default) */
 	struct bind_strings network; /* command: hosts that it reaches in its jail: exact entries of network.allow */
+	struct bind_strings binds;   /* command: folders of upstream.binds that it sees in its jail … */
+	bool names_binds;            /* … if the entry has the member; else it sees all */
+	enum upstream_data_kind data; /* command: is the /data of its jail kept for its next process? */
 	int64_t memory_mb;
 	struct upstream_rules tools;
 	struct bind_strings idempotent; /* patterns of tools that may be called again when an answer was lost */

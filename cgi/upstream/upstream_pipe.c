@@ -97,8 +97,9 @@ static int bare_start(struct pipe_wire *wire, const struct upstream_server *serv
 	int error = spawn(server, fds, &pid);
 
 	if (error != 0) {
+		bool lost = server->cwd != NULL && access(server->cwd, X_OK) < 0;
 		errno = error;
-		return err_errno(err, "%s", server->command);
+		return err_errno(err, "%s%s", lost ? "cwd " : "", lost ? server->cwd : server->command);
 	}
 	log_event(LOG_WARN, "upstream server runs outside of any jail", "server", server->name, NULL);
 	wire->process = (void *)(intptr_t)pid;

@@ -368,7 +368,7 @@ static void turn_connections(struct upstream *upstream)
 
 static int milliseconds_until(struct upstream *upstream)
 {
-	int64_t due = MIN(http_wake(&upstream->loop), pipes_wake(&upstream->loop));
+	int64_t due = MIN(http_wake(&upstream->loop), MIN(pipes_wake(&upstream->loop), jails_wake(&upstream->loop)));
 
 	for (const struct connection *connection = upstream->connections; connection != NULL;
 	     connection = connection->next)
@@ -383,7 +383,6 @@ static void poll_all(struct upstream *upstream, int milliseconds)
 	struct pollfd fds[FDS_MAX];
 	struct curl_waitfd waits[FDS_MAX];
 	size_t count = pipes_poll(&upstream->loop, fds, FDS_MAX - 1);
-
 	count += jails_poll(&upstream->loop, fds + count);
 
 	for (size_t i = 0; i < count; i++)
@@ -432,7 +431,8 @@ static void *serve(void *arg)
 		connection_free(connection);
 	}
 	for (leave_us = clock_monotonic_us() + LEAVE_SECONDS * SECOND;
-	     clock_monotonic_us() < leave_us && (http_leaving(&upstream->loop) || pipes_leaving(&upstream->loop));) {
+	     (clock_monotonic_us() < leave_us && (http_leaving(&upstream->loop) || pipes_leaving(&upstream->loop))) ||
+	     jails_storing(&upstream->loop);) {
 		turn(upstream);
 		poll_all(upstream, 20);
 	}

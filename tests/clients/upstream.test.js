@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -103,6 +103,95 @@ describe('servers from npm in jails', () => {
 		assert.match(about.dies, /dies is not available: the program ended(: The program ended with exit status 3\.)?, it wrote: no licence$/);
 		assert.match(about.absent, /not found/);
 		assert.match(about.listed, /network\.allow in its configuration is empty/);
+	});
+});
+
+/* An MCP server whose one tool runs Python in it: what a program in its place could do. */
+const anything = `
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if m['method'] == 'initialize': r = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'a', 'version': '1'}}
+    elif m['method'] == 'tools/list': r = {'tools': [{'name': 'do', 'inputSchema': {'type': 'object'}}]}
+    elif m['method'] == 'tools/call':
+        scope = {}
+        try: exec(m['params']['arguments']['code'], scope)
+        except Exception as e: scope['out'] = type(e).__name__ + ' ' + str(getattr(e, 'errno', ''))
+        r = {'content': [{'type': 'text', 'text': str(scope.get('out'))}]}
+    else:
+        if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}}), flush=True)
+        continue
+    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
+`;
+
+describe('what the entry of a server in a jail says', () => {
+	const entry = { command: 'python3', args: ['-c', anything] };
+	let folders, data;
+	before(() => {
+		folders = mkdtempSync('/srv/sp-folders-');
+		chmodSync(folders, 0o755);
+		for (const name of ['a', 'b']) mkdirSync(path.join(folders, name), { mode: 0o755 }), writeFileSync(path.join(folders, name, 'name'), name);
+		data = mkdtempSync(path.join(folder, 'data-'));
+	});
+	after(() => rmSync(folders, { recursive: true, force: true }));
+	/* What the server's `out` is, of a process of its own. */
+	async function of(more, code, env = {}) {
+		const binds = ['a', 'b'].map((name) => path.join(folders, name)).join();
+		const answer = await upstream({ one: { ...entry, ...more } }, ['call', 'one', 'do', JSON.stringify({ code })], { SALLYPORT_UPSTREAM_BINDS: binds, SALLYPORT_DATA_DIR: data, ...env });
+		assert.equal(answer.code, 0, answer.stderr);
+		return JSON.parse(answer.stdout).content[0].text;
+	}
+
+	test('binds: the folders that it names, of those that the configuration names', async () => {
+		const code = `import os\nout = [n for n in 'ab' if os.path.exists('${folders}/' + n + '/name')]`;
+		assert.equal(await of({}, code), "['a', 'b']");
+		assert.equal(await of({ binds: [path.join(folders, 'b')] }, code), "['b']");
+		assert.equal(await of({ binds: [] }, code), '[]');
+		const { stderr } = await upstream({ one: { ...entry, binds: [folders] } }, ['call', 'one', 'do']);
+		assert.match(stderr, /mcpServers\.one\.binds: \/srv\/\S+ is not one of upstream\.binds/);
+	});
+	test('cwd: where it starts', async () => {
+		const code = 'import os; out = os.getcwd()';
+		assert.equal(await of({}, code), '/data');
+		assert.equal(await of({ cwd: path.join(folders, 'a') }, code), path.join(folders, 'a'));
+		assert.equal(await of({ jail: false, cwd: path.join(folders, 'b') }, code), path.join(folders, 'b'));
+		for (const jail of [true, false]) {
+			const { stderr } = await upstream({ one: { ...entry, jail, cwd: '/srv/absent' } }, ['call', 'one', 'do']);
+			assert.match(stderr, jail ? /"working directory": No such file or directory\. The directory in which the program is to start \(cwd\)/ : /cwd \/srv\/absent: No such file or directory/);
+		}
+	});
+	test('data: kept files are there again, with mode and time; others are not', async () => {
+		const write = `
+import os
+os.makedirs('/data/x/y'); open('/data/x/y/one', 'w').write('1'); open('/data/two', 'wb').write(bytes(3000000)); open('/data/three', 'w').write('3')
+os.chmod('/data/x/y/one', 0o700); os.utime('/data/x/y/one', (1e9, 1e9)); os.mkfifo('/data/fifo'); out = 'written'`;
+		const read = `
+import os
+out = sorted((os.path.join(d, f)[6:], oct(os.stat(os.path.join(d, f)).st_mode & 0o777), os.path.getsize(os.path.join(d, f))) for d, _, fs in os.walk('/data') for f in fs)`;
+		assert.equal(await of({}, write), 'written');
+		assert.equal(await of({}, read), '[]');
+		assert.equal(await of({ data: 'keep' }, write), 'written');
+		assert.equal(await of({ data: 'keep' }, read), "[('three', '0o644', 1), ('two', '0o644', 3000000), ('x/y/one', '0o700', 1)]");
+		assert.equal(await of({ data: 'keep' }, `import os; out = os.path.getmtime('/data/x/y/one')`), '1000000000.0');
+		/* A file in the place of a directory, a directory in that of a file, one that is changed, one that goes. */
+		await of({ data: 'keep' }, `import os, shutil; shutil.rmtree('/data/x'); open('/data/x', 'w').write('file'); os.unlink('/data/two'); os.mkdir('/data/two'); open('/data/two/z', 'w'); open('/data/three', 'a').write('3')`);
+		assert.equal(await of({ data: 'keep' }, read), "[('three', '0o644', 2), ('two/z', '0o644', 0), ('x', '0o644', 4)]");
+		const [server] = readdirSync(path.join(data, 'upstream')), [owner] = readdirSync(path.join(data, 'upstream', server));
+		assert.equal(readdirSync(path.join(data, 'upstream', server, owner)).length, 4, 'three contents and the index');
+	});
+	test('data: a server that is killed keeps what it wrote, and the next waits for it', async () => {
+		const other = { SALLYPORT_DATA_DIR: mkdtempSync(path.join(folder, 'other-')) };
+		const kept = (n) => of({ data: 'keep' }, `import os; open('/data/n${n}', 'w').write('x' * 1000000); out = len(os.listdir('/data'))`, other);
+		const counts = await Promise.all([1, 2, 3].map(kept));
+		assert.deepEqual(counts.sort(), ['1', '2', '3'], 'one after the other, each with the files of those before it');
+		await upstream({ one: { ...entry, data: 'keep' } }, ['call', 'one', 'do', JSON.stringify({ code: `import os; open('/data/last', 'w').write('x'); os.kill(os.getpid(), 9)` })], other);
+		assert.equal(await of({ data: 'keep' }, `import os; out = os.path.exists('/data/last')`, other), 'True');
+	});
+	test('data: its size and its files have an end', async () => {
+		const env = { SALLYPORT_DATA_DIR: mkdtempSync(path.join(folder, 'small-')), SALLYPORT_LIMITS_DATA_MB: '1' }, ENOSPC = 'OSError 28';
+		assert.equal(await of({ data: 'keep' }, `open('/data/large', 'wb').write(bytes(2 << 20))`, env), ENOSPC);
+		assert.equal(await of({ data: 'keep' }, `import os; os.unlink('/data/large')\nfor n in range(1200): open('/data/%d' % n, 'w')`, env), ENOSPC);
+		assert.ok(Number(await of({ data: 'keep' }, `import os; out = len(os.listdir('/data'))`, env)) > 900);
 	});
 });
 

@@ -47,9 +47,11 @@ static int tear_down(void **state)
 static int load(const char *text, struct upstream_file *ret, struct err *err)
 {
 	auto_free char *path = xasprintf("%s/mcp.json", folder);
+	const char *binds[] = {"/srv/a"};
 	struct config config = {
+		.data_dir = "",
 		.public_base_url = "http://127.0.0.1:8080",
-		.upstream = {.file = path, .secrets_dir = folder},
+		.upstream = {.file = path, .secrets_dir = folder, .binds = {binds, 1}},
 	};
 
 	put("mcp.json", text);
@@ -109,6 +111,9 @@ static void pasted(void **state)
 	upstream_config_clear(&file);
 }
 
+#define KEEPS_ALONE                                                                                                    \
+	"data: \"keep\" goes with one process at a time: neither with \"share\": \"run\" nor with several instances"
+
 static void entries_that_are_wrong(void **state)
 {
 	static const struct {
@@ -132,7 +137,16 @@ static void entries_that_are_wrong(void **state)
 		{"{\"command\": \"/usr/bin/npx\"}",
 		 "command: npx cannot work in a jail: install the server into a folder of upstream.binds and name its "
 		 "program (node, python3 or its path), or say \"jail\": false"},
-		{"{\"command\": \"x\", \"cwd\": \"/srv\"}", "cwd: goes with \"jail\": false: in a jail it is /data"},
+		{"{\"command\": \"x\", \"cwd\": \"srv\"}", "cwd: must be an absolute path, as the jail has it"},
+		{"{\"command\": \"x\", \"binds\": [\"/srv/a\", \"/srv/b\"]}",
+		 "binds: /srv/b is not one of upstream.binds in the configuration"},
+		{"{\"command\": \"x\", \"binds\": [], \"jail\": false}", "binds: goes with a command in a jail"},
+		{"{\"url\": \"http://a/\", \"data\": \"keep\"}", "data: \"keep\" goes with a command in a jail"},
+		{"{\"command\": \"x\", \"data\": \"keep\", \"jail\": false}",
+		 "data: \"keep\" goes with a command in a jail"},
+		{"{\"command\": \"x\", \"data\": \"keep\", \"share\": \"run\"}", KEEPS_ALONE},
+		{"{\"command\": \"x\", \"data\": \"keep\", \"instances\": 2}", KEEPS_ALONE},
+		{"{\"command\": \"x\", \"data\": \"keep\"}", "data: \"keep\" needs data_dir in the configuration"},
 		{"{\"command\": \"x\", \"network\": [\"*.a.com:443\"]}",
 		 "network: \"*.a.com:443\" must be HOST:PORT, and the server in a jail"},
 		{"7", ": must be an object"},
