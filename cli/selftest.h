@@ -20,6 +20,7 @@
  *     kept=a,b%0Ac          files that must come out of /data, percent-encoded, in their order; left= those that must
  *                           be named as not kept
  *     after=plant           what it leaves behind must not be seen by others: see below
+ *     tools=1               it has the socket of a program with tools (selftest_tools.h)
  *     heavy=1               it takes long: not tried where times are stretched (patience), as in an emulated machine
  *     twice=differs         what it prints is another thing each time
  *
@@ -47,7 +48,7 @@ struct probe_terms {
 	struct jail_limits limits;
 	int64_t cpu_below_us;
 	char kept[512], left[512]; /* "": no file at all may come out; "*": whichever */
-	bool plant, twice, heavy, weaker_single;
+	bool plant, twice, heavy, weaker_single, tools;
 };
 
 struct probe_entry {

@@ -81,6 +81,8 @@ static int parse_word(const char *name, const char *value, struct probe_terms *t
 		return !(terms->weaker_single = true);
 	if (streq(name, "heavy") && streq(value, "1"))
 		return !(terms->heavy = true);
+	if (streq(name, "tools") && streq(value, "1"))
+		return !(terms->tools = true);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (streq(name, numbers[i].name) && parse_u64(value, 1, NUMBER_MAX, &number) == 0) {
 			*(int64_t *)(void *)((char *)terms + numbers[i].offset) = (int64_t)number * numbers[i].unit;

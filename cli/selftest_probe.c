@@ -17,6 +17,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 #include "selftest.h"
+#include "selftest_tools.h"
 
 #define OUTPUT_MAX   (64 * 1024 * 1024) /* what the jailer records at most is less */
 #define SAID_MAX     (64 * 1024)
@@ -28,6 +29,7 @@
 /* One jail with one run of a probe. */
 struct attempt {
 	struct jail_once once;
+	struct selftest_tools *tools; /* NULL: none */
 	bool wrote;
 	struct buf kept, left;             /* names, percent-encoded, with commas */
 	char foul[JAIL_NAME_MAX * 3 + 64]; /* what is wrong with a file that came out; "": nothing */
@@ -85,6 +87,7 @@ static void on_file(void *arg, const struct jail_change *change)
 static void attempt_clear(struct attempt *attempt)
 {
 	jail_once_clear(&attempt->once);
+	selftest_tools_close(attempt->tools);
 	buf_clear(&attempt->kept);
 	buf_clear(&attempt->left);
 }
@@ -117,6 +120,8 @@ static int attempt_start(const struct probe_place *place, const struct probe_ent
 	auto_close int code_fd = -1;
 	int result = code_of(probe, &code_fd, err);
 
+	if (result == 0 && probe->terms.tools)
+		result = selftest_tools_open(&ret->tools, err);
 	if (result < 0)
 		return result;
 	buf_init(&ret->kept, NAMES_MAX);
@@ -126,7 +131,11 @@ static int attempt_start(const struct probe_place *place, const struct probe_ent
 			 .label = "selftest",
 			 .live = place->live,
 			 .limits = limits_of(place, &probe->terms)},
-		.program = {.code_fd = code_fd, .args = args, .stdin_fd = -1},
+		.program = {.code_fd = code_fd,
+			    .args = args,
+			    .stdin_fd = -1,
+			    .tools = ret->tools != NULL,
+			    .tools_fd = ret->tools != NULL ? selftest_tools_socket(ret->tools) : -1},
 		.capture = true,
 		.files = &file,
 		.n_files = probe->script ? 0 : 1,
@@ -251,9 +260,13 @@ static int run_once(const struct probe_place *place, const struct probe_entry *p
 		result = jail_once_end(place->client, &attempt.once, err);
 	if (result == 0)
 		result = text_of(&attempt, ret_said, err);
-	if (result == 0)
-		judge(place, &probe->terms, &attempt, *ret_said, ret);
-	return result;
+	if (result < 0)
+		return result;
+	judge(place, &probe->terms, &attempt, *ret_said, ret);
+	int64_t calls = selftest_tools_close(steal(&attempt.tools));
+	if (calls > SELFTEST_CALLS)
+		complain(ret, "%lld calls of tools came through, the limit is %d", (long long)calls, SELFTEST_CALLS);
+	return 0;
 }
 
 /* The first one stays while the second looks; see selftest.h. */

@@ -60,7 +60,7 @@ void holds(bool condition, const char *format, ...)
 
 static const struct probe *const groups[] = {probes_files,      probes_processes, probes_network, probes_kernel,
 					     probes_privileges, probes_places,    probes_ends,    probes_limits,
-					     probes_output,     probes_traces,    probes_outside};
+					     probes_output,     probes_traces,    probes_outside, probes_tools};
 
 static int run(const struct probe *probe)
 {

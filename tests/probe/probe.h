@@ -36,7 +36,7 @@ struct probe {
 	}
 extern const struct probe probes_files[], probes_processes[], probes_network[], probes_kernel[], probes_privileges[],
 	probes_places[], probes_ends[], probes_limits[], probes_output[], probes_traces[],
-	probes_outside[]; /* ended by {0} */
+	probes_outside[], probes_tools[]; /* ended by {0} */
 
 /* The call gave `result`: it must be -1; else the probe is broken, and `what` says by what. */
 void refused(long result, const char *format, ...) __attribute__((format(printf, 2, 3)));
