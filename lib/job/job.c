@@ -16,6 +16,7 @@
 #include "job_workspace.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,8 @@
 
 #include "lib/store/store_space.h"
 
-#define DAY_US (24 * 3600 * INT64_C(1000000))
+#define MANY_FILES 1000 /* memory goes back to the system behind a run with more: glibc keeps it for the thread that freed it */
+#define DAY_US     (24 * 3600 * INT64_C(1000000))
 
 char *job_json_text(struct json_object *object)
 {
@@ -107,6 +109,8 @@ static void run_clear(struct job_run *run)
 
 static void job_free(struct job *job)
 {
+	const bool many = job->run.n_inputs + job->run.n_outputs > MANY_FILES;
+
 	job_wipe_env(job);
 	asked_clear(&job->asked);
 	run_clear(&job->run);
@@ -116,6 +120,8 @@ static void job_free(struct job *job)
 	fd_close(&job->wake_fd);
 	job_cover_clear(&job->cover);
 	free(job);
+	if (many)
+		malloc_trim(0);
 }
 
 void job_release(struct job *job)
