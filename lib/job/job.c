@@ -25,7 +25,7 @@
 
 #include "lib/store/store_space.h"
 
-#define MANY_FILES 1000 /* memory goes back to the system behind a run with more: glibc keeps it for the thread that freed it */
+#define MANY_FILES 1000 /* of a run: behind it memory goes back to the system, where glibc would keep it */
 #define DAY_US     (24 * 3600 * INT64_C(1000000))
 
 char *job_json_text(struct json_object *object)
