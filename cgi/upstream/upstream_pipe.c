@@ -2,8 +2,8 @@
  * upstream_pipe.c - see upstream_pipe.h.
  *
  * One JSON-RPC message a line, in both directions. What a program writes that is not JSON is passed over: many print a
- * banner. A line that is too long is passed over, too, and fails the request whose id is at its begin or end. The
- * program's end is the end of its standard output.
+ * banner. Where such a line begins as an answer does, the request of its id fails; so does the request whose id is at
+ * the begin or end of a line that is too long. The program's end is the end of its standard output.
  *
  * A connection that closes lets its program go: standard input is closed, which is how a server is asked to end; two
  * seconds later it is asked by SIGTERM, two more and it is killed. Facts: MCP transports, stdio.
@@ -12,10 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
@@ -35,96 +32,8 @@
 
 struct pipes {
 	struct pipe_wire *wires;
-	const struct launcher *jailed;
+	const struct launcher *bare, *jailed;
 };
-
-/* --- a program outside of any jail --- */
-
-static char **environment_of(const struct upstream_server *server)
-{
-	static const char *const kept[] = {"PATH", "HOME", "LANG"};
-	char **environment = xcalloc(ARRAY_SIZE(kept) + server->env.count + 1, sizeof(*environment));
-	size_t count = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-		bool given = false;
-
-		for (size_t k = 0; k < server->env.count; k++)
-			given |= streq(server->env.keys[k], kept[i]);
-		if (getenv(kept[i]) != NULL && !given)
-			environment[count++] = xasprintf("%s=%s", kept[i], getenv(kept[i]));
-	}
-	for (size_t i = 0; i < server->env.count; i++)
-		environment[count++] = xasprintf("%s=%s", server->env.keys[i], server->env.values[i]);
-	return environment;
-}
-
-static int spawn(const struct upstream_server *server, const int fds[3], pid_t *ret_pid)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	char **environment = environment_of(server), **argv = xcalloc(server->args.count + 2, sizeof(*argv));
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	argv[0] = unconst(server->command);
-	for (size_t i = 0; i < server->args.count; i++)
-		argv[i + 1] = unconst(server->args.items[i]);
-	posix_spawn_file_actions_init(&actions);
-	for (int i = 0; i < 3; i++)
-		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-	if (server->cwd != NULL)
-		posix_spawn_file_actions_addchdir_np(&actions, server->cwd);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	int error = posix_spawnp(ret_pid, server->command, &actions, &attributes, argv, environment);
-
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	for (char **variable = environment; *variable != NULL; variable++)
-		free(*variable);
-	free(environment);
-	free(argv);
-	return error;
-}
-
-static int bare_start(struct pipe_wire *wire, const struct upstream_server *server, const int fds[3], struct err *err)
-{
-	pid_t pid;
-	int error = spawn(server, fds, &pid);
-
-	if (error != 0) {
-		bool lost = server->cwd != NULL && access(server->cwd, X_OK) < 0;
-		errno = error;
-		return err_errno(err, "%s%s", lost ? "cwd " : "", lost ? server->cwd : server->command);
-	}
-	log_event(LOG_WARN, "upstream server runs outside of any jail", "server", server->name, NULL);
-	wire->process = (void *)(intptr_t)pid;
-	pipe_started(wire);
-	return 0;
-}
-
-static void bare_terminate(struct pipe_wire *wire, bool hard)
-{
-	kill(-(pid_t)(intptr_t)wire->process, hard ? SIGKILL : SIGTERM);
-}
-
-static bool bare_ended(struct pipe_wire *wire)
-{
-	pid_t pid = (pid_t)(intptr_t)wire->process;
-
-	if (waitpid(pid, NULL, WNOHANG) == 0)
-		return false;
-	kill(-pid, SIGKILL); /* what it left behind */
-	return true;
-}
-
-static const struct launcher bare = {bare_start, bare_terminate, bare_ended};
-
-/* --- the pipes --- */
 
 /* Both ends of a pipe, the program's first; ours does not block. */
 static int make_pair(bool input, int ret[2], struct err *err)
@@ -142,12 +51,10 @@ static int make_pair(bool input, int ret[2], struct err *err)
 static int pipe_open(struct connection *connection, struct err *err)
 {
 	struct pipes *pipes = connection->loop->pipes;
-	const struct launcher *launcher = connection->server->jail ? pipes->jailed : &bare;
+	const struct launcher *launcher = connection->server->jail ? pipes->jailed : pipes->bare;
 	int pairs[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, result = 0;
 	struct pipe_wire *wire;
 
-	if (launcher == NULL)
-		return err_set(err, ERR_UNAVAILABLE, "there is no jailer to start it");
 	for (int i = 0; result == 0 && i < 3; i++)
 		result = make_pair(i == 0, pairs[i], err);
 	wire = xcalloc(1, sizeof(*wire));
@@ -276,26 +183,6 @@ const struct transport pipe_transport = {
 	.close = pipe_close,
 };
 
-static void take_line(struct pipe_wire *wire, const char *text, size_t length)
-{
-	auto_buf struct buf clean;
-	struct raw value, item;
-	size_t at = 0;
-
-	buf_init(&clean, wire->line.max);
-	if (raw_check(text, length, &clean, NULL) < 0) {
-		if (wire->rubbish++ == 0)
-			log_event(LOG_DEBUG, "upstream server printed a line that is not JSON", "server",
-				  wire->connection->server->name, NULL);
-		return;
-	}
-	value = raw_value(clean.data, clean.length);
-	if (raw_is_object(value))
-		connection_received(wire->connection, NULL, value);
-	while (wire->connection != NULL && raw_item(value, &at, &item))
-		connection_received(wire->connection, NULL, item);
-}
-
 /* The number behind the last "id": in the bytes; 0: there is none. */
 static int64_t id_in(const char *text, size_t length)
 {
@@ -313,6 +200,49 @@ static int64_t id_in(const char *text, size_t length)
 		raw_int(number, &id);
 	}
 	return id;
+}
+
+/* The call whose answer this line is, as far as can be seen of a line that is no JSON; NULL: none. */
+static struct exchange *meant_by(struct pipe_wire *wire, const char *text, size_t length)
+{
+	static const char key[] = "\"jsonrpc\"";
+
+	if (length == 0 || text[0] != '{' || memmem(text, MIN(length, ID_REACH), key, strlen(key)) == NULL)
+		return NULL;
+	return connection_find(wire->connection, id_in(text, MIN(length, ID_REACH)));
+}
+
+/* Not JSON, or too deep: an answer fails its call, anything else is passed over. */
+static void wrong_line(struct pipe_wire *wire, const char *text, size_t length, const struct err *why)
+{
+	struct exchange *exchange = meant_by(wire, text, length);
+
+	if (exchange != NULL) {
+		connection_failed(exchange, &(struct failure){.kind = FAILURE_GARBLED, .text = why->text});
+		return;
+	}
+	if (wire->rubbish++ == 0)
+		log_event(LOG_DEBUG, "upstream server printed a line that is not JSON", "server",
+			  wire->connection->server->name, NULL);
+}
+
+static void take_line(struct pipe_wire *wire, const char *text, size_t length)
+{
+	auto_buf struct buf clean;
+	struct raw value, item;
+	struct err err = ERR_INIT;
+	size_t at = 0;
+
+	buf_init(&clean, wire->line.max);
+	if (raw_check(text, length, &clean, &err) < 0) {
+		wrong_line(wire, text, length, &err);
+		return;
+	}
+	value = raw_value(clean.data, clean.length);
+	if (raw_is_object(value))
+		connection_received(wire->connection, NULL, value);
+	while (wire->connection != NULL && raw_item(value, &at, &item))
+		connection_received(wire->connection, NULL, item);
 }
 
 /* A line that was too long: `line` holds its begin and, behind ID_REACH bytes, its end. */
@@ -395,7 +325,7 @@ static void read_from(struct pipe_wire *wire, int *fd, void (*take)(struct pipe_
 		bool output = *fd == wire->out;
 
 		fd_close(fd);
-		if (output && wire->launcher != NULL && wire->launcher != &bare)
+		if (output && wire->launcher != NULL && wire->launcher != wire->loop->pipes->bare)
 			wire->launcher->terminate(wire, false); /* its jail reports why it ended */
 		else if (output)
 			pipe_failed(wire, "the program ended");
@@ -476,9 +406,10 @@ size_t pipes_poll(const struct connection_loop *loop, struct pollfd *ret, size_t
 	return count;
 }
 
-int pipes_open(struct connection_loop *loop, const struct launcher *jailed)
+int pipes_open(struct connection_loop *loop, const struct launcher *bare, const struct launcher *jailed)
 {
 	loop->pipes = xcalloc(1, sizeof(*loop->pipes));
+	loop->pipes->bare = bare;
 	loop->pipes->jailed = jailed;
 	return 0;
 }

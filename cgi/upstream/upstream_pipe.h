@@ -1,8 +1,7 @@
 /*
  * upstream_pipe.h - the transport over the standard input and output of a program.
  *
- * Who starts the program is a launcher: upstream_pipe.c itself where the entry says "jail": false, else
- * upstream_jail.c.
+ * Who starts the program is a launcher: upstream_bare.c where the entry says "jail": false, else upstream_jail.c.
  */
 #pragma once
 
@@ -36,7 +35,7 @@ struct pipe_wire {
 };
 
 extern const struct transport pipe_transport;
-int pipes_open(struct connection_loop *loop, const struct launcher *jailed); /* jailed NULL: nothing can be */
+int pipes_open(struct connection_loop *loop, const struct launcher *bare, const struct launcher *jailed);
 void pipes_close(struct connection_loop *loop);                              /* makes what is left end */
 void pipes_turn(struct connection_loop *loop); /* after the poll: reads, writes, and ends what is to end */
 int64_t pipes_wake(const struct connection_loop *loop);

@@ -15,10 +15,10 @@
 
 #include "lib/base/log.h"
 #include "lib/base/util.h"
+#include "upstream_bare.h"
 #include "upstream_connection.h"
 #include "upstream_http.h"
 #include "upstream_jail.h"
-#include "upstream_pipe.h"
 
 #define SECOND         INT64_C(1000000)
 #define POLL_MAX_MS    60000
@@ -474,7 +474,7 @@ int upstream_open(const struct config *config, struct upstream **ret, struct err
 	upstream->loop.config = config;
 	upstream->loop.result_max = (size_t)config->upstream.result_kb << 10;
 	jails_open(&upstream->loop);
-	pipes_open(&upstream->loop, &jail_launcher);
+	pipes_open(&upstream->loop, &bare_launcher, &jail_launcher);
 	if (pthread_create(&upstream->thread, NULL, serve, upstream) != 0)
 		abort();
 	*ret = upstream;

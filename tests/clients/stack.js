@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict';
 import { spawn, execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, chmodSync, rmSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -220,14 +220,28 @@ export async function run(program, args, options = {}) {
 	}
 }
 
-/* The npm packages of the tests where jails can be shown them: { binds, server(name), remove() }. A jail has a /tmp of its own: a checkout
- * there is copied. */
+/* The folders of a package and of all that it needs, below `packages`. */
+function needed(packages, folder, found = new Set()) {
+	if (found.has(folder)) return found;
+	found.add(folder);
+	const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(readFileSync(path.join(packages, folder, 'package.json'), 'utf8'));
+	for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+		const place = [path.join(folder, 'node_modules', name), name].find((one) => existsSync(path.join(packages, one)));
+		if (place) needed(packages, place, found);
+	}
+	return found;
+}
+
+/* The npm servers of the tests where jails can be shown them: { binds, server(name), remove() }. A jail has a /tmp of its own: in a checkout
+ * there they are copied, without the packages of other tests. */
 export function programsForJails() {
 	const packages = path.join(root, 'tests/clients/node_modules');
 	const copy = root.startsWith('/tmp/') ? mkdtempSync('/srv/sp-programs-') : null;
 	if (copy) {
+		const folders = new Set(['everything', 'filesystem', 'memory'].flatMap((name) => [...needed(packages, `@modelcontextprotocol/server-${name}`)]));
 		chmodSync(copy, 0o755);
-		execFileSync('cp', ['-r', packages, copy]);
+		mkdirSync(path.join(copy, 'node_modules'));
+		execFileSync('cp', ['-r', '--parents', ...[...folders].filter((folder) => !folder.includes('/node_modules/')), path.join(copy, 'node_modules')], { cwd: packages });
 		execFileSync('chmod', ['-R', 'go-w,a+rX', copy]);
 	}
 	const binds = copy ? `${copy}/node_modules` : packages;
