@@ -38,6 +38,7 @@ struct candidate {
 	struct jail_once once;
 	struct channel channel;
 	int64_t begun_us, given_us; /* when its jail was asked for, when it got its sample */
+	int64_t ended_us;           /* when we heard of its end; 0: not yet */
 };
 
 struct grade_examiner {
@@ -56,7 +57,6 @@ struct talk {
 	bool done;              /* the tests' process has ended */
 	bool broken;            /* so has the jail that it was in, or it is in no state to go on */
 	struct json_object *verdict;
-	int64_t ended_us; /* when the candidate's run ended; 0 */
 };
 
 /* -------- channels ------------------------------------------------------------------------------------ */
@@ -287,6 +287,12 @@ static void hear_examiner(struct talk *talk)
 		talk->done = talk->broken = true;
 }
 
+static void note_end(struct candidate *candidate)
+{
+	if (candidate->once.over && !candidate->ended_us)
+		candidate->ended_us = clock_monotonic_us();
+}
+
 static void hear_candidate(struct talk *talk)
 {
 	struct channel *channel = &talk->candidate->channel;
@@ -297,8 +303,7 @@ static void hear_candidate(struct talk *talk)
 	channel_receive(channel);
 	if (channel->to.overflow || channel->from.overflow)
 		close_end(&channel->out);
-	if (talk->candidate->once.over && !talk->ended_us)
-		talk->ended_us = clock_monotonic_us();
+	note_end(talk->candidate);
 	if (!talk->asked)
 		return;
 	if ((line = channel_line(channel, &length))) {
@@ -330,9 +335,11 @@ static int converse(struct talk *talk, struct err *err)
 		hear_candidate(talk);
 		channel_send(&talk->candidate->channel);
 		channel_send(&talk->examiner->channel);
+		int64_t ended_us = talk->candidate->ended_us;
+
 		if (talk->done)
 			return 0;
-		if (talk->ended_us && clock_monotonic_us() - talk->ended_us > LAST_WORD_US) {
+		if (ended_us && clock_monotonic_us() - ended_us > LAST_WORD_US) {
 			talk->broken = true;
 			return 0;
 		}
@@ -343,7 +350,7 @@ static int converse(struct talk *talk, struct err *err)
 			poll_in(&talk->examiner->channel),
 			poll_out(&talk->examiner->channel),
 		};
-		if (poll(fds, ARRAY_SIZE(fds), talk->ended_us ? 1000 : -1) < 0 && errno != EINTR)
+		if (poll(fds, ARRAY_SIZE(fds), ended_us ? 1000 : -1) < 0 && errno != EINTR)
 			return err_errno(err, "waiting for tests");
 		int result = fds[0].revents ? jail_client_dispatch(client, err) : 0;
 		if (result < 0)
@@ -400,7 +407,8 @@ static void judge(struct talk *talk, struct grade_exam_result *result)
 	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
 
 	grade_exam_ended(&talk->candidate->once, result);
-	result->wall_us = MAX(0, result->wall_us - (talk->candidate->given_us - talk->candidate->begun_us));
+	/* A program that waited for its sample was there before it; one whose jail was still being made began after. */
+	result->wall_us = MIN(result->wall_us, talk->candidate->ended_us - talk->candidate->given_us);
 	if (!end || streq(end, "ended")) {
 		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
 		if (result->verdict == GRADE_JE)
@@ -433,6 +441,7 @@ static int part(struct talk *talk, struct err *err)
 		jail_cancel(talk->candidate->once.jail);
 	channel_clear(&talk->candidate->channel);
 	int failed = jail_once_end(talk->exam->client, &talk->candidate->once, err);
+	note_end(talk->candidate);
 	if (failed < 0)
 		return failed;
 	if (talk->candidate->once.result.verdict == JAIL_XX)

@@ -56,6 +56,13 @@ some() {
 	done
 }
 
+@test "numbers are rounded where they are printed: pass@k, seconds" {
+	jq -cn 'range(10) | {task_id: "Small/0", completion: "    return n\(if . < 3 then " + n" else "" end)"}' >samples.jsonl
+	grade 1 "$TASKS/humaneval.jsonl" --samples samples.jsonl
+	[[ $output == *'"pass@1":0.3,"pass@10":1.0,'* ]] # as doubles, 1 - 7/10 is 0.30000000000000004
+	[[ $output =~ '"seconds":'[0-9]+\.[0-9][0-9]?'}' ]]
+}
+
 @test "Python: installed packages, exit() and help of the interactive interpreter, modules that are not there" {
 	{
 		jq -cn '{task_id: "Small/0", completion: "    exit(0)"}'
@@ -78,8 +85,8 @@ some() {
 	done >samples.jsonl
 	grade 0 "$TASKS/humaneval.jsonl" --samples samples.jsonl -j 1 --time-limit 0.8
 	[ "$(jq .passed <<<"$summary")" = 4 ]
-	# What it waited for its sample, in a jail that was there already or in one made anew, is not the sample's time.
-	jq -es 'map(select(.task_id).wall_us) | .[0] >= 1e6 and .[1] >= 2.1e6 and .[2] < .[1]' <<<"$output"
+	# From the sample's start to its end: neither what it waited for its sample in a jail that was there already, nor that jail's start.
+	jq -es 'map(select(.task_id).wall_us) | .[0] >= 1e6 and .[1] >= 2.2e6 and .[2] < .[1] and .[2] > 0 and .[3] > 0' <<<"$output"
 	jq -c '.completion = "    import time\n    time.sleep(600)\n    return n"' samples.jsonl | head -2 >slow.jsonl
 	grade 1 "$TASKS/humaneval.jsonl" --samples slow.jsonl -j 1 --time-limit 0.1
 	[ "$(jq -c .verdicts <<<"$summary")" = '{"TLE":2}' ]
