@@ -25,17 +25,16 @@ enum grade_expected grade_report_expected(const struct grade_submission *submiss
 												: GRADE_EXPECTED_NO;
 }
 
-/* A score as people write it: 20, not 20.0. */
-static struct json_object *number(double value)
-{
-	char text[32];
+#define SCORE_DIGITS 9    /* behind the point */
+#define SCORE_SAME   5e-10 /* scores that differ by less are printed alike */
 
-	if (!isfinite(value))
-		return NULL;
-	if (value == floor(value) && fabs(value) < 1e15)
-		return json_object_new_int64((int64_t)value);
-	snprintf(text, sizeof(text), "%.12g", value);
-	return json_object_new_double_s(value, text);
+/* A score as people write it: 20, not 20.0. */
+static void add_score(struct json_object *object, double score)
+{
+	if (fabs(score - round(score)) < SCORE_SAME && fabs(score) < 1e15)
+		json_add_int(object, "score", (int64_t)round(score));
+	else
+		json_add_rounded(object, "score", score, SCORE_DIGITS);
 }
 
 static struct json_object *expected_json(uint32_t verdicts)
@@ -57,7 +56,7 @@ static struct json_object *groups_json(const struct grade_total *total, bool sco
 
 		json_add_string(group, "name", total->groups[i].group->name);
 		json_add_string(group, "verdict", grade_verdict_text(total->groups[i].verdict));
-		json_add(group, "score", number(total->groups[i].score));
+		add_score(group, total->groups[i].score);
 		json_object_array_add(array, group);
 	}
 	return array;
@@ -73,7 +72,7 @@ static struct json_object *line_json(const struct grade_judge *judge, const stru
 	json_add_string(line, "submission", submission->name);
 	json_add_string(line, "language", *submission->language ? submission->language : NULL);
 	json_add_string(line, "verdict", grade_verdict_text(total->verdict));
-	json_add(line, "score", number(total->score));
+	add_score(line, total->score);
 	json_add(line, "expected", expected_json(submission->expect.verdicts));
 	json_add(line, "as_expected",
 		 expected == GRADE_EXPECTED_NOTHING ? NULL : json_object_new_boolean(expected == GRADE_EXPECTED_YES));
@@ -193,7 +192,6 @@ static void put_summary(struct grading *grading, const struct grade_judge *judge
 {
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
-	char text[32];
 
 	json_add_string(object, "package", judge->package->name);
 	json_add_int(object, "submissions", (int64_t)summary->submissions);
@@ -209,11 +207,8 @@ static void put_summary(struct grading *grading, const struct grade_judge *judge
 	json_add_int(object, "cases_run", (int64_t)summary->cases_run);
 	json_add_int(object, "compiled", (int64_t)summary->compiled);
 	json_add_int(object, "from_cache", (int64_t)summary->from_cache);
-	snprintf(text, sizeof(text), judge->time_limit == floor(judge->time_limit) ? "%.1f" : "%.12g",
-		 judge->time_limit);
-	json_add(object, "time_limit_s", json_object_new_double_s(judge->time_limit, text));
-	snprintf(text, sizeof(text), "%.2f", seconds);
-	json_add(object, "seconds", json_object_new_double_s(seconds, text));
+	json_add_rounded(object, "time_limit_s", judge->time_limit, 6);
+	json_add_rounded(object, "seconds", seconds, 2);
 	json_add(line, "summary", object);
 	grade_put_summary(grading, line, seconds);
 }

@@ -403,7 +403,6 @@ static void print_summary(const struct suite *suite, const char *path, double se
 	auto_json struct json_object *line = json_object_new_object();
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	auto_free char *text = xasprintf("%.2f", seconds);
 
 	json_add_bytes(object, "suite", name, strlen(name));
 	json_add_int(object, "cases", (int64_t)suite->n_cases);
@@ -414,7 +413,7 @@ static void print_summary(const struct suite *suite, const char *path, double se
 		if (suite->verdicts[i])
 			json_add_int(verdicts, grade_verdict_text((enum grade_verdict)i), (int64_t)suite->verdicts[i]);
 	json_add(object, "verdicts", verdicts);
-	json_add(object, "seconds", json_new_printed(text, strlen(text)));
+	json_add_rounded(object, "seconds", seconds, 2);
 	json_add(line, "summary", object);
 	grade_put_summary(suite->grading, line, seconds);
 	if (!suite->grading->options->common.json)

@@ -151,7 +151,6 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 	struct json_object *object = json_object_new_object(), *verdicts = json_object_new_object();
 	size_t tasks;
 	double value;
-	char text[48];
 
 	pass_at(grading, 1, &value, &tasks);
 	json_add_int(object, "tasks", (int64_t)tasks);
@@ -168,10 +167,9 @@ static void put_summary(const struct grading_tasks *grading, double seconds)
 		auto_free char *name = xasprintf("pass@%zu", grading->ks[i]);
 
 		if (pass_at(grading, grading->ks[i], &value, &tasks))
-			json_add(object, name, json_object_new_double(value));
+			json_add_rounded(object, name, value, 12);
 	}
-	snprintf(text, sizeof(text), "%.2f", seconds);
-	json_add(object, "seconds", json_object_new_double_s(seconds, text));
+	json_add_rounded(object, "seconds", seconds, 2);
 	json_add(line, "summary", object);
 	grade_put_summary(grading->grading, line, seconds);
 }

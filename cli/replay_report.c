@@ -345,7 +345,6 @@ struct json_object *replay_summary_json(const struct replay_summary *summary)
 {
 	struct json_object *object = json_object_new_object(), *members = json_object_new_object();
 	struct json_object *counts = json_object_new_object();
-	auto_free char *seconds = xasprintf("%.2f", summary->seconds);
 
 	json_add_int(members, "identical", (int64_t)summary->classes[REPLAY_IDENTICAL]);
 	json_add_int(members, "equal_after_normalising", (int64_t)summary->classes[REPLAY_EQUAL]);
@@ -356,7 +355,7 @@ struct json_object *replay_summary_json(const struct replay_summary *summary)
 	if (summary->bless)
 		json_add_int(members, "blessed",
 			     (int64_t)(replay_summary_different(summary) + summary->classes[REPLAY_NEW]));
-	json_add(members, "seconds", json_new_printed(seconds, strlen(seconds)));
+	json_add_rounded(members, "seconds", summary->seconds, 2);
 	for (int i = 0; i < REPLAY_CLASSES; i++)
 		if (summary->classes[i] > 0)
 			json_add_int(counts, classes[i], (int64_t)summary->classes[i]);

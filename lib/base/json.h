@@ -46,6 +46,8 @@ void json_add(struct json_object *object, const char *key, struct json_object *v
 void json_add_string(struct json_object *object, const char *key, const char *value); /* value NULL: null */
 void json_add_int(struct json_object *object, const char *key, int64_t value);
 void json_add_bool(struct json_object *object, const char *key, bool value);
+/* Rounded to so many digits behind the point: a computed 0.30000000000000004 is 0.3. Not finite: null. */
+void json_add_rounded(struct json_object *object, const char *key, double value, int digits);
 void json_add_bytes(struct json_object *object, const char *key, const char *data, size_t length);
 struct json_object *json_new_safe(const char *data, size_t length); /* the same string alone */
 /* A value that is JSON text already (of ours: it is not checked) and is printed as it is, also by

@@ -203,6 +203,13 @@ void json_add_bool(struct json_object *object, const char *key, bool value)
 	json_add(object, key, json_object_new_boolean(value));
 }
 
+void json_add_rounded(struct json_object *object, const char *key, double value, int digits)
+{
+	auto_free char *text = xasprintf("%.*f", digits, value);
+
+	json_add(object, key, isfinite(value) ? json_object_new_double(strtod(text, NULL) + 0.0) : NULL); /* not -0.0 */
+}
+
 struct json_object *json_new_safe(const char *data, size_t length)
 {
 	auto_buf struct buf safe = {0};

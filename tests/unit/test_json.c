@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -310,6 +311,24 @@ static void test_pretty(void **state)
 	assert_string_equal(out.data, "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
 }
 
+static void test_rounded(void **state)
+{
+	auto_json struct json_object *object = json_object_new_object();
+	auto_buf struct buf out = {0};
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_add_rounded(object, "sum", 0.1 + 0.2, 12);
+	json_add_rounded(object, "seconds", 2.3456, 2);
+	json_add_rounded(object, "whole", 1, 2);
+	json_add_rounded(object, "less", -0.004, 2);
+	json_add_rounded(object, "most", DBL_MAX, 2);
+	json_add_rounded(object, "none", INFINITY, 2);
+	json_print(&out, object);
+	assert_string_equal(out.data, "{\"sum\":0.3,\"seconds\":2.35,\"whole\":1.0,\"less\":0.0,"
+				      "\"most\":1.7976931348623157e+308,\"none\":null}");
+}
+
 /* Doubles of all magnitudes read back as themselves and are never longer than 17 digits need. */
 static void test_doubles(void **state)
 {
@@ -345,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_depth),	cmocka_unit_test(test_values),
 		cmocka_unit_test(test_members),	   cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_build),	cmocka_unit_test(test_pretty),	   cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_rounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
