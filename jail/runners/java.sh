@@ -2,7 +2,8 @@
 # java.sh - compiles a program in Java, whatever its class is called, and finds the class that has main(). For java.json and build-java.json.
 #
 #   java.sh run Main.java     classes go to /code/classes, the class's name to /code/main.args
-#   java.sh build FILE…       one file that runs by itself: /data/.program (a script, and behind it the jar that the script names)
+#   java.sh build FILE…       one file that runs by itself: /data/.program (a script, and behind it the jar that the script names);
+#                             SALLYPORT_ENTRY is the class or the file whose main() it runs, if somebody chose one
 #
 # A public class must be in a file of its name, which nobody who sends a program knows of: the file is named after the class. Other sources
 # and jars below /data are found.
@@ -46,11 +47,27 @@ mkdir "$classes"
 javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:-UsePerfData -J-Xmx512m -encoding UTF-8 -d "$classes" \
 	-cp '/data:/data/*' -sourcepath /data -implicit:class "$@"
 
+# Who chose an entry point: a file, of which the public class is meant, or a class, which has to be there.
+chosen=
+if [ "$mode" = build ]; then
+	case ${SALLYPORT_ENTRY:-} in
+	*.java)
+		name=$(public_class "/data/$SALLYPORT_ENTRY")
+		name=${name:-$(basename "$SALLYPORT_ENTRY" .java)}
+		;;
+	*) chosen=${SALLYPORT_ENTRY:-} ;;
+	esac
+fi
+
 # A method main(String[]) leaves its name and its type in the class file; the class of the file's name comes first, then classes on top.
 cd "$classes"
 with_main=$(find . -name '*.class' -exec grep -lZaF '([Ljava/lang/String;)V' {} + | xargs -0r grep -law main | sed 's|^\./||; s|\.class$||' | sort) || true
 main=$(echo "$with_main" | grep -E "(^|/)$name\$" || echo "$with_main" | grep -v '\$' || echo "$with_main")
 main=$(echo "$main" | head -n 1 | tr / .)
+if [ -n "$chosen" ]; then
+	main=$chosen
+	echo "$with_main" | tr / . | grep -qxF "$main" || say "the class $main has no method \"public static void main(String[] args)\""
+fi
 [ -n "$main" ] || say 'no class has a method "public static void main(String[] args)"'
 if [ "$mode" = run ]; then
 	echo "'$main'" >/code/main.args

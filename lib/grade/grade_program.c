@@ -138,6 +138,8 @@ static char *cache_path(const struct grade_maker *maker, const struct grade_sour
 	json_print(&about, build);
 	sha256_add(digest, CACHE_VERSION, sizeof(CACHE_VERSION));
 	sha256_add(digest, about.data, about.length + 1);
+	if (source->said)
+		sha256_add(digest, source->said, strlen(source->said) + 1);
 	for (size_t i = 0; i < source->count; i++) {
 		uint64_t length = source->files[i].length;
 
@@ -251,6 +253,8 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		      const char *entry, const char *const *args, struct building *building)
 {
 	struct grade_program *program = building->program;
+	auto_free char *said = source->said ? xasprintf("SALLYPORT_ENTRY=%s", source->said) : NULL;
+	const char *const env[] = {said, NULL};
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
 		auto_program struct grade_program sources = {0};
@@ -262,7 +266,11 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 		}
 		auto_once struct jail_once once = {
 			.spec = {.runner = runner, .limits = compile_limits(maker->package), .label = "compile"},
-			.program = {.code_fd = grade_program_no_code(), .entry = entry, .args = args, .stdin_fd = -1},
+			.program = {.code_fd = grade_program_no_code(),
+				    .entry = entry,
+				    .args = args,
+				    .env = env,
+				    .stdin_fd = -1},
 			.capture = true,
 			.files = sources.files,
 			.n_files = sources.count,

@@ -3,7 +3,8 @@
  * sources.
  *
  * Languages with a build runner (jail/runners/build-NAME.json) become one executable, which then runs as the runner
- * "executable"; the others are their files and an entry point. Executables are kept in a folder of the user's, named by
+ * "executable"; the build finds an entry point that somebody named in SALLYPORT_ENTRY. The others are their files and
+ * an entry point. Executables are kept in a folder of the user's, named by
  * the SHA-256 of everything that went into them: sources, build runner and its version. A program may be used by
  * several threads at a time.
  */

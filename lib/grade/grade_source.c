@@ -220,7 +220,6 @@ static bool prolog(const struct grade_source *source)
 	return false;
 }
 
-/* No runner has it: its files are called as those of another language. */
 /* The one file that says itself what runs it. */
 static void find_script(struct grade_source *source)
 {
@@ -239,6 +238,7 @@ static void find_script(struct grade_source *source)
 		source->script = xstrdup(found);
 }
 
+/* No runner has it: its files are called as those of another language. */
 static void refuse_lookalikes(struct grade_source *source)
 {
 	bool old = source->runner && streq(source->runner, "python") && python2(&source->files[source->entry]);
@@ -263,8 +263,9 @@ static void find_program(struct json_object *runners, const struct grade_hint *h
 	}
 	if (!source->runner && !source->script)
 		find_script(source);
+	source->said = hint && hint->entry ? xstrdup(hint->entry) : NULL;
 	find_entry(source->runner ? jail_runner_named(runners, source->runner) : NULL, source,
-		   hint ? hint->entry : NULL);
+		   source->said);
 }
 
 int grade_source_read(const struct grade_package *package, struct json_object *runners, const char *path,
@@ -337,5 +338,6 @@ void grade_source_clear(struct grade_source *source)
 	free(source->runner);
 	free(source->extension);
 	free(source->script);
+	free(source->said);
 	*source = (struct grade_source){0};
 }

@@ -4,6 +4,8 @@
  *
  * A program is a file or a folder. Its language is that of the runner which knows the files' extensions; its entry
  * point is what submissions.yaml names, else `__main__.*`, `main.*`, `entrypoint.*`, else the only or the first source.
+ * Where a build runner makes one program of all sources, it is told the name that submissions.yaml has, and finds the
+ * entry point by itself where there is none.
  * The package's include/default and include/LANGUAGE are laid over it, and {{constants}} are replaced. Nothing else of
  * the package is ever part of a program: neither a compiler nor a run can see the answers.
  */
@@ -30,6 +32,7 @@ struct grade_source {
 	struct grade_file *files;
 	size_t count;
 	size_t entry; /* index of the entry point */
+	char *said;   /* the entry point that somebody named: a file, or in Java and C# a class; NULL: nobody did */
 	const char *library; /* a compiled language's last argument, "-lcrypto"; or NULL */
 };
 

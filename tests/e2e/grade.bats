@@ -193,6 +193,70 @@ small() {
 	[[ "$(of accepted/a.cpp .message)" == *"leads out of the package"* ]]
 }
 
+# of_classes FILE CLASS TEXT: a class with a main() that prints the text
+of_classes() {
+	printf 'class %s { public static void main(String[] args) { System.out.println("%s"); } }\n' "$2" "$3" >"$1"
+}
+
+@test "submissions.yaml names the entry point: a class in Java and C#, a file elsewhere" {
+	small p
+	local folder=p/submissions/accepted java=0 name
+	[ ! -x /usr/bin/javac ] || java=1
+	mkdir -p "$folder"/{js,jdeep,rust,java,javafile} p/submissions/compiler_error/wrong
+	echo 'console.log(2)' >$folder/js/solve.js
+	echo 'console.log(3)' >$folder/js/main.js
+	echo 'fn main() { println!("2") }' >$folder/rust/solve.rs
+	echo 'fn main() { println!("3") }' >$folder/rust/main.rs
+	for name in $folder/java $folder/javafile p/submissions/compiler_error/wrong; do
+		of_classes "$name/First.java" First 3
+		of_classes "$name/Main.java" Main 3
+	done
+	of_classes $folder/java/Last.java Last 2
+	of_classes $folder/javafile/last.java Other 2
+	sed -i 's/^/public /' $folder/javafile/last.java # its name is not the file's
+	mkdir $folder/jdeep/my
+	of_classes $folder/jdeep/my/Deep.java Deep 2
+	sed -i 's/^/package my; /' $folder/jdeep/my/Deep.java
+	of_classes $folder/jdeep/Main.java Main 3
+	cat >p/submissions/submissions.yaml <<-'END'
+		accepted/js: {entrypoint: solve.js}
+		accepted/rust: {entrypoint: solve.rs}
+		accepted/java: {entrypoint: Last}
+		accepted/javafile: {entrypoint: last.java}
+		accepted/jdeep: {entrypoint: my.Deep}
+		compiler_error/wrong: {entrypoint: Nowhere}
+	END
+	judge 0 p
+	[ "$(of accepted/js .verdict)" = AC ]
+	[[ "$(of accepted/rust .verdict)" =~ ^(AC|SKIP)$ ]]
+	[ "$java" = 1 ] || skip "there is no Java: the rest was not tried"
+	for name in java javafile jdeep; do [ "$(of accepted/$name .verdict)" = AC ]; done
+	[[ "$(of compiler_error/wrong .message)" == 'the class Nowhere has no method "public static void main(String[] args)"'* ]]
+	# What was compiled with one entry point is not taken for another.
+	sed -i 's/entrypoint: Last/entrypoint: First/' p/submissions/submissions.yaml
+	judge 1 p accepted/java
+	[ "$(of accepted/java .verdict)" = WA ]
+}
+
+# csharp.json compiles one file for each run.
+@test "C#: several files, compiled once, an entry point" {
+	[ -x /usr/bin/mcs ] || skip "mcs is not installed"
+	small p
+	case_of p/data/secret 2 2 3
+	mkdir p/submissions/accepted/cs
+	echo 'static class Add { public static int One(int n) { return n + 1; } }' >p/submissions/accepted/cs/Add.cs
+	echo 'using System; class Solve { static void Main() { Console.WriteLine(Add.One(int.Parse(Console.ReadLine()))); } }' >p/submissions/accepted/cs/Solve.cs
+	echo 'class Wrong { static void Main() { System.Console.WriteLine(0); } }' >p/submissions/accepted/cs/Wrong.cs
+	echo 'accepted/cs: {entrypoint: Solve}' >p/submissions/submissions.yaml
+	judge 0 p
+	[ "$(of accepted/cs '[.verdict, .cases_run] | tojson')" = '["AC",2]' ]
+	[ "$(jq .summary.compiled <<<"$summary")" = 1 ]
+	echo 'class Bad { static int Main() { int x = "text"; return x; } }' >p/submissions/accepted/cs/Wrong.cs
+	judge 1 p accepted/cs
+	[ "$(of accepted/cs .verdict)" = CE ]
+	[[ "$(of accepted/cs .message)" == *CS0029* ]]
+}
+
 @test "an olympiad's package: cases of several groups, inherited settings, the grades that a source expects" {
 	cp -a "$PACKAGES/coins" coins
 	judge 0 coins
