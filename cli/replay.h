@@ -114,6 +114,7 @@ struct replay_report {
 	struct json_object *runtime;    /* [{"what","recorded","now"}]: in what today's differs; NULL: not compared */
 	int64_t blessed;    /* generation that was made of it; 0: none */
 	struct replay_candidate candidate; /* --bless: what this run did */
+	struct store_result_sum output, errors; /* of what this run put out */
 	struct buf outcome; /* what this run did, normalised: equal for runs that did the same */
 	int64_t wall_us, cpu_us, memory_bytes;
 };

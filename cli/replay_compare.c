@@ -151,6 +151,7 @@ struct stream {
 	struct normalise_window then;
 	int now_fd;
 	bool prefix_only;
+	struct store_result_sum *sum;
 };
 
 static bool several_lines(const struct normalise_text *text)
@@ -208,6 +209,19 @@ static void compare_texts(const struct replay_settings *settings, const struct s
 	buf_putc(&report->outcome, '\0');
 }
 
+static void add_up(unsigned normalisers, const struct normalise_text *text, struct store_result_sum *ret)
+{
+	auto_buf struct buf left = {0};
+
+	sha256_hex(text->data, text->length, ret->raw);
+	*ret->normalised = '\0';
+	if (text->length > STORE_RESULTS_NORMALISED)
+		return;
+	buf_init(&left, SIZE_MAX / 2);
+	normalise(normalisers, text, &left);
+	sha256_hex(left.data, left.length, ret->normalised);
+}
+
 static int compare_stream(struct store *store, const struct replay_settings *settings, const struct stream *stream,
 			  struct replay_report *report, struct err *err)
 {
@@ -223,6 +237,7 @@ static int compare_stream(struct store *store, const struct replay_settings *set
 	const struct normalise_text is = {now, now_length, {now_us - report->wall_us, now_us}};
 
 	compare_texts(settings, stream, &was, &is, report);
+	add_up(settings->normalisers, &is, stream->sum);
 	return 0;
 }
 
@@ -330,8 +345,10 @@ int replay_compare(struct store *store, const struct replay_settings *settings, 
 {
 	const bool loose = ended_from_outside(execution->verdict);
 	const struct normalise_window then = {execution->created_us, execution->finished_us};
-	const struct stream out = {"stdout", REPLAY_OUTPUT, &execution->stdout_text, then, now->stdout_fd, loose};
-	const struct stream error = {"stderr", REPLAY_STDERR, &execution->stderr_text, then, now->stderr_fd, loose};
+	const struct stream out = {"stdout",       REPLAY_OUTPUT, &execution->stdout_text, then,
+				   now->stdout_fd, loose,         &report->output};
+	const struct stream error = {"stderr",       REPLAY_STDERR, &execution->stderr_text, then,
+				     now->stderr_fd, loose,         &report->errors};
 	int result = 0;
 
 	compare_end(settings, execution, &now->jail, report);

@@ -105,7 +105,8 @@ void replay_result(const struct replay_report *report, const char *id, const cha
 		json_add_int(object, "generation", report->blessed);
 	buf_init(&text, SIZE_MAX / 2);
 	json_print(&text, object);
-	*ret = (struct store_result){.report = buf_steal(&text, NULL)};
+	*ret = (struct store_result){
+		.report = buf_steal(&text, NULL), .output = report->output, .errors = report->errors};
 	snprintf(ret->class, sizeof(ret->class), "%s", classes[report->class]);
 	snprintf(ret->recorded, sizeof(ret->recorded), "%s", execution ? execution->verdict : "");
 	snprintf(ret->now, sizeof(ret->now), "%s", report->now);

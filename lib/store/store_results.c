@@ -15,19 +15,24 @@
 #include "lib/base/util.h"
 
 #define APPLICATION_ID 0x53505245 /* "SPRE" */
-#define VERSION        1
+#define VERSION        2
 #define BUSY_MS        10000
+
+/* Of what the run put out; NULL: not compared, or too long to be normalised. */
+#define SUMS                                                                                                           \
+	"stdout TEXT, stdout_normalised TEXT, "                                                                        \
+	"stderr TEXT, stderr_normalised TEXT"
 
 static const char schema[] = "BEGIN IMMEDIATE;"
 			     "PRAGMA application_id = 0x53505245;"
-			     "PRAGMA user_version = 1;"
+			     "PRAGMA user_version = 2;"
 			     "CREATE TABLE result ("
 			     "execution TEXT NOT NULL CHECK (length(execution) = 36),"
 			     "key TEXT NOT NULL CHECK (length(key) = 64)," /* what else the result depends on */
 			     "class TEXT NOT NULL,"
 			     "recorded TEXT NOT NULL,"
 			     "now TEXT NOT NULL,"
-			     "report TEXT NOT NULL CHECK (substr(report, 1, 1) = '{'),"
+			     "report TEXT NOT NULL CHECK (substr(report, 1, 1) = '{')," SUMS ","
 			     "PRIMARY KEY (execution, key)) STRICT, WITHOUT ROWID;"
 			     "CREATE TABLE shard (" /* whose results these are: the last row counts */
 			     "id INTEGER PRIMARY KEY,"
@@ -36,10 +41,20 @@ static const char schema[] = "BEGIN IMMEDIATE;"
 			     "count INTEGER NOT NULL CHECK (number BETWEEN 1 AND count)) STRICT;"
 			     "COMMIT";
 
+/* To version 2. */
+static const char sums_added[] = "BEGIN IMMEDIATE;"
+				 "ALTER TABLE result ADD COLUMN stdout TEXT;"
+				 "ALTER TABLE result ADD COLUMN stdout_normalised TEXT;"
+				 "ALTER TABLE result ADD COLUMN stderr TEXT;"
+				 "ALTER TABLE result ADD COLUMN stderr_normalised TEXT;"
+				 "PRAGMA user_version = 2;"
+				 "COMMIT";
+
 enum sql { PUT, GET, SHARD_PUT, SHARD_GET, STATEMENTS };
 static const char *const texts[STATEMENTS] = {
-	[PUT] = "INSERT INTO result (execution, key, class, recorded, now, report) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
-		"ON CONFLICT DO UPDATE SET class = ?3, recorded = ?4, now = ?5, report = ?6",
+	[PUT] = "INSERT OR REPLACE INTO result (execution, key, class, recorded, now, report, stdout, stdout_normalised, "
+		"stderr, stderr_normalised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''), "
+		"nullif(?9, ''), nullif(?10, ''))",
 	[GET] = "SELECT class, recorded, now, report FROM result WHERE execution = ?1 AND key = ?2",
 	[SHARD_PUT] = "INSERT INTO shard (key, number, count) VALUES (?1, ?2, ?3)",
 	[SHARD_GET] = "SELECT key, number, count FROM shard ORDER BY id DESC LIMIT 1",
@@ -88,6 +103,8 @@ static int check(struct store_results *results, struct err *err)
 	if (version > VERSION)
 		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d", results->path,
 			       (long long)version, VERSION);
+	if (version < VERSION && sqlite3_exec(results->db, sums_added, NULL, NULL, NULL) != SQLITE_OK)
+		return failed(results, err);
 	return 0;
 }
 
@@ -184,7 +201,16 @@ static int end(struct store_results *results, sqlite3_stmt *statement, int step,
 int store_results_put(struct store_results *results, const char *execution, const char *key,
 		      const struct store_result *result, struct err *err)
 {
-	const char *const values[] = {execution, key, result->class, result->recorded, result->now, result->report};
+	const char *const values[] = {execution,
+				      key,
+				      result->class,
+				      result->recorded,
+				      result->now,
+				      result->report,
+				      result->output.raw,
+				      result->output.normalised,
+				      result->errors.raw,
+				      result->errors.normalised};
 	sqlite3_stmt *statement = begin(results, PUT, values, ARRAY_SIZE(values));
 
 	return end(results, statement, sqlite3_step(statement), err);

@@ -5,6 +5,9 @@
  * what is compared, normalisers. A result is there as soon as store_results_put has returned, also when the process is
  * killed after that; nothing is synced, so a power cut may take the last ones away. Each shard of a replay writes a
  * file of its own; store_results_shard says of which it is. Thread-safe.
+ *
+ * Next to its report a result has the sums of what the run put out, as it was and as the normalisers of the key leave
+ * it: two files of results are compared by them without running anything again (docs/batch.md).
  */
 #pragma once
 
@@ -19,10 +22,17 @@ struct store_results;
 int store_results_open(const char *path, bool make, struct store_results **ret, struct err *err);
 void store_results_close(struct store_results *results); /* NULL is fine */
 
+/* SHA-256 of a stream; "": it was not compared, or (normalised) is longer than STORE_RESULTS_NORMALISED. */
+struct store_result_sum {
+	char raw[SHA256_HEX_SIZE], normalised[SHA256_HEX_SIZE];
+};
+#define STORE_RESULTS_NORMALISED (1 << 20)
+
 struct store_result {
 	char class[STORE_RESULTS_CLASS];
 	char recorded[3], now[3]; /* verdicts; "" where there is none */
 	char *report;             /* JSON; the caller's to free */
+	struct store_result_sum output, errors; /* store_results_get leaves them out */
 };
 int store_results_put(struct store_results *results, const char *execution, const char *key,
 		      const struct store_result *result, struct err *err);
