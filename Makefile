@@ -214,6 +214,12 @@ probe-table: deps
 	@UPDATE=1 SP_BIN=$(abspath $(BIN)) bats tests/e2e/probes.bats
 	@UPDATE=1 tests/probe/peers.sh $(B)
 
+# All of the labelled programs in the folder TESTDATA (docs/performance.md): `make test` takes some of them.
+data-test: deps
+	@$(SUBMAKE) all recorded
+	@SP_BIN=$(abspath $(RECORDED)) TEST_DATA=all bats -f 'real data' tests/e2e/grade_tasks.bats
+	@SP_BIN=$(abspath $(RECORDED)) CRUXEVAL=800 bats -f CRUXEval tests/e2e/bundle.bats
+
 # docs/batch.md's Slurm scripts on two nodes of this machine (root).
 slurm-test: deps-debian
 	@.ci/deps slurm
@@ -276,6 +282,7 @@ help:
 	@echo 'make unit | fuzz | lint   the parts of the tests; make bench prints figures'
 	@echo 'make admin-test           the admin page in Chromium, which is installed if it is missing'
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
+	@echo 'make data-test            all of HumanEval, HumanEvalPack and CRUXEval (TESTDATA=folder)'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
 	@echo 'make stress               a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
@@ -287,6 +294,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(addprefix $(B)/,obj tests fuzz bench) -name '*.d' 2>/dev/null)
-.PHONY: all recorded unit fuzz lint admin-test agents-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
+.PHONY: all recorded unit fuzz lint admin-test agents-test data-test probe-table slurm-test stress deps deps-debian deps-npm deps-run run chart test conformance bench install help clean FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
