@@ -35,7 +35,7 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 LIBS_BASE := -ljson-c -lm
 LIBS_GRADE := -larchive -lyaml -lpcre2-8 -lm
-LIBS_LIB  := -lsqlite3 -lcrypto $(LIBS_BASE)
+LIBS_LIB  := -lsqlite3 -lcrypto -lz $(LIBS_BASE)
 LIBS_LIB  += -lcurl
 ARCHIVES  := $(addprefix $(B)/lib,audit.a bridge.a upstream.a job.a store.a client.a base.a)
 

@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 21;
+PRAGMA user_version = 22;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -125,7 +125,8 @@ CREATE TABLE conversation (
 ) STRICT;
 CREATE INDEX conversation_by_idle ON conversation (idle_from_us);
 
--- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… next to the database. The file is complete and on
+-- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… next to the database; of output of runs, where that is
+-- smaller by a quarter, the file blobs/ab/cdef….gz, as gzip(1) writes it. `size` is the content's. The file is complete and on
 -- disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
 -- is removed after some hours, its file after that: a crash in between leaves a file too many, never one too few.
 CREATE TABLE blob (

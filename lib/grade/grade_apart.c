@@ -335,8 +335,7 @@ static int converse(struct talk *talk, struct err *err)
 		hear_candidate(talk);
 		channel_send(&talk->candidate->channel);
 		channel_send(&talk->examiner->channel);
-		int64_t ended_us = talk->candidate->ended_us;
-
+		const int64_t ended_us = talk->candidate->ended_us;
 		if (talk->done)
 			return 0;
 		if (ended_us && clock_monotonic_us() - ended_us > LAST_WORD_US) {
@@ -436,7 +435,6 @@ static int part(struct talk *talk, struct err *err)
 {
 	const char *end = json_get_string(talk->verdict, "end");
 	bool settled = end && !streq(end, "ended");
-
 	if (!talk->candidate->once.over && (settled || talk->broken))
 		jail_cancel(talk->candidate->once.jail);
 	channel_clear(&talk->candidate->channel);
@@ -465,8 +463,7 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 	talk.candidate->given_us = clock_monotonic_us();
 	put_task(&talk.examiner->channel, task);
 	put_source(&talk.candidate->channel, task, completion);
-	/* Without it the next one begins by itself, and says what is wrong. */
-	if (exam->more)
+	if (exam->more) /* else, or where it fails, the next one begins by itself */
 		candidate_new(exam, task, &talk.examiner->ahead, NULL);
 	failed = converse(&talk, err);
 	if (failed == 0)

@@ -4,7 +4,7 @@
  *
  * A program is a file or a folder. Its language is that of the runner which knows the files' extensions; its entry
  * point is what submissions.yaml names, else `__main__.*`, `main.*`, `entrypoint.*`, else the only or the first source.
- * Where a build runner makes one program of all sources, it is told the name that submissions.yaml has, and finds the
+ * Where a build runner makes one program of all sources, it gets the name that submissions.yaml has, and finds the
  * entry point by itself where there is none.
  * The package's include/default and include/LANGUAGE are laid over it, and {{constants}} are replaced. Nothing else of
  * the package is ever part of a program: neither a compiler nor a run can see the answers.

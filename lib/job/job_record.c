@@ -283,7 +283,7 @@ static int record_stream(struct job *job, int fd, struct store_text *ret, struct
 	}
 	ret->length = length;
 	if (length > STORE_INLINE_MAX) {
-		int result = store_blob_put_fd(job->engine->store, fd, INT64_MAX, ret->blob, &size, err);
+		int result = store_blob_put_output(job->engine->store, fd, ret->blob, &size, err);
 
 		if (result < 0)
 			return result;

@@ -12,6 +12,7 @@
 #include "lib/base/util.h"
 #include "store_audit_row.h"
 #include "store_audit_scan.h"
+#include "store_pack.h"
 #include "store_txn.h"
 
 #define OPENED "coalesce((SELECT at_us FROM audit WHERE n = 0), 0)"
@@ -294,33 +295,35 @@ int store_audit_check_files(struct store_audit_reader *reader, store_audit_findi
 
 #define CHUNK (256 * 1024)
 
-/* The SHA-256 of a file; -1: it cannot be read. */
-static int sum_file(const char *path, int64_t *ret_size, char ret[SHA256_HEX_SIZE])
+/* The SHA-256 of the rest of a file; -1: it cannot be read. */
+static int sum_file(int fd, int64_t *ret_size, char ret[SHA256_HEX_SIZE])
 {
-	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	auto_free char *chunk = xmalloc(CHUNK);
 	struct sha256 *sum = sha256_new();
 	ssize_t got = -1;
 
 	*ret_size = 0;
-	while (fd >= 0 && (got = read(fd, chunk, CHUNK)) > 0) {
+	while ((got = read(fd, chunk, CHUNK)) > 0) {
 		sha256_add(sum, chunk, (size_t)got);
 		*ret_size += got;
 	}
 	sha256_finish(sum, ret);
-	return fd < 0 || got < 0 ? -1 : 0;
+	return got < 0 ? -1 : 0;
 }
 
-static int check_blob(struct check *check, const char *folder, const char *sha256, int64_t size)
+static int check_blob(struct check *check, int folder, const char *sha256, int64_t size)
 {
+	auto_close int fd = -1;
 	char sum[SHA256_HEX_SIZE];
 	int64_t is = 0;
 
 	if (strlen(sha256) != SHA256_HEX_SIZE - 1)
 		return report(check, -1, "", sha256, " is not the name of a content");
-	auto_free char *path = xasprintf("%s/%.2s/%s", folder, sha256, sha256 + 2);
+	int opened = store_content_open(folder, sha256, &fd, &is, NULL);
 
-	if (sum_file(path, &is, sum) < 0)
+	if (opened == -ERR_CORRUPT)
+		return report(check, -1, "the content ", sha256, " was altered");
+	if (opened < 0 || sum_file(fd, &is, sum) < 0)
 		return report(check, -1, "the content ", sha256, " is missing");
 	if (!streq(sum, sha256))
 		return report(check, -1, "the content ", sha256, " was altered");
@@ -332,6 +335,7 @@ int store_audit_check_blobs(struct store_audit_reader *reader, const struct stor
 {
 	struct check check = {.reader = reader, .finding = finding, .arg = blobs->arg, .err = err};
 	auto_scan sqlite3_stmt *scan = NULL;
+	auto_close int folder = open(blobs->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: all are missing */
 	int64_t total = 0, done = 0;
 	int result = number(&check, "SELECT coalesce(sum(size), 0) FROM blob", &total);
 
@@ -340,7 +344,7 @@ int store_audit_check_blobs(struct store_audit_reader *reader, const struct stor
 	while (result == 0 && (result = store_audit_scan_next(reader, scan, err)) > 0) {
 		const int64_t size = sqlite3_column_int64(scan, 1);
 
-		result = check_blob(&check, blobs->folder, store_audit_scan_text(scan, 0), size);
+		result = check_blob(&check, folder, store_audit_scan_text(scan, 0), size);
 		done += size;
 		check.checked++;
 		if (result == 0)

@@ -20,6 +20,7 @@
 #include "lib/base/json.h"
 #include "lib/base/util.h"
 #include "lib/base/version.h"
+#include "store_pack.h"
 #include "store_query.h"
 #include "store_txn.h"
 
@@ -151,11 +152,43 @@ int store_backup_sum(int dir, const char *name, char ret[SHA256_HEX_SIZE], struc
 	return fd < 0 || copy_file(fd, -1, ret) < 0 ? err_errno(err, "reading %s", name) : 0;
 }
 
-static int copy_blob(const struct store_backup_blobs *blobs, const char *path, const char *sha256, struct err *err)
+/* The SHA-256 of a content in a folder of contents. */
+static int content_sum(int folder, const char *sha256, char ret[SHA256_HEX_SIZE])
+{
+	auto_close int fd = -1;
+	int64_t size;
+
+	return store_content_open(folder, sha256, &fd, &size, NULL) < 0 ? -1 : copy_file(fd, -1, ret);
+}
+
+/* The file of a content as it is, and its name; -1. */
+static int open_file(int folder, const char *sha256, char ret_path[STORE_PACKED_PATH_SIZE])
+{
+	store_blob_path(sha256, ret_path);
+	int fd = openat(folder, ret_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	store_packed_path(sha256, ret_path);
+	return openat(folder, ret_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* `copied`: the sum of the file that was copied, which is the content's where that is not packed. */
+static bool is_right(const struct store_backup_blobs *blobs, const char *sha256, const char *copied)
+{
+	char sum[SHA256_HEX_SIZE];
+
+	return streq(copied, sha256) || (content_sum(blobs->from_fd, sha256, sum) == 0 && streq(sum, sha256));
+}
+
+/* As it is; under its name only where its sum is right. */
+static int copy_blob(const struct store_backup_blobs *blobs, const char *sha256, struct err *err)
 {
 	static const char part[] = "tmp-backup"; /* the folder is locked: nobody else writes here */
-	auto_close int from = openat(blobs->from_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char folder[3] = {path[0], path[1], '\0'}, sum[SHA256_HEX_SIZE];
+	char path[STORE_PACKED_PATH_SIZE], plain[SHA256_HEX_SIZE + 1], sum[SHA256_HEX_SIZE];
+	char folder[3] = {sha256[0], sha256[1], '\0'};
+	auto_close int from = open_file(blobs->from_fd, sha256, path);
+	int result = 0;
 
 	if (from < 0)
 		return err_set(err, ERR_CORRUPT, "the content %s, which the database names, cannot be read: %s", sha256,
@@ -165,36 +198,37 @@ static int copy_blob(const struct store_backup_blobs *blobs, const char *path, c
 	if (unlinkat(blobs->to_fd, part, 0) < 0 && errno != ENOENT)
 		return err_errno(err, "removing blobs/%s", part);
 	auto_close int to = openat(blobs->to_fd, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-	int result = 0;
 
 	if (to < 0 || copy_file(from, to, sum) < 0)
 		result = err_errno(err, "copying the content %s", sha256);
-	else if (!streq(sum, sha256))
+	else if (!is_right(blobs, sha256, sum))
 		result = err_set(err, ERR_CORRUPT, "the content %s is damaged: its sum is another one", sha256);
 	else if (fchmod(to, 0640) < 0 || renameat(blobs->to_fd, part, blobs->to_fd, path) < 0)
 		result = err_errno(err, "keeping the content %s", sha256);
 	if (result < 0)
 		unlinkat(blobs->to_fd, part, 0);
+	store_blob_path(sha256, plain);
+	if (result == 0 && !streq(path, plain))
+		unlinkat(blobs->to_fd, plain, 0); /* a damaged one: it would be the one that is read */
 	return result;
 }
 
 static int need_blob(struct store_backup_blobs *blobs, const char *sha256, int64_t size, struct err *err)
 {
-	char path[SHA256_HEX_SIZE + 1], sum[SHA256_HEX_SIZE];
+	char sum[SHA256_HEX_SIZE];
 	struct stat st;
 	bool there;
 
 	if (strlen(sha256) != SHA256_HEX_SIZE - 1 || strspn(sha256, "0123456789abcdef") != SHA256_HEX_SIZE - 1)
 		return err_set(err, ERR_CORRUPT, "the database names a content '%.80s'", sha256);
-	store_blob_path(sha256, path);
-	there = fstatat(blobs->to_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_size == size;
+	there = store_content_stat(blobs->to_fd, sha256, &st) == 0 && st.st_size == size;
 	if (there && blobs->full)
-		there = store_backup_sum(blobs->to_fd, path, sum, NULL) == 0 && streq(sum, sha256);
+		there = content_sum(blobs->to_fd, sha256, sum) == 0 && streq(sum, sha256);
 	if (there)
 		return 0;
 	blobs->made->new_blobs++;
 	blobs->made->new_bytes += size;
-	return copy_blob(blobs, path, sha256, err);
+	return copy_blob(blobs, sha256, err);
 }
 
 int store_backup_copy_blobs(const char *database, struct store_backup_blobs *blobs, struct err *err)
@@ -329,9 +363,9 @@ static int prune_folder(const struct target *target, const char *name, sqlite3_s
 		return 0; /* no such folder */
 	}
 	while (result == 0 && (entry = readdir(dir)) != NULL) {
-		if (strlen(entry->d_name) != SHA256_HEX_SIZE - 3)
+		if (strcspn(entry->d_name, ".") != SHA256_HEX_SIZE - 3)
 			continue;
-		auto_free char *sha256 = xasprintf("%s%s", name, entry->d_name);
+		auto_free char *sha256 = xasprintf("%s%.*s", name, SHA256_HEX_SIZE - 3, entry->d_name);
 
 		sqlite3_reset(known);
 		sqlite3_bind_text(known, 1, sha256, -1, SQLITE_TRANSIENT);

@@ -20,6 +20,7 @@
 
 #include "lib/base/util.h"
 #include "store_blob.h"
+#include "store_pack.h"
 #include "store_txn.h"
 
 #define COPY_STEP  (64 * 1024)
@@ -29,6 +30,7 @@
 /* A file younger than this may be another writer's whose rename is not synced yet; an older one is on disk. */
 #define SETTLED_US     (60 * 1000000ll)
 #define BLOB_PATH_SIZE (SHA256_HEX_SIZE + 1)
+#define TMP_NAME_SIZE  (sizeof(TMP_PREFIX) + ID_SIZE)
 
 /* The mode as wanted whatever the umask is. A setgid bit that was inherited stays; the kernel takes it away with any
  * chmod by an account that is not in the group (chmod(2)), so nothing is changed where nothing need be. */
@@ -96,14 +98,11 @@ static int open_folder(struct store *store, const char *sha256, struct err *err)
 }
 
 /* 1: it is there, whole and durable, and the sweeper knows that it is wanted; 0: it is not. */
-static int is_there(struct store *store, int folder, const char *name, int64_t size, struct err *err)
+static int is_there(int folder, const char *name, struct err *err)
 {
 	struct stat st;
-	auto_close int lock = lock_blobs(store, LOCK_SH, err);
 
-	if (lock < 0)
-		return -ERR_SYSTEM;
-	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_size != size)
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	int64_t age = clock_now_us() - st.st_mtim.tv_sec * 1000000ll;
 	int failed = age < SETTLED_US ? fsync(folder) : utimensat(folder, name, NULL, AT_SYMLINK_NOFOLLOW);
@@ -111,14 +110,35 @@ static int is_there(struct store *store, int folder, const char *name, int64_t s
 	return failed == 0 ? 1 : err_errno(err, "keeping blob %s", name);
 }
 
-static int keep(struct store *store, int tmp, const char *tmp_name, const char *sha256, struct err *err)
+/* The same of a content; of one that may be packed in either form. */
+static int content_is_there(struct store *store, int folder, const char *sha256, int64_t size, bool packable,
+			    struct err *err)
 {
+	char name[STORE_PACKED_PATH_SIZE];
+	struct stat st;
+	auto_close int lock = lock_blobs(store, LOCK_SH, err);
+
+	if (lock < 0)
+		return -ERR_SYSTEM;
+	if (fstatat(folder, sha256 + 2, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size == size)
+		return is_there(folder, sha256 + 2, err);
+	if (!packable || store_content_stat(store->blobs_fd, sha256, &st) < 0 || st.st_size != size)
+		return 0;
+	snprintf(name, sizeof(name), "%s" STORE_PACKED, sha256 + 2);
+	return is_there(folder, name, err);
+}
+
+static int keep(struct store *store, int tmp, const char *tmp_name, const char *sha256, const char *suffix,
+		struct err *err)
+{
+	char name[STORE_PACKED_PATH_SIZE];
 	auto_close int folder = open_folder(store, sha256, err);
 
+	snprintf(name, sizeof(name), "%s%s", sha256 + 2, suffix);
 	if (folder < 0)
 		return -ERR_SYSTEM;
 	if (fchmod(tmp, 0640) < 0 || store_give(store, tmp) < 0 || fsync(tmp) < 0 ||
-	    renameat(store->blobs_fd, tmp_name, folder, sha256 + 2) < 0 || fsync(folder) < 0)
+	    renameat(store->blobs_fd, tmp_name, folder, name) < 0 || fsync(folder) < 0)
 		return err_errno(err, "writing a blob in %s/blobs", store->path);
 	return 0;
 }
@@ -128,6 +148,7 @@ struct source {
 	int fd;
 	const void *data;
 	int64_t length; /* of data; the limit where it is a descriptor */
+	bool packable;
 };
 
 /* Copies the source to tmp (-1: only reads it), hashing; -ERR_LIMIT when there is more than the limit. */
@@ -165,41 +186,87 @@ static int copy(struct source source, int tmp, char ret_sha256[SHA256_HEX_SIZE],
 	return failed;
 }
 
+static int new_tmp(struct store *store, char *ret_name, size_t size, struct err *err)
+{
+	char id[ID_SIZE];
+
+	id_new(id);
+	snprintf(ret_name, size, TMP_PREFIX "%s", id);
+	int fd = openat(store->blobs_fd, ret_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		err_errno(err, "writing a blob in %s/blobs", store->path);
+	return fd;
+}
+
+/* 1: the content in tmp is kept, packed; 0: that does not pay. */
+static int keep_packed(struct store *store, int tmp, const char *sha256, struct err *err)
+{
+	char name[TMP_NAME_SIZE];
+	auto_close int packed = new_tmp(store, name, sizeof(name), err);
+	bool pays = false;
+	int result = packed < 0 ? -ERR_SYSTEM : 0;
+
+	if (result == 0 && store_pack(tmp, packed, &pays) < 0)
+		result = err_errno(err, "packing a blob in %s/blobs", store->path);
+	if (result == 0 && pays)
+		result = keep(store, packed, name, sha256, STORE_PACKED, err);
+	if (packed >= 0 && (result < 0 || !pays))
+		unlinkat(store->blobs_fd, name, 0);
+	return result < 0 ? result : pays;
+}
+
+static int write_new(struct store *store, struct source source, char sha256[SHA256_HEX_SIZE], int64_t *ret_size,
+		     struct err *err)
+{
+	char name[TMP_NAME_SIZE];
+	auto_close int tmp = new_tmp(store, name, sizeof(name), err);
+
+	if (tmp < 0)
+		return -ERR_SYSTEM;
+	/* Hashed again while it is copied: what is kept has the name of its own bytes even if the source changed
+	 * meanwhile. */
+	int result = copy(source, tmp, sha256, ret_size, err);
+	int packed = result == 0 && source.packable ? keep_packed(store, tmp, sha256, err) : 0;
+
+	if (result == 0 && packed == 0)
+		result = keep(store, tmp, name, sha256, "", err);
+	if (result < 0 || packed != 0)
+		unlinkat(store->blobs_fd, name, 0);
+	return MIN(result, packed);
+}
+
 static int put(struct store *store, struct source source, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
 	       struct err *err)
 {
-	char sha256[SHA256_HEX_SIZE], id[ID_SIZE], tmp_name[sizeof(TMP_PREFIX) + ID_SIZE];
-	int64_t size = 0, again = 0;
+	char sha256[SHA256_HEX_SIZE];
+	int64_t size = 0;
 	int failed = store->mode == STORE_READ ? err_set(err, ERR_DENIED, "the record is open for reading only")
 					       : copy(source, -1, sha256, &size, err);
 
 	if (failed < 0)
 		return failed;
 	auto_close int folder = open_folder(store, sha256, err);
-	int there = folder < 0 ? -ERR_SYSTEM : is_there(store, folder, sha256 + 2, size, err);
 
-	if (there == 0) {
-		id_new(id);
-		snprintf(tmp_name, sizeof(tmp_name), TMP_PREFIX "%s", id);
-		auto_close int tmp = openat(store->blobs_fd, tmp_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* A plain one is read before a packed one: where there is one already, damaged or not, it is put in order. */
+	source.packable = source.packable && faccessat(folder, sha256 + 2, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	int there = folder < 0 ? -ERR_SYSTEM
+			       : content_is_there(store, folder, sha256, size, source.packable, err);
 
-		if (tmp < 0)
-			return err_errno(err, "writing a blob in %s/blobs", store->path);
-		/* Hashed again while it is copied: what is kept has the name of its own bytes even if the source
-		 * changed meanwhile. */
-		there = copy(source, tmp, sha256, &again, err);
-		if (there == 0)
-			there = keep(store, tmp, tmp_name, sha256, err);
-		if (there != 0)
-			unlinkat(store->blobs_fd, tmp_name, 0);
-		size = again;
-	}
+	if (there == 0)
+		there = write_new(store, source, sha256, &size, err);
 	if (there < 0)
 		return there;
 	memcpy(ret_sha256, sha256, sizeof(sha256));
 	if (ret_size != NULL)
 		*ret_size = size;
 	return 0;
+}
+
+int store_blob_put_output(struct store *store, int fd, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
+			  struct err *err)
+{
+	return put(store, (struct source){.fd = fd, .length = INT64_MAX, .packable = true}, ret_sha256, ret_size, err);
 }
 
 int store_blob_put_fd(struct store *store, int fd, int64_t max, char ret_sha256[SHA256_HEX_SIZE], int64_t *ret_size,
@@ -233,48 +300,45 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 {
 	char path[BLOB_PATH_SIZE];
 	auto_reader struct store_reader reader = {0};
-	struct stat st;
-	int64_t size;
+	auto_close int fd = -1;
+	int64_t size = -1, is = 0;
 
 	if (!sha256_valid(sha256))
 		return err_set(err, ERR_NOT_FOUND, "no such blob");
 	store_blob_path(sha256, path);
-	auto_close int fd = openat(store->blobs_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* Before the row: a content that has one stays. */
+	int opened = store_content_open(store->blobs_fd, sha256, &fd, &is, err);
 
-	if (fd < 0 && errno != ENOENT)
-		return err_errno(err, "opening blob %s", sha256);
+	if (opened < 0 && opened != -ERR_NOT_FOUND)
+		return opened;
 	int failed = store_reader_take(store, &reader, err);
 
 	if (failed == 0)
 		failed = known_size(reader.conn, sha256, &size, err);
 	if (failed < 0)
 		return failed;
-	if (fd < 0 && size < 0)
+	if (opened < 0 && size < 0)
 		return err_set(err, ERR_NOT_FOUND, "no such blob: %s", sha256);
-	if (fd < 0)
+	if (opened < 0)
 		return err_set(err, ERR_CORRUPT, "the file of blob %s is missing: restore blobs/%s from a backup",
 			       sha256, path);
-	if (fstat(fd, &st) < 0)
-		return err_errno(err, "opening blob %s", sha256);
-	if (!S_ISREG(st.st_mode) || (size >= 0 && st.st_size != size))
+	if (size >= 0 && is != size)
 		return err_set(err, ERR_CORRUPT,
 			       "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup",
-			       sha256, (long long)st.st_size, (long long)size, path);
+			       sha256, (long long)is, (long long)size, path);
 	*ret_fd = steal_fd(&fd);
 	if (ret_size != NULL)
-		*ret_size = st.st_size;
+		*ret_size = is;
 	return 0;
 }
 
 int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, struct err *err)
 {
-	char path[BLOB_PATH_SIZE];
 	struct stat st;
 
 	if (!sha256_valid(sha256))
 		return err_set(err, ERR_INTERNAL, "not the name of a blob: '%.80s'", sha256);
-	store_blob_path(sha256, path);
-	if (fstatat(txn->store->blobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+	if (store_content_stat(txn->store->blobs_fd, sha256, &st) < 0)
 		return err_set(err, ERR_NOT_FOUND, "blob %s is not in the blob folder", sha256);
 	if (size >= 0 && st.st_size != size)
 		return err_set(err, ERR_CORRUPT, "blob %s has %lld bytes, not %lld", sha256, (long long)st.st_size,
@@ -289,12 +353,9 @@ int store_txn_blob(struct store_txn *txn, const char *sha256, int64_t size, stru
 
 bool store_blob_fresh(struct store *store, const char *sha256, int64_t limit_us)
 {
-	char path[BLOB_PATH_SIZE];
 	struct stat st;
 
-	store_blob_path(sha256, path);
-	return fstatat(store->blobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_mtim.tv_sec * 1000000ll >= limit_us;
+	return store_content_stat(store->blobs_fd, sha256, &st) == 0 && st.st_mtim.tv_sec * 1000000ll >= limit_us;
 }
 
 /* Removes blobs/FOLDER/NAME if it is old and has no row. */
@@ -332,6 +393,16 @@ static int sweep_one(struct store *store, int folder, const char *path, const ch
 	return 0;
 }
 
+/* The name of a content's file, without the suffix of one that is packed. */
+static bool is_content(char *name)
+{
+	size_t length = strlen(name), suffix = strlen(STORE_PACKED);
+
+	if (length > suffix && streq(name + length - suffix, STORE_PACKED))
+		name[length - suffix] = '\0';
+	return sha256_valid(name);
+}
+
 static int sweep_folder(struct store *store, const char *name, struct store_sweep *sweep, struct err *err)
 {
 	bool top = streq(name, ".");
@@ -355,7 +426,7 @@ static int sweep_folder(struct store *store, const char *name, struct store_swee
 			failed = sweep_folder(store, entry->d_name, sweep, err);
 			if (sweep->progress != NULL)
 				sweep->progress(sweep->arg, "files", ++folders, FOLDERS);
-		} else if (!top && sha256_valid(sha256)) {
+		} else if (!top && is_content(sha256)) {
 			failed = sweep_one(store, fd, entry->d_name, sha256, sweep, err);
 		}
 	}

@@ -29,7 +29,7 @@ int store_text_keep(struct store *store, int fd, struct store_text *ret, struct 
 		if (failed < 0)
 			return failed;
 	} else {
-		int failed = store_blob_put_fd(store, fd, INT64_MAX, text.blob, &size, err);
+		int failed = store_blob_put_output(store, fd, text.blob, &size, err);
 
 		if (failed < 0)
 			return failed;

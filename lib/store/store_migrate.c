@@ -237,6 +237,8 @@ static const struct {
 	 "PRAGMA user_version = 20;"},
 	/* A file that is written anew and is as long as before changes no sum: triggers are all made anew. */
 	{20, "PRAGMA user_version = 21;"},
+	/* Files of contents may be packed, which older programs take for missing. */
+	{21, "PRAGMA user_version = 22;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

@@ -52,9 +52,9 @@ static const char sums_added[] = "BEGIN IMMEDIATE;"
 
 enum sql { PUT, GET, SHARD_PUT, SHARD_GET, STATEMENTS };
 static const char *const texts[STATEMENTS] = {
-	[PUT] = "INSERT OR REPLACE INTO result (execution, key, class, recorded, now, report, stdout, stdout_normalised, "
-		"stderr, stderr_normalised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''), "
-		"nullif(?9, ''), nullif(?10, ''))",
+	[PUT] = "INSERT OR REPLACE INTO result (execution, key, class, recorded, now, report, stdout, "
+		"stdout_normalised, stderr, stderr_normalised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ''), "
+		"nullif(?8, ''), nullif(?9, ''), nullif(?10, ''))",
 	[GET] = "SELECT class, recorded, now, report FROM result WHERE execution = ?1 AND key = ?2",
 	[SHARD_PUT] = "INSERT INTO shard (key, number, count) VALUES (?1, ?2, ?3)",
 	[SHARD_GET] = "SELECT key, number, count FROM shard ORDER BY id DESC LIMIT 1",

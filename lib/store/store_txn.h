@@ -8,7 +8,7 @@
  *   store_session.c          sessions of the legacy protocol
  *   store_event.c            events of legacy streams
  *   store_file.c             conversations and their files
- *   store_blob.c             the blob folder and the folder of partial output
+ *   store_blob.c             the blob folder and the folder of partial output;  store_pack.c: contents that are packed
  *   store_execution.c        executions, in;  store_list.c: executions, out
  *   store_resource.c         an owner's files and outputs, in pages; completion
  *   store_request.c          idempotency keys
