@@ -112,10 +112,12 @@ static void post(struct bridge_flight *flight)
 	struct bridge *bridge = flight->bridge;
 
 	pthread_mutex_lock(&bridge->answers_lock);
+	bool first = bridge->answers == NULL;
 	*bridge->answers_last = flight;
 	bridge->answers_last = &flight->next_answer;
 	pthread_mutex_unlock(&bridge->answers_lock);
-	bridge_wake(bridge);
+	if (first) /* else it was woken already and has not come yet, or is taking them */
+		bridge_wake(bridge);
 }
 
 void bridge_answer(struct bridge_call *call, const struct bridge_answer *answer)

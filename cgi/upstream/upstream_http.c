@@ -43,7 +43,7 @@ static void http_forget(struct connection *connection, struct exchange *exchange
 
 	if (transfer == NULL)
 		return;
-	http_transfer_end(transfer, http->multi);
+	http_transfer_end(transfer, http);
 	transfer->exchange = NULL;
 	transfer->dead = true;
 }
@@ -124,7 +124,7 @@ static void stream_ended(struct transfer *transfer, const char *why)
 		wait += wait / 2;
 	transfer->resumes += !standing;
 	transfer->resume_us = clock_monotonic_us() + wait * MILLISECOND;
-	http_transfer_end(transfer, ((struct http *)connection->loop->multi)->multi);
+	http_transfer_end(transfer, connection->loop->multi);
 	transfer->done = false;
 	buf_reset(&transfer->sse.line);
 	buf_reset(&transfer->sse.data);
@@ -170,7 +170,7 @@ static void status_came(struct transfer *transfer, int status)
 
 static void transfer_failed(struct transfer *transfer)
 {
-	const char *why = curl_easy_strerror(transfer->code);
+	const char *why = transfer->again ? "the connection broke off" : curl_easy_strerror(transfer->code);
 
 	if (transfer->large)
 		fail_transfer(transfer, FAILURE_LARGE, "the server sends more");
@@ -294,6 +294,8 @@ void http_close(struct connection_loop *loop)
 	for (struct transfer *transfer = http->transfers; transfer != NULL; transfer = transfer->next)
 		transfer->dead = true;
 	http_transfer_reap(http);
+	while (http->n_spare > 0)
+		curl_easy_cleanup(http->spare[--http->n_spare]);
 	curl_multi_cleanup(http->multi);
 	free(http);
 	loop->multi = NULL;

@@ -1,10 +1,10 @@
 /*
  * upstream_http_transfer.c - see upstream_http_transfer.h.
  *
- * A call must not be sent twice by accident. libcurl repeats a request whose kept connection turned out to be closed;
- * the body is therefore given by a function that cannot rewind, so that it repeats only what the server cannot have
- * read. Redirects are not followed: they would carry credentials elsewhere. Addresses that are not public need
- * the entry's `private`. Facts: libcurl 7.88.
+ * A call must not be sent twice by accident. libcurl repeats a request whose kept connection turned out to be closed,
+ * and asks a callback before each request that it sends: the second one is refused. Head and body go out in one write,
+ * which a body from a callback would not; handles are used again. Redirects are not followed: they would carry
+ * credentials elsewhere. Addresses that are not public need the entry's `private`. Facts: libcurl 7.88.
  */
 #include "upstream_http_transfer.h"
 
@@ -30,21 +30,6 @@ static void free_inbox(struct transfer *transfer)
 }
 
 /* --- what libcurl calls --- */
-
-static size_t read_body(char *to, size_t size, size_t count, void *arg)
-{
-	struct transfer *transfer = arg;
-	struct exchange *exchange = transfer->exchange;
-
-	if (exchange == NULL)
-		return CURL_READFUNC_ABORT;
-	size_t length = MIN(size * count, exchange->body.length - transfer->at);
-
-	exchange->sent = true;
-	memcpy(to, exchange->body.data + transfer->at, length);
-	transfer->at += length;
-	return length;
-}
 
 static bool keep_event(void *arg, const char *type, const char *text, size_t length)
 {
@@ -133,19 +118,34 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 }
 
 /* A kept connection may be one that another entry, with `private`, has made. */
-static int check_address(void *arg, char *address, char *own, int port, int own_port)
+static bool may_reach(const struct transfer *transfer, const char *address, int port)
 {
-	struct transfer *transfer = arg;
 	struct sockaddr_storage socket_address;
 	unsigned length;
 
+	if (transfer->connection == NULL || transfer->connection->server->is_private)
+		return true;
+	return host_address(address, (uint16_t)port, &socket_address, &length) == 0 &&
+	       host_public((const struct sockaddr *)&socket_address);
+}
+
+/* There is a connection, and what comes next is the request. */
+static int before_request(void *arg, char *address, char *own, int port, int own_port)
+{
+	struct transfer *transfer = arg;
+
 	(void)own;
 	(void)own_port;
-	if (transfer->connection == NULL || transfer->connection->server->is_private)
+	transfer->private_address = !may_reach(transfer, address, port);
+	if (transfer->private_address)
+		return CURL_PREREQFUNC_ABORT;
+	if (!transfer->posts)
 		return CURL_PREREQFUNC_OK;
-	transfer->private_address = host_address(address, (uint16_t)port, &socket_address, &length) < 0 ||
-				    !host_public((const struct sockaddr *)&socket_address);
-	return transfer->private_address ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+	transfer->again = transfer->exchange == NULL || transfer->exchange->sent;
+	if (transfer->again)
+		return CURL_PREREQFUNC_ABORT;
+	transfer->exchange->sent = true;
+	return CURL_PREREQFUNC_OK;
 }
 
 /* --- a transfer --- */
@@ -188,12 +188,31 @@ static void set_headers(struct transfer *transfer, const struct connection *conn
 	}
 }
 
-void http_transfer_end(struct transfer *transfer, CURLM *multi)
+/* A handle without any option; connections and names are the multi handle's. */
+static CURL *take_handle(struct http *http)
 {
-	if (transfer->easy != NULL) {
-		curl_multi_remove_handle(multi, transfer->easy);
-		curl_easy_cleanup(transfer->easy);
+	CURL *easy = http->n_spare > 0 ? http->spare[--http->n_spare] : curl_easy_init();
+
+	if (easy == NULL)
+		abort();
+	return easy;
+}
+
+static void give_back(struct http *http, CURL *easy)
+{
+	curl_multi_remove_handle(http->multi, easy);
+	if (http->n_spare == HTTP_SPARE) {
+		curl_easy_cleanup(easy);
+		return;
 	}
+	curl_easy_reset(easy);
+	http->spare[http->n_spare++] = easy;
+}
+
+void http_transfer_end(struct transfer *transfer, struct http *http)
+{
+	if (transfer->easy != NULL)
+		give_back(http, transfer->easy);
 	curl_slist_free_all(transfer->headers);
 	transfer->easy = NULL;
 	transfer->headers = NULL;
@@ -207,11 +226,9 @@ void http_transfer_begin(struct transfer *transfer, struct connection *connectio
 	bool get = streq(method, "GET"), post = streq(method, "POST");
 	CURL *easy;
 
-	http_transfer_end(transfer, http->multi);
-	easy = transfer->easy = curl_easy_init();
-	if (easy == NULL)
-		abort();
-	transfer->at = 0;
+	http_transfer_end(transfer, http);
+	easy = transfer->easy = take_handle(http);
+	transfer->posts = post;
 	transfer->done = transfer->streams = transfer->large = false;
 	transfer->retry_after_us = -1;
 	buf_reset(&transfer->body);
@@ -227,17 +244,15 @@ void http_transfer_begin(struct transfer *transfer, struct connection *connectio
 	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_address);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
 	if (post) {
-		curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
-		curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->exchange->body.length);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, transfer->exchange->body.data);
 	} else if (!get) {
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)GOODBYE_SECONDS);
@@ -270,7 +285,7 @@ void http_transfer_reap(struct http *http)
 			continue;
 		}
 		*at = transfer->next;
-		http_transfer_end(transfer, http->multi);
+		http_transfer_end(transfer, http);
 		free_inbox(transfer);
 		buf_clear(&transfer->body);
 		sse_reader_clear(&transfer->sse);

@@ -8,6 +8,7 @@
 #include "upstream_connection.h"
 #include "upstream_sse.h"
 
+#define HTTP_SPARE    16         /* handles that are kept for the next requests */
 #define HTTP_ENVELOPE (64 << 10) /* bytes of a message around its result */
 
 struct message {
@@ -23,10 +24,10 @@ struct transfer {
 	CURL *easy;                    /* NULL: waits to begin again */
 	struct curl_slist *headers;
 	char *url;
-	size_t at; /* how much of the body was read */
 	struct buf body;
 	struct sse_reader sse;
 	bool streams, large, private_address, done, dead;
+	bool posts, again; /* again: libcurl would have sent it a second time */
 	CURLcode code;
 	struct message *first, **last; /* events that came */
 	int resumes;
@@ -35,6 +36,8 @@ struct transfer {
 struct http {
 	CURLM *multi;
 	struct transfer *transfers;
+	CURL *spare[HTTP_SPARE];
+	size_t n_spare;
 };
 
 /* Not begun yet. `exchange` NULL: for a goodbye. */
@@ -42,5 +45,5 @@ struct transfer *http_transfer_new(struct connection *connection, struct exchang
 /* POST of the exchange's body, GET of a stream (from behind the event last_id, if not NULL), DELETE of the session. */
 void http_transfer_begin(struct transfer *transfer, struct connection *connection, const char *method,
 			 const char *last_id);
-void http_transfer_end(struct transfer *transfer, CURLM *multi); /* the request; the transfer stays */
+void http_transfer_end(struct transfer *transfer, struct http *http); /* the request; the transfer stays */
 void http_transfer_reap(struct http *http);                      /* frees those that are dead */

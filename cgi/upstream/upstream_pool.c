@@ -59,14 +59,15 @@ static void hand_in(struct upstream *upstream, const struct errand *errand)
 	struct errand *copy = xcalloc(1, sizeof(*copy));
 
 	*copy = *errand;
-	copy->next = NULL;
 	pthread_mutex_lock(&upstream->lock);
+	bool first = upstream->errands == NULL;
 	if (errand->kind == ERRAND_ORDER)
 		copy->order->id = errand->id;
 	*upstream->last = copy;
 	upstream->last = &copy->next;
 	pthread_mutex_unlock(&upstream->lock);
-	curl_multi_wakeup(*(CURLM **)upstream->loop.multi);
+	if (first) /* else it was woken already and has not come yet */
+		curl_multi_wakeup(*(CURLM **)upstream->loop.multi);
 }
 
 static uint64_t new_id(struct upstream *upstream)
@@ -330,7 +331,6 @@ static bool take_errands(struct upstream *upstream)
 	upstream->errands = NULL;
 	upstream->last = &upstream->errands;
 	bool stopping = upstream->stopping;
-
 	pthread_mutex_unlock(&upstream->lock);
 	for (struct errand *errand; (errand = errands) != NULL;) {
 		errands = errand->next;

@@ -275,6 +275,7 @@ describe('a hostile server over HTTP', () => {
 			response.write('{"jsonrpc":');
 			setImmediate(() => response.destroy());
 		},
+		drops: (request, response) => response.destroy(), /* a connection that was kept: libcurl would try once more */
 		gateway: (request, response) => response.writeHead(502).end('<html>bad gateway</html>'),
 		redirect: (request, response) => response.writeHead(307, { Location: 'http://127.0.0.1:9/elsewhere' }).end(),
 		rubbish: (request, response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>'),
@@ -397,6 +398,7 @@ describe('a hostile server over HTTP', () => {
 	const failures = {
 		never: [/timeout: bad did not answer within 1 s/, ['-t', '1']],
 		half: [/unknown_outcome: bad did not answer to the end, so it may have done what was asked/],
+		drops: [/unknown_outcome: bad did not answer to the end, so it may have done what was asked: the connection broke off/],
 		gateway: [/unknown_outcome: bad: it answered with status 502/],
 		redirect: [/protocol: bad: it answered with status 307 \(redirects are not followed\)/],
 		rubbish: [/protocol: bad's answer is not MCP: not JSON/],
