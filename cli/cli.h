@@ -130,12 +130,14 @@ int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct e
 
 /* -------- which executions: shared by log and replay */
 struct cli_filter {
-	struct bind_strings verdicts;
-	const char *language, *owner, *token, *conversation, *task, *tool, *text;
+	struct bind_strings verdicts, owners;
+	const char *language, *token, *conversation, *task, *tool, *text;
 	int64_t since_us, until_us; /* 0: open */
 };
 extern const struct cli_option cli_filter_options[];
 bool cli_filter_empty(const struct cli_filter *filter);
+/* Is it one of the owners, or is none named? */
+bool cli_filter_owner(const struct cli_filter *filter, const char *owner);
 /* Everything else of *ret is zero; strings are the filter's. */
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret);
 

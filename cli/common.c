@@ -29,7 +29,11 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = FIELD(language),
 	 .value = "NAME",
 	 .help = "only this language"},
-	{.name = "owner", .type = CLI_STRING, .offset = FIELD(owner), .value = "OWNER", .help = "only this owner's"},
+	{.name = "owner",
+	 .type = CLI_STRINGS,
+	 .offset = FIELD(owners),
+	 .value = "OWNER",
+	 .help = "only this owner's; may be given more than once"},
 	{.name = "token",
 	 .type = CLI_STRING,
 	 .offset = FIELD(token),
@@ -67,15 +71,25 @@ const struct cli_option cli_filter_options[] = {
 
 bool cli_filter_empty(const struct cli_filter *filter)
 {
-	return !filter->verdicts.count && !filter->language && !filter->owner && !filter->token &&
+	return !filter->verdicts.count && !filter->language && !filter->owners.count && !filter->token &&
 	       !filter->conversation && !filter->task && !filter->tool && !filter->text && !filter->since_us &&
 	       !filter->until_us;
+}
+
+bool cli_filter_owner(const struct cli_filter *filter, const char *owner)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < filter->owners.count; i++)
+		named |= streq(filter->owners.items[i], owner);
+	return named || filter->owners.count == 0;
 }
 
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret)
 {
 	*ret = (struct store_filter){
-		.owner = filter->owner,
+		.owners = filter->owners.items,
+		.n_owners = filter->owners.count,
 		.token_id = filter->token,
 		.conversation = filter->conversation,
 		.language = filter->language,

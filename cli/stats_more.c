@@ -36,12 +36,11 @@ bool stats_more_has(const char *by)
 static void add_refusal(void *arg, const struct store_refusal *refusal)
 {
 	struct adding *adding = arg;
-	const char *owner = adding->more->filter->owner;
 	/* "limit:rate" is called by its word, "auth:unknown" as it is: no limit, but a door that was shut */
 	const char *word = str_starts(refusal->object, "limit:") ? refusal->object + strlen("limit:") : refusal->object;
 	size_t i = 0;
 
-	if (owner != NULL && !streq(owner, refusal->owner))
+	if (!cli_filter_owner(adding->more->filter, refusal->owner))
 		return;
 	while (i < adding->count &&
 	       !(streq(adding->items[i].word, word) && streq(adding->items[i].owner, refusal->owner)))
@@ -126,9 +125,8 @@ struct disks {
 static void add_owner(void *arg, const struct store_view_owner *owner)
 {
 	struct disks *disks = arg;
-	const char *only = disks->more->filter->owner;
 
-	if (only != NULL && !streq(only, owner->owner))
+	if (!cli_filter_owner(disks->more->filter, owner->owner))
 		return;
 	disks->items = xrealloc(disks->items, disks->count + 1, sizeof(*disks->items));
 	disks->items[disks->count++] = *owner;

@@ -68,6 +68,8 @@ int store_text_read(struct store *store, const struct store_text *text, char **r
 struct store_filter {
 	const char *id; /* prefix, or NULL; so for all strings */
 	const char *owner, *token_id, *conversation, *language, *text_in_code, *task;
+	const char *const *owners; /* one of these, in addition to `owner` … */
+	size_t n_owners;           /* … if there are any */
 	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
 	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */

@@ -149,6 +149,7 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 struct listing {
 	struct store *store;
 	const struct store_filter *filter;
+	const char *owners; /* ",ann,bob,"; NULL: any */
 	int (*each)(void *arg, const struct store_execution *execution);
 	void *arg;
 	const char *after; /* id: only later ones */
@@ -185,6 +186,7 @@ static int list_rows(struct listing *listing, struct store_conn *conn, enum stor
 	int failed = 0, found;
 
 	bind_filter(&q, listing->filter, range);
+	query_bind_text(&q, ":owners", listing->owners);
 	query_bind_text(&q, ":after", listing->after);
 	if (which == SQL_EXECUTION_LIST_RECORDED)
 		query_bind_int(&q, ":recorded_after", listing->filter->recorded_after);
@@ -231,7 +233,7 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 	struct store_range range = {"", STORE_ID_ABOVE}; /* encloses every id */
 	enum store_sql which = filter->newest_first ? SQL_EXECUTION_LIST_NEWEST : SQL_EXECUTION_LIST;
 	auto_reader struct store_reader reader = {0};
-	auto_buf struct buf match = {0};
+	auto_buf struct buf match = {0}, owners = {0};
 	int failed = filter->id != NULL ? store_range(filter->id, &range, err) : 0;
 
 	if (failed == 0)
@@ -239,6 +241,10 @@ int store_execution_list(struct store *store, const struct store_filter *filter,
 	if (failed < 0)
 		return failed;
 	buf_init(&match, SIZE_MAX);
+	buf_init(&owners, SIZE_MAX);
+	for (size_t i = 0; i < filter->n_owners; i++)
+		buf_printf(&owners, i > 0 ? "%s," : ",%s,", filter->owners[i]);
+	listing.owners = owners.length > 0 ? owners.data : NULL;
 	if (filter->follow)
 		which = SQL_EXECUTION_LIST_RECORDED;
 	else if (filter->text_in_code != NULL && store_search_query(filter->text_in_code, &match))

@@ -91,6 +91,7 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 #define STORE_SQL_LISTED(id)                                                                                           \
 	"FROM execution WHERE " id " > :after AND " id " >= :from AND " id                                             \
 	" < :to AND (:owner IS NULL OR owner = :owner) "                                                               \
+	"AND (:owners IS NULL OR instr(:owners, ',' || owner || ',')) "                                                \
 	"AND (:token IS NULL OR token = :token) AND (:conversation IS NULL OR conversation_name = :conversation) "     \
 	"AND (:language IS NULL OR language = :language) AND (:verdict IS NULL OR instr(:verdict, verdict)) "     \
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \

@@ -49,6 +49,7 @@ on_terminal() {
 	[ "$(sallyport log --json --text made.txt | jq -s length)" = 1 ]
 	[ "$(sallyport log --json --since 1h --until 0s | jq -s length)" = 3 ]
 	[ "$(sallyport log --json --owner bob | wc -l)" = 0 ]
+	[ "$(sallyport log --json --owner bob --owner alice | wc -l)" = 3 ]
 	run -2 sallyport log --since tomorrow
 	[[ $output == *"'tomorrow' is not a time"* ]]
 }

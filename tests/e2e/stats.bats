@@ -72,6 +72,9 @@ stats() { # ARGUMENT…
 	stats --by disk | jq -s -e 'map(.owner) | sort == ["alice", "bob"]'
 	[ "$(stats --by disk | jq -s '(map(.bytes) | . == (sort | reverse)) and .[0].owner == "alice" and .[0].bytes > 3000')" = true ]
 	[ "$(stats --by disk --owner bob | jq -s length)" = 1 ]
+	[ "$(stats --by disk --owner bob --owner alice | jq -s length)" = 2 ]
+	[ "$(stats --by owner --owner alice --owner bob | jq -s 'map(.owner) | sort')" = "$(stats --by owner | jq -s 'map(.owner) | sort')" ]
+	[ "$(stats --by owner --owner bob --owner nobody | jq -r .owner)" = bob ]
 	run -0 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by slowest
 	[[ $output == *"STARTED"* ]]
 	run -0 env SALLYPORT_RETENTION_OWNER_MB=1 "$SP_BIN/sallyport" stats --config "$SP_CONFIG" --by disk

@@ -357,6 +357,10 @@ static void filters(void **state)
 	assert_true(listed(s, (struct store_filter){.id = prefix}) >= 1);
 	assert_int_equal(listed(s, (struct store_filter){.id = "x' OR 1 = 1 --"}), 0);
 	assert_int_equal(listed(s, (struct store_filter){.owner = "' OR ''='"}), 0);
+	static const char *const both[] = {"bob", "ann"}, *const others[] = {"bo", "nn,", ""};
+	assert_int_equal(listed(s, (struct store_filter){.owners = both, .n_owners = 1}), 1);
+	assert_int_equal(listed(s, (struct store_filter){.owners = both, .n_owners = 2}), 2);
+	assert_int_equal(listed(s, (struct store_filter){.owners = others, .n_owners = 3}), 0);
 	fails(store_execution_list(s, &(struct store_filter){.id = ""}, no_more, NULL, &err), ERR_INVALID);
 }
 
