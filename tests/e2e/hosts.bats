@@ -219,6 +219,55 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	call 2 run_code '{"conversationId":"c","language":"bash","code":"cat f.txt"}' | grep -q 'made by 2'
 }
 
+# method OWNER SESSION METHOD PARAMS: a request of the legacy era; the last line is the status
+method() {
+	ask "$1" /mcp -D "$BATS_TEST_TMPDIR/head" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+		-H "Mcp-Session-Id: $2" -w '\n%{http_code}' -d "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$3\",\"params\":$4}"
+}
+
+@test "an owner with a task under way is not packed; with a live interpreter he moves, and the next run says that its state is gone" {
+	local session task text
+	on 1 token add --owner carol --json | jq -r .token >"$FRONT/token.carol"
+	lives() { call carol run_code "{\"conversationId\":\"c\",\"language\":\"python\",\"session\":true,\"code\":\"$1\"}"; }
+	run lives "x = 41; open('kept.txt', 'w').write('kept')"
+	[ "${lines[-1]}" = 200 ]
+	method carol '' initialize '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}' >/dev/null
+	session=$(tr -d '\r' <"$BATS_TEST_TMPDIR/head" | sed -n 's/^Mcp-Session-Id: //p')
+	task=$(method carol "$session" tools/call "{\"name\":\"run_code\",\"task\":{},\"arguments\":{\"conversationId\":\"t\",\"language\":\"bash\",\"code\":\"echo begun; sleep $SP_ASLEEP; echo woken\"}}" |
+		head -1 | jq -r .result.task.taskId)
+	[ "${#task}" = 36 ]
+	sp_until "" sp_asleep
+	run on 1 drain --owner carol --no-wait
+	[ "$status" = 5 ]
+	[ "$output" = "carol: drained; still under way: 1" ]
+	for words in "pack carol $BATS_TEST_TMPDIR/carol" "leave carol"; do
+		# shellcheck disable=SC2086
+		run on 1 owners $words
+		[ "$status" = 5 ]
+		[[ $output == *"1 runs and tasks of carol are under way: wait for them"* ]]
+	done
+	[ ! -e "$BATS_TEST_TMPDIR/carol" ]
+	sp_wake
+	# Drained, she still fetches what her task left; the idle interpreter is nothing that is under way.
+	method carol "$session" tasks/result "{\"taskId\":\"$task\"}" | grep -q woken
+	run on 1 drain --owner carol --wait 600
+	[ "$output" = "carol: drained; nothing is under way" ]
+	on 1 owners pack carol "$BATS_TEST_TMPDIR/carol"
+	on 2 owners unpack "$BATS_TEST_TMPDIR/carol"
+	on 1 owners place carol h2 --table "$FRONT/placed.map"
+	on 1 owners leave carol
+	kill -HUP "$(cat "$FRONT/pid")"
+	there() { runs carol >/dev/null && [ "$(sqlite3 -readonly "$(readlink "$FRONT/h2")/data/sallyport.db" "SELECT count(*) FROM execution WHERE code = 'echo made by carol >/data/f.txt; echo hello'")" -gt 0 ]; }
+	sp_until "$(cat "$FRONT/pid")" there
+	run lives "print(open('kept.txt').read()); print(x)"
+	text=$output
+	[[ $text == *kept* && $text == *NameError* ]]
+	[[ $text == *"The session's earlier state was lost (the server was started anew)"* ]]
+	# Her clients open new sessions; the task stayed behind.
+	run method carol "$session" tasks/get "{\"taskId\":\"$task\"}"
+	[ "${lines[-1]}" = 404 ]
+}
+
 # One line of the page, "h1$ COMMAND": `sallyport` is the CLI there, nginx and systemctl are those of the front.
 # shellcheck disable=SC2317 # called by the line
 at() {
