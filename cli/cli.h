@@ -45,8 +45,7 @@ enum cli_exit {
 	CLI_OK = 0,
 	CLI_DIFFERENT = 1, /* replay: something differs; doctor: something is missing that stops a run */
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
-	CLI_FAILED =
-		3, /* no such id; further errors have the codes of err_info (lib/base/err.c), sallyport(1) lists them */
+	CLI_FAILED = 3, /* no such id; further errors have the codes of err_info (lib/base/err.c), see sallyport(1) */
 	CLI_JUDGE_ERROR = 3, /* grade, replay: the judge or the sandbox failed, also when tried again */
 	CLI_INCOMPLETE = 5,  /* grade, replay: interrupted, or a shard is missing */
 	/* Only `run`, whose exit code is otherwise the program's own: */
@@ -136,8 +135,7 @@ struct cli_filter {
 };
 extern const struct cli_option cli_filter_options[];
 bool cli_filter_empty(const struct cli_filter *filter);
-/* Is it one of the owners, or is none named? */
-bool cli_filter_owner(const struct cli_filter *filter, const char *owner);
+bool cli_filter_owner(const struct cli_filter *filter, const char *owner); /* is it named, or none? */
 /* Everything else of *ret is zero; strings are the filter's. */
 void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *ret);
 

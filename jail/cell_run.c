@@ -177,7 +177,7 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	*run = (struct cell_run){.step = step, .cpu_check_us = INT64_MAX, .wall_deadline_us = INT64_MAX};
 	run->pipes[0] = run->pipes[1] = LOOP_WATCH_INIT;
 	output_init(&run->output, 0, -1, -1);
-	if (cell_run_shows(cell) && !step->entry && silent_file(cell->runner, step->fds[0]))
+	if (cell_run_shows(cell) && !step->entry && silent_file(cell->runner, step->fds[0], cell->data_root))
 		step->display = false;
 	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);

@@ -10,7 +10,7 @@
 
 const fs = require('node:fs');
 const inspector = require('node:inspector');
-const { createRequire } = require('node:module');
+const { createRequire, registerHooks } = require('node:module');
 const { dirname } = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { inspect } = require('node:util');
@@ -35,6 +35,23 @@ const TOOLS = '/code/node_modules/tools'; // of a run that calls tools; its serv
 const toolsModule = (name) => `${pathToFileURL(TOOLS)}/${name === 'tools' ? 'index' : name.slice('tools/'.length)}.mjs?${order}`;
 const load = (name, options) => import(process.env.MCP_SOCKET && /^tools(\/|$)/.test(name) ? toolsModule(name) : /^\.{0,2}\//.test(name) ? new URL(name, pathToFileURL(globalThis.__filename)).href : name, options);
 Object.defineProperty(globalThis, Symbol.for('sallyport.import'), { value: load });
+
+// What the conversation has installed: import does not look into NODE_PATH.
+const INSTALLED = pathToFileURL('/data/.packages/npm/lib/program.js').href;
+registerHooks({
+	resolve(name, context, next) {
+		try {
+			return next(name, context);
+		} catch (error) {
+			if (error.code !== 'ERR_MODULE_NOT_FOUND' || context.parentURL === INSTALLED) throw error;
+			try {
+				return next(name, { ...context, parentURL: INSTALLED });
+			} catch {
+				throw error;
+			}
+		}
+	},
+});
 
 // require() of tools: Node keeps a module for ever, but the servers of this run need not be those of the last one.
 function requireWith(found, tools) {

@@ -8,13 +8,16 @@
 // in it is one line. undefined, null, functions and promises are not shown: calls made for what they do return them.
 'use strict';
 
-const bun = typeof Bun !== 'undefined';
+const bun = typeof Bun !== 'undefined', say = console.log;
+let streams = false; // the program uses process.stdout
 const SETTER = 'ᐅ', SHOWN_MAX = 16 * 1024, SHOW_MS = 5000, SOURCE_MAX = 256 * 1024, TRIES = 40;
 // What an assignment would turn from a declaration or a block into a value; `import` of a statement, not of a call.
 const NO_EXPRESSION = /^(?:function|class|async\s+function|let|var|const|export|enum|interface|type|namespace|declare|abstract|import\s*[^\s(.]|[{@])/;
 // Lines that go on with the statement before them.
 const GOES_ON = /^(?:[([`+\-*/%,.?:&|^<>=!;)\]}]|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
+// bun never runs what a plugin gives it for a CommonJS program. `export` makes one a module, in which these mean something else.
+const MODULE = /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m, COMMONJS = /\b(?:require|module|exports|__filename|__dirname)\b/;
 const ENDS = /;?\s*(?:\/\/[^\n]*)?\s*$/;
 
 function checker() {
@@ -92,12 +95,13 @@ function rewritten(source) {
 
 function text(value) {
 	const { inspect } = require('node:util'), vm = require('node:vm');
-	const output = [process.stdout, process.stderr], writes = output.map((one) => one.write);
+	const output = ['stdout', 'stderr'].map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
 	const own = Symbol.for('sallyport.inspect');
 	let made = '';
 	Object.defineProperty(globalThis, own, { value: () => void (made = String(inspect(value, { maxStringLength: SHOWN_MAX })).slice(0, SHOWN_MAX)), configurable: true });
 	const speaks = { ...console }, mute = () => true; // what a value prints while it is shown is not the program's
-	for (const one of output) one.write = mute;
+	// put away, not muted: a stream that the program has not used is not made for this
+	for (const [name] of output) Object.defineProperty(process, name, { value: { write: mute, end: mute, on: mute, once: mute }, configurable: true });
 	for (const name of Object.keys(speaks)) if (typeof speaks[name] === 'function') console[name] = mute;
 	try {
 		new vm.Script("globalThis[Symbol.for('sallyport.inspect')]()").runInThisContext({ timeout: SHOW_MS });
@@ -107,25 +111,55 @@ function text(value) {
 	} finally {
 		delete globalThis[own];
 		Object.assign(console, speaks);
-		for (const [i, one] of output.entries()) one.write = writes[i];
+		for (const [name, own] of output) Object.defineProperty(process, name, own);
 	}
 }
 
 function show(value) {
 	if (value === undefined || value === null || typeof value === 'function' || (typeof value === 'object' && value instanceof Promise)) return;
 	const plain = typeof value !== 'object' && typeof value !== 'string';
-	process.stdout.write(`${plain ? require('node:util').inspect(value) : text(value)}\n`);
+	const line = plain ? require('node:util').inspect(value) : text(value);
+	// process.stdout has a queue, which is to be kept where the program uses it; where not, making it would cost milliseconds.
+	if (streams) process.stdout.write(`${line}\n`);
+	else if (bun) say(line);
+	else require('node:fs').writeSync(1, `${line}\n`);
 }
 
 function start() {
 	const fs = require('node:fs'), main = process.argv[1];
 	const own = process.execArgv.indexOf('--require');
 	if (own >= 0) process.execArgv.splice(own, 2); // children of the program are not shown
-	const plain = fs.readFileSync(main, 'utf8'), source = rewritten(plain);
-	if (source === plain || (!bun && !require('node:worker_threads').isMainThread)) return;
-	let shown = false;
+	const plain = fs.readFileSync(main, 'utf8'), deep = Error.stackTraceLimit;
+	let source;
+	Error.stackTraceLimit = 0; // nobody reads the stacks of what is tried
+	try {
+		source = rewritten(plain);
+	} finally {
+		Error.stackTraceLimit = deep;
+	}
+	if (source === plain || process.abort.disabled) return; // that: a worker, which runs preloaded modules, too
+	if (bun) {
+		streams = plain.includes('stdout'); // its console does not use it
+	} else {
+		const own = Object.getOwnPropertyDescriptor(process, 'stdout');
+		Object.defineProperty(process, 'stdout', {
+			...own,
+			get() {
+				streams = true;
+				Object.defineProperty(process, 'stdout', own);
+				return process.stdout;
+			},
+		});
+	}
+	if (bun && !MODULE.test(plain)) {
+		if (COMMONJS.test(plain)) return;
+		source += '\nexport {};';
+	}
+	require('node:util'); // by way of the hooks below it takes milliseconds
+	let shown = false, hooks;
 	Object.defineProperty(globalThis, SETTER, {
 		set(value) {
+			hooks?.deregister();
 			if (!shown) show(value);
 			shown = true;
 		},
@@ -136,7 +170,7 @@ function start() {
 		return;
 	}
 	const url = require('node:url').pathToFileURL(main).href;
-	require('node:module').registerHooks({
+	hooks = require('node:module').registerHooks({
 		load(name, context, next) { // of a module twice: its first try is CommonJS
 			const loaded = next(name, context);
 			return name === url && loaded.source ? { ...loaded, source } : loaded;

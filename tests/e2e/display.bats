@@ -126,6 +126,15 @@ object()'
 	[ "$(sp_get '[(details.files.created | length), details.stdout] | tojson')" = '[20,"480 more figures are not saved\n"]' ]
 }
 
+@test "500 open figures of matplotlib: some are saved, the program's own result stands" {
+	shows $'import matplotlib.pyplot as plt\nplt.rcParams["figure.max_open_warning"] = 0\nfor i in range(500): plt.figure(figsize=(1, 1))\nprint("made", 500)\nplt.gcf()' '{"conversationId":"open"}'
+	verdict OK
+	[ "$SHOWN" = $'made 500\n480 more figures are not saved' ]
+	[ "$(sp_get '[details.files.created[].name] | length')" = 20 ]
+	[ "$(sp_get '[.result.content[] | select(.type == "image")] | length')" = 20 ]
+	[ "$(sp_get details.stderr)" = "" ]
+}
+
 @test "figures of plotly become pages, because pictures need a browser" {
 	/usr/bin/python3 -c "import plotly" 2>/dev/null || skip "no plotly"
 	shows $'import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\nfig.show()\nfig' '{"conversationId":"plotly"}'
@@ -178,8 +187,17 @@ value() {
 		[ "$SHOWN" = $'first\n[ 1, { b: 2 } ]' ]
 		value $language $'import fs from "node:fs";\nconst n = await Promise.resolve(fs.readFileSync(0, "utf8"))\nn\n  .split(",")\n  .map((x) => x * 2)' '{"stdin":"1,2"}'
 		[ "$SHOWN" = '[ 2, 4 ]' ]
-		value $language $'const { fork } = require("node:child_process"), wide = "x".repeat(100000);\nwide' '{"conversationId":"js2"}'
-		[ "${#SHOWN}" -lt 20000 ]
+		value $language $'const wide = "x".repeat(100000);\nwide' '{"conversationId":"js2"}'
+		[ "${#SHOWN}" -gt 16000 ] && [ "${#SHOWN}" -lt 20000 ]
+		value $language $'process.stdout.write("x".repeat(300000) + "\\n");\n"last"' '{"conversationId":"js2"}' # more than a pipe holds
+		[ "$("$SP_BIN/sallyport" show --config "$SP_CONFIG" --stdout "$(sp_get details.execution_id)" | tail -n 1)" = "'last'" ]
+		for strict in "'use strict';" '"use strict"'; do
+			value $language "$strict"$'\nclass A { x = 1; f() { return this.x } }\nnew A().f() + 1'
+			[ "$SHOWN" = 2 ]
+		done
+		# bun keeps its value to itself, but runs it
+		value $language $'const { join } = require("node:path");\nconsole.log("ran");\njoin("a", "b")'
+		if [ $language = javascript ]; then [ "$SHOWN" = $'ran\n\'a/b\'' ]; else [ "$SHOWN" = ran ]; fi
 		for code in 'function f() { return 1 }' 'console.log(process.argv.slice(2), require.main === module, __filename)' 'if (true) {
 	1
 } else

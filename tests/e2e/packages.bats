@@ -63,7 +63,7 @@ prints() {
 	[ "$(sp_get details.verdict)" = RE ]
 }
 
-@test "npm install: found by require and import, in plain programs of Node and bun, and by require in sessions" {
+@test "npm install: found by require and import, in plain programs of Node and bun, and in sessions" {
 	[ -x /usr/bin/npm ] || skip "npm is not installed: apt-get install npm"
 	installs npm 'npm install demo-npm'
 	[ "$(sp_get details.verdict)" = OK ] || { cat "$SP_DIR/body"; return 1; }
@@ -77,6 +77,11 @@ prints() {
 	done
 	runs npm javascript 'console.log(require("demo-npm").thrice(14))' '{"session":true}'
 	prints 42
+	runs npm javascript 'import { thrice } from "demo-npm"; console.log(thrice(14))' '{"session":true}'
+	prints 42
+	runs npm javascript 'await import("demo-none")' '{"session":true}'
+	[ "$(sp_get details.verdict)" = RE ]
+	[[ $(sp_get details.stderr) == *"Cannot find package 'demo-none' imported from /code/"* ]]
 }
 
 @test "packages count as the conversation's files: what does not fit is not kept" {

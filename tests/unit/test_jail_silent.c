@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,7 +34,7 @@ static int unload(void **state)
 
 static bool silent(const char *text)
 {
-	return silent_text(runners_find(&runners, "python"), text, strlen(text));
+	return silent_text(runners_find(&runners, "python"), text, strlen(text), -1);
 }
 
 static void ends(void **state)
@@ -75,8 +77,8 @@ static void ends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(loud); i++)
 		if (silent(loud[i]))
 			fail_msg("silent: %s", loud[i]);
-	assert_false(silent_text(runners_find(&runners, "python"), "x\0print(1)", 10));
-	assert_false(silent_text(runners_find(&runners, "bash"), "print(1)", 8));
+	assert_false(silent_text(runners_find(&runners, "python"), "x\0print(1)", 10, -1));
+	assert_false(silent_text(runners_find(&runners, "bash"), "print(1)", 8, -1));
 }
 
 static void imports(void **state)
@@ -87,6 +89,8 @@ static void imports(void **state)
 		"  from os.path import join, split as s",
 		"from __future__ import annotations",
 		"from json import (\n  loads,\n  dumps)",
+		"def pprint(x): print(x)",
+		"x.print_(x.fingerprint)",
 	};
 	static const char *const loud[] = {
 		"import matplotlib.pyplot as plt",
@@ -105,6 +109,15 @@ static void imports(void **state)
 		"important = 1",
 		"exec(open('a').read())",
 		"e = eval",
+		"print = f",
+		"p = print",
+		"def print(x): pass",
+		"  def  print (x): pass",
+		"class print(A): pass",
+		"for print in a: pass",
+		"from json import loads as print",
+		"import builtins",
+		"globals()['pr' + 'int'] = f",
 		"import json # import",
 	};
 
@@ -123,6 +136,31 @@ static void imports(void **state)
 	}
 }
 
+/* A module of the conversation's is found before the interpreter's own. */
+static void shadows(void **state)
+{
+	static const char *const names[] = {"json.py", "json", "json.pyc", "json.so", ".packages"};
+	static const char text[] = "import os, json\nprint(1)";
+	const struct runner *python = runners_find(&runners, "python");
+	char folder[] = "/tmp/sp-silent.XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	auto_close int data = open(folder, O_DIRECTORY | O_CLOEXEC);
+	assert_true(data >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_true(silent_text(python, text, strlen(text), data));
+		close(openat(data, names[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		assert_false(silent_text(python, text, strlen(text), data));
+		assert_true(silent_text(python, "print(1)", 8, data));
+		assert_int_equal(unlinkat(data, names[i], 0), 0);
+	}
+	close(openat(data, "jsonx.py", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_true(silent_text(python, text, strlen(text), data));
+	assert_int_equal(unlinkat(data, "jsonx.py", 0), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void files(void **state)
 {
 	const struct runner *python = runners_find(&runners, "python");
@@ -133,11 +171,11 @@ static void files(void **state)
 	memcpy(longest, "print(1)", 8);
 	auto_close int most = memfd_with("text", longest, SILENT_TEXT_MAX);
 	auto_close int more = memfd_with("text", longest, SILENT_TEXT_MAX + 1);
-	assert_true(silent_file(python, most));
+	assert_true(silent_file(python, most, -1));
 	assert_int_equal(lseek(most, 0, SEEK_CUR), 0);
-	assert_false(silent_file(python, more));
-	assert_false(silent_file(python, -1));
-	assert_false(silent_file(runners_find(&runners, "bash"), most));
+	assert_false(silent_file(python, more, -1));
+	assert_false(silent_file(python, -1, -1));
+	assert_false(silent_file(runners_find(&runners, "bash"), most, -1));
 }
 
 int main(void)
@@ -145,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends),
 		cmocka_unit_test(imports),
+		cmocka_unit_test(shadows),
 		cmocka_unit_test(files),
 	};
 
