@@ -57,6 +57,15 @@ static size_t reserve(struct buf *buf, size_t more)
 	return more;
 }
 
+void buf_reserve(struct buf *buf, size_t length)
+{
+	if (length > buf->size && length < buf->max) {
+		buf->data = xrealloc(buf->size > 0 ? buf->data : NULL, length, 1);
+		buf->data[buf->length] = '\0';
+		buf->size = length;
+	}
+}
+
 void buf_add(struct buf *buf, const void *data, size_t length)
 {
 	if (length == 0 || buf->overflow)
@@ -75,6 +84,20 @@ void buf_puts(struct buf *buf, const char *text)
 void buf_putc(struct buf *buf, char c)
 {
 	buf_add(buf, &c, 1);
+}
+
+void buf_int(struct buf *buf, long long value)
+{
+	char text[24], *at = text + sizeof(text);
+	unsigned long long left = value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value;
+
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left > 0);
+	if (value < 0)
+		*--at = '-';
+	buf_add(buf, at, (size_t)(text + sizeof(text) - at));
 }
 
 void buf_printf(struct buf *buf, const char *format, ...)

@@ -25,7 +25,33 @@ static void must(bool worked)
 }
 
 static const EVP_MD *fetched;
-static EVP_MAC_CTX *mac; /* HMAC with SHA-256, without a key; copied for each use */
+static EVP_MAC_CTX *mac; /* HMAC with SHA-256, without a key; copied for each thread */
+
+/* Each thread keeps its contexts: making one takes longer than hashing a token. */
+struct contexts {
+	EVP_MD_CTX *digest;
+	EVP_MAC_CTX *mac;
+};
+static pthread_key_t contexts_key;
+
+static void free_contexts(void *arg)
+{
+	struct contexts *contexts = arg;
+
+	EVP_MD_CTX_free(contexts->digest);
+	EVP_MAC_CTX_free(contexts->mac);
+	free(contexts);
+}
+
+/* The first thread's end with the process, which calls no destructor. */
+static void free_last(void)
+{
+	struct contexts *contexts = pthread_getspecific(contexts_key);
+
+	if (contexts != NULL)
+		free_contexts(contexts);
+	pthread_setspecific(contexts_key, NULL);
+}
 
 static void fetch(void)
 {
@@ -38,6 +64,8 @@ static void fetch(void)
 	mac = EVP_MAC_CTX_new(hmac);
 	must(fetched != NULL && mac != NULL && EVP_MAC_CTX_set_params(mac, params) == 1);
 	EVP_MAC_free(hmac); /* the context has one of its own */
+	must(pthread_key_create(&contexts_key, free_contexts) == 0);
+	atexit(free_last);
 }
 
 /* Looked up once: EVP_sha256() makes OpenSSL search its providers in every call, which takes twice as long as hashing a
@@ -48,6 +76,20 @@ static const EVP_MD *sha256(void)
 
 	pthread_once(&once, fetch);
 	return fetched;
+}
+
+static struct contexts *contexts(void)
+{
+	sha256();
+	struct contexts *own = pthread_getspecific(contexts_key);
+
+	if (own != NULL)
+		return own;
+	own = xcalloc(1, sizeof(*own));
+	own->digest = EVP_MD_CTX_new();
+	own->mac = EVP_MAC_CTX_dup(mac);
+	must(own->digest != NULL && own->mac != NULL && pthread_setspecific(contexts_key, own) == 0);
+	return own;
 }
 
 static EVP_MD_CTX *digest_context(struct sha256 *digest)
@@ -81,32 +123,39 @@ void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE])
 
 void sha256_bytes(const void *data, size_t length, uint8_t ret[SHA256_SIZE])
 {
-	must(EVP_Digest(data, length, ret, NULL, sha256(), NULL) == 1);
+	EVP_MD_CTX *context = contexts()->digest;
+
+	must(EVP_DigestInit_ex(context, fetched, NULL) == 1 && EVP_DigestUpdate(context, data, length) == 1 &&
+	     EVP_DigestFinal_ex(context, ret, NULL) == 1);
 }
 
 void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE])
 {
 	uint8_t hash[SHA256_SIZE];
 
-	must(EVP_Digest(data, length, hash, NULL, sha256(), NULL) == 1);
+	sha256_bytes(data, length, hash);
 	hex_encode(hash, sizeof(hash), ret_hex);
+}
+
+void hmac_sha256_parts(const void *key, size_t key_length, const struct crypto_part *parts, size_t count,
+		       uint8_t ret[SHA256_SIZE])
+{
+	EVP_MAC_CTX *context = contexts()->mac;
+	size_t got = 0;
+
+	must(EVP_MAC_init(context, key, key_length, NULL) == 1);
+	for (size_t i = 0; i < count; i++)
+		must(EVP_MAC_update(context, parts[i].data, parts[i].length) == 1);
+	must(EVP_MAC_final(context, ret, &got, SHA256_SIZE) == 1 && got == SHA256_SIZE);
 }
 
 void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t ret[SHA256_SIZE])
 {
-	size_t got = 0;
-
-	sha256();
-	EVP_MAC_CTX *context = EVP_MAC_CTX_dup(mac);
-
-	must(context != NULL && EVP_MAC_init(context, key, key_length, NULL) == 1 &&
-	     EVP_MAC_update(context, data, length) == 1 && EVP_MAC_final(context, ret, &got, SHA256_SIZE) == 1 &&
-	     got == SHA256_SIZE);
-	EVP_MAC_CTX_free(context);
+	hmac_sha256_parts(key, key_length, &(struct crypto_part){data, length}, 1, ret);
 }
 
 #define SEAL_NONCE_SIZE 12
-#define SEAL_TAG_SIZE 16
+#define SEAL_TAG_SIZE   16
 _Static_assert(SEAL_OVERHEAD == SEAL_NONCE_SIZE + SEAL_TAG_SIZE, "what seal adds");
 
 static void cipher_free(EVP_CIPHER_CTX **cipher)

@@ -20,6 +20,13 @@ void sha256_finish(struct sha256 *digest, char ret_hex[SHA256_HEX_SIZE]); /* fre
 void sha256_hex(const void *data, size_t length, char ret_hex[SHA256_HEX_SIZE]);
 void sha256_bytes(const void *data, size_t length, uint8_t ret[SHA256_SIZE]);
 void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t ret[SHA256_SIZE]);
+struct crypto_part {
+	const void *data;
+	size_t length;
+};
+/* Of the parts one after the other. */
+void hmac_sha256_parts(const void *key, size_t key_length, const struct crypto_part *parts, size_t count,
+		       uint8_t ret[SHA256_SIZE]);
 
 /* AES-256-GCM with a random nonce: appends nonce, ciphertext and tag. `context` (say, the row's id) is authenticated
  * with it, so that a sealed text opens nowhere but where it was put. unseal: ERR_CORRUPT, nothing appended, when key,

@@ -17,6 +17,10 @@
 #include "store_audit_row.h"
 #include "store_txn.h"
 
+/* Of a run. */
+#define FACTS_USUAL   256
+#define DETAILS_USUAL 512
+
 static const char purpose[] = "sallyport audit detail 1";
 
 static const char *const kinds[] = {
@@ -36,6 +40,8 @@ void store_audit_init(struct store_audit *entry, enum store_audit_kind kind, con
 	snprintf(entry->object, sizeof(entry->object), "%s:%s", type, id);
 	buf_init(&entry->facts, STORE_AUDIT_SIZE);
 	buf_init(&entry->details, STORE_AUDIT_DETAILS_MAX);
+	buf_reserve(&entry->facts, FACTS_USUAL);
+	buf_reserve(&entry->details, DETAILS_USUAL);
 }
 
 void store_audit_clear(struct store_audit *entry)
@@ -44,26 +50,42 @@ void store_audit_clear(struct store_audit *entry)
 	buf_clear(&entry->details);
 }
 
+static void add_quoted(struct buf *to, const char *text, size_t length)
+{
+	buf_putc(to, '"');
+	buf_add(to, text, length);
+	buf_putc(to, '"');
+}
+
 static void name_member(struct buf *to, const char *name)
 {
-	buf_printf(to, "%s\"%s\":", to->length > 0 ? "," : "", name);
+	buf_puts(to, to->length > 0 ? ",\"" : "\"");
+	buf_puts(to, name);
+	buf_puts(to, "\":");
 }
 
 void store_audit_int(struct store_audit *entry, const char *name, int64_t value)
 {
 	name_member(&entry->facts, name);
-	buf_printf(&entry->facts, "%lld", (long long)value);
+	buf_int(&entry->facts, value);
+}
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c != '\0' && strchr(" ._:+#/-", c) != NULL);
 }
 
 void store_audit_word(struct store_audit *entry, const char *name, const char *word)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ._:+#/-";
 	const size_t length = strlen(word);
 
-	if (length > 64 || strspn(word, allowed) != length)
+	if (length > 64)
 		entry->wrong = true;
+	for (size_t i = 0; i < length; i++)
+		entry->wrong |= !is_plain(word[i]);
 	name_member(&entry->facts, name);
-	buf_printf(&entry->facts, "\"%s\"", word);
+	add_quoted(&entry->facts, word, length);
 }
 
 /* Most details are sums, which need no escape. */
@@ -79,9 +101,7 @@ void store_audit_text(struct store_audit *entry, const char *name, const char *t
 {
 	name_member(&entry->details, name);
 	if (is_sum(text, length)) {
-		buf_putc(&entry->details, '"');
-		buf_add(&entry->details, text, length);
-		buf_putc(&entry->details, '"');
+		add_quoted(&entry->details, text, length);
 		return;
 	}
 	auto_json struct json_object *value = json_new_safe(text, length);
@@ -89,12 +109,21 @@ void store_audit_text(struct store_audit *entry, const char *name, const char *t
 	json_print(&entry->details, value);
 }
 
+void store_audit_hex(struct store_audit *entry, const char *name, const char sum[SHA256_HEX_SIZE])
+{
+	name_member(&entry->details, name);
+	add_quoted(&entry->details, sum, SHA256_HEX_SIZE - 1);
+}
+
 void store_audit_sum(struct store_audit *entry, const char *name, const void *data, size_t length)
 {
+	/* Most programs have no input, and most print no errors. */
+	static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 	char sum[SHA256_HEX_SIZE];
 
-	sha256_hex(data, length, sum);
-	store_audit_text(entry, name, sum, strlen(sum));
+	if (length > 0)
+		sha256_hex(data, length, sum);
+	store_audit_hex(entry, name, length > 0 ? sum : nothing);
 }
 
 void store_audit_place(const char *conversation_hash, char ret[SHA256_HEX_SIZE])
@@ -138,14 +167,14 @@ static int next_number(struct store_txn *txn, int64_t *ret, struct err *err)
 void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, const char *details, size_t length,
 			   char ret[SHA256_HEX_SIZE])
 {
-	auto_buf struct buf text = {0};
+	const struct crypto_part parts[] = {
+		{purpose, sizeof(purpose)}, /* with its NUL */
+		{kind, strlen(kind) + 1},
+		{details, length},
+	};
 	uint8_t hash[SHA256_SIZE];
 
-	buf_init(&text, SIZE_MAX / 2);
-	buf_add(&text, purpose, sizeof(purpose)); /* with its NUL */
-	buf_add(&text, kind, strlen(kind) + 1);
-	buf_add(&text, details, length);
-	hmac_sha256(salt, SHA256_SIZE, text.data, text.length, hash);
+	hmac_sha256_parts(salt, SHA256_SIZE, parts, ARRAY_SIZE(parts), hash);
 	hex_encode(hash, sizeof(hash), ret);
 }
 
@@ -210,14 +239,15 @@ static int append(struct store_txn *txn, struct store_audit *entry, struct err *
 /* Details are one object. */
 void store_audit_close_details(struct buf *details)
 {
-	auto_buf struct buf whole = {0};
+	const size_t length = details->length;
 
-	if (details->length == 0)
+	if (length == 0)
 		return;
-	buf_init(&whole, SIZE_MAX / 2);
-	buf_printf(&whole, "{%s}", details->data);
-	buf_reset(details);
-	buf_add(details, whole.data, whole.length);
+	buf_puts(details, "{}"); /* room for both */
+	if (details->overflow)
+		return;
+	memmove(details->data + 1, details->data, length);
+	details->data[0] = '{';
 }
 
 int store_txn_audit(struct store_txn *txn, struct store_audit *entry, struct err *err)

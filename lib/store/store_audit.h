@@ -79,8 +79,9 @@ void store_audit_clear(struct store_audit *entry);
 /* Facts. A word has letters, digits, blanks and ._:+#/-, 64 characters at most. */
 void store_audit_int(struct store_audit *entry, const char *name, int64_t value);
 void store_audit_word(struct store_audit *entry, const char *name, const char *word);
-/* Details: a text (any bytes), or the SHA-256 of one. */
+/* Details: a text (any bytes), a sum, or the SHA-256 of a text. */
 void store_audit_text(struct store_audit *entry, const char *name, const char *text, size_t length);
+void store_audit_hex(struct store_audit *entry, const char *name, const char sum[SHA256_HEX_SIZE]);
 void store_audit_sum(struct store_audit *entry, const char *name, const void *data, size_t length);
 
 struct store_txn;

@@ -15,7 +15,7 @@
 #include "store_pack.h"
 #include "store_txn.h"
 
-#define OPENED "coalesce((SELECT at_us FROM audit WHERE n = 0), 0)"
+#define OPENED STORE_AUDIT_BEGAN
 
 struct check {
 	struct store_audit_reader *reader;
@@ -33,69 +33,98 @@ static int report(struct check *check, int64_t n, const char *before, const char
 	return check->finding(check->arg, n, text);
 }
 
-/* Each statement gives ids (and entries) that do not fit. */
+/* Each statement gives ids (and entries) that do not fit. Those that look something up for each run or entry are
+ * applied only where reading has shown that something is amiss (store_audit_rows_odd), or that content was erased. */
+enum when { ALWAYS, WHEN_ODD, WHEN_ERASED };
 static const struct {
+	enum when when;
 	const char *sql, *before, *behind; /* the id is between the two */
 } rules[] = {
-	{"SELECT id, -1 FROM execution WHERE created_us >= " OPENED
+	{WHEN_ODD,
+	 "SELECT id, -1 FROM execution WHERE created_us >= " OPENED
 	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
 	 "'execution:' || id AND kind = 'run.begin')",
 	 "execution ", " is in no entry: its row was inserted past the log"},
-	{"SELECT id, -1 FROM execution WHERE state <> 'running' AND finished_us >= " OPENED " AND NOT EXISTS (SELECT 1 "
+	{WHEN_ODD,
+	 "SELECT id, -1 FROM execution WHERE state <> 'running' AND finished_us >= " OPENED " AND NOT EXISTS (SELECT 1 "
 	 "FROM audit WHERE object = 'execution:' || id AND kind = 'run.end')",
 	 "no entry says that execution ", " ended"},
-	{"SELECT id, -1 FROM token WHERE created_us >= " OPENED " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
+	{ALWAYS,
+	 "SELECT id, -1 FROM token WHERE created_us >= " OPENED " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
 	 "'token:' || id AND kind = 'token.add')",
 	 "token ", " is in no entry: its row was inserted past the log"},
-	{"SELECT id, -1 FROM token WHERE (revoked_us >= " OPENED
+	{ALWAYS,
+	 "SELECT id, -1 FROM token WHERE (revoked_us >= " OPENED
 	 " OR (revoked_us IS NOT NULL AND EXISTS (SELECT 1 FROM "
 	 "audit WHERE object = 'token:' || id AND kind = 'token.add'))) AND NOT EXISTS (SELECT 1 FROM audit WHERE "
 	 "object = 'token:' || id AND kind = 'token.revoke')",
 	 "no entry says that token ", " was revoked"},
-	{"SELECT substr(object, 7), n FROM audit WHERE kind = 'token.revoke' AND NOT EXISTS (SELECT 1 FROM token WHERE "
-	 "id = "
-	 "substr(object, 7) AND revoked_us IS NOT NULL)",
+	{ALWAYS,
+	 "SELECT substr(object, 7), n FROM audit WHERE object >= 'token:' AND object < 'token;' AND kind = "
+	 "'token.revoke' AND NOT EXISTS (SELECT 1 FROM token WHERE id = substr(object, 7) AND revoked_us IS NOT NULL)",
 	 "token ", " was revoked, and its row does not say so"},
-	{"SELECT object, max(n) FROM audit WHERE kind IN ('run.begin', 'run.end', 'token.add', 'token.revoke') GROUP "
-	 "BY "
-	 "object, kind HAVING count(*) > 1",
+	{ALWAYS,
+	 "SELECT object, max(n) FROM audit WHERE object >= 'token:' AND object < 'token;' AND kind IN ('token.add', "
+	 "'token.revoke') GROUP BY object, kind HAVING count(*) > 1",
 	 "", " has an entry twice"},
-	{"SELECT id, -1 FROM conversation WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = "
+	{WHEN_ODD,
+	 "SELECT object, max(n) FROM audit WHERE kind IN ('run.begin', 'run.end') GROUP BY object, kind HAVING "
+	 "count(*) > 1",
+	 "", " has an entry twice"},
+	{ALWAYS,
+	 "SELECT id, -1 FROM conversation WHERE bytes <> (SELECT coalesce(sum(size), 0) FROM file WHERE conversation = "
 	 "id)",
 	 "the bytes of conversation ", " are not those of its files"},
-	{"SELECT execution.id, -1 FROM execution JOIN conversation ON conversation.id = execution.conversation WHERE "
+	{ALWAYS,
+	 "SELECT execution.id, -1 FROM execution JOIN conversation ON conversation.id = execution.conversation WHERE "
 	 "conversation.owner <> execution.owner OR conversation.name <> conversation_name",
 	 "execution ", " names another conversation than its row"},
-	{"SELECT execution, -1 FROM tool_call WHERE EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || "
+	{WHEN_ODD,
+	 "SELECT execution, -1 FROM tool_call WHERE EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || "
 	 "execution) "
 	 "GROUP BY execution HAVING count(*) > (SELECT count(*) FROM audit WHERE object = 'execution:' || execution "
 	 "AND "
 	 "kind = 'call')",
 	 "execution ", " has more calls of tools than entries say"},
-	{"SELECT conversation, -1 FROM file WHERE NOT EXISTS (SELECT 1 FROM conversation WHERE id = file.conversation)",
+	{ALWAYS,
+	 "SELECT conversation, -1 FROM file WHERE NOT EXISTS (SELECT 1 FROM conversation WHERE id = file.conversation)",
 	 "files of conversation ", " have no conversation"},
-	{"SELECT DISTINCT execution, -1 FROM execution_file WHERE NOT EXISTS (SELECT 1 FROM execution WHERE id = "
+	{WHEN_ODD,
+	 "SELECT DISTINCT execution, -1 FROM execution_file WHERE NOT EXISTS (SELECT 1 FROM execution WHERE id = "
 	 "execution_file.execution)",
 	 "files of execution ", " have no run"},
-	{"SELECT id, -1 FROM execution WHERE erased IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
+	{ALWAYS,
+	 "SELECT id, -1 FROM execution WHERE erased IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit WHERE object = "
 	 "'execution:' || id AND kind = 'content.erase')",
 	 "the content of execution ", " is said to be erased, and no entry says by whom"},
-	{"SELECT substr(object, 11), max(n) FROM audit WHERE kind = 'content.erase' AND object >= 'execution:' AND "
+	{WHEN_ERASED,
+	 "SELECT substr(object, 11), max(n) FROM audit WHERE kind = 'content.erase' AND object >= 'execution:' AND "
 	 "object < 'execution;' AND EXISTS (SELECT 1 FROM execution WHERE id = substr(object, 11) AND erased IS NULL) "
 	 "GROUP BY object",
 	 "the content of execution ", " was erased, and its row does not say so"},
 	/* An imported one is older, too, and has its entries. */
-	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
+	{ALWAYS,
+	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM execution WHERE created_us < " OPENED
 	 " AND NOT EXISTS (SELECT 1 FROM audit WHERE object = 'execution:' || execution.id)) > coalesce((SELECT entry "
 	 "->> '$.f.executions' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
 	 "there are more executions from before the ", " log than it found when it began"},
-	{"SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED
+	{ALWAYS,
+	 "SELECT 'audit', -1 WHERE (SELECT count(*) FROM token WHERE created_us < " OPENED
 	 ") > coalesce((SELECT entry ->> "
 	 "'$.f.tokens' FROM audit WHERE n = 0 AND json_valid(entry)), 0)",
 	 "there are more tokens from before the ", " log than it found when it began"},
-	{"SELECT n, n FROM audit_detail WHERE NOT EXISTS (SELECT 1 FROM audit WHERE audit.n = audit_detail.n)",
+	{WHEN_ODD,
+	 "SELECT n, n FROM audit_detail WHERE NOT EXISTS (SELECT 1 FROM audit WHERE audit.n = audit_detail.n)",
 	 "there are details of entry ", ", which does not exist"},
 };
+
+static bool is_due(const struct check *check, enum when when)
+{
+	const struct store_audit_reader *reader = check->reader;
+	const bool odd = store_audit_rows_odd(reader) || reader->lone_details;
+
+	return odd || when == ALWAYS || (when == WHEN_ERASED && reader->erasures);
+}
 
 static int apply_rule(struct check *check, size_t rule)
 {
@@ -110,16 +139,11 @@ static int apply_rule(struct check *check, size_t rule)
 
 static int count_rows(struct check *check)
 {
-	auto_scan sqlite3_stmt *scan = NULL;
-	int result = store_audit_scan(
+	return store_audit_scan_number(
 		check->reader,
 		"SELECT (SELECT count(*) FROM execution) + (SELECT count(*) FROM token) + (SELECT count(*) FROM "
 		"conversation)",
-		&scan, check->err);
-
-	if (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
-		check->checked = sqlite3_column_int64(scan, 0);
-	return MIN(result, 0);
+		&check->checked, check->err);
 }
 
 /* -------- conversations ------------------------------------------------------------------------------- */
@@ -177,23 +201,14 @@ static int check_conversation(struct check *check, struct query *row, int64_t op
 	return MIN(there, 0);
 }
 
-static int number(struct check *check, const char *sql, int64_t *ret)
-{
-	auto_scan sqlite3_stmt *scan = NULL;
-	int result = store_audit_scan(check->reader, sql, &scan, check->err);
-
-	if (result == 0 && (result = store_audit_scan_next(check->reader, scan, check->err)) > 0)
-		*ret = sqlite3_column_int64(scan, 0);
-	return MIN(result, 0);
-}
-
 /* Those that entries say were made, and that are neither there nor said to be gone. */
 static int check_gone(struct check *check, const struct places *places)
 {
 	auto_scan sqlite3_stmt *scan = NULL;
 	int result =
 		store_audit_scan(check->reader,
-				 "SELECT object, n FROM audit AS made WHERE kind = 'conversation.new' AND NOT EXISTS "
+				 "SELECT object, n FROM audit AS made WHERE object >= 'conversation:' AND object < "
+				 "'conversation;' AND kind = 'conversation.new' AND NOT EXISTS "
 				 "(SELECT 1 FROM audit WHERE object = made.object AND n > made.n AND kind IN "
 				 "('conversation.expire', 'content.erase'))",
 				 &scan, check->err);
@@ -214,10 +229,11 @@ static int check_conversations(struct check *check)
 {
 	auto_places struct places places = {0};
 	int64_t count = 0, opened = 0;
-	int result = number(check, "SELECT count(*) FROM conversation", &count), found;
+	int result = store_audit_scan_number(check->reader, "SELECT count(*) FROM conversation", &count, check->err),
+	    found;
 
 	if (result == 0)
-		result = number(check, "SELECT " OPENED, &opened);
+		result = store_audit_scan_number(check->reader, "SELECT " OPENED, &opened, check->err);
 	if (result < 0)
 		return result;
 	places.items = xcalloc((size_t)count + 1, sizeof(*places.items));
@@ -236,7 +252,8 @@ int store_audit_check_rows(struct store_audit_reader *reader, store_audit_findin
 	int result = count_rows(&check);
 
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(rules); i++)
-		result = apply_rule(&check, i);
+		if (is_due(&check, rules[i].when))
+			result = apply_rule(&check, i);
 	if (result == 0)
 		result = check_conversations(&check);
 	*ret_checked = check.checked;
@@ -337,7 +354,7 @@ int store_audit_check_blobs(struct store_audit_reader *reader, const struct stor
 	auto_scan sqlite3_stmt *scan = NULL;
 	auto_close int folder = open(blobs->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: all are missing */
 	int64_t total = 0, done = 0;
-	int result = number(&check, "SELECT coalesce(sum(size), 0) FROM blob", &total);
+	int result = store_audit_scan_number(reader, "SELECT coalesce(sum(size), 0) FROM blob", &total, err);
 
 	if (result == 0)
 		result = store_audit_scan(reader, "SELECT sha256, size FROM blob ORDER BY sha256", &scan, err);

@@ -24,9 +24,8 @@
 static int begin(struct store_conn *conn, struct err *err)
 {
 	sqlite3_set_authorizer(conn->db, NULL, NULL); /* which lets no BEGIN through; query_only stays */
-	int result = sqlite3_exec(conn->db,
-				  "PRAGMA cache_size = -65536; BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL,
-				  NULL);
+	int result = sqlite3_exec(conn->db, "PRAGMA cache_size = -4096; BEGIN; SELECT count(*) FROM sqlite_schema",
+				  NULL, NULL, NULL);
 
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
@@ -59,7 +58,9 @@ void store_audit_reader_close(struct store_audit_reader *reader)
 	if (reader == NULL)
 		return;
 	store_conn_close(reader->conn);
-	free(reader->owner);
+	for (size_t i = 0; i < STORE_AUDIT_PRINCIPALS; i++)
+		free(reader->principals[i].owner);
+	store_audit_rows_free(reader->rows);
 	free(reader);
 }
 
@@ -91,51 +92,99 @@ const char *store_audit_scan_text(sqlite3_stmt *scan, int column)
 	return text != NULL ? (const char *)text : "";
 }
 
-int store_audit_count(struct store_audit_reader *reader, int64_t *ret, struct err *err)
+int store_audit_scan_number(struct store_audit_reader *reader, const char *sql, int64_t *ret, struct err *err)
 {
 	auto_scan sqlite3_stmt *scan = NULL;
-	int result = store_audit_scan(reader, "SELECT count(*) FROM audit", &scan, err);
+	int result = store_audit_scan(reader, sql, &scan, err);
 
-	if (result == 0)
-		result = store_audit_scan_next(reader, scan, err);
-	if (result > 0)
+	if (result == 0 && (result = store_audit_scan_next(reader, scan, err)) > 0)
 		*ret = sqlite3_column_int64(scan, 0);
 	return MIN(result, 0);
+}
+
+int store_audit_count(struct store_audit_reader *reader, int64_t *ret, struct err *err)
+{
+	return store_audit_scan_number(reader, "SELECT count(*) FROM audit", ret, err);
+}
+
+/* Entries and details are read side by side, both in the order of n: a join would look each detail up. */
+struct both {
+	struct store_audit_reader *reader;
+	sqlite3_stmt *entries, *details;
+	int more_details; /* 1: there is a row of details */
+};
+
+static int next_details(struct both *both, struct err *err)
+{
+	both->more_details = store_audit_scan_next(both->reader, both->details, err);
+	return MIN(both->more_details, 0);
+}
+
+/* Of entry n, or none. */
+static int find_details(struct both *both, struct store_audit_found *found, struct err *err)
+{
+	enum { N, SALT, DETAIL };
+	int result = 0;
+
+	found->detail = "";
+	while (result == 0 && both->more_details > 0 && sqlite3_column_int64(both->details, N) < found->n) {
+		both->reader->lone_details = true;
+		result = next_details(both, err);
+	}
+	if (result < 0 || both->more_details == 0 || sqlite3_column_int64(both->details, N) > found->n)
+		return result;
+	if (sqlite3_column_bytes(both->details, SALT) == SHA256_SIZE)
+		found->salt = sqlite3_column_blob(both->details, SALT);
+	found->detail = store_audit_scan_text(both->details, DETAIL);
+	found->detail_length = (size_t)sqlite3_column_bytes(both->details, DETAIL);
+	return 1;
+}
+
+static int each_entry(struct both *both, int (*each)(void *arg, const struct store_audit_found *found, struct err *err),
+		      void *arg, struct err *err)
+{
+	enum { N, AT, KIND, OBJECT, ENTRY };
+	sqlite3_stmt *scan = both->entries;
+	struct store_audit_found found = {
+		.n = sqlite3_column_int64(scan, N),
+		.at_us = sqlite3_column_int64(scan, AT),
+		.kind = store_audit_scan_text(scan, KIND),
+		.object = store_audit_scan_text(scan, OBJECT),
+		.entry = store_audit_scan_text(scan, ENTRY),
+		.length = (size_t)sqlite3_column_bytes(scan, ENTRY),
+	};
+	const int has_details = find_details(both, &found, err);
+
+	if (has_details < 0)
+		return has_details;
+	both->reader->erasures |= streq(found.kind, store_audit_kind(STORE_AUDIT_CONTENT_ERASE));
+	const int result = each(arg, &found, err);
+
+	return result < 0 || has_details == 0 ? result : next_details(both, err);
 }
 
 int store_audit_each(struct store_audit_reader *reader, int64_t from,
 		     int (*each)(void *arg, const struct store_audit_found *found, struct err *err), void *arg,
 		     struct err *err)
 {
-	enum { N, AT, KIND, OBJECT, ENTRY, SALT, DETAIL };
-	auto_scan sqlite3_stmt *scan = NULL;
-	int result = store_audit_scan(reader,
-				      "SELECT audit.n, at_us, kind, object, entry, salt, detail FROM audit LEFT JOIN "
-				      "audit_detail ON audit_detail.n = audit.n WHERE audit.n >= ?1 ORDER BY audit.n",
-				      &scan, err);
+	auto_scan sqlite3_stmt *entries = NULL, *details = NULL;
+	int result = store_audit_scan(
+		reader, "SELECT n, at_us, kind, object, entry FROM audit WHERE n >= ?1 ORDER BY n", &entries, err);
 
+	if (result == 0)
+		result = store_audit_scan(reader, "SELECT n, salt, detail FROM audit_detail WHERE n >= ?1 ORDER BY n",
+					  &details, err);
 	if (result < 0)
 		return result;
-	sqlite3_bind_int64(scan, 1, from);
-	while ((result = store_audit_scan_next(reader, scan, err)) > 0) {
-		const struct store_audit_found found = {
-			.n = sqlite3_column_int64(scan, N),
-			.at_us = sqlite3_column_int64(scan, AT),
-			.kind = store_audit_scan_text(scan, KIND),
-			.object = store_audit_scan_text(scan, OBJECT),
-			.entry = store_audit_scan_text(scan, ENTRY),
-			.length = (size_t)sqlite3_column_bytes(scan, ENTRY),
-			.salt = sqlite3_column_bytes(scan, SALT) == SHA256_SIZE ? sqlite3_column_blob(scan, SALT)
-										: NULL,
-			.detail = store_audit_scan_text(scan, DETAIL),
-			.detail_length = (size_t)sqlite3_column_bytes(scan, DETAIL),
-		};
+	sqlite3_bind_int64(entries, 1, from);
+	sqlite3_bind_int64(details, 1, from);
+	struct both both = {reader, entries, details, 0};
 
-		result = each(arg, &found, err);
-		if (result < 0)
-			return result;
-	}
-	return result;
+	result = next_details(&both, err);
+	while (result >= 0 && (result = store_audit_scan_next(reader, entries, err)) > 0)
+		result = each_entry(&both, each, arg, err);
+	reader->lone_details |= both.more_details > 0;
+	return MIN(result, 0);
 }
 
 /* Takes `text` off the front of *at. */
@@ -161,19 +210,40 @@ static int value(const char **at, const char *end, const char **ret, size_t *ret
 	return 0;
 }
 
+/* What stands before the actor, and behind the principal. */
+static int skip_head(const struct store_audit_found *found, const char **at, const char *end)
+{
+	char text[STORE_AUDIT_SIZE];
+	struct buf head;
+
+	buf_init_room(&head, text, sizeof(text));
+	buf_puts(&head, "{\"v\":1,\"n\":");
+	buf_int(&head, found->n);
+	buf_puts(&head, ",\"t\":");
+	buf_int(&head, found->at_us);
+	buf_puts(&head, ",\"k\":\"");
+	buf_puts(&head, found->kind);
+	buf_puts(&head, "\",\"a\":\"");
+	return head.overflow ? -1 : skip(at, end, text);
+}
+
+static int skip_object(const struct store_audit_found *found, const char **at, const char *end)
+{
+	int result = skip(at, end, "\",\"o\":\"");
+
+	if (result == 0)
+		result = skip(at, end, found->object);
+	return result == 0 ? skip(at, end, "\",\"f\":{") : result;
+}
+
 int store_audit_split(const struct store_audit_found *found, struct store_audit_parts *ret)
 {
 	static const char behind[] = "},\"d\":\"";
-	char head[STORE_AUDIT_SIZE];
 	const char *at = found->entry, *end = at + found->length;
 
-	snprintf(head, sizeof(head), "{\"v\":1,\"n\":%lld,\"t\":%lld,\"k\":\"%s\",\"a\":\"", (long long)found->n,
-		 (long long)found->at_us, found->kind);
-	if (skip(&at, end, head) < 0 || value(&at, end, &ret->actor, &ret->actor_length) < 0 ||
-	    skip(&at, end, "\",\"p\":\"") < 0 || value(&at, end, &ret->principal, &ret->principal_length) < 0)
-		return -1;
-	snprintf(head, sizeof(head), "\",\"o\":\"%s\",\"f\":{", found->object);
-	if (skip(&at, end, head) < 0)
+	if (skip_head(found, &at, end) < 0 || value(&at, end, &ret->actor, &ret->actor_length) < 0 ||
+	    skip(&at, end, "\",\"p\":\"") < 0 || value(&at, end, &ret->principal, &ret->principal_length) < 0 ||
+	    skip_object(found, &at, end) < 0)
 		return -1;
 	ret->facts = at;
 	at = memmem(at, (size_t)(end - at), behind, sizeof(behind) - 1);
@@ -186,10 +256,15 @@ int store_audit_split(const struct store_audit_found *found, struct store_audit_
 	return at == end ? 0 : -1;
 }
 
-static int principal_of(struct store_audit_reader *reader, const char *owner, char ret[ID_SIZE], struct err *err)
+int store_audit_principal_of(struct store_audit_reader *reader, const char *owner, char ret[ID_SIZE], struct err *err)
 {
-	if (reader->owner != NULL && streq(reader->owner, owner)) {
-		memcpy(ret, reader->principal, ID_SIZE);
+	size_t at = 0;
+
+	for (const char *c = owner; *c != '\0'; c++)
+		at = at * 31 + (unsigned char)*c;
+	at %= STORE_AUDIT_PRINCIPALS;
+	if (reader->principals[at].owner != NULL && streq(reader->principals[at].owner, owner)) {
+		memcpy(ret, reader->principals[at].id, ID_SIZE);
 		return 0;
 	}
 	auto_query struct query q = query_begin(reader->conn, SQL_PRINCIPAL_FIND);
@@ -202,9 +277,9 @@ static int principal_of(struct store_audit_reader *reader, const char *owner, ch
 	if (found > 0)
 		query_copy(&q, 0, ret, ID_SIZE);
 	if (found >= 0) {
-		free(reader->owner);
-		reader->owner = xstrdup(owner);
-		memcpy(reader->principal, ret, ID_SIZE);
+		free(reader->principals[at].owner);
+		reader->principals[at].owner = xstrdup(owner);
+		memcpy(reader->principals[at].id, ret, ID_SIZE);
 	}
 	return MIN(found, 0);
 }
@@ -268,7 +343,7 @@ int store_audit_expected(struct store_audit_reader *reader, const struct store_a
 	else
 		there = store_audit_from_run(reader->conn, &row, expected[which].number, ret_actor, ret, err);
 	if (there >= 0)
-		there = principal_of(reader, ret->owner, ret_principal, err);
+		there = store_audit_principal_of(reader, ret->owner, ret_principal, err);
 	store_audit_close_details(&ret->details);
 	ret->owner = ret->actor = NULL; /* they point into the row */
 	if (there < 0)

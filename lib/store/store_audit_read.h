@@ -36,6 +36,16 @@ struct store_audit_parts {
 };
 int store_audit_split(const struct store_audit_found *found, struct store_audit_parts *ret);
 
+struct store_audit_progress {
+	int (*step)(void *arg, int64_t done, int64_t total); /* negative ends it */
+	void *arg;
+};
+/* Reads all runs and their calls once, for the next function. Memory: 16 to 32 bytes an entry. */
+int store_audit_rows_read(struct store_audit_reader *reader, const struct store_audit_progress *progress,
+			  struct err *err);
+/* Does the entry say what the row of its run or call says? false: not known, store_audit_expected says what differs. */
+bool store_audit_rows_fit(struct store_audit_reader *reader, const struct store_audit_found *found,
+			  const struct store_audit_parts *said);
 /* Is there a row that entries of this kind describe (store_audit_expected)? */
 bool store_audit_has_row(const char *kind);
 /* What an entry of this kind must say by the rows that are there now: 1 and *ret (the caller's, with its details as
@@ -53,7 +63,7 @@ void store_audit_commit_to(const uint8_t salt[SHA256_SIZE], const char *kind, co
 
 /* What rows say against the log: each finding is a sentence; `first` the entry that it is about, -1 none. */
 typedef int (*store_audit_finding)(void *arg, int64_t n, const char *text);
-/* Rows that no entry names, and rows that the log names and that are gone; *ret_checked rows. */
+/* Rows that no entry names, and rows that the log names and that are gone; *ret_checked rows. After the entries. */
 int store_audit_check_rows(struct store_audit_reader *reader, store_audit_finding finding, void *arg,
 			   int64_t *ret_checked, struct err *err);
 /* Files of conversations as they are now, against what was put and what runs left. */

@@ -23,6 +23,9 @@ int store_audit_sum_rows(struct query *query, char ret[SHA256_HEX_SIZE], int64_t
 #define STORE_AUDIT_ACTOR_SIZE STORE_AUDIT_OBJECT_SIZE
 int store_audit_from_run(struct store_conn *conn, struct query *row, enum store_audit_kind kind,
 			 char ret_actor[STORE_AUDIT_ACTOR_SIZE], struct store_audit *ret, struct err *err);
+/* The same of a run without files, which is not asked for any. */
+void store_audit_from_run_alone(struct query *row, enum store_audit_kind kind, char ret_actor[STORE_AUDIT_ACTOR_SIZE],
+				struct store_audit *ret);
 /* From a row of STORE_SQL_AUDIT_CALL. */
 void store_audit_from_call(struct query *row, struct store_audit *ret);
 /* From a row of token (STORE_SQL_AUDIT_TOKEN), file or conversation. */

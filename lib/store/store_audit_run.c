@@ -10,41 +10,50 @@
  * so that somebody who has such a text can compare it by himself. All other columns share one sum. The conversation's
  * row id is in neither: it goes with the conversation, whose name stays.
  */
+#include <endian.h>
 #include <sqlite3.h>
+#include <string.h>
 
 #include "lib/base/util.h"
 #include "store_audit_row.h"
 #include "store_txn.h"
 
-static void add_number(struct buf *out, uint64_t value)
-{
-	uint8_t bytes[8];
+#define ROW_USUAL 1024 /* bytes of a run's columns */
 
-	for (int i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(value >> (56 - 8 * i));
-	buf_add(out, bytes, sizeof(bytes));
+/* The type, and the number: an integer, or a length. */
+static void add_head(struct buf *out, char type, uint64_t number)
+{
+	char head[1 + sizeof(number)] = {type};
+	const uint64_t big_endian = htobe64(number);
+
+	memcpy(head + 1, &big_endian, sizeof(big_endian));
+	buf_add(out, head, sizeof(head));
 }
 
 static void add_column(struct buf *out, struct query *query, int column)
 {
-	static const char types[] = {[SQLITE_INTEGER] = 'i',
-				     [SQLITE_FLOAT] = 'f',
-				     [SQLITE_TEXT] = 't',
-				     [SQLITE_BLOB] = 'b',
-				     [SQLITE_NULL] = 'n'};
-	const int type = sqlite3_column_type(query->statement, column);
+	sqlite3_value *value = sqlite3_column_value(query->statement, column); /* looked up once: a run has 60 */
+	const int type = sqlite3_value_type(value);
+	const void *bytes;
 	size_t length;
 
-	buf_putc(out, types[type]);
-	if (type == SQLITE_NULL)
+	switch (type) {
+	case SQLITE_NULL:
+		buf_putc(out, 'n');
 		return;
-	if (type == SQLITE_INTEGER) {
-		add_number(out, (uint64_t)query_int(query, column));
+	case SQLITE_INTEGER:
+		add_head(out, 'i', (uint64_t)sqlite3_value_int64(value));
 		return;
+	case SQLITE_BLOB:
+		bytes = sqlite3_value_blob(value);
+		length = (size_t)sqlite3_value_bytes(value);
+		add_head(out, 'b', length);
+		break;
+	default: /* as text */
+		bytes = sqlite3_value_text(value);
+		length = (size_t)sqlite3_value_bytes(value);
+		add_head(out, type == SQLITE_FLOAT ? 'f' : 't', length);
 	}
-	const char *bytes = query_bytes(query, column, &length);
-
-	add_number(out, length);
 	buf_add(out, bytes, length);
 }
 
@@ -61,6 +70,7 @@ void store_audit_sum_row(struct query *query, int first, char ret[SHA256_HEX_SIZ
 	auto_buf struct buf bytes = {0};
 
 	buf_init(&bytes, SIZE_MAX / 2);
+	buf_reserve(&bytes, ROW_USUAL);
 	add_row(&bytes, query, first);
 	sha256_hex(bytes.data, bytes.length, ret);
 }
@@ -93,10 +103,16 @@ static void add_text(struct store_audit *entry, const char *name, struct query *
 		store_audit_sum(entry, name, text != NULL ? text : "", length);
 }
 
+static void count_files(struct query *row, int64_t count, struct store_audit *ret)
+{
+	const bool erased = sqlite3_column_type(row->statement, AUDIT_ROW_ERASED) != SQLITE_NULL;
+
+	store_audit_int(ret, "files", erased ? query_int(row, AUDIT_ROW_ERASED) : count);
+}
+
 static int add_files(struct store_conn *conn, struct query *row, const char *phase, struct store_audit *ret,
 		     struct err *err)
 {
-	const bool erased = sqlite3_column_type(row->statement, AUDIT_ROW_ERASED) != SQLITE_NULL;
 	auto_query struct query q = query_begin(conn, SQL_AUDIT_FILES);
 	char sum[SHA256_HEX_SIZE];
 	int64_t count;
@@ -107,9 +123,9 @@ static int add_files(struct store_conn *conn, struct query *row, const char *pha
 
 	if (failed < 0)
 		return failed;
-	store_audit_int(ret, "files", erased ? query_int(row, AUDIT_ROW_ERASED) : count);
+	count_files(row, count, ret);
 	if (count > 0)
-		store_audit_text(ret, "files", sum, strlen(sum));
+		store_audit_hex(ret, "files", sum);
 	return failed;
 }
 
@@ -138,14 +154,14 @@ static void add_question(struct query *row, struct store_audit *ret)
 	add_text(ret, "stdin", row, AUDIT_BEGIN_TEXTS + 2);
 }
 
-int store_audit_from_run(struct store_conn *conn, struct query *row, enum store_audit_kind kind,
-			 char ret_actor[STORE_AUDIT_ACTOR_SIZE], struct store_audit *ret, struct err *err)
+/* Everything but its files. */
+static void add_run_row(struct query *row, enum store_audit_kind kind, char ret_actor[STORE_AUDIT_ACTOR_SIZE],
+			struct store_audit *ret)
 {
 	const bool begin = kind == STORE_AUDIT_RUN_BEGIN;
-	const char *id = query_text(row, AUDIT_ROW_ID);
 	char sum[SHA256_HEX_SIZE];
 
-	store_audit_init(ret, kind, "execution", id);
+	store_audit_init(ret, kind, "execution", query_text(row, AUDIT_ROW_ID));
 	if (query_text(row, AUDIT_ROW_TOKEN)[0] != '\0') {
 		snprintf(ret_actor, STORE_AUDIT_ACTOR_SIZE, "token:%s", query_text(row, AUDIT_ROW_TOKEN));
 		ret->actor = ret_actor;
@@ -156,8 +172,21 @@ int store_audit_from_run(struct store_conn *conn, struct query *row, enum store_
 	else
 		add_outcome(row, ret);
 	store_audit_sum_row(row, (begin ? AUDIT_BEGIN_TEXTS : AUDIT_END_TEXTS) + AUDIT_N_TEXTS, sum);
-	store_audit_text(ret, "row", sum, strlen(sum));
-	return add_files(conn, row, begin ? "before" : "after", ret, err);
+	store_audit_hex(ret, "row", sum);
+}
+
+int store_audit_from_run(struct store_conn *conn, struct query *row, enum store_audit_kind kind,
+			 char ret_actor[STORE_AUDIT_ACTOR_SIZE], struct store_audit *ret, struct err *err)
+{
+	add_run_row(row, kind, ret_actor, ret);
+	return add_files(conn, row, kind == STORE_AUDIT_RUN_BEGIN ? "before" : "after", ret, err);
+}
+
+void store_audit_from_run_alone(struct query *row, enum store_audit_kind kind, char ret_actor[STORE_AUDIT_ACTOR_SIZE],
+				struct store_audit *ret)
+{
+	add_run_row(row, kind, ret_actor, ret);
+	count_files(row, 0, ret);
 }
 
 static int add_run(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err)
@@ -201,7 +230,7 @@ void store_audit_from_token(struct query *row, enum store_audit_kind kind, struc
 	if (kind == STORE_AUDIT_TOKEN_REVOKE)
 		store_audit_int(ret, "revoked_us", query_int(row, AUDIT_TOKEN_REVOKED));
 	store_audit_sum_row(row, AUDIT_TOKEN_COLUMNS, sum);
-	store_audit_text(ret, "row", sum, strlen(sum));
+	store_audit_hex(ret, "row", sum);
 }
 
 int store_txn_audit_token(struct store_txn *txn, enum store_audit_kind kind, const char *id, struct err *err)
@@ -226,7 +255,7 @@ void store_audit_from_conversation(struct query *row, struct store_audit *ret)
 	store_audit_init(ret, STORE_AUDIT_CONVERSATION_NEW, "conversation", place);
 	ret->owner = query_text(row, AUDIT_CONVERSATION_OWNER);
 	store_audit_sum_row(row, 0, sum);
-	store_audit_text(ret, "row", sum, strlen(sum));
+	store_audit_hex(ret, "row", sum);
 }
 
 void store_audit_from_file(struct query *row, struct store_audit *ret)
@@ -238,7 +267,7 @@ void store_audit_from_file(struct query *row, struct store_audit *ret)
 	ret->owner = query_text(row, AUDIT_FILE_OWNER);
 	store_audit_int(ret, "bytes", query_int(row, AUDIT_FILE_SIZE));
 	store_audit_sum_row(row, AUDIT_FILE_COLUMNS, sum);
-	store_audit_text(ret, "row", sum, strlen(sum));
+	store_audit_hex(ret, "row", sum);
 }
 
 static int audit_row(struct store_txn *txn, struct query *row, void (*from)(struct query *row, struct store_audit *ret),
@@ -264,7 +293,7 @@ void store_audit_from_call(struct query *row, struct store_audit *ret)
 	store_audit_word(ret, "state", query_text(row, AUDIT_CALL_STATE));
 	store_audit_int(ret, "is_error", query_int(row, AUDIT_CALL_IS_ERROR));
 	store_audit_sum_row(row, AUDIT_CALL_COLUMNS, sum);
-	store_audit_text(ret, "row", sum, strlen(sum));
+	store_audit_hex(ret, "row", sum);
 }
 
 int store_txn_audit_call(struct store_txn *txn, const char *execution, int64_t seq, struct err *err)

@@ -40,6 +40,9 @@ enum {
 	AUDIT_BEGIN_TEXTS = AUDIT_BEGIN_STDIN_BYTES + 1,
 	AUDIT_END_TEXTS = AUDIT_END_STDERR_BYTES + 1,
 	AUDIT_N_TEXTS = 4, /* text, blob, text, blob */
+	AUDIT_BEGIN_CREATED = AUDIT_BEGIN_TEXTS + AUDIT_N_TEXTS + 6, /* in the columns above */
+	AUDIT_END_FINISHED = AUDIT_END_TEXTS + AUDIT_N_TEXTS + 2,
+	AUDIT_PHASE_EXECUTION = 0,
 };
 #define STORE_SQL_AUDIT_BEGIN                                                                                          \
 	"SELECT id, owner, token, erased_before, language, network, code_bytes, stdin_bytes, code, code_blob, stdin, " \
@@ -84,8 +87,8 @@ enum {
 #define STORE_SQL_AUDIT_CALL                                                                                           \
 	"SELECT execution, owner, seq, call.state, is_error, seq, connection, server, tool, is_read, definition, "     \
 	"arguments, arguments_hash, occurrence, decision, rule, decided_by, call.state, kind, is_error, call.result, " \
-	"protocol, attempts, approval_us, queued_us, started_us, call.finished_us FROM tool_call AS call JOIN "        \
-	"execution ON execution.id = call.execution "
+	"protocol, attempts, approval_us, queued_us, started_us, call.finished_us FROM tool_call AS call CROSS "       \
+	"JOIN execution ON execution.id = call.execution "
 #define STORE_SQL_AUDIT_CONVERSATION "SELECT id, owner, name, hash, created_us FROM conversation "
 #define STORE_SQL_AUDIT_FILE                                                                                           \
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
@@ -115,6 +118,13 @@ enum {
 	  "principal ON principal.id = json_extract(entry, '$.p') WHERE ((object >= 'limit:' AND object < 'limit;') "  \
 	  "OR (object >= 'auth:' AND object < 'auth;')) AND at_us >= :since AND at_us < :until")                       \
 	/* for who verifies */                                                                                         \
+	X(AUDIT_BEGIN_ROWS, READ, STORE_SQL_AUDIT_BEGIN "ORDER BY id")                                                 \
+	X(AUDIT_END_ROWS, READ, STORE_SQL_AUDIT_END "ORDER BY id")                                                     \
+	X(AUDIT_CALL_ROWS, READ, STORE_SQL_AUDIT_CALL "")                                                              \
+	X(AUDIT_BEFORE_FILES, READ,                                                                                    \
+	  "SELECT execution FROM execution_file WHERE phase = 'before' GROUP BY execution ORDER BY execution")         \
+	X(AUDIT_AFTER_FILES, READ,                                                                                     \
+	  "SELECT execution FROM execution_file WHERE phase = 'after' GROUP BY execution ORDER BY execution")          \
 	X(AUDIT_HAS, READ, "SELECT 1 FROM audit WHERE object = :object AND n > :behind AND kind = :kind")              \
 	X(AUDIT_HAS_DETAIL, READ,                                                                                      \
 	  "SELECT 1 FROM audit JOIN audit_detail USING (n) WHERE object = :object AND detail = :detail")               \

@@ -353,6 +353,20 @@ static void acts(void **state)
 		{"CREATE TEMP TABLE t AS SELECT * FROM execution LIMIT 1; UPDATE t SET id = "
 		 "'01932c00-0000-7000-8000-000000000000', recorded = 99; INSERT INTO execution SELECT * FROM t",
 		 COVERAGE, "inserted past the log"},
+		{"INSERT INTO execution_file SELECT '01932c00-0000-7000-8000-000000000000', phase, name, change, "
+		 "reason, blob, media_type, mode, size, mtime_us FROM execution_file LIMIT 1",
+		 COVERAGE, "have no run"},
+		{"CREATE TEMP TABLE t AS SELECT * FROM tool_call LIMIT 1; UPDATE t SET seq = 2; INSERT INTO tool_call "
+		 "SELECT * FROM t",
+		 COVERAGE, "more calls"},
+		{"INSERT INTO audit_detail VALUES (9999, zeroblob(32), '{}')", COVERAGE, "entry 9999"},
+		{"INSERT INTO audit_detail VALUES (-1, zeroblob(32), '{}')", COVERAGE, "entry -1"},
+		{"CREATE TEMP TABLE t AS SELECT * FROM audit WHERE kind = 'run.end' LIMIT 1; CREATE TEMP TABLE d AS "
+		 "SELECT * FROM audit_detail WHERE n = (SELECT n FROM t); UPDATE t SET entry = replace(entry, "
+		 "'\"n\":' || n, '\"n\":' || (SELECT max(n) + 1 FROM audit)); UPDATE t SET n = (SELECT max(n) + 1 FROM "
+		 "audit); UPDATE d SET n = (SELECT n FROM t); INSERT INTO audit SELECT * FROM t; INSERT INTO "
+		 "audit_detail SELECT * FROM d",
+		 COVERAGE, "entry twice"},
 		{"UPDATE execution SET created_us = 1 WHERE rowid = 1", EITHER, ""},
 		{"UPDATE execution SET erased = 'content' WHERE rowid = 1", COVERAGE, "no entry says by whom"},
 		{"INSERT INTO audit SELECT max(n) + 1, max(at_us), 'content.erase', (SELECT object FROM audit "

@@ -121,7 +121,10 @@ static void plans(void **state)
 			wanted = wanted || str_starts(sql, "SELECT (SELECT count(*) FROM execution)");
 			/* `verify` looks at every row of these. */
 			wanted = wanted || str_starts(sql, "SELECT id, owner, name, hash, created_us FROM conv") ||
-				 str_starts(sql, "SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob");
+				 str_starts(sql, "SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob") ||
+				 (strstr(sql, " FROM execution ORDER BY id") && str_starts(step, "SCAN execution")) ||
+				 (strstr(sql, " GROUP BY execution ") && str_starts(step, "SCAN execution_file")) ||
+				 str_starts(step, "SCAN call");
 			/* Sorts what runs now, what the index of texts found, the verdicts of a day. */
 			wanted = wanted || str_starts(sql, "SELECT execution.id AS run, 0") ||
 				 strstr(sql, "search MATCH") != NULL ||
