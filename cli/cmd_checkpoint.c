@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "lib/audit/audit_anchor.h"
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 
 #define STATE_DEFAULT "/var/lib/sallyport-audit"
@@ -15,7 +16,7 @@
 
 struct checkpoint {
 	struct cli_common common;
-	const char *state, *init, *key;
+	const char *state, *init, *key, *metrics;
 	struct bind_strings anchors;
 	int64_t every;
 };
@@ -41,6 +42,11 @@ static const struct cli_option checkpoint_options[] = {
 	 .offset = offsetof(struct checkpoint, anchors),
 	 .value = "ANCHOR",
 	 .help = "hand the checkpoint to file:PATH, command:TEXT or 'witness:KEY URL'"},
+	{.name = "metrics",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct checkpoint, metrics),
+	 .value = "FILE",
+	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
 	{.name = "every",
 	 .type = CLI_INT,
 	 .offset = offsetof(struct checkpoint, every),
@@ -64,32 +70,66 @@ static void print_json(const struct audit_signer *signer, const struct buf *note
 	cli_print_json(stdout, object, false);
 }
 
-/* One round: 1 where an anchor failed. */
-static int sign_once(const struct checkpoint *checkpoint, struct audit_signer *signer, const char *database,
-		     struct err *err)
+/* "1:file": which on the command line, and its kind. What stands behind the colon may be nobody else's business. */
+static void count_anchor(size_t number, const char *anchor)
 {
-	auto_buf struct buf note = {0};
+	auto_free char *label = xasprintf("%zu:%.*s", number + 1, (int)strcspn(anchor, ":"), anchor);
+
+	metrics_declare(METRICS_ANCHOR, label);
+	metrics_set(METRIC_ANCHORED, label, clock_now_us() / 1000000);
+}
+
+static int send_anchors(const struct checkpoint *checkpoint, const struct audit_signer *signer)
+{
 	int failed = 0;
 
-	buf_init(&note, AUDIT_NOTE_MAX);
-	int result = audit_signer_sign(signer, database, &note, err);
-
-	if (result < 0)
-		return result;
-	if (checkpoint->common.json)
-		print_json(signer, &note, result > 0);
-	else if (result > 0)
-		fputs(note.data, stdout);
-	fflush(stdout);
 	for (size_t i = 0; i < checkpoint->anchors.count; i++) {
 		struct err cause = ERR_INIT;
 
 		if (audit_anchor_send(signer, checkpoint->anchors.items[i], &cause) < 0) {
 			cli_complain(&cause);
 			failed = CLI_DIFFERENT;
+		} else {
+			count_anchor(i, checkpoint->anchors.items[i]);
 		}
 	}
 	return failed;
+}
+
+/* One round: 1 where an anchor failed. */
+static int sign_once(const struct checkpoint *checkpoint, struct audit_signer *signer, const char *database,
+		     struct err *err)
+{
+	auto_buf struct buf note = {0};
+
+	buf_init(&note, AUDIT_NOTE_MAX);
+	int result = audit_signer_sign(signer, database, &note, err);
+
+	metrics_set(METRIC_REWRITTEN, NULL, result == -ERR_CORRUPT);
+	if (result < 0)
+		return result;
+	metrics_set(METRIC_SIGNED, NULL, signer->n_signed);
+	metrics_set(METRIC_SIGNED_AT, NULL, clock_now_us() / 1000000);
+	if (checkpoint->common.json)
+		print_json(signer, &note, result > 0);
+	else if (result > 0)
+		fputs(note.data, stdout);
+	fflush(stdout);
+	return send_anchors(checkpoint, signer);
+}
+
+/* The same, and what came of it. */
+static int round_once(const struct checkpoint *checkpoint, struct audit_signer *signer, const char *database,
+		      struct err *err)
+{
+	struct err cause = ERR_INIT;
+	int result = sign_once(checkpoint, signer, database, err);
+
+	if (checkpoint->metrics && metrics_write(checkpoint->metrics, &cause) < 0) {
+		cli_complain(&cause);
+		result = result == 0 ? CLI_DIFFERENT : result;
+	}
+	return result;
 }
 
 static int sign(const struct checkpoint *checkpoint, const char *state, struct err *err)
@@ -103,11 +143,13 @@ static int sign(const struct checkpoint *checkpoint, const char *state, struct e
 				 "there is no data_dir: name a configuration with --config or SALLYPORT_CONFIG");
 	for (size_t i = 0; result == 0 && i < checkpoint->anchors.count; i++)
 		result = audit_anchor_check(checkpoint->anchors.items[i], err);
+	if (result == 0 && checkpoint->metrics)
+		result = metrics_read(checkpoint->metrics, err);
 	if (result == 0)
 		result = audit_signer_open(state, checkpoint->key, &signer, err);
 	if (result == 0) {
 		do {
-			result = sign_once(checkpoint, &signer, config.data_dir, err);
+			result = round_once(checkpoint, &signer, config.data_dir, err);
 			if (result < 0 || checkpoint->every == 0)
 				break;
 			const struct timespec pause = {.tv_sec = checkpoint->every};
@@ -145,7 +187,8 @@ const struct cli_command cmd_checkpoint = {
 		"  sallyport checkpoint --init sallyport.example.org/audit\n"
 		"  sallyport checkpoint --every 60 --anchor 'command:logger -n log.example.org'\n"
 		"  sallyport checkpoint --anchor 'witness:w.example+1c2d3e4f+BA… https://w.example'\n\n"
-		"Exit codes: 0; 1 an anchor failed; 2 the command line is wrong; 7 another signer is at work;\n"
+		"Exit codes: 0; 1 an anchor or the file of figures failed; 2 the command line is wrong; 7 another "
+		"signer is at work;\n"
 		"11 history was rewritten or went back: nothing was signed.\n",
 	.groups = checkpoint_groups,
 	.size = sizeof(struct checkpoint),

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "lib/audit/audit_verify.h"
+#include "lib/base/metrics.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 
@@ -18,7 +19,7 @@
 
 struct verify {
 	struct cli_common common;
-	const char *signer;
+	const char *signer, *metrics;
 	struct bind_strings keys, anchors;
 	bool blobs, all;
 };
@@ -39,6 +40,11 @@ static const struct cli_option verify_options[] = {
 	 .offset = offsetof(struct verify, anchors),
 	 .value = "FILE",
 	 .help = "checkpoints that come from elsewhere"},
+	{.name = "metrics",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct verify, metrics),
+	 .value = "FILE",
+	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
 	{.name = "blobs",
 	 .type = CLI_FLAG,
 	 .offset = offsetof(struct verify, blobs),
@@ -145,6 +151,16 @@ static void print_json(const struct audit_report *report, struct view *view)
 	cli_print_json(stdout, object, false);
 }
 
+/* The moment of the last success stays where this was none. */
+static int write_metrics(const char *path, bool holds, struct err *err)
+{
+	int result = metrics_read(path, err);
+
+	if (holds)
+		metrics_set(METRIC_VERIFIED, NULL, clock_now_us() / 1000000);
+	return result == 0 ? metrics_write(path, err) : result;
+}
+
 static int verify_path(const struct verify *verify, const char *path, struct err *err)
 {
 	struct view view = {.verify = verify};
@@ -183,6 +199,8 @@ static int verify_path(const struct verify *verify, const char *path, struct err
 			if (report.parts[i].state == AUDIT_BROKEN)
 				result = CLI_DIFFERENT;
 	}
+	if (result >= 0 && verify->metrics && write_metrics(verify->metrics, result == 0, err) < 0)
+		result = -(int)err->code;
 	json_object_put(view.findings);
 	return result;
 }

@@ -17,6 +17,7 @@
 #include "cgroup.h"
 #include "data.h"
 #include "identity.h"
+#include "jail/client/census.h"
 #include "jail/client/jail.h"
 #include "jail/client/wire.h"
 #include "jail/init/init.h"
@@ -98,6 +99,7 @@ bool cells_prepared(const struct cells *cells); /* enough are there */
 /* Until when it is no idle moment: somebody has opened a jail and is about to send its program, which must not wait for
  * a clone. */
 int64_t cells_awaited(const struct cells *cells);
+void cells_census(const struct cells *cells, struct jail_census *ret);
 void cells_reap(struct cells *cells); /* frees what is destroyed and dead; only between events */
 
 struct cell_request {

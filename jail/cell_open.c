@@ -245,6 +245,21 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 	return result;
 }
 
+void cells_census(const struct cells *cells, struct jail_census *ret)
+{
+	static const enum jail_state states[CELL_STATES] = {
+		[CELL_PARKED] = JAIL_STATE_PARKED,         [CELL_BUILDING] = JAIL_STATE_BUILDING,
+		[CELL_READY] = JAIL_STATE_READY,           [CELL_RUNNING] = JAIL_STATE_RUNNING,
+		[CELL_FREEZING] = JAIL_STATE_RUNNING,      [CELL_FAILED] = JAIL_STATE_RUNNING,
+		[CELL_DECIDED] = JAIL_STATE_RUNNING,       [CELL_COLLECTING] = JAIL_STATE_COLLECTING,
+		[CELL_DEAD] = JAIL_STATE_COLLECTING,       [CELL_DYING] = JAIL_STATE_ENDING,
+	};
+
+	*ret = (struct jail_census){.count = {0}};
+	for (const struct cell *cell = cells->first; cell; cell = cell->next)
+		ret->count[cell->state == CELL_READY && cell->live.on ? JAIL_STATE_FROZEN : states[cell->state]]++;
+}
+
 /* -------- jails made ahead ---------------------------------------------------------------------------- */
 static size_t count_parked(const struct cells *cells)
 {

@@ -360,6 +360,17 @@ int server_send_document(struct server_client *client, struct json_object *docum
 			      &(struct wire_parts){.fds = &fd, .n_fds = 1}, err);
 }
 
+static struct json_object *print_census(const struct cells *cells)
+{
+	struct json_object *states = json_object_new_object();
+	struct jail_census census;
+
+	cells_census(cells, &census);
+	for (int state = 0; state < JAIL_STATES; state++)
+		json_add_int(states, jail_state_text((enum jail_state)state), census.count[state]);
+	return states;
+}
+
 static int do_info(struct server_request *asked)
 {
 	struct server *server = asked->client->server;
@@ -380,6 +391,7 @@ static int do_info(struct server_request *asked)
 	json_add_bool(info, "live", !cgroup_cannot_freeze(server->cells->cgroup));
 	json_add_int(info, "jails", server->config->jailer.jails);
 	json_add_int(info, "jails_open", (int64_t)server->cells->count);
+	json_add(info, "states", print_census(server->cells));
 	json_add(info, "limits", limits_print(&server->config->limits));
 	return server_send_document(asked->client, info, &asked->err);
 }

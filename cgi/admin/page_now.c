@@ -46,6 +46,28 @@ static void put_disk(struct admin_page *page)
 		admin_page_figure(page, &(struct admin_figure){.name = "Disk free", .value = html_size(space.bytes)});
 }
 
+/* Of all clients of the jailer. A parked one is made ahead, and belongs to nobody. */
+struct jails {
+	int64_t parked, held;
+};
+
+static void count_jails(void *arg, const char *state, int64_t count)
+{
+	struct jails *jails = arg;
+
+	if (streq(state, "parked"))
+		jails->parked += count;
+	else if (!streq(state, "ending"))
+		jails->held += count;
+}
+
+static void put_jails(struct admin_page *page, const struct jails *jails)
+{
+	auto_free char *parked = xasprintf("%lld parked", (long long)jails->parked);
+
+	admin_page_figure(page, &(struct admin_figure){"Jails", "", parked, html_number(jails->held), false});
+}
+
 static void put_steps(struct admin_page *page, const struct job_listing *jobs, size_t count)
 {
 	const int64_t jails = page->exchange->server->config->jailer.jails;
@@ -63,7 +85,13 @@ static void put_steps(struct admin_page *page, const struct job_listing *jobs, s
 	admin_page_figure(page, &(struct admin_figure){"Live sandboxes", "", "", html_number(sandboxes), false});
 }
 
-static int put_figures(struct admin_page *page, const struct job_listing *jobs, size_t count, struct err *err)
+struct now {
+	struct job_listing *jobs;
+	size_t count;
+	struct jails jails;
+};
+
+static int put_figures(struct admin_page *page, const struct now *now, struct err *err)
 {
 	struct server *server = page->exchange->server;
 	struct hour hour = {0};
@@ -72,7 +100,8 @@ static int put_figures(struct admin_page *page, const struct job_listing *jobs, 
 	if (result < 0)
 		return result;
 	html_put(&page->html, "<dl class=\"figures\" data-live=\"figures\">\n");
-	put_steps(page, jobs, count);
+	put_steps(page, now->jobs, now->count);
+	put_jails(page, &now->jails);
 	admin_page_figure(page,
 			  &(struct admin_figure){"Last hour", "runs?since=1h", "runs", html_number(hour.runs), false});
 	admin_page_figure(page, &(struct admin_figure){"Failed", "runs?since=1h&verdict=failed", "1 h",
@@ -140,21 +169,24 @@ int page_now(struct admin_page *page, const char *rest, struct err *err)
 {
 	struct server *server = page->exchange->server;
 	auto_free struct job_listing *jobs = NULL;
+	struct now now = {.jobs = NULL};
 	struct job_engine *engine;
-	size_t count = 0;
 
 	if (*rest)
 		return err_set(err, ERR_NOT_FOUND, "There is no such page");
-	if (server_engine(server, &engine, err) == 0)
-		count = job_engine_list(engine, &jobs);
+	if (server_engine(server, &engine, err) == 0) {
+		now.count = job_engine_list(engine, &jobs);
+		now.jobs = jobs;
+		job_engine_jails(engine, count_jails, &now.jails);
+	}
 	admin_page_title(page, "Now");
 	html_put(&page->html, "<h1>Now</h1>\n<div data-live=\"checks\">");
 	monitor_checks(server, put_check, page);
 	html_put(&page->html, "</div>\n");
-	int result = put_figures(page, jobs, count, err);
+	int result = put_figures(page, &now, err);
 
 	if (result < 0)
 		return result;
-	put_running(page, jobs, count);
+	put_running(page, now.jobs, now.count);
 	return put_last(page, err);
 }

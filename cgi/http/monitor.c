@@ -17,8 +17,10 @@
 #include "lib/job/job.h"
 #include "lib/store/store_drain.h"
 #include "lib/store/store_space.h"
+#include "lib/store/store_view.h"
 
 #define RETRY_SECONDS 5
+#define SAMPLE_US     (60 * INT64_C(1000000))
 
 bool monitor_token(const struct exchange *exchange)
 {
@@ -56,6 +58,42 @@ static void sample_jobs(struct server *server)
 	metrics_set(METRIC_RUNNING, NULL, all - steps[JOB_WAITING] - steps[JOB_RECEIVING]);
 }
 
+static void set_jails(void *arg, const char *state, int64_t count)
+{
+	(void)arg;
+	metrics_set(METRIC_JAILS, state, count);
+}
+
+static void sample_jails(struct server *server)
+{
+	struct job_engine *engine = engine_of(server);
+
+	if (engine)
+		job_engine_jails(engine, set_jails, NULL);
+}
+
+static void set_tasks(void *arg, const char *state, int64_t count)
+{
+	(void)arg;
+	metrics_set(METRIC_TASKS, state, count);
+}
+
+/* Counting all contents takes milliseconds: once a minute. What cannot be read stays as it was: /readyz says why. */
+static void sample_record(struct server *server)
+{
+	static _Atomic int64_t next_us;
+	const int64_t now = clock_monotonic_us();
+	struct store_view_sizes sizes;
+
+	store_view_tasks(server->store, set_tasks, NULL, NULL);
+	if (now < next_us || store_view_sizes(server->store, &sizes, NULL) < 0)
+		return;
+	next_us = now + SAMPLE_US;
+	metrics_set(METRIC_BLOBS, NULL, sizes.blobs_bytes);
+	metrics_set(METRIC_AUDIT, NULL, sizes.audit_entries);
+	metrics_set(METRIC_BACKUP, NULL, sizes.backup_us / 1000000);
+}
+
 static int64_t size_of(const char *folder, const char *name)
 {
 	auto_free char *path = xasprintf("%s/%s", folder, name);
@@ -70,6 +108,8 @@ static void sample(struct server *server)
 	struct store_free space = {0};
 
 	sample_jobs(server);
+	sample_jails(server);
+	sample_record(server);
 	metrics_set(METRIC_DATABASE, "main", size_of(folder, "sallyport.db"));
 	metrics_set(METRIC_DATABASE, "wal", size_of(folder, "sallyport.db-wal"));
 	store_free_space(folder, &space, NULL);

@@ -78,21 +78,53 @@ static void event_failed(struct jail *jail, const struct wire_event *event)
 	fail_jail(jail, &why);
 }
 
-static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
+static int read_document(const struct wire_message *message, struct json_object **ret, struct err *err)
 {
 	auto_free char *text = NULL;
 	size_t length;
 
+	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err) < 0)
+		return err_wrap(err, "reading the jailer's answer");
+	return json_parse(text, length, ret, err);
+}
+
+static const char *const state_texts[] = {
+#define STATE_TEXT(constant, name) [JAIL_STATE_##constant] = (name),
+	JAIL_STATES_EACH(STATE_TEXT)
+#undef STATE_TEXT
+};
+
+const char *jail_state_text(enum jail_state state)
+{
+	return state_texts[state];
+}
+
+/* A sign of life that cannot be read is one. */
+static void take_census(struct jail_client *client, const struct wire_message *message)
+{
+	auto_json struct json_object *info = NULL;
+	struct json_object *states;
+	struct err err = ERR_INIT;
+
+	if (message->n_fds != 1 || read_document(message, &info, &err) < 0)
+		return;
+	states = json_get(info, "states", json_type_object);
+	for (int state = 0; states && state < JAIL_STATES; state++)
+		client->census.count[state] =
+			json_object_get_int64(json_get(states, state_texts[state], json_type_int));
+}
+
+static int take_document(struct jail_client *client, struct wire_message *message, struct err *err)
+{
 	if (client->pinged_us) {
 		client->pinged_us = 0;
+		take_census(client, message);
 		return 0;
 	}
 	if (message->n_fds != 1 || !client->document_wanted)
 		return err_set(err, ERR_INTERNAL, "the jailer sent an unrequested document");
-	if (lseek(message->fds[0], 0, SEEK_SET) < 0 || read_fd(message->fds[0], DOCUMENT_MAX, &text, &length, err) < 0)
-		return err_wrap(err, "reading the jailer's answer");
 	client->document_wanted = false;
-	return json_parse(text, length, &client->document, err);
+	return read_document(message, &client->document, err);
 }
 
 static int handle(struct jail_client *client, struct wire_message *message, struct err *err)
@@ -250,6 +282,11 @@ int jail_client_ping(struct jail_client *client, struct err *err)
 		return 0;
 	client->pinged_us = clock_monotonic_us();
 	return client_send(client, wire_head_verb(WIRE_INFO, -1), NULL, err);
+}
+
+const struct jail_census *jail_client_census(const struct jail_client *client)
+{
+	return &client->census;
 }
 
 int64_t jail_client_pinged_us(const struct jail_client *client)

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "census.h"
 #include "jail.h"
 #include "wire.h"
 
@@ -28,6 +29,7 @@ struct jail_client {
 	struct json_object *document; /* answer to info or runners */
 	bool document_wanted;
 	int64_t pinged_us; /* monotonic: since when a sign of life is awaited; 0: none is */
+	struct jail_census census; /* of the last one */
 };
 
 struct jail *client_find(struct jail_client *client, int64_t number);

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "census.h"
 #include "lib/base/bind.h"
 #include "lib/base/err.h"
 #include "lib/base/json.h"
@@ -162,7 +163,7 @@ int jail_client_dispatch(struct jail_client *client, struct err *err);
 void jail_client_hold(struct jail_client *client);
 /* What the jailer offers: the caller's. Blocks (start-up and CLI only), within bounds.
  *   info: {"mode":"root|rootless|single-id","cgroup":"v1|v2|none","landlock":ABI or 0,"kernel":…,"version":…,
- *          "live":bool,"limits":{…defaults and caps…}}
+ *          "live":bool,"states":{jails of each state},"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
  *             "interpreter":its path on the host or null,
  *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter

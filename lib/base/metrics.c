@@ -16,11 +16,14 @@
 #include "metrics.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -338,8 +341,70 @@ static void put_family(struct buf *out, const struct family *family, bool open_m
 
 void metrics_print(struct buf *out, bool open_metrics)
 {
-	for (size_t i = 0; i < METRICS; i++)
+	for (size_t i = 0; i < METRICS_SERVED; i++)
 		put_family(out, &families[i], open_metrics);
 	if (open_metrics)
 		buf_puts(out, "# EOF\n");
+}
+
+/* -------- a command's file ---------------------------------------------------------------------------- */
+
+/* "name{label="value"} 12" or "name 12" of a gauge of commands, as put_series wrote it. */
+static void read_line(char *line)
+{
+	char *value = strrchr(line, ' '), *label = strchr(line, '{');
+	char *text = label ? strchr(label, '"') : NULL, *end = text ? strrchr(text + 1, '"') : NULL;
+
+	if (!value || (label && !end))
+		return;
+	*value++ = '\0';
+	if (label) {
+		*label = *end = '\0';
+		text++;
+	}
+	for (size_t i = METRICS_SERVED; i < METRICS; i++) {
+		const struct family *family = &families[i];
+
+		if (!streq(family->name, line) || (family->labels[0] == METRICS_NONE) != (label == NULL))
+			continue;
+		if (label)
+			metrics_declare(family->labels[0], text);
+		metrics_set((enum metric)i, text, strtoll(value, NULL, 10));
+	}
+}
+
+int metrics_read(const char *path, struct err *err)
+{
+	auto_free char *text = NULL;
+	char *rest = NULL;
+	int result = read_file_at(AT_FDCWD, path, METRICS_FILE_MAX, &text, NULL, err);
+
+	if (result < 0)
+		return access(path, F_OK) < 0 && errno == ENOENT ? 0 : result;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (line[0] != '#')
+			read_line(line);
+	return 0;
+}
+
+int metrics_write(const char *path, struct err *err)
+{
+	auto_free char *part = xasprintf("%s.part", path);
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, METRICS_FILE_MAX);
+	for (size_t i = METRICS_SERVED; i < METRICS; i++) {
+		bool any = false;
+
+		for (size_t at = 0; at < atomic_load(&labels[families[i].labels[0]].count); at++)
+			any = any || counted(&families[i], cells_at(&families[i], at, 1));
+		if (any)
+			put_family(&text, &families[i], false);
+	}
+	auto_close int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	/* Another account reads it, whatever our umask is. */
+	if (fd < 0 || fchmod(fd, 0644) < 0 || write_all(fd, text.data, text.length) < 0 || rename(part, path) < 0)
+		return err_errno(err, "writing %s", path);
+	return 0;
 }

@@ -318,6 +318,18 @@ bool job_engine_connected(struct job_engine *engine)
 	return connected;
 }
 
+void job_engine_jails(struct job_engine *engine, void (*each)(void *arg, const char *state, int64_t count), void *arg)
+{
+	pthread_mutex_lock(&engine->lock);
+	const struct jail_census jails = engine->jails;
+
+	engine->asks = true;
+	pthread_mutex_unlock(&engine->lock);
+	job_wake_reactor(engine);
+	for (int state = 0; state < JAIL_STATES; state++)
+		each(arg, jail_state_text((enum jail_state)state), jails.count[state]);
+}
+
 uint64_t job_engine_generation(struct job_engine *engine)
 {
 	pthread_mutex_lock(&engine->lock);

@@ -43,6 +43,9 @@ struct json_object *job_engine_runners(struct job_engine *engine);
  * has none. Takes seconds. Failing is no error: what is known stays. */
 void job_engine_learn(struct job_engine *engine);
 bool job_engine_connected(struct job_engine *engine); /* is the jailer there? */
+/* The jailer's jails by state (jail/client/census.h) as of its last answer, and asks it again, without waiting: who
+ * asks twice gets what was true the first time. All zeros while it is away. */
+void job_engine_jails(struct job_engine *engine, void (*each)(void *arg, const char *state, int64_t count), void *arg);
 /* Counts the jailer's comings and goings: while it is the same, so are the runners. */
 uint64_t job_engine_generation(struct job_engine *engine);
 

@@ -77,9 +77,8 @@ struct job_run {
 	char recalled[ID_SIZE];      /* the key was used for this execution: its result is ours */
 	struct job_sandbox *sandbox; /* NULL: the jail is the job's own */
 	char sandbox_id[ID_SIZE];    /* "" and 0: none */
-	int64_t sandbox_seq;
+	int64_t sandbox_seq, conversation_row;
 	char before[STORE_CAUSE_SIZE]; /* how the sandbox ended whose place a new one takes */
-	int64_t conversation_row;
 
 	struct jail *jail;
 	bool has_jail;    /* it counts as a running one */
@@ -142,7 +141,8 @@ struct job_engine {
 	struct job_listing ended[JOB_ENDED_LISTED]; /* a ring */
 	struct json_object *runners, *info;
 	struct job_runtimes *runtimes; /* has a lock of its own */
-	bool connected, stopping, cancels, keepers_stop, learned;
+	struct jail_census jails;
+	bool connected, stopping, cancels, asks, keepers_stop, learned; /* asks: for jails */
 	uint64_t generation; /* of runners and info */
 	int64_t away_since_us;
 	struct job_errands inbox, for_keepers;

@@ -1,12 +1,16 @@
 /* job_metrics.c - see job_metrics.h. */
 #include "job_metrics.h"
 
+#include <ctype.h>
+
 #include "lib/base/metrics.h"
 
 void job_metrics_begin(void)
 {
 	for (int step = 0; step < JOB_OVER; step++) /* what is over is counted as a run */
 		metrics_declare(METRICS_STEP, job_step_text(step));
+	for (int state = 0; state < JAIL_STATES; state++)
+		metrics_declare(METRICS_JAIL, jail_state_text((enum jail_state)state));
 	for (int verdict = 0; verdict < JAIL_VERDICTS; verdict++)
 		metrics_declare(METRICS_VERDICT, jail_verdict_text(verdict));
 }
@@ -34,6 +38,18 @@ static void count_network(struct json_object *network)
 	metrics_add(METRIC_EGRESS_BYTES, "out", NULL, number(network, "bytes_out"));
 }
 
+/* Names come from the kernel's numbers, by a table of the jailer: a program can choose among them, not make them. */
+static void count_denied(struct json_object *denied)
+{
+	for (size_t i = 0; i < json_object_array_length(denied); i++) {
+		const char *name = json_get_string(json_object_array_get_idx(denied, i), "name");
+
+		if (name && islower((unsigned char)name[0])) /* else a number that no table has */
+			metrics_declare(METRICS_CALL, name);
+		metrics_add(METRIC_DENIED, name, NULL, 1);
+	}
+}
+
 void job_metrics_end(const struct job *job)
 {
 	const struct jail_result *result = &job->run.result.jail;
@@ -47,7 +63,7 @@ void job_metrics_end(const struct job *job)
 	metrics_observe(METRIC_MEMORY, NULL, NULL, result->run.memory_peak_bytes);
 	metrics_observe(METRIC_SETUP, result->warm ? "warm" : "cold", NULL, result->setup_us);
 	if (result->denied)
-		metrics_add(METRIC_DENIED, NULL, NULL, (int64_t)json_object_array_length(result->denied));
+		count_denied(result->denied);
 	if (result->network)
 		count_network(result->network);
 }

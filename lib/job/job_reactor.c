@@ -136,6 +136,7 @@ static void jailer_lost(struct job_engine *engine, const char *why)
 	pthread_mutex_lock(&engine->lock);
 	metrics_set(METRIC_JAILER, NULL, 0);
 	engine->connected = false;
+	engine->jails = (struct jail_census){.count = {0}};
 	engine->generation++;
 	engine->away_since_us = clock_monotonic_us();
 	pthread_mutex_unlock(&engine->lock);
@@ -202,6 +203,22 @@ static void jailer_dispatch(struct job_engine *engine)
 	struct err err = ERR_INIT;
 
 	if (engine->client && engine->storing < engine->backlog && jail_client_dispatch(engine->client, &err) < 0)
+		jailer_lost(engine, err.text);
+}
+
+/* Somebody wants figures. */
+static void jailer_ask(struct job_engine *engine)
+{
+	struct err err = ERR_INIT;
+
+	pthread_mutex_lock(&engine->lock);
+	const bool asks = engine->asks;
+
+	engine->asks = false;
+	if (engine->client)
+		engine->jails = *jail_client_census(engine->client);
+	pthread_mutex_unlock(&engine->lock);
+	if (asks && engine->client && jail_client_ping(engine->client, &err) < 0)
 		jailer_lost(engine, err.text);
 }
 
@@ -352,6 +369,7 @@ void *job_reactor(void *arg)
 		await(engine);
 		take_inbox(engine);
 		jailer_dispatch(engine);
+		jailer_ask(engine);
 		jailer_watch(engine);
 		if (retries(engine))
 			jailer_retry(engine);

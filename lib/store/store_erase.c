@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_audit.h"
 #include "store_search.h"
@@ -259,5 +260,6 @@ int store_erase_runs(struct store *store, const struct store_erase *erase, struc
 			failed = store_erase_resume(store, err);
 	} while (failed == 0 && batch.count > 0);
 	ret->executions += batch.erased;
+	metrics_add(METRIC_SWEPT, "executions", NULL, batch.erased);
 	return failed;
 }

@@ -8,6 +8,7 @@
  */
 #include "store_expire.h"
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_blob.h"
 #include "store_erase.h"
@@ -108,6 +109,7 @@ static int remove_one(struct store_txn *txn, const struct removal *removal, cons
 	if (found < 0 || hash[0] == '\0')
 		return found;
 	add_owner(removal->owners, owner);
+	metrics_add(METRIC_SWEPT, "conversations", NULL, 1);
 	return audit_conversation(txn, owner, hash, err);
 }
 

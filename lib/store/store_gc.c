@@ -19,6 +19,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_erase.h"
 #include "store_schema.h"
@@ -213,6 +214,8 @@ static int sweep(struct store *store, const struct store_gc *gc, int64_t limit_u
 		return failed;
 	if (!gc->dry)
 		ret->contents = ret->bytes = 0; /* what had a row is among the files now */
+	if (!gc->dry)
+		metrics_add(METRIC_SWEPT, "contents", NULL, files.removed);
 	ret->contents += files.removed;
 	ret->bytes += files.bytes;
 	ret->young += files.young;

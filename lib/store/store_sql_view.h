@@ -47,6 +47,8 @@ enum { STORE_VIEW_ENTRY_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_ENTR
 enum { STORE_VIEW_POINT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_POINT_COLUMNS };
 #define STORE_SQL_VIEW_POINT STORE_VIEW_POINT_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
+enum { VIEW_TASKS_STATE, VIEW_TASKS_COUNT, VIEW_AUDIT_ENTRIES = 0, VIEW_AUDIT_BACKUP };
+
 #define STORE_VIEW_OWNER_COLUMNS(FIRST, NEXT, OWN)                                                                     \
 	FIRST(VIEW_OWNER_NAME, "o.owner", owner)                                                                       \
 	NEXT(VIEW_OWNER_BYTES, "coalesce(usage.bytes, 0)", bytes)                                                      \
@@ -78,6 +80,13 @@ enum { STORE_VIEW_OWNER_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) VIEW_OWNE
 	X(VIEW_OWNERS, READ,                                                                                           \
 	  "SELECT " STORE_SQL_VIEW_OWNER "FROM (SELECT owner FROM usage UNION SELECT owner FROM token) AS o LEFT JOIN "\
 	  "usage ON usage.owner = o.owner ORDER BY usage.bytes DESC LIMIT :limit")                                     \
+	X(VIEW_TASKS, READ, /* states without any, too */                                                              \
+	  "SELECT column1, (SELECT count(*) FROM task WHERE state = column1) FROM (VALUES ('working'), "              \
+	  "('completed'), ('failed'), ('cancelled'))")                                                                 \
+	X(VIEW_BLOBS, READ, "SELECT coalesce(sum(size), 0) FROM blob")                                                 \
+	X(VIEW_AUDIT, READ,                                                                                            \
+	  "SELECT (SELECT coalesce(max(n), -1) + 1 FROM audit), coalesce((SELECT max(at_us) FROM audit WHERE object "  \
+	  "= 'log:audit' AND kind = 'backup.made'), 0)")                                                               \
 	X(VIEW_SANDBOXES, READ, "SELECT count(*) FROM sandbox WHERE instance = :instance AND ended_us IS NULL")        \
 	X(VIEW_ENTRIES, READ,                                                                                          \
 	  "SELECT " STORE_SQL_VIEW_ENTRY "FROM audit WHERE n < :before AND (:kind IS NULL OR kind = :kind) ORDER BY "  \

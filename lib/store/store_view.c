@@ -250,6 +250,42 @@ int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err)
 	return 0;
 }
 
+int store_view_tasks(struct store *store, void (*each)(void *arg, const char *state, int64_t count), void *arg,
+		     struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int found = take_reader(store, &reader, err);
+
+	if (found < 0)
+		return found;
+	auto_query struct query q = query_begin(reader.conn, SQL_VIEW_TASKS);
+
+	while ((found = query_next(&q, err)) > 0)
+		each(arg, query_text(&q, VIEW_TASKS_STATE), query_int(&q, VIEW_TASKS_COUNT));
+	return found;
+}
+
+int store_view_sizes(struct store *store, struct store_view_sizes *ret, struct err *err)
+{
+	auto_reader struct store_reader reader = {0};
+	int found = take_reader(store, &reader, err);
+
+	if (found < 0)
+		return found;
+	auto_query struct query blobs = query_begin(reader.conn, SQL_VIEW_BLOBS);
+	auto_query struct query audit = query_begin(reader.conn, SQL_VIEW_AUDIT);
+
+	found = query_next(&audit, err);
+	if (found > 0)
+		found = query_next(&blobs, err);
+	if (found < 0)
+		return found;
+	ret->blobs_bytes = query_int(&blobs, 0);
+	ret->audit_entries = query_int(&audit, VIEW_AUDIT_ENTRIES);
+	ret->backup_us = query_int(&audit, VIEW_AUDIT_BACKUP);
+	return 0;
+}
+
 #define ROW struct store_view_entry
 static const struct column entry_columns[] = {STORE_VIEW_ENTRY_COLUMNS(COLUMN_PLACE, COLUMN_PLACE, COLUMN_NONE)};
 #undef ROW

@@ -48,6 +48,15 @@ int store_view_verdicts(struct store *store, int64_t since_us,
 /* Live sandboxes of this process that are open. */
 int store_view_sandboxes(struct store *store, int64_t *ret, struct err *err);
 
+/* How much there is, for figures that somebody asks for again and again. `backup_us`: when the last backup was made, 0:
+ * never. */
+struct store_view_sizes {
+	int64_t blobs_bytes, audit_entries, backup_us;
+};
+int store_view_sizes(struct store *store, struct store_view_sizes *ret, struct err *err);
+int store_view_tasks(struct store *store, void (*each)(void *arg, const char *state, int64_t count), void *arg,
+		     struct err *err);
+
 /* Each run since then, in no order: for sums and distributions. The callback is called often: it must be short. */
 struct store_view_point {
 	int64_t created_us, wall_us;

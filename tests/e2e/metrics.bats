@@ -64,6 +64,72 @@ run_python() {
 	[ "$(tail -n 1 "$SP_DIR/body")" = '# EOF' ]
 }
 
+# has_now SERIES VALUE: in a fresh reply
+has_now() { metrics && has "$@"; }
+has_more() { # SERIES LEAST
+	metrics && [ "$(sed -n "s/^$1 //p" "$SP_DIR/body")" -ge "$2" ]
+}
+
+@test "jails by state, tasks, contents, the audit log, the last backup, calls that were refused" {
+	sp_start_jailer
+	sp_token alice
+	"$SP_BIN/sallyport" backup --config "$SP_CONFIG" "$SP_DIR/backup"
+	sp_start_gateway
+	run_python 'import ctypes; ctypes.CDLL(None).unshare(0x10000000)
+open("a.bin", "wb").write(bytes(range(256)) * 500)'
+	# The jailer's answer to one scrape is in the next one.
+	sp_until "" has_now 'sallyport_jails{state="parked"}' 2
+	has 'sallyport_jails{state="running"}' 0
+	has 'sallyport_tasks{state="working"}' 0
+	has 'sallyport_denied_calls_total{call="unshare"}' 1
+	has 'sallyport_gc_removed_total{kind="contents"}' 0
+	has_more sallyport_audit_entries_total 2
+	has_more sallyport_blobs_bytes 128000
+	has_more sallyport_backup_success_timestamp_seconds 1700000000
+	promtool check metrics <"$SP_DIR/body"
+	sp_stop "$SP_JAILER_PID"
+	sp_until "" has_now 'sallyport_jails{state="parked"}' 0
+}
+
+# job SERIES: its value in the file of a command
+job() { sed -n "s/^$1 //p" "$SP_DIR/job.prom"; }
+
+@test "signer and verifier write their figures; what fails keeps the moment of the last success" {
+	local signed anchored verified
+	sp_start_gateway
+	cli() { "$SP_BIN/sallyport" "$1" --config "$SP_CONFIG" --metrics "$SP_DIR/job.prom" "${@:2}"; }
+	sign() { cli checkpoint --state "$SP_DIR/signer" --anchor "file:$SP_DIR/anchor"; }
+	cli checkpoint --state "$SP_DIR/signer" --init test.example/audit
+	sign
+	promtool check metrics <"$SP_DIR/job.prom"
+	[ "$(stat -c %a "$SP_DIR/job.prom")" = 644 ]
+	signed=$(job sallyport_audit_checkpoint_entries)
+	anchored=$(job 'sallyport_audit_anchor_timestamp_seconds{anchor="1:file"}')
+	[ "$signed" = "$(sp_sql 'select count(*) from audit')" ] && [ "$anchored" -gt 1700000000 ]
+	# An anchor that fails; what the other had stays.
+	sed -i "s/^sallyport_audit_anchor_timestamp_seconds.*/sallyport_audit_anchor_timestamp_seconds{anchor=\"1:file\"} 1234567890/" "$SP_DIR/job.prom"
+	rm "$SP_DIR/anchor" && mkdir "$SP_DIR/anchor"
+	sp_token bob
+	run -1 sign
+	[ "$(job 'sallyport_audit_anchor_timestamp_seconds{anchor="1:file"}')" = 1234567890 ]
+	[ "$(job sallyport_audit_checkpoint_entries)" -gt "$signed" ]
+	[ "$(job sallyport_audit_rewritten)" = "" ]
+	cli verify --signer "$SP_DIR/signer"
+	verified=$(job sallyport_verify_success_timestamp_seconds)
+	[ "$verified" -gt 1700000000 ]
+	# History is rewritten.
+	sed -i "s/^sallyport_verify_success.* .*/sallyport_verify_success_timestamp_seconds 1234567891/" "$SP_DIR/job.prom"
+	sp_stop "$SP_GATEWAY_PID"
+	sqlite3 "$SP_DIR/data/sallyport.db" "DROP TRIGGER audit_fixed; UPDATE audit SET entry = entry || ' ' WHERE n = 1"
+	run -11 sign
+	[ "$(job sallyport_audit_rewritten)" = 1 ]
+	run -1 cli verify --signer "$SP_DIR/signer"
+	[ "$(job sallyport_verify_success_timestamp_seconds)" = 1234567891 ]
+	# A file that cannot be written is named.
+	run -10 "$SP_BIN/sallyport" verify --config "$SP_CONFIG" --metrics /nowhere/file
+	[[ $output == */nowhere/file* ]]
+}
+
 @test "a client makes no label" {
 	start_stack
 	sp_call no_such_tool_mine '{}'
@@ -205,7 +271,11 @@ names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|
 	promtool check rules "$SP_ROOT/docs/alerts.yml"
 	sp_start_gateway
 	metrics
-	sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$SP_DIR/body" | sort >"$SP_DIR/known"
+	# Those of the gateway, and those that commands write.
+	{
+		sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$SP_DIR/body"
+		sed -n 's/^METRIC_JOB([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$SP_ROOT/lib/base/metrics.def"
+	} | sort >"$SP_DIR/known"
 	sed -n '/expr:/,/labels:/p' "$SP_ROOT/docs/alerts.yml" | names >"$SP_DIR/alerts"
 	jq -r '(.panels[].targets // [])[].expr, (.templating.list[].query.query? // empty)' "$SP_ROOT/docs/grafana.json" | names |
 		grep -vxE 'mcp_method_name' >"$SP_DIR/dashboard"
@@ -242,5 +312,14 @@ rule() {
 	rule SallyportDiskFull 0 sallyport_disk_free_bytes 1000000000x40
 	rule SallyportWalGrows 1 'sallyport_database_bytes{file="wal"}' 300000000x40
 	rule SallyportWalGrows 0 'sallyport_database_bytes{file="main"}' 300000000x40
+	rule SallyportAuditWentBack 1 sallyport_audit_rewritten '0x20 1x20'
+	rule SallyportAuditWentBack 1 sallyport_audit_entries_total '1000+1x20 5+1x20'
+	rule SallyportAuditWentBack 0 sallyport_audit_entries_total 1000+10x40
+	rule SallyportAuditNotSigned 1 sallyport_audit_checkpoint_timestamp_seconds 0x40
+	rule SallyportAuditNotSigned 0 sallyport_audit_checkpoint_timestamp_seconds 0+60x40
+	rule SallyportAuditNotAnchored 0 'sallyport_audit_anchor_timestamp_seconds{anchor="1:file"}' 0x40
+	rule SallyportAuditNotAnchored 1 'sallyport_audit_anchor_timestamp_seconds{anchor="1:file"}' -6000x40
+	rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 0x40
+	rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 1x40
 	rule SallyportLimitsHit 1 'sallyport_rejections_total{limit="queue"}' 0+60x40
 }

@@ -100,6 +100,7 @@ static void plans(void **state)
 	static const char *const scans[] = {"SCAN instance",          "SCAN session",       "SCAN blob",
 					    "SCAN token", "SCAN conversation",  "SCAN f" /* of verify */,
 					    "SCAN pragma_",           "SCAN sqlite_master", "SCAN CONSTANT ROW",
+					    "SCAN task" /* a figure of /metrics */, "SCAN 4 CONSTANT ROWS",
 					    "SCAN (subquery-" /* a thousand rows */, "SCAN search", "SCAN drain",
 					    "SCAN one USING INDEX" /* snippets, some hundred */,
 					    "SCAN audit" /* of erasures, for a restore */};
