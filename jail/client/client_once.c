@@ -87,9 +87,15 @@ static int fill(struct jail_once *once, struct err *err)
 	return result;
 }
 
-int jail_once_begin(struct jail_client *client, struct jail_once *once, struct err *err)
+int jail_once_open(struct jail_client *client, struct jail_once *once, struct err *err)
 {
 	static const struct jail_events events = {on_output, on_done, on_file, on_collected, on_failed};
+
+	return jail_open(client, &once->spec, &events, once, &once->jail, err);
+}
+
+int jail_once_begin(struct jail_client *client, struct jail_once *once, struct err *err)
+{
 	int result = 0;
 
 	jail_result_clear(&once->result);
@@ -98,7 +104,7 @@ int jail_once_begin(struct jail_client *client, struct jail_once *once, struct e
 	if (once->capture)
 		result = capture_begin(once, err);
 	if (result == 0 && !once->jail)
-		result = jail_open(client, &once->spec, &events, once, &once->jail, err);
+		result = jail_once_open(client, once, err);
 	if (result == 0)
 		result = jail_remove(once->jail, once->removed, once->n_removed, err);
 	if (result == 0)

@@ -44,6 +44,9 @@ struct jail_once {
 	struct err failure; /* code ERR_NONE: none. A step other than the run failed, or was refused */
 };
 
+/* Only the jail, so that it is there when begin is called: with the spec as it is, everything else may be set later.
+ * Where `over` is set by then, it failed. */
+int jail_once_open(struct jail_client *client, struct jail_once *once, struct err *err);
 /* Queues all of it: open (unless once->jail is open), remove, fill, run, collect. */
 int jail_once_begin(struct jail_client *client, struct jail_once *once, struct err *err);
 /* Waits until it is over. 0: the program ran, and what became of it is once->result, with any verdict. An error: it did

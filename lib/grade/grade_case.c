@@ -11,12 +11,17 @@
  * The limit is CPU time, and the wall clock is there for programs that wait. Where other work has the processors, a
  * program that computes can run out of wall clock too: then it has used a part of it, and the case runs again. So does
  * every case that ran out of it on a host with more than BUSY_LOAD; one that sleeps runs out of it each time.
+ *
+ * Making a jail takes as long as a short program, and is mostly waiting. So the jail for the thread's next run is asked
+ * for when the program of this one has been: it serves every run with the same runner and the same limits, whatever the
+ * program and the case. Nothing is in it before, and no two runs share one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "grade_crew.h"
@@ -87,7 +92,7 @@ static enum grade_verdict judge_end(struct grade_trial *trial, const struct jail
 /* -------- one pass ------------------------------------------------------------------------------------ */
 
 /* As jail_once, again while the sandbox fails; -1: it went on failing. */
-static int run_once(struct grade_trial *trial, struct jail_once *once, const char *who)
+static int run_once(struct grade_trial *trial, struct jail_once *once)
 {
 	const struct jail_once fresh = *once;
 	struct err err = ERR_INIT;
@@ -101,8 +106,8 @@ static int run_once(struct grade_trial *trial, struct jail_once *once, const cha
 		if (jail_once(trial->client, once, &err) == 0 && once->result.verdict != JAIL_XX)
 			return 0;
 	}
-	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the %s failed: %s", who,
-	    err.code ? err.text : once->result.message);
+	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the validator failed: %s",
+			err.code ? err.text : once->result.message);
 	return -1;
 }
 
@@ -115,7 +120,7 @@ static void validate(struct grade_trial *trial, const struct jail_once *run)
 
 	lseek(run->program.stdout_fd, 0, SEEK_SET);
 	check = grade_check_run(trial, run->program.stdout_fd, &files, &args);
-	if (run_once(trial, &check, "validator") == 0)
+	if (run_once(trial, &check) == 0)
 		grade_check_judge(trial, &check);
 }
 
@@ -139,27 +144,102 @@ static bool starved(const struct grade_trial *trial, const struct jail_once *onc
 	       (cpu_us > run->wall_us / STARVED_SHARE || host_is_busy());
 }
 
+/* -------- jails made ahead ---------------------------------------------------------------------------- */
+
+struct grade_ahead {
+	struct jail_once once;
+	char runner[32];
+};
+
+void grade_ahead_free(void *pointer)
+{
+	struct grade_ahead *ahead = pointer;
+
+	if (ahead)
+		jail_once_clear(&ahead->once);
+	free(ahead);
+}
+
+static void ahead_pointer(struct grade_ahead **ahead)
+{
+	grade_ahead_free(*ahead);
+}
+
+/* The thread's jail, where it fits and `take` says so, or none yet: a run in it that can begin. */
+static struct grade_ahead *new_run(const struct grade_trial *trial, bool take)
+{
+	struct grade_ahead *run = take && trial->ahead ? steal(trial->ahead) : NULL;
+	struct jail_once wanted = submission(trial);
+
+	if (run && (run->once.over || !streq(run->runner, wanted.spec.runner) ||
+		    memcmp(&run->once.spec.limits, &wanted.spec.limits, sizeof(wanted.spec.limits)) != 0))
+		grade_ahead_free(steal(&run));
+	if (!run)
+		run = xcalloc(1, sizeof(*run));
+	wanted.capture = true;
+	wanted.jail = run->once.jail;
+	run->once = wanted;
+	return run;
+}
+
+/* Where it fails, the next run makes its jail itself, and says what is wrong. */
+static void make_ahead(const struct grade_trial *trial)
+{
+	if (!trial->ahead || *trial->ahead)
+		return;
+	struct grade_ahead *ahead = xcalloc(1, sizeof(*ahead));
+
+	ahead->once.spec = submission(trial).spec;
+	snprintf(ahead->runner, sizeof(ahead->runner), "%s", ahead->once.spec.runner);
+	if (jail_once_open(trial->client, &ahead->once, NULL) < 0)
+		grade_ahead_free(steal(&ahead));
+	*trial->ahead = ahead;
+}
+
+/* As run_once: the submission, and meanwhile the jail for the next run. */
+static int run_submission(const struct grade_trial *trial, struct grade_ahead **ret)
+{
+	struct err err = ERR_INIT;
+
+	for (int try = 0; try < GRADE_TRIES; try++) {
+		grade_ahead_free(*ret);
+		*ret = new_run(trial, try == 0);
+		struct jail_once *once = &(*ret)->once;
+
+		err = ERR_INIT;
+		int result = jail_once_begin(trial->client, once, &err);
+		if (result == 0) {
+			make_ahead(trial);
+			result = jail_once_end(trial->client, once, &err);
+		}
+		if (result == 0 && once->result.verdict != JAIL_XX)
+			return 0;
+		if (result == 0)
+			err_set(&err, ERR_SYSTEM, "%s", once->result.message);
+	}
+	grade_trial_say(trial->outcome, GRADE_JE, "the sandbox of the submission failed: %s", err.text);
+	return -1;
+}
+
 static void batch_pass(struct grade_trial *trial)
 {
 	const struct grade_bench *bench = trial->bench;
-	auto_once struct jail_once run = {0};
+	__attribute__((cleanup(ahead_pointer))) struct grade_ahead *own = NULL;
 
-	for (int try = 0; try < GRADE_TRIES && (try == 0 || starved(trial, &run, NULL)); try++) {
-		jail_once_clear(&run);
-		run = submission(trial);
-		run.capture = true;
-		if (run_once(trial, &run, "submission"))
+	for (int try = 0; try < GRADE_TRIES && (try == 0 || starved(trial, &own->once, NULL)); try++)
+		if (run_submission(trial, &own))
 			return;
-	}
-	if (judge_end(trial, &run) != GRADE_AC)
+	const struct jail_once *run = &own->once;
+
+	if (judge_end(trial, run) != GRADE_AC)
 		return;
 	if (bench->n_validators == 0)
-		return grade_check_compare(trial, run.program.stdout_fd);
+		return grade_check_compare(trial, run->program.stdout_fd);
 	for (size_t i = 0; i < bench->n_validators && trial->outcome->verdict == GRADE_AC; i++) {
 		if (bench->n_validators > 1)
 			grade_feedback_clear(&trial->feedback);
 		trial->validator = &bench->validators[i];
-		validate(trial, &run);
+		validate(trial, run);
 	}
 }
 
@@ -314,7 +394,7 @@ static int open_answer(struct grade_trial *trial, struct err *err)
 }
 
 void grade_case_run(const struct grade_bench *bench, struct jail_client *client, const struct grade_program *program,
-		    const struct grade_node *node, struct grade_outcome *ret)
+		    const struct grade_node *node, struct grade_ahead **ahead, struct grade_outcome *ret)
 {
 	struct grade_outcome outcome = {.score = NAN, .multiplier = NAN};
 	struct grade_trial trial = {
@@ -324,6 +404,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		.node = node,
 		.validator = bench->validators,
 		.outcome = &outcome,
+		.ahead = ahead,
 		.feedback = {.next = -1},
 		.input = -1,
 		.answer = -1,

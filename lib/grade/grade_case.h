@@ -31,8 +31,13 @@ struct grade_bench {
 	double patience; /* so many times the limit a program runs on; 0: it ends there */
 };
 
+/* A jail that is made while another program runs; of one thread and its client, which it must not outlive. */
+struct grade_ahead;
+void grade_ahead_free(void *ahead); /* a struct grade_ahead *; NULL is fine */
+
+/* `ahead`: where the thread keeps the jail for the next run (NULL: none yet); NULL: nothing is made ahead. */
 void grade_case_run(const struct grade_bench *bench, struct jail_client *client, const struct grade_program *program,
-		    const struct grade_node *node, struct grade_outcome *ret);
+		    const struct grade_node *node, struct grade_ahead **ahead, struct grade_outcome *ret);
 /* Runs a custom grader over "VERDICT SCORE" lines: verdict and score of *ret are set. An error is the judge's. */
 int grade_check_grader(const struct grade_bench *bench, struct jail_client *client, const char *results,
 		       char *const *flags, struct grade_outcome *ret, struct err *err);

@@ -19,6 +19,8 @@
 
 #include "lib/base/util.h"
 
+#define AHEAD_CASES 8 /* where a package has fewer, jails made ahead would be thrown away too often */
+
 enum stage { WAITING, COMPILING, RUNNING, SCORING, DONE };
 
 struct entry {
@@ -246,15 +248,17 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 	struct grade_judge *judge = work->judge;
 	struct grade_bench bench = work->bench;
 	struct grade_outcome outcome = {0};
+	struct grade_ahead *ahead = *own;
 
-	(void)own;
 	bench.patience = patience(work, entry);
 	if (step->stage == COMPILING)
 		compile(work, client, entry);
 	else if (step->stage == SCORING)
 		score(work, client, entry);
 	else
-		grade_case_run(&bench, client, &entry->program, judge->cases[step->case_index], &outcome);
+		grade_case_run(&bench, client, &entry->program, judge->cases[step->case_index],
+			       judge->n_cases >= AHEAD_CASES ? &ahead : NULL, &outcome);
+	*own = ahead;
 	pthread_mutex_lock(&work->crew.lock);
 	if (step->stage == COMPILING) {
 		entry->stage = entry->program.verdict == GRADE_AC ? RUNNING : SCORING;
@@ -420,6 +424,7 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 			 .jobs = judge->jobs,
 			 .choose = choose_step,
 			 .act = do_step,
+			 .leave = grade_ahead_free,
 			 .arg = &work,
 			 .lock = PTHREAD_MUTEX_INITIALIZER,
 			 .changed = PTHREAD_COND_INITIALIZER},

@@ -24,6 +24,7 @@ struct grade_trial {
 	const struct grade_node *node;
 	const struct grade_program *validator; /* whose turn it is; NULL: the default validator */
 	struct grade_outcome *outcome;
+	struct grade_ahead **ahead;
 	struct grade_feedback feedback;
 	int input; /* of this pass */
 	int answer;

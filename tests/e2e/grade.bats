@@ -342,6 +342,36 @@ of_classes() {
 	[ "$(of accepted/b.C '[.language, .cases_run] | join(" ")')" = "cpp 2" ]
 }
 
+@test "jails that are made ahead: one for each run, whichever program it is of" {
+	small p
+	local n
+	for ((n = 2; n <= 12; n++)); do case_of p/data/secret "$n" "$n" $((n + 1)); done
+	echo 'import os
+for place in "/tmp/there", "/data/there":
+    assert not os.path.exists(place)
+    open(place, "w").close()
+print(int(input()) + 1)' >p/submissions/accepted/b.py
+	cat >p/submissions/accepted/c.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			int n;
+
+			if (symlink("x", "/tmp/there") || symlink("x", "/data/there") || scanf("%d", &n) < 1)
+				return 1;
+			printf("%d\n", n + 1);
+			return 0;
+		}
+	END
+	mkdir p/submissions/run_time_error
+	echo 'import os; n = int(input()); os.kill(os.getpid(), 9 if n == 7 else 0); print(n + 1)' >p/submissions/run_time_error/d.py
+	judge 0 p -j 3
+	[ "$(jq -c '.summary | [.submissions, .verdicts, .judge_errors]' <<<"$summary")" = '[4,{"AC":3,"RTE":1},0]' ]
+	for n in a.py b.py c.c; do [ "$(of accepted/$n .cases_run)" = 12 ]; done
+	[ "$(of run_time_error/d.py .case)" = secret/7 ]
+}
+
 @test "legacy groups: nested, inherited, accept_if_any_accepted, ignore_sample" {
 	small p 'type: scoring'
 	mkdir p/data/sample
