@@ -162,6 +162,14 @@ static void python_tracebacks(void **state)
 	       "  File \"/code/main.py\", line 2, in f\n    return 1 / 0\n           ~~^~~\n"
 	       "ZeroDivisionError: division by zero\n");
 	expect("python", "import asyncio\nasyncio.run(asyncio.sleep(0))\nraise SystemExit('left')\n", "left\n");
+	expect("python", "print(1)\nif x\n    pass\n",
+	       "  File \"/code/main.py\", line 2\n    if x\n        ^\nSyntaxError: expected ':'\n");
+	/* What the compiler warns of is said once, with the program's file; nothing runs twice. */
+	expect("python", "print(1 is 1)\nf = lambda: (lambda: __file__)\nprint(f.__code__.co_filename, f()())\n",
+	       "True\n/code/main.py /code/main.py\n"
+	       "/code/main.py:1: SyntaxWarning: \"is\" with a literal. Did you mean \"==\"?\n  print(1 is 1)\n");
+	expect("python", "from __future__ import annotations\nimport sys\ndef f(x: nothing): pass\n"
+	       "print(f.__annotations__, sys.gettrace(), __name__)\n", "{'x': 'nothing'} None __main__\n");
 }
 
 static void python_as_the_seed(void **state)
