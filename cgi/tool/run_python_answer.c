@@ -219,8 +219,8 @@ static void take_streams(struct server *server, const struct job_result *result,
 	__attribute__((cleanup(run_streams_clear))) struct run_streams streams = {0};
 
 	run_streams_take(server, result, RUN_STREAMS_MAX, &streams);
-	run_text_stream(&answer->out, &streams.out);
-	run_text_stream(&answer->errors, &streams.error);
+	run_text_stream(&answer->out, &streams.out, RUN_TEXT_ALONE);
+	run_text_stream(&answer->errors, &streams.error, RUN_TEXT_ALONE);
 }
 
 void run_python_answer(struct server *server, const struct job_result *result, struct tool_result *ret)

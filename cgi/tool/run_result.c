@@ -184,10 +184,10 @@ static void add_isolator(struct server *server, const struct job_result *result,
 		buf_printf(&text, "Execution Failed (%s): %s\n\n",
 			   result->jail.verdict == JAIL_TO ? "timeout" : "error", result->jail.message);
 	buf_puts(&text, "--- stdout ---\n");
-	run_text_stream(&text, &streams.out);
+	run_text_stream(&text, &streams.out, RUN_TEXT_AMONG);
 	run_text_end_line(&text);
 	buf_puts(&text, "--- stderr ---\n");
-	run_text_stream(&text, &streams.error);
+	run_text_stream(&text, &streams.error, RUN_TEXT_AMONG);
 	tool_add_text(content, text.data, text.length);
 }
 

@@ -121,14 +121,44 @@ void run_text_end_line(struct buf *text)
 		buf_putc(text, '\n');
 }
 
-void run_text_stream(struct buf *text, const struct run_shown *shown)
+/* What our own lines of a text begin with that has a program's output in it, too. */
+static const char *const marks[] = {"[cut here:", "[stderr]", "[network]",      "[verdict ",
+				    "[session]",  "[files]",  "--- stdout ---", "--- stderr ---"};
+
+static bool begins_with_mark(const char *data, size_t length, size_t n_marks)
 {
-	buf_add(text, shown->head, shown->head_length);
+	for (size_t i = 0; i < n_marks; i++)
+		if (length >= strlen(marks[i]) && memcmp(data, marks[i], strlen(marks[i])) == 0)
+			return true;
+	return false;
+}
+
+/* A line of the program's that begins like one of ours gets a backslash. */
+static void add_output(struct buf *text, const char *data, size_t length, size_t n_marks)
+{
+	for (const char *end = data + length; data < end;) {
+		size_t line = 0;
+
+		while (data + line < end && data[line] != '\n' && data[line] != '\r')
+			line++;
+		line += data + line < end; /* its end */
+		if (begins_with_mark(data, line, n_marks))
+			buf_putc(text, '\\');
+		buf_add(text, data, line);
+		data += line;
+	}
+}
+
+void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_text_place place)
+{
+	const size_t n_marks = place == RUN_TEXT_ALONE ? 1 : ARRAY_SIZE(marks);
+
+	add_output(text, shown->head, shown->head_length, n_marks);
 	if (shown->hidden == 0)
 		return;
 	run_text_end_line(text);
 	buf_printf(text, "[cut here: %lld bytes are left out]\n", (long long)shown->hidden);
-	buf_add(text, shown->tail.data, shown->tail.length);
+	add_output(text, shown->tail.data, shown->tail.length, n_marks);
 }
 
 static void add_block(struct json_object *content, const char *data, size_t length)
@@ -252,12 +282,12 @@ void run_text_network(struct buf *text, const struct jail_result *jail)
 
 void run_text_block(struct buf *text, const struct job_result *result, const struct run_streams *streams)
 {
-	run_text_stream(text, &streams->out);
+	run_text_stream(text, &streams->out, RUN_TEXT_AMONG);
 	if (streams->error.size > 0) {
 		run_text_end_line(text);
 		buf_puts(text, "[stderr]\n");
 	}
-	run_text_stream(text, &streams->error);
+	run_text_stream(text, &streams->error, RUN_TEXT_AMONG);
 	run_text_network(text, &result->jail);
 	if (result->jail.verdict != JAIL_OK) {
 		run_text_end_line(text);

@@ -21,7 +21,8 @@
 #define RUN_MARK        "[sallyport]"
 #define RUN_TEXT_MAX    (128 * 1024)                          /* bytes of all text blocks together */
 #define RUN_NOTES_MAX   (16 * 1024)                           /* … of which our own lines have this much */
-#define RUN_STREAMS_MAX (RUN_TEXT_MAX - RUN_NOTES_MAX - 1024) /* … and the output that */
+/* … and the output that, of which each line of eight bytes may get a ninth (run_text_stream) */
+#define RUN_STREAMS_MAX (RUN_TEXT_MAX - RUN_NOTES_MAX - 8 * 1024)
 #define RUN_FILES_SHOWN 20                                    /* files that are named */
 
 /* What is shown of a stream: all of it, or its beginning and its end. */
@@ -40,8 +41,13 @@ void run_streams_take(struct server *server, const struct job_result *result, si
 void run_streams_clear(struct run_streams *streams);
 /* How many bytes from the beginning become at most `room` bytes of text; not a part of a character. */
 size_t run_text_part(const char *data, size_t length, size_t room);
-/* Beginning, a line about what is left out, end: for forms of other systems, which have one block. */
-void run_text_stream(struct buf *text, const struct run_shown *shown);
+/* Beginning, a line about what is left out, end: for forms of other systems, which have one block. So that a program
+ * forges no line of ours there, a line of its output that begins like one gets a backslash in front. */
+enum run_text_place {
+	RUN_TEXT_ALONE, /* nothing else of ours is in this text */
+	RUN_TEXT_AMONG  /* the other stream, how it ended, files */
+};
+void run_text_stream(struct buf *text, const struct run_shown *shown, enum run_text_place place);
 /* The blocks of the plain form. `images_hidden`: images that the answer does not show. */
 void run_text_add(const struct tool_call *call, const struct job_result *result, size_t images_hidden,
 		  struct json_object *content);
