@@ -21,7 +21,8 @@ void layers_path(char path[LAYERS_PATH_SIZE], size_t slot, size_t i)
 	snprintf(path, LAYERS_PATH_SIZE, ROOT_MOUNT_LAYERS "/%zu.%zu", slot, i);
 }
 
-/* The second lower directory is an empty one of the root mount, because the kernel wants two. */
+/* The kernel wants two lower directories, and what it says of the whole, free space too, it takes from the first: an
+ * empty one of the root mount, so that nobody learns how full the host's disk is. */
 int layers_mount(const char *root, const char *directory, const char *at)
 {
 	char layers[2 * PATH_MAX];
@@ -29,7 +30,7 @@ int layers_mount(const char *root, const char *directory, const char *at)
 	errno = EINVAL;
 	if (strpbrk(directory, ":,\\")) /* they have a meaning for the kernel */
 		return -1;
-	snprintf(layers, sizeof(layers), "lowerdir=%s/%s:%s/" ROOT_MOUNT_EMPTY, root, directory, root);
+	snprintf(layers, sizeof(layers), "lowerdir=%s/" ROOT_MOUNT_EMPTY ":%s/%s", root, root, directory);
 	return mount("overlay", at, "overlay", FLAGS, layers);
 }
 

@@ -2,12 +2,14 @@
  * test_jail_shared.c - what all jails and the host see has inodes of each jail's own: locks that a guest holds on files
  * of /usr, of the modules and on devices meet nobody else's. Asked from outside while the guest holds them.
  */
+#include "gauged.h"
 #include "jail_service.h"
 #include "live_try.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 
 #define LOCKED "/usr/bin/env"
 
@@ -145,6 +147,23 @@ static void access_times(void **state)
 	assert_string_equal(try.out, "True\n");
 }
 
+/* How full the host's disk is, a guest does not learn; except below another mount, where there is no overlay. */
+static void free_space(void **state)
+{
+	static const char code[] = "import os\n"
+				   "s = os.statvfs('/usr')\n"
+				   "print(s.f_blocks, s.f_files, s.f_bfree == os.statvfs('/').f_bfree)\n";
+	const struct jail_spec spec = {.runner = "python"};
+	auto_try struct try try = {.jail = NULL};
+	struct statvfs host;
+
+	assert_int_equal(statvfs("/usr", &host), 0);
+	try_program(((struct service *)*state)->client, &try, &spec, code);
+	auto_free char *hosts = xasprintf("%lu %lu ", host.f_blocks, host.f_files);
+	assert_false(str_starts(try.out, hosts));
+	assert_non_null(strstr(try.out, " True\n"));
+}
+
 static bool sees(struct service *service, const char *path)
 {
 	auto_free char *code = xasprintf("import os\nprint(os.path.exists('%s'))\n", path);
@@ -185,11 +204,12 @@ static void installed_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(host_locks, service_setup, service_teardown),
-		cmocka_unit_test_setup_teardown(host_locks_frozen, service_setup, service_teardown),
-		cmocka_unit_test_setup_teardown(locks_of_another, service_setup, service_teardown),
+		GAUGED(host_locks, service_setup, service_teardown, 1),
+		GAUGED(host_locks_frozen, service_setup, service_teardown, 1),
+		GAUGED(locks_of_another, service_setup, service_teardown, 2),
 		cmocka_unit_test_setup_teardown(locks_end_with_the_jail, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(access_times, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(free_space, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(installed_later, service_setup, service_teardown),
 	};
 
