@@ -1,6 +1,6 @@
 /*
- * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, claiming a directory for the
- * instance, making and removing groups. See cgroup.h.
+ * cgroup.c - the part of cgroups that both versions share: finding the hierarchies, making and removing groups. See
+ * cgroup.h.
  *
  * Groups are numbered and never used twice. A group that cannot be removed yet (the kernel is still taking its last
  * process down) waits in `busy` and is tried again whenever the jailer is idle, and after some more at the latest.
@@ -147,69 +147,11 @@ int cgroup_make_dir(int parent, const char *name, uid_t uid, gid_t gid)
 	return fd;
 }
 
-/* Removes what a dead instance left. Its guests die with it; a group whose last process is still being taken down stays
- * for the next start. Nobody is killed here: a jailer that is alive in there may have its locks in another directory
- * than we.
- */
-static void remove_tree(int parent, const char *name)
-{
-	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *list = dir < 0 ? NULL : fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
-
-	for (struct dirent *entry; list && (entry = readdir(list));) {
-		auto_free char *freezer = xasprintf("%s/" CGROUP_FREEZER, entry->d_name);
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		unlinkat(dir, freezer, AT_REMOVEDIR);
-		unlinkat(dir, entry->d_name, AT_REMOVEDIR);
-	}
-	if (list)
-		closedir(list);
-	unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-static void clear_abandoned(int parent, const struct identity *identity)
-{
-	DIR *list = fdopendir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-
-	for (struct dirent *entry; list && (entry = readdir(list));) {
-		uint64_t instance;
-		auto_close int lock = -1;
-
-		if (entry->d_type != DT_DIR || parse_u64(entry->d_name, 0, INT32_MAX, &instance) ||
-		    !identity_abandoned(identity, (int)instance, &lock))
-			continue;
-		remove_tree(parent, entry->d_name);
-		log_event(LOG_INFO, "removed the cgroups of a dead instance", "instance", entry->d_name, NULL);
-	}
-	if (list)
-		closedir(list);
-}
-
-int cgroup_claim(struct cgroup *cgroup, int place, const struct config *config, const struct identity *identity,
-		 struct err *err)
-{
-	auto_close int parent = cgroup_make_dir(place, config->jailer.cgroup, geteuid(), getegid());
-
-	if (parent < 0)
-		return err_errno(err, "making the cgroup %s", config->jailer.cgroup);
-	clear_abandoned(parent, identity);
-	snprintf(cgroup->instance, sizeof(cgroup->instance), "%d", identity->instance);
-	remove_tree(parent, cgroup->instance);
-	int dir = cgroup_make_dir(parent, cgroup->instance, identity->host_uid, identity->host_gid);
-	if (dir < 0)
-		return err_errno(err, "making the cgroup %s/%s", config->jailer.cgroup, cgroup->instance);
-	cgroup->trees[cgroup->n_trees] = dir;
-	cgroup->parents[cgroup->n_trees++] = steal_fd(&parent);
-	return 0;
-}
-
 static void close_trees(struct cgroup *cgroup)
 {
 	for (size_t i = 0; i < cgroup->n_trees; i++) {
+		unlinkat(cgroup->parents[i], cgroup->instance, AT_REMOVEDIR); /* while it is locked */
 		close(cgroup->trees[i]);
-		unlinkat(cgroup->parents[i], cgroup->instance, AT_REMOVEDIR);
 		close(cgroup->parents[i]);
 	}
 	cgroup->n_trees = 0;

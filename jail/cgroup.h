@@ -3,9 +3,9 @@
  * the configuration allows weaker limits) nothing.
  *
  * cgroup_open runs before the jailer drops what it was started with: it makes
- * <place>/<config.jailer.cgroup>/<instance>, gives it to the jailer's outer id, keeps descriptors of it, and removes
- * what dead instances left. Everything after that goes through these descriptors, so it works inside the jailer's
- * namespaces where no cgroup file system is mounted.
+ * <place>/<config.jailer.cgroup>/<instance>, locks it, gives it to the jailer's outer id, keeps descriptors of it, and
+ * removes what dead instances left. Everything after that goes through these descriptors, so it works inside the
+ * jailer's namespaces where no cgroup file system is mounted.
  *
  * A group is a directory of one jail. It serves one jail: pages that a dead jail left charged would be missing to the
  * next. Groups are made ahead (CGROUP_READY), because mkdir costs 0.1 ms.

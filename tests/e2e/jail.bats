@@ -58,6 +58,36 @@ attacks() {
 	[[ $output == *"no cgroup to limit memory"*"Delegate=yes"*"jailer.weaker_limits"* ]]
 }
 
+# As two containers do that have the host's cgroups, and each a /run of its own: both are instance 0.
+@test "a second jailer that does not see the locks of the first is refused, and takes nothing from the first" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount a second /run"
+	[ -w /sys/fs/cgroup ] || [ -w /sys/fs/cgroup/memory ] || skip "the cgroups are not ours"
+	apart() { # in a process of its own
+		# shellcheck disable=SC2016 # for the inner shell
+		exec unshare -m sh -c 'mkdir -p /run/sallyport-jailer && mount -t tmpfs -o mode=755 none /run/sallyport-jailer && exec "$@"' sh "$@"
+	}
+	jq -n --arg group "$GROUP" --arg socket "$DIR/socket" '{jailer: {cgroup: $group, socket: $socket, id_base: 2013265920, id_count: 65536}}' >"$DIR/config.json"
+	apart "$JAILER" --config "$DIR/config.json" >"$DIR/log" 2>&1 3>&- &
+	local first=$!
+	echo "$first" >"$DIR/pids"
+	answers() { echo 'echo ran' | "$BIN/sallyport" run --config "$DIR/config.json" -l bash - >"$DIR/ran" 2>&1 && [ "$(cat "$DIR/ran")" = ran ]; }
+	until answers; do
+		kill -0 "$first" || { cat "$DIR/log"; false; }
+		read -r -t 0.02 <> <(:) || true
+	done
+	run apart "$JAILER" --check --config "$DIR/config.json"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ $(jq -rs '.[] | select(.step == "cgroup" and (.ok | not)).what' <<<"$output") == *"another jailer, which keeps its locks in another folder"*"jailer.cgroup"* ]]
+	for _ in 1 2 3 4 5; do answers; done # more than groups are made ahead
+	# It is gone, and its place is free, also when it was killed.
+	kill -KILL "$first"
+	wait "$first" || true
+	run apart "$JAILER" --check --config "$DIR/config.json"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
 @test "options: help, version, and what is wrong" {
 	run "$JAILER" --help
 	[ "$status" -eq 0 ]

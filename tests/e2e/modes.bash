@@ -32,6 +32,7 @@ remove_group() {
 
 teardown() {
 	local controller
+	[ ! -e "$DIR/pids" ] || xargs kill -KILL <"$DIR/pids" 2>/dev/null || true
 	for controller in memory pids cpu cpuacct; do
 		remove_group "/sys/fs/cgroup/$controller/$GROUP"
 	done
