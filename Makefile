@@ -26,7 +26,8 @@ CLIENT_SRC  := $(wildcard jail/client/*.c)
 JAILER_SRC  := $(filter-out jail/jailer.c,$(wildcard jail/*.c jail/init/*.c jail/relay/*.c))
 UPSTREAM_SRC := $(wildcard cgi/upstream/*.c)
 BRIDGE_SRC  := $(filter-out cgi/bridge/bridge_helper.c,$(wildcard cgi/bridge/*.c))
-GATEWAY_SRC := $(filter-out cgi/main.c cgi/bridge/% $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
+GATEWAY_MAIN := cgi/main.c cgi/wipe.c
+GATEWAY_SRC := $(filter-out $(GATEWAY_MAIN) cgi/bridge/% $(UPSTREAM_SRC),$(wildcard cgi/*.c cgi/*/*.c))
 FIXTURES_SRC := $(wildcard tests/gateway/*.c)
 CLI_SRC     := $(filter-out cli/main.c,$(wildcard cli/*.c))
 # One short line a step; V=1 shows the commands.
@@ -45,7 +46,7 @@ all: $(BIN)/sallyport $(BIN)/sallyport-gateway $(BIN)/sallyport-jailer $(B)/test
 $(BIN)/sallyport: $(call obj,cli/main.c) $(B)/libcli.a $(B)/libgrade.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_GRADE) $(LIBS_LIB)
-$(BIN)/sallyport-gateway: $(call obj,cgi/main.c) $(B)/libgateway.a $(ARCHIVES)
+$(BIN)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
 $(BIN)/sallyport-jailer: $(call obj,jail/jailer.c) $(addprefix $(B)/lib,jailer.a client.a base.a)
@@ -115,7 +116,7 @@ $(call obj,cgi/admin/admin_assets.c): $(wildcard cgi/admin/assets/*)
 # The programs as the tests start them: the gateway writes down what it says (tests/exchanges/recorder.c) and has the fixtures of the
 # conformance suite (tests/gateway), the others are the same files.
 RECORDED := $(B)/bin-recorded
-$(RECORDED)/sallyport-gateway: $(call obj,cgi/main.c tests/exchanges/recorder.c $(FIXTURES_SRC)) $(B)/libgateway.a $(ARCHIVES)
+$(RECORDED)/sallyport-gateway: $(call obj,$(GATEWAY_MAIN) tests/exchanges/recorder.c $(FIXTURES_SRC)) $(B)/libgateway.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfcgi -larchive $(LIBS_LIB)
 $(RECORDED)/%: $(BIN)/%

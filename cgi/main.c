@@ -28,6 +28,7 @@
 #include "lib/base/version.h"
 #include "serve.h"
 #include "server_start.h"
+#include "wipe.h"
 
 #define EXIT_USAGE 2
 
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
 	bool cgi = cgi_started();
 	int code = cgi ? -1 : parse_options(argc, argv, &options);
 
+	wipe_begin();
 	if (fill_standard_fds())
 		return err_info(ERR_SYSTEM)->exit; /* nobody to tell */
 	signal(SIGXFSZ,

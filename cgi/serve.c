@@ -8,7 +8,6 @@
 #include "serve.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +23,6 @@
 #include "routes.h"
 #include "server_start.h"
 
-#define LARGE_BYTES (256 * 1024) /* memory of its own mapping */
 
 #define BACKLOG        512
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
@@ -151,8 +149,6 @@ int serve_fcgi(const struct config *config, struct err *err)
 	sigaddset(&signals, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* What a large request needed goes back when it is freed. glibc raises this limit with what is freed. */
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	fcgi_cap_descriptors(); /* the job engine, which is started before the pool, plans with what there is */
 	/* The store first: its lock keeps a second gateway of this database from touching the first one's socket. */
 	int result = server_open(&server, config, STORE_SERVE, err);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What the gateway keeps of memory that large requests needed.
+# What the gateway keeps in memory: nothing of what large requests needed, nothing of secrets.
+# shellcheck disable=SC2016 # dollars in the programs are not for this shell
 
 bats_require_minimum_version 1.5.0
 load lib.bash
@@ -48,4 +49,64 @@ upload() { # NUMBER
 	done
 	goes_back() { [ "$(resident_kb)" -lt $((before + KEPT_KB)) ]; }
 	sp_until "$SP_GATEWAY_PID" goes_back || { echo "$before kB before, $(resident_kb) kB after"; false; }
+}
+
+# search FILE PID…: how often the text in the file stands in the memory of these processes and of all below them, and in how many processes.
+search() {
+	/usr/bin/python3 - "$@" <<-'END'
+		import os, re, sys
+		wanted = open(sys.argv[1], 'rb').read()
+		todo, found, looked = sys.argv[2:], 0, 0
+		while todo:
+		    pid = todo.pop()
+		    try:
+		        for task in os.listdir(f'/proc/{pid}/task'):
+		            todo += open(f'/proc/{pid}/task/{task}/children').read().split()
+		        maps, memory = open(f'/proc/{pid}/maps').readlines(), open(f'/proc/{pid}/mem', 'rb', 0)
+		    except (FileNotFoundError, ProcessLookupError): # it has ended
+		        continue
+		    looked += 1
+		    for line in maps:
+		        begin, end, rights = re.match(r'(\w+)-(\w+) (\S+)', line).groups()
+		        if rights[0] != 'r' or '[v' in line:
+		            continue
+		        try:
+		            memory.seek(int(begin, 16))
+		            content = memory.read(int(end, 16) - int(begin, 16))
+		        except (OSError, ValueError): # unmapped meanwhile, or a device
+		            continue
+		        found += content.count(wanted)
+		print(found, looked)
+	END
+}
+
+@test "secrets and environments of a run are in no memory of ours when it has ended" {
+	[[ $SP_BIN != */san/* ]] || skip "a sanitizer keeps what was freed for a while"
+	[ "$(id -u)" = 0 ] || skip "only root reads the memory of others"
+	local n
+	printf 'never-in-memory-%s' "$(openssl rand -hex 12)" >"$SP_DIR/secret"
+	printf 'nor-in-memory-%s' "$(openssl rand -hex 12)" >"$SP_DIR/variable"
+	arguments() { # CODE
+		jq -nc --rawfile secret "$SP_DIR/secret" --rawfile variable "$SP_DIR/variable" --arg code "$1" \
+			'{conversationId: "c", language: "bash", code: $code, secrets: {KEY: $secret}, environment: {PLAIN: $variable}}'
+	}
+	# While it runs the search finds them.
+	(
+		json=$(arguments "sleep $SP_ASLEEP; true")
+		SP_DIR=$SP_DIR/call && mkdir "$SP_DIR"
+		sp_call run_code "$json"
+	) 3>&- &
+	local call=$!
+	sp_until "$call" sp_asleep
+	[[ $(search "$SP_DIR/secret" "$SP_GATEWAY_PID" "$SP_JAILER_PID") != "0 "* ]]
+	sp_wake
+	wait "$call"
+	for n in 1 2 3 4 5 6; do
+		sp_call run_code "$(arguments 'echo ${#KEY} ${#PLAIN}')"
+		[ "$(sp_get details.stdout)" = "40 38" ]
+	done
+	gone() { [[ $(search "$SP_DIR/$1" "$SP_GATEWAY_PID" "$SP_JAILER_PID") == "0 "[1-9]* ]]; }
+	for n in secret variable; do
+		sp_until "$SP_GATEWAY_PID" gone "$n" || { search "$SP_DIR/$n" "$SP_GATEWAY_PID"; search "$SP_DIR/$n" "$SP_JAILER_PID"; false; }
+	done
 }
