@@ -22,6 +22,10 @@ check_test() {
 	*.js) grep -qF "test('$name'" "$file" ;;
 	*) grep -qE "^static void $name\(void \*\*" "$file" ;;
 	esac || finding "$list:$line: $number: $file has no test $name"
+	# What jails take of the host that no limit counts is measured around each of them.
+	case $file in
+	tests/unit/test_jail_*) grep -qE '"(gauged|host_gauge)\.h"' "$file" && ! grep -q "cmocka_unit_test[a-z_]*($name\>" "$file" ;;
+	esac || finding "$list:$line: $number: $file tries $name without the gauge of the host (tests/unit/gauged.h)"
 }
 
 names=$(tried | sort)

@@ -4,6 +4,7 @@
  *
  * A guest is found on the host by a marker in its command line, and its end is waited for with a pidfd: no sleeping.
  */
+#include "gauged.h"
 #include "jail_service.h"
 
 #include <dirent.h>
@@ -470,9 +471,18 @@ static void runners(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		SERVED(client_vanishes), SERVED(rubbish),        SERVED(too_much),     SERVED(stranger),
-		SERVED(floods),          SERVED(no_growth),      SERVED(ordered_stop), SERVED(killed),
-		SERVED(second_service),  SERVED(dying_listener), SERVED(nobody),       SERVED(runners),
+		SERVED(client_vanishes),
+		SERVED(rubbish),
+		SERVED(too_much),
+		SERVED(stranger),
+		SERVED(floods),
+		SERVED(no_growth),
+		SERVED(ordered_stop),
+		GAUGED(killed, service_setup, service_teardown, 1),
+		SERVED(second_service),
+		SERVED(dying_listener),
+		SERVED(nobody),
+		SERVED(runners),
 	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
