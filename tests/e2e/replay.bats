@@ -86,6 +86,24 @@ same_report() { # FILE FILE
 	[[ ${lines[-1]} == "1 identical, 1 equal after normalising, 5 differ, 0 not replayable, 1 flaky" ]]
 }
 
+@test "CPU time and memory, on request: slower, faster, more memory" {
+	say python 'import json; print("slow")'
+	say python 'import json; print("fast")'
+	say python 'import json; print("large")'
+	sp_stdio_end
+	alter "run_cpu_user_us = 500, run_cpu_system_us = 0" '"slow"'
+	alter "run_cpu_user_us = 60000000" '"fast"'
+	alter "run_memory_peak = 4096" '"large"'
+	replay 0 --all
+	[ "$(jq .summary.identical <<<"$summary")" = 3 ]
+	replay 1 --all --compare default,cpu
+	[ "$(of '"slow"')" = slower ]
+	[ "$(of '"fast"')" = faster ]
+	[ "$(jq -r 'select(.class == "faster") | .differences[0] | [.what, .recorded] | join(": ")' <<<"$output")" = "CPU time in µs: $(sp_sql "SELECT run_cpu_user_us + run_cpu_system_us FROM execution WHERE instr(code, 'fast')")" ]
+	replay 1 --text large --compare memory
+	[ "$(of '"large"')" = more_memory ]
+}
+
 @test "normalisers are switched by name; a wrong name is a usage error" {
 	say python 'import time; print(time.time())'
 	say python 'print({"a", "b", "c", "d", "e", "f"})'
