@@ -5,11 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Stack, legacyProxy, makeState, programsForJails } from './stack.js';
+import { Stack, legacyProxy, makeState, programsForJails, until } from './stack.js';
 
 const TIMEOUT_MS = 240_000;
 const CALLS = 200;
@@ -29,7 +29,10 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 	if (method !== 'tools/call') return id !== undefined && method && say({ id, error: { code: -32601, message: 'Method not found' } });
 	switch (params.name) {
 		case 'never': return undefined;
-		case 'huge': return text('x'.repeat(7 << 20));
+		case 'huge':
+			process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[{"type":"text","text":"');
+			for (let n = 0; n < 100; n++) process.stdout.write('x'.repeat(1 << 20));
+			return process.stdout.write('"}]}}\\n');
 		case 'rubbish': process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[}}\\nnot JSON\\n'); return undefined;
 		case 'twice': text('first'); return text('second');
 		case 'dies': return process.exit(1);
@@ -87,6 +90,7 @@ before(async () => {
 				everything: server('everything'), files: server('filesystem', '/data'),
 				memory: { ...server('memory'), env: { MEMORY_FILE_PATH: '/data/memory.json' } },
 				hostile: { command: 'node', args: ['-e', hostile], env: { TOKEN: SECRET }, tools },
+				kept: { ...server('filesystem', '/data'), data: 'keep', idle_seconds: 1 },
 				curious: { command: 'node', args: ['-e', curious], network: [hosts[0]], roots: ['file:///data', 'file:///srv/x'], tools },
 				alone: { command: 'node', args: ['-e', curious], tools },
 				modern: { url: other.url, private: true, headers, tools },
@@ -189,6 +193,15 @@ for server in (curious, alone):
 	const result = await stack.run({ language: 'python', code, servers: ['alone', 'curious'] });
 	assert.equal(result.stderr, '');
 	assert.equal(result.stdout, 'named refused file:///data file:///srv/x\nrefused refused refused -32601\n');
+});
+
+test('a server that is idle ends, and its next process finds what it kept', { timeout: TIMEOUT_MS }, async () => {
+	const tools = (code) => stack.run({ language: 'python', code: `from tools import kept\n${code}`, servers: ['kept'] });
+	const stored = () => existsSync(path.join(stack.state, 'data/upstream')) && readdirSync(path.join(stack.state, 'data/upstream'), { recursive: true }).some((name) => name.endsWith('/index'));
+	assert.equal((await tools("kept.create_directory(path='/data/a')\nkept.write_file(path='/data/a/b.txt', content='of the first')")).stderr, '');
+	await until('the files of the server that ended', stored);
+	const result = await tools("print(kept.read_text_file(path='/data/a/b.txt')['content'])");
+	assert.equal(result.stdout + result.stderr, 'of the first\n');
 });
 
 test('a hostile server: each call ends with its reason, and the next one works', { timeout: TIMEOUT_MS }, async () => {
