@@ -69,7 +69,10 @@ struct store_results {
 
 static int failed(struct store_results *results, struct err *err)
 {
-	enum err_code code = sqlite3_errcode(results->db) == SQLITE_NOTADB ? ERR_INVALID : ERR_SYSTEM;
+	const int cause = sqlite3_errcode(results->db);
+	enum err_code code = cause == SQLITE_NOTADB    ? ERR_INVALID
+			     : cause == SQLITE_CORRUPT ? ERR_CORRUPT
+						       : ERR_SYSTEM;
 
 	return err_set(err, code, "%s: %s", results->path, sqlite3_errmsg(results->db));
 }

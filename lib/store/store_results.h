@@ -18,7 +18,8 @@
 #define STORE_RESULTS_CLASS 32 /* bytes of a class's name */
 
 struct store_results;
-/* Made where it is missing, if `make`. ERR_INVALID: another program's file; ERR_UNAVAILABLE: of a newer version. */
+/* Made where it is missing, if `make`. ERR_INVALID: another program's file; ERR_CORRUPT: damaged; ERR_UNAVAILABLE: of a
+ * newer version. */
 int store_results_open(const char *path, bool make, struct store_results **ret, struct err *err);
 void store_results_close(struct store_results *results); /* NULL is fine */
 

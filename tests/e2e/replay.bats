@@ -288,6 +288,31 @@ same_report() { # FILE FILE
 	[ "${#lines[@]}" = 2 ]
 }
 
+@test "a record, a suite and results that were cut: each is named as damaged, and is left as it is" {
+	local before n
+	for ((n = 0; n < 8; n++)); do say bash "echo $n # $(printf '%04000d' 0)"; done
+	sp_stdio_end
+	replay 0 --all --results "$SP_DIR/cut.db"
+	run -0 "$SP_BIN/sallyport" promote --config "$SP_CONFIG" --suite "$SP_DIR/cut.suite" --all
+	cut_file() {
+		sqlite3 "$1" 'PRAGMA journal_mode = DELETE' >/dev/null # all of it is in one file
+		truncate -s $(($(stat -c %s "$1") / 2)) "$1"
+		before=$(sha256sum <"$1")
+	}
+	cut_file "$SP_DIR/cut.suite"
+	run -2 --separate-stderr "$SP_BIN/sallyport" grade --config "$SP_CONFIG" "$SP_DIR/cut.suite"
+	[[ $stderr == *"cut.suite"*"malformed"* ]]
+	[ "$(sha256sum <"$SP_DIR/cut.suite")" = "$before" ]
+	cut_file "$SP_DIR/cut.db"
+	replay 11 --all --resume --results "$SP_DIR/cut.db"
+	[[ $stderr == *"cut.db"*"malformed"* ]]
+	[ "$(sha256sum <"$SP_DIR/cut.db")" = "$before" ]
+	cut_file "$SP_DIR/data/sallyport.db"
+	replay 11 --all
+	[[ $stderr == *"the database is damaged"*"restore it from a backup"* ]]
+	[ "$(sha256sum <"$SP_DIR/data/sallyport.db")" = "$before" ]
+}
+
 @test "other interpreters: --runner, several, the first bad one of an ordered list" {
 	local good=/usr/bin/python3 bad=/bin/echo tried
 	say python 'print(6 * 7)'
