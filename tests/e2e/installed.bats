@@ -24,6 +24,10 @@ teardown_file() {
 	[ -n "$NO_MACHINE$TEST_MACHINE" ] || tests/vm/installed stop "$MACHINE"
 }
 
+teardown() {
+	[ -z "${SP_DIR:-}" ] || sp_teardown
+}
+
 machine() { [ -z "$NO_MACHINE" ] || skip "no virtual machine, missing: ${NO_MACHINE//$'\n'/, }"; }
 in_machine() { tests/vm/installed run "$MACHINE" "$@"; }
 token() { cat "$MACHINE/token"; }
@@ -230,11 +234,11 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	in_machine 'sallyport verify --config /etc/sallyport/sallyport.conf --signer /var/lib/sallyport-audit'
 	in_machine '! runuser -u sallyport -- cat /var/lib/sallyport-audit/key; ! runuser -u sallyport-audit -- sh -c "echo >>/var/lib/sallyport/sallyport.db"'
 	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "SELECT sql || char(59) FROM sqlite_schema WHERE name = \"audit_fixed\"" >/root/trigger &&
-		sqlite3 sallyport.db "DROP TRIGGER audit_fixed; UPDATE audit SET entry = replace(entry, \"cli:0\", \"cli:1\")"'
+		sqlite3 sallyport.db "DROP TRIGGER audit_fixed; UPDATE audit SET entry = replace(entry, \"token.add\", \"token.axx\")"'
 	refused() { in_machine 'systemctl is-failed -q sallyport-checkpoint && journalctl -u sallyport-checkpoint -o cat | grep -q "history was rewritten"'; }
 	sp_until "" refused
 	# Put back, it signs again.
-	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "UPDATE audit SET entry = replace(entry, \"cli:1\", \"cli:0\")" && sqlite3 sallyport.db </root/trigger && systemctl start sallyport-checkpoint'
+	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "UPDATE audit SET entry = replace(entry, \"token.axx\", \"token.add\")" && sqlite3 sallyport.db </root/trigger && systemctl start sallyport-checkpoint'
 }
 
 @test "systemctl stop waits for a run that is under way" {
@@ -389,6 +393,25 @@ score() { # UNIT MOST: tenths
 	eval "${words/\$SALLYPORT_ANCHORS/$anchors}" # the shell splits it as systemd does
 	cmp "$BATS_TEST_TMPDIR/sent" "$BATS_TEST_TMPDIR/state/checkpoint"
 	[ -s "$BATS_TEST_TMPDIR/anchor" ]
+}
+
+# Another account, which can read everything and write nothing of the gateway's: with what the unit gives it.
+@test "the signer's unit gives its account what it takes to read the database that a gateway has open" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	local unit=debian/sallyport.sallyport-checkpoint.service bits capability
+	capability=$(sed -n 's/^AmbientCapabilities=CAP_//p' "$unit" | tr '[:upper:]' '[:lower:]')
+	bits=$(sed -n 's/^SecureBits=//p' "$unit" | tr - _)
+	sp_serve alice
+	chmod 700 "$SP_DIR/data"
+	install -d -o 54321 -g 54321 "$BATS_TEST_TMPDIR/state"
+	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR"
+	signer() {
+		setpriv --reuid 54321 --regid 54321 --clear-groups --inh-caps "+$capability" --ambient-caps "+$capability" ${bits:+--securebits "+$bits"} \
+			"$SP_BIN/sallyport" checkpoint --state "$BATS_TEST_TMPDIR/state" "$@"
+	}
+	signer --init test.example/audit
+	run -0 signer --config "$SP_CONFIG"
+	[ -s "$BATS_TEST_TMPDIR/state/checkpoint" ]
 }
 
 @test "the shipped configuration is one, and its jailer and gateway find each other" {
