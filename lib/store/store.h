@@ -41,6 +41,8 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 void store_close(struct store *store); /* NULL is fine */
 /* Is there a run that a process left running that is gone? Who opens the folder for writing marks it as interrupted. */
 bool store_left_running(struct store *store);
+/* Processor time of the longest transaction since it was opened: so long nobody else could write. */
+int64_t store_longest_us(struct store *store);
 /* Does a gateway serve this folder, as far as we may see? */
 bool store_served(const char *data_dir);
 /* The version of the schema of a database (0: an empty file), also where it is older than this program's

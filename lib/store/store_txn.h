@@ -90,15 +90,15 @@ struct store {
 	int n_readers;
 
 	struct store_conn *writer; /* the writing thread's */
-	bool writer_started;
+	bool writer_started, stopping;
 	pthread_t thread;
+	_Atomic int64_t longest_us; /* store_longest_us */
 	int64_t last_us;  /* of store_txn_now */
 	int64_t served_us, served_at_us; /* STORE_SERVE: uptime when it was opened, and the monotonic time then */
 	pthread_mutex_t queue_lock;
 	pthread_cond_t queue_more;
 	struct store_op *queue, **queue_end;
 	struct store_abandoned *abandoned;
-	bool stopping;
 };
 
 struct store_txn {

@@ -81,6 +81,19 @@ static void fail_all(struct store_op *first, const struct store_op *end, int res
 	}
 }
 
+static int64_t processor_us(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+int64_t store_longest_us(struct store *store)
+{
+	return store->longest_us;
+}
+
 /* Works on the beginning of the list; returns what is left of it. */
 static struct store_op *run_group(struct store *store, struct store_op *first)
 {
@@ -90,7 +103,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 	for (int n = 0; end != NULL && n < STORE_BATCH_MAX; n++)
 		end = end->next;
 	int failed = run(store->writer, SQL_BEGIN_WRITE, &err);
-	const int64_t held = clock_monotonic_us();
+	const int64_t held = clock_monotonic_us(), used = processor_us();
 
 	if (failed < 0) {
 		metrics_add(METRIC_STORE_ERRORS, NULL, NULL, 1);
@@ -114,6 +127,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 
 	metrics_observe(METRIC_COMMIT, NULL, NULL, ended - began);
 	metrics_observe(METRIC_HOLD, NULL, NULL, ended - held);
+	store->longest_us = MAX(store->longest_us, processor_us() - used);
 	if (failed < 0) {
 		struct err ignored = ERR_INIT;
 

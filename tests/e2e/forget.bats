@@ -131,6 +131,37 @@ counting_server() {
 	[[ $output == *"another process sweeps"* ]]
 }
 
+# killed POINT COMMAND…: with SIGKILL at a system call; fails where the command got through.
+killed() {
+	run strace -f -o /dev/null -e trace="${1%:*}" -e inject="${1%:*}:signal=KILL:when=${1#*:}" \
+		"$SP_BIN/sallyport" "${@:2}" --config "$SP_CONFIG"
+	[ "$status" -ne 0 ]
+}
+
+@test "forget, gc: killed at any step, nothing else is lost, and the next call goes on" {
+	local point kills=0
+	sp_call run_code '{"conversationId":"stays","language":"bash","code":"echo what-stays >f; echo out-stays"}'
+	for point in pwrite64:1 pwrite64:4 fdatasync:1 fdatasync:2 unlinkat:1 unlink:1; do
+		sp_call run_code "$(jq -nc --arg code "echo word-that-goes-$point >f; cat f" '{conversationId: "goes", language: "bash", code: $code}')"
+		! killed "$point" forget --owner alice --conversation goes --yes || kills=$((kills + 1))
+		sp_cli verify --blobs
+		sp_cli forget --owner alice --conversation goes --yes
+		[ "$(sp_sql "select count(*) from execution where conversation_name = 'goes' and (code is not null or stdout is not null)")" = 0 ]
+		# Old enough to leave the disk.
+		sqlite3 -cmd ".timeout $((SP_DEADLINE * 1000))" "$SP_DIR/data/sallyport.db" 'update blob set created_us = 1'
+		find "$SP_DIR/data/blobs" -type f -exec touch -d 2020-01-01 {} +
+		! killed "$point" gc --yes || kills=$((kills + 1))
+		sp_cli verify --blobs
+		sp_until "" sp_cli gc --yes # the gateway sweeps, too
+		run ! grep -rqF "word-that-goes-$point" "$SP_DIR/data/blobs"
+	done
+	[ "$kills" -ge 6 ]
+	sp_call run_code '{"conversationId":"stays","language":"bash","code":"cat f"}'
+	[ "$(sp_get details.stdout)" = what-stays ]
+	[ "$(sp_sql "select count(*) from execution where stdout like 'out-stays%'")" = 1 ]
+	sp_cli verify --blobs
+}
+
 @test "forget, gc: a full disk is named, and afterwards they go on" {
 	[ "$(id -u)" = 0 ] || skip "needs root to mount a small disk"
 	sp_run_bash 'head -c 60000 /dev/zero | tr "\0" x'

@@ -1,0 +1,124 @@
+/*
+ * test_store_held.c - erasing and sweeping hold the writer for a moment at a time: everybody else who records waits so
+ * long.
+ *
+ * What is compared is processor time, which the store takes of each transaction: how long a disk or a busy machine
+ * makes a transaction wait says nothing of what it does.
+ */
+#include "lib/store/store_erase.h"
+#include "lib/store/store_expire.h"
+#include "lib/store/store_gc.h"
+#include "store_fixture.h"
+
+#include "lib/store/store_txn.h"
+
+#define MOST_US 50000
+#define RUNS    3000
+#define BATCH   100
+#define FILES   3000 /* of one run */
+#define GARBAGE "20000" /* contents that nothing names */
+#define DAY_US  (24 * 3600 * INT64_C(1000000))
+
+/* Its code is too short for the index of texts, whose merges are FTS5's: how long one takes depends on how much of the
+ * index goes (docs/operator.md, section 9). */
+static struct store_execution one(int64_t conversation)
+{
+	static char code[] = "1";
+	struct store_execution run = sample("ann");
+
+	run.code = (struct store_text){.data = code, .length = 1};
+	run.stdout_text = run.stderr_text = (struct store_text){.length = 0};
+	run.conversation_row = conversation;
+	return run;
+}
+
+static int record_batch(struct store_txn *txn, void *arg, struct err *err)
+{
+	const int64_t *conversation = arg;
+	int failed = 0;
+
+	for (int i = 0; failed == 0 && i < BATCH; i++) {
+		struct store_execution run = one(*conversation);
+
+		id_new(run.id);
+		failed = store_txn_execution_begin(txn, &run, err);
+		if (failed == 0)
+			failed = store_txn_execution_finish(txn, &run, NULL, 0, err);
+	}
+	return failed;
+}
+
+static void sql(const struct fixture *f, const char *text)
+{
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	sqlite3 *db;
+	char *wrong = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000);
+	if (sqlite3_exec(db, text, NULL, NULL, &wrong) != SQLITE_OK)
+		fail_msg("%s", wrong);
+	sqlite3_close(db);
+}
+
+/* Many runs, one with many files, many contents that nothing names. */
+static void fill(struct fixture *f)
+{
+	const int64_t conversation = put_file(f->store, "ann", "talk", "a", "x").row;
+	struct store_execution many = one(conversation);
+	struct err err = ERR_INIT;
+
+	for (int i = 0; i < RUNS / BATCH; i++)
+		ok(store_commit(f->store, record_batch, unconst((const char *)&conversation), &err));
+	begin(f->store, &many);
+	finish(f->store, &many, NULL, 0);
+	auto_free char *files = xasprintf(
+		"WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO execution_file "
+		"(execution, phase, name, change, blob, media_type, mode, size, mtime_us) SELECT '%s', 'after', 'f' || "
+		"i, 'created', (SELECT min(sha256) FROM blob), 'text/plain', 420, 1, 1 FROM n",
+		FILES, many.id);
+
+	sql(f, files);
+	sql(f, "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " GARBAGE ") INSERT INTO blob (sha256, "
+	       "size, created_us) SELECT printf('%064x', i), 1, 1 FROM n");
+}
+
+static void held(const struct fixture *f, const char *what)
+{
+	if (store_longest_us(f->store) > MOST_US)
+		fail_msg("%s held the writer for %lld us", what, (long long)store_longest_us(f->store));
+	assert_true(store_longest_us(f->store) > 0);
+	if (getenv("HELD") != NULL)
+		print_message("%s: %lld us\n", what, (long long)store_longest_us(f->store));
+}
+
+static void forget_and_sweep(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_erased erased = {0};
+	struct store_swept swept = {0};
+	const struct store_erase erase = {
+		.owner = "ann", .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
+
+	fill(f);
+	reopen(f, STORE_WRITE); /* what was recorded so far counts no more */
+	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
+	held(f, "sweeping where nothing is to go");
+	reopen(f, STORE_WRITE);
+	ok(store_forget(f->store, &erase, &erased, &err));
+	assert_int_equal(erased.executions, RUNS + 1);
+	held(f, "erasing");
+	reopen(f, STORE_WRITE);
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + DAY_US, .vacuum = true}, &swept, &err));
+	assert_answer(f, "SELECT count(*) FROM blob", "0");
+	assert_true(swept.pages_bytes > 100000);
+	held(f, "sweeping");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(forget_and_sweep, setup, teardown)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
