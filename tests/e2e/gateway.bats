@@ -182,13 +182,16 @@ print(os.environ["FILE_BASE_URL"])')"
 	[ "$SP_STATUS" = 404 ]
 }
 
-@test "a file is no script of a page of this origin, and no style" {
+@test "a file is no script of a page of this origin, no style, and no page" {
 	local name
-	for name in a.js a.mjs a.css; do
+	for name in a.js a.mjs a.css a.html a.svg a.xhtml a.xml a.pdf; do
 		sp_call upload_file "{\"conversationId\":\"js\",\"filename\":\"$name\",\"content\":\"YQ==\"}"
 		url=$(sp_get details.file.url)
 		SP_BARE=1 sp_http GET "${url#"$SP_URL"}" </dev/null
-		grep -qx 'Content-Type: text/plain; charset=utf-8' "$SP_DIR/head"
+		case $name in
+		*s) grep -qx 'Content-Type: text/plain; charset=utf-8' "$SP_DIR/head" ;;
+		esac
+		grep -qx "Content-Security-Policy: sandbox; default-src 'none'" "$SP_DIR/head"
 		grep -qx 'X-Content-Type-Options: nosniff' "$SP_DIR/head"
 		grep -q '^Content-Disposition: attachment' "$SP_DIR/head"
 	done

@@ -39,6 +39,7 @@ setup_file() {
 
 teardown_file() {
 	kill "$(cat "$DIR/pid")" 2>/dev/null || true
+	[ ! -s "$DIR/open.pid" ] || kill "$(cat "$DIR/open.pid")" 2>/dev/null || true # of a test that failed
 }
 
 teardown() {
@@ -171,6 +172,29 @@ url() { echo "https://sallyport.example.org$1"; }
 	[ "$output" = 404 ]
 	run fetch --path-as-is -o /dev/null -w '%{http_code}' "$(url /files/../_blobs/ab/cd)"
 	[ "$output" = 404 ]
+}
+
+@test "what nginx sends of a file is sandboxed, whatever the file is" {
+	# The location of the site as it is, but open: the gateway is who else leads there.
+	mkdir -p "$DIR/open/sallyport"
+	cp "$DIR/sallyport/fastcgi.conf" "$DIR/open/sallyport/"
+	sed '/^location \/_blobs\//,/^}/s/internal;//' "$DIR/sallyport/locations.conf" >"$DIR/open/sallyport/locations.conf"
+	sed "s|unix:$DIR/|unix:$DIR/open-|" "$DIR/site.conf" >"$DIR/open/site.conf"
+	sed -e "s|^pid .*|pid $DIR/open.pid;|" -e "s|$DIR/site.conf|$DIR/open/site.conf|" "$DIR/nginx.conf" >"$DIR/open/nginx.conf"
+	"$NGINX_PROGRAM" -e "$DIR/open/error.log" -c "$DIR/open/nginx.conf" 3>&- &
+	local pid=$!
+	open_fetch() { curl -sk --max-time "$SP_DEADLINE" --unix-socket "$DIR/open-tls" "$@"; }
+	sp_until "$pid" open_fetch -o /dev/null "$(url /none)"
+	echo '<script>alert(1)</script>' >"$DIR/blobs/ab/cd.html"
+	open_fetch -D "$DIR/open/head" -o "$DIR/open/body" "$(url /_blobs/ab/cd.html)"
+	kill "$pid"
+	wait "$pid" || true
+	tr -d '\r' <"$DIR/open/head" >"$DIR/open/lines"
+	cat "$DIR/open/lines"
+	cmp "$DIR/open/body" "$DIR/blobs/ab/cd.html"
+	grep -qix "content-security-policy: sandbox; default-src 'none'" "$DIR/open/lines"
+	grep -qix 'x-content-type-options: nosniff' "$DIR/open/lines"
+	grep -qix 'referrer-policy: no-referrer' "$DIR/open/lines"
 }
 
 @test "other paths are 404 as JSON" {
