@@ -42,14 +42,17 @@ async function freePort() {
 }
 
 describe('servers from npm in jails', () => {
-	const programs = programsForJails();
-	after(() => programs.remove());
 	const program = (name, ...args) => ({ command: 'node', args: [programs.server(name), ...args] });
-	const servers = {
-		everything: program('everything'), files: program('filesystem', '/data'),
-		memory: { ...program('memory'), env: { MEMORY_FILE_PATH: '/data/memory.json' } },
-	};
-	const env = { SALLYPORT_UPSTREAM_BINDS: programs.binds };
+	let programs, servers, env;
+	before(() => {
+		programs = programsForJails();
+		servers = {
+			everything: program('everything'), files: program('filesystem', '/data'),
+			memory: { ...program('memory'), env: { MEMORY_FILE_PATH: '/data/memory.json' } },
+		};
+		env = { SALLYPORT_UPSTREAM_BINDS: programs.binds };
+	});
+	after(() => programs.remove());
 	const jailed = (args) => upstream(servers, args, env);
 
 	test('all of them start and list their tools', async () => {
