@@ -48,6 +48,7 @@ ran() {
 @test "v2 as root: limits" { ran root test_jail_limits; }
 @test "v2 as root: nothing is left on the host" { ran root test_jail_host; }
 @test "v2 as root: the gauge of the host shows what it is there for" { ran root test_jail_gauge; }
+@test "v2 as root: tables and memory that the host has once" { ran root test_jail_probe; }
 @test "v2, Linux 6.1: the second fence" { ran root test_fence && grep -q "^ok .* writable" "$BATS_TEST_TMPDIR/section"; }
 @test "files of unknown formats: nothing is started with the package's settings" { ran modules sysctl; }
 @test "a core_pattern that is a program: it is not started for guests" { long && ran cores test_jail_probe && ran cores core_pattern; }
