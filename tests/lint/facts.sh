@@ -56,4 +56,16 @@ kinds=lib/store/store_audit.h
 	grep -qrE "[\"',%]${kind//./\\.}[\"',%]|entries ${kind//./\\.}\b" tests/unit tests/e2e || finding "$kinds: no test looks for an entry of the kind $kind"
 done < <(sed -nE 's/^\tX\([A-Z_]+, "([a-z.]+)"\).*/\1/p' "$kinds")
 
+# Settings of the kernel: the package's file has them, the operator's table says why, and doctor looks at the same.
+settings=debian/sallyport.sysctl
+[ ! -e "$settings" ] || while read -r key value; do
+	checked=$((checked + 1))
+	grep -qF "| \`$key\` ${value:-empty} |" docs/operator.md || finding "docs/operator.md: the table of settings lacks $key ${value:-empty} of $settings"
+	grep -qF "\"/proc/sys/${key//.//}\"" cli/doctor_host.c || finding "cli/doctor_host.c: doctor does not look at $key of $settings"
+done < <(sed -nE 's/^-?([a-z_.]+) = ?(.*)/\1 \2/p' "$settings")
+# shellcheck disable=SC2016 # backquotes of the page
+while read -r key; do
+	grep -qE "^-?${key//./\\.} =" "$settings" || finding "docs/operator.md: the table of settings has $key, $settings has not"
+done < <(sed -n '/^### Settings of the kernel/,/^### /p' docs/operator.md | sed -nE 's/^\| `([a-z_.]+)` .*/\1/p')
+
 finish
