@@ -96,6 +96,8 @@ int auth_token(struct exchange *exchange)
 
 	json_add_string(body, "error", "invalid_token");
 	json_add_string(body, "error_description", texts[fault]);
+	if (exchange->reply->request_id[0])
+		json_add_string(body, "request_id", exchange->reply->request_id);
 	if (fault == 0)
 		reply_header(exchange->reply, "WWW-Authenticate", "Bearer realm=\"sallyport\"");
 	else

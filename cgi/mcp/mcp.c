@@ -80,15 +80,16 @@ void mcp_observe_received(const char *protocol, struct json_object *message)
 		mcp_observer(&(struct mcp_seen){.message = message, .protocol = protocol, .received = true});
 }
 
-/* A person who reports one of our errors can name the request. */
-static void name_request(struct mcp_call *call)
+/* A person who reports an error can name the request: the logs have the same id. */
+static struct json_object *request_name(const struct reply *reply)
 {
-	const char *id = call->exchange->reply->request_id;
+	struct json_object *data = NULL;
 
-	if (call->code != RPC_INTERNAL || call->data || !*id)
-		return;
-	call->data = json_object_new_object();
-	json_add_string(call->data, "requestId", id);
+	if (reply->request_id[0]) {
+		data = json_object_new_object();
+		json_add_string(data, "requestId", reply->request_id);
+	}
+	return data;
 }
 
 /* A request that a client got wrong is not an error of ours. */
@@ -113,7 +114,8 @@ struct json_object *mcp_answer(struct mcp_call *call)
 		answer = rpc_result(call->message->id, steal(&call->result));
 	} else {
 		json_object_put(steal(&call->result));
-		name_request(call);
+		if (!call->data)
+			call->data = request_name(call->exchange->reply);
 		answer = rpc_error(call->message->id, call->code, call->text, steal(&call->data));
 	}
 	mcp_observe(call, answer);
@@ -129,7 +131,7 @@ void mcp_reply(struct reply *reply, int status, struct json_object *answer)
 
 void mcp_reply_error(struct reply *reply, int status, struct json_object *id, int code, const char *text)
 {
-	struct json_object *answer = rpc_error(id, code, text, NULL);
+	struct json_object *answer = rpc_error(id, code, text, request_name(reply));
 
 	mcp_observe(NULL, answer);
 	mcp_reply(reply, status, answer);

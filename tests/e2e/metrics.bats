@@ -264,6 +264,29 @@ scraped() { query_is 'up{job="sallyport"}' 1; }
 	grep -qE '^X-Request-Id: [0-9a-f]{32}' "$SP_DIR/head"
 }
 
+# same_id JQ: what the answer's error names is the header's id, and the gateway's log has it.
+same_id() {
+	local id
+	id=$(sed -n 's/^X-Request-Id: //p' "$SP_DIR/head")
+	[[ $id =~ ^[0-9a-f]{32}$ ]] && [ "$(sp_get "$1")" = "$id" ] && sp_until "" grep -q " request .*request_id=$id" "$SP_DIR/gateway.log"
+}
+
+@test "every error names its request" {
+	start_stack
+	sp_call no_such_tool '{}' # of the client
+	same_id .error.data.requestId
+	echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}' | sp_http POST /mcp
+	same_id .error.data.requestId
+	echo '{"jsonrpc":"2.0","id":1,"method":"no/such/method"}' | sp_http POST /mcp
+	same_id .error.data.requestId
+	echo '{broken' | sp_http POST /mcp
+	same_id .error.data.requestId
+	echo '{}' | sp_http POST /mcp HTTP_AUTHORIZATION='Bearer sp_alice_wrong' # of HTTP
+	same_id .request_id
+	sp_http GET /no/such/path </dev/null
+	same_id .request_id
+}
+
 # The names of series in a PromQL text.
 names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u; }
 
