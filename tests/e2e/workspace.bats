@@ -17,6 +17,7 @@ setup() {
 
 teardown() {
 	[ -z "${PID:-}" ] || kill -KILL "$PID" 2>/dev/null || true
+	[ -z "${OTHER:-}" ] || kill -KILL "$OTHER" 2>/dev/null || true
 	[ ! -e "$HOME_DIR/small" ] || umount "$HOME_DIR/small" || true
 	chmod -R u+rwX "$HOME_DIR"
 	rm -rf "$HOME_DIR"
@@ -203,6 +204,48 @@ fails() {
 
 started_run() {
 	[ "$(sqlite3 -readonly -cmd '.timeout 60000' "$XDG_DATA_HOME/sallyport/sallyport.db" "select count(*) from execution where state = 'running'" 2>/dev/null)" = 1 ]
+}
+
+# Two desktop programs on one folder. The other server's calls are answered one by one, in $HOME_DIR/other.out.
+start_other() {
+	mkfifo "$HOME_DIR/other.in"
+	: >"$HOME_DIR/other.out"
+	"$SP_BIN/sallyport" stdio --workspace "$W" <"$HOME_DIR/other.in" >"$HOME_DIR/other.out" 2>>"$HOME_DIR/log" 3>&- &
+	OTHER=$!
+	exec {OTHER_IN}>"$HOME_DIR/other.in"
+}
+
+other_runs() { # CODE
+	local before
+	before=$(wc -l <"$HOME_DIR/other.out")
+	jq -cn --arg code "$1" --argjson meta "{$META}" '{jsonrpc: "2.0", id: 1, method: "tools/call", params: ({name: "run_code", arguments: {language: "bash", code: $code}} + $meta)}' >&"$OTHER_IN"
+	answered() { [ "$(wc -l <"$HOME_DIR/other.out")" -gt "$before" ]; }
+	sp_until "$OTHER" answered || { cat "$HOME_DIR/log" && false; }
+	output=$(tail -n 1 "$HOME_DIR/other.out" | jq -r '[.result.content[] | .text // empty] | add')
+}
+
+@test "two servers on one folder: nothing of either is lost, and each sees what the other did" {
+	echo before >"$W/both"
+	start
+	send run_code "$(jq -cn --arg code "echo first >both; echo first >only_first; sleep $SP_ASLEEP; true" '{language: "bash", code: $code, timeout_seconds: 300}')"
+	sp_until "$PID" sp_asleep
+	start_other
+	other_runs 'cat both; echo second >both; echo second >only_second'
+	[ "$output" = before ] || [[ $output == before$'\n'* ]]
+	sp_wake
+	receive
+	[ "$(cat "$W/both" "$W/both.sallyport" "$W/only_first" "$W/only_second")" = $'second\nfirst\nfirst\nsecond' ]
+	[[ $output == *'"both" was changed in the folder meanwhile and stays as it is there'* ]]
+	# From now on each sees what the other did.
+	run_bash 'cat both only_second; echo more >>only_second'
+	[[ $output == $'second\nsecond'* ]]
+	other_runs 'cat only_first only_second; rm only_first'
+	[[ $output == $'first\nsecond\nmore'* ]]
+	run_bash 'ls'
+	[[ $output == $'both\nboth.sallyport\nonly_second'* ]]
+	exec {OTHER_IN}>&-
+	wait "$OTHER"
+	stop
 }
 
 @test "writers who never stop: each of their versions stays or was read" {
