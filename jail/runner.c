@@ -63,6 +63,7 @@ static const struct bind table[] = {
 	FAMILY(seccomp_compile),
 	LIST(binds, 0),
 	LIST(cache, 0),
+	LIST(precompile, 0),
 	{.name = "rootfs", .type = BIND_STRING, .offset = offsetof(struct runner, rootfs), .min = 1, .max = 4095},
 	{.name = "service", .type = BIND_BOOL, .offset = offsetof(struct runner, service)},
 	{.name = "internal", .type = BIND_BOOL, .offset = offsetof(struct runner, internal)},

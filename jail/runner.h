@@ -15,6 +15,8 @@
  *                                                      starts it by
  *       "show": "show.py",                             a file next to this one, put into the jail as /code/.show, next
  *                                                      to the driver, if there is one (it shows values in live jails)
+ *       "precompile": ["{interpreter}", …],            turns the driver and that file (standard input) into what is put
+ *                                                      in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           a file next to this one, put into the jail as /code/.helper,
  *                                                      which commands may name
  *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
@@ -62,7 +64,7 @@
 struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *show, *helper, *seccomp, *seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
-		libraries, cache, env, quiet, binds, silent_calls, silent_blocks, silent_imports;
+		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */

@@ -84,6 +84,21 @@ static void take_cache(struct runner *runner, char *text, size_t length)
 		runner->cache_name = xstrdup(text);
 }
 
+/* What the command reads: the file that it compiles; NULL: nothing. */
+static int *source_of(struct runner *runner, size_t command)
+{
+	return command == VERSIONS_DRIVER ? &runner->driver_fd : command == VERSIONS_SHOW ? &runner->show_fd : NULL;
+}
+
+/* Jails get what the command wrote instead of the file. */
+static void take_compiled(struct versions *versions)
+{
+	int *file = source_of(versions->runner, versions->command);
+
+	close(*file);
+	*file = steal_fd(&versions->output);
+}
+
 /* The command is through, whatever came of it. */
 static void finish(struct versions *versions)
 {
@@ -111,7 +126,9 @@ static void on_done(void *arg, const struct jail_result *result)
 	size_t length;
 
 	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
-	if (result->verdict != JAIL_OK && versions->command == VERSIONS_CACHE && result->verdict == JAIL_RE) {
+	if (result->verdict == JAIL_OK && source_of(runner, versions->command)) {
+		take_compiled(versions);
+	} else if (result->verdict != JAIL_OK && versions->command >= VERSIONS_CACHE && result->verdict == JAIL_RE) {
 		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name,
 			  NULL); /* the library is not installed */
 	} else if (result->verdict != JAIL_OK) {
@@ -144,7 +161,11 @@ static void on_failed(void *arg, const struct err *why)
 
 static const struct bind_strings *command_of(const struct runner *runner, size_t command)
 {
-	const struct bind_strings *const commands[] = {&runner->version, &runner->libraries, &runner->cache};
+	const struct bind_strings *const commands[] = {
+		[VERSIONS_VERSION] = &runner->version,   [VERSIONS_LIBRARIES] = &runner->libraries,
+		[VERSIONS_CACHE] = &runner->cache,       [VERSIONS_DRIVER] = &runner->precompile,
+		[VERSIONS_SHOW] = &runner->precompile,
+	};
 
 	return commands[command];
 }
@@ -169,11 +190,13 @@ static int begin(struct versions *versions, struct err *err)
 			&versions->cell, err);
 	if (result < 0)
 		return result;
+	const int *source = source_of(versions->runner, versions->command);
+
 	versions->output = memfd_create("versions", MFD_CLOEXEC);
 	struct cell_program program = {
 		.command = command_of(versions->runner, versions->command),
 		.code_fd = -1,
-		.stdin_fd = -1,
+		.stdin_fd = source ? fcntl(*source, F_DUPFD_CLOEXEC, 3) : -1,
 		.stdout_fd = fcntl(versions->output, F_DUPFD_CLOEXEC, 3),
 		.stderr_fd = -1,
 	};
@@ -200,7 +223,10 @@ static bool choose(struct versions *versions)
 		}
 		bool known = versions->command == VERSIONS_VERSION && versions->runner->asked;
 
-		if (versions->runner->interpreter && command_of(versions->runner, versions->command)->count && !known)
+		const int *source = source_of(versions->runner, versions->command);
+
+		if (versions->runner->interpreter && command_of(versions->runner, versions->command)->count && !known &&
+		    (!source || *source >= 0))
 			return true;
 	}
 	versions->done = true;

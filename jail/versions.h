@@ -19,7 +19,14 @@ struct versions {
 	bool done;              /* … has come to the end */
 	/* the command that is running; cell NULL: none */
 	struct runner *runner;
-	enum { VERSIONS_VERSION, VERSIONS_LIBRARIES, VERSIONS_CACHE, VERSIONS_COMMANDS } command;
+	enum {
+		VERSIONS_VERSION,
+		VERSIONS_LIBRARIES,
+		VERSIONS_CACHE,
+		VERSIONS_DRIVER,
+		VERSIONS_SHOW,
+		VERSIONS_COMMANDS
+	} command;
 	int output; /* memfd, or -1 */
 	struct cell *cell;
 	/* NULL, or hears of each version command's end: its result, or (NULL) why no jail could be had */

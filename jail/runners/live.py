@@ -137,7 +137,14 @@ def load_shower():
     """What show.py has: how a program is split, which libraries are watched."""
     parts = {"__name__": "show"}
     with open("/code/.show", "rb") as file:
-        exec(compile(file.read(), "/code/.show", "exec"), parts)
+        text = file.read()
+    if text.startswith(b"# "):
+        code = compile(text, "/code/.show", "exec")
+    else:
+        import marshal
+
+        code = marshal.loads(text[16:])
+    exec(code, parts)
     parts["Shower"](globals())
     return parts
 
@@ -191,8 +198,8 @@ class Bounded:
 
 def guarded(work, *arguments):
     """What it returns, or the exception: it is not the program's."""
+    import _signal as signal
     import resource
-    import signal
 
     def late(number, frame):
         raise TimeoutError(f"took more than {SHOW_SECONDS} s")
@@ -242,15 +249,17 @@ def table(frame):
 
 
 def as_text(value):
-    import re
-
     kind = type(value)
     if kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas."):
         text = table(value)
     else:
         text = repr(value)
     length = len(text)
-    text = re.sub(r" at 0x[0-9a-f]{4,16}\b", "", text[:TEXT_MAX])  # it is another one in each run
+    text = text[:TEXT_MAX]
+    if " at 0x" in text:  # it is another one in each run
+        import re
+
+        text = re.sub(r" at 0x[0-9a-f]{4,16}\b", "", text)
     return text if length <= TEXT_MAX else f"{text}… ({length - TEXT_MAX} more characters)"
 
 

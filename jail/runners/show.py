@@ -42,6 +42,19 @@ def split(source, name, flags=0):
     return code, compile(_ast.Expression(last.value), name, "eval", flags | code.co_flags & FUTURES, dont_inherit=True)
 
 
+def load(path, names):
+    """Executes one of these files, as it was written or compiled (runner.h, "precompile")."""
+    with open(path, "rb") as file:
+        text = file.read()
+    if text.startswith(b"# "):
+        code = compile(text, path, "exec", dont_inherit=True)
+    else:
+        import marshal
+
+        code = marshal.loads(text[16:])
+    exec(code, names)
+
+
 class Shower:
     """live.py's part for values and figures, read when it is needed; a finder that sees which libraries are imported."""
 
@@ -52,8 +65,7 @@ class Shower:
     def part(self, name):
         if self.parts is None:
             self.parts = {"__name__": "show"}
-            with open("/code/.live", "rb") as file:
-                exec(compile(file.read(), "/code/.live", "exec"), self.parts)
+            load("/code/.live", self.parts)
         return self.parts[name]
 
     def find_spec(self, name, path=None, target=None):
@@ -73,7 +85,7 @@ def main():
     own = sys.modules["__main__"]  # is kept: it holds what runs here
     module = type(sys)("__main__")
     module.__file__, module.__cached__ = path, None
-    module.__loader__ = type(own.__loader__)("__main__", path)
+    module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
     shower = Shower()
     try:
         with open(path, "rb") as file:
