@@ -389,10 +389,14 @@ score() { # UNIT MOST: tenths
 	words=$(sed -n 's/^ExecStart=//p' "$unit")
 	words=${words/\/usr\/bin\/sallyport /$SP_BIN/sallyport }
 	words=${words/\/etc\/sallyport\/sallyport.conf/$BATS_TEST_TMPDIR/conf --state $BATS_TEST_TMPDIR/state}
+	# Its figures go where systemd makes a folder for it.
+	[[ $words == *"--metrics /run/$(sed -n 's/^RuntimeDirectory=//p' "$unit")/"* ]]
+	words=${words/\/run\/sallyport-audit\//$BATS_TEST_TMPDIR/}
 	anchors="--anchor 'file:$BATS_TEST_TMPDIR/anchor' --anchor 'command:cat >$BATS_TEST_TMPDIR/sent'"
 	eval "${words/\$SALLYPORT_ANCHORS/$anchors}" # the shell splits it as systemd does
 	cmp "$BATS_TEST_TMPDIR/sent" "$BATS_TEST_TMPDIR/state/checkpoint"
 	[ -s "$BATS_TEST_TMPDIR/anchor" ]
+	grep -q '^sallyport_audit_anchor_timestamp_seconds{anchor="2:command"} [0-9]' "$BATS_TEST_TMPDIR/sallyport-audit.prom"
 }
 
 # Another account, which can read everything and write nothing of the gateway's: with what the unit gives it.
