@@ -239,16 +239,22 @@ acts_in_log() { # ACT
 	run ! grep -qF n.txt "$SP_DIR/body"
 }
 
-@test "the first page says what is wrong: the jailer is away" {
+@test "the first page counts jails, and says what is wrong: the jailer is away" {
 	sign_in
 	page /admin/
 	run ! grep -qF 'class="error"' "$SP_DIR/body"
+	parked() { # two are made ahead; the jailer's answer to one look is in the next one
+		page /admin/
+		grep -qF "$1 parked" "$SP_DIR/body"
+	}
+	sp_until "$SP_GATEWAY_PID" parked 2
 	sp_stop "$SP_JAILER_PID"
 	jailer_missed() {
 		page /admin/
 		grep -qF '<strong>jailer</strong>' "$SP_DIR/body"
 	}
 	sp_until "$SP_GATEWAY_PID" jailer_missed
+	parked 0
 }
 
 @test "it is off where the configuration does not switch it on" {
