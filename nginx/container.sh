@@ -58,7 +58,8 @@ stop() {
 trap 'stop 0' TERM INT
 sallyport-jailer ${config:+--config $config} &
 jailer=$!
-setpriv --reuid sallyport --regid www-data --clear-groups -- sallyport-gateway ${config:+--config $config} &
+# Its own group may read the package's configuration.
+setpriv --reuid sallyport --regid www-data --groups "$(id -g sallyport)" -- sallyport-gateway ${config:+--config $config} &
 gateway=$!
 nginx -e stderr -c $front/nginx.conf &
 nginx=$!

@@ -82,16 +82,18 @@ call() {
 	limits="--ulimit nofile=$(ulimit -Hn):$(ulimit -Hn) --ulimit nproc=4096:4096"
 	DH_OPTIONS=-psallyport make deb DEB="$BATS_FILE_TMPDIR/deb" >"$BATS_TEST_TMPDIR/deb.log" 2>&1 || { tail "$BATS_TEST_TMPDIR/deb.log" && false; }
 	cd "$BATS_FILE_TMPDIR/deb"
-	podman() { podman_ "$@"; }
+	# The page's podman is the one of podman_; a program, because the page is typed into a shell of its own, where -e counts.
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v podman) --runtime runc --cgroup-manager cgroupfs --root $BATS_FILE_TMPDIR/podman --runroot $BATS_FILE_TMPDIR/podman-run" >"$BATS_TEST_TMPDIR/bin/podman"
+	chmod +x "$BATS_TEST_TMPDIR/bin/podman"
+	typed() { PATH=$BATS_TEST_TMPDIR/bin:$PATH bash -eux "$1" >"$BATS_TEST_TMPDIR/said" 2>&1 3>&- || { tail -30 "$BATS_TEST_TMPDIR/said" && false; }; }
 	sp_page container | sed -e "s|/srv/sallyport-root|$root|g; s|--name sallyport |--name $PAGE |; s|exec sallyport |exec $PAGE |; s|sallyport:/var/lib|$PAGE:/var/lib|" \
 		-e "s|--publish [^ ]*|--network none $limits|" -e '/^podman exec/d' >"$BATS_TEST_TMPDIR/run"
 	sp_page container | sed -n "s|^podman exec sallyport |podman exec $PAGE |p" >"$BATS_TEST_TMPDIR/exec"
-	# shellcheck disable=SC1091 # the page
-	(set -eux && . "$BATS_TEST_TMPDIR/run") >"$BATS_TEST_TMPDIR/said" 2>&1 || { tail -30 "$BATS_TEST_TMPDIR/said" && false; }
+	typed "$BATS_TEST_TMPDIR/run"
 	serves() { podman_ exec "$PAGE" /usr/bin/python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:8080/healthz")' 2>/dev/null; }
 	sp_until "$(podman_ inspect --format "{{.State.Pid}}" "$PAGE")" serves || { podman_ logs "$PAGE" && false; }
-	# shellcheck disable=SC1091
-	(set -eux && . "$BATS_TEST_TMPDIR/exec") >"$BATS_TEST_TMPDIR/said" 2>&1 || { tail -30 "$BATS_TEST_TMPDIR/said" && false; }
+	typed "$BATS_TEST_TMPDIR/exec"
 	cat "$BATS_TEST_TMPDIR/said"
 	podman_ exec --env TOKEN="$(grep -oE 'sp_alice_[A-Za-z0-9_-]+' "$BATS_TEST_TMPDIR/said" | head -1)" "$PAGE" /usr/bin/python3 -c 'import json, os, urllib.request as u
 body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code", "arguments": {"conversationId": "c", "language": "python", "code": "print(6*7)"}}}
