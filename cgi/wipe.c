@@ -30,10 +30,15 @@ static size_t to_wipe(void *memory)
 	return memory && !(((const size_t *)memory)[-1] & 2) ? malloc_usable_size(memory) : 0;
 }
 
-void free(void *memory)
+static void wipe_and_free(void *memory)
 {
 	explicit_bzero(memory, to_wipe(memory));
 	__libc_free(memory);
+}
+
+void free(void *memory)
+{
+	wipe_and_free(memory);
 }
 
 void *realloc(void *memory, size_t size)
@@ -49,7 +54,7 @@ void *realloc(void *memory, size_t size)
 	if (!more)
 		return NULL;
 	memcpy(more, memory, had);
-	free(memory);
+	wipe_and_free(memory);
 	return more;
 }
 #endif

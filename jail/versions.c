@@ -90,11 +90,9 @@ static int *source_of(struct runner *runner, size_t command)
 	return command == VERSIONS_DRIVER ? &runner->driver_fd : command == VERSIONS_SHOW ? &runner->show_fd : NULL;
 }
 
-/* Jails get what the command wrote instead of the file. */
-static void take_compiled(struct versions *versions)
+/* Jails get what the command wrote instead of `file`. */
+static void take_compiled(struct versions *versions, int *file)
 {
-	int *file = source_of(versions->runner, versions->command);
-
 	close(*file);
 	*file = steal_fd(&versions->output);
 }
@@ -122,12 +120,13 @@ static void on_done(void *arg, const struct jail_result *result)
 {
 	struct versions *versions = arg;
 	struct runner *runner = versions->runner;
+	int *source = source_of(runner, versions->command);
 	auto_free char *text = NULL;
 	size_t length;
 
 	runner->asked = runner->asked || versions->command == VERSIONS_VERSION;
-	if (result->verdict == JAIL_OK && source_of(runner, versions->command)) {
-		take_compiled(versions);
+	if (result->verdict == JAIL_OK && source) {
+		take_compiled(versions, source);
 	} else if (result->verdict != JAIL_OK && versions->command >= VERSIONS_CACHE && result->verdict == JAIL_RE) {
 		log_event(LOG_DEBUG, "runner has nothing to cache", "runner", runner->name,
 			  NULL); /* the library is not installed */
