@@ -222,11 +222,22 @@ static void add_up(unsigned normalisers, const struct normalise_text *text, stru
 	sha256_hex(left.data, left.length, ret->normalised);
 }
 
+/* The clock of a deterministic run begins where the recorded one's began. When another run began is not known exactly:
+ * the slack that normalisers give has room for the rest. */
+static struct normalise_window window_now(const struct stream *stream, const struct replay_report *report)
+{
+	const struct normalise_window then = stream->then;
+	const int64_t now_us = clock_now_us();
+
+	if (report->deterministic)
+		return (struct normalise_window){then.begin_us, MAX(then.end_us, then.begin_us + report->wall_us)};
+	return (struct normalise_window){now_us - report->wall_us, now_us};
+}
+
 static int compare_stream(struct store *store, const struct replay_settings *settings, const struct stream *stream,
 			  struct replay_report *report, struct err *err)
 {
-	/* when it began is not known exactly: the window's slack has room for the rest */
-	const int64_t now_us = clock_now_us();
+	const struct normalise_window window = window_now(stream, report);
 	auto_free char *then = NULL, *now = NULL;
 	size_t then_length = 0, now_length = 0;
 	int result = store_text_read(store, stream->recorded, &then, &then_length, err);
@@ -234,7 +245,7 @@ static int compare_stream(struct store *store, const struct replay_settings *set
 	if (result < 0 || (result = read_fd(stream->now_fd, STREAM_MAX, &now, &now_length, err)) < 0)
 		return err_wrap(err, "%s", stream->name);
 	const struct normalise_text was = {then, then_length, stream->then};
-	const struct normalise_text is = {now, now_length, {now_us - report->wall_us, now_us}};
+	const struct normalise_text is = {now, now_length, window};
 
 	compare_texts(settings, stream, &was, &is, report);
 	add_up(settings->normalisers, &is, stream->sum);

@@ -206,3 +206,16 @@ changedsmall" ]
 	run -0 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
 	[ "$(grep -c 'identical, deterministic$' <<<"$output")" = 2 ]
 }
+
+@test "times that a deterministic run prints are within its own window, which is the recorded run's" {
+	say python 'import time; print("at", int(time.time()))'
+	sp_stdio_end
+	# As if it had been recorded a day ago: the clock begins there again, far from the time of the replay.
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET created_us = created_us - 86400000000, finished_us = finished_us - 86400000000,
+		stdout = 'at ' || (substr(stdout, 4) - 86400) || char(10)"
+	cli 0 replay --all --deterministic
+	[ "$(jq -c '[.identical + .equal_after_normalising, .flaky]' <<<"$summary")" = '[1,0]' ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET stdout = 'at ' || (substr(stdout, 4) + 1) || char(10)" # within the window, but never what the clock shows
+	cli 0 replay --all --deterministic
+	[ "$(jq -c .equal_after_normalising <<<"$summary")" = 1 ]
+}
