@@ -208,7 +208,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	[[ $output == *"has conversations here already"* ]]
 	on 1 owners place owner2 --table "$FRONT/placed.map"
 	on 2 owners leave owner2
-	kill -HUP "$(cat "$FRONT/pid")"
+	reload
 	here() { runs 2 >/dev/null && [ "$(rows 1 2)" -gt "$before" ]; } # the front's new workers
 	sp_until "$(cat "$FRONT/pid")" here
 	[ "$(curl -s --unix-socket "$FRONT/front.sock" -H 'Host: 127.0.0.1:8080' "http://127.0.0.1:8080$url")" = "made by 2" ]
@@ -223,6 +223,17 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 method() {
 	ask "$1" /mcp -D "$BATS_TEST_TMPDIR/head" -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
 		-H "Mcp-Session-Id: $2" -w '\n%{http_code}' -d "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$3\",\"params\":$4}"
+}
+
+# The front reads its table again; the workers that have the old one accept nothing more.
+reload() {
+	local old worker
+	old=$(pgrep -P "$(cat "$FRONT/pid")")
+	kill -HUP "$(cat "$FRONT/pid")"
+	for worker in $old; do
+		retired() { ! ps -o args= -p "$worker" | grep -qv 'shutting down'; }
+		sp_until "$(cat "$FRONT/pid")" retired
+	done
 }
 
 @test "an owner with a task under way is not packed; with a live interpreter he moves, and the next run says that its state is gone" {
@@ -256,7 +267,7 @@ method() {
 	on 2 owners unpack "$BATS_TEST_TMPDIR/carol"
 	on 1 owners place carol h2 --table "$FRONT/placed.map"
 	on 1 owners leave carol
-	kill -HUP "$(cat "$FRONT/pid")"
+	reload
 	there() { runs carol >/dev/null && [ "$(sqlite3 -readonly "$(readlink "$FRONT/h2")/data/sallyport.db" "SELECT count(*) FROM execution WHERE code = 'echo made by carol >/data/f.txt; echo hello'")" -gt 0 ]; }
 	sp_until "$(cat "$FRONT/pid")" there
 	run lives "print(open('kept.txt').read()); print(x)"
@@ -276,7 +287,7 @@ at() {
 		if [ "$host" = front ]; then on 1 "$@" --table "$FRONT/placed.map"; else on "${host#h}" "$@"; fi
 	}
 	nginx() { "$NGINX" "$@" -e "$FRONT/check.log" -c "$FRONT/nginx.conf"; }
-	systemctl() { [ "$*" = 'reload nginx' ] && kill -HUP "$(cat "$FRONT/pid")"; }
+	systemctl() { [ "$*" = 'reload nginx' ] && reload; }
 	echo "$host: $line"
 	eval "$line"
 	unset -f sallyport nginx systemctl
