@@ -23,7 +23,6 @@
 #include "routes.h"
 #include "server_start.h"
 
-
 #define BACKLOG        512
 #define SUBMIT_SECONDS 2 /* for requests that are between their check and the queue */
 #define LEAVE_SECONDS  5 /* for answers after the last job ended */

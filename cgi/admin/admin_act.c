@@ -23,7 +23,8 @@
 #define TICKET    "admin page"
 
 struct act {
-	const char *name, *title, *button;
+	const char *name, *section, *title, *button;
+	bool harmless; /* nothing is lost by it */
 	int (*ask)(struct admin_page *page, const char *object, struct err *err);
 	int (*perform)(struct admin_page *page, const char *object, const char *form, char ret_to[ADMIN_VALUE_MAX],
 		       struct err *err);
@@ -61,21 +62,37 @@ static void put_run(struct admin_page *page, const struct store_execution *run)
 	html_put(&page->html, ".</p>\n");
 }
 
-static int ask_cancel(struct admin_page *page, const char *object, struct err *err)
+/* What is asked before an act on a run; `possible` fails where the act makes no sense. */
+static int ask_about_run(struct admin_page *page, const char *object,
+			 int (*possible)(struct admin_page *page, const struct store_execution *run, struct err *err),
+			 const char *what, struct err *err)
 {
 	struct store_execution run = {0};
 	int result = find_run(page, object, &run, err);
 
-	if (result == 0 && run.state != STORE_RUNNING)
-		result = err_set(err, ERR_CONFLICT, "This run is over already (%s)", run.verdict);
+	if (result == 0)
+		result = possible(page, &run, err);
 	if (result == 0) {
 		put_run(page, &run);
-		html_put(&page->html,
-			 "<p>It ends with the verdict CX. What it printed is recorded, and its files are kept as far "
-			 "as they came.</p>\n");
+		html_put(&page->html, "<p>{}</p>\n", html_text(what));
 	}
 	store_execution_clear(&run);
 	return result;
+}
+
+static int cancel_possible(struct admin_page *page, const struct store_execution *run, struct err *err)
+{
+	(void)page;
+	return run->state == STORE_RUNNING ? 0
+					   : err_set(err, ERR_CONFLICT, "This run is over already (%s)", run->verdict);
+}
+
+static int ask_cancel(struct admin_page *page, const char *object, struct err *err)
+{
+	return ask_about_run(page, object, cancel_possible,
+			     "It ends with the verdict CX. What it printed is recorded, and its files are kept as far "
+			     "as they came.",
+			     err);
 }
 
 static int do_cancel(struct admin_page *page, const char *object, const char *form, char ret_to[ADMIN_VALUE_MAX],
@@ -98,19 +115,10 @@ static int do_cancel(struct admin_page *page, const char *object, const char *fo
 
 static int ask_replay(struct admin_page *page, const char *object, struct err *err)
 {
-	struct store_execution run = {0};
-	int result = find_run(page, object, &run, err);
-
-	if (result == 0)
-		result = page_replay_possible(page, &run, err);
-	if (result == 0) {
-		put_run(page, &run);
-		html_put(&page->html,
-			 "<p>It runs once more on its recorded inputs, and what comes out is compared with the record. "
-			 "Nothing of it is kept; it may take as long as it took then.</p>\n");
-	}
-	store_execution_clear(&run);
-	return result;
+	return ask_about_run(page, object, page_replay_possible,
+			     "It runs once more on its recorded inputs, and what comes out is compared with the "
+			     "record. Nothing of it is kept; it may take as long as it took then.",
+			     err);
 }
 
 static int do_replay(struct admin_page *page, const char *object, const char *form, char ret_to[ADMIN_VALUE_MAX],
@@ -131,21 +139,20 @@ static int do_replay(struct admin_page *page, const char *object, const char *fo
 	return result;
 }
 
+static int forget_possible(struct admin_page *page, const struct store_execution *run, struct err *err)
+{
+	(void)page;
+	return run->state != STORE_RUNNING
+		       ? 0
+		       : err_set(err, ERR_CONFLICT, "This run is in progress: cancel it first");
+}
+
 static int ask_forget(struct admin_page *page, const char *object, struct err *err)
 {
-	struct store_execution run = {0};
-	int result = find_run(page, object, &run, err);
-
-	if (result == 0 && run.state == STORE_RUNNING)
-		result = err_set(err, ERR_CONFLICT, "This run is in progress: cancel it first");
-	if (result == 0) {
-		put_run(page, &run);
-		html_put(&page->html,
-			 "<p>Program, input, output and files of this run are removed, for good. That it ran, when, "
-			 "for whom and how it ended stays, and the audit log still verifies.</p>\n");
-	}
-	store_execution_clear(&run);
-	return result;
+	return ask_about_run(page, object, forget_possible,
+			     "Program, input, output and files of this run are removed, for good. That it ran, when, "
+			     "for whom and how it ended stays, and the audit log still verifies.",
+			     err);
 }
 
 static int do_forget(struct admin_page *page, const char *object, const char *form, char ret_to[ADMIN_VALUE_MAX],
@@ -377,12 +384,12 @@ static int do_accept(struct admin_page *page, const char *object, const char *fo
 /* -------- the frame ----------------------------------------------------------------------------------- */
 
 static const struct act acts[] = {
-	{"cancel", "Cancel this run?", "Cancel the run", ask_cancel, do_cancel},
-	{"replay", "Replay this run?", "Run it again", ask_replay, do_replay},
-	{"forget", "Forget the content of this run?", "Forget it", ask_forget, do_forget},
-	{"revoke", "Revoke this token?", "Revoke it", ask_revoke, do_revoke},
-	{"token", "Make a token", "Make it", ask_token, do_token},
-	{"accept", "Accept this definition?", "Accept it", ask_accept, do_accept},
+	{"cancel", "runs", "Cancel this run?", "Cancel the run", false, ask_cancel, do_cancel},
+	{"replay", "runs", "Replay this run?", "Run it again", true, ask_replay, do_replay},
+	{"forget", "runs", "Forget the content of this run?", "Forget it", false, ask_forget, do_forget},
+	{"revoke", "tokens", "Revoke this token?", "Revoke it", false, ask_revoke, do_revoke},
+	{"token", "tokens", "Make a token", "Make it", true, ask_token, do_token},
+	{"accept", "servers", "Accept this definition?", "Accept it", true, ask_accept, do_accept},
 };
 
 static const struct act *find_act(const char *rest, const char **ret_object)
@@ -397,11 +404,6 @@ static const struct act *find_act(const char *rest, const char **ret_object)
 	return NULL;
 }
 
-static bool is_harmless(const struct act *act)
-{
-	return streq(act->name, "token") || streq(act->name, "accept") || streq(act->name, "replay");
-}
-
 int admin_act_ask(struct admin_page *page, const char *rest, struct err *err)
 {
 	auto_free char *address = xasprintf("act/%s", rest);
@@ -411,7 +413,7 @@ int admin_act_ask(struct admin_page *page, const char *rest, struct err *err)
 
 	if (!act)
 		return err_set(err, ERR_NOT_FOUND, "There is no such act");
-	page->section = streq(act->name, "accept") ? "servers" : strstr(act->title, "oken") ? "tokens" : "runs";
+	page->section = act->section;
 	admin_page_title(page, "%s", act->title);
 	admin_session_key(&page->visitor, address, key);
 	/* The form is sent to the address of this page, which its key is made for. */
@@ -426,7 +428,7 @@ int admin_act_ask(struct admin_page *page, const char *rest, struct err *err)
 		&page->html,
 		"<p class=\"acts\"><button class=\"{}\">{}</button> <a class=\"button\" href=\"/admin/{}\">No, back</a>"
 		"</p></form>\n",
-		html_text(is_harmless(act) ? "main" : "danger"),
+		html_text(act->harmless ? "main" : "danger"),
 		html_text(act->button), html_text(page->section));
 	return 0;
 }
