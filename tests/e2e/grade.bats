@@ -6,10 +6,8 @@ bats_require_minimum_version 1.5.0
 load lib.bash
 
 setup_file() {
-	export DIR=$BATS_FILE_TMPDIR PACKAGES=$SP_ROOT/tests/data/packages XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
-	chmod 0755 "$DIR"
-	unset SALLYPORT_CONFIG
-	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+	export PACKAGES=$SP_ROOT/tests/data/packages XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
+	sp_private_jailers
 }
 
 setup() {

@@ -5,11 +5,9 @@ bats_require_minimum_version 1.5.0
 load lib.bash
 
 setup_file() {
-	export DIR=$BATS_FILE_TMPDIR TASKS=$SP_ROOT/tests/data/tasks XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
+	export TASKS=$SP_ROOT/tests/data/tasks XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
 	export REAL=${TESTDATA:-$SP_ROOT/../shared/data}
-	chmod 0755 "$DIR"
-	unset SALLYPORT_CONFIG
-	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+	sp_private_jailers
 }
 
 setup() {

@@ -62,6 +62,14 @@ sp_die() {
 	return 1
 }
 
+# For setup_file of suites whose programs start a private jailer: $DIR outlasts a test, and jails may look into it.
+sp_private_jailers() {
+	export DIR=$BATS_FILE_TMPDIR
+	chmod 0755 "$DIR"
+	unset SALLYPORT_CONFIG
+	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+}
+
 # sp_until PID COMMAND…: runs the command until it succeeds; fails when the process ends or the deadline passes. It is run once more after the
 # end of the process, which may have done what is waited for behind the last look.
 sp_until() {

@@ -6,10 +6,7 @@ bats_require_minimum_version 1.5.0
 load lib.bash
 
 setup_file() {
-	export DIR=$BATS_FILE_TMPDIR
-	chmod 0755 "$DIR"
-	unset SALLYPORT_CONFIG
-	[ "$(id -u)" = 0 ] || export SALLYPORT_JAILER_WEAKER_LIMITS=true
+	sp_private_jailers
 }
 
 setup() {
