@@ -178,7 +178,7 @@ static int owners_place(const struct owners *options, struct err *err)
 	if (!store_owner_valid(owner))
 		return err_member(err, "owner", STORE_OWNER_WANTED);
 	if (host && !host_valid(host))
-		return err_set(err, ERR_INVALID, "'%s' is no name of a host: letters, digits, '.', '_' and '-'", host);
+		return err_set(err, ERR_INVALID, "host '%s' may have letters, digits, '.', '_' and '-' only", host);
 	int result = read_table(table_of(options), &table, &length, err);
 
 	if (result < 0)
