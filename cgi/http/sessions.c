@@ -83,6 +83,7 @@ static void from_store(const struct store_session *stored, struct session *ret)
 	snprintf(ret->id, sizeof(ret->id), "%s", stored->id);
 	snprintf(ret->owner, sizeof(ret->owner), "%s", stored->owner);
 	snprintf(ret->protocol, sizeof(ret->protocol), "%s", stored->protocol);
+	snprintf(ret->client_name, sizeof(ret->client_name), "%s", stored->client_name);
 }
 
 int sessions_add(struct sessions *sessions, const struct store_token *token, const struct session_client *client,

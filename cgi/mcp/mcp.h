@@ -14,6 +14,7 @@
 
 #define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define MCP_META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
 

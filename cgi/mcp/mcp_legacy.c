@@ -24,6 +24,7 @@
 #include "mcp_tools.h"
 #include "prompts.h"
 #include "resources.h"
+#include "tools.h"
 
 #define SESSION_HEADER_MAX 128
 
@@ -239,6 +240,7 @@ bool legacy_session(struct exchange *exchange, struct json_object *id, const cha
 				"Session not found: send initialize again");
 		return false;
 	}
+	tool_results_fit(exchange->server, ret->client_name, &exchange->token);
 	return known_version(exchange, id, version);
 }
 

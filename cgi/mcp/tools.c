@@ -73,6 +73,19 @@ unsigned tool_results(const struct server *server, const struct store_token *tok
 					      : TOOL_RESULTS_META;
 }
 
+/* As of the versions in tests/agents. Genkit and Mastra do so, too, but call themselves as their user names them. */
+static const char *const meta_to_model[] = {"@langchain/mcp-adapters", "gemini-cli-mcp-client"};
+
+void tool_results_fit(const struct server *server, const char *client, struct store_token *token)
+{
+	if (!client || token->results[0] || tool_results(server, token) != TOOL_RESULTS_META)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(meta_to_model); i++) {
+		if (streq(client, meta_to_model[i]))
+			snprintf(token->results, sizeof(token->results), "none");
+	}
+}
+
 static size_t table_size(const struct bind *table)
 {
 	size_t count = 1;

@@ -89,6 +89,9 @@ const struct tool *tool_find(const struct server *server, const char *name);
 enum { TOOL_RESULTS_META = 1, TOOL_RESULTS_STRUCTURED = 2 };
 #define TOOL_RESULTS_META_NAME "sallyport/result"
 unsigned tool_results(const struct server *server, const struct store_token *token);
+/* For a client of this name (as it calls itself; NULL: it does not say) that hands _meta to its model: `token` says
+ * "none", unless somebody chose where the details go. */
+void tool_results_fit(const struct server *server, const char *client, struct store_token *token);
 /* The array of tools/list for a token of these scopes (access_scopes): what it may not call it does not see. Output
  * schemas only where the details are structured. The caller's. */
 struct json_object *tools_describe(struct server *server, unsigned scopes, unsigned results);

@@ -23,18 +23,19 @@ scoped() {
 
 # A request of the modern era: modern METHOD MEMBERS-OF-PARAMS
 modern() {
-	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s"_meta":{%s,%s}}}' "$1" "$2" \
-		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' |
-		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1"
+	printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s"_meta":{%s,%s,%s}}}' "$1" "$2" \
+		'"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}' \
+		'"io.modelcontextprotocol/clientInfo":{"name":"'"${3-t}"'","version":"1"}' |
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD="$1" ${HTTP_MCP_NAME+HTTP_MCP_NAME="$HTTP_MCP_NAME"}
 }
 list() {
 	modern "$1" ""
 }
 
-# initialize of REVISION: sets $SESSION
+# initialize of REVISION, by a client called NAME: sets $SESSION
 open_session() {
 	printf '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":%s}}' \
-		"$1" '{"name":"t","version":"1"}' | sp_http POST /mcp
+		"$1" '{"name":"'"${2-t}"'","version":"1"}' | sp_http POST /mcp
 	SESSION=$(sed -n 's/^Mcp-Session-Id: //p' "$SP_DIR/head")
 }
 
@@ -206,6 +207,35 @@ languages() {
 	[ "$SP_STATUS" = 400 ]
 	grep -q 'results in the address must be content, structured, both or none' "$SP_DIR/body"
 	run -2 "$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results none
+}
+
+# details: whether the last answer carries those for programs
+details() {
+	jq '.result._meta // {} | has("sallyport/result")' "$SP_DIR/body"
+}
+
+@test "a client that is known to hand _meta to its model gets no details, unless somebody chose; its lists are those of all" {
+	local name query none lists=() arguments='{"conversationId":"m","language":"bash","code":"echo 1"}'
+	for name in gemini-cli-mcp-client @langchain/mcp-adapters gemini-cli-mcp-client2 ''; do
+		none=$([[ $name == gemini-cli-mcp-client || $name == @* ]] && echo false || echo true)
+		open_session 2025-06-18 "$name"
+		for query in '' '?results=content'; do
+			sp_http POST "/mcp$query" HTTP_MCP_SESSION_ID="$SESSION" \
+				<<<'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
+			[ "$(jq -r '.result.content[0].text' "$SP_DIR/body")" = 1 ]
+			[ "$(details)" = "$([ "$query" ] && echo true || echo "$none")" ]
+		done
+		sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" <<<'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+		lists+=("$(md5sum <"$SP_DIR/body")")
+		HTTP_MCP_NAME=run_code modern tools/call '"name":"run_code","arguments":'"$arguments"',' "$name"
+		[ "$(details)" = "$none" ]
+	done
+	[ "$(printf '%s\n' "${lists[@]}" | sort -u | wc -l)" = 1 ]
+	SP_TOKEN=$("$SP_BIN/sallyport" token add --config "$SP_CONFIG" --owner eve --results content)
+	open_session 2025-06-18 gemini-cli-mcp-client
+	sp_http POST /mcp HTTP_MCP_SESSION_ID="$SESSION" \
+		<<<'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":'"$arguments"'}}'
+	[ "$(details)" = true ]
 }
 
 # batch MESSAGE… in $SESSION
