@@ -239,6 +239,11 @@ int cell_data(const struct cell *cell)
 	return cell->data_root;
 }
 
+bool cell_lasts(const struct cell *cell)
+{
+	return cell->live.on;
+}
+
 bool cell_driven(const struct cell *cell)
 {
 	return cell->live.on && cell->runner->live.count > 0;

@@ -79,7 +79,7 @@ struct cell_program {
 	int code_fd, stdin_fd, stdout_fd, stderr_fd;
 	bool tools; /* with tools_fd, a socket that is to listen in the jail */
 	int tools_fd;
-	bool display; /* jail_program */
+	bool display, read_only; /* jail_program */
 	int64_t clock_us;
 };
 
@@ -130,4 +130,5 @@ void cell_cancel(struct cell *cell);
 void cell_destroy(struct cell *cell);
 int cell_data(const struct cell *cell); /* root of its /data */
 size_t cell_held_fds(const struct cell *cell);
+bool cell_lasts(const struct cell *cell);  /* a live one: for any number of runs */
 bool cell_driven(const struct cell *cell); /* one interpreter for all runs */

@@ -93,7 +93,7 @@ struct cell_step {
 	char **argv, **env; /* STEP_RUN: behind the runner's, ended by NULL */
 	char *entry, *cwd;  /* STEP_RUN: or NULL */
 	bool bare, cancelled; /* bare: argv is the whole command */
-	bool tools;         /* fds[4] is to listen, the runner's command is that for tools */
+	bool tools, read_only; /* fds[4] is to listen, the runner's command is that for tools; /data is read-only */
 	bool display;       /* the runner's command is that which shows values, if it has one */
 	int64_t clock_us;   /* deterministic; 0: not */
 };

@@ -335,6 +335,7 @@ int cell_queue_run(struct cell *cell, struct cell_program *program, struct err *
 	step->fds[3] = steal_fd(&program->stderr_fd);
 	step->tools = program->tools;
 	step->display = program->display;
+	step->read_only = program->read_only;
 	step->clock_us = program->clock_us;
 	if (program->tools)
 		step->fds[4] = steal_fd(&program->tools_fd);

@@ -101,6 +101,14 @@ static void link_packages(struct cell *cell)
 		log_event(LOG_WARN, "no link to installed packages", "error", strerror(errno), NULL);
 }
 
+/* What only the program itself needs, not the compiler: as prepare. */
+static const char *prepare_program(struct cell *cell)
+{
+	if (cell_run_shows(cell) && cell_live_put_driver(cell))
+		return "files of the display";
+	return cell->run.step->read_only && data_make_read_only(cell->data_root) ? "make /data read-only" : NULL;
+}
+
 /* The step that failed, and errno; NULL: none did. */
 static const char *prepare(struct cell *cell, struct init_order *order)
 {
@@ -115,9 +123,9 @@ static const char *prepare(struct cell *cell, struct init_order *order)
 		return "the runner's helper";
 	if (cell->runner->family == SECCOMP_JAVASCRIPT && !cell->live.on && !cell->run.step->tools)
 		link_packages(cell);
-	if (cell->run.phase == PHASE_RUN && cell_run_shows(cell) && cell_live_put_driver(cell))
-		return "files of the display";
-	return cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
+	const char *failed = cell->run.phase == PHASE_RUN ? prepare_program(cell) : NULL;
+
+	return failed ? failed : cell_run_limits(cell, &order->limits) ? "cgroup limits" : NULL;
 }
 
 void cell_run_phase(struct cell *cell, enum cell_phase phase)

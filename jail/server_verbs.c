@@ -308,10 +308,13 @@ static int do_run(struct server_request *asked)
 	program.stderr_fd = request->stderr_given ? wire_take_fd(message, next++) : -1;
 	program.tools = request->tools;
 	program.display = request->display;
+	program.read_only = request->read_only;
 	program.cwd = request->cwd;
 	program.clock_us = request->clock_us;
 	program.tools_fd = request->tools ? wire_take_fd(message, next++) : -1;
 	int result = check_program(asked->jail->cell, &program, &asked->err);
+	if (result == 0 && program.read_only && cell_lasts(asked->jail->cell))
+		result = err_member(&asked->err, "read_only", "is not for a live sandbox");
 	if (result == 0)
 		result = check_cwd(asked->jail->cell, program.cwd, &asked->err);
 	if (result == 0)

@@ -342,6 +342,12 @@ static size_t count_strings(const char *const *strings, size_t *bytes)
 	return n;
 }
 
+static void add_switch(struct json_object *head, const char *name, bool on)
+{
+	if (on)
+		json_add_bool(head, name, true);
+}
+
 int jail_run(struct jail *jail, const struct jail_program *program, struct err *err)
 {
 	size_t bytes = 0, n_args = count_strings(program->args, &bytes), n_env = count_strings(program->env, &bytes);
@@ -369,10 +375,9 @@ int jail_run(struct jail *jail, const struct jail_program *program, struct err *
 	json_add_bool(head, "stdin", program->stdin_fd >= 0);
 	json_add_bool(head, "stdout", program->stdout_fd >= 0);
 	json_add_bool(head, "stderr", program->stderr_fd >= 0);
-	if (program->tools)
-		json_add_bool(head, "tools", true);
-	if (program->display)
-		json_add_bool(head, "display", true);
+	add_switch(head, "tools", program->tools);
+	add_switch(head, "display", program->display);
+	add_switch(head, "read_only", program->read_only);
 	if (program->clock_us)
 		json_add_int(head, "clock_us", program->clock_us);
 	auto_free const char **strings = xcalloc(n_args + n_env + 1, sizeof(*strings));

@@ -100,6 +100,7 @@ struct jail_program {
 	int tools_fd;
 	/* Show the value of a last expression and open figures, where the runner can; not for programs with tools. */
 	bool display;
+	bool read_only; /* nothing of /data may be changed, made or removed; not in a live sandbox */
 	/* Deterministic: the clock of the day begins then, and goes on by what the program waits for; random bytes are
 	 * a fixed sequence, addresses and the hash seed are fixed, there is one processor, directories are read in the
 	 * order of their names, the time zone is UTC. For programs that use the host's libc dynamically

@@ -125,7 +125,7 @@ struct wire_request { /* every verb's members; wire_request_parse checks that th
 	struct bind_objects files; /* struct wire_file */
 	int64_t names, args, env;
 	const char *entry, *cwd; /* NULL: none */
-	bool stdin_given, stdout_given, stderr_given, tools, display;
+	bool stdin_given, stdout_given, stderr_given, tools, display, read_only;
 	int64_t clock_us; /* 0: none */
 	bool code; /* fill: below /code */
 	bool waits; /* wait */

@@ -96,6 +96,7 @@ static const struct bind run_table[] = {
 	MEMBER("stderr", BIND_BOOL, stderr_given, 0, 0),
 	{.name = "tools", .type = BIND_BOOL, .offset = offsetof(struct wire_request, tools)},
 	{.name = "display", .type = BIND_BOOL, .offset = offsetof(struct wire_request, display)},
+	{.name = "read_only", .type = BIND_BOOL, .offset = offsetof(struct wire_request, read_only)},
 	{.name = "clock_us",
 	 .type = BIND_INT,
 	 .offset = offsetof(struct wire_request, clock_us),

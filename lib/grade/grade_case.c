@@ -57,6 +57,7 @@ static struct jail_once submission(const struct grade_trial *trial)
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = trial->program->entry,
 			    .args = (const char *const *)trial->node->settings.args,
+			    .read_only = !trial->bench->package->writing,
 			    .stdin_fd = trial->input,
 			    .stdout_fd = -1,
 			    .stderr_fd = -1},

@@ -183,6 +183,8 @@ static int read_kind(struct json_object *yaml, struct grade_package *package, st
 				    (!legacy && !says(yaml, "validation", "default"));
 	package->custom_score = legacy ? says(yaml, "validation", "score") : package->scoring;
 	package->minimize = objective && streq(objective, "min");
+	package->writing = legacy || (yaml && json_object_get_boolean(json_get(yaml, "allow_file_writing",
+									      json_type_boolean)));
 	package->grading = json_object_get(grading);
 	package->validator_flags = flags_of(yaml, "validator_flags");
 	package->constants = yaml ? json_object_get(json_get(yaml, "constants", json_type_object)) : NULL;

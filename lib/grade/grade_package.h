@@ -28,6 +28,7 @@ struct grade_package {
 	bool custom_validator; /* a validator of the package's own, where there is one */
 	bool custom_score;     /* legacy: validation has "score"; later formats: any scoring problem may */
 	bool minimize;         /* legacy: grading.objective is min */
+	bool writing;          /* submissions may write in their working directory; later formats: allow_file_writing */
 	char *validator_flags; /* legacy: for every case, before those of its group */
 	double time_limit;     /* seconds; 0: from the accepted submissions */
 	double time_multiplier, time_resolution;

@@ -191,6 +191,60 @@ small() {
 	[[ "$(of accepted/a.cpp .message)" == *"leads out of the package"* ]]
 }
 
+@test "later formats: a submission writes in its working directory only where allow_file_writing is true" {
+	mkdir -p p/data/secret p/submissions/accepted p/output_validators
+	case_of p/data/secret 1 1 1
+	mkdir p/data/secret/1.files
+	echo given >p/data/secret/1.files/given.txt
+	cat >p/submissions/accepted/writes.py <<-'END'
+		import os, tempfile
+		assert open("given.txt").read() == "given\n"
+		with tempfile.TemporaryFile() as file: file.write(b"scratch")
+		def tries():
+		    yield lambda: open("new.txt", "w").close()
+		    yield lambda: open(__file__, "a").close()
+		    yield lambda: open("given.txt", "w").close()
+		    yield lambda: os.mkdir("folder")
+		    yield lambda: os.rename("given.txt", "taken.txt")
+		    yield lambda: os.remove("taken.txt")
+		    yield lambda: os.symlink("x", "/data/link")
+		done = 0
+		for act in tries():
+		    try: act(); done += 1
+		    except OSError: pass
+		print(1 if done == 7 else f"wrote {done}")
+	END
+	cat >p/submissions/accepted/writes.c <<-'END'
+		#include <stdio.h>
+		int main(void) { FILE *file = fopen("new.txt", "w"); puts(file ? "1" : "wrote 0"); return 0; }
+	END
+	# What a validator writes is its own affair.
+	cat >p/output_validators/v.py <<-'END'
+		import sys
+		text = sys.stdin.read().strip()
+		open(sys.argv[3] + "judgemessage.txt", "w").write(text)
+		sys.exit(42 if text == "1" else 43)
+	END
+	mv p/output_validators p/output_validator
+	local head='limits: {memory: 256, time_limit: 5}' version
+	for version in 2025-09 2023-07-draft; do
+		printf 'problem_format_version: %s\n%s\nallow_file_writing: true\n' $version "$head" >p/problem.yaml
+		judge 0 p
+		[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2}' ]
+		for more in "" "allow_file_writing: false"; do
+			printf 'problem_format_version: %s\n%s\n%s\n' $version "$head" "$more" >p/problem.yaml
+			judge 1 p
+			[ "$(jq -r 'select(.submission) | "\(.verdict) \(.message)"' <<<"$output" | sort -u)" = "WA wrote 0" ]
+		done
+	done
+	# Legacy packages know no such flag.
+	printf 'validation: custom\n%s\nallow_file_writing: false\n' "$head" >p/problem.yaml
+	rm -r p/data/secret/1.files
+	rm p/submissions/accepted/writes.py
+	mv p/output_validator p/output_validators
+	judge 0 p
+}
+
 # of_classes FILE CLASS TEXT: a class with a main() that prints the text
 of_classes() {
 	printf 'class %s { public static void main(String[] args) { System.out.println("%s"); } }\n' "$2" "$3" >"$1"

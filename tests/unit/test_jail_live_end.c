@@ -219,12 +219,27 @@ static void pipe_refused(void **state)
 	close(ends[1]);
 }
 
+/* The next run's files could not be filled in. */
+static void read_only_refused(void **state)
+{
+	live_need(possible);
+	auto_live struct live live = {.client = NULL};
+
+	(void)state;
+	live_begin(&live, client, "bash", (struct jail_limits){0});
+	live_ask(&live, "true", &(struct jail_program){.stdin_fd = -1, .read_only = true});
+	assert_int_equal(jail_client_wait(client, live.try.jail, NULL), 0);
+	assert_true(live.try.failed);
+	assert_int_equal(live.try.err.code, ERR_INVALID);
+	assert_non_null(strstr(live.try.err.text, "read_only: is not for a live sandbox"));
+}
+
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
 		cmocka_unit_test(background_locks), cmocka_unit_test(limits), cmocka_unit_test(limits_of_each_run),
 		cmocka_unit_test(cancelled),        cmocka_unit_test(lies),   cmocka_unit_test(deaf),
-		cmocka_unit_test(pipe_refused),
+		cmocka_unit_test(pipe_refused),     cmocka_unit_test(read_only_refused),
 	};
 
 	return try_run(tests, argc, argv, start, stop);
