@@ -51,7 +51,7 @@ int replay_tools(void *arg, const struct store_execution *execution, struct job_
 
 	*ret = NULL;
 	if (result == 0 && given && !tools->bridge)
-		result = bridge_start(&tools->bridge, err);
+		result = bridge_start(tools->upstream, &tools->bridge, err);
 	if (result == 0 && given && tools->upstream && streq(execution->id, tools->id))
 		result = ask_servers(tools, execution, &recorded, ret, err);
 	else if (result == 0 && given)

@@ -41,7 +41,7 @@ static int connect_all(struct run_tools *ret, const struct run_tools_spec *spec,
 			       "--servers: no file says what servers there are: name it with --upstream, or by "
 			       "upstream.file in the configuration");
 	if (result == 0)
-		result = bridge_start(&ret->bridge, err);
+		result = bridge_start(ret->upstream, &ret->bridge, err);
 	if (result < 0)
 		return result;
 	const struct bridge_tools_spec tools = {.bridge = ret->bridge,

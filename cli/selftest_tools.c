@@ -109,7 +109,7 @@ int selftest_tools_open(struct selftest_tools **ret, struct err *err)
 	pthread_mutex_init(&tools->lock, NULL);
 	int result = make_list(tools, err);
 	if (result == 0)
-		result = bridge_start(&tools->bridge, err);
+		result = bridge_start(NULL, &tools->bridge, err);
 	if (result == 0)
 		result = bridge_open(tools->bridge, &spec, &tools->run, err);
 	if (result < 0)

@@ -6,7 +6,7 @@
  * thread accepts the program's connections, reads its frames (bridge_frame.h), checks each call, counts it, hands it to
  * the run's provider and writes the answer back. It never waits for a provider, nor for a program that does not read.
  *
- *     bridge_start(&bridge, err)
+ *     bridge_start(upstream, &bridge, err)
  *     bridge_open(bridge, &spec, &run, err)           spec.provider answers the calls
  *     bridge_run_socket(run)                          -> jail_program.tools_fd
  *     bridge_close(run, &report)                      ends connections, cancels what is under way
@@ -34,7 +34,8 @@
 #define BRIDGE_WHO_SIZE     24
 
 struct bridge;
-int bridge_start(struct bridge **ret, struct err *err);
+/* Served by the thread of `upstream`, which must outlive it; NULL: by a thread of its own. */
+int bridge_start(struct upstream *upstream, struct bridge **ret, struct err *err);
 /* After the last run was closed: waits for the answers that providers still owe. NULL is fine. */
 void bridge_stop(struct bridge *bridge);
 

@@ -5,6 +5,9 @@
  * costs nothing. While a program leaves answers unread, its connection is not read either: what it asks for then waits
  * in the kernel, at its own cost. Descriptors that come with bytes are dropped by the kernel, because nothing here
  * receives them.
+ *
+ * Several small frames come by one read and leave by one write: answers of a turn are gathered until its end
+ * (bridge_settle).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +17,8 @@
 
 #include "bridge_internal.h"
 
-#define BLOCK (64 * 1024)
+#define BLOCK   (64 * 1024)
+#define AT_ONCE 16 /* frames that one write takes */
 
 void bridge_connection_free(struct bridge_connection *connection)
 {
@@ -55,43 +59,64 @@ static bool may_read(const struct bridge_connection *connection)
 	return connection->n_outputs < BRIDGE_UNREAD && connection->run->held < BRIDGE_HELD_MAX;
 }
 
-/* Reads, unless enough is unread on the other side; writes while something is left. */
+/* Reads, unless enough is unread on the other side; writes while something is left. What was read ahead and may be
+ * taken now is, at the end of the turn. */
 void bridge_connection_watch(struct bridge_connection *connection)
 {
 	bool reads = !connection->ends && may_read(connection);
 	uint32_t wanted = (reads ? (uint32_t)EPOLLIN : 0) | (connection->first ? (uint32_t)EPOLLOUT : 0);
 	struct epoll_event event = {.events = wanted, .data.ptr = &connection->watch};
 
-	if (connection->fd < 0)
+	if (connection->fd < 0 || connection->unsettled)
 		return;
 	if (connection->ends && !connection->first) {
 		bridge_connection_close(connection);
 		return;
 	}
+	if (reads && connection->ahead_at < connection->ahead_end)
+		bridge_unsettled(connection);
 	if (wanted != connection->watched)
 		epoll_ctl(connection->run->bridge->loop, EPOLL_CTL_MOD, connection->fd, &event);
 	connection->watched = wanted;
 }
 
-/* False: the other side is gone. */
-static bool flush(struct bridge_connection *connection)
+/* Bytes of the first outputs that were written. */
+static void wrote(struct bridge_connection *connection, size_t n)
 {
-	while (connection->first) {
+	while (n > 0) {
 		struct bridge_output *output = connection->first;
-		ssize_t n = send(connection->fd, output->bytes + output->sent, output->length - output->sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		const size_t rest = output->length - output->sent;
 
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		output->sent += (size_t)n;
-		if (output->sent < output->length)
-			continue;
+		if (n < rest) {
+			output->sent += n;
+			return;
+		}
+		n -= rest;
 		connection->first = output->next;
 		if (!connection->first)
 			connection->last = &connection->first;
 		connection->n_outputs--;
 		free(output->bytes);
 		free(output);
+	}
+}
+
+/* False: the other side is gone. */
+static bool flush(struct bridge_connection *connection)
+{
+	while (connection->first) {
+		struct iovec parts[AT_ONCE];
+		struct msghdr message = {.msg_iov = parts};
+
+		for (struct bridge_output *output = connection->first; output && message.msg_iovlen < AT_ONCE;
+		     output = output->next)
+			parts[message.msg_iovlen++] =
+				(struct iovec){output->bytes + output->sent, output->length - output->sent};
+		ssize_t n = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		wrote(connection, (size_t)n);
 	}
 	return true;
 }
@@ -109,10 +134,13 @@ void bridge_send(struct bridge_connection *connection, struct buf *frame)
 	*connection->last = output;
 	connection->last = &output->next;
 	connection->n_outputs++;
-	if (flush(connection))
-		bridge_connection_watch(connection);
-	else
-		bridge_connection_close(connection);
+	bridge_unsettled(connection);
+}
+
+void bridge_unsettled(struct bridge_connection *connection)
+{
+	connection->unsettled = true;
+	connection->run->bridge->unsettled = true;
 }
 
 /* The last frame. */
@@ -120,7 +148,6 @@ static void end(struct bridge_connection *connection, const char *text)
 {
 	bridge_fail(connection, -1, &(struct bridge_failure){.kind = "protocol", .text = text});
 	connection->ends = true;
-	bridge_connection_watch(connection);
 }
 
 /* A whole frame is there. */
@@ -175,12 +202,44 @@ static char *room_for(struct bridge_connection *connection, size_t *ret_room)
 	return connection->frame + at;
 }
 
-/* As many bytes as one read has; false: nothing more for now. */
-static bool receive(struct bridge_connection *connection)
+static bool reads_on(const struct bridge_connection *connection)
+{
+	return connection->fd >= 0 && !connection->ends && may_read(connection);
+}
+
+/* So many bytes are where room_for said. */
+static void took(struct bridge_connection *connection, size_t n)
 {
 	const bool in_head = connection->got < BRIDGE_HEAD;
-	size_t room;
-	char *to = room_for(connection, &room);
+
+	connection->got += n;
+	if (connection->got < BRIDGE_HEAD || (in_head && !take_head(connection)))
+		return;
+	if (connection->got == BRIDGE_HEAD + connection->length)
+		take(connection);
+}
+
+/* What was read ahead, as far as it may be taken now. */
+static void consume(struct bridge_connection *connection)
+{
+	while (connection->ahead_at < connection->ahead_end && reads_on(connection)) {
+		size_t room, rest = connection->ahead_end - connection->ahead_at;
+		char *to = room_for(connection, &room);
+
+		room = MIN(room, rest);
+		memcpy(to, connection->ahead + connection->ahead_at, room);
+		connection->ahead_at += room;
+		took(connection, room);
+	}
+}
+
+/* As many bytes as one read has; false: nothing more for now. Large frames are read to where they stay. */
+static bool receive(struct bridge_connection *connection)
+{
+	const bool large = connection->got >= BRIDGE_HEAD &&
+			   connection->length - (connection->got - BRIDGE_HEAD) > sizeof(connection->ahead);
+	size_t room = sizeof(connection->ahead);
+	char *to = large ? room_for(connection, &room) : connection->ahead;
 	ssize_t n = recv(connection->fd, to, room, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -189,14 +248,37 @@ static bool receive(struct bridge_connection *connection)
 		bridge_connection_close(connection);
 		return false;
 	}
-	connection->got += (size_t)n;
-	if (connection->got < BRIDGE_HEAD)
-		return true;
-	if (in_head && !take_head(connection))
-		return false;
-	if (connection->got == BRIDGE_HEAD + connection->length)
-		take(connection);
-	return connection->fd >= 0 && !connection->ends && may_read(connection);
+	if (large) {
+		took(connection, (size_t)n);
+	} else {
+		connection->ahead_at = 0;
+		connection->ahead_end = (size_t)n;
+		consume(connection);
+	}
+	return (size_t)n == room && reads_on(connection);
+}
+
+static void settle(struct bridge_connection *connection)
+{
+	connection->unsettled = false;
+	if (connection->fd < 0)
+		return;
+	if (!flush(connection)) {
+		bridge_connection_close(connection);
+		return;
+	}
+	consume(connection);
+	bridge_begin_waiting(connection->run);
+	bridge_connection_watch(connection);
+}
+
+void bridge_settle(struct bridge *bridge)
+{
+	bridge->unsettled = false;
+	for (struct bridge_run *run = bridge->runs; run; run = run->next)
+		for (struct bridge_connection *connection = run->connections; connection; connection = connection->next)
+			if (connection->unsettled)
+				settle(connection);
 }
 
 static void ready(struct bridge_watch *watch_, uint32_t events)
@@ -209,15 +291,11 @@ static void ready(struct bridge_watch *watch_, uint32_t events)
 		bridge_connection_close(connection);
 		return;
 	}
-	if ((events & EPOLLOUT) && !flush(connection)) {
-		bridge_connection_close(connection);
-		return;
-	}
+	bridge_unsettled(connection); /* what waits to be written, or was not to begin while answers were unread */
+	consume(connection);
 	/* A few reads, then it is somebody else's turn. */
-	for (int i = 0; (events & EPOLLIN) && i < 64 && receive(connection); i++)
+	for (int i = 0; (events & EPOLLIN) && reads_on(connection) && i < 64 && receive(connection); i++)
 		;
-	bridge_begin_waiting(connection->run); /* what was not to begin while answers were unread */
-	bridge_connection_watch(connection);
 }
 
 void bridge_accept(struct bridge_watch *watch_, uint32_t events)

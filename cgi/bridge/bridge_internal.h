@@ -31,9 +31,12 @@ struct bridge_connection {
 	size_t got; /* of the head and of the frame behind it */
 	char *frame;
 	uint32_t length;
+	char ahead[4096]; /* bytes that were read and not taken yet */
+	size_t ahead_at, ahead_end;
 	struct bridge_output *first, **last;
 	size_t n_outputs;
 	uint32_t watched;
+	bool unsettled; /* something is to be written, read on or begun at the end of this turn */
 };
 
 /* A call between its frame and its answer. Held by the run while it is in its list, and by the provider until its
@@ -82,22 +85,28 @@ struct bridge_run {
 };
 
 struct bridge {
+	struct upstream *upstream; /* whose thread serves it; NULL: `thread` */
+	struct upstream_source source;
 	pthread_t thread;
+	pthread_cond_t left;
+	bool over; /* the thread has left */
 	int loop, wake_fd;
 	struct bridge_watch wake;
 	pthread_mutex_t lock;
 	struct bridge_run *runs;
-	bool stop;
+	bool stop, unsettled; /* one of the connections is */
 	pthread_mutex_t answers_lock;
 	struct bridge_flight *answers, **answers_last;
 };
 
 /* bridge_thread.c */
-void bridge_wake(struct bridge *bridge);
+void bridge_wake(struct bridge *bridge); /* nothing, on its own thread */
 
 /* bridge_connection.c */
 void bridge_accept(struct bridge_watch *watch, uint32_t events);           /* of a run's listener */
-void bridge_send(struct bridge_connection *connection, struct buf *frame); /* takes the bytes */
+void bridge_send(struct bridge_connection *connection, struct buf *frame); /* takes the bytes; out with bridge_settle */
+void bridge_unsettled(struct bridge_connection *connection);
+void bridge_settle(struct bridge *bridge); /* what is unsettled by now */
 void bridge_connection_watch(struct bridge_connection *connection);        /* reads and writes, or not, as is due now */
 void bridge_connection_close(struct bridge_connection *connection);
 void bridge_connection_free(struct bridge_connection *connection);

@@ -1,16 +1,20 @@
 /*
- * bridge_thread.c - the bridge's thread: runs, their sockets, and the clock. See bridge.h.
+ * bridge_thread.c - what the bridge's thread does: runs, their sockets, and the clock. See bridge.h.
+ *
+ * The thread is that of the upstream servers, so that a call and its answer wake one thread each on their way through;
+ * a bridge without upstream servers has one of its own. Either calls turn() in its loop.
  *
  * One epoll descriptor holds every listener and connection. A listener is watched for changes only: before its jail has
  * made it listen, the kernel would report it as hung up all the time. Answers of providers come through a list and an
  * eventfd, so that a provider may answer from wherever it is and needs none of our locks.
  *
- * A run that was closed stays until the providers have answered all of its calls; it is freed at the top of the
- * thread's loop, when no event can name it any more.
+ * A run that was closed stays until the providers have answered all of its calls; it is freed at the end of a turn,
+ * when no event can name it any more.
  */
 #include "bridge_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,10 +22,22 @@
 
 #include "lib/base/config.h"
 
+#define EVENTS 32 /* of one turn */
+
+/* Whose turns the thread that runs here takes; NULL: nobody's. */
+static _Thread_local const void *turns_of;
+
+static const void *thread_of(const struct bridge *bridge)
+{
+	return bridge->upstream ? (const void *)bridge->upstream : (const void *)bridge;
+}
+
 void bridge_wake(struct bridge *bridge)
 {
 	const uint64_t one = 1;
 
+	if (turns_of == thread_of(bridge))
+		return; /* it takes the next turn before it sleeps */
 	if (write(bridge->wake_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full: it will wake */
 }
@@ -33,7 +49,11 @@ static void woken(struct bridge_watch *watch, uint32_t events)
 
 	(void)events;
 	if (read(bridge->wake_fd, &count, sizeof(count)) < 0)
-		return;
+		return; /* it was read before */
+}
+
+static void take_answers(struct bridge *bridge)
+{
 	for (;;) {
 		pthread_mutex_lock(&bridge->answers_lock);
 		struct bridge_flight *flight = bridge->answers;
@@ -81,6 +101,13 @@ static void run_free(struct bridge_run *run)
 	free(run);
 }
 
+/* Answers that came, and what they allow to be read and begun, which may be answered at once. */
+static void settle(struct bridge *bridge)
+{
+	for (take_answers(bridge); bridge->unsettled; take_answers(bridge))
+		bridge_settle(bridge);
+}
+
 /* What is over. Connections of a run that goes on, too. */
 static void sweep(struct bridge *bridge)
 {
@@ -106,69 +133,105 @@ static void sweep(struct bridge *bridge)
 	}
 }
 
-static int until_next(struct bridge *bridge)
+static int64_t until_next(const struct bridge *bridge)
 {
 	int64_t until = INT64_MAX;
 
-	for (struct bridge_run *run = bridge->runs; run; run = run->next)
+	for (const struct bridge_run *run = bridge->runs; run; run = run->next)
 		if (!run->closed)
 			until = MIN(until, bridge_deadline(run));
-	if (until == INT64_MAX)
-		return -1;
-	return (int)MIN((MAX(until - clock_monotonic_us(), 0) + 999) / 1000, INT64_C(3600000));
+	return until;
+}
+
+/* As struct upstream_source has it. */
+static bool turn(struct upstream_source *source, bool ready, int64_t *ret_due_us)
+{
+	struct bridge *bridge = container_of(source, struct bridge, source);
+	struct epoll_event events[EVENTS];
+	int n = ready ? epoll_wait(bridge->loop, events, EVENTS, 0) : 0;
+
+	turns_of = thread_of(bridge);
+	pthread_mutex_lock(&bridge->lock);
+	for (int i = 0; i < n; i++) {
+		struct bridge_watch *watch = events[i].data.ptr;
+
+		watch->ready(watch, events[i].events);
+	}
+	settle(bridge);
+	const int64_t now = clock_monotonic_us();
+	for (struct bridge_run *run = bridge->runs; run; run = run->next)
+		if (!run->closed)
+			bridge_tick(run, now);
+	settle(bridge); /* of calls that were given up */
+	sweep(bridge);
+	*ret_due_us = until_next(bridge);
+	bool goes_on = !bridge->stop || bridge->runs;
+	pthread_mutex_unlock(&bridge->lock);
+	return goes_on;
+}
+
+static void left(struct upstream_source *source)
+{
+	struct bridge *bridge = container_of(source, struct bridge, source);
+
+	pthread_mutex_lock(&bridge->lock);
+	bridge->over = true;
+	pthread_cond_signal(&bridge->left);
+	pthread_mutex_unlock(&bridge->lock);
 }
 
 static void *serve(void *arg)
 {
 	struct bridge *bridge = arg;
-	struct epoll_event event;
+	int64_t due;
 
-	pthread_mutex_lock(&bridge->lock);
-	for (;;) {
-		sweep(bridge);
-		if (bridge->stop && !bridge->runs)
-			break;
-		int timeout = until_next(bridge);
-		pthread_mutex_unlock(&bridge->lock);
-		int n = epoll_wait(bridge->loop, &event, 1, timeout);
-		pthread_mutex_lock(&bridge->lock);
-		if (n == 1) {
-			struct bridge_watch *watch = event.data.ptr;
+	while (turn(&bridge->source, true, &due)) {
+		int64_t wait = MIN((MAX(due - clock_monotonic_us(), 0) + 999) / 1000, INT64_C(3600000));
 
-			watch->ready(watch, event.events);
-		}
-		const int64_t now = clock_monotonic_us();
-		for (struct bridge_run *run = bridge->runs; run; run = run->next)
-			if (!run->closed)
-				bridge_tick(run, now);
+		poll(&(struct pollfd){.fd = bridge->loop, .events = POLLIN}, 1, due == INT64_MAX ? -1 : (int)wait);
 	}
-	pthread_mutex_unlock(&bridge->lock);
+	left(&bridge->source);
 	return NULL;
 }
 
-int bridge_start(struct bridge **ret, struct err *err)
+static void bridge_free(struct bridge *bridge)
+{
+	fd_close(&bridge->loop);
+	fd_close(&bridge->wake_fd);
+	pthread_mutex_destroy(&bridge->lock);
+	pthread_mutex_destroy(&bridge->answers_lock);
+	pthread_cond_destroy(&bridge->left);
+	free(bridge);
+}
+
+int bridge_start(struct upstream *upstream, struct bridge **ret, struct err *err)
 {
 	struct bridge *bridge = xcalloc(1, sizeof(*bridge));
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &bridge->wake};
 	int error;
 
+	bridge->upstream = upstream;
 	bridge->wake.ready = woken;
 	bridge->answers_last = &bridge->answers;
 	pthread_mutex_init(&bridge->lock, NULL);
 	pthread_mutex_init(&bridge->answers_lock, NULL);
+	pthread_cond_init(&bridge->left, NULL);
 	bridge->loop = epoll_create1(EPOLL_CLOEXEC);
 	bridge->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	bridge->source = (struct upstream_source){.fd = bridge->loop, .turn = turn, .left = left};
 	error = bridge->loop < 0 || bridge->wake_fd < 0 ||
 				epoll_ctl(bridge->loop, EPOLL_CTL_ADD, bridge->wake_fd, &event)
 			? errno
-			: pthread_create(&bridge->thread, NULL, serve, bridge);
+			: 0;
+	if (error == 0 && upstream)
+		upstream_serve(upstream, &bridge->source);
+	else if (error == 0)
+		error = pthread_create(&bridge->thread, NULL, serve, bridge);
 	if (error == 0) {
 		*ret = bridge;
 		return 0;
 	}
-	fd_close(&bridge->loop);
-	fd_close(&bridge->wake_fd);
-	free(bridge);
+	bridge_free(bridge);
 	errno = error;
 	return err_errno(err, "starting the thread that serves programs' calls");
 }
@@ -181,12 +244,13 @@ void bridge_stop(struct bridge *bridge)
 	bridge->stop = true;
 	pthread_mutex_unlock(&bridge->lock);
 	bridge_wake(bridge);
-	pthread_join(bridge->thread, NULL);
-	close(bridge->loop);
-	close(bridge->wake_fd);
-	pthread_mutex_destroy(&bridge->lock);
-	pthread_mutex_destroy(&bridge->answers_lock);
-	free(bridge);
+	pthread_mutex_lock(&bridge->lock);
+	while (!bridge->over)
+		pthread_cond_wait(&bridge->left, &bridge->lock);
+	pthread_mutex_unlock(&bridge->lock);
+	if (!bridge->upstream)
+		pthread_join(bridge->thread, NULL);
+	bridge_free(bridge);
 }
 
 int bridge_open(struct bridge *bridge, const struct bridge_spec *spec, struct bridge_run **ret, struct err *err)

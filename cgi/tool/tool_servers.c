@@ -51,7 +51,7 @@ static int start(struct server *server, struct err *err)
 			tool_direct_watch(server);
 	}
 	if (result == 0 && !server->bridge)
-		result = bridge_start(&server->bridge, err);
+		result = bridge_start(server->upstream, &server->bridge, err);
 	pthread_mutex_unlock(&server->lock);
 	return result;
 }

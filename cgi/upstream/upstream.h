@@ -157,6 +157,19 @@ void upstream_reply(struct upstream *upstream, uint64_t question, const char *re
 typedef void upstream_changed(void *arg);
 void upstream_on_change(struct upstream *upstream, upstream_changed *changed, void *arg);
 
+/* Somebody else's events that the upstream thread serves besides its own: who is served there makes calls and gets
+ * their answers without another thread having to wake up. `fd` is watched for reading. `turn` is called when it is
+ * readable (`ready`) and after every turn of the loop; it must not block, and says when it wants the next turn at the
+ * latest (clock_monotonic_us; INT64_MAX: when `fd` is readable). Once it returns false, the thread forgets the source
+ * and calls `left`, which may free it. All sources must have left before upstream_close. */
+struct upstream_source {
+	struct upstream_source *next; /* upstream's own */
+	int fd;
+	bool (*turn)(struct upstream_source *source, bool ready, int64_t *ret_due_us);
+	void (*left)(struct upstream_source *source);
+};
+void upstream_serve(struct upstream *upstream, struct upstream_source *source);
+
 /* Blocks until the answer is there; *ret is to be given back by upstream_answer_clear. */
 void upstream_call_wait(struct upstream *upstream, const struct upstream_call *call, struct upstream_answer *ret);
 void upstream_answer_clear(struct upstream_answer *answer);

@@ -174,14 +174,14 @@ int upstream_list_find(const struct upstream_list *list, const char *name, const
 {
 	const char *near = NULL;
 
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list->count; i++)
 		if (streq(list->tools[i].name, name)) {
 			*ret = &list->tools[i];
 			return 0;
 		}
-		if (near == NULL && str_near(name, list->tools[i].name))
+	for (size_t i = 0; i < list->count && near == NULL; i++)
+		if (str_near(name, list->tools[i].name))
 			near = list->tools[i].name;
-	}
 	if (near != NULL)
 		return err_set(err, ERR_NOT_FOUND, "%s has no tool \"%.64s\", did you mean \"%.64s\"?",
 			       list->server->name, name, near);

@@ -12,6 +12,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -43,6 +44,16 @@ static double median(double *numbers, size_t count)
 {
 	qsort(numbers, count, sizeof(*numbers), by_number);
 	return numbers[count / 2];
+}
+
+/* Of this process, in microseconds: what a busy machine does not change. */
+static double processor(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 /* -------- by libcurl directly ------------------------------------------------------------------------- */
@@ -274,24 +285,38 @@ static void bench_calls(struct through *through, const struct config *config, co
 	double direct_many[ROUNDS_MAX] = {0}, many[ROUNDS_MAX] = {0}, many_ratio[ROUNDS_MAX] = {0};
 	struct direct direct = {0};
 
+	double used[4] = {0}, before;
+
 	direct_begin(&direct);
 	direct_each(&direct); /* both are warm */
 	for (size_t i = 0; i < rounds; i++) {
 		through_begin(through, config);
+		before = processor();
 		direct_one[i] = direct_each(&direct);
+		used[0] += processor() - before;
+		before = processor();
 		one[i] = through_calls(through, 1);
+		used[1] += processor() - before;
+		before = processor();
 		direct_many[i] = direct_at_once(&direct);
+		used[2] += processor() - before;
+		before = processor();
 		many[i] = through_calls(through, AT_ONCE);
+		used[3] += processor() - before;
 		one_ratio[i] = one[i] / direct_one[i];
 		many_ratio[i] = direct_many[i] / many[i];
 		through_end(through);
 	}
-	printf("a call to %s through the bridge: %.2f ms against %.2f ms by libcurl: ratio %.2f (aim 1.5)\n", what,
-	       median(one, rounds) / CALLS / 1000, median(direct_one, rounds) / CALLS / 1000,
-	       median(one_ratio, rounds));
-	printf("  %d at once: %.0f a second against %.0f by libcurl: ratio %.2f (aim 0.8)\n", AT_ONCE,
-	       1e6 * CALLS / median(many, rounds), 1e6 * CALLS / median(direct_many, rounds),
-	       median(many_ratio, rounds));
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		used[i] /= CALLS * (double)rounds;
+	printf("a call to %s through the bridge: %.2f ms against %.2f ms by libcurl: ratio %.2f (aim 1.5); "
+	       "processor %.0f us against %.0f\n",
+	       what, median(one, rounds) / CALLS / 1000, median(direct_one, rounds) / CALLS / 1000,
+	       median(one_ratio, rounds), used[1], used[0]);
+	printf("  %d at once: %.0f a second against %.0f by libcurl: ratio %.2f (aim 0.8); "
+	       "processor %.0f us against %.0f\n",
+	       AT_ONCE, 1e6 * CALLS / median(many, rounds), 1e6 * CALLS / median(direct_many, rounds),
+	       median(many_ratio, rounds), used[3], used[2]);
 }
 
 static double first_call(struct upstream *upstream, const char *name, size_t round)
@@ -345,7 +370,7 @@ int main(int argc, char **argv)
 		die("usage", "tools_bench calls WHAT SERVER URL TOOL ARGUMENTS [ROUNDS] | first [ROUNDS]");
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	if (config_load(NULL, &config, &err) < 0 || upstream_open(&config, &through.upstream, &err) < 0 ||
-	    !through.upstream || bridge_start(&through.bridge, &err) < 0)
+	    !through.upstream || bridge_start(through.upstream, &through.bridge, &err) < 0)
 		die("starting", err.text);
 	config.limits.tool_calls = 1000000;
 	config.limits.tool_results_mb = 1 << 20;

@@ -19,6 +19,7 @@
 #define BRIDGE_TRY_LATER 64
 
 struct bridge_try {
+	struct upstream *upstream; /* whose thread serves the bridge; NULL: its own */
 	struct bridge *bridge;
 	struct upstream_server server;
 	struct upstream_list list;
@@ -28,6 +29,7 @@ struct bridge_try {
 	size_t n_later, most_later;
 	size_t together; /* so many `later` are answered at once */
 	size_t calls, cancels, released;
+	pthread_t caller; /* of the last call's provider */
 };
 
 static const char bridge_try_tools[] =
@@ -86,6 +88,7 @@ static inline void bridge_try_call(void *arg, struct bridge_call *call)
 	const char *name = call->tool ? call->tool->name : "";
 
 	try->calls++;
+	try->caller = pthread_self();
 	json_parse(call->arguments, call->length, &arguments, NULL);
 	if (streq(name, "read_file")) {
 		auto_free char *text = xasprintf("content of %s", json_get_string(arguments, "path"));
@@ -178,22 +181,24 @@ static inline void bridge_try_list_clear(struct upstream_list *list)
 	list->tools = NULL;
 }
 
-static inline void bridge_try_begin(struct bridge_try *try)
+static inline void bridge_try_begin(struct bridge_try *try, struct upstream *upstream)
 {
 	struct err err = ERR_INIT;
 
-	*try = (struct bridge_try){.server = {.name = "fs-1", .description = "Files"}, .together = 1};
+	*try = (struct bridge_try){.upstream = upstream,
+				   .server = {.name = "fs-1", .description = "Files"}, .together = 1};
 	upstream_name_alias(try->server.name, try->server.alias);
 	bridge_try_list(&try->list, &try->server, bridge_try_tools);
 	try->lists[0] = &try->list;
 	pthread_mutex_init(&try->lock, NULL);
-	if (bridge_start(&try->bridge, &err) < 0)
+	if (bridge_start(try->upstream, &try->bridge, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
 static inline void bridge_try_end(struct bridge_try *try)
 {
 	bridge_stop(try->bridge);
+	upstream_close(try->upstream);
 	assert_int_equal(try->list.references, 1);
 	bridge_try_list_clear(&try->list);
 	pthread_mutex_destroy(&try->lock);

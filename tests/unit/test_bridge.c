@@ -1,5 +1,6 @@
 /* test_bridge.c - the bridge and a program that is hostile, or only unlucky: wrong frames, ids twice, ten thousand
- * calls at once, answers that nobody reads, connections without end, calls that are under way when all is over. */
+ * calls at once, answers that nobody reads, connections without end, calls that are under way when all is over. All of
+ * it on a thread of the bridge's own and on that of upstream servers. */
 #include "bridge_try.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include "cgi/bridge/bridge_frame.h"
 
 static struct bridge_try with;
+static struct config config; /* of `with`'s upstream */
 
 struct guest {
 	struct bridge_run *run;
@@ -360,10 +362,98 @@ static void connections(void **state)
 	end(&guest, NULL);
 }
 
+/* Frames as they come and go together: one write of a program, one read of it. */
+static void together(void **state)
+{
+	enum { FRAMES = 100 };
+	struct guest guest;
+	auto_buf struct buf frames = {0};
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	auto_close int fd = dial(&guest);
+
+	buf_init(&frames, 1 << 20);
+	for (int i = 0; i < FRAMES; i++) {
+		struct buf frame;
+
+		buf_init(&frame, 1 << 10);
+		bridge_frame_begin(&frame);
+		buf_printf(&frame,
+			   "{\"id\":%d,\"op\":\"call\",\"server\":\"fs-1\",\"tool\":\"read_file\",\"arguments\":"
+			   "{\"path\":\"%d\"}}",
+			   i, i);
+		bridge_frame_end(&frame);
+		buf_add(&frames, frame.data, frame.length);
+		buf_clear(&frame);
+	}
+	say_bytes(fd, frames.data, frames.length);
+	for (int i = 0; i < FRAMES; i++) {
+		auto_free char *id = xasprintf("\"id\":%d,", i), *text = xasprintf("content of %d\"", i),
+			       *heard = hear(fd);
+
+		if (!heard || !strstr(heard, id) || !strstr(heard, text))
+			fail_msg("heard %s, not %s with %s", heard ? heard : "the end", text, id);
+	}
+	end(&guest, NULL);
+}
+
+static void note_thread(void *arg, struct upstream_list *list, const struct err *err)
+{
+	(void)err;
+	assert_null(list);
+	*(pthread_t *)arg = pthread_self();
+}
+
+/* A call wakes nobody else: who hears from upstream servers is who hears from programs. */
+static void one_thread(void **state)
+{
+	struct guest guest;
+	pthread_t upstreams = pthread_self();
+	struct err err = ERR_INIT;
+	struct upstream_list *list;
+	size_t count;
+
+	(void)state;
+	begin(&guest, &bridge_try_caps);
+	auto_close int fd = dial(&guest);
+	say(fd, READ(1));
+	hears(fd, "content of a");
+	const struct upstream_key key = {upstream_servers(with.upstream, &count), "somebody", ""};
+	const int64_t deadline = clock_monotonic_us() + INT64_C(60000000);
+
+	upstream_list_begin(with.upstream, &key, deadline, note_thread, &upstreams);
+	/* In the order of the errands: when this one is answered, that one was. */
+	assert_int_equal(upstream_list(with.upstream, &key, deadline, &list, &err), -ERR_UNAVAILABLE);
+	assert_true(pthread_equal(with.caller, upstreams));
+	assert_false(pthread_equal(with.caller, pthread_self()));
+	end(&guest, NULL);
+}
+
 static int start(void **state)
 {
 	(void)state;
-	bridge_try_begin(&with);
+	bridge_try_begin(&with, NULL);
+	return 0;
+}
+
+/* With a server that cannot be reached. */
+static int start_upstream(void **state)
+{
+	static const char servers[] = "{\"mcpServers\":{\"none\":{\"url\":\"http://127.0.0.1:9/mcp\"}}}";
+	char path[] = "/tmp/bridge.XXXXXX";
+	auto_close int fd = mkstemp(path);
+	struct upstream *upstream = NULL;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(write(fd, servers, strlen(servers)), strlen(servers));
+	setenv("SALLYPORT_UPSTREAM_FILE", path, 1);
+	if (config_load(NULL, &config, &err) < 0 || upstream_open(&config, &upstream, &err) < 0)
+		fail_msg("%s", err.text);
+	unsetenv("SALLYPORT_UPSTREAM_FILE");
+	unlink(path);
+	bridge_try_begin(&with, upstream);
 	return 0;
 }
 
@@ -371,16 +461,22 @@ static int stop(void **state)
 {
 	(void)state;
 	bridge_try_end(&with);
+	config_clear(&config);
 	return 0;
 }
+
+#define ON_BOTH(test)                                                                                                  \
+	cmocka_unit_test_setup_teardown(test, start, stop), {                                                          \
+		#test " on upstream's thread", test, start_upstream, stop, NULL                                        \
+	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_frames), cmocka_unit_test(wrong_requests), cmocka_unit_test(pieces),
-		cmocka_unit_test(too_many),     cmocka_unit_test(unread),         cmocka_unit_test(limits),
-		cmocka_unit_test(in_flight),    cmocka_unit_test(connections),
+		ON_BOTH(wrong_frames), ON_BOTH(wrong_requests), ON_BOTH(pieces),      ON_BOTH(together),
+		ON_BOTH(too_many),     ON_BOTH(unread),         ON_BOTH(limits),      ON_BOTH(in_flight),
+		ON_BOTH(connections),  {"one thread", one_thread, start_upstream, stop, NULL},
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static int start(void **state)
 {
 	(void)state;
 	client = try_client(NULL);
-	bridge_try_begin(&with);
+	bridge_try_begin(&with, NULL);
 	return 0;
 }
 
