@@ -42,7 +42,9 @@ int store_conn_error(struct store_conn *conn, int result, struct err *err)
 	case SQLITE_INTERRUPT: /* store_conn_limit */
 		return err_set(err, ERR_LIMIT, "the question took too long: ask for less, or for a shorter time");
 	case SQLITE_CANTOPEN:
-		return err_set(err, ERR_SYSTEM, "the database cannot be opened (%s): who runs this must own its folder",
+		return err_set(err, ERR_SYSTEM,
+			       "the database cannot be opened (%s): run this as the account that owns its "
+			       "folder",
 			       said);
 	case SQLITE_IOERR:
 		return err_set(err, ERR_SYSTEM, "the database's disk fails (%s, code %d)", said,
@@ -83,6 +85,15 @@ static int authorize_reader(void *arg, int action, const char *a, const char *b,
 	}
 }
 
+/* The last writer to go leaves the log and its index, empty: an account that may only read (the signer) could not make
+ * them, and no reader opens a database of this mode without. */
+static int keep_log_files(struct store_conn *conn)
+{
+	int keep = 1;
+
+	return sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
+}
+
 static int configure(struct store_conn *conn, enum store_conn_kind kind, struct err *err)
 {
 	static const struct {
@@ -103,6 +114,8 @@ static int configure(struct store_conn *conn, enum store_conn_kind kind, struct 
 	    kind == STORE_CONN_WRITER) /* what is erased is overwritten; 16 MiB hold thousands of files' rows */
 		result = sqlite3_exec(conn->db, "PRAGMA secure_delete = ON; PRAGMA cache_size = -16384", NULL, NULL,
 				      NULL);
+	if (result == SQLITE_OK && kind == STORE_CONN_WRITER)
+		result = keep_log_files(conn);
 	if (result == SQLITE_OK && kind == STORE_CONN_READER)
 		result = sqlite3_exec(conn->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
@@ -190,6 +203,9 @@ void store_conn_close(struct store_conn *conn)
 		return;
 	for (size_t i = 0; i < SQL_STATEMENTS; i++)
 		sqlite3_finalize(conn->statements[i]);
+	/* What was folded into the database must not stay in its log: a backup may be put in the database's place. */
+	if (conn->db != NULL && sqlite3_db_readonly(conn->db, "main") == 0)
+		sqlite3_exec(conn->db, "PRAGMA journal_size_limit = 0", NULL, NULL, NULL);
 	sqlite3_close(conn->db);
 	free(conn);
 }

@@ -12,6 +12,7 @@ setup_file() {
 	NO_MACHINE=$(tests/vm/installed --missing)
 	[ "${TEST_VM:-}" = all ] || NO_MACHINE="TEST_VM=all (it takes minutes)"
 	[ -z "$NO_MACHINE" ] || return 0
+	export SP_DEADLINE=900 # of a machine whose processor is emulated; what is waited for comes, or the service has ended
 	[ -n "${TEST_MACHINE:-}" ] || { make deb && tests/vm/next_package "$DEBS-next"; } >"$BATS_FILE_TMPDIR/deb.log" 2>&1 || { tail -20 "$BATS_FILE_TMPDIR/deb.log" >&2 && return 1; }
 	[ -n "${TEST_MACHINE:-}" ] || tests/vm/installed start "$MACHINE" 3>&- # TEST_MACHINE: a folder where one was started; it is left running
 	tests/vm/installed copy "$MACHINE" "$DEBS"/sallyport_*.deb
@@ -239,6 +240,12 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	sp_until "" refused
 	# Put back, it signs again.
 	in_machine 'cd /var/lib/sallyport && sqlite3 sallyport.db "UPDATE audit SET entry = replace(entry, \"token.axx\", \"token.add\")" && sqlite3 sallyport.db </root/trigger && systemctl start sallyport-checkpoint'
+	# While the gateway is stopped, too: its last entry is signed.
+	size=$(in_machine sed -n 2p /var/lib/sallyport-audit/checkpoint)
+	in_machine 'systemctl stop sallyport-gateway.socket sallyport-gateway && systemctl start sallyport-checkpoint'
+	larger
+	in_machine 'systemctl start sallyport-checkpoint && systemctl start sallyport-gateway.socket sallyport-gateway && systemctl start sallyport-checkpoint'
+	sp_until "" answers
 }
 
 @test "systemctl stop waits for a run that is under way" {
@@ -413,9 +420,31 @@ score() { # UNIT MOST: tenths
 		setpriv --reuid 54321 --regid 54321 --clear-groups --inh-caps "+$capability" --ambient-caps "+$capability" ${bits:+--securebits "+$bits"} \
 			"$SP_BIN/sallyport" checkpoint --state "$BATS_TEST_TMPDIR/state" "$@"
 	}
+	size() { sed -n 2p "$BATS_TEST_TMPDIR/state/checkpoint"; }
 	signer --init test.example/audit
 	run -0 signer --config "$SP_CONFIG"
-	[ -s "$BATS_TEST_TMPDIR/state/checkpoint" ]
+	local with
+	with=$(size)
+	# Stopped: its last entry is signed, though this account could not make the files that a reader of the database needs.
+	sp_stop "$SP_GATEWAY_PID"
+	[ -e "$SP_DIR/data/sallyport.db-wal" ] && [ ! -s "$SP_DIR/data/sallyport.db-wal" ] # nothing that could be taken for another database's
+	run -0 signer --config "$SP_CONFIG"
+	[ "$(size)" -gt "$with" ]
+	with=$(size)
+	run -0 signer --config "$SP_CONFIG"
+	[ "$(size)" = "$with" ]
+	# A command of the gateway's account, and one that only reads, leave it so.
+	"$SP_BIN/sallyport" token add --owner bob --config "$SP_CONFIG" >/dev/null
+	"$SP_BIN/sallyport" log --config "$SP_CONFIG" >/dev/null
+	run -0 signer --config "$SP_CONFIG"
+	[ "$(size)" -gt "$with" ]
+	sp_start_gateway
+	with=$(size)
+	run -0 signer --config "$SP_CONFIG"
+	[ "$(size)" -gt "$with" ]
+	# Killed, it leaves its log where it was.
+	sp_stop "$SP_GATEWAY_PID" KILL
+	run -0 signer --config "$SP_CONFIG"
 }
 
 @test "the shipped configuration is one, and its jailer and gateway find each other" {
