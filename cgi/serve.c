@@ -46,7 +46,7 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 		return errno == ENOENT ? 0 : err_errno(err, "gateway.socket %s", path);
 	if (!S_ISSOCK(status.st_mode))
 		return err_set(err, ERR_CONFLICT,
-			       "gateway.socket %s: there is something that is not a socket: remove it", path);
+			       "gateway.socket %s: there is something that is not a socket: name another place", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_errno(err, "socket");

@@ -114,7 +114,7 @@ static bool take_record(struct upstream_data *data, const char *record)
 	return true;
 }
 
-static int read_index(struct upstream_data *data, struct err *err)
+static int read_index(struct upstream_data *data, const char *path, struct err *err)
 {
 	auto_free char *text = NULL;
 	size_t length;
@@ -127,7 +127,8 @@ static int read_index(struct upstream_data *data, struct err *err)
 		return result;
 	for (const char *record = text; record < text + length; record += strlen(record) + 1)
 		if (!take_record(data, record))
-			return err_set(err, ERR_CORRUPT, "the index of what it kept is damaged: remove the folder");
+			return err_set(err, ERR_CORRUPT,
+				       "the index of what it kept is damaged: move %s away, and it begins anew", path);
 	return 0;
 }
 
@@ -140,6 +141,7 @@ static int open_locked(const char *data_dir, const char *server, const char *own
 		return err_set(err, ERR_UNAVAILABLE, "\"data\": \"keep\" needs data_dir in the configuration");
 	sha256_hex(server, strlen(server), server_hash);
 	sha256_hex(owner, strlen(owner), owner_hash);
+	auto_free char *path = xasprintf("%s/" FOLDER "/%s/%s", data_dir, server_hash, owner_hash);
 	auto_close int top = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int all = top < 0 ? -1 : open_folder(top, FOLDER, true);
 	auto_close int servers = all < 0 ? -1 : open_folder(all, server_hash, true);
@@ -148,7 +150,7 @@ static int open_locked(const char *data_dir, const char *server, const char *own
 	if (data->folder_fd < 0)
 		return err_errno(err, "opening what it kept below %s", data_dir);
 	if (lock_folder(servers, owner_hash, data->folder_fd) == 0)
-		return read_index(data, err);
+		return read_index(data, path, err);
 	if (errno == EWOULDBLOCK)
 		return err_set(err, ERR_BUSY, "what it keeps in /data is in use by another process of it");
 	return err_errno(err, "locking what it kept below %s", data_dir);

@@ -320,8 +320,9 @@ int store_blob_open(struct store *store, const char *sha256, int *ret_fd, int64_
 	if (opened < 0 && size < 0)
 		return err_set(err, ERR_NOT_FOUND, "no such blob: %s", sha256);
 	if (opened < 0)
-		return err_set(err, ERR_CORRUPT, "the file of blob %s is missing: restore blobs/%s from a backup",
-			       sha256, path);
+		return err_set(err, ERR_CORRUPT,
+			       "the file of blob %s is missing: restore blobs/%s (or its .gz) from a backup", sha256,
+			       path);
 	if (size >= 0 && is != size)
 		return err_set(err, ERR_CORRUPT,
 			       "the file of blob %s has %lld bytes and must have %lld: restore blobs/%s from a backup",

@@ -202,7 +202,11 @@ refused() {
 		before=()
 	fi
 	runner box /usr/bin/bash "\"binds\":[\"$at/open\"]"
-	refused "$at/open can be changed by others" "chmod go-w"
+	refused "$at/open can be changed by others" "chown and chmod go-w it"
+	chmod go-w "$at/open"
+	run in_jail box <<<"echo taken"
+	echo "$output"
+	[ "$output" = taken ]
 	runner box /usr/bin/bash "\"binds\":[\"$at/folder\",\"$at/folder\"]"
 	refused "making a place for $at/folder"
 	runner box /usr/bin/busybox "\"rootfs\":\"$TREE\"" "\"binds\":[\"$at/folder\"]"
