@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 22;
+PRAGMA user_version = 23;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -440,6 +440,14 @@ CREATE TABLE erasing (
 	execution TEXT PRIMARY KEY REFERENCES execution (id) ON DELETE CASCADE,
 	what      TEXT NOT NULL CHECK (what IN ('output', 'content'))
 ) STRICT, WITHOUT ROWID;
+
+-- Names by which an operator finds runs again; no part of what was recorded. Written by `sallyport tag`.
+CREATE TABLE execution_tag (
+	execution TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+	tag       TEXT NOT NULL CHECK (length(tag) BETWEEN 1 AND 64),
+	PRIMARY KEY (execution, tag)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX execution_tag_by_tag ON execution_tag (tag);
 
 -- What is expected of an execution from then on: an outcome of a later replay that somebody put in the place of the recorded one, which
 -- stays as it is and is generation 1. The last generation counts. Written by `sallyport replay --bless`; rows are never changed.

@@ -130,10 +130,10 @@ int cli_parse_expiry(const char *text, int64_t now_us, int64_t *ret_us, struct e
 /* -------- which executions: shared by log and replay */
 struct cli_filter {
 	struct bind_strings verdicts, owners;
-	const char *language, *token, *conversation, *task, *tool, *text;
+	const char *language, *token, *conversation, *task, *tool, *text, *tag;
 	int64_t since_us, until_us; /* 0: open */
 };
-extern const struct cli_option cli_filter_options[];
+extern const struct cli_option cli_filter_options[], cli_tag_options[]; /* --tag has another meaning in promote */
 bool cli_filter_empty(const struct cli_filter *filter);
 bool cli_filter_owner(const struct cli_filter *filter, const char *owner); /* is it named, or none? */
 /* Everything else of *ret is zero; strings are the filter's. */

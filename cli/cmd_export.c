@@ -37,6 +37,7 @@ static const struct cli_option export_options_table[] = {
 static const struct cli_group export_groups[] = {
 	{export_options_table, 0},
 	{cli_filter_options, offsetof(struct export_options, filter)},
+	{cli_tag_options, offsetof(struct export_options, filter)},
 	{0},
 };
 

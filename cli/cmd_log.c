@@ -45,7 +45,11 @@ static const struct cli_option log_options[] = {
 	{0},
 };
 static const struct cli_group log_groups[] = {
-	{cli_filter_options, offsetof(struct log_command, filter)}, {log_options, 0}, {0}};
+	{cli_filter_options, offsetof(struct log_command, filter)},
+	{cli_tag_options, offsetof(struct log_command, filter)},
+	{log_options, 0},
+	{0},
+};
 
 static const struct cli_column columns[] = {
 	{"TIME", false, 19, 0},          {"ID", false, ID_SHOWN, 0}, {"OWNER", false, 5, 16},

@@ -106,6 +106,7 @@ static const struct cli_group replay_groups[] = {
 	{replay_normaliser_options, FIELD(normalisers)},
 	{cli_priority_options, FIELD(priority)},
 	{cli_filter_options, FIELD(filter)},
+	{cli_tag_options, FIELD(filter)},
 	{0},
 };
 

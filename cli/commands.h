@@ -14,6 +14,7 @@
 	COMMAND(files) \
 	COMMAND(diff) \
 	COMMAND(undo) \
+	COMMAND(tag) \
 	COMMAND(replay) \
 	COMMAND(grade) \
 	COMMAND(promote) \

@@ -69,11 +69,20 @@ const struct cli_option cli_filter_options[] = {
 	{0},
 };
 
+const struct cli_option cli_tag_options[] = {
+	{.name = "tag",
+	 .type = CLI_STRING,
+	 .offset = FIELD(tag),
+	 .value = "TAG",
+	 .help = "only runs that have this tag (sallyport tag)"},
+	{0},
+};
+
 bool cli_filter_empty(const struct cli_filter *filter)
 {
 	return !filter->verdicts.count && !filter->language && !filter->owners.count && !filter->token &&
-	       !filter->conversation && !filter->task && !filter->tool && !filter->text && !filter->since_us &&
-	       !filter->until_us;
+	       !filter->conversation && !filter->task && !filter->tool && !filter->text && !filter->tag &&
+	       !filter->since_us && !filter->until_us;
 }
 
 bool cli_filter_owner(const struct cli_filter *filter, const char *owner)
@@ -95,6 +104,7 @@ void cli_filter_to_store(const struct cli_filter *filter, struct store_filter *r
 		.language = filter->language,
 		.task = filter->task,
 		.tool = filter->tool,
+		.tag = filter->tag,
 		.text_in_code = filter->text,
 		.since_us = filter->since_us,
 		.until_us = filter->until_us,

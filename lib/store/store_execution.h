@@ -71,6 +71,7 @@ struct store_filter {
 	const char *const *owners; /* one of these, in addition to `owner` … */
 	size_t n_owners;           /* … if there are any */
 	const char *tool; /* "github", "github.list_*": one that it called; NULL: any */
+	const char *tag;  /* one that it has (store_tag.h); NULL: any */
 	bool text_in_output; /* text_in_code may be in an output, too: in its first STORE_SEARCH_HEAD bytes */
 	char verdict[40]; /* "RE,ML": one of these; "": any */
 	int64_t since_us, until_us; /* 0: open */

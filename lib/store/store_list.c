@@ -144,6 +144,7 @@ static void bind_filter(struct query *q, const struct store_filter *filter, cons
 	query_bind_int(q, ":output_too", filter->text_in_output);
 	query_bind_text(q, ":task", filter->task);
 	query_bind_text(q, ":tool", filter->tool);
+	query_bind_text(q, ":tag", filter->tag);
 }
 
 struct listing {

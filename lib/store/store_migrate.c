@@ -239,6 +239,12 @@ static const struct {
 	{20, "PRAGMA user_version = 21;"},
 	/* Files of contents may be packed, which older programs take for missing. */
 	{21, "PRAGMA user_version = 22;"},
+	/* Runs have tags. */
+	{22,
+	 "CREATE TABLE execution_tag (execution TEXT NOT NULL REFERENCES execution (id) ON DELETE CASCADE, tag TEXT "
+	 "NOT NULL CHECK (length(tag) BETWEEN 1 AND 64), PRIMARY KEY (execution, tag)) STRICT, WITHOUT ROWID;"
+	 "CREATE INDEX execution_tag_by_tag ON execution_tag (tag);"
+	 "PRAGMA user_version = 23;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

@@ -22,6 +22,7 @@
 #include "store_sql_search.h"
 #include "store_sql_snippet.h"
 #include "store_sql_space.h"
+#include "store_sql_tag.h"
 #include "store_sql_task.h"
 #include "store_sql_token.h"
 #include "store_sql_view.h"
@@ -75,6 +76,7 @@ enum { STORE_INSTANCE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) INSTANCE_CO
 	STORE_STATEMENTS_SPACE(X)                                                                                      \
 	STORE_STATEMENTS_RUNTIME(X)                                                                                    \
 	STORE_STATEMENTS_SNIPPET(X)                                                                                    \
+	STORE_STATEMENTS_TAG(X)                                                                                        \
 	STORE_STATEMENTS_DRAIN(X)                                                                                      \
 	STORE_STATEMENTS_MOVE(X)                                                                                       \
 	STORE_STATEMENTS_SEARCH(X)                                                                                     \

@@ -97,6 +97,8 @@ enum { STORE_OUTPUT_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) OUTPUT_COLUMN
 	"AND (:since = 0 OR created_us >= :since) AND (:until = 0 OR created_us < :until) "                            \
 	"AND (:tool IS NULL OR EXISTS (SELECT 1 FROM tool_call WHERE tool_call.execution = execution.id AND "          \
 	"server || '.' || tool GLOB iif(instr(:tool, '.'), :tool, :tool || '.*'))) "                                   \
+	"AND (:tag IS NULL OR EXISTS (SELECT 1 FROM execution_tag WHERE execution_tag.execution = execution.id AND "   \
+	"tag = :tag)) "                                                                                                \
 	"AND (:running_too OR state <> 'running') AND (:task IS NULL OR substr(task, 1, length(:task)) = :task) "      \
 	"AND (:text IS NULL OR code_blob IS NOT NULL OR instr(code, :text) > 0 OR (:output_too AND "                   \
 	"(coalesce(stdout_blob, stderr_blob) IS NOT NULL OR instr(stdout, :text) > 0 OR instr(stderr, :text) > 0))) "

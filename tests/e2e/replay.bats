@@ -403,3 +403,46 @@ policy_of_replay() {
 	run -1 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
 	grep -q "^  ran on another kernel: recorded 2.4.0, now $(uname -r)$" <<<"$output"
 }
+
+@test "tags: given by ids and filters, found by log, replay and export, listed, taken away, in the audit log" {
+	say python 'print("one")'
+	say python 'print("two")'
+	say bash 'echo three'
+	local one cli=("$SP_BIN/sallyport")
+	on() {
+		local command=$1
+		shift
+		"${cli[@]}" "$command" --config "$SP_CONFIG" --json "$@"
+	}
+	codes() {
+		on log "$@" | jq -r .id | while read -r id; do sp_sql "SELECT code FROM execution WHERE id = '$id'"; done | sort | xargs
+	}
+	one=$(sp_sql "SELECT id FROM execution WHERE instr(code, 'one')")
+	[ "$(on tag nightly --language python | jq -c .)" = '{"tag":"nightly","executions":2,"changed":2}' ]
+	[ "$(on tag nightly "$one" | jq .changed)" = 0 ]
+	[ "$(on tag v1.2:smoke/a "${one:0:30}" | jq .changed)" = 1 ]
+	[ "$(on tag | jq -c '[.[] | [.tag, .executions]]')" = '[["nightly",2],["v1.2:smoke/a",1]]' ]
+	[ "$(codes --tag nightly)" = "print(one) print(two)" ]
+	[ "$(codes --tag v1.2:smoke/a)" = "print(one)" ]
+	[ "$(codes --tag none)" = "" ]
+	replay 0 --tag nightly
+	[ "$(jq .summary.identical <<<"$summary")" = 2 ]
+	replay 0 --tag nightly --text two
+	[ "$(jq .summary.identical <<<"$summary")" = 1 ]
+	on export --output "$BATS_TEST_TMPDIR/b" --tag v1.2:smoke/a
+	[ "$(sqlite3 "$BATS_TEST_TMPDIR/b" 'SELECT id FROM execution')" = "$one" ]
+	# By another tag, and away again.
+	[ "$(on tag other --tag nightly | jq .changed)" = 2 ]
+	[ "$(on tag --remove nightly "$one" | jq .changed)" = 1 ]
+	[ "$(codes --tag nightly)" = "print(two)" ]
+	[ "$(on tag --remove nightly --all | jq -c '[.executions, .changed]')" = '[3,1]' ]
+	[ "$(on tag | jq -c 'map(.tag)')" = '["other","v1.2:smoke/a"]' ]
+	# What is wrong changes nothing.
+	for name in "" "a b" "a,b" "$(printf 'x%.0s' {1..65})"; do run -2 on tag "$name" --all; done
+	run -2 on tag good
+	run -2 on tag --remove
+	run -3 on tag good 00000000-0000-7000-8000-000000000000
+	[ "$(on tag | jq length)" = 2 ]
+	run -0 "${cli[@]}" verify --config "$SP_CONFIG"
+	[ "$(sp_sql "SELECT count(*) FROM audit WHERE kind = 'admin.act'")" = 5 ]
+}

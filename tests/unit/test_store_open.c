@@ -103,6 +103,7 @@ static void plans(void **state)
 					    "SCAN task" /* a figure of /metrics */, "SCAN 4 CONSTANT ROWS",
 					    "SCAN (subquery-" /* a thousand rows */, "SCAN search", "SCAN drain",
 					    "SCAN one USING INDEX" /* snippets, some hundred */,
+					    "SCAN execution_tag" /* the list of tags */,
 					    "SCAN audit" /* of erasures, for a restore */};
 	struct fixture *f = *state;
 	struct store_conn *conn = f->store->writer;
