@@ -4,20 +4,27 @@
 // that expression, on an earlier line if that is possible: lines and columns of tracebacks stay what they are. Where the last statement begins is not parsed here: places are tried from the end, and the engine
 // says whether what stands before is a program and what stands behind is an expression. What does not look like one is left alone.
 //
-// The value is shown when the expression has it, as node's console does. Showing has a time and a length of its own, and what goes wrong
-// in it is one line. undefined, null, functions and promises are not shown: calls made for what they do return them.
+// The value is shown when the expression has it, as the engine's console does. Showing has a length of its own and, where code of the
+// program may take part in it, a time; what goes wrong in it is one line. undefined, null, functions and promises are not shown: calls made for what they do return them.
 'use strict';
 
 const bun = typeof Bun !== 'undefined', say = console.log;
 let streams = false; // the program uses process.stdout
+let proxies = false; // it may have one (bun, which cannot ask a value)
+const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
+const SIMPLE = 200; // values in what is shown without a guard
 const SETTER = 'ᐅ', SHOWN_MAX = 16 * 1024, SHOW_MS = 5000, SOURCE_MAX = 256 * 1024, TRIES = 40;
 // What an assignment would turn from a declaration or a block into a value; `import` of a statement, not of a call.
 const NO_EXPRESSION = /^(?:function|class|async\s+function|let|var|const|export|enum|interface|type|namespace|declare|abstract|import\s*[^\s(.]|[{@])/;
 // Lines that go on with the statement before them.
 const GOES_ON = /^(?:[([`+\-*/%,.?:&|^<>=!;)\]}]|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
-// bun never runs what a plugin gives it for a CommonJS program. `export` makes one a module, in which these mean something else.
-const MODULE = /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m, COMMONJS = /\b(?:require|module|exports|__filename|__dirname)\b/;
+// bun never runs what a plugin gives it for a CommonJS program: such a one is made a module. Modules have require, but not these, and
+// are strict: what that may change is left alone.
+const MODULE = /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m, COMMONJS = /\b(?:require|__filename|__dirname)\b/, ONLY_COMMONJS = /\b(?:module|exports)\b/;
+const SLOPPY = /\b(?:this|arguments|with|delete|eval|Function)\b|[\]}]\s*=(?![=>])|\bfor\s*\(\s*[\w$.]+\s+(?:of|in)\b/;
+const ASSIGNED = /(?<![.\w$]|:\s*)([A-Za-z_$][\w$]*)\s*=(?![=>])/g, DECLARING = /\b(?:const|let|var)\s+(?:[{[][^=;]*[\]}]|[\w$]+)/g;
+const NAME = /^[\w$]+\s*;?\s*$/;
 const ENDS = /;?\s*(?:\/\/[^\n]*)?\s*$/;
 
 function checker() {
@@ -62,6 +69,7 @@ function* places(source) {
 // Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), right before a
 // name or a number, else behind the line before. A line that throws is printed, and is to look as it was.
 function insert(source, start, valid) {
+	if (NAME.test(source.slice(start))) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
 	const at = (place) => `${source.slice(0, place)};${SETTER}=`;
 	const between = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*$/;
 	let above = -1;
@@ -71,7 +79,7 @@ function insert(source, start, valid) {
 		if (place > 0 && !valid(at(place))) return at(place) + source.slice(place);
 		if (above < 0 && !valid(at(end))) above = end;
 	}
-	if (above < 0 || /^[\w$]+\s*;?\s*$/.test(source.slice(start))) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
+	if (above < 0) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
 	return at(above) + source.slice(above);
 }
 
@@ -86,19 +94,46 @@ function rewritten(source) {
 		if (expression.trim() === '' || (begin > 0 && source[begin - 1] !== ';' && GOES_ON.test(expression))) continue;
 		if (tries-- === 0) break;
 		if (!valid(source.slice(0, begin))) continue;
-		if (!valid(`0?(0,\n${expression.replace(ENDS, '')}\n):0`)) continue;
+		if (!NAME.test(expression) && !valid(`0?(0,\n${expression.replace(ENDS, '')}\n):0`)) continue;
 		if (NO_EXPRESSION.test(expression) || !valid(`0?\n${expression.replace(ENDS, '')}\n:0`)) break;
 		return insert(source, start, valid);
 	}
 	return source;
 }
 
+function inspect(value) {
+	return String(bun ? Bun.inspect(typeof value === 'string' ? value.slice(0, SHOWN_MAX) : value) : require('node:util').inspect(value, { maxStringLength: SHOWN_MAX })).slice(0, SHOWN_MAX);
+}
+
+// No code of the program has a part in showing it, and it is small.
+function simple(value, left = { over: SIMPLE }) {
+	if (typeof value === 'function' || left.over-- === 0) return false;
+	if (value === null || typeof value !== 'object') return true;
+	if (bun ? proxies : require('node:util').types.isProxy(value)) return false;
+	const prototype = Object.getPrototypeOf(value), list = Array.isArray(value);
+	if (prototype !== (list ? Array : Object).prototype || CUSTOM in value || (list && value.length > SIMPLE)) return false;
+	for (const name of Reflect.ownKeys(value)) {
+		const own = Object.getOwnPropertyDescriptor(value, name);
+		if (own.get || own.set || !simple(own.value, left)) return false;
+	}
+	return true;
+}
+
+// A program in CommonJS that is the same as a module, as far as can be told without parsing it: all that it assigns to it declares.
+function isStrict(source) {
+	if (ONLY_COMMONJS.test(source)) return false;
+	if (/^\s*(['"])use strict\1/.test(source)) return true;
+	if (SLOPPY.test(source.replace(DECLARING, ''))) return false;
+	const declared = new Set((source.match(DECLARING) ?? []).join(' ').match(/[\w$]+/g));
+	return Array.from(source.matchAll(ASSIGNED)).every(([, name]) => declared.has(name));
+}
+
 function text(value) {
-	const { inspect } = require('node:util'), vm = require('node:vm');
+	const vm = require('node:vm');
 	const output = ['stdout', 'stderr'].map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
 	const own = Symbol.for('sallyport.inspect');
 	let made = '';
-	Object.defineProperty(globalThis, own, { value: () => void (made = String(inspect(value, { maxStringLength: SHOWN_MAX })).slice(0, SHOWN_MAX)), configurable: true });
+	Object.defineProperty(globalThis, own, { value: () => void (made = inspect(value)), configurable: true });
 	const speaks = { ...console }, mute = () => true; // what a value prints while it is shown is not the program's
 	// put away, not muted: a stream that the program has not used is not made for this
 	for (const [name] of output) Object.defineProperty(process, name, { value: { write: mute, end: mute, on: mute, once: mute }, configurable: true });
@@ -117,8 +152,7 @@ function text(value) {
 
 function show(value) {
 	if (value === undefined || value === null || typeof value === 'function' || (typeof value === 'object' && value instanceof Promise)) return;
-	const plain = typeof value !== 'object' && typeof value !== 'string';
-	const line = plain ? require('node:util').inspect(value) : text(value);
+	const line = simple(value) ? inspect(value) : text(value);
 	// process.stdout has a queue, which is to be kept where the program uses it; where not, making it would cost milliseconds.
 	if (streams) process.stdout.write(`${line}\n`);
 	else if (bun) say(line);
@@ -126,10 +160,12 @@ function show(value) {
 }
 
 function start() {
-	const fs = require('node:fs'), main = process.argv[1];
-	const own = process.execArgv.indexOf('--require');
+	if (bun ? !Bun.isMainThread : process.abort.disabled) return; // a worker, which runs preloaded modules, too
+	const own = bun ? -1 : process.execArgv.indexOf('--require');
 	if (own >= 0) process.execArgv.splice(own, 2); // children of the program are not shown
-	const plain = fs.readFileSync(main, 'utf8'), deep = Error.stackTraceLimit;
+	// bun takes milliseconds to make `process`, to load node:fs or node:util
+	const main = bun ? Bun.main : process.argv[1];
+	const plain = bun ? new TextDecoder().decode(Bun.mmap(main)) : require('node:fs').readFileSync(main, 'utf8'), deep = Error.stackTraceLimit;
 	let source;
 	Error.stackTraceLimit = 0; // nobody reads the stacks of what is tried
 	try {
@@ -137,9 +173,10 @@ function start() {
 	} finally {
 		Error.stackTraceLimit = deep;
 	}
-	if (source === plain || process.abort.disabled) return; // that: a worker, which runs preloaded modules, too
+	if (source === plain) return;
 	if (bun) {
 		streams = plain.includes('stdout'); // its console does not use it
+		proxies = plain.includes('Proxy');
 	} else {
 		const own = Object.getOwnPropertyDescriptor(process, 'stdout');
 		Object.defineProperty(process, 'stdout', {
@@ -152,10 +189,10 @@ function start() {
 		});
 	}
 	if (bun && !MODULE.test(plain)) {
-		if (COMMONJS.test(plain)) return;
+		if (COMMONJS.test(plain) && !isStrict(plain)) return;
 		source += '\nexport {};';
 	}
-	require('node:util'); // by way of the hooks below it takes milliseconds
+	if (!bun) require('node:util'); // by way of the hooks below it takes milliseconds
 	let shown = false, hooks;
 	Object.defineProperty(globalThis, SETTER, {
 		set(value) {

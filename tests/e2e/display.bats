@@ -192,20 +192,34 @@ value() {
 	local language
 	for language in javascript typescript; do
 		value $language $'const a = [1, {b: 2}]; console.log("first")\n// the value\na; // and a comment\n'
-		[ "$SHOWN" = $'first\n[ 1, { b: 2 } ]' ]
+		[ "$(tr -d ' \n,' <<<"$SHOWN")" = 'first[1{b:2}]' ] # each engine has a layout of its own
 		value $language $'import fs from "node:fs";\nconst n = await Promise.resolve(fs.readFileSync(0, "utf8"))\nn\n  .split(",")\n  .map((x) => x * 2)' '{"stdin":"1,2"}'
 		[ "$SHOWN" = '[ 2, 4 ]' ]
 		value $language $'const wide = "x".repeat(100000);\nwide' '{"conversationId":"js2"}'
 		[ "${#SHOWN}" -gt 16000 ] && [ "${#SHOWN}" -lt 20000 ]
 		value $language $'process.stdout.write("x".repeat(300000) + "\\n");\n"last"' '{"conversationId":"js2"}' # more than a pipe holds
-		[ "$("$SP_BIN/sallyport" show --config "$SP_CONFIG" --stdout "$(sp_get details.execution_id)" | tail -n 1)" = "'last'" ]
+		[[ $("$SP_BIN/sallyport" show --config "$SP_CONFIG" --stdout "$(sp_get details.execution_id)" | tail -n 1) == [\'\"]last[\'\"] ]]
 		for strict in "'use strict';" '"use strict"'; do
 			value $language "$strict"$'\nclass A { x = 1; f() { return this.x } }\nnew A().f() + 1'
 			[ "$SHOWN" = 2 ]
 		done
-		# bun keeps its value to itself, but runs it
-		value $language $'const { join } = require("node:path");\nconsole.log("ran");\njoin("a", "b")'
-		if [ $language = javascript ]; then [ "$SHOWN" = $'ran\n\'a/b\'' ]; else [ "$SHOWN" = ran ]; fi
+		value $language $'const { join } = require("node:path");\nlet dir;\ndir = "b"\nconsole.log("ran");\n[join("a", dir), __filename.length].length'
+		[ "$SHOWN" = $'ran\n2' ]
+		value $language $'const fs = require("fs")\nfs.existsSync(__dirname)'
+		[ "$SHOWN" = true ]
+		# what is no module to bun, and may differ as one, runs as it is
+		for code in 'const fs = require("fs")
+undeclared = 5
+if (fs) console.log(undeclared)
+undeclared' 'const fs = require("fs")
+for (one of [1, 2]) console.log(one, typeof fs)
+7' 'const fs = require("fs")
+console.log(require.main === module, typeof fs)
+7' 'function f() { return typeof this }
+console.log(typeof require, f())
+7'; do
+			[ $language = javascript ] || both typescript "$code"
+		done
 		for code in 'function f() { return 1 }' 'console.log(process.argv.slice(2), require.main === module, __filename)' 'if (true) {
 	1
 } else
