@@ -144,7 +144,7 @@ struct cell {
 	struct cell_callbacks callbacks;
 	void *arg;
 	enum cell_state state;
-	bool fingerprint, extra, background, steady_there, helper_there; /* as of struct cell_request; in /code */
+	bool fingerprint, extra, background, steady_there, helper_there, call_there; /* as of cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
 	struct loop_watch control, pidfd;

@@ -89,6 +89,17 @@ static int put_helper(struct cell *cell)
 	return init_put_file(cell->code_root, RUNNER_HELPER, 0644, clock_now_us(), cell->runner->helper_fd);
 }
 
+/* Starts programs that call tools. */
+static int put_call(struct cell *cell)
+{
+	const struct cell_step *step = cell->run.step;
+
+	if (!step->tools || step->bare || cell->call_there || cell->runner->call_fd < 0)
+		return 0;
+	cell->call_there = true;
+	return init_put_file(cell->code_root, RUNNER_CALL, 0644, clock_now_us(), cell->runner->call_fd);
+}
+
 /* Where import statements find what the conversation has installed: they do not look into NODE_PATH. Without it they
  * find what they find anyway. */
 static void link_packages(struct cell *cell)
@@ -106,6 +117,8 @@ static const char *prepare_program(struct cell *cell)
 {
 	if (cell_run_shows(cell) && cell_live_put_driver(cell))
 		return "files of the display";
+	if (put_call(cell))
+		return "the file that starts programs which call tools";
 	return cell->run.step->read_only && data_make_read_only(cell->data_root) ? "make /data read-only" : NULL;
 }
 

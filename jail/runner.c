@@ -54,6 +54,7 @@ static const struct bind table[] = {
 	LIST(live, 0),
 	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
 	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},
+	{.name = "call", .type = BIND_STRING, .offset = offsetof(struct runner, call), .min = 1, .max = 64},
 	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
@@ -157,6 +158,8 @@ static int load_driver(int directory, struct runner *runner, struct err *err)
 {
 	if (runner->helper && load_text(directory, "helper", runner->helper, &runner->helper_fd, err) < 0)
 		return -ERR_INVALID;
+	if (runner->call && load_text(directory, "call", runner->call, &runner->call_fd, err) < 0)
+		return -ERR_INVALID;
 	if ((runner->live.count > 0) != (runner->driver != NULL))
 		return err_member(err, "driver", "goes with \"live\": both or none");
 	if ((runner->show_run.count > 0) != (runner->show != NULL))
@@ -173,6 +176,7 @@ static void clear(struct runner *runner)
 {
 	close_pointer(&runner->driver_fd);
 	close_pointer(&runner->show_fd);
+	close_pointer(&runner->call_fd);
 	close_pointer(&runner->helper_fd);
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
@@ -187,7 +191,7 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.driver_fd = -1, .show_fd = -1, .helper_fd = -1, .cache_fd = -1};
+	struct runner runner = {.driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

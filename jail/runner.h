@@ -7,6 +7,8 @@
  *                                                      available
  *       "compile": ["{interpreter}", …], "run": ["/code/main"],
  *       "tools_run": ["{interpreter}", …],             instead of "run" for a program that calls tools (jail_program)
+ *       "call": "call.py",                             a file next to this one, put into such a program's jail as
+ *                                                      /code/.call
  *       "live": ["{interpreter}", "/code/.live"],      keeps the interpreter's state over the runs of a live jail:
  *                                                      starts the driver,
  *       "driver": "live.py",                           a file next to this one, put into the jail as /code/.live (see
@@ -15,8 +17,8 @@
  *                                                      starts it by
  *       "show": "show.py",                             a file next to this one, put into the jail as /code/.show, next
  *                                                      to the driver, if there is one (it shows values in live jails)
- *       "precompile": ["{interpreter}", …],            turns the driver and that file (standard input) into what is put
- *                                                      in their places (standard output); where it fails they stay
+ *       "precompile": ["{interpreter}", …],            turns the driver and these files (standard input) into what is
+ *                                                      put in their places (standard output); where it fails they stay
  *       "helper": "java.sh",                           a file next to this one, put into the jail as /code/.helper,
  *                                                      which commands may name
  *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
@@ -59,10 +61,12 @@
 #define RUNNER_FILE_MAX    (256 * 1024)
 #define RUNNER_DRIVER      ".live" /* its name below /code … */
 #define RUNNER_SHOW        ".show" /* … and that of the file for values */
+#define RUNNER_CALL        ".call" /* … and that of the file that starts programs that call tools */
 #define RUNNER_HELPER      ".helper"
 
 struct runner {
-	const char *name, *source, *install, *rootfs, *driver, *show, *helper, *seccomp, *seccomp_compile;
+	const char *name, *source, *install, *rootfs, *driver, *show, *call, *helper, *seccomp,
+		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
@@ -73,7 +77,7 @@ struct runner {
 	enum seccomp_family family, family_compile;
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
-	int driver_fd, show_fd, helper_fd; /* their texts; -1 */
+	int driver_fd, show_fd, call_fd, helper_fd; /* their texts; -1 */
 	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];
 	bool asked, awaited;                 /* for its version (versions.c): that was done; a run waits for it */

@@ -87,7 +87,10 @@ static void take_cache(struct runner *runner, char *text, size_t length)
 /* What the command reads: the file that it compiles; NULL: nothing. */
 static int *source_of(struct runner *runner, size_t command)
 {
-	return command == VERSIONS_DRIVER ? &runner->driver_fd : command == VERSIONS_SHOW ? &runner->show_fd : NULL;
+	return command == VERSIONS_DRIVER ? &runner->driver_fd
+	       : command == VERSIONS_SHOW ? &runner->show_fd
+	       : command == VERSIONS_CALL ? &runner->call_fd
+					  : NULL;
 }
 
 /* Jails get what the command wrote instead of `file`. */
@@ -163,7 +166,7 @@ static const struct bind_strings *command_of(const struct runner *runner, size_t
 	const struct bind_strings *const commands[] = {
 		[VERSIONS_VERSION] = &runner->version,   [VERSIONS_LIBRARIES] = &runner->libraries,
 		[VERSIONS_CACHE] = &runner->cache,       [VERSIONS_DRIVER] = &runner->precompile,
-		[VERSIONS_SHOW] = &runner->precompile,
+		[VERSIONS_SHOW] = &runner->precompile,   [VERSIONS_CALL] = &runner->precompile,
 	};
 
 	return commands[command];

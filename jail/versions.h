@@ -25,6 +25,7 @@ struct versions {
 		VERSIONS_CACHE,
 		VERSIONS_DRIVER,
 		VERSIONS_SHOW,
+		VERSIONS_CALL,
 		VERSIONS_COMMANDS
 	} command;
 	int output; /* memfd, or -1 */

@@ -25,7 +25,6 @@
 #ifndef BRIDGE_HELPER /* the Makefile says it */
 #define BRIDGE_HELPER "build/bridge/mcp"
 #endif
-EMBED(guest_run_py, "cgi/bridge/guest/run.py");
 EMBED(guest_tools_py, "cgi/bridge/guest/tools.py");
 EMBED(guest_mcp_py, "cgi/bridge/guest/mcp.py");
 EMBED(guest_core_mjs, "cgi/bridge/guest/core.mjs");
@@ -39,7 +38,6 @@ static const struct fixed {
 	int for_whom;
 	uint32_t mode;
 } fixed[] = {
-	{"tools/run.py", guest_run_py, guest_run_py_end, FOR_PYTHON, 0444},
 	{"tools/__init__.py", guest_tools_py, guest_tools_py_end, FOR_PYTHON, 0444},
 	{"mcp/__init__.py", guest_mcp_py, guest_mcp_py_end, FOR_PYTHON, 0444},
 	{"node_modules/tools/core.mjs", guest_core_mjs, guest_core_mjs_end, FOR_NODE, 0444},

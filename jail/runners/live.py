@@ -19,7 +19,7 @@ TEXT_MAX = 16 * 1024
 FIGURES_MAX = 20
 ROWS, COLUMNS, CELL_MAX = 20, 20, 100
 TOP_LEVEL_AWAIT, COROUTINE = 0x2000, 0x80  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, inspect.CO_COROUTINE
-TOOLS = "/code/tools/run.py"
+TOOLS = "/code/.call"
 OWN = ("/code/.show", "/code/.live")
 
 
@@ -126,25 +126,27 @@ def take_tools():
     """What a run that calls tools finds without an import: its servers, which need not be those of the last run."""
     for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "mcp")]:
         del sys.modules[name]
-    space = {"__name__": "run", "__file__": TOOLS}
-    with open(TOOLS, "rb") as file:
-        exec(compile(file.read(), TOOLS, "exec"), space)
+    space = {"__name__": "call", "__file__": TOOLS}
+    exec(code_of(TOOLS), space)
     for name, value in space["names"]().items():
         setattr(builtins, name, value)
+
+
+def code_of(path):
+    """Of one of these files, as it was written or compiled (runner.h, "precompile")."""
+    with open(path, "rb") as file:
+        text = file.read()
+    if text.startswith(b"# "):
+        return compile(text, path, "exec")
+    import marshal
+
+    return marshal.loads(text[16:])
 
 
 def load_shower():
     """What show.py has: how a program is split, which libraries are watched."""
     parts = {"__name__": "show"}
-    with open("/code/.show", "rb") as file:
-        text = file.read()
-    if text.startswith(b"# "):
-        code = compile(text, "/code/.show", "exec")
-    else:
-        import marshal
-
-        code = marshal.loads(text[16:])
-    exec(code, parts)
+    exec(code_of("/code/.show"), parts)
     parts["Shower"](globals())
     return parts
 

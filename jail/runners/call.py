@@ -1,4 +1,4 @@
-# run.py - starts a Python program that may call tools: `tools` and the seed's names (mcp_NAME …) are there without an import, and
+# call.py - starts a Python program that may call tools: `tools` and the seed's names (mcp_NAME …) are there without an import, and
 # `await` may stand at the top. A program without such an await runs as a plain script, so it may call asyncio.run itself.
 #
 # Nothing is imported before the program asks for it: a program that calls nothing pays nothing.
@@ -8,7 +8,7 @@ import os
 import sys
 import types
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+INDEX = "/code/tools/_index.py"  # cgi/bridge/bridge_files.c
 
 
 class Later:
@@ -39,7 +39,7 @@ class Later:
 def names():
     """What a program finds without an import."""
     index = {}
-    with open(os.path.join(HERE, "_index.py"), encoding="utf-8") as file:
+    with open(INDEX, encoding="utf-8") as file:
         exec(file.read(), index)
 
     def module(name):
