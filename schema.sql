@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 23;
+PRAGMA user_version = 24;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -564,17 +564,20 @@ CREATE TRIGGER execution_file_held AFTER INSERT ON execution_file WHEN new.phase
 		ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
 END;
 
--- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The row 4 × execution.recorded
--- is the beginning of the code, + 1 that of stdout, + 2 that of stderr. Kept by the sweep (lib/store/store_search.h), so a run costs nothing
--- here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says that parts of it are
--- still in older segments: 1, and 2 while they are being merged.
+-- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The rows from 64 ×
+-- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the sweep (lib/store/store_search.h),
+-- so a run costs nothing here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says
+-- that parts of it are still in older segments: 1, and 2 while they are being merged; debt: so much went since they were merged last. FTS5
+-- merges nothing by itself, because it would do so at the end of a transaction, however long that takes.
 CREATE VIRTUAL TABLE search USING fts5 (text, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
 CREATE TABLE searched (
 	one     INTEGER PRIMARY KEY CHECK (one = 1),
 	through INTEGER NOT NULL CHECK (through >= 0),
-	stale   INTEGER NOT NULL CHECK (stale IN (0, 1, 2))
+	stale   INTEGER NOT NULL CHECK (stale IN (0, 1, 2)),
+	debt    INTEGER NOT NULL DEFAULT 0 CHECK (debt >= 0)
 ) STRICT;
 INSERT INTO searched (one, through, stale) VALUES (1, 0, 0);
+INSERT INTO search (search, rank) VALUES ('automerge', 0), ('crisismerge', 1999);
 
 -- An idempotency key: the same key with the same arguments gives the first result again for a day. Claimed in the transaction that
 -- writes the call's own rows; the result itself is the execution's. A claim whose execution ended as XX (interrupted, sandbox failed)

@@ -43,6 +43,8 @@ void store_close(struct store *store); /* NULL is fine */
 bool store_left_running(struct store *store);
 /* Processor time of the longest transaction since it was opened: so long nobody else could write. */
 int64_t store_longest_us(struct store *store);
+/* That of all of them. */
+int64_t store_used_us(struct store *store);
 /* Does a gateway serve this folder, as far as we may see? */
 bool store_served(const char *data_dir);
 /* The version of the schema of a database (0: an empty file), also where it is older than this program's

@@ -28,7 +28,8 @@ struct batch {
 	const struct store_erase *erase;
 	char ids[BATCH][ID_SIZE];
 	size_t count, done;
-	int64_t erased;
+	int64_t erased, until_us;
+	bool begun; /* the next one's texts are leaving the index */
 };
 
 /* The query reads texts of `erase`, `after` and *range when it runs. */
@@ -161,16 +162,18 @@ static int audit_run(struct store_txn *txn, const struct store_erase *erase, con
 				     err);
 }
 
-static int erase_run(struct store_txn *txn, const struct store_erase *erase, const char *id, bool *ret_erased,
-		     struct err *err)
+static int erase_run(struct store_txn *txn, struct batch *batch, bool *ret_erased, struct err *err)
 {
-	const char *what = whats[erase->what];
+	const struct store_erase *erase = batch->erase;
+	const char *id = batch->ids[batch->done], *what = whats[erase->what];
 	struct rows rows = {0};
 	char owner[STORE_OWNER_MAX + 1] = "";
-	int failed = run_what(txn, SQL_ERASE_DOUBT_TEXTS, id, what, err);
+	int failed = store_txn_search_forget(txn, &(struct store_search_forget){id, what, batch->until_us},
+					     &batch->begun, err);
 
-	if (failed == 0)
-		failed = store_txn_search_forget(txn, id, what, err);
+	if (failed < 0 || batch->begun)
+		return failed;
+	failed = run_what(txn, SQL_ERASE_DOUBT_TEXTS, id, what, err);
 	if (failed == 0)
 		failed = clear_row(txn, erase, id, owner, err);
 	*ret_erased = owner[0] != '\0';
@@ -191,16 +194,17 @@ static int erase_run(struct store_txn *txn, const struct store_erase *erase, con
 static int batch_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct batch *batch = arg;
-	const int64_t until = clock_monotonic_us() + STORE_BUDGET_US;
 	int failed = 0;
 
-	while (failed == 0 && batch->done < batch->count && clock_monotonic_us() < until) {
+	batch->until_us = clock_monotonic_us() + STORE_BUDGET_US;
+	do {
 		bool erased = false;
 
-		failed = erase_run(txn, batch->erase, batch->ids[batch->done], &erased, err);
+		failed = erase_run(txn, batch, &erased, err);
 		batch->erased += erased;
-		batch->done++;
-	}
+		batch->done += !batch->begun;
+	} while (failed == 0 && !batch->begun && batch->done < batch->count &&
+		 clock_monotonic_us() < batch->until_us);
 	return failed;
 }
 
@@ -254,8 +258,11 @@ int store_erase_runs(struct store *store, const struct store_erase *erase, struc
 			batch.count = MIN(batch.count, (size_t)(erase->limit - batch.erased));
 		if (batch.count > 0)
 			snprintf(after, sizeof(after), "%s", batch.ids[batch.count - 1]);
-		while (failed == 0 && batch.done < batch.count)
+		while (failed == 0 && batch.done < batch.count) {
 			failed = store_commit_gently(store, batch_work, &batch, err);
+			if (failed == 0)
+				failed = store_search_relieve(store, err);
+		}
 		if (failed == 0)
 			failed = store_erase_resume(store, err);
 	} while (failed == 0 && batch.count > 0);

@@ -245,6 +245,14 @@ static const struct {
 	 "NOT NULL CHECK (length(tag) BETWEEN 1 AND 64), PRIMARY KEY (execution, tag)) STRICT, WITHOUT ROWID;"
 	 "CREATE INDEX execution_tag_by_tag ON execution_tag (tag);"
 	 "PRAGMA user_version = 23;"},
+	/* The index of texts has entries of pieces, and is merged by lib/store/store_search.c alone. The sweep makes it
+	 * anew. */
+	{23,
+	 "INSERT INTO search (search) VALUES ('delete-all');"
+	 "INSERT INTO search (search, rank) VALUES ('automerge', 0), ('crisismerge', 1999);"
+	 "ALTER TABLE searched ADD COLUMN debt INTEGER NOT NULL DEFAULT 0 CHECK (debt >= 0);"
+	 "UPDATE searched SET through = 0, stale = 0;"
+	 "PRAGMA user_version = 24;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

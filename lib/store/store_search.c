@@ -5,6 +5,11 @@
  * made from: head_of makes that text, both times out of the same bytes. Where they cannot be read any more (a content
  * whose file was altered or removed) the whole index is emptied and filled again: an entry that stays would keep what
  * was to be forgotten.
+ *
+ * FTS5 merges segments on its own when a transaction ends, as many at once as it likes; the schema turns that off, and
+ * it is done here, in steps. FTS5 bounds a step by the pages that it writes. Of entries that go nothing is written,
+ * however many pages they are read from, so their number is bounded, too: behind DEBT bytes of them the index is merged
+ * before the next are taken out.
  */
 #include "store_search.h"
 
@@ -16,8 +21,10 @@
 #include "store_blob.h"
 #include "store_txn.h"
 
-#define MERGE_PAGES 32 /* of 4 KB, in one transaction */
-#define TRIGRAM     3
+#define MERGE_PAGES 16 /* of 4 KB; how many are read for them is bounded by DEBT */
+#define DEBT	    (256 * 1024)
+#define DEBT_EACH   256 /* an entry costs more than its bytes */
+#define TRIGRAM	    3
 
 /* -------- texts --------------------------------------------------------------------------------------- */
 
@@ -37,11 +44,12 @@ static int read_head(struct store *store, const char *sha256, struct buf *ret, s
 	return failed == 0 && got < 0 ? err_errno(err, "reading blob %s", sha256) : failed;
 }
 
-/* What is indexed of a text: its beginning, up to the end of a character; the tokenizer stops at a NUL. */
+/* What is indexed of a text: its beginning, up to the end of a character. Nobody can look for a NUL, at which the
+ * tokenizer stops, or for bytes that are not UTF-8. */
 static int head_of(struct store *store, struct query *q, int column, struct buf *ret, struct err *err)
 {
 	const char *sha256 = query_text(q, column + 1);
-	size_t length = 0;
+	size_t length = 0, step;
 	const char *data = query_bytes(q, column, &length);
 	int failed = 0;
 
@@ -51,41 +59,158 @@ static int head_of(struct store *store, struct query *q, int column, struct buf 
 	else if (sha256[0] != '\0')
 		failed = read_head(store, sha256, ret, err);
 	ret->length = utf8_cut(ret->data, ret->length, STORE_SEARCH_HEAD);
-	for (size_t i = 0; i < ret->length; i++)
-		if (ret->data[i] == '\0')
+	for (size_t i = 0; i < ret->length; i += step) {
+		step = utf8_length(ret->data + i, ret->length - i);
+		if (step == 0 || ret->data[i] == '\0') {
 			ret->data[i] = ' ';
+			step = 1;
+		}
+	}
 	return failed;
 }
 
-static int entry(struct store_txn *txn, enum store_sql which, int64_t place, const struct buf *text, struct err *err)
+struct piece {
+	const char *data;
+	size_t length;
+};
+
+/* The i-th of a head; it begins and ends between characters. */
+static struct piece piece_of(const struct buf *head, size_t i)
 {
-	auto_query struct query q = query_begin(txn->conn, which);
+	size_t from = i * STORE_SEARCH_PIECE;
+
+	while (from < head->length && (head->data[from] & 0xc0) == 0x80)
+		from++;
+	const char *data = head->data + from;
+	const size_t most = (i + 1) * STORE_SEARCH_PIECE + STORE_SEARCH_OVERLAP - from;
+
+	return (struct piece){data, utf8_cut(data, head->length - from, most)};
+}
+
+/* The end of three characters; NULL: there are fewer. */
+static const char *trigram_end(const char *at, const char *end)
+{
+	for (int i = 0; i < TRIGRAM && at != NULL; i++)
+		at = at < end ? at + utf8_length(at, (size_t)(end - at)) : NULL;
+	return at;
+}
+
+static void add_trigram(struct buf *query, const char *at, const char *stop)
+{
+	buf_putc(query, '"');
+	for (; at < stop; at++) {
+		if (*at == '"')
+			buf_putc(query, '"');
+		buf_putc(query, *at);
+	}
+	buf_putc(query, '"');
+}
+
+/* -------- entries ------------------------------------------------------------------------------------- */
+
+/* What one transaction does: until its time is over, but at least one piece. */
+struct pass {
+	enum store_sql which; /* SQL_SEARCH_ADD or _REMOVE */
+	enum store_search_text first;
+	int64_t until_us, weight;
+	bool more; /* pieces are left */
+	bool lost; /* a text could not be read; verify reports it */
+};
+
+/* 1: the index has the piece. */
+static int has_entry(struct store_txn *txn, int64_t place, const struct piece *piece, const char *stop, struct err *err)
+{
+	auto_buf struct buf first = {0};
+
+	buf_init(&first, SIZE_MAX);
+	add_trigram(&first, piece->data, stop);
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_HAS);
+
+	query_bind_chars(&q, ":first", first.data, first.length);
+	query_bind_int(&q, ":place", place);
+	return query_next(&q, err);
+}
+
+/* The index is asked because an earlier transaction may have come so far and no farther. */
+static int entry(struct store_txn *txn, struct pass *pass, int64_t place, const struct piece *piece, struct err *err)
+{
+	const char *stop = trigram_end(piece->data, piece->data + piece->length);
+
+	if (stop == NULL)
+		return 0;
+	const int found = has_entry(txn, place, piece, stop, err);
+
+	if (found < 0 || (found > 0) == (pass->which == SQL_SEARCH_ADD))
+		return MIN(found, 0);
+	auto_query struct query q = query_begin(txn->conn, pass->which);
 
 	query_bind_int(&q, ":place", place);
-	query_bind_chars(&q, ":text", text->data, text->length);
+	query_bind_chars(&q, ":text", piece->data, piece->length);
+	pass->weight += (int64_t)piece->length + DEBT_EACH;
 	return query_run(&q, NULL, err);
 }
 
-/* Puts the texts of a row (SEARCH_… columns) into the index, or takes them out; *ret_lost: one could not be read. */
-static int entries(struct store_txn *txn, struct query *row, enum store_sql which, enum store_search_text first,
-		   bool *ret_lost, struct err *err)
+static int entries_of_text(struct store_txn *txn, struct pass *pass, int64_t place, const struct buf *head,
+			   struct err *err)
 {
-	auto_buf struct buf text = {0};
-	struct err lost = ERR_INIT;
+	int failed = 0;
 
-	*ret_lost = false;
-	buf_init(&text, STORE_SEARCH_HEAD);
-	for (int i = (int)first; i < STORE_SEARCH_TEXTS; i++) {
-		int failed = 0;
+	for (size_t i = 0; failed == 0 && i * STORE_SEARCH_PIECE < head->length; i++) {
+		const struct piece piece = piece_of(head, i);
 
-		if (head_of(txn->store, row, SEARCH_TEXTS_BEGIN + 2 * i, &text, &lost) < 0)
-			*ret_lost = true; /* verify reports it */
-		else if (text.length >= TRIGRAM)
-			failed = entry(txn, which, 4 * query_int(row, SEARCH_RECORDED) + i, &text, err);
-		if (failed < 0)
-			return failed;
+		pass->more = pass->weight > 0 && clock_monotonic_us() >= pass->until_us;
+		if (pass->more)
+			return 0;
+		failed = entry(txn, pass, place + (int64_t)i, &piece, err);
 	}
-	return 0;
+	return failed;
+}
+
+/* Puts the texts of a row (SEARCH_… columns) into the index, or takes them out. */
+static int entries(struct store_txn *txn, struct pass *pass, struct query *row, struct err *err)
+{
+	auto_buf struct buf head = {0};
+	struct err lost = ERR_INIT;
+	int failed = 0;
+
+	pass->lost = false;
+	buf_init(&head, STORE_SEARCH_HEAD);
+	for (int i = (int)pass->first; failed == 0 && !pass->more && i < STORE_SEARCH_TEXTS; i++) {
+		const int64_t place =
+			STORE_SEARCH_PLACES * query_int(row, SEARCH_RECORDED) + STORE_SEARCH_PIECES * (int64_t)i;
+
+		if (head_of(txn->store, row, SEARCH_TEXTS_BEGIN + 2 * i, &head, &lost) < 0)
+			pass->lost = true;
+		else
+			failed = entries_of_text(txn, pass, place, &head, err);
+	}
+	return failed;
+}
+
+/* -------- merging ------------------------------------------------------------------------------------- */
+
+static int merge(struct store_txn *txn, int64_t pages, bool *ret_moved, struct err *err)
+{
+	const int64_t before = store_conn_changes(txn->conn);
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_MERGE);
+
+	query_bind_int(&q, ":pages", pages);
+	int failed = query_run(&q, NULL, err);
+
+	*ret_moved = store_conn_changes(txn->conn) - before > 1; /* the statement itself counts as one */
+	return failed;
+}
+
+/* *ret_more: there may be more to merge. */
+static int merge_on(struct store_txn *txn, bool *ret_more, struct err *err)
+{
+	const int64_t until = clock_monotonic_us() + STORE_BUDGET_US / 2; /* the last step may be a long one */
+	int failed;
+
+	do {
+		failed = merge(txn, MERGE_PAGES, ret_more, err);
+	} while (failed == 0 && *ret_more && clock_monotonic_us() < until);
+	return failed;
 }
 
 /* -------- filling ------------------------------------------------------------------------------------- */
@@ -98,122 +223,144 @@ static int move_on(struct store_txn *txn, int64_t through, struct err *err)
 	return query_run(&q, NULL, err);
 }
 
-struct filling {
-	bool more;
-};
-
 static int fill_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	struct filling *filling = arg;
-	const int64_t until = clock_monotonic_us() + STORE_BUDGET_US;
+	bool *more = arg;
+	struct pass pass = {.which = SQL_SEARCH_ADD, .until_us = clock_monotonic_us() + STORE_BUDGET_US};
 	auto_query struct query row = query_begin(txn->conn, SQL_SEARCH_NEXT);
 	int64_t through = 0;
 	int failed = 0, found = 1;
 
-	while (failed == 0 && clock_monotonic_us() < until && (found = query_next(&row, err)) > 0) {
-		bool lost;
-
-		through = query_int(&row, SEARCH_RECORDED);
-		failed = entries(txn, &row, SQL_SEARCH_ADD, STORE_SEARCH_CODE, &lost, err);
+	while (failed == 0 && !pass.more && clock_monotonic_us() < pass.until_us &&
+	       (found = query_next(&row, err)) > 0) {
+		failed = entries(txn, &pass, &row, err);
+		if (!pass.more)
+			through = query_int(&row, SEARCH_RECORDED);
 	}
-	filling->more = found > 0;
+	*more = found > 0;
 	if (failed < 0 || found < 0)
 		return MIN(failed, found);
 	return through > 0 ? move_on(txn, through, err) : 0;
 }
 
+static int settle_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	return merge_on(txn, arg, err);
+}
+
+/* Each transaction leaves a segment; they are merged on the way, so that a search looks into few. */
 int store_search_fill(struct store *store, struct err *err)
 {
-	struct filling filling = {.more = true};
+	bool more = true, unsettled;
 	int failed = 0;
 
-	while (failed == 0 && filling.more)
-		failed = store_commit_gently(store, fill_work, &filling, err);
+	while (failed == 0 && more) {
+		failed = store_commit_gently(store, fill_work, &more, err);
+		do {
+			if (failed == 0)
+				failed = store_commit_gently(store, settle_work, &unsettled, err);
+		} while (failed == 0 && unsettled);
+	}
 	return failed < 0 ? err_wrap(err, "filling the index of texts") : 0;
 }
 
 /* -------- forgetting ---------------------------------------------------------------------------------- */
 
-static int run(struct store_txn *txn, enum store_sql which, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, which);
-
-	return query_run(&q, NULL, err);
-}
-
 static int start_anew(struct store_txn *txn, struct err *err)
 {
-	int failed = run(txn, SQL_SEARCH_EMPTY, err);
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_EMPTY);
+	int failed = query_run(&q, NULL, err);
 
 	return failed < 0 ? failed : move_on(txn, 0, err);
 }
 
 enum { FRESH, STALE, MERGING }; /* searched.stale */
 
-static int set_state(struct store_txn *txn, int state, struct err *err)
+static int set_state(struct store_txn *txn, int state, int64_t debt, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_STATE);
 
 	query_bind_int(&q, ":state", state);
+	query_bind_int(&q, ":debt", debt);
 	return query_run(&q, NULL, err);
 }
 
-int store_txn_search_forget(struct store_txn *txn, const char *id, const char *what, struct err *err)
+int store_txn_search_forget(struct store_txn *txn, const struct store_search_forget *forget, bool *ret_more,
+			    struct err *err)
 {
+	struct pass pass = {.which = SQL_SEARCH_REMOVE,
+			    .first = streq(forget->what, "output") ? STORE_SEARCH_STDOUT : STORE_SEARCH_CODE,
+			    .until_us = forget->until_us};
 	auto_query struct query row = query_begin(txn->conn, SQL_SEARCH_ROW);
 
-	const enum store_search_text first = streq(what, "output") ? STORE_SEARCH_STDOUT : STORE_SEARCH_CODE;
-	bool lost = false;
-
-	query_bind_text(&row, ":id", id);
+	*ret_more = false;
+	query_bind_text(&row, ":id", forget->id);
 	int found = query_next(&row, err);
 
-	if (found <= 0) /* it runs, or the index has not come that far */
+	if (found <= 0) /* it runs */
 		return found;
-	found = entries(txn, &row, SQL_SEARCH_REMOVE, first, &lost, err);
-	if (found == 0 && lost)
+	found = entries(txn, &pass, &row, err);
+	if (found == 0 && pass.lost)
 		found = start_anew(txn, err);
-	return found < 0 ? found : set_state(txn, STALE, err);
+	*ret_more = pass.more && !pass.lost;
+	return found < 0 || (pass.weight == 0 && !pass.lost) ? found : set_state(txn, STALE, pass.weight, err);
 }
 
-static int merge(struct store_txn *txn, int64_t pages, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_MERGE);
+struct purging {
+	int64_t debt; /* below this there is time */
+	bool more;
+};
 
-	query_bind_int(&q, ":pages", pages);
-	return query_run(&q, NULL, err);
+/* The state in *ret_state, or FRESH where the debt is small. */
+static int read_state(struct store_txn *txn, int64_t debt, int64_t *ret_state, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_IS_STALE);
+	int found = query_next(&q, err);
+
+	*ret_state = found > 0 ? query_int(&q, SEARCHED_STALE) : FRESH;
+	if (*ret_state == STALE && query_int(&q, SEARCHED_DEBT) < debt)
+		*ret_state = FRESH;
+	return MIN(found, 0);
 }
 
 /* A negative number of pages begins to merge all of the index, further calls go on with it; one that changed nothing
  * found that it is done. */
 static int purge_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	bool *more = arg;
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_IS_STALE);
-	int found = query_next(&q, err);
-	const int64_t state = found > 0 ? query_int(&q, 0) : FRESH;
+	struct purging *purging = arg;
+	int64_t state;
+	bool moved;
+	int failed = read_state(txn, purging->debt, &state, err);
 
-	*more = state != FRESH;
-	if (found < 0 || state == FRESH)
-		return found < 0 ? found : 0;
-	const int64_t before = store_conn_changes(txn->conn);
-	int failed = merge(txn, state == STALE ? -MERGE_PAGES : MERGE_PAGES, err);
-
-	if (failed < 0)
+	purging->more = failed == 0 && state != FRESH;
+	if (!purging->more)
 		return failed;
-	if (state == STALE)
-		return set_state(txn, MERGING, err);
-	return store_conn_changes(txn->conn) - before < 2 ? set_state(txn, FRESH, err) : 0;
+	if (state == STALE) {
+		failed = merge(txn, -MERGE_PAGES, &moved, err);
+		return failed < 0 ? failed : set_state(txn, MERGING, 0, err);
+	}
+	failed = merge_on(txn, &moved, err);
+	return failed < 0 || moved ? failed : set_state(txn, FRESH, 0, err);
+}
+
+static int purge(struct store *store, int64_t debt, struct err *err)
+{
+	struct purging purging = {.debt = debt, .more = true};
+	int failed = 0;
+
+	while (failed == 0 && purging.more)
+		failed = store_commit_gently(store, purge_work, &purging, err);
+	return failed < 0 ? err_wrap(err, "merging the index of texts") : 0;
 }
 
 int store_search_purge(struct store *store, struct err *err)
 {
-	bool more = true;
-	int failed = 0;
+	return purge(store, 0, err);
+}
 
-	while (failed == 0 && more)
-		failed = store_commit_gently(store, purge_work, &more, err);
-	return failed < 0 ? err_wrap(err, "merging the index of texts") : 0;
+int store_search_relieve(struct store *store, struct err *err)
+{
+	return purge(store, DEBT, err);
 }
 
 /* -------- looking ------------------------------------------------------------------------------------- */
@@ -227,19 +374,13 @@ bool store_search_query(const char *text, struct buf *ret)
 	if (!utf8_valid(text, length))
 		return false;
 	for (; at < end && trigrams < STORE_SEARCH_TRIGRAMS; at += utf8_length(at, (size_t)(end - at))) {
-		const char *stop = at;
+		const char *stop = trigram_end(at, end);
 
-		for (int i = 0; i < TRIGRAM && stop != NULL; i++)
-			stop = stop < end ? stop + utf8_length(stop, (size_t)(end - stop)) : NULL;
 		if (stop == NULL)
 			break;
-		buf_puts(ret, trigrams++ > 0 ? " AND \"" : "\"");
-		for (const char *c = at; c < stop; c++) {
-			if (*c == '"')
-				buf_putc(ret, '"');
-			buf_putc(ret, *c);
-		}
-		buf_putc(ret, '"');
+		if (trigrams++ > 0)
+			buf_puts(ret, " AND ");
+		add_trigram(ret, at, stop);
 	}
 	return trigrams > 0;
 }

@@ -92,7 +92,7 @@ struct store {
 	struct store_conn *writer; /* the writing thread's */
 	bool writer_started, stopping;
 	pthread_t thread;
-	_Atomic int64_t longest_us; /* store_longest_us */
+	_Atomic int64_t longest_us, used_us; /* store_longest_us, store_used_us */
 	int64_t last_us;  /* of store_txn_now */
 	int64_t served_us, served_at_us; /* STORE_SERVE: uptime when it was opened, and the monotonic time then */
 	pthread_mutex_t queue_lock;

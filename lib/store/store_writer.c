@@ -89,6 +89,11 @@ static int64_t processor_us(void)
 	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
+int64_t store_used_us(struct store *store)
+{
+	return store->used_us;
+}
+
 int64_t store_longest_us(struct store *store)
 {
 	return store->longest_us;
@@ -127,6 +132,7 @@ static struct store_op *run_group(struct store *store, struct store_op *first)
 
 	metrics_observe(METRIC_COMMIT, NULL, NULL, ended - began);
 	metrics_observe(METRIC_HOLD, NULL, NULL, ended - held);
+	store->used_us += processor_us() - used;
 	store->longest_us = MAX(store->longest_us, processor_us() - used);
 	if (failed < 0) {
 		struct err ignored = ERR_INIT;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "lib/base/utf8.h"
 #include "lib/store/store_erase.h"
 #include "lib/store/store_gc.h"
 #include "store_fixture.h"
@@ -289,6 +290,38 @@ static void the_sweep_merges(void **state)
 	assert_false(in_file(f));
 }
 
+/* What is looked for is found wherever the pieces of a text end; all of them go. */
+static void pieces(void **state)
+{
+	struct fixture *f = *state;
+	auto_free char *code = xmalloc(STORE_SEARCH_HEAD);
+	const size_t end = STORE_SEARCH_PIECE;
+
+	for (size_t i = 0; i < STORE_SEARCH_HEAD; i += 2)
+		memcpy(code + i, "\xc3\xa9", 2); /* every piece could end within one of them */
+	for (size_t i = 1; i <= 12; i++)
+		memcpy(code + i * (end + 2) - 6, RARE, strlen(RARE)); /* before, across and behind the ends */
+	code[STORE_SEARCH_HEAD - 1] = '\0';
+	code[STORE_SEARCH_HEAD - 2] = '.';
+	struct store_execution run = run_of(f, "alice", code, "of the output", "");
+
+	fill(f);
+	assert_answer(f, "SELECT count(*) FROM search WHERE search MATCH '\"\xc3\xa9\xc3\xa9\xc3\xa9\"'", "16");
+	for (size_t from = end - 140; from < end + 20; from += 2) { /* 34 characters: all that is asked for */
+		char text[69];
+
+		snprintf(text, sizeof(text), "%.*s", 68, code + from);
+		if (utf8_valid(text, 68))
+			assert_int_equal(hits(f, text), 1);
+	}
+	forget(f, run.id, STORE_ERASE_OUTPUT);
+	assert_int_equal(hits(f, "of the output"), 0);
+	assert_int_equal(hits(f, RARE), 1);
+	forget(f, run.id, STORE_ERASE_CONTENT);
+	assert_false(in_pages(f));
+	assert_answer(f, "SELECT count(*) FROM search WHERE search MATCH '\"\xc3\xa9\xc3\xa9\xc3\xa9\"'", "0");
+}
+
 static void queries(void **state)
 {
 	auto_buf struct buf query = {0};
@@ -316,6 +349,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(erased_before_it_was_indexed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sweep_merges, setup, teardown),
+		cmocka_unit_test_setup_teardown(pieces, setup, teardown),
 		cmocka_unit_test(queries),
 	};
 
