@@ -231,7 +231,7 @@ def guarded(work, *arguments):
 
 
 def note(text):
-    if sys.stdout is not None and not sys.stdout.closed:
+    if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
         print(text)
 
 

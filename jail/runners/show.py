@@ -7,6 +7,7 @@ import sys
 
 FUTURES = 0x1FE0000  # compiler flags of `from __future__ import …`
 ONLY_AST = 0x400
+SIMPLE = 200  # values, characters of one of them
 WATCHED = ("matplotlib.pyplot", "plotly.basedatatypes", "PIL.Image")
 
 
@@ -55,6 +56,30 @@ def load(path, names):
     exec(code, names)
 
 
+def simple(value, left):
+    """No code of the program has a part in its text, which is short: nothing has to guard it."""
+    left[0] -= 1
+    kind = type(value)
+    if kind is list or kind is tuple or kind is set:
+        return len(value) <= left[0] and all([simple(one, left) for one in value])
+    if kind is dict:
+        return len(value) <= left[0] and all([simple(one, left) for pair in value.items() for one in pair])
+    if kind is str or kind is bytes:
+        return len(value) <= SIMPLE
+    if kind is int:
+        return value.bit_length() <= SIMPLE
+    return left[0] > 0 and (kind is float or kind is bool or value is None)
+
+
+def plain_text(value):
+    """Of a simple value; else empty."""
+    try:
+        text = repr(value) if simple(value, [SIMPLE]) else ""
+    except Exception:  # another thread changes it
+        return ""
+    return "" if " at 0x" in text else text
+
+
 class Shower:
     """live.py's part for values and figures, read when it is needed; a finder that sees which libraries are imported."""
 
@@ -72,6 +97,9 @@ class Shower:
         return self.part("watched")(self, name, path, target) if name in WATCHED else None
 
     def end(self, value):
+        text = plain_text(value) if self.parts is None and value is not None else ""
+        if text and sys.stdout is sys.__stdout__ and not sys.stdout.closed:
+            return print(text)
         if value is not None or self.parts is not None:
             self.part("show_end")(value)
 

@@ -88,6 +88,20 @@ object()'
 	done
 }
 
+@test "small values of the language itself are shown by themselves, all others under guard" {
+	local value
+	shows $'import atexit, sys\natexit.register(lambda: print("resource" in sys.modules))\n[1, -2.5, None, True, "x", b"y", (3,), {4: {5}}]'
+	[ "$SHOWN" = $'[1, -2.5, None, True, \'x\', b\'y\', (3,), {4: {5}}]\nFalse' ]
+	for value in 'range(3)' '[1] * 300' '[[type("A", (int,), {})(1)]]' '"x" * 300' '1 << 900' '(lambda a: a.append(a) or a)([])'; do
+		shows $'import atexit, sys\natexit.register(lambda: print("resource" in sys.modules))\n'"$value"
+		[ "$(tail -n 1 <<<"$SHOWN")" = True ] || { echo "$value"; cat "$SP_DIR/body"; return 1; }
+		[ "$(head -n 1 <<<"$SHOWN")" = "$(python3 -c "print(repr($value))")" ]
+	done
+	shows $'import sys\nclass Out:\n    def write(self, text):\n        return sys.__stdout__.write(text.upper())\n    flush = sys.stdout.flush\nsys.stdout = Out()\n"low"'
+	verdict OK
+	[ "$SHOWN" = "'LOW'" ]
+}
+
 @test "a value that cannot be shown costs the program nothing" {
 	shows $'class A:\n    def __repr__(self): raise ValueError("x")\nprint("done")\nA()'
 	[ "$SHOWN" = $'done\n<A: its value cannot be shown: ValueError>' ]
