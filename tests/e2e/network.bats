@@ -412,6 +412,57 @@ exit 0'
 	run ! grep -v 'wild.example [0-9]*$' "$DIR/queries"
 }
 
+# The name server says nothing for longer than any test waits: who had to wait for a lookup of another jail would wait in vain.
+@test "slow names of one jail hold no other jail's, also when who asked has gone" {
+	local jailer client fetch=(inside "$SP_BIN/sallyport" run --config service --network --timeout 200 -l bash -)
+	config config "$ALLOW"
+	jq --arg socket "$PWD/jailer.sock" '.jailer.socket = $socket' config >service
+	RES_OPTIONS='timeout:30 attempts:5' start_inside jailer.log "$SP_BIN/sallyport-jailer" --config service
+	jailer=$PID
+	sp_until "$jailer" listens "$PWD/jailer.sock"
+	cat >slow.py <<<'
+import socket, sys
+def asked(text):
+    s = socket.create_connection(("127.83.0.1", 3128))
+    s.sendall(text)
+    return s
+for numbers in range(0, 16), range(16, 32):
+    waiting = [asked(b"GET http://silent%d.wild.example/ HTTP/1.0\r\n\r\n" % n) for n in numbers]
+    asked(b"no request\r\n\r\n").recv(1)  # the relay has taken in what came before
+    print("asked", flush=True)
+    sys.stdin.readline()
+    for s in waiting:
+        s.close()
+asked(b"no request\r\n\r\n").recv(1)
+print("closed", flush=True)
+sys.stdin.read()'
+	mkfifo input
+	inside "$SP_BIN/sallyport" run --config service --network --timeout 300 --stdin slow.py <input >out 2>err 3>&- &
+	client=$!
+	exec 9>input
+	said() { [ "$(xargs <out)" = "$1" ]; }
+	silent() { [ "$(grep -oi '^silent[0-9]*' "$DIR/queries" | sort -u | wc -l)" = 2 ]; } # as many as a jail may ask for at once
+	fetched() {
+		run -0 --separate-stderr "${fetch[@]}" <<<'curl -sSf --max-time 150 http://pub.example/ http://a.wild.example/'
+		[ "${lines[*]}" = "pub.example / 80 a.wild.example / 80" ]
+		kill -0 "$client"
+	}
+	sp_until "$client" said asked
+	sp_until "$client" silent
+	fetched
+	echo >&9
+	sp_until "$client" said "asked asked"
+	fetched
+	echo >&9
+	sp_until "$client" said "asked asked closed"
+	fetched
+	silent
+	exec 9>&-
+	wait "$client"
+	"${fetch[@]}" <<<'curl -sSf --max-time 150 http://a.wild.example/'
+	sp_stop "$jailer"
+}
+
 @test "the same name private where the entry says so" {
 	start_inside web.log /usr/bin/python3 -m http.server --bind 127.0.0.1 8123
 	sp_until "$PID" inside curl -s -o /dev/null http://127.0.0.1:8123/

@@ -4,6 +4,8 @@
 usage: network_servers.py ADDRESS NAME_SERVER_ADDRESS OWN_ADDRESS FOLDER      FOLDER: cert.pem and key.pem; what is asked for goes there, too:
 of the name server in `queries`, in TLS in `names`
 
+The name server never answers for silentN.wild.example.
+
 80, 8080 http; 443 https; 444 https that asks for a second ClientHello; 81 takes connections and never reads; 82 answers with
 how many bytes came before the end. Prints "ready".
 """
@@ -50,6 +52,8 @@ def answer(query):
     name, kind = ".".join(labels).lower(), struct.unpack("!H", query[at + 1 : at + 3])[0]
     with open(FOLDER + "/queries", "a") as log:
         print(name, kind, file=log)
+    if name.startswith("silent"):
+        return None
     found = addresses(name) if kind == 1 or name != "turn.wild.example" else []
     records = []
     for text in found or []:
@@ -63,7 +67,8 @@ def answer(query):
 
 class Names(socketserver.BaseRequestHandler):
     def handle(self):
-        self.request[1].sendto(answer(self.request[0]), self.client_address)
+        if text := answer(self.request[0]):
+            self.request[1].sendto(text, self.client_address)
 
 
 class Web(http.server.BaseHTTPRequestHandler):
