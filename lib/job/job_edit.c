@@ -1,10 +1,8 @@
 /*
  * job_edit.c - see job_edit.h.
  *
- * A removal looks at all files of the conversation in its transaction and takes those that a name means. Going back
- * loads the files of the state, which no longer change, before its turn; in its transaction it compares them with those
- * that are there, removes what is not in the state, then puts what differs. Removals come first, so that a file that
- * takes the place of a folder meets no obstacle.
+ * A removal looks at all files of the conversation in its transaction and takes those that a name means. What going
+ * back does to the files: lib/store/store_undo.h.
  */
 #include "job_edit.h"
 
@@ -15,6 +13,7 @@
 #include "lib/base/utf8.h"
 #include "lib/store/store_audit.h"
 #include "lib/store/store_space.h"
+#include "lib/store/store_undo.h"
 
 #define NAMES_MAX (64u << 20) /* of all files of a conversation, for their sum */
 
@@ -124,6 +123,7 @@ static int remove_all(struct store_txn *txn, struct removal *removal, struct err
 	struct edit *edit = &removal->edit;
 	struct store_conversation conversation;
 	auto_file_list struct file_list all = {0};
+	int64_t deleted, sum = 0;
 	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
 
 	file_list_clear(&edit->touched);
@@ -131,11 +131,14 @@ static int remove_all(struct store_txn *txn, struct removal *removal, struct err
 		result = store_txn_files(txn, conversation.row, add_file, &all, err);
 	if (result == 0)
 		result = choose(removal->names, &all, &edit->touched, err);
-	for (size_t i = 0; result == 0 && i < edit->touched.count; i++) {
-		const struct store_file *file = &edit->touched.items[i].file;
+	for (size_t i = 0; result == 0 && i < removal->names->count; i++) {
+		const struct bind_text *name = &removal->names->items[i];
 
-		result = store_txn_file_delete(txn, conversation.row, file->name, file->name_length, err);
+		result = store_txn_files_delete(txn, conversation.row, name->data, name->length, &deleted, err);
+		sum += result == 0 ? deleted : 0;
 	}
+	if (result == 0 && sum != (int64_t)edit->touched.count)
+		result = err_set(err, ERR_INTERNAL, "%lld files went, not %zu", (long long)sum, edit->touched.count);
 	edit->done.removed = (int64_t)edit->touched.count;
 	return result < 0 ? result : log_removal(txn, edit, conversation.hash, err);
 }
@@ -193,114 +196,26 @@ int job_edit_remove(struct job_engine *engine, const struct job_request *who, co
 struct restore {
 	struct job_visit visit;
 	struct edit edit;
+	struct store_undo state;
 	char execution[ID_SIZE];
-	bool after, apart; /* apart: by a process without an engine, whose turns order nothing */
+	bool apart;        /* by a process without an engine, whose turns order nothing */
 	int64_t bytes_max; /* 0: whatever it is */
-	struct file_list target; /* by name */
 };
 
-static int by_name(const void *a, const void *b)
+static void note_removed(void *arg, const struct store_file *file)
 {
-	const struct store_file *left = &((const struct job_input *)a)->file;
-	const struct store_file *right = &((const struct job_input *)b)->file;
-	int order = memcmp(left->name, right->name, MIN(left->name_length, right->name_length));
+	struct edit *edit = arg;
 
-	return order != 0 ? order : (left->name_length > right->name_length) - (left->name_length < right->name_length);
+	edit->done.removed++;
+	add_file(&edit->touched, file);
 }
 
-static void sort(struct file_list *list)
+static void note_put(void *arg, const struct store_file *file)
 {
-	if (list->count > 0)
-		qsort(list->items, list->count, sizeof(*list->items), by_name);
-}
+	struct edit *edit = arg;
 
-static int add_recorded(void *arg, const struct store_execution_file *found)
-{
-	return add_file(arg, &found->file);
-}
-
-/* What a run left: removed files have no content, and what was not kept changed nothing. */
-static int add_left(void *arg, const struct store_execution_file *found)
-{
-	return streq(found->change, job_change_text(JAIL_FILE_NOT_KEPT)) ? 0 : add_file(arg, &found->file);
-}
-
-/* `target` with the changes in place of what they changed; both sorted. Takes the names over. */
-static void apply(struct file_list *target, struct file_list *changes)
-{
-	struct job_input *items = xcalloc(target->count + changes->count + 1, sizeof(*items));
-	size_t count = 0, i = 0, k = 0;
-
-	while (i < target->count || k < changes->count) {
-		int order = i == target->count ? 1
-			    : k == changes->count ? -1
-						  : by_name(&target->items[i], &changes->items[k]);
-		struct job_input *change = order >= 0 ? &changes->items[k++] : NULL;
-		struct job_input *kept = order < 0 ? &target->items[i++] : NULL;
-
-		if (order == 0)
-			free(target->items[i++].name);
-		if (kept)
-			items[count++] = *kept;
-		else if (*change->file.blob)
-			items[count++] = *change;
-		else
-			free(change->name);
-	}
-	free(target->items);
-	free(changes->items);
-	*target = (struct file_list){items, count};
-	*changes = (struct file_list){0};
-}
-
-static int load_state(struct store *store, struct restore *restore, struct err *err)
-{
-	auto_file_list struct file_list changes = {0};
-	const char *id = restore->execution;
-	int result = store_execution_files(store, id, STORE_BEFORE, add_recorded, &restore->target, err);
-
-	if (result == 0 && restore->after)
-		result = store_execution_files(store, id, STORE_AFTER, add_left, &changes, err);
-	sort(&restore->target);
-	sort(&changes);
-	if (result == 0)
-		apply(&restore->target, &changes);
-	return result;
-}
-
-static bool same(const struct store_file *a, const struct store_file *b)
-{
-	return streq(a->blob, b->blob) && streq(a->media_type, b->media_type) && a->mode == b->mode &&
-	       a->size == b->size && a->mtime_us == b->mtime_us;
-}
-
-/* The two lists side by side; `removing`: what the target does not have, else what differs. */
-static int step_through(struct store_txn *txn, int64_t conversation, struct restore *restore,
-			const struct file_list *now, bool removing, struct err *err)
-{
-	const struct file_list *target = &restore->target;
-	struct edit *edit = &restore->edit;
-	size_t i = 0, k = 0;
-	int result = 0;
-
-	while (result == 0 && (i < target->count || k < now->count)) {
-		int order = i == target->count ? 1
-			    : k == now->count  ? -1
-					       : by_name(&target->items[i], &now->items[k]);
-		const struct store_file *wanted = order <= 0 ? &target->items[i++].file : NULL;
-		const struct store_file *there = order >= 0 ? &now->items[k++].file : NULL;
-
-		if (removing && !wanted) {
-			result = store_txn_file_delete(txn, conversation, there->name, there->name_length, err);
-			edit->done.removed++;
-			add_file(&edit->touched, there);
-		} else if (!removing && wanted && !(there && same(wanted, there))) {
-			result = store_txn_file_put(txn, conversation, wanted, err);
-			edit->done.put++;
-			add_file(&edit->touched, wanted);
-		}
-	}
-	return result;
+	edit->done.put++;
+	add_file(&edit->touched, file);
 }
 
 static int log_restore(struct store_txn *txn, const struct restore *restore, const char *hash, struct err *err)
@@ -310,8 +225,8 @@ static int log_restore(struct store_txn *txn, const struct restore *restore, con
 
 	store_audit_place(hash, place);
 	store_audit_init(&entry, STORE_AUDIT_FILE_RESTORE, "conversation", place);
-	store_audit_word(&entry, "execution", restore->execution);
-	store_audit_word(&entry, "state", restore->after ? "after" : "before");
+	store_audit_word(&entry, "execution", restore->state.execution);
+	store_audit_word(&entry, "state", restore->state.after ? "after" : "before");
 	store_audit_int(&entry, "put", restore->edit.done.put);
 	store_audit_int(&entry, "removed", restore->edit.done.removed);
 	return log_edit(txn, &restore->edit, &entry, err);
@@ -321,7 +236,7 @@ static int go_back(struct store_txn *txn, struct restore *restore, struct err *e
 {
 	struct edit *edit = &restore->edit;
 	struct store_conversation conversation;
-	auto_file_list struct file_list now = {0};
+	const struct store_undo_watch watch = {note_removed, note_put, edit};
 	int result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
 
 	file_list_clear(&edit->touched);
@@ -329,12 +244,7 @@ static int go_back(struct store_txn *txn, struct restore *restore, struct err *e
 	if (result == 0 && restore->apart)
 		result = store_txn_conversation_quiet(txn, conversation.row, err);
 	if (result == 0)
-		result = store_txn_files(txn, conversation.row, add_file, &now, err);
-	sort(&now);
-	if (result == 0)
-		result = step_through(txn, conversation.row, restore, &now, true, err);
-	if (result == 0)
-		result = step_through(txn, conversation.row, restore, &now, false, err);
+		result = store_txn_undo(txn, edit->owner, conversation.row, &restore->state, &watch, err);
 	if (result == 0)
 		result = store_txn_conversation(txn, edit->owner, edit->conversation, &conversation, err);
 	if (result < 0)
@@ -361,20 +271,25 @@ static int restore_work(struct store_txn *txn, void *errand, struct err *err)
 }
 
 /* Is there such a state? */
-static int check_run(const struct store_execution *execution, struct err *err)
+static int choose_state(struct store *store, const struct store_execution *execution, bool after,
+			struct restore *restore, struct err *err)
 {
 	if (execution->state == STORE_RUNNING)
 		return err_set(err, ERR_BUSY, "execution %s has not ended", execution->id);
 	if (!*execution->conversation)
 		return err_set(err, ERR_NOT_FOUND, "execution %s had no conversation, so it has no files",
 			       execution->id);
-	return store_execution_whole(execution, err);
+	int result = store_execution_whole(execution, err);
+
+	memcpy(restore->execution, execution->id, sizeof(restore->execution));
+	restore->state = (struct store_undo){restore->execution, after};
+	return result < 0 ? result : store_undo_check(store, &restore->state, err);
 }
 
 int job_edit_restore(struct job_engine *engine, const struct job_request *who, const struct job_state *state,
 		     struct job_edited *ret, struct err *err)
 {
-	struct restore restore = {.edit = edit_of(who), .after = state->after};
+	struct restore restore = {.edit = edit_of(who)};
 	struct store_execution execution = {0};
 	int result = job_visit_init(&restore.visit, engine, who, restore_work, err);
 
@@ -386,11 +301,7 @@ int job_edit_restore(struct job_engine *engine, const struct job_request *who, c
 			    !streq(execution.owner, who->owner) || !streq(execution.conversation, who->conversation)))
 		result = err_member(err, "executionId", "is no call of this conversation");
 	if (result == 0)
-		result = check_run(&execution, err);
-	if (result == 0) {
-		memcpy(restore.execution, execution.id, sizeof(restore.execution));
-		result = load_state(engine->store, &restore, err);
-	}
+		result = choose_state(engine->store, &execution, state->after, &restore, err);
 	if (result == 0)
 		result = job_visit_enter(&restore.visit, err);
 	if (result == 0)
@@ -398,7 +309,6 @@ int job_edit_restore(struct job_engine *engine, const struct job_request *who, c
 	if (result == 0)
 		finish(&restore.visit, &restore.edit, ret);
 	file_list_clear(&restore.edit.touched);
-	file_list_clear(&restore.target);
 	store_execution_clear(&execution);
 	return result;
 }
@@ -410,24 +320,19 @@ static int apart_work(struct store_txn *txn, void *restore, struct err *err)
 
 int job_edit_restore_apart(struct store *store, const struct job_state *state, struct job_edited *ret, struct err *err)
 {
-	struct restore restore = {.after = state->after, .apart = true};
+	struct restore restore = {.apart = true};
 	struct store_execution execution = {0};
 	int result = store_execution_find(store, state->execution, &execution, err);
 
 	if (result == 0)
-		result = check_run(&execution, err);
-	if (result == 0) {
-		restore.edit.owner = execution.owner;
-		restore.edit.conversation = execution.conversation;
-		memcpy(restore.execution, execution.id, sizeof(restore.execution));
-		result = load_state(store, &restore, err);
-	}
+		result = choose_state(store, &execution, state->after, &restore, err);
+	restore.edit.owner = execution.owner;
+	restore.edit.conversation = execution.conversation;
 	if (result == 0)
 		result = store_commit(store, apart_work, &restore, err);
 	if (result == 0)
 		*ret = restore.edit.done;
 	file_list_clear(&restore.edit.touched);
-	file_list_clear(&restore.target);
 	store_execution_clear(&execution);
 	return result;
 }

@@ -201,15 +201,31 @@ int store_txn_file_put(struct store_txn *txn, int64_t conversation, const struct
 	return query_run(&q, NULL, err);
 }
 
+/* All names below a folder are between the two. */
+struct below {
+	char *from, *to;
+};
+#define auto_below __attribute__((cleanup(below_clear)))
+
+static struct below below_of(const char *name, size_t length)
+{
+	return (struct below){xasprintf("%.*s/", (int)length, name), xasprintf("%.*s%c", (int)length, name, '/' + 1)};
+}
+
+static void below_clear(struct below *below)
+{
+	free(below->from);
+	free(below->to);
+}
+
 static int find_below(struct store_txn *txn, int64_t conversation, const char *name, struct err *err)
 {
-	auto_free char *from = xasprintf("%s/", name),
-		       *to = xasprintf("%s%c", name, '/' + 1); /* all names below it are between the two */
+	auto_below struct below below = below_of(name, strlen(name));
 	auto_query struct query q = query_begin(txn->conn, SQL_FILE_BELOW);
 
 	query_bind_int(&q, ":conversation", conversation);
-	query_bind_text(&q, ":from", from);
-	query_bind_text(&q, ":to", to);
+	query_bind_text(&q, ":from", below.from);
+	query_bind_text(&q, ":to", below.to);
 	return query_next(&q, err);
 }
 
@@ -280,4 +296,17 @@ int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const cha
 	int failed = query_run(&q, &changes, err);
 
 	return failed < 0 || changes > 0 ? failed : err_set(err, ERR_NOT_FOUND, "there is no such file");
+}
+
+int store_txn_files_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
+			   int64_t *ret_deleted, struct err *err)
+{
+	auto_below struct below below = below_of(name, length);
+	auto_query struct query q = query_begin(txn->conn, SQL_FILES_DELETE);
+
+	query_bind_int(&q, ":conversation", conversation);
+	query_bind_bytes(&q, ":name", name, length);
+	query_bind_text(&q, ":from", below.from);
+	query_bind_text(&q, ":to", below.to);
+	return query_run(&q, ret_deleted, err);
 }

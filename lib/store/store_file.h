@@ -60,3 +60,6 @@ int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char
 			 const char *token, struct err *err);
 int store_txn_file_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
 			  struct err *err);
+/* The file, or, where the name is a folder's, all below it: by one statement (store_undo.c says why). */
+int store_txn_files_delete(struct store_txn *txn, int64_t conversation, const char *name, size_t length,
+			   int64_t *ret_deleted, struct err *err);

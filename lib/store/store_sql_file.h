@@ -63,6 +63,13 @@ enum {
 
 #define STORE_SQL_SERVED "coalesce(:served, (SELECT served_us FROM uptime WHERE one = 1))"
 
+/* The files before (:after is 0) or after the run :id; what was lost changed nothing. */
+#define STORE_SQL_UNDO                                                                                                \
+	"FROM (SELECT name, blob, coalesce(media_type, 'application/octet-stream') AS media_type, mode, size, "        \
+	"mtime_us FROM execution_file AS kept WHERE execution = :id AND blob IS NOT NULL AND iif(:after, phase = "     \
+	"'after' OR NOT EXISTS (SELECT 1 FROM execution_file AS later WHERE later.execution = :id AND later.phase = "  \
+	"'after' AND later.name = kept.name AND later.change <> 'lost'), phase = 'before')) AS state "
+
 #define STORE_STATEMENTS_FILE(X)                                                                                       \
 	/* conversations and files */                                                                                  \
 	X(CONVERSATION_TOUCH, WRITE,                                                                                   \
@@ -107,6 +114,28 @@ enum {
 	  "FROM conversation WHERE (:owner IS NULL OR owner = :owner) AND (:conversation IS NULL OR name = "           \
 	  ":conversation)) CROSS JOIN file ON conversation = place ORDER BY owner, conversation_name, name")           \
 	X(FILE_DELETE, WRITE, "DELETE FROM file WHERE conversation = :conversation AND name = :name")                  \
+	X(FILES_DELETE, WRITE, /* a file, or all below a folder */                                                     \
+	  "DELETE FROM file WHERE conversation = :conversation AND name IN (VALUES (:name) UNION ALL SELECT name "     \
+	  "FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL SELECT name FROM "     \
+	  "file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < CAST(:to AS BLOB))")      \
+	/* going back to the files of a run */                                                                         \
+	X(UNDO_WHOLE, READ,                                                                                           \
+	  "SELECT 1 FROM execution WHERE id = :id AND state <> 'running' AND erased IS NULL")                          \
+	X(UNDO_FILES, READ, "SELECT " STORE_SQL_FILE STORE_SQL_UNDO)                                                 \
+	X(UNDO_MORE, READ, /* bytes that the owner is charged more, before what is removed */                         \
+	  "SELECT coalesce(sum(:row * NOT EXISTS (SELECT 1 FROM file WHERE conversation = :conversation AND "          \
+	  "file.name = state.name) + size * NOT EXISTS (SELECT 1 FROM holding WHERE owner = :owner AND "               \
+	  "holding.blob = state.blob)), 0) " STORE_SQL_UNDO)                                                          \
+	X(UNDO_REMOVE, WRITE,                                                                                         \
+	  "DELETE FROM file WHERE conversation = :conversation AND name NOT IN (SELECT name " STORE_SQL_UNDO          \
+	  ") RETURNING " STORE_SQL_FILE)                                                                               \
+	X(UNDO_PUT, WRITE,                                                                                            \
+	  "INSERT INTO file (conversation, " STORE_SQL_FILE ") SELECT :conversation, " STORE_SQL_FILE STORE_SQL_UNDO  \
+	  "WHERE NOT EXISTS (SELECT 1 FROM file WHERE conversation = :conversation AND file.name = state.name AND "    \
+	  "file.blob = state.blob AND file.media_type = state.media_type AND file.mode = state.mode AND file.size = "  \
+	  "state.size AND file.mtime_us = state.mtime_us) ON CONFLICT (conversation, name) DO UPDATE SET blob = "      \
+	  "excluded.blob, media_type = excluded.media_type, mode = excluded.mode, size = excluded.size, mtime_us = "   \
+	  "excluded.mtime_us RETURNING " STORE_SQL_FILE)                                                               \
 	/* blobs */                                                                                                    \
 	X(BLOB_ADD, WRITE, "INSERT OR IGNORE INTO blob (sha256, size, created_us) VALUES (:sha256, :size, :now)")      \
 	X(BLOB_SIZE, READ, "SELECT size FROM blob WHERE sha256 = :sha256")                                             \

@@ -7,7 +7,7 @@
  *   store_token.c            tokens
  *   store_session.c          sessions of the legacy protocol
  *   store_event.c            events of legacy streams
- *   store_file.c             conversations and their files
+ *   store_file.c             conversations and their files;  store_undo.c: going back to those of a run
  *   store_blob.c             the blob folder and the folder of partial output;  store_pack.c: contents that are packed
  *   store_execution.c        executions, in;  store_list.c: executions, out
  *   store_resource.c         an owner's files and outputs, in pages; completion
