@@ -115,9 +115,10 @@ enum {
 	  ":conversation)) CROSS JOIN file ON conversation = place ORDER BY owner, conversation_name, name")           \
 	X(FILE_DELETE, WRITE, "DELETE FROM file WHERE conversation = :conversation AND name = :name")                  \
 	X(FILES_DELETE, WRITE, /* a file, or all below a folder */                                                     \
-	  "DELETE FROM file WHERE conversation = :conversation AND name IN (VALUES (:name) UNION ALL SELECT name "     \
-	  "FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION ALL SELECT name FROM "     \
-	  "file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND name < CAST(:to AS BLOB))")      \
+	  "DELETE FROM file WHERE conversation = :conversation AND name IN (VALUES (:name) UNION ALL "         \
+	  "SELECT name FROM file WHERE conversation = :conversation AND name > :from AND name < :to UNION "    \
+	  "ALL SELECT name FROM file WHERE conversation = :conversation AND name > CAST(:from AS BLOB) AND "   \
+	  "name < CAST(:to AS BLOB))")                                                                         \
 	/* going back to the files of a run */                                                                         \
 	X(UNDO_WHOLE, READ,                                                                                           \
 	  "SELECT 1 FROM execution WHERE id = :id AND state <> 'running' AND erased IS NULL")                          \
