@@ -12,6 +12,7 @@
  * still works, but cannot be resumed.
  */
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/util.h"
@@ -79,6 +80,11 @@ static const struct cli_option replay_options_table[] = {
 	 .type = CLI_FLAG,
 	 .offset = FIELD(runners.first_bad),
 	 .help = "which --runner is the first to differ, of a list from good to bad"},
+	{.name = "old-runners",
+	 .type = CLI_STRING,
+	 .offset = FIELD(old_runners),
+	 .value = "FOLDER",
+	 .help = "slower or larger than under the runner files of this folder (--runner: the configuration's)"},
 	{.name = "deterministic",
 	 .type = CLI_FLAG,
 	 .offset = FIELD(deterministic),
@@ -110,6 +116,25 @@ static const struct cli_group replay_groups[] = {
 	{0},
 };
 
+/* A private jailer with the runner files of the old side. No thread is there yet that could read the environment. */
+static int open_old(struct replay_batch *batch, struct err *err)
+{
+	static const char name[] = "SALLYPORT_JAILER_RUNNERS_DIR";
+	struct config config = *batch->config; /* the same strings */
+	const char *now = getenv(name);
+	auto_free char *kept = now ? xstrdup(now) : NULL;
+
+	config.jailer.socket = NULL;
+	setenv(name, batch->options->old_runners, 1);
+	int result = cli_open_jailer(&config, &batch->old.client, err);
+
+	if (kept)
+		setenv(name, kept, 1);
+	else
+		unsetenv(name);
+	return result < 0 ? err_wrap(err, "--old-runners") : 0;
+}
+
 static int open_runners(struct replay_batch *batch, struct err *err)
 {
 	int result = cli_open_jailer(batch->config, &batch->client, err);
@@ -118,6 +143,8 @@ static int open_runners(struct replay_batch *batch, struct err *err)
 		result = jail_client_runners(batch->client, &batch->runners, err);
 	if (result == 0)
 		replay_settings_key(&batch->settings, batch->runners, batch->key);
+	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY)))
+		result = open_old(batch, err);
 	if (result == 0 && batch->settings.live)
 		result = replay_tools_connect(batch->config, &batch->upstream, err);
 	return result;

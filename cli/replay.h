@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -141,6 +142,11 @@ struct replay_instead {
 	const char *language, *code; /* canonical name of the runner */
 	size_t length;
 };
+/* The old side of a comparison of numbers: one jailer for all threads. */
+struct replay_old {
+	struct jail_client *client; /* NULL: there is none, what was recorded is the old side */
+	pthread_mutex_t lock;
+};
 /* One execution, as often as it takes; the client is opened where it is NULL and closed where it failed. Never fails:
  * what went wrong is a class. */
 struct replay_runner {
@@ -151,6 +157,7 @@ struct replay_runner {
 	struct json_object *runners; /* of jail_client_runners; NULL: what it runs on is not compared */
 	const struct replay_instead *instead; /* NULL: the recorded code */
 	const struct replay_bless *bless;     /* NULL: nothing is blessed */
+	struct replay_old *old;
 	struct upstream *upstream; /* settings->live: who answers the calls */
 	struct job_secrets secrets; /* its own: settings->secrets, then those of the owner's folder */
 };

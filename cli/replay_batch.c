@@ -17,7 +17,7 @@
 
 void replay_batch_init(struct replay_batch *batch)
 {
-	*batch = (struct replay_batch){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*batch = (struct replay_batch){.lock = PTHREAD_MUTEX_INITIALIZER, .old.lock = PTHREAD_MUTEX_INITIALIZER};
 	pthread_cond_init(&batch->more, NULL);
 	pthread_cond_init(&batch->room, NULL);
 }
@@ -29,6 +29,7 @@ void replay_batch_clear(struct replay_batch *batch)
 	job_secrets_clear(&batch->secrets);
 	free(batch->items);
 	jail_client_free(batch->client);
+	jail_client_free(batch->old.client);
 	upstream_close(batch->upstream);
 	json_put_pointer(&batch->runners);
 	store_results_close(batch->results);
@@ -81,6 +82,7 @@ static void *worker(void *arg)
 				       .settings = &batch->settings,
 				       .runners = batch->runners,
 				       .bless = batch->bless,
+				       .old = batch->old.client ? &batch->old : NULL,
 				       .upstream = batch->upstream};
 	size_t i;
 

@@ -19,7 +19,7 @@ struct replay_options {
 	struct cli_filter filter;
 	bool all, quiet, resume, fail_fast, deterministic, live;
 	int64_t jobs, repeat;
-	const char *normalise, *compare, *results, *only, *shard, *upstream_file;
+	const char *normalise, *compare, *results, *only, *shard, *upstream_file, *old_runners;
 	struct bind_strings merge, secrets;
 	struct replay_runners runners;
 	struct replay_bless bless;
@@ -53,6 +53,7 @@ struct replay_batch {
 	struct json_object *runners;
 	struct upstream *upstream;  /* --live: real servers; NULL: the record answers */
 	struct jail_client *client; /* for the thread that comes first */
+	struct replay_old old;
 	FILE *reports;              /* of --json, those to be printed behind the matrix: a file without a name */
 
 	pthread_mutex_t lock; /* for the rest */

@@ -107,12 +107,15 @@ static void empty(char **folder)
 	free(*folder);
 }
 
-/* Our own arguments without those that are this file's; NULL-terminated. They point into `text`. */
-static void own_arguments(char *text, size_t length, char **ret)
+/* Our own arguments without those that are this file's, and with the runner files of the old side; NULL-terminated.
+ * They point into `text` and `old`. */
+static void own_arguments(char *text, size_t length, char *old, char **ret)
 {
 	size_t count = 0;
 
-	for (char *at = text; at < text + length && count < ARGUMENTS_MAX - 1; at += strlen(at) + 1) {
+	for (char *at = text; at < text + length && count < ARGUMENTS_MAX - 2; at += strlen(at) + 1) {
+		if (count == 2) /* behind the command's name */
+			ret[count++] = old;
 		if (streq(at, "--runner"))
 			at += strlen(at) + 1;
 		else if (!str_starts(at, "--runner=") && !streq(at, "--first-bad"))
@@ -121,8 +124,9 @@ static void own_arguments(char *text, size_t length, char **ret)
 	ret[count] = NULL;
 }
 
-static int run_self(const char *folder, struct err *err)
+static int run_self(const char *folder, const char *old_runners, struct err *err)
 {
+	auto_free char *old = xasprintf("--old-runners=%s", old_runners);
 	auto_free char *text = NULL;
 	auto_free char **arguments = xcalloc(ARGUMENTS_MAX, sizeof(*arguments));
 	auto_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -132,7 +136,7 @@ static int run_self(const char *folder, struct err *err)
 
 	if (fd < 0 || read_fd(fd, FILE_MAX, &text, &length, err) < 0)
 		return err_errno(err, "reading our own arguments");
-	own_arguments(text, length, arguments);
+	own_arguments(text, length, old, arguments);
 	setenv("SALLYPORT_JAILER_RUNNERS_DIR", folder, 1);
 	setenv("SALLYPORT_JAILER_SOCKET", "", 1);
 	fflush(stdout);
@@ -166,7 +170,7 @@ static int run_one(const char *spec, const struct config *config, bool json, str
 		cli_print_json(stdout, line, false);
 	else
 		printf("== %s\n", spec);
-	return run_self(folder, err);
+	return run_self(folder, config->jailer.runners_dir, err);
 }
 
 static int find_first_bad(const struct replay_runners *runners, const struct config *config, bool json, struct err *err)

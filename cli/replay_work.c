@@ -3,8 +3,10 @@
  *
  * Once, if it comes out as recorded. Where it does not it runs twice more: runs of today that differ from each other
  * say that the program is flaky, and nothing about what changed. Of processor time and memory a single run only gives a
- * suspicion, which the median of five confirms. With real servers (--live) nothing is repeated unasked. A sandbox that
- * fails is tried again with a new connection, and never counts against the program.
+ * suspicion, which the median of five confirms. Where there is an old side (--runner), it runs five times as well, each
+ * time between two runs of the new one, and its median takes the place of what was recorded. With real servers (--live)
+ * nothing is repeated unasked. A sandbox that fails is tried again with a new connection, and never counts against the
+ * program.
  */
 #include <string.h>
 
@@ -151,6 +153,7 @@ struct trials {
 	struct replay_report first, other;
 	int64_t count;
 	int64_t cpu_us[REPLAY_REPEAT_MAX], memory_bytes[REPLAY_REPEAT_MAX];
+	int64_t n_old, old_cpu_us[REPLAY_REPEAT_MAX], old_memory_bytes[REPLAY_REPEAT_MAX];
 	bool flaky;
 };
 
@@ -208,6 +211,11 @@ static void compare_numbers(const struct replay_settings *settings, const struct
 	int64_t cpu = median(trials->cpu_us, trials->count);
 	int64_t memory = median(trials->memory_bytes, trials->count), memory_then = execution->run.memory_peak_bytes;
 
+	if (trials->n_old > 0) {
+		then = median(trials->old_cpu_us, trials->n_old);
+		memory_then = median(trials->old_memory_bytes, trials->n_old);
+	}
+
 	if ((settings->by & REPLAY_BY_CPU) && over(cpu, then, CONFIRMED, SUSPECT_US))
 		numbers_differ(&trials->first, REPLAY_SLOWER, "CPU time in µs", then, cpu);
 	if ((settings->by & REPLAY_BY_CPU) && over(then, cpu, CONFIRMED, SUSPECT_US))
@@ -216,39 +224,82 @@ static void compare_numbers(const struct replay_settings *settings, const struct
 		numbers_differ(&trials->first, REPLAY_MEMORY, "memory in bytes", memory_then, memory);
 }
 
+/* Once under the old side. A failure goes into *report. */
+static bool run_old(struct replay_runner *runner, const struct store_execution *execution, struct trials *trials,
+		    struct replay_report *report)
+{
+	struct replay_runner old = *runner;
+	struct replay_report own;
+	struct err err = ERR_INIT;
+
+	replay_report_init(&own);
+	own.deterministic = report->deterministic;
+	old.bless = NULL;
+	pthread_mutex_lock(&runner->old->lock);
+	old.client = steal(&runner->old->client);
+	int result = old.client ? run_once(&old, execution, &own, &err)
+				: err_set(&err, ERR_UNAVAILABLE, "its jailer has ended");
+	runner->old->client = old.client;
+	pthread_mutex_unlock(&runner->old->lock);
+	if (result == 0 && !own.reason) {
+		trials->old_cpu_us[trials->n_old] = own.cpu_us;
+		trials->old_memory_bytes[trials->n_old++] = own.memory_bytes;
+	} else {
+		report->class = REPLAY_SANDBOX_ERROR;
+		report->reason = xasprintf("under the old runner: %s", own.reason ? own.reason : err.text);
+	}
+	replay_report_clear(&own);
+	return report->class < REPLAY_FLAKY;
+}
+
+static int64_t wanted_runs(const struct replay_settings *settings, const struct replay_report *first, bool slow)
+{
+	int64_t wanted = MAX(settings->repeat, 1);
+
+	if (settings->repeat == 0 && !settings->live && first->class > REPLAY_EQUAL)
+		wanted = REPEAT_DIFFER;
+	return slow && !settings->live ? MAX(wanted, REPEAT_SLOW) : wanted;
+}
+
+/* Once more, and then the old side if it is under way. False: that failed, and is what became of the execution. */
+static bool run_again(struct replay_runner *runner, const struct store_execution *execution, struct trials *trials)
+{
+	struct replay_report *first = &trials->first, *other = &trials->other;
+
+	run_surely(runner, execution, other);
+	if (other->class >= REPLAY_FLAKY) {
+		struct replay_report swap = *first;
+
+		*first = *other;
+		*other = swap;
+		return false;
+	}
+	if (first->class == REPLAY_EQUAL || other->class == REPLAY_EQUAL)
+		first->class = MAX(first->class, other->class);
+	first->hidden_by |= other->hidden_by;
+	note(trials, other);
+	return trials->n_old == 0 || run_old(runner, execution, trials, first);
+}
+
 /* Fills trials->first. */
 static void run_trials(struct replay_runner *runner, const struct store_execution *execution, struct trials *trials)
 {
-	const struct replay_settings *settings = runner->settings;
-	struct replay_report *first = &trials->first, *other = &trials->other;
-	bool slow;
-	int64_t wanted = MAX(settings->repeat, 1);
+	struct replay_report *first = &trials->first;
 
 	run_surely(runner, execution, first);
 	if (first->class >= REPLAY_FLAKY)
 		return;
 	note(trials, first);
-	slow = suspect(settings, execution, first);
-	if (settings->repeat == 0 && !settings->live && first->class > REPLAY_EQUAL)
-		wanted = REPEAT_DIFFER;
-	if (slow && !settings->live)
-		wanted = MAX(wanted, REPEAT_SLOW);
-	while (trials->count < wanted) {
-		run_surely(runner, execution, other);
-		if (other->class >= REPLAY_FLAKY) {
-			struct replay_report swap = *first;
+	bool slow = suspect(runner->settings, execution, first);
+	int64_t wanted = wanted_runs(runner->settings, first, slow);
 
-			*first = *other;
-			*other = swap;
+	if (slow && runner->old && !run_old(runner, execution, trials, first))
+		return;
+	while (trials->count < wanted)
+		if (!run_again(runner, execution, trials))
 			return;
-		}
-		if (first->class == REPLAY_EQUAL || other->class == REPLAY_EQUAL)
-			first->class = MAX(first->class, other->class);
-		first->hidden_by |= other->hidden_by;
-		note(trials, other);
-	}
 	if (slow)
-		compare_numbers(settings, execution, trials);
+		compare_numbers(runner->settings, execution, trials);
 	if (trials->flaky)
 		first->class = REPLAY_FLAKY;
 }

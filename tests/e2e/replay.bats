@@ -337,6 +337,42 @@ same_report() { # FILE FILE
 	[[ $stderr == *"no runner of that name"* ]]
 }
 
+@test "a suspect is slower only if it is so in turn with the old interpreter, whatever was recorded" {
+	local slow=$BATS_TEST_TMPDIR/slow recorded now
+	cp -r "$SP_ROOT/jail/runners" "$slow"
+	jq '.run = ["/bin/bash", "-c", "for ((i = 0; i < 300000; i++)); do :; done; exec \"$0\" \"$@\"", .run[]]' "$SP_ROOT/jail/runners/python.json" \
+		>"$slow/python.json"
+	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+	chmod -R a+rX "$slow"
+	say python 'print("suspect")'
+	sp_stdio_end
+	# The machine that recorded it was ten times as fast, it seems.
+	alter "run_cpu_user_us = 500, run_cpu_system_us = 0, run_memory_peak = 4096" suspect
+	replay 1 --all --compare default,cpu
+	[ "$(of suspect)" = slower ]
+	replay 1 --all --compare default,memory
+	[ "$(of suspect)" = more_memory ]
+	replay 0 --all --compare default,cpu,memory --runner python=/usr/bin/python3
+	[ "$(of suspect)" = identical ]
+	SALLYPORT_JAILER_SOCKET='' SALLYPORT_JAILER_RUNNERS_DIR=$slow replay 1 --all --compare default,cpu --old-runners "$SP_ROOT/jail/runners"
+	[ "$(of suspect)" = slower ]
+	recorded=$(jq -r 'select(.class == "slower") | .differences[0].recorded' <<<"$output")
+	now=$(jq -r 'select(.class == "slower") | .differences[0].now' <<<"$output")
+	[ "$recorded" -gt 500 ]
+	[ "$now" -gt $((recorded * 12 / 10)) ]
+	# The other way round: the slow one is what was there before.
+	alter "run_cpu_user_us = 60000000" suspect
+	replay 1 --all --compare default,cpu --old-runners "$slow"
+	[ "$(of suspect)" = faster ]
+	[ "$(jq -r 'select(.class == "faster") | .differences[0].recorded' <<<"$output")" -lt 60000000 ]
+	# An old side that cannot run is no result.
+	jq '.run = ["/nowhere"]' "$SP_ROOT/jail/runners/python.json" >"$slow/python.json"
+	replay 3 --all --compare default,cpu --old-runners "$slow"
+	[[ "$(jq -r 'select(.class == "sandbox_error") | .reason' <<<"$output")" == "under the old runner: "* ]]
+	replay 8 --all --compare default,cpu --old-runners /nowhere
+	[[ $stderr == *nowhere* ]]
+}
+
 # policy_of_replay ARGUMENT…: how the kernel schedules the command (5: idle), and whether the group of its jail is idle, while a program of it runs.
 policy_of_replay() {
 	local replay path
