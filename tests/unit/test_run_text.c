@@ -388,7 +388,7 @@ static void forged_in_one_block(void **state)
 	run_result_maker *const makers[] = {run_result_make, run_result_make_isolator, run_result_make_interpreter};
 	const struct tool_call call = {
 		NULL, &fixture.server, &fixture.alice, .revision = mcp_revisions, .hangup_fd = -1};
-	char *many = xmalloc(1 << 20);
+	char *many = xcalloc((1 << 20) + 1, 1);
 
 	(void)state;
 	for (size_t i = 0; i < 1 << 20; i += 8)
