@@ -3,16 +3,23 @@
  *
  * The gateway does this every hour, but for the database's free pages. Without --yes nothing is removed.
  */
+#include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "sweep.h"
 
 struct gc {
 	struct cli_common common;
+	const char *metrics;
 	bool yes;
 };
 
 static const struct cli_option gc_options[] = {
 	{.name = "yes", .letter = 'y', .type = CLI_FLAG, .offset = offsetof(struct gc, yes), .help = "do it"},
+	{.name = "metrics",
+	 .type = CLI_STRING,
+	 .offset = offsetof(struct gc, metrics),
+	 .value = "FILE",
+	 .help = "write figures for Prometheus there (node_exporter's textfile collector)"},
 	{0},
 };
 static const struct cli_group gc_groups[] = {{gc_options, 0}, {0}};
@@ -69,6 +76,18 @@ void sweep_add_json(struct json_object *object, const struct store_swept *swept)
 	json_add_int(object, "database_free_bytes", swept->free_bytes);
 }
 
+/* Where nothing was removed, the file says what it said. */
+static int write_metrics(const struct gc *gc, const struct store_swept *swept, struct err *err)
+{
+	int result = metrics_read(gc->metrics, err);
+
+	if (gc->yes) {
+		metrics_set(METRIC_FREED_AT, NULL, clock_now_us() / 1000000);
+		metrics_set(METRIC_FREED, NULL, swept->bytes + swept->pages_bytes);
+	}
+	return result == 0 ? metrics_write(gc->metrics, err) : result;
+}
+
 static int gc_run(void *options, struct err *err)
 {
 	const struct gc *gc = options;
@@ -80,6 +99,8 @@ static int gc_run(void *options, struct err *err)
 
 	if (result == 0)
 		result = sweep_run(store, !gc->yes, true, &swept, err);
+	if (result == 0 && gc->metrics)
+		result = write_metrics(gc, &swept, err);
 	if (result < 0)
 		return result;
 	if (gc->common.json) {

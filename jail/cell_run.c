@@ -200,7 +200,8 @@ void cell_run_begin(struct cell *cell, struct cell_step *step)
 	output_init(&run->output, 0, -1, -1);
 	if (cell_run_shows(cell) && !step->entry && silent_file(cell->runner, step->fds[0], cell->data_root))
 		step->display = false;
-	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1};
+	run->result = (struct jail_result){.verdict = JAIL_XX, .exit_code = -1, .parked = cell->parked};
+	cell->parked = false;
 	snprintf(run->result.runner, sizeof(run->result.runner), "%s", cell->runner->name);
 	snprintf(run->result.fingerprint, sizeof(run->result.fingerprint), "%s", cell->runner->fingerprint);
 	cell_run_phase(cell, compiles(cell, step) ? PHASE_COMPILE : PHASE_RUN);

@@ -97,12 +97,15 @@ static void count(const struct mcp_call *call, struct json_object *answer)
 {
 	struct json_object *result = json_get(answer, "result", json_type_object);
 	const bool failed = json_object_get_boolean(json_get(result, "isError", json_type_boolean));
+	char asked[METRICS_PAIR], answered[METRICS_PAIR];
 	const char *error = call->code == RPC_INTERNAL ? "server_error" : failed ? "tool_error" : "";
 
 	if (call->tool)
 		metrics_add(METRIC_TOOLS, call->tool->name, error, 1);
 	if (call->exchange->began_us)
-		metrics_observe(METRIC_OPERATION, call->message->method, error,
+		metrics_observe(METRIC_OPERATION,
+				metrics_pair(asked, call->message->method, call->tool ? call->tool->name : ""),
+				metrics_pair(answered, error, call->revision->name),
 				clock_monotonic_us() - call->exchange->began_us);
 }
 

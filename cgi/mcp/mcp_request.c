@@ -68,10 +68,33 @@ int mcp_request_read_legacy(const struct exchange *exchange, struct json_object 
 	return 0;
 }
 
+static void declare_operation(const char *method, const char *tool)
+{
+	char pair[METRICS_PAIR];
+
+	metrics_declare(METRICS_OPERATION, metrics_pair(pair, method, tool));
+}
+
 static void declare_methods(const struct mcp_method *method)
 {
 	for (; method->name; method++)
-		metrics_declare(METRICS_METHOD, method->name);
+		declare_operation(method->name, "");
+}
+
+static void declare_tool(const char *name)
+{
+	metrics_declare(METRICS_TOOL, name);
+	declare_operation("tools/call", name);
+}
+
+static void declare_answers(const struct mcp_revision *revision)
+{
+	static const char *const errors[] = {"", "tool_error", "server_error"};
+	char pair[METRICS_PAIR];
+
+	for (; revision->name; revision++)
+		for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+			metrics_declare(METRICS_ANSWER, metrics_pair(pair, errors[i], revision->name));
 }
 
 void mcp_declare(const struct server_tables *tables)
@@ -80,7 +103,8 @@ void mcp_declare(const struct server_tables *tables)
 	declare_methods(modern_methods);
 	for (; tables; tables = tables->next)
 		for (const struct tool *const *tool = tables->tools; tool && *tool; tool++)
-			metrics_declare(METRICS_TOOL, (*tool)->name);
+			declare_tool((*tool)->name);
+	declare_answers(mcp_revisions);
 }
 
 bool mcp_request_calls(const struct mcp_request *request)

@@ -145,6 +145,7 @@ const struct bind jail_result_table[] = {
 	{FIELD(stderr_truncated, BIND_BOOL, COLUMN)},
 	{FIELD(setup_us, BIND_INT, COLUMN), .max = INT64_MAX, .description = "Making the sandbox, microseconds"},
 	{FIELD(warm, BIND_BOOL, COLUMN), .description = "The interpreter was running already"},
+	{FIELD(parked, BIND_BOOL, JAIL_WIRE)},
 	{FIELD(run, BIND_OBJECT, JAIL_WIRE | JAIL_COLUMNS | JAIL_REPORT), .table = jail_usage_table},
 	{FIELD(run, BIND_INLINE, JAIL_RECORD | JAIL_ANSWER), .table = jail_usage_table},
 	{FIELD(compile, BIND_OBJECT, 0), .sparse = DETAIL & ~JAIL_WIRE, .table = jail_usage_table},

@@ -72,6 +72,7 @@ struct jail_result {
 	struct jail_usage compile, run;
 	int64_t setup_us;                /* from open to the program's start, compile excluded */
 	bool warm;                       /* its interpreter was running already: a later run of a live jail */
+	bool parked;                     /* its first run, in a jail that was made ahead */
 	char runner[32];                 /* canonical name */
 	char fingerprint[256];           /* interpreter and version as it was found, e.g. "Python 3.11.2"; "" unknown */
 	/* live: nothing can run in this jail any more, its state is gone (limit, signal, the interpreter's own end);

@@ -118,6 +118,12 @@ void metrics_declare(enum metrics_label which, const char *value)
 	pthread_mutex_unlock(&declaring);
 }
 
+const char *metrics_pair(char ret[METRICS_PAIR], const char *first, const char *second)
+{
+	snprintf(ret, METRICS_PAIR, "%s,%s", first, second);
+	return ret;
+}
+
 /* -------- counting ------------------------------------------------------------------------------------ */
 
 static size_t width(const struct family *family)
@@ -250,16 +256,41 @@ static void put_bound(struct buf *out, int64_t bound, int64_t scale)
 	buf_puts(out, text);
 }
 
-static void put_label(struct buf *out, char *before, const struct label *label, size_t at)
+struct piece {
+	const char *text;
+	size_t length;
+};
+
+static void put_text(struct buf *out, char *before, const struct piece *name, const struct piece *value)
 {
-	buf_printf(out, "%c%s=\"", *before, label->name);
-	for (const char *value = label->values[at]; *value; value++) {
-		if (*value == '\\' || *value == '"')
+	buf_printf(out, "%c%.*s=\"", *before, (int)name->length, name->text);
+	for (size_t i = 0; i < value->length; i++) {
+		if (value->text[i] == '\\' || value->text[i] == '"')
 			buf_putc(out, '\\');
-		buf_putc(out, *value == '\n' ? ' ' : *value);
+		buf_putc(out, value->text[i] == '\n' ? ' ' : value->text[i]);
 	}
 	buf_putc(out, '"');
 	*before = ',';
+}
+
+/* What stands before the comma, and what behind it ("" without one). */
+static void split(const char *text, struct piece ret[2])
+{
+	ret[0] = (struct piece){text, strcspn(text, ",")};
+	text += ret[0].length;
+	text += *text == ',';
+	ret[1] = (struct piece){text, strlen(text)};
+}
+
+static void put_label(struct buf *out, char *before, const struct label *label, size_t at)
+{
+	struct piece names[2], values[2] = {{label->values[at], strlen(label->values[at])}};
+
+	split(label->name, names);
+	if (names[1].length)
+		split(label->values[at], values);
+	for (size_t i = 0; i < 2 && names[i].length; i++)
+		put_text(out, before, &names[i], &values[i]);
 }
 
 /* "name_suffix{first="…",second="…",le="…"} " */

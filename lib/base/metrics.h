@@ -32,6 +32,10 @@ enum metrics_label {
 /* One more value of a label, of which a copy is kept; harmless when it is known. Beyond the label's room: "other". */
 void metrics_declare(enum metrics_label label, const char *value);
 
+/* A value of two labels that go together; names of ours, without a comma. */
+#define METRICS_PAIR 128
+const char *metrics_pair(char ret[METRICS_PAIR], const char *first, const char *second);
+
 /* The values of the metric's labels; NULL: it has no such label. */
 void metrics_add(enum metric metric, const char *first, const char *second, int64_t amount); /* counter or gauge */
 void metrics_set(enum metric metric, const char *first, int64_t value);                      /* gauge */

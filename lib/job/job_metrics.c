@@ -61,7 +61,8 @@ void job_metrics_end(const struct job *job)
 	metrics_observe(METRIC_RUN, language, NULL, result->run.wall_us);
 	metrics_add(METRIC_CPU, language, NULL, result->run.cpu_us + result->compile.cpu_us);
 	metrics_observe(METRIC_MEMORY, NULL, NULL, result->run.memory_peak_bytes);
-	metrics_observe(METRIC_SETUP, result->warm ? "warm" : "cold", NULL, result->setup_us);
+	metrics_observe(METRIC_SETUP, result->warm ? "warm" : result->parked ? "parked" : "cold", NULL,
+			result->setup_us);
 	if (result->denied)
 		count_denied(result->denied);
 	if (result->network)

@@ -53,7 +53,7 @@ run_python() {
 	has 'sallyport_runs_total{language="python",verdict="RE"}' 1
 	has 'sallyport_runs_total{language="bash",verdict="XX"}' 0
 	has 'sallyport_http_requests_total{route="/mcp",code="200"}' 2
-	has 'mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",error_type="tool_error"}' 1
+	has 'mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",gen_ai_tool_name="run_code",error_type="tool_error",mcp_protocol_version="2026-07-28"}' 1
 	has 'sallyport_tool_calls_total{tool="run_code",error_type=""}' 1
 	has 'sallyport_run_duration_seconds_count{language="python"}' 2
 	has 'sallyport_jailer_up' 1
@@ -62,6 +62,18 @@ run_python() {
 	grep -qxF 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8' "$SP_DIR/head"
 	grep -qxF '# TYPE sallyport_runs counter' "$SP_DIR/body"
 	[ "$(tail -n 1 "$SP_DIR/body")" = '# EOF' ]
+}
+
+# A run got a jail that was made ahead.
+parked() {
+	run_python 'print(1)' && metrics && grep -q '^sallyport_jail_setup_seconds_count{start="parked"} [1-9]' "$SP_DIR/body"
+}
+
+@test "how a jail began: made now, made ahead, its interpreter running" {
+	start_stack
+	metrics
+	has 'sallyport_jail_setup_seconds_count{start="parked"}' 0
+	sp_until "" parked
 }
 
 # has_now SERIES VALUE: in a fresh reply
@@ -125,6 +137,13 @@ job() { sed -n "s/^$1 //p" "$SP_DIR/job.prom"; }
 	[ "$(job sallyport_audit_rewritten)" = 1 ]
 	run -1 cli verify --signer "$SP_DIR/signer"
 	[ "$(job sallyport_verify_success_timestamp_seconds)" = 1234567891 ]
+	# What gc frees; a dry one frees nothing and leaves the file's figures.
+	cli gc
+	[ "$(job sallyport_gc_success_timestamp_seconds)" = "" ]
+	cli gc --yes
+	[ "$(job sallyport_gc_success_timestamp_seconds)" -gt 1700000000 ]
+	[ "$(job sallyport_verify_success_timestamp_seconds)" = 1234567891 ]
+	promtool check metrics <"$SP_DIR/job.prom"
 	# A file that cannot be written is named.
 	run -10 "$SP_BIN/sallyport" verify --config "$SP_CONFIG" --metrics /nowhere/file
 	[[ $output == */nowhere/file* ]]

@@ -93,6 +93,22 @@ static void labels(void **state)
 	shows("sallyport_runs_total{language=\"other\",verdict=\"OK\"} 69");
 }
 
+/* Two labels of one name: a value that is not known has an empty second one. */
+static void pairs(void **state)
+{
+	char asked[METRICS_PAIR], answer[METRICS_PAIR];
+
+	(void)state;
+	metrics_declare(METRICS_OPERATION, metrics_pair(asked, "tools/call", "run_code"));
+	metrics_declare(METRICS_ANSWER, metrics_pair(answer, "", "2025-06-18"));
+	metrics_observe(METRIC_OPERATION, asked, answer, 1000);
+	metrics_observe(METRIC_OPERATION, "no/such,tool", answer, 1000);
+	shows("mcp_server_operation_duration_seconds_count{mcp_method_name=\"tools/call\","
+	      "gen_ai_tool_name=\"run_code\",error_type=\"\",mcp_protocol_version=\"2025-06-18\"} 1");
+	shows("mcp_server_operation_duration_seconds_count{mcp_method_name=\"other\",gen_ai_tool_name=\"\","
+	      "error_type=\"\",mcp_protocol_version=\"2025-06-18\"} 1");
+}
+
 static void formats(void **state)
 {
 	auto_free char *plain = printed(false), *open_metrics = printed(true);
@@ -121,7 +137,7 @@ static void process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads), cmocka_unit_test(buckets), cmocka_unit_test(labels),
+		cmocka_unit_test(threads), cmocka_unit_test(buckets), cmocka_unit_test(labels), cmocka_unit_test(pairs),
 		cmocka_unit_test(formats), cmocka_unit_test(process),
 	};
 
