@@ -200,6 +200,8 @@ struct through {
 	struct store_tools calls;
 	int fd;
 	int64_t id;
+	char heard[65536];
+	size_t at, end; /* of it: what was not taken yet */
 };
 
 static void through_begin(struct through *through, const struct config *config)
@@ -231,6 +233,7 @@ static void through_begin(struct through *through, const struct config *config)
 static void through_end(struct through *through)
 {
 	close(through->fd);
+	through->at = through->end = 0;
 	through->job->close(through->job, &through->calls);
 	store_tools_clear(&through->calls);
 	job_tools_release(&through->job);
@@ -250,17 +253,36 @@ static void say(struct through *through)
 		die("the bridge", "the frame was not taken");
 }
 
+/* At least so many bytes that were not taken yet; reads as many as there are, as a client does. */
+static void need(struct through *through, size_t length)
+{
+	if (through->end - through->at >= length)
+		return;
+	memmove(through->heard, through->heard + through->at, through->end - through->at);
+	through->end -= through->at;
+	through->at = 0;
+	while (through->end < length) {
+		ssize_t n = recv(through->fd, through->heard + through->end, sizeof(through->heard) - through->end, 0);
+
+		if (n <= 0)
+			die("a call through the bridge", "the connection ended");
+		through->end += (size_t)n;
+	}
+}
+
 static void hear(struct through *through)
 {
-	unsigned char head[BRIDGE_HEAD];
-	char text[65536] = "";
-	size_t length = 0;
+	static const char ok[] = "\"ok\":true";
+	size_t length;
 
-	if (recv(through->fd, head, sizeof(head), MSG_WAITALL) == sizeof(head))
-		length = bridge_frame_length(head);
-	if (length == 0 || length >= sizeof(text) || recv(through->fd, text, length, MSG_WAITALL) != (ssize_t)length ||
-	    !strstr(text, "\"ok\":true"))
-		die("a call through the bridge", text);
+	need(through, BRIDGE_HEAD);
+	length = bridge_frame_length((unsigned char *)through->heard + through->at);
+	if (BRIDGE_HEAD + length > sizeof(through->heard))
+		die("a call through the bridge", "the answer is too long");
+	need(through, BRIDGE_HEAD + length);
+	if (!memmem(through->heard + through->at + BRIDGE_HEAD, length, ok, strlen(ok)))
+		die("a call through the bridge", "it failed");
+	through->at += BRIDGE_HEAD + length;
 }
 
 static double through_calls(struct through *through, size_t at_once)

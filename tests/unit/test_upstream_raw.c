@@ -32,6 +32,7 @@ static void takes_what_servers_send(void **state)
 		{"\"\\ud83d\\ude00\"", "\"\\ud83d\\ude00\""},
 		{"\"\\ud83d\\u0041\"", "\"\\ufffd\\u0041\""},
 		{"\"\\u0000\"", "\"\\u0000\""},
+		{"\"\x7f, \xc3\xa9, \xf0\x9f\x98\x80\"", "\"\x7f, \xc3\xa9, \xf0\x9f\x98\x80\""},
 		{"[]", "[]"},
 		{"{}", "{}"},
 	};
@@ -51,6 +52,7 @@ static void refuses_what_is_no_json(void **state)
 		"",    "{",        "{\"a\"}",   "{\"a\":}", "[1,]",   "[1 2]", "01",    "1.",
 		"-",   "nul",      "\"a",       "\"\\x\"",  "\"\n\"", "{a:1}", "'a'",   "NaN",
 		"1 2", "\"\xff\"", "\"\\u12\"", "[1}",      "{,}",    "[,1]",  "true1",
+		"\"plain, then \xff\"", "\"plain, then \x01\"", "\"plain",
 	};
 	auto_buf struct buf deep, out;
 
@@ -88,6 +90,27 @@ static void finds_members(void **state)
 	assert_true(raw_is(raw_member(item, "b"), "2"));
 	at = 0;
 	assert_false(raw_item(raw_value("[ ]", 3), &at, &item));
+}
+
+/* Strings end where they end, whatever they hold. */
+static void passes_strings(void **state)
+{
+	static const char *const strings[] = {
+		"",       "\\\\",         "x\\\"",     "\\\"\\\"",
+		"a,}]{[", "a\\\\\\\\", "\\u0022", "\xc3\xa9, of more than sixteen bytes\\\", which is not its end",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+		auto_free char *text =
+			xasprintf("{\"%s.\":[\"%s\"],\"b\":\"%s\",\"c\":7}", strings[i], strings[i], strings[i]);
+		auto_free char *b = xasprintf("\"%s\"", strings[i]);
+		const struct raw object = raw_value(text, strlen(text));
+
+		assert_true(raw_is(raw_member(object, "b"), b));
+		assert_true(raw_is(raw_member(object, "c"), "7"));
+		assert_null(raw_member(object, "d").text);
+	}
 }
 
 static void canonical_is_one_text(void **state)
@@ -159,6 +182,7 @@ int main(void)
 		cmocka_unit_test(takes_what_servers_send),
 		cmocka_unit_test(refuses_what_is_no_json),
 		cmocka_unit_test(finds_members),
+		cmocka_unit_test(passes_strings),
 		cmocka_unit_test(canonical_is_one_text),
 		cmocka_unit_test(reads_streams_in_any_pieces),
 		cmocka_unit_test(streams_are_bounded),
