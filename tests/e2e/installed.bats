@@ -262,6 +262,7 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 
 @test "programs that eat all memory are ended, the services are not" {
 	machine
+	[ "$(in_machine systemctl show -P MemoryMax sallyport-gateway)" = $((2 << 30)) ]
 	local before n
 	before=$(in_machine systemctl show -P MainPID sallyport-jailer sallyport-gateway)
 	for n in 1 2 3 4; do run_code 'x = []

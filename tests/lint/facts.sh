@@ -68,4 +68,14 @@ while read -r key; do
 	grep -qE "^-?${key//./\\.} =" "$settings" || finding "docs/operator.md: the table of settings has $key, $settings has not"
 done < <(sed -n '/^### Settings of the kernel/,/^### /p' docs/operator.md | sed -nE 's/^\| `([a-z_.]+)` .*/\1/p')
 
+# What memory the units allow: the operator's page says the same, and a gateway without a bound could take the machine with it.
+for unit in gateway:sallyport-gateway signer:sallyport-checkpoint; do
+	file=debian/sallyport.${unit#*:}.service
+	[ -e "$file" ] || continue
+	checked=$((checked + 1))
+	most=$(sed -nE 's/^MemoryMax=([0-9]+[KMG])$/\1/p' "$file")
+	[ -n "$most" ] || finding "$file: has no MemoryMax="
+	grep -qF "${unit%:*} \`MemoryMax=$most\`" docs/operator.md || finding "docs/operator.md: the row on memory lacks the ${unit%:*}'s MemoryMax=$most of $file"
+done
+
 finish

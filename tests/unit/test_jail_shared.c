@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 
 #define LOCKED "/usr/bin/env"
@@ -201,6 +202,30 @@ static void installed_later(void **state)
 	assert_true(gone);
 }
 
+#define SOCKETS 600
+
+/* What docs/security.md says of /proc/net/sockstat: sums of the whole machine are in it (no kernel hides the file), and
+ * whose they are is not. When this fails because the sum is the jail's own the page can promise that. */
+static void sockets_are_only_counted(void **state)
+{
+	static const char code[] = "import re\n"
+				   "text = open('/proc/net/sockstat').read()\n"
+				   "tcp = dict(re.findall(r'(\\w+) (\\d+)', re.search('TCP:(.*)', text)[1]))\n"
+				   "print(int(tcp['alloc']) >= 600, tcp['inuse'])\n"
+				   "for name in 'tcp', 'tcp6', 'udp', 'udp6', 'raw', 'unix':\n"
+				   "    print(name, len(open('/proc/net/' + name).readlines()) - 1)\n";
+	const struct jail_spec spec = {.runner = "python"};
+	auto_try struct try try = {.jail = NULL};
+	int sockets[SOCKETS];
+
+	for (size_t i = 0; i < SOCKETS; i++)
+		assert_true((sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0);
+	try_program(((struct service *)*state)->client, &try, &spec, code);
+	for (size_t i = 0; i < SOCKETS; i++)
+		close(sockets[i]);
+	assert_string_equal(try.out, "True 0\ntcp 0\ntcp6 0\nudp 0\nudp6 0\nraw 0\nunix 0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +235,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(locks_end_with_the_jail, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(access_times, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(free_space, service_setup, service_teardown),
+		cmocka_unit_test_setup_teardown(sockets_are_only_counted, service_setup, service_teardown),
 		cmocka_unit_test_setup_teardown(installed_later, service_setup, service_teardown),
 	};
 
