@@ -324,3 +324,27 @@ Not kept pipe: named pipe" ] || { text >&2 && false; }
 	sp_call read_file '{"conversationId":"e","path":"a"}'
 	[ "$(text)" = 2 ]
 }
+
+@test "a thousand restores: nothing is lost, and each is an entry of the record (RESTORES=10000: as many)" {
+	local before after count=${RESTORES:-1000} batch entries
+	entries=$(sp_sql "select count(*) from audit where kind = 'file.restore'")
+	bash_code many 'echo 1 >kept; echo 1 >gone'
+	before=$(last_call many)
+	bash_code many 'echo 2 >kept; rm gone; echo 2 >made'
+	after=$(last_call many)
+	# To and fro, so that each has something to do; in the revision that takes many calls at once.
+	batch=$(jq -nc --arg a "$before" --arg b "$after" '[range(100) | {jsonrpc: "2.0", id: ., method: "tools/call", params: {name: "restore_files",
+		arguments: {conversationId: "many", executionId: (if . % 2 == 0 then $a else $b end), state: "after"}}}]')
+	for ((; count > 0; count -= 100)); do
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2025-03-26 <<<"$batch"
+		[ "$(jq '[.[].result.content[0].text | select(endswith("2 put back, 1 removed"))] | length' "$SP_DIR/body")" = 100 ]
+	done
+	bash_code many 'cat kept made; ls'
+	[ "$(text)" = $'2\n2\nkept\nmade' ]
+	sp_call restore_files "$(jq -nc --arg id "$before" '{conversationId: "many", executionId: $id, state: "after"}')"
+	bash_code many 'cat kept gone; ls'
+	[ "$(text)" = $'1\n1\ngone\nkept' ]
+	[ "$(sp_sql "select count(*) from audit where kind = 'file.restore'")" = $((entries + ${RESTORES:-1000} + 1)) ]
+	run -0 "$SP_BIN/sallyport" verify --config "$SP_CONFIG"
+	[ "$(sp_sql 'select count(*) from blob')" -lt 200 ] # contents are stored once
+}
