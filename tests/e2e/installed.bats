@@ -68,6 +68,12 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	sed -n '/^curl /,$p' "$MACHINE/setup" | in_machine bash -eu >"$BATS_TEST_TMPDIR/first"
 	jq -e '.result.content[0].text == "42\n"' "$BATS_TEST_TMPDIR/first"
 	in_machine 'systemctl is-active sallyport-jailer sallyport-gateway nginx'
+	in_machine dpkg -L sallyport >"$BATS_TEST_TMPDIR/files"
+	local file
+	for file in bin/sallyport bin/sallyport-gateway bin/sallyport-jailer lib/sysusers.d/sallyport.conf lib/tmpfiles.d/sallyport.conf lib/sysctl.d/30-sallyport.conf \
+		share/man/man1/sallyport.1.gz share/man/man5/sallyport.conf.5.gz share/man/man8/sallyport-jailer.8.gz share/bash-completion/completions/sallyport share/sallyport/nginx/sallyport.conf; do
+		grep -qx "/usr/$file" "$BATS_TEST_TMPDIR/files" || { echo "the package has no $file" && false; }
+	done
 }
 
 @test "a chart is downloaded over HTTPS; the request has one id in every log" {
@@ -126,6 +132,22 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	jq -e '.checks[] | select(.name == "machine").found | startswith("a virtual machine: QEMU")' "$BATS_TEST_TMPDIR/doctor"
 	jq -e '.checks[] | select(.name == "container").found | startswith("not in one")' "$BATS_TEST_TMPDIR/doctor"
 	[ "$(in_machine systemd-detect-virt --vm)" = qemu ]
+}
+
+@test "the page's commands: JavaScript and TypeScript from the second package, and gone with it" {
+	machine
+	in_machine mkdir -p /root/node
+	tests/vm/installed copy "$MACHINE" "$DEBS"/sallyport-runner-node_*.deb
+	in_machine 'mv /root/sallyport-runner-node_* /root/node/'
+	types javascript /root/node
+	sp_until "" answers
+	says_42() { run_code "$2" "{language: \"$1\", timeout_seconds: 200}" | tee "$BATS_TEST_TMPDIR/reply" && jq -e '.result.content[0].text == "42\n"' "$BATS_TEST_TMPDIR/reply"; }
+	says_42 javascript 'console.log(require("papaparse").parse("40,2").data[0].map(Number).reduce((a, b) => a + b))'
+	says_42 typescript 'const n: number = 6; console.log(n * 7)'
+	in_machine 'apt-get remove -y sallyport-runner-node >/dev/null 2>&1 && systemctl restart sallyport-jailer && rm -r /root/node'
+	sp_until "" answers
+	run_code 'console.log(1)' '{language: "javascript"}' | tee "$BATS_TEST_TMPDIR/reply"
+	jq -e '.result.isError' "$BATS_TEST_TMPDIR/reply"
 }
 
 @test "logs are rotated: nginx's by Debian's rule, ours with the journal; the next request is in the new ones" {
@@ -194,6 +216,8 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	[ ! -e "$BATS_TEST_TMPDIR/failed" ]
 	cat "$BATS_TEST_TMPDIR"/done.* | sort >"$BATS_TEST_TMPDIR/acknowledged"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/acknowledged")" -ge 6 ]
+	# Nobody's run was taken away.
+	[ "$(grep -h '^{' "$BATS_TEST_TMPDIR"/replies.* | jq -c 'select(.result._meta["sallyport/result"].verdict == "XX")' | wc -l)" = 0 ]
 	in_record log --limit 10000 --json | jq -r 'select(.verdict == "OK").id' | sort >"$BATS_TEST_TMPDIR/recorded"
 	run comm -23 "$BATS_TEST_TMPDIR/acknowledged" "$BATS_TEST_TMPDIR/recorded"
 	echo "$output"
@@ -244,20 +268,36 @@ in_record() { in_machine "cd / && runuser -u sallyport -- sallyport $* --config 
 	size=$(in_machine sed -n 2p /var/lib/sallyport-audit/checkpoint)
 	in_machine 'systemctl stop sallyport-gateway.socket sallyport-gateway && systemctl start sallyport-checkpoint'
 	larger
-	in_machine 'systemctl start sallyport-checkpoint && systemctl start sallyport-gateway.socket sallyport-gateway && systemctl start sallyport-checkpoint'
+	in_machine 'systemctl start sallyport-checkpoint && systemctl start sallyport-gateway.socket sallyport-gateway' # nothing new is no error
 	sp_until "" answers
+}
+
+# A run is under way; then this is typed, and waits until the run has ended: lets_end SYSTEMCTL'S WORDS…
+lets_end() {
+	run_code $'import time\nopen("/data/began", "w")\ntime.sleep(12)\nprint("end")' >"$BATS_TEST_TMPDIR/reply" 3>&- &
+	local client=$!
+	under_way() { [ "$(in_machine "sqlite3 -readonly /var/lib/sallyport/sallyport.db \"SELECT count(*) FROM execution WHERE state = 'running'\"")" = 1 ]; }
+	sp_until "$client" under_way
+	in_machine systemctl "$@"
+	wait "$client"
+	cat "$BATS_TEST_TMPDIR/reply"
+	details <"$BATS_TEST_TMPDIR/reply" | jq -e '.verdict == "OK"'
 }
 
 @test "systemctl stop waits for a run that is under way" {
 	machine
-	run_code $'import time\nopen("/data/began", "w")\ntime.sleep(8)\nprint("end")' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-	local client=$!
-	runs() { in_machine 'pgrep -f "^/usr/bin/python3" >/dev/null'; }
-	sp_until "$client" runs
-	in_machine systemctl stop sallyport-gateway.socket sallyport-gateway
-	wait "$client"
-	details <"$BATS_TEST_TMPDIR/reply" | jq -e '.verdict == "OK"'
+	lets_end stop sallyport-gateway.socket sallyport-gateway
 	in_machine systemctl start sallyport-gateway.socket sallyport-gateway
+	sp_until "" answers
+}
+
+@test "a restart of the jailer stops the gateway first: a run that is under way ends" {
+	machine
+	local before
+	before=$(in_machine systemctl show -P MainPID sallyport-gateway)
+	lets_end restart sallyport-jailer
+	sp_until "" answers
+	[ "$(in_machine systemctl show -P MainPID sallyport-gateway)" != "$before" ]
 }
 
 @test "programs that eat all memory are ended, the services are not" {
@@ -446,6 +486,49 @@ score() { # UNIT MOST: tenths
 	# Killed, it leaves its log where it was.
 	sp_stop "$SP_GATEWAY_PID" KILL
 	run -0 signer --config "$SP_CONFIG"
+}
+
+# In a mount namespace: what they change of /etc and /var/lib is gone with it. The parts that debhelper adds are tried in the machine.
+@test "the packages' own scripts: installed, upgraded, removed, purged; what is the operator's stays" {
+	[ "$(id -u)" = 0 ] || skip "needs root to mount"
+	cat >"$BATS_TEST_TMPDIR/script" <<-'END'
+		set -eux
+		work=$1
+		mount -t tmpfs tmpfs "$work"
+		for folder in /etc /var/lib; do
+			mkdir -p "$work$folder/upper" "$work$folder/work"
+			mount -t overlay overlay -o "lowerdir=$folder,upperdir=$work$folder/upper,workdir=$work$folder/work" "$folder"
+		done
+		getent group sallyport >/dev/null || groupadd --system sallyport
+		rm -rf /etc/sallyport /var/lib/sallyport
+		mkdir -p /etc/sallyport /var/lib/sallyport /etc/nginx/sites-available /etc/nginx/sites-enabled
+		echo '{}' >/etc/sallyport/sallyport.conf
+		touch /etc/sallyport/site.env /etc/nginx/sites-available/sallyport.conf /etc/nginx/sites-enabled/other.conf /var/lib/sallyport/sallyport.db
+		ln -s ../sites-available/sallyport.conf /etc/nginx/sites-enabled/sallyport.conf
+		everything() { ls -l /etc/sallyport /etc/nginx/sites-available /etc/nginx/sites-enabled /var/lib/sallyport; }
+		sh debian/sallyport.postinst configure '' | grep -q 'sallyport setup --host NAME'
+		[ "$(stat -c '%a %G' /etc/sallyport/sallyport.conf)" = '640 sallyport' ]
+		# An upgrade says nothing, and leaves all as it was; so does what a failed one calls.
+		before=$(everything)
+		[ -z "$(sh debian/sallyport.postinst configure 0.1.0 2>/dev/null)" ]
+		for act in upgrade failed-upgrade abort-install abort-upgrade; do sh debian/sallyport.postrm $act 0.1.0; done
+		[ "$(everything)" = "$before" ]
+		# Who gave the configuration another mode keeps it.
+		chmod 600 /etc/sallyport/sallyport.conf
+		dpkg-statoverride --add root root 600 /etc/sallyport/sallyport.conf
+		sh debian/sallyport.postinst configure 0.1.0
+		[ "$(stat -c %a /etc/sallyport/sallyport.conf)" = 600 ]
+		sh debian/sallyport.postrm remove
+		[ ! -L /etc/nginx/sites-enabled/sallyport.conf ]
+		ls /etc/sallyport/sallyport.conf /etc/sallyport/site.env /etc/nginx/sites-available/sallyport.conf /var/lib/sallyport/sallyport.db
+		sh debian/sallyport.postrm purge | grep -q '/var/lib/sallyport (the record) is kept'
+		[ ! -e /etc/sallyport/site.env ] && [ ! -e /etc/nginx/sites-available/sallyport.conf ]
+		ls /var/lib/sallyport/sallyport.db /etc/nginx/sites-enabled/other.conf
+	END
+	mkdir "$BATS_TEST_TMPDIR/work"
+	run unshare -m bash "$BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/work"
+	echo "$output"
+	[ "$status" -eq 0 ]
 }
 
 @test "the shipped configuration is one, and its jailer and gateway find each other" {
