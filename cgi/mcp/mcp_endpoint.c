@@ -143,8 +143,7 @@ static void post(struct exchange *exchange, const char *version)
 		mcp_reply_error(exchange->reply, 400, request.message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
-		 request.message.method ? request.message.method : "(response)");
+	mcp_request_note(exchange, &request);
 	if (!mcp_request_begin(exchange, &request))
 		return;
 	route_message(exchange, &request, document, version);

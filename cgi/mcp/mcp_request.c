@@ -41,6 +41,17 @@ static void look_up(const struct exchange *exchange, struct mcp_request *request
 		request->tool = tool_find(exchange->server, name);
 }
 
+void mcp_request_note(const struct exchange *exchange, const struct mcp_request *request)
+{
+	const char *name = "(response)";
+
+	if (request->method)
+		name = request->method->name;
+	else if (request->message.method)
+		name = request->message.kind == RPC_REQUEST ? "(unknown)" : "(notification)";
+	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s", name);
+}
+
 int mcp_request_read(const struct exchange *exchange, struct json_object *document, const char *version,
 		     struct mcp_request *ret, struct err *err)
 {

@@ -14,6 +14,8 @@ int mcp_request_read(const struct exchange *exchange, struct json_object *docume
 /* The same where only the legacy era is spoken: batches, the older transport (sse.h). */
 int mcp_request_read_legacy(const struct exchange *exchange, struct json_object *document, struct mcp_request *ret,
 			    struct err *err);
+/* Its name for the log: the method's, if we have it; what a client makes up is in no log. */
+void mcp_request_note(const struct exchange *exchange, const struct mcp_request *request);
 /* Methods and tools have figures of their own from now on. */
 void mcp_declare(const struct server_tables *tables);
 /* What a token needs for it, for access_scope. */

@@ -174,8 +174,7 @@ void sse_message(struct exchange *exchange, const char *method, const char *rest
 		mcp_reply_error(exchange->reply, 400, request.message.id, RPC_INVALID_REQUEST, err.text);
 		return;
 	}
-	snprintf(exchange->reply->method, sizeof(exchange->reply->method), "%s",
-		 request.message.method ? request.message.method : "(response)");
+	mcp_request_note(exchange, &request);
 	if (!mcp_request_begin(exchange, &request))
 		return;
 	accept_message(exchange);

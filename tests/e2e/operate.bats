@@ -198,3 +198,43 @@ run_long() {
 	SALLYPORT_LOG_FORMAT=text SALLYPORT_LOG_LEVEL=error sp_start_gateway
 	[ ! -s "$SP_DIR/gateway.log" ]
 }
+
+# Whatever a client can write says "geheim" somewhere.
+everything_secret() {
+	local token=$SP_TOKEN
+	sp_call run_code '{"conversationId":"geheim-talk","language":"python","code":"import os, sys # geheim-code\nprint(\"geheim-output\", sys.argv, sys.stdin.read())\nopen(\"geheim-made.txt\", \"w\").write(\"geheim-made\")\nsys.exit(\"geheim-error\")",
+		"args":["geheim-argument"],"stdin":"geheim-input","environment":{"GEHEIM":"geheim-value"},"secrets":{"S":"geheim-secret"},
+		"files":[{"filename":"geheim-file.txt","content":"geheim-content"}]}'
+	[ "$(sp_get details.verdict)" = RE ]
+	sp_call run_code '{"conversationId":"geheim-talk","language":"python","code":"import ctypes; ctypes.CDLL(None).unshare(0x10000000) # geheim-denied"}'
+	sp_call list_files '{"conversationId":"geheim-talk"}'
+	[[ $(cat "$SP_DIR/body") == *geheim-made.txt* ]]
+	sp_call geheim_tool '{}'
+	sp_call run_code '{"geheim-member":"geheim"}'
+	echo '{"jsonrpc":"2.0","id":"geheim-id","method":"geheim/method","params":{"geheim":1}}' | sp_http POST /mcp HTTP_USER_AGENT=geheim-agent
+	echo '{"geheim-broken' | sp_http POST /mcp
+	sp_http GET /geheim-path QUERY_STRING=geheim-query </dev/null
+	sp_http GET /files/geheim-hash/geheim-name </dev/null
+	SP_TOKEN=${token%_*}_geheim sp_http POST /mcp <<<'{}'
+	[ "$SP_STATUS" = 401 ]
+}
+
+@test "at the most talkative level no log has what a client wrote, what came of it, or a token" {
+	local format
+	for format in text json; do
+		sp_stop "$SP_GATEWAY_PID"
+		sp_stop "$SP_JAILER_PID"
+		rm -f "$SP_DIR"/*.log
+		export SALLYPORT_LOG_FORMAT=$format SALLYPORT_LOG_LEVEL=debug
+		sp_start_jailer
+		sp_start_gateway
+		everything_secret
+		sp_cli log --text geheim-code >"$SP_DIR/found" 2>"$SP_DIR/cli.log"
+		[ -s "$SP_DIR/found" ]
+		sp_until "" grep -q 'run done' "$SP_DIR/jailer.log"
+		grep -q debug "$SP_DIR/jailer.log"
+		grep -qE 'rpc("?[=:]"?)\(unknown\)' "$SP_DIR/gateway.log"
+		run ! grep -i geheim "$SP_DIR"/*.log
+		run ! grep -F "${SP_TOKEN##*_}" "$SP_DIR"/*.log
+	done
+}
