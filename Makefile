@@ -144,7 +144,7 @@ $(B)/tests/runners/python.json: $(wildcard jail/runners/*.*)
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D) && ln -s $(abspath jail/runners/npm) $(@D)/npm
 	@rm -f $(LANGUAGES:%=$(@D)/%.json)
 	@sed '/^  "cache": \[/,/\],$$/d' jail/runners/python.json > $@
-unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/jail_probe $(B)/tests/runners/python.json
+unit: $(UNIT) $(B)/tests/upstream_client $(B)/tests/host_gauge $(B)/tests/jail_probe $(B)/tests/runners/python.json
 
 # Fuzz targets, each with the driver that runs it over tests/fuzz/corpus/NAME as a plain test.
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Stack, makeState, root } from './stack.js';
+import { Stack, gauged, makeState, root } from './stack.js';
 
 const TIMEOUT_MS = 180_000;
 const node = path.join(root, 'jail/runners/npm/node_modules/.bin/node');
@@ -410,7 +410,7 @@ an id twice done protocol
 all that there is ['memory']
 still served done
 `;
-test('a hostile program reaches nothing on its socket but what policy allows, in a live session as well', { timeout: TIMEOUT_MS }, async () => {
+test('a hostile program reaches nothing on its socket but what policy allows, in a live session as well', { timeout: TIMEOUT_MS }, () => gauged(2, async () => {
 	for (const session of [false, true]) {
 		const result = await stack.run({ language: 'python', code: HOSTILE, servers: ['memory'], session, conversationId: `hostile-${session}` });
 		assert.equal(result.stdout + result.stderr, REACHED);
@@ -418,14 +418,14 @@ test('a hostile program reaches nothing on its socket but what policy allows, in
 	}
 	const next = await stack.run({ language: 'python', code: "import socket\ntry: socket.socket(socket.AF_UNIX).connect('/code/.mcp')\nexcept OSError as error: print(type(error).__name__)", session: true, conversationId: 'hostile-true' });
 	assert.equal(next.stdout, 'ConnectionRefusedError\n', next.stderr); /* its name is left, nobody listens */
-});
+}));
 
-test('a program that ends with calls under way: they are cancelled, and the record says so', { timeout: TIMEOUT_MS }, async () => {
+test('a program that ends with calls under way: they are cancelled, and the record says so', { timeout: TIMEOUT_MS }, () => gauged(2, async () => {
 	const code = "import os, time, tools\nfor n in range(3): tools.wire().ask({'op': 'call', 'server': 'everything', 'tool': 'trigger-long-running-operation', 'arguments': {'duration': 600, 'steps': 1}}, print)\ntools.everything.echo(message='x')\nprint('ends', flush=True)\nos._exit(0)";
 	const result = await stack.run({ language: 'python', code, servers: ['everything'] });
 	assert.equal(result.stdout, 'ends\n', result.stderr);
 	assert.deepEqual(result.toolCalls.map(({ state }) => state).sort(), ['cancelled', 'cancelled', 'cancelled', 'done']);
-});
+}));
 
 test('a task calls servers', { timeout: TIMEOUT_MS }, async () => {
 	const client = new Client({ name: 'test', version: '1' }, { capabilities: {} });

@@ -11,6 +11,7 @@
 #   sp_mcp METHOD MEMBERS [NAME]   any other request of the modern era
 #   sp_stdio, sp_say TOOL ARGUMENTS, sp_stdio_end   a server on standard input and output: one call after the other; its lines are in $SP_DIR/out
 #   sp_wake                     lets a program go on that sleeps for $SP_ASLEEP seconds
+#   sp_gauged JAILS FUNCTION    the function, with the gauge of the host around it (tests/unit/host_gauge.h)
 #   sp_sql STATEMENT            what is recorded, read from the database
 #   sp_page NAME                a block of docs/operator.md or docs/audit.md, the one behind "<!-- tested: NAME -->"
 #   sp_teardown                 stops what was started and removes the directory
@@ -99,6 +100,24 @@ sp_none_asleep() {
 sp_wake() {
 	sp_until "" sp_asleep || sp_die "nobody sleeps for $SP_ASLEEP s" || return
 	kill -KILL "$(pgrep -fx "sleep $SP_ASLEEP")"
+}
+
+# Other programs of the host are in the meters, too: what raised one runs again, and fails if that happens each time. What the function leaves
+# running must not hold descriptor 8.
+sp_gauged() {
+	local round gauge file=$BATS_TEST_TMPDIR/gauge
+	for round in 1 2 3; do
+		rm -f "$file.in" && mkfifo "$file.in"
+		"$SP_BIN/../tests/host_gauge" "$1" <"$file.in" >"$file" 3>&- &
+		gauge=$!
+		exec 8>"$file.in"
+		sp_until "$gauge" grep -q measuring "$file"
+		"$2"
+		exec 8>&-
+		! wait "$gauge" || return 0
+		echo "round $round: $(tail -1 "$file")"
+	done
+	return 1
 }
 
 # Another one may be about to write, or to close the database: that is waited for.

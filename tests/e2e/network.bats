@@ -203,7 +203,7 @@ curl -sS --cacert ca.pem https://pub.example/t'
 }
 
 # In a tunnel through the proxy, and on an exact entry's own listener; the server writes down which names it is asked for.
-@test "another host inside a tunnel is refused and told: TLS server name, none, ClientHello in pieces" {
+other_server_names() {
 	: >"$DIR/names"
 	run -0 --separate-stderr net python --json <<<'
 import socket, ssl
@@ -265,6 +265,7 @@ pub.example:443 another host was named inside the connection (TLS server name or
 a.wild.example:443 TLS or HTTP that names no host which the relay can read" ]
 	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "A.wild.example None a.wild.example pub.example" ]
 }
+@test "another host inside a tunnel is refused and told: TLS server name, none, ClientHello in pieces" { sp_gauged 1 other_server_names; }
 
 # The server has the name by then, but it is the last one that counts.
 @test "another host inside a tunnel is refused and told: in the second ClientHello, after a HelloRetryRequest" {
@@ -336,7 +337,7 @@ pub.example:444 TLS or HTTP that names no host which the relay can read" ]
 	[ "$(LC_ALL=C sort -u "$DIR/names" | xargs)" = "a.wild.example pub.example" ]
 }
 
-@test "another host inside a tunnel is refused and told: HTTP, and a second request" {
+other_requests() {
 	run -0 --separate-stderr net python --json <<<'
 import socket
 
@@ -370,8 +371,9 @@ a.wild.example:80 TLS or HTTP that names no host which the relay can read
 pub.example:80 another host was named inside the connection (TLS server name or HTTP Host)
 pub.example:80 TLS or HTTP that names no host which the relay can read" ]
 }
+@test "another host inside a tunnel is refused and told: HTTP, and a second request" { sp_gauged 1 other_requests; }
 
-@test "what is not on the list is refused, told, and never asked for" {
+not_on_the_list() {
 	run -0 --separate-stderr net bash --json <<<'
 for url in http://evil.example/ https://evil.example/ http://pub.example:8081/ http://wild.example/ http://xwild.example/ http://pub.example.evil.example/ \
 	http://user:pw@evil.example/ http://93.184.215.14/ http://127.0.0.1:22/ "http://[::ffff:127.0.0.1]/" http://0x7f.1/ http://2130706433/ ; do
@@ -392,6 +394,7 @@ exit 0'
 	[[ $output == *"secret.data.evil.example:443 not in network.allow"* ]]
 	[ ! -s "$DIR/queries" ]
 }
+@test "what is not on the list is refused, told, and never asked for" { sp_gauged 1 not_on_the_list; }
 
 @test "names that mean addresses which are not public are refused, however they are written" {
 	run -0 --separate-stderr net bash --json <<<'

@@ -24,8 +24,10 @@ check_test() {
 	esac || finding "$list:$line: $number: $file has no test $name"
 	# What jails take of the host that no limit counts is measured around each of them.
 	case $file in
+	*.bats) grep -qF "@test \"$name\" { sp_gauged " "$file" ;;
+	*.js) grep -F "test('$name'" "$file" | grep -q ' gauged(' ;;
 	tests/unit/test_jail_*) grep -qE '"(gauged|host_gauge)\.h"' "$file" && ! grep -q "cmocka_unit_test[a-z_]*($name\>" "$file" ;;
-	esac || finding "$list:$line: $number: $file tries $name without the gauge of the host (tests/unit/gauged.h)"
+	esac || finding "$list:$line: $number: $file tries $name without the gauge of the host (tests/unit/host_gauge.h)"
 }
 
 names=$(tried | sort)
