@@ -175,8 +175,8 @@ serves() {
 	local other=$! id said
 	sp_until "$other" sp_asleep
 	sp_stdio
-	jq -cn --arg code "sleep $((SP_ASLEEP + 1))" '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "own", language: "bash", code: $code, timeout_seconds: 200}}}' >&9
-	begun() { pgrep -fx "sleep $((SP_ASLEEP + 1))" >/dev/null; }
+	jq -cn --arg code "sleep $((SP_ASLEEP + 5000000))" '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "own", language: "bash", code: $code, timeout_seconds: 200}}}' >&9
+	begun() { pgrep -fx "sleep $((SP_ASLEEP + 5000000))" >/dev/null; }
 	sp_until "$SP_STDIO_PID" begun || { cat "$SP_DIR/out" "$SP_DIR/stdio.log" && false; }
 	id=$(sp_sql "SELECT execution.id FROM execution JOIN instance ON instance.id = execution.instance WHERE state = 'running' AND kind = 'cli'")
 	run sp_cli cancel "$id"
