@@ -314,9 +314,9 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	refuses run_code '{"conversationId":"n","language":"cobol","code":"1"}' 'cobol" is unknown; there are bash, c, '
 	refuses run_code '{"conversationId":"n","language":"Pyton","code":"1"}' 'did you mean "python"?'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","extra":1}' extra
-	refuses run_code '{"conversationId":"n","language":"python","code":"1","network":true}' network
-	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout_seconds":301}' timeout_seconds
-	refuses run_code '{"conversationId":"n","language":"python","code":"1","memory_mb":999999}' memory_mb
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","network":true}' 'network: there is no network on this server (network.allow'
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","timeout_seconds":301}' 'timeout_seconds: must be between 1 and 300, not 301'
+	refuses run_code '{"conversationId":"n","language":"python","code":"1","memory_mb":999999}' 'memory_mb: must be between 1 and 2048, not 999999'
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","environment":{"a=b":"c"}}' environment
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","environment":{"A":"1"},"secrets":{"A":"2"}}' A
 	refuses run_code '{"conversationId":"n","language":"python","code":"1","files":[{"filename":"a"}]}' 'files[0]'
