@@ -50,6 +50,36 @@ attacks() {
 	suites
 }
 
+@test "weaker limits: every language runs with the memory that it has by default" {
+	need_root
+	local language code
+	echo '{"jailer":{"weaker_limits":true,"runners_dir":"'"$ROOT/jail/runners"'"},"data_dir":"'"$DIR"'/data"}' >"$DIR/weaker.json"
+	while read -r language code; do
+		run as_user "$BIN/sallyport" run --config "$DIR/weaker.json" -l "$language" - <<<"${code//@/$'\n'}"
+		[[ $output != *"interpreter of $language is missing"* ]] || continue
+		echo "$language: $output"
+		[ "$status" -eq 0 ]
+		[[ $output == *42* ]]
+	done <<-'END'
+		bash echo 42
+		python print(42)
+		javascript console.log(42)
+		typescript console.log(42 as number)
+		c #include <stdio.h>@int main(void) { return printf("42\n") != 3; }
+		cpp #include <iostream>@int main() { std::cout << 42 << std::endl; }
+		go package main@import "fmt"@func main() { fmt.Println(42) }
+		java class Main { public static void main(String[] a) { System.out.println(42); } }
+		rust fn main() { println!("42"); }
+		php <?php echo 42;
+		ruby puts 42
+		perl print 42;
+		lua print(42)
+		r cat(42)
+		csharp class A { static void Main() { System.Console.WriteLine(42); } }
+		sql select 42;
+	END
+}
+
 @test "no cgroup and no permission for weaker limits: refused, with the remedy" {
 	need_root
 	echo '{"jailer":{"socket":"'"$DIR"'/socket"}}' >"$DIR/config.json"
