@@ -735,6 +735,40 @@ busy() {
 	[[ $stderr == *"the output validator cannot be used"* ]]
 }
 
+# Ends the jail in which somebody sleeps for $SP_ASLEEP s, as soon as there is one: its init is the sleeper's parent's parent.
+kill_sandbox() {
+	local sleeper
+	sp_until "" sp_asleep
+	sleeper=$(pgrep -fx "sleep $SP_ASLEEP")
+	kill -KILL "$(ps -o ppid= -p "$(ps -o ppid= -p "$sleeper" | xargs)" | xargs)"
+	sp_until "" gone "$sleeper"
+}
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+@test "a sandbox that fails is tried again and says nothing of the program; one that always fails is the judge's error" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can kill the init of a jail"
+	export SP_ASLEEP=1000.$BASHPID$RANDOM
+	small p $'limits: {time_limit: 60, memory: 256}\n'
+	sed -i 1d p/problem.yaml
+	rm p/submissions/accepted/a.py
+	echo "sleep $SP_ASLEEP; echo 2" >p/submissions/accepted/a.bash
+	local kills grade status seen=
+	for kills in 1 3; do
+		"$SP_BIN/sallyport" grade --json p >out 2>err 3>&- &
+		grade=$! status=0
+		for ((i = 0; i < kills; i++)); do kill_sandbox; done
+		[ "$kills" = 3 ] || sp_wake
+		wait "$grade" || status=$?
+		output=$(cat out)
+		seen+="$status $(of accepted/a.bash .verdict) "
+	done
+	echo "$output"
+	[ "$seen" = "0 AC 3 JE " ]
+	[[ "$(of accepted/a.bash .message)" == "the sandbox of the submission failed: "* ]]
+}
+
 @test "a validator that never ends, and one that prints for ever" {
 	local body
 	for body in 'while True: pass' 'while True: print("x" * 100000)'; do
