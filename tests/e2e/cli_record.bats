@@ -45,6 +45,7 @@ on_terminal() {
 	[[ ${lines[1]} == *alice*other*python*OK*'open("made.txt"'* ]]
 	[[ ${lines[3]} == *alice*talk*python*OK*'print("\x1b[31mred")'* ]]
 	[ "$(sallyport log --json --verdict RE | jq -r .exit_code)" = 3 ]
+	[ "$(sallyport log --json --verdict RE --verdict OK | jq -r .verdict | sort -u | tr "\n" " ")" = "OK RE " ]
 	[ "$(sallyport log --json --conversation talk | jq -r .language | sort | xargs)" = "bash python" ]
 	[ "$(sallyport log --json --text made.txt | jq -s length)" = 1 ]
 	[ "$(sallyport log --json --since 1h --until 0s | jq -s length)" = 3 ]
