@@ -272,3 +272,25 @@ sp_teardown() {
 	done
 	rm -rf "$SP_DIR"
 }
+
+# A server whose tool adds a file to its /data, and says how many there are.
+sp_counting_server() {
+	cat >"$SP_DIR/count.py" <<-'EOF'
+		import json, os, sys
+		for line in sys.stdin:
+		    m = json.loads(line)
+		    if m['method'] == 'initialize': r = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'c', 'version': '1'}}
+		    elif m['method'] == 'tools/list': r = {'tools': [{'name': 'count', 'inputSchema': {'type': 'object'}}]}
+		    elif m['method'] == 'tools/call':
+		        n = len(os.listdir('/data'))
+		        open('/data/%d' % n, 'w').write('word-that-is-kept')
+		        r = {'content': [{'type': 'text', 'text': 'files: %d' % (n + 1)}]}
+		    else:
+		        if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}}), flush=True)
+		        continue
+		    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
+	EOF
+	jq -n --rawfile code "$SP_DIR/count.py" '{mcpServers: {count: {command: "python3", args: ["-c", $code], data: "keep"}}}' >"$SP_DIR/upstream.json"
+	chmod 600 "$SP_DIR/upstream.json"
+	export SALLYPORT_UPSTREAM_FILE=$SP_DIR/upstream.json
+}

@@ -241,23 +241,7 @@ serves() {
 }
 
 @test "what an upstream server kept has a damaged index: the folder is moved away, the server begins anew" {
-	cat >"$SP_DIR/count.py" <<-'END'
-		import json, os, sys
-		for line in sys.stdin:
-		    m = json.loads(line)
-		    if m['method'] == 'initialize': r = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'c', 'version': '1'}}
-		    elif m['method'] == 'tools/list': r = {'tools': [{'name': 'count', 'inputSchema': {'type': 'object'}}]}
-		    elif m['method'] == 'tools/call':
-		        n = len(os.listdir('/data'))
-		        open('/data/%d' % n, 'w').write('kept')
-		        r = {'content': [{'type': 'text', 'text': 'files: %d' % (n + 1)}]}
-		    else:
-		        if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'no'}}), flush=True)
-		        continue
-		    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
-	END
-	jq -n --rawfile code "$SP_DIR/count.py" '{mcpServers: {count: {command: "python3", args: ["-c", $code], data: "keep"}}}' >"$SP_DIR/upstream.json"
-	export SALLYPORT_UPSTREAM_FILE=$SP_DIR/upstream.json
+	sp_counting_server
 	chmod 644 "$SP_DIR/upstream.json"
 	run sp_cli upstream list
 	echo "$output"

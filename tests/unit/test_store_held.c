@@ -17,10 +17,13 @@
 #define BATCH   100
 #define FILES   3000 /* of one run */
 #define GARBAGE "20000" /* contents that nothing names */
-#define TEXTS	    150
-#define LONG_TEXTS  2
-#define PARTS	    16
+#define TEXTS   150
+#define LONG_TEXTS 2
+#define PARTS   16
 #define DAY_US  (24 * 3600 * INT64_C(1000000))
+
+static const struct store_erase all_of_ann = {
+	.owner = "ann", .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
 
 /* Its code is too short for the index of texts. */
 static struct store_execution one(int64_t conversation)
@@ -100,15 +103,13 @@ static void forget_and_sweep(void **state)
 	struct err err = ERR_INIT;
 	struct store_erased erased = {0};
 	struct store_swept swept = {0};
-	const struct store_erase erase = {
-		.owner = "ann", .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
 
 	fill(f);
 	reopen(f, STORE_WRITE); /* what was recorded so far counts no more */
 	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
 	held(f, "sweeping where nothing is to go");
 	reopen(f, STORE_WRITE);
-	ok(store_forget(f->store, &erase, &erased, &err));
+	ok(store_forget(f->store, &all_of_ann, &erased, &err));
 	assert_int_equal(erased.executions, RUNS + 1);
 	held(f, "erasing");
 	reopen(f, STORE_WRITE);
@@ -165,8 +166,6 @@ static void texts(void **state)
 	struct err err = ERR_INIT;
 	struct store_erased erased = {0};
 	struct store_swept swept = {0};
-	const struct store_erase erase = {
-		.owner = "ann", .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
 
 	for (int i = 0; i < LONG_TEXTS; i++)
 		run_with_texts(f, STORE_INLINE_MAX, STORE_INLINE_MAX);
@@ -178,7 +177,7 @@ static void texts(void **state)
 	assert_answer(f, "SELECT sum(length(block)) > 2000000 FROM search_data", "1");
 	in_parts(f, "putting texts into the index");
 	reopen(f, STORE_WRITE);
-	ok(store_forget(f->store, &erase, &erased, &err));
+	ok(store_forget(f->store, &all_of_ann, &erased, &err));
 	assert_int_equal(erased.executions, TEXTS + LONG_TEXTS);
 	assert_answer(f, "SELECT sum(length(block)) < 1000 FROM search_data", "1");
 	in_parts(f, "taking them out");
