@@ -8,6 +8,7 @@
 #include "wipe.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* What glibc exports for programs that put something in their place. */
+void *__libc_malloc(size_t size);
 void __libc_free(void *memory);
 void *__libc_realloc(void *memory, size_t size);
 
@@ -29,7 +31,7 @@ static inline size_t to_wipe(const void *memory)
 {
 	const size_t head = memory ? ((const size_t *)memory)[-1] : HEAD_MAPPED;
 
-	return head & HEAD_MAPPED ? 0 : (head & ~HEAD_BITS) - sizeof(head);
+	return (head & HEAD_MAPPED) ? 0 : (head & ~HEAD_BITS) - sizeof(head);
 }
 
 static inline void wipe(void *memory, size_t size)
@@ -44,11 +46,13 @@ static void check_heads(void)
 	static const size_t sizes[] = {1, 24, 25, 1000, 100000};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		void *volatile memory = malloc(sizes[i]); /* volatile: gcc knows no head of what malloc gives */
+		void *memory = __libc_malloc(sizes[i]);
 
-		if (memory && to_wipe(memory) != malloc_usable_size(memory))
+		if (memory && to_wipe(memory) != malloc_usable_size(memory)) {
+			fputs("sallyport-gateway: wiping what is freed does not know this C library\n", stderr);
 			abort();
-		free(memory);
+		}
+		__libc_free(memory);
 	}
 }
 
