@@ -120,6 +120,10 @@ fake_path() {
 	run "$TREE/.ci/deps" build
 	[ "$status" -eq 0 ]
 	[ ! -e "$BATS_TEST_TMPDIR/called" ]
+	echo 'libraries npm' >>"$TREE/.packages" # which the path has, whoever brought it
+	run "$TREE/.ci/deps" libraries
+	[ "$status" -eq 0 ]
+	[ ! -e "$BATS_TEST_TMPDIR/called" ]
 	[ "$(id -u)" -eq 0 ] || return 0 # the rest would be asked of sudo
 	local before after
 	before=$(ls /usr/sbin/policy-rc.d 2>&1 || true)
