@@ -324,3 +324,19 @@ int store_txn_audit_file(struct store_txn *txn, int64_t conversation, const char
 	query_bind_bytes(&row, ":name", name, length);
 	return audit_row(txn, &row, store_audit_from_file, token != NULL && token[0] != '\0' ? actor : NULL, err);
 }
+
+int store_txn_audit_kept(struct store_txn *txn, const char *id, const char *what, int64_t limit, struct err *err)
+{
+	auto_query struct query row = query_begin(txn->conn, SQL_ERASE_FILES_KEPT);
+	struct store_audit entry;
+	int failed = 0, found = 1;
+
+	query_bind_text(&row, ":id", id);
+	query_bind_text(&row, ":what", what);
+	query_bind_int(&row, ":limit", limit);
+	while (failed == 0 && (found = query_next(&row, err)) > 0) {
+		store_audit_from_file(&row, &entry);
+		failed = store_txn_audit(txn, &entry, err);
+	}
+	return failed < 0 ? failed : MIN(found, 0);
+}

@@ -13,6 +13,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/util.h"
 #include "store_audit.h"
+#include "store_file.h"
 #include "store_search.h"
 #include "store_txn.h"
 
@@ -120,6 +121,8 @@ static int rows_work(struct store_txn *txn, void *arg, struct err *err)
 	int64_t gone = 0, calls = 0;
 	int failed = file_rows(txn, SQL_ERASE_DOUBT_FILES, rows, NULL, err);
 
+	if (failed == 0)
+		failed = store_txn_audit_kept(txn, rows->id, rows->what, FILE_ROWS, err);
 	if (failed == 0)
 		failed = file_rows(txn, SQL_ERASE_FILES, rows, &gone, err);
 	if (failed == 0)

@@ -94,6 +94,10 @@ enum {
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \
 	"FROM file AS f JOIN conversation AS c ON c.id = f.conversation "
 
+#define STORE_SQL_AS_LEFT                                                                                              \
+	"x.phase = 'after' AND x.blob = f.blob AND coalesce(x.media_type, f.media_type) = f.media_type AND x.mode = "  \
+	"f.mode AND x.size = f.size AND x.mtime_us = f.mtime_us "
+
 #define STORE_STATEMENTS_AUDIT(X)                                                                                      \
 	X(AUDIT_NEXT, READ, "SELECT coalesce(max(n), -1) + 1 FROM audit")                                              \
 	X(AUDIT_ADD, WRITE,                                                                                            \
@@ -132,11 +136,8 @@ enum {
 	X(AUDIT_CONVERSATION_FILES, READ, STORE_SQL_AUDIT_FILE "ORDER BY f.conversation, f.name")                      \
 	X(AUDIT_FILE_LEFT, READ,                                                                                       \
 	  "SELECT 1 FROM conversation AS c CROSS JOIN file AS f ON f.conversation = c.id CROSS JOIN execution AS e "   \
-	  "ON "                                                                                                        \
-	  "e.conversation = c.id JOIN execution_file AS x ON x.execution = e.id AND x.phase = 'after' AND x.name = "   \
-	  "f.name WHERE c.id = :conversation AND f.name = :name AND x.blob = f.blob AND coalesce(x.media_type, "       \
-	  "f.media_type) = f.media_type "                                                                              \
-	  "AND x.mode = f.mode AND x.size = f.size AND x.mtime_us = f.mtime_us")                                       \
+	  "ON e.conversation = c.id JOIN execution_file AS x ON x.execution = e.id AND x.name = f.name "               \
+	  "WHERE c.id = :conversation AND f.name = :name AND " STORE_SQL_AS_LEFT)                                      \
 	X(AUDIT_BEFORE, READ, /* what was there before the log */                                                      \
 	  "SELECT (SELECT count(*) FROM execution), (SELECT count(*) FROM token), (SELECT count(*) FROM "              \
 	  "conversation)")

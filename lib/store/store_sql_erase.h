@@ -73,6 +73,10 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	X(ERASE_DOUBT_FILES, WRITE,                                                                                    \
 	  "UPDATE holding SET doubt = 1 WHERE owner = (SELECT owner FROM execution WHERE id = :id) AND blob IN "       \
 	  "(SELECT blob " STORE_SQL_ERASED_FILES ")")                                                                  \
+	X(ERASE_FILES_KEPT, READ, /* by the conversation, as the run left them */                                      \
+	  STORE_SQL_AUDIT_FILE "CROSS JOIN execution AS e ON e.conversation = c.id JOIN execution_file AS x ON "       \
+			       "x.execution = e.id AND x.name = f.name AND " STORE_SQL_AS_LEFT "WHERE e.id = :id "     \
+			       "AND (x.phase, x.name) IN (SELECT phase, name " STORE_SQL_ERASED_FILES ")")             \
 	X(ERASE_FILES, WRITE,                                                                                          \
 	  "DELETE FROM execution_file WHERE execution = :id AND (phase, name) IN (SELECT phase, "                      \
 	  "name " STORE_SQL_ERASED_FILES ")")                                                                          \

@@ -39,7 +39,8 @@ teardown() {
 	run sp_cli export "$ID" -o "$SP_DIR/bundle"
 	[ "$status" -eq 3 ]
 	[[ $output == *"was removed on"* ]]
-	# The conversation goes on with its files.
+	# The conversation goes on with its files, and what they were is still told by the log.
+	sp_cli verify --blobs
 	sp_run_bash 'cat file-of-the-run'
 	sp_cli show "$ID" --stdout | grep -q '^x$'
 }

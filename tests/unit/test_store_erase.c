@@ -120,9 +120,12 @@ static void content_goes_the_fact_stays(void **state)
 		      "1");
 	assert_answer(f, "SELECT count(*) FROM tool_call WHERE tool = 'send' AND arguments || result = 'null'", "5");
 	assert_answer(f, "SELECT count(*) FROM file", "2"); /* the conversation keeps its files */
-	/* The log has an entry more, and the details of the run's own are gone, salts and all. */
-	assert_answer(f, "SELECT kind || (entry LIKE '%request%') FROM audit ORDER BY n DESC LIMIT 1",
-		      "content.erase1");
+	/* The log has entries more, of the erasure and of the file that the run left and that stays, and the details of
+	 * the run's own are gone, salts and all. */
+	assert_answer(f,
+		      "SELECT group_concat(kind || (entry LIKE '%request%'), ' ') FROM (SELECT * FROM audit WHERE n > "
+		      "(SELECT max(n) FROM audit WHERE kind = 'run.end') ORDER BY n)",
+		      "content.erase1 file.put0");
 	assert_answer(
 		f,
 		"SELECT count(*) FROM audit_detail JOIN audit USING (n) WHERE object LIKE 'execution:%' AND kind <> "
