@@ -149,7 +149,7 @@ void job_inputs_add(struct job_input **inputs, size_t *count, const struct store
 {
 	struct job_input *input;
 
-	if ((*count & (*count - 1)) == 0) /* twice the room at each power of two: for thousands copying would be the most */
+	if ((*count & (*count - 1)) == 0) /* twice the room: for thousands copying would be the most */
 		*inputs = xrealloc(*inputs, MAX(*count * 2, (size_t)1), sizeof(**inputs));
 	input = &(*inputs)[(*count)++];
 	input->name = xstrndup(file->name, file->name_length);
