@@ -51,7 +51,7 @@ same_report() { # FILE FILE
 
 @test "each class, the members, the matrix first" {
 	say python 'print("same")'
-	say python 'import time; print("at", int(time.time()), object())'
+	say python 'import time; print("at", "%.3f" % time.time(), object())'
 	say python 'print("out")'
 	say python 'import sys; print("err", file=sys.stderr)'
 	say bash 'exit 3 # code'
