@@ -151,6 +151,26 @@ moment() {
 	grep -i "no space left" "$SP_DIR/err"
 }
 
+@test "restore onto a full disk: it is named, nothing serves it, and with room the next one is whole" {
+	[ "$(id -u)" = 0 ] || skip "mounting a small file system needs root"
+	mkdir -p "$SP_DIR/narrow"
+	jq '.data_dir = "narrow/data"' "$SP_DIR/back.json" >"$SP_DIR/narrow.json"
+	# shellcheck disable=SC2016 # the inner shell expands them
+	run -0 unshare -m bash -c '
+		restore() { "$SP_BIN/sallyport" restore --config "$SP_DIR/narrow.json" "$SP_DIR/save"; }
+		mount -t tmpfs none "$SP_DIR/narrow" || exit 77
+		for room in 100k 600k 2m; do
+			mount -o remount,size=$room "$SP_DIR/narrow" || exit 77
+			restore && exit 78
+			[ ! -e "$SP_DIR/narrow/data/sallyport.db" ] || exit 79
+		done
+		mount -o remount,size=1g "$SP_DIR/narrow" && restore && [ ! -e "$SP_DIR/narrow/data/restoring" ] || exit 80
+		"$SP_BIN/sallyport" verify --blobs --config "$SP_DIR/narrow.json" && cp -r "$SP_DIR/narrow/data" "$SP_DIR/roomy"'
+	echo "$output"
+	[ "$(grep -ci "no space left\|disk is full" <<<"$output")" = 3 ]
+	[ "$(moment "$SP_DIR/roomy")" = "$(moment "$SP_DIR/save")" ]
+}
+
 @test "a backup that is damaged, altered, of a newer release or without a key is refused" {
 	local bad=$SP_DIR/bad content
 	bad() { # STATUS WORD
