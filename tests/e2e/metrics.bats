@@ -283,6 +283,20 @@ scraped() { query_is 'up{job="sallyport"}' 1; }
 	grep -qE '^X-Request-Id: [0-9a-f]{32}' "$SP_DIR/head"
 }
 
+@test "a trace that only the header traceparent names is recorded and shown" {
+	start_stack
+	local trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 wrong=00-00000000000000000000000000000000-b7ad6b7169203331-01
+	jq -nc '{jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "run_code", arguments: {conversationId: "c", language: "python", code: "print(1)"},
+		_meta: {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}' >"$SP_DIR/call"
+	for header in "$trace" "$wrong"; do
+		sp_http POST /mcp HTTP_MCP_PROTOCOL_VERSION=2026-07-28 HTTP_MCP_METHOD=tools/call HTTP_MCP_NAME=run_code HTTP_TRACEPARENT="$header" <"$SP_DIR/call"
+		[ "$SP_STATUS" = 200 ]
+	done
+	[ "$(sp_sql "SELECT group_concat(coalesce(trace, ''), ',') FROM (SELECT trace FROM execution ORDER BY recorded)")" = "$trace," ]
+	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_sql "SELECT id FROM execution WHERE trace = '$trace'")"
+	[[ $output == *"$trace"* ]]
+}
+
 # same_id JQ: what the answer's error names is the header's id, and the gateway's log has it.
 same_id() {
 	local id
