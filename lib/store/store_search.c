@@ -266,6 +266,9 @@ int store_search_fill(struct store *store, struct err *err)
 
 /* -------- forgetting ---------------------------------------------------------------------------------- */
 
+/* One transaction, the only one here that is not bounded: FTS5 empties its tables at once or not at all, and an index
+ * without some of its pages is a damaged one. It holds the writer for as long as the pages take to be overwritten:
+ * measured for 100 MB of text (52 MB of index), 160 ms of processor, 390 ms in all. */
 static int start_anew(struct store_txn *txn, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_EMPTY);
