@@ -144,6 +144,7 @@ struct cell {
 	struct cell_callbacks callbacks;
 	void *arg;
 	enum cell_state state;
+	unsigned families; /* whose filters its init has: bits by enum seccomp_family */
 	bool fingerprint, extra, background, steady_there, helper_there, call_there; /* as of cell_request; in /code */
 	size_t slot;
 	int pidfd_fd;
@@ -158,8 +159,7 @@ struct cell {
 	int64_t opened_us, ready_us;
 	struct cell_fault broken;
 	struct cell_step *first, **last;
-	size_t n_steps, n_fds;
-	size_t fills;   /* sent and not answered */
+	size_t n_steps, n_fds, fills; /* fills: sent and not answered */
 	bool has_files; /* something may be in /data before the next run */
 	struct data_tree before, after;
 	struct data_change *changes;

@@ -200,6 +200,17 @@ static int clone_init(struct cell *cell, const struct cell_request *request, str
 	return cell_order(cell, &go, NULL, 0, NULL, 0) ? err_errno(err, "starting the jail") : 0;
 }
 
+/* A jail's init has copies of the filters that are there when it is made. */
+static unsigned families_made(const struct cells *cells)
+{
+	unsigned families = 0;
+
+	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
+		if (cells->filters[i].program.filter)
+			families |= 1U << i;
+	return families;
+}
+
 /* A jail that belongs to nobody yet. `request` NULL: it is made ahead. */
 static int build(struct cells *cells, const struct jail_limits *limits, const struct root_mount *root,
 		 const struct cell_request *request, struct cell **ret, struct err *err)
@@ -220,6 +231,7 @@ static int build(struct cells *cells, const struct jail_limits *limits, const st
 		.background = request && request->background,
 		.every_host = !hosts || hosts->count == 0,
 		.slot = slot,
+		.families = families_made(cells),
 		.state = CELL_PARKED,
 		.pidfd_fd = -1,
 		.control = LOOP_WATCH_INIT,
@@ -277,7 +289,7 @@ bool cells_prepared(const struct cells *cells)
 
 int64_t cells_awaited(const struct cells *cells)
 {
-	int64_t until = 0;
+	int64_t until = cells->opened ? 0 : cells->first_us;
 
 	for (const struct cell *cell = cells->first; cell; cell = cell->next) {
 		bool before = cell->state == CELL_BUILDING || (cell->state == CELL_READY && !cell->run.started_us);
@@ -301,7 +313,7 @@ static int make_ahead(struct cells *cells, struct err *err)
 	struct jail_limits limits;
 	struct cell *cell;
 
-	for (size_t i = 0; i < SECCOMP_FAMILIES; i++)
+	for (size_t i = 0; i < SECCOMP_FAMILIES && !cells->opened; i++)
 		if (!cells->filters[i].program.filter)
 			return cells_make_filter(cells, (enum seccomp_family)i, err);
 	int result = limits_resolve(&cells->config->limits, &none, &limits, err);
@@ -319,8 +331,12 @@ void cells_prepare(struct cells *cells)
 	}
 }
 
-/* What the runner's programs are loaded with: its init has a copy from when it was made. (One made ahead has them all.)
- */
+/* What the runner's programs are loaded with. */
+static unsigned families_needed(const struct runner *runner)
+{
+	return 1U << runner->family | (runner->compile.count ? 1U << runner->family_compile : 0);
+}
+
 static int make_filters(struct cells *cells, const struct runner *runner, struct err *err)
 {
 	int result = cells_make_filter(cells, runner->family, err);
@@ -328,14 +344,25 @@ static int make_filters(struct cells *cells, const struct runner *runner, struct
 	return result || !runner->compile.count ? result : cells_make_filter(cells, runner->family_compile, err);
 }
 
+/* Those that were made ahead before the runner's filters give way to others. */
+static struct cell *find_parked(struct cells *cells, const struct jail_limits *limits, unsigned families)
+{
+	for (struct cell *cell = cells->first; cell; cell = cell->next) {
+		if (cell->state != CELL_PARKED || cell->limits.tmp_bytes != limits->tmp_bytes)
+			continue;
+		if ((cell->families & families) == families)
+			return cell;
+		cell_destroy(cell);
+	}
+	return NULL;
+}
+
 /* One that was made ahead, with other limits if need be; NULL: none. Its /tmp belongs to its own namespace and stays as
  * it is. */
-static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits)
+static struct cell *take_parked(struct cells *cells, const struct jail_limits *limits, unsigned families)
 {
-	struct cell *cell = cells->first;
+	struct cell *cell = find_parked(cells, limits, families);
 
-	while (cell && (cell->state != CELL_PARKED || cell->limits.tmp_bytes != limits->tmp_bytes))
-		cell = cell->next;
 	if (!cell)
 		return NULL;
 	const struct jail_limits made = cell->limits;
@@ -361,7 +388,8 @@ static int take(struct cells *cells, const struct cell_request *request, struct 
 	bool own_root = request->runner->root.path[0] != '\0';
 	const struct root_mount *root = own_root ? &request->runner->root : cells->root;
 
-	if (!own_root && !request->network && !request->background && (*ret = take_parked(cells, request->limits)))
+	if (!own_root && !request->network && !request->background &&
+	    (*ret = take_parked(cells, request->limits, families_needed(request->runner))))
 		return 0;
 	int result = make_filters(cells, request->runner, err);
 	return result < 0 ? result : build(cells, request->limits, root, request, ret, err);
@@ -386,6 +414,7 @@ int cell_open(struct cells *cells, const struct cell_request *request, struct ce
 		return result;
 	}
 	cells->parking_failed = false;
+	cells->opened = true;
 	cell_happened(cell, CELL_OPENED);
 	if (cell->ready_us)
 		cell_happened(cell, CELL_SET_UP);

@@ -255,6 +255,7 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		return result;
 	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
 	jailer->cells.root = &jailer->root;
+	jailer->cells.first_us = service ? 0 : clock_monotonic_us() + CELLS_FIRST_US;
 	result = layers_init(&jailer->cells.layers, &jailer->root, err);
 	if (result < 0)
 		return result;

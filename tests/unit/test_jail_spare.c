@@ -74,10 +74,68 @@ static void program_before_spare(void **state)
 	assert_string_equal(next.out, "fine\n");
 }
 
+static void await_spare(struct jail_client *client)
+{
+	const int64_t patience_us = PATIENCE_MS * INT64_C(1000), began = clock_monotonic_us();
+
+	for (int64_t spare = 0; spare != CELLS_PARKED;) {
+		struct json_object *info = NULL;
+
+		assert_true(clock_monotonic_us() - began < patience_us);
+		assert_int_equal(jail_client_info(client, &info, NULL), 0);
+		spare = json_object_get_int64(
+			json_get(json_get(info, "states", json_type_object), "parked", json_type_int));
+		json_object_put(info);
+		usleep(1000);
+	}
+}
+
+static bool runs_in_spare(struct jail_client *client, const char *runner, const char *code)
+{
+	const struct jail_spec spec = {.runner = runner};
+	auto_try struct try try = {.jail = NULL};
+
+	try_program(client, &try, &spec, code);
+	assert_int_equal(try.result.verdict, JAIL_OK);
+	assert_string_equal(try.out, "fine\n");
+	return try.result.parked;
+}
+
+/* A private jailer's client says by its first jail which filters it needs: no others are made, and a jail that was made
+ * ahead of a filter is given to nobody who needs it. */
+static void spare_without_filter(void **state)
+{
+	struct jail_client *client = try_client(NULL);
+
+	(void)state;
+	assert_false(runs_in_spare(client, "bash", "echo fine"));
+	await_spare(client);
+	assert_false(runs_in_spare(client, "python", "print('fine')"));
+	await_spare(client);
+	assert_true(runs_in_spare(client, "python", "print('fine')"));
+	await_spare(client);
+	assert_true(runs_in_spare(client, "bash", "echo fine"));
+	jail_client_free(client);
+}
+
+/* Where the first jail keeps us waiting, there is one ahead for whatever comes. */
+static void spare_for_all(void **state)
+{
+	struct jail_client *client = try_client(NULL);
+
+	(void)state;
+	await_spare(client);
+	assert_true(runs_in_spare(client, "python", "print('fine')"));
+	jail_client_free(client);
+}
+
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown)};
+		cmocka_unit_test_setup_teardown(program_before_spare, service_setup, service_teardown),
+		cmocka_unit_test(spare_without_filter),
+		cmocka_unit_test(spare_for_all),
+	};
 
 	return try_run(tests, argc, argv, NULL, NULL);
 }
