@@ -2,41 +2,36 @@
  * grade_apart.c - see grade_exam.h: tests in one jail, the code under test in another, and what crosses between them.
  *
  * Both talk in lines through pipes that this process holds the other ends of. The jail of the tests sends, by the first
- * letter: Q a question, which goes to the candidate, whose next line is the answer; V the verdict as JSON; D the end of
- * the tests' process, after which it waits for the next task. Where the candidate has ended, the answer is "E". Lines
- * of the candidate nobody asked for are answers to later questions, or thrown away.
+ * letter: P the candidate's program compiled (once, before any test; Python), with which later candidates start; Q a
+ * question, which goes to the candidate, whose next line is the answer; V the verdict as JSON; D the end of the tests'
+ * process, after which it waits for the next task. Where the candidate has ended, the answer is "E". Lines of the
+ * candidate nobody asked for are answers to later questions, or thrown away.
  *
  * While one sample is examined, the jail and the interpreter for the next one start already: the program there is the
- * same for all, and the sample's source is the first line that it reads. No two samples share a jail.
+ * same for all, and the sample's source is the first line that it reads. No two samples share a jail. Nor does the next
+ * sample wait for the jail of one that has passed to end: what is still to come is what it used (grade_exam_leave).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "grade_channel.h"
 #include "grade_crew.h"
 #include "grade_exam.h"
 #include "jail/client/client_runners.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 
-#define LINE_MAX_BYTES (64 << 20) /* of a question or an answer */
-#define EXAMINER_OLD_US  200000000LL /* then a new one is made */
-#define LAST_WORD_US     10000000LL  /* for tests to end after the candidate has */
-#define AHEAD_OLD_US     2000000LL   /* a candidate that has waited this long for its sample is not used */
-
-/* Our ends of the pipes of one program: what is to be written, what was read. */
-struct channel {
-	int in, out; /* its standard input, its standard output; -1: closed */
-	struct buf to, from;
-	size_t sent, taken;
-};
+#define EXAMINER_OLD_US 200000000LL /* then a new one is made */
+#define LAST_WORD_US    10000000LL  /* for tests to end after the candidate has */
+#define AHEAD_OLD_US    2000000LL   /* a candidate that has waited this long for its sample is not used */
 
 /* A jail with a program that is to read a sample's source, or has read it. */
-struct candidate {
+struct grade_candidate {
 	struct jail_once once;
-	struct channel channel;
+	struct grade_channel channel;
 	int64_t begun_us, given_us; /* when its jail was asked for, when it got its sample */
 	int64_t ended_us;           /* when we heard of its end; 0: not yet */
 };
@@ -44,122 +39,26 @@ struct candidate {
 struct grade_examiner {
 	enum grade_tongue tongue;
 	struct jail_once once;
-	struct channel channel;
+	struct grade_channel channel;
 	int64_t made_us;
-	struct candidate *ahead; /* for the next sample, or NULL */
+	struct buf compiled;           /* the candidate's program; empty: not yet */
+	struct grade_candidate *ahead; /* for the next sample, or NULL */
 };
 
 struct talk {
 	const struct grade_exam *exam;
 	struct grade_examiner *examiner;
-	struct candidate *candidate;
-	bool asked;             /* the candidate owes an answer */
-	bool done;              /* the tests' process has ended */
-	bool broken;            /* so has the jail that it was in, or it is in no state to go on */
+	struct grade_candidate *candidate;
+	bool asked;  /* the candidate owes an answer */
+	bool done;   /* the tests' process has ended */
+	bool broken; /* so has the jail that it was in, or it is in no state to go on */
 	struct json_object *verdict;
 };
-
-/* -------- channels ------------------------------------------------------------------------------------ */
-
-static void channel_clear(struct channel *channel)
-{
-	close_pointer(&channel->in);
-	close_pointer(&channel->out);
-	buf_clear(&channel->to);
-	buf_clear(&channel->from);
-	*channel = (struct channel){.in = -1, .out = -1};
-}
-
-/* Pipes for a program; its ends go into `program`, and are the caller's to close after begin. */
-static int channel_open(struct channel *channel, struct jail_program *program, struct err *err)
-{
-	int in[2], out[2];
-
-	*channel = (struct channel){.in = -1, .out = -1};
-	buf_init(&channel->to, LINE_MAX_BYTES);
-	buf_init(&channel->from, LINE_MAX_BYTES);
-	if (pipe2(in, O_CLOEXEC))
-		return err_errno(err, "making a pipe");
-	program->stdin_fd = in[0];
-	channel->in = in[1];
-	if (pipe2(out, O_CLOEXEC))
-		return err_errno(err, "making a pipe");
-	program->stdout_fd = out[1];
-	channel->out = out[0];
-	if (fcntl(channel->in, F_SETFL, O_NONBLOCK) || fcntl(channel->out, F_SETFL, O_NONBLOCK))
-		return err_errno(err, "setting up a pipe");
-	return 0;
-}
-
-static void close_end(int *fd)
-{
-	close_pointer(fd);
-	*fd = -1;
-}
-
-/* Sends what can be without waiting. */
-static void channel_send(struct channel *channel)
-{
-	ssize_t n;
-
-	while (channel->in >= 0 && channel->sent < channel->to.length) {
-		n = write(channel->in, channel->to.data + channel->sent, channel->to.length - channel->sent);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0) {
-			close_end(&channel->in);
-			break;
-		}
-		channel->sent += (size_t)n;
-	}
-	if (channel->sent == channel->to.length) {
-		buf_reset(&channel->to);
-		channel->sent = 0;
-	}
-}
-
-/* Receives what is there. The caller looks for lines afterwards: nothing else wakes the loop for them. */
-static void channel_receive(struct channel *channel)
-{
-	char block[65536];
-	ssize_t n;
-
-	while (channel->out >= 0 && !channel->from.overflow) {
-		n = read(channel->out, block, sizeof(block));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n <= 0)
-			close_end(&channel->out);
-		else
-			buf_add(&channel->from, block, (size_t)n);
-	}
-}
-
-/* The next whole line with its newline, which stays valid until the next call of channel_receive; NULL: not yet. */
-static const char *channel_line(struct channel *channel, size_t *ret_length)
-{
-	const char *start = channel->from.data + channel->taken;
-	const char *end = memchr(start, '\n', channel->from.length - channel->taken);
-
-	if (!end) {
-		memmove(channel->from.data, start, channel->from.length - channel->taken);
-		channel->from.length -= channel->taken;
-		channel->taken = 0;
-		return NULL;
-	}
-	*ret_length = (size_t)(end - start) + 1;
-	channel->taken += *ret_length;
-	return start;
-}
 
 /* -------- jails --------------------------------------------------------------------------------------- */
 
 static int begin(struct jail_client *client, struct jail_once *once, const struct grade_text *text,
-		 struct channel *channel, struct err *err)
+		 struct grade_channel *channel, struct err *err)
 {
 	auto_close int code = memfd_with("exam", text->data, text->length);
 	auto_close int errors = memfd_create("stderr", MFD_CLOEXEC);
@@ -167,38 +66,40 @@ static int begin(struct jail_client *client, struct jail_once *once, const struc
 
 	once->program.stdin_fd = once->program.stdout_fd = -1;
 	if (result == 0)
-		result = channel_open(channel, &once->program, err);
+		result = grade_channel_open(channel, &once->program, err);
 	once->program.code_fd = code;
 	once->program.stderr_fd = errors;
 	if (result == 0)
 		result = jail_once_begin(client, once, err);
-	close_end(&once->program.stdin_fd);
-	close_end(&once->program.stdout_fd);
+	grade_channel_close(&once->program.stdin_fd);
+	grade_channel_close(&once->program.stdout_fd);
 	once->program.stderr_fd = once->program.code_fd = -1;
 	return result;
 }
 
-static void candidate_free(struct candidate *candidate)
+static void candidate_free(struct grade_candidate *candidate)
 {
 	if (!candidate)
 		return;
 	jail_once_clear(&candidate->once);
-	channel_clear(&candidate->channel);
+	grade_channel_clear(&candidate->channel);
 	free(candidate);
 }
 
-static int candidate_new(const struct grade_exam *exam, const struct grade_task *task, struct candidate **ret,
+static int candidate_new(const struct grade_exam *exam, const struct grade_task *task, struct grade_candidate **ret,
 			 struct err *err)
 {
-	struct candidate *candidate = xcalloc(1, sizeof(*candidate));
+	struct grade_candidate *candidate = xcalloc(1, sizeof(*candidate));
 
 	candidate->once.spec = (struct jail_spec){
 		.runner = grade_texts[task->tongue].runner, .limits = grade_exam_limits(exam, task), .label = "sample"};
 	candidate->once.spec.limits.wall_us += AHEAD_OLD_US;
-	candidate->channel = (struct channel){.in = -1, .out = -1};
+	candidate->channel = (struct grade_channel)GRADE_CHANNEL_INIT;
 	candidate->begun_us = clock_monotonic_us();
-	int result =
-		begin(exam->client, &candidate->once, &grade_texts[task->tongue].candidate, &candidate->channel, err);
+	const struct buf *compiled = &(*exam->examiner)->compiled;
+	const struct grade_text text = compiled->length > 0 ? (struct grade_text){compiled->data, compiled->length}
+							    : grade_texts[task->tongue].candidate;
+	int result = begin(exam->client, &candidate->once, &text, &candidate->channel, err);
 	if (result < 0)
 		candidate_free(candidate);
 	else
@@ -207,10 +108,10 @@ static int candidate_new(const struct grade_exam *exam, const struct grade_task 
 }
 
 /* The one that was begun ahead, or a new one. */
-static int candidate_take(const struct grade_exam *exam, const struct grade_task *task, struct candidate **ret,
+static int candidate_take(const struct grade_exam *exam, const struct grade_task *task, struct grade_candidate **ret,
 			  struct err *err)
 {
-	struct candidate *ahead = steal(&(*exam->examiner)->ahead);
+	struct grade_candidate *ahead = steal(&(*exam->examiner)->ahead);
 
 	if (ahead && !ahead->once.over && clock_monotonic_us() - ahead->begun_us < AHEAD_OLD_US) {
 		*ret = ahead;
@@ -220,22 +121,35 @@ static int candidate_take(const struct grade_exam *exam, const struct grade_task
 	return candidate_new(exam, task, ret, err);
 }
 
-void grade_examiner_free(void *pointer)
+void grade_examiner_free(struct grade_examiner *examiner)
 {
-	struct grade_examiner *examiner = pointer;
-
 	if (!examiner)
 		return;
 	candidate_free(examiner->ahead);
 	jail_once_clear(&examiner->once);
-	channel_clear(&examiner->channel);
+	grade_channel_clear(&examiner->channel);
+	buf_clear(&examiner->compiled);
 	free(examiner);
+}
+
+static void put_examiner(struct buf *text, const struct grade_texts *texts)
+{
+	auto_json struct json_object *candidate = json_object_new_string(texts->candidate.data);
+
+	buf_init(text, GRADE_LINE_MAX);
+	if (texts->compiles) {
+		buf_puts(text, "CANDIDATE = ");
+		json_print(text, candidate);
+		buf_putc(text, '\n');
+	}
+	buf_add(text, texts->examiner.data, texts->examiner.length);
 }
 
 /* The thread's jail for tests in this language. */
 static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct err *err)
 {
 	struct grade_examiner *examiner = *exam->examiner;
+	auto_buf struct buf text = {0};
 
 	if (examiner && examiner->tongue == tongue && !examiner->once.over &&
 	    clock_monotonic_us() - examiner->made_us < EXAMINER_OLD_US)
@@ -244,17 +158,20 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 	examiner = xcalloc(1, sizeof(*examiner));
 	*examiner = (struct grade_examiner){
 		.tongue = tongue,
-		.once = {.spec = {.runner = grade_tongue_text(tongue),
+		.once = {.spec = {.runner = grade_texts[tongue].runner,
 				  .limits = {.wall_us = GRADE_EXAM_WALL_US,
 					     .cpu_us = GRADE_EXAM_WALL_US,
 					     .cpu_percent = -1,
 					     .memory_bytes = GRADE_EXAM_MEMORY,
 					     .pids = 64},
 				  .label = "tests"}},
-		.channel = {.in = -1, .out = -1},
+		.channel = GRADE_CHANNEL_INIT,
 		.made_us = clock_monotonic_us(),
 	};
-	int result = begin(exam->client, &examiner->once, &grade_texts[tongue].examiner, &examiner->channel, err);
+	buf_init(&examiner->compiled, GRADE_LINE_MAX);
+	put_examiner(&text, &grade_texts[tongue]);
+	const struct grade_text program = {text.data, text.length};
+	int result = begin(exam->client, &examiner->once, &program, &examiner->channel, err);
 	if (result < 0)
 		grade_examiner_free(examiner);
 	else
@@ -264,14 +181,24 @@ static int hire(const struct grade_exam *exam, enum grade_tongue tongue, struct 
 
 /* -------- the talk ------------------------------------------------------------------------------------ */
 
+static void keep_compiled(struct grade_examiner *examiner, const char *hex, size_t length)
+{
+	auto_free uint8_t *code = xmalloc(length / 2 + 1);
+
+	if (examiner->compiled.length == 0 && hex_decode(hex, length, code) == 0)
+		buf_add(&examiner->compiled, code, length / 2);
+}
+
 static void hear_examiner(struct talk *talk)
 {
-	struct channel *channel = &talk->examiner->channel;
+	struct grade_channel *channel = &talk->examiner->channel;
 	size_t length;
 
-	channel_receive(channel);
-	for (const char *line; (line = channel_line(channel, &length));) {
-		if (*line == 'Q') {
+	grade_channel_receive(channel);
+	for (const char *line; (line = grade_channel_line(channel, &length));) {
+		if (*line == 'P') {
+			keep_compiled(talk->examiner, line + 1, length - 2);
+		} else if (*line == 'Q') {
 			buf_add(&talk->candidate->channel.to, line + 1, length - 1);
 			talk->asked = true;
 		} else if (*line == 'V') {
@@ -287,26 +214,27 @@ static void hear_examiner(struct talk *talk)
 		talk->done = talk->broken = true;
 }
 
-static void note_end(struct candidate *candidate)
+static void note_end(struct grade_candidate *candidate)
 {
-	if (candidate->once.over && !candidate->ended_us)
+	if (!candidate->ended_us)
 		candidate->ended_us = clock_monotonic_us();
 }
 
 static void hear_candidate(struct talk *talk)
 {
-	struct channel *channel = &talk->candidate->channel;
+	struct grade_channel *channel = &talk->candidate->channel;
 	struct buf *to = &talk->examiner->channel.to;
 	const char *line;
 	size_t length;
 
-	channel_receive(channel);
+	grade_channel_receive(channel);
 	if (channel->to.overflow || channel->from.overflow)
-		close_end(&channel->out);
-	note_end(talk->candidate);
+		grade_channel_close(&channel->out);
+	if (talk->candidate->once.over)
+		note_end(talk->candidate);
 	if (!talk->asked)
 		return;
-	if ((line = channel_line(channel, &length))) {
+	if ((line = grade_channel_line(channel, &length))) {
 		buf_add(to, line, length);
 		talk->asked = false;
 	} else if (channel->out < 0 || talk->candidate->once.over) {
@@ -315,12 +243,12 @@ static void hear_candidate(struct talk *talk)
 	}
 }
 
-static struct pollfd poll_in(const struct channel *channel)
+static struct pollfd poll_in(const struct grade_channel *channel)
 {
 	return (struct pollfd){.fd = channel->from.overflow ? -1 : channel->out, .events = POLLIN};
 }
 
-static struct pollfd poll_out(const struct channel *channel)
+static struct pollfd poll_out(const struct grade_channel *channel)
 {
 	return (struct pollfd){.fd = channel->to.length > channel->sent ? channel->in : -1, .events = POLLOUT};
 }
@@ -333,8 +261,8 @@ static int converse(struct talk *talk, struct err *err)
 	for (;;) {
 		hear_examiner(talk);
 		hear_candidate(talk);
-		channel_send(&talk->candidate->channel);
-		channel_send(&talk->examiner->channel);
+		grade_channel_send(&talk->candidate->channel);
+		grade_channel_send(&talk->examiner->channel);
 		const int64_t ended_us = talk->candidate->ended_us;
 		if (talk->done)
 			return 0;
@@ -370,7 +298,7 @@ static void add_tests(struct json_object *tests, struct json_object *line, const
 		json_object_array_add(tests, json_object_get(json_object_array_get_idx(list, i)));
 }
 
-static void put_task(struct channel *channel, const struct grade_task *task)
+static void put_task(struct grade_channel *channel, const struct grade_task *task)
 {
 	auto_json struct json_object *object = json_object_new_object();
 	struct json_object *tests = json_object_new_array();
@@ -392,7 +320,7 @@ static void put_task(struct channel *channel, const struct grade_task *task)
 	buf_putc(&channel->to, '\n');
 }
 
-static void put_source(struct channel *channel, const struct grade_task *task, const char *completion)
+static void put_source(struct grade_channel *channel, const struct grade_task *task, const char *completion)
 {
 	auto_free char *text = xasprintf("%s%s", grade_task_prefix(task), completion);
 	auto_json struct json_object *string = json_object_new_string(text);
@@ -401,13 +329,35 @@ static void put_source(struct channel *channel, const struct grade_task *task, c
 	buf_putc(&channel->to, '\n');
 }
 
+/* Did the sandbox of the tests fail, for which the candidate is not to blame? */
+static bool examiner_failed(const struct grade_examiner *examiner)
+{
+	return examiner->once.over && (!examiner->once.done || examiner->once.result.verdict == JAIL_XX);
+}
+
+/* Waits for the end of the candidate's jail. */
+static int await_end(struct jail_client *client, struct grade_candidate *candidate, struct err *err)
+{
+	int result = jail_once_end(client, &candidate->once, err);
+
+	note_end(candidate);
+	if (result == 0 && candidate->once.result.verdict == JAIL_XX)
+		result = err_set(err, ERR_SYSTEM, "%s", candidate->once.result.message);
+	return result;
+}
+
+static void take_end(const struct grade_candidate *candidate, struct grade_exam_result *result)
+{
+	grade_exam_ended(&candidate->once, result);
+	/* A program that waited for its sample was there before it; one whose jail was still being made began after. */
+	result->wall_us = MIN(result->wall_us, candidate->ended_us - candidate->given_us);
+}
+
 static void judge(struct talk *talk, struct grade_exam_result *result)
 {
 	const char *end = json_get_string(talk->verdict, "end"), *text = json_get_string(talk->verdict, "text");
 
-	grade_exam_ended(&talk->candidate->once, result);
-	/* A program that waited for its sample was there before it; one whose jail was still being made began after. */
-	result->wall_us = MIN(result->wall_us, talk->candidate->ended_us - talk->candidate->given_us);
+	take_end(talk->candidate, result);
 	if (!end || streq(end, "ended")) {
 		/* It closed its output and lives on, or the tests' own process failed on what it was sent. */
 		if (result->verdict == GRADE_JE)
@@ -424,28 +374,42 @@ static void judge(struct talk *talk, struct grade_exam_result *result)
 		grade_exam_say(result, GRADE_RTE, "failed: %s", text ? text : "");
 }
 
-/* Did the sandbox of the tests fail, for which the candidate is not to blame? */
-static bool examiner_failed(const struct grade_examiner *examiner)
+int grade_exam_leave(struct jail_client *client, struct grade_exam_result *result, struct err *err)
 {
-	return examiner->once.over && (!examiner->once.done || examiner->once.result.verdict == JAIL_XX);
+	struct grade_candidate *candidate = steal(&result->leaving);
+	struct grade_exam_result end = {0};
+	int failed = await_end(client, candidate, err);
+
+	if (failed == 0) {
+		take_end(candidate, &end);
+		result->cpu_us = end.cpu_us;
+		result->wall_us = end.wall_us;
+	}
+	candidate_free(candidate);
+	return failed;
 }
 
-/* Ends the candidate where the verdict is known. */
-static int part(struct talk *talk, struct err *err)
+/* Ends the candidate where the verdict is known; only if it has passed, nobody waits for that end. */
+static int part(struct talk *talk, struct grade_exam_result *result, struct err *err)
 {
 	const char *end = json_get_string(talk->verdict, "end");
 	bool settled = end && !streq(end, "ended");
+
 	if (!talk->candidate->once.over && (settled || talk->broken))
 		jail_cancel(talk->candidate->once.jail);
-	channel_clear(&talk->candidate->channel);
-	int failed = jail_once_end(talk->exam->client, &talk->candidate->once, err);
-	note_end(talk->candidate);
+	grade_channel_clear(&talk->candidate->channel);
+	if (settled && streq(end, "passed") && !talk->broken) {
+		grade_exam_say(result, GRADE_AC, "passed");
+		note_end(talk->candidate);
+		result->leaving = steal(&talk->candidate);
+		return 0;
+	}
+	int failed = await_end(talk->exam->client, talk->candidate, err);
 	if (failed < 0)
 		return failed;
-	if (talk->candidate->once.result.verdict == JAIL_XX)
-		return err_set(err, ERR_SYSTEM, "%s", talk->candidate->once.result.message);
 	if (talk->broken && examiner_failed(talk->examiner))
 		return err_set(err, ERR_SYSTEM, "the jail of the tests failed");
+	judge(talk, result);
 	return 0;
 }
 
@@ -467,9 +431,7 @@ static int talk_once(const struct grade_exam *exam, const struct grade_task *tas
 		candidate_new(exam, task, &talk.examiner->ahead, NULL);
 	failed = converse(&talk, err);
 	if (failed == 0)
-		failed = part(&talk, err);
-	if (failed == 0)
-		judge(&talk, result);
+		failed = part(&talk, result, err);
 	json_object_put(talk.verdict);
 	candidate_free(talk.candidate);
 	if (failed < 0 || talk.broken)

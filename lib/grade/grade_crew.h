@@ -26,7 +26,7 @@ struct grade_dial {
 
 struct grade_crew {
 	const struct grade_dial *dial;
-	struct jail_client **first; /* NULL, or a client that the first thread takes instead of one of its own */
+	struct jail_client *clients[GRADE_JOBS_MAX]; /* each thread's, from grade_crew_dial to grade_crew_clear */
 	int jobs;
 	enum grade_choice (*choose)(void *arg, void *ret_step);
 	void (*act)(void *arg, struct jail_client *client, void **own, const void *step);
@@ -40,9 +40,10 @@ struct grade_crew {
 };
 #define GRADE_STEP_MAX 64 /* bytes of a step */
 
-void grade_client_pointer(struct jail_client **client);
-#define auto_client __attribute__((cleanup(grade_client_pointer)))
-
+/* Clients for all threads, those that are not there yet at the same time: the start of a private jailer is mostly
+ * waiting for the kernel. A failure is the crew's, too. */
+int grade_crew_dial(struct grade_crew *crew, struct err *err);
 /* Runs until `choose` says GRADE_FINISHED or `over` is set, and what was begun has ended. lock and changed are
- * initialised by the caller (PTHREAD_…_INITIALIZER). */
+ * initialised by the caller (PTHREAD_…_INITIALIZER). Dials where nobody has. */
 int grade_crew_run(struct grade_crew *crew, struct err *err);
+void grade_crew_clear(struct grade_crew *crew);

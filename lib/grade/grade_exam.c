@@ -26,9 +26,13 @@
 #define NONCE        32 /* hexadecimal digits */
 
 static const char examiner_py[] =
+#include "exam/site.py.inc"
+
 #include "exam/examiner.py.inc"
 	;
 static const char candidate_py[] =
+#include "exam/site.py.inc"
+
 #include "exam/candidate.py.inc"
 	;
 static const char alone_py[] =
@@ -52,8 +56,8 @@ static const char alone_go[] =
 
 #define TEXT(array) {array, sizeof(array) - 1}
 const struct grade_texts grade_texts[] = {
-	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py), "candidate-python"},
-	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js), "javascript"},
+	[GRADE_PYTHON] = {TEXT(examiner_py), TEXT(candidate_py), TEXT(alone_py), "exam-python", true},
+	[GRADE_JAVASCRIPT] = {TEXT(examiner_js), TEXT(candidate_js), TEXT(alone_js), "javascript", false},
 	[GRADE_CPP] = {.alone = TEXT(alone_cpp)},
 	[GRADE_GO] = {.alone = TEXT(alone_go)},
 };

@@ -29,6 +29,7 @@ struct grade_exam_result {
 	bool apart;      /* the suite asked for what cannot cross; the verdict says nothing */
 	char text[GRADE_MESSAGE];
 	int64_t cpu_us, wall_us;
+	struct grade_candidate *leaving; /* NULL, or it has passed and its jail is ending: grade_exam_leave */
 };
 
 struct grade_examiner; /* jails for tests, of one thread */
@@ -44,9 +45,12 @@ struct grade_exam {
 bool grade_exam_splits(const struct grade_task *task);
 void grade_exam_apart(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		      struct grade_exam_result *ret);
+/* Waits for the end of result->leaving, which tells cpu_us and wall_us. An error: the sandbox failed, and what the
+ * tests said is worth nothing. */
+int grade_exam_leave(struct jail_client *client, struct grade_exam_result *result, struct err *err);
 void grade_exam_alone(const struct grade_exam *exam, const struct grade_task *task, const char *completion,
 		      struct grade_exam_result *ret);
-void grade_examiner_free(void *examiner); /* a struct grade_examiner * */
+void grade_examiner_free(struct grade_examiner *examiner); /* NULL is fine */
 
 /* Between the files of this module: */
 struct jail_limits grade_exam_limits(const struct grade_exam *exam, const struct grade_task *task);
@@ -62,7 +66,8 @@ struct grade_text {
 struct grade_texts {
 	struct grade_text examiner, candidate; /* data NULL: not in this language */
 	struct grade_text alone;
-	const char *runner; /* of the candidate */
+	const char *runner; /* of examiner and candidate */
+	bool compiles;      /* the examiner begins with the candidate's program, compiled */
 };
 extern const struct grade_texts grade_texts[];
 /* What a program includes: what its task names, or (C++) also what samples use without an include of their own. */

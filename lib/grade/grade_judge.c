@@ -415,12 +415,10 @@ static void entries_clear(struct work *work)
 
 int grade_judge_run(struct grade_judge *judge, struct err *err)
 {
-	auto_client struct jail_client *client = NULL;
 	struct work work = {
 		.judge = judge,
 		.bench = {.package = judge->package},
 		.crew = {.dial = &judge->dial,
-			 .first = &client,
 			 .jobs = judge->jobs,
 			 .choose = choose_step,
 			 .act = do_step,
@@ -433,9 +431,9 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 
 	for (size_t i = 0; i < judge->count; i++)
 		work.entries[i].submission = &judge->submissions[i];
-	int result = judge->dial.connect(judge->dial.arg, &client, err);
+	int result = grade_crew_dial(&work.crew, err);
 	if (result == 0)
-		result = make_own(&work, client, err);
+		result = make_own(&work, work.crew.clients[0], err);
 	if (result == 0)
 		result = recall_all(&work, err);
 	if (result == 0 && !judge->time_limit)
@@ -445,5 +443,6 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 		result = grade_crew_run(&work.crew, err);
 	}
 	entries_clear(&work);
+	grade_crew_clear(&work.crew);
 	return result;
 }

@@ -10,7 +10,7 @@
 
 #include "lib/base/util.h"
 
-#define AHEAD_JOBS_MAX 16 /* with more, three jails a thread may be more than a service has (jailer.jails) */
+#define AHEAD_JOBS_MAX 12 /* with more, four jails a thread may be more than a service has (jailer.jails) */
 
 /* What is known of a task. */
 enum suite { UNKNOWN, SPLITS, WHOLE };
@@ -43,10 +43,8 @@ static enum grade_choice choose(void *arg, void *ret_step)
 
 static bool rejected(const struct grade_exam_result *result)
 {
-	return result->apart ||
-	       (result->verdict != GRADE_AC && result->verdict != GRADE_JE && result->verdict != GRADE_SKIP &&
-		result->verdict != GRADE_TLE &&
-		!result->premature);
+	return result->apart || (result->verdict != GRADE_AC && result->verdict != GRADE_JE &&
+				 result->verdict != GRADE_SKIP && result->verdict != GRADE_TLE && !result->premature);
 }
 
 /* Can the suite of this task be split? */
@@ -59,6 +57,8 @@ static enum suite find_suite(const struct grade_exam *exam, const struct grade_s
 		return SPLITS;
 	if (!streq(reference, sample->text))
 		grade_exam_apart(exam, sample->task, reference, &result);
+	if (result.leaving)
+		grade_exam_leave(exam->client, &result, NULL);
 	if (!rejected(&result))
 		return SPLITS;
 	grade_exam_alone(exam, sample->task, reference, &result);
@@ -193,23 +193,10 @@ static void report(struct work *work)
 		run->progress(run->arg, work->finished, run->tasks->n_samples);
 }
 
-static void act(void *arg, struct jail_client *client, void **own, const void *step)
+static void put(struct work *work, size_t index, const struct grade_exam_result *result)
 {
-	struct work *work = arg;
-	const struct grade_run *run = work->run;
-	size_t index = *(const size_t *)step;
-	struct grade_examiner *examiner = *own;
-	struct grade_exam exam = {client, work->runners, run->cache, run->time_limit, &examiner, false};
-	struct grade_exam_result result;
-
 	pthread_mutex_lock(&work->crew.lock);
-	exam.more = run->jobs <= AHEAD_JOBS_MAX && work->next < run->tasks->n_samples;
-	pthread_mutex_unlock(&work->crew.lock);
-
-	examine(work, &exam, &run->tasks->samples[index], &result);
-	*own = examiner;
-	pthread_mutex_lock(&work->crew.lock);
-	work->slots[index].result = result;
+	work->slots[index].result = *result;
 	work->slots[index].done = true;
 	work->finished++;
 	keep(work, index);
@@ -217,33 +204,105 @@ static void act(void *arg, struct jail_client *client, void **own, const void *s
 	pthread_mutex_unlock(&work->crew.lock);
 }
 
+/* What a thread has: the jail for tests, and the last sample, whose jail may still be ending. */
+struct hand {
+	struct work *work;
+	struct jail_client *client;
+	struct grade_examiner *examiner;
+	struct grade_exam_result last;
+	size_t last_index;
+};
+
+static struct grade_exam exam_of(struct hand *hand, bool more)
+{
+	const struct grade_run *run = hand->work->run;
+
+	return (struct grade_exam){hand->client,    hand->work->runners, run->cache,
+				   run->time_limit, &hand->examiner,     more};
+}
+
+static void finish_last(struct hand *hand)
+{
+	const struct grade_exam exam = exam_of(hand, false);
+	struct grade_exam_result result = hand->last;
+	bool there = result.leaving;
+
+	for (int try = 1; result.leaving; try++) {
+		struct err err = ERR_INIT;
+
+		if (grade_exam_leave(hand->client, &result, &err) == 0)
+			break;
+		if (try < GRADE_TRIES)
+			examine(hand->work, &exam, &hand->work->run->tasks->samples[hand->last_index], &result);
+		else
+			grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
+	}
+	if (there)
+		put(hand->work, hand->last_index, &result);
+	hand->last.leaving = NULL;
+}
+
+static void act(void *arg, struct jail_client *client, void **own, const void *step)
+{
+	struct work *work = arg;
+	const struct grade_run *run = work->run;
+	size_t index = *(const size_t *)step;
+	struct grade_exam_result result;
+	struct hand *hand = *own;
+
+	if (!hand) {
+		*own = hand = xcalloc(1, sizeof(*hand));
+		*hand = (struct hand){.work = work, .client = client};
+	}
+	pthread_mutex_lock(&work->crew.lock);
+	const struct grade_exam exam = exam_of(hand, run->jobs <= AHEAD_JOBS_MAX && work->next < run->tasks->n_samples);
+	pthread_mutex_unlock(&work->crew.lock);
+
+	examine(work, &exam, &run->tasks->samples[index], &result);
+	finish_last(hand);
+	if (result.leaving) {
+		hand->last = result;
+		hand->last_index = index;
+	} else {
+		put(work, index, &result);
+	}
+}
+
+static void leave(void *own)
+{
+	struct hand *hand = own;
+
+	finish_last(hand);
+	grade_examiner_free(hand->examiner);
+	free(hand);
+}
+
 int grade_run(const struct grade_run *run, struct err *err)
 {
-	auto_client struct jail_client *client = NULL;
 	struct work work = {
 		.run = run,
 		.crew = {.dial = &run->dial,
-			 .first = &client,
-			 .jobs = run->jobs,
+			 .jobs = (int)MIN((size_t)run->jobs, run->tasks->n_samples),
 			 .choose = choose,
 			 .act = act,
-			 .leave = grade_examiner_free,
+			 .leave = leave,
 			 .arg = &work,
 			 .lock = PTHREAD_MUTEX_INITIALIZER,
 			 .changed = PTHREAD_COND_INITIALIZER},
 		.slots = xcalloc(run->tasks->n_samples, sizeof(*work.slots)),
 		.suites = xcalloc(run->tasks->n_tasks, sizeof(*work.suites)),
 	};
-	int result = run->dial.connect(run->dial.arg, &client, err);
+	int result = grade_crew_dial(&work.crew, err);
 
 	if (result == 0)
-		result = jail_client_runners(client, &work.runners, err);
+		result = jail_client_runners(work.crew.clients[0], &work.runners, err);
 	if (result == 0 && run->memory)
 		recall_all(&work);
 	if (result == 0) {
 		report(&work);
 		result = grade_crew_run(&work.crew, err);
 	}
+	grade_crew_clear(&work.crew);
 	json_object_put(work.runners);
 	free(work.slots);
 	free(work.suites);

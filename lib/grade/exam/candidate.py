@@ -3,36 +3,15 @@
 # Standard input: first the source, then one question a line, as Python literals. Standard output: one answer a line, "=" and a value or
 # "!" and an exception. Whatever the code does to this process, it can do no more than answer: the tests run elsewhere.
 #
-# The interpreter starts without the site module (-S), which takes as long as all the rest of its start; it is loaded when the code imports
-# what the standard library does not have.
-import _sitebuiltins
-import builtins
-import os
-import sys
-
-
-class Site:
-    """The last finder: adds the folders of installed packages, once, and looks again."""
-
-    def find_spec(self, name, path=None, target=None):
-        if path is not None or name.partition(".")[0] in sys.stdlib_module_names:
-            return None
-        sys.meta_path.remove(self)
-        import importlib.util
-        import site
-
-        site.main()
-        return importlib.util.find_spec(name)
+# It uses only modules that every interpreter has loaded at its start; examiner.py compiles site.py and this file once for all candidates.
+import posix
 
 
 def main():
-    builtins.exit, builtins.quit = _sitebuiltins.Quitter("exit", ""), _sitebuiltins.Quitter("quit", "")
-    builtins.help = _sitebuiltins._Helper()
-    sys.meta_path.append(Site())
-    questions, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(2, 1)
+    questions, answers = open(posix.dup(0), "rb"), posix.dup(1)
+    null = posix.open("/dev/null", posix.O_RDONLY)
+    posix.dup2(null, 0)
+    posix.dup2(2, 1)
     things = []  # what cannot cross as a value, by number
 
     def value(v, depth=0):
@@ -101,8 +80,8 @@ def main():
             answer = "!" + ascii((type(e).__name__, kinds, text))
         data = answer.encode() + b"\n"
         while data:
-            data = data[os.write(answers, data) :]
-    os._exit(0)
+            data = data[posix.write(answers, data) :]
+    posix._exit(0)
 
 
 main()

@@ -3,27 +3,17 @@
 # The tests of one file of tasks trust each other: what one changes in the interpreter, the next ones see.
 #
 # Standard input: a task a line, as JSON, and the candidate's answers; what goes to standard output is for the judge, by its first letter:
-# Q a question to pass on to the candidate, V the verdict, D the process of the tests has ended. What the candidate says is data: it is
-# parsed here, never evaluated, and only plain values come of it; anything else is a Thing, which can be asked, called and handed back.
+# P the candidate's program, compiled (CANDIDATE, which the judge puts before this file, is its text), Q a question to pass on to the
+# candidate, V the verdict, D the process of the tests has ended. What the candidate says is data: it is parsed here, never evaluated, and
+# only plain values come of it; anything else is a Thing, which can be asked, called and handed back.
 import ast
-import builtins
 import collections
-import copy
-import functools
 import gc
-import heapq
-import itertools
+import importlib.util
 import json
+import marshal
 import math
 import os
-import random
-import re
-import string
-import sys
-import typing
-
-_ = (copy, functools, heapq, itertools, math, random, re, string, typing)  # loaded once for all tests
-
 
 MOST = 64
 
@@ -282,6 +272,8 @@ def serve(most):
 
 
 def main():
+    code = compile(CANDIDATE, "/code/main.py", "exec", dont_inherit=True)
+    write(1, "P" + (importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)).hex() + "\n")
     sys.setrecursionlimit(5000)
     while True:
         pid = os.fork()
