@@ -154,8 +154,8 @@ const struct cli_command cmd_tag = {
 	.name = "tag",
 	.summary = "Gives recorded runs a name, for log, replay and export --tag",
 	.arguments = "[TAG [ID]…]",
-	.help = "Without a tag lists all tags. A run can have several. Tags are the operator's: they are no part of\n"
-		"the record, and bundles do not carry them.\n\n"
+	.help = "Without a tag lists all tags. A run can have several. Tags are the operator's, and no part of the\n"
+		"record. Bundles of export carry them, and import adds those that a run lacks.\n\n"
 		"Examples:\n"
 		"  sallyport tag nightly --language python --since 1d\n"
 		"  sallyport replay --tag nightly\n"

@@ -21,8 +21,8 @@
 #include "store_bundle_file.h"
 
 static const struct store_bundle_kind bundle_kind = {
-	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 5;" STORE_BUNDLE_TABLES STORE_BUNDLE_AUDIT_TABLES,
-	"a bundle of sallyport export", 0x53504255 /* "SPBU" */, 5, NULL};
+	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 6;" STORE_BUNDLE_TABLES STORE_BUNDLE_AUDIT_TABLES,
+	"a bundle of sallyport export", 0x53504255 /* "SPBU" */, 6, NULL, STORE_BUNDLE_TAG_TABLE};
 
 int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 {
@@ -66,12 +66,14 @@ int store_bundle_create(const char *path, const struct store_bundle_kind *kind, 
 
 	bundle->kind = kind;
 	bundle->path = xstrdup(path);
+	bundle->tags = kind->tags != NULL;
 	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
 	unlink(bundle->part);
 	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||
 	    chmod(bundle->part, 0600) < 0 || /* it has what people sent, in clear */
 	    sqlite3_exec(bundle->db, kind->schema, NULL, NULL, NULL) != SQLITE_OK ||
+	    (kind->tags && sqlite3_exec(bundle->db, kind->tags, NULL, NULL, NULL) != SQLITE_OK) ||
 	    sqlite3_exec(bundle->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
 		int result = store_bundle_failed(bundle, err);
 
@@ -192,6 +194,10 @@ static int add_one(struct store_bundle *bundle, struct store *store, const char 
 
 	for (size_t i = 0; over && result >= 0 && i < ARRAY_SIZE(carried); i++)
 		result = carry_by_id(bundle, store, carried[i].from, id, carried[i].to, err);
+	if (over && result >= 0 && bundle->tags)
+		result = carry_by_id(bundle, store, SQL_BUNDLE_TAGS, id,
+				     "INSERT OR IGNORE INTO execution_tag VALUES (" BUNDLE_VALUES(STORE_BUNDLE_TAG) ")",
+				     err);
 	if (result >= 0)
 		result = add_env(bundle, &row, err);
 	store_execution_clear(&row);

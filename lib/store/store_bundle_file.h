@@ -40,10 +40,15 @@ struct store_txn;
 	"CREATE TABLE audit (n INTEGER PRIMARY KEY, at_us ANY, kind ANY, object ANY, entry ANY, salt ANY, detail ANY, "\
 	"proof ANY) STRICT;"                                                                                           \
 	"CREATE TABLE audit_head (size INTEGER PRIMARY KEY, root ANY, checkpoint ANY) STRICT;"
+/* The tags of those runs. */
+#define STORE_BUNDLE_TAG_TABLE                                                                                         \
+	"CREATE TABLE execution_tag (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_TAG) ", PRIMARY KEY (execution, tag)) STRICT;"
 struct store_bundle_kind {
-	const char *schema, *what; /* all of it; "a bundle of sallyport export" */
+	const char *schema, *what; /* all of it but tags; "a bundle of sallyport export" */
 	int application_id, version;
 	const char *more_blobs; /* a query for contents besides STORE_BUNDLE_BLOBS; NULL: none */
+	const char *tags; /* STORE_BUNDLE_TAG_TABLE, which `version` has and the version before, still read, lacks;
+			     NULL: it has no tags, and no other version is read */
 };
 
 /* Names of all contents that rows refer to; one may be NULL. */
@@ -63,6 +68,7 @@ struct store_bundle {
 	sqlite3 *db;
 	char *path, *part; /* part: the file while it is written; NULL: none */
 	bool leave_env;
+	bool tags; /* it has the table */
 };
 int store_bundle_failed(struct store_bundle *bundle, struct err *err);
 /* A file of this kind, to be written by store_bundle_add and _finish; one to be read, checked. */

@@ -112,7 +112,8 @@ static int check_schema(struct store_bundle *bundle, struct err *err)
 {
 	sqlite3 *ours = NULL;
 	bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-		    sqlite3_exec(ours, bundle->kind->schema, NULL, NULL, NULL) == SQLITE_OK;
+		    sqlite3_exec(ours, bundle->kind->schema, NULL, NULL, NULL) == SQLITE_OK &&
+		    (!bundle->tags || sqlite3_exec(ours, bundle->kind->tags, NULL, NULL, NULL) == SQLITE_OK);
 	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
 
 	sqlite3_close(ours);
@@ -132,7 +133,8 @@ static int check_identity(struct store_bundle *bundle, struct err *err)
 		return result;
 	if (application != bundle->kind->application_id)
 		return err_set(err, ERR_INVALID, "%s is not %s", bundle->path, bundle->kind->what);
-	if (version < bundle->kind->version)
+	bundle->tags = bundle->kind->tags && version == bundle->kind->version;
+	if (version < bundle->kind->version - (bundle->kind->tags != NULL))
 		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d: write it anew",
 			       bundle->path, (long long)version, bundle->kind->version);
 	if (version > bundle->kind->version)
@@ -202,18 +204,28 @@ static int each_blob(struct store_bundle *bundle, struct store *store, int64_t *
 	return result == 0 && step != SQLITE_DONE ? store_bundle_failed(bundle, err) : result;
 }
 
+/* The count that the query gives is 0. */
+static int check_none(struct store_bundle *bundle, const char *sql, const char *text, struct err *err)
+{
+	int64_t count = 0;
+	int result = store_bundle_number(bundle, sql, &count, err);
+
+	return result == 0 && count > 0 ? err_set(err, ERR_INVALID, "%s: %s", bundle->path, text) : result;
+}
+
 int store_bundle_check(struct store_bundle *bundle, struct err *err)
 {
 	int64_t bytes = 0;
 	int result = check_identity(bundle, err);
 
-	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(checks); i++) {
-		int64_t count = 0;
-
-		result = store_bundle_number(bundle, checks[i].sql, &count, err);
-		if (result == 0 && count > 0)
-			result = err_set(err, ERR_INVALID, "%s: %s", bundle->path, checks[i].text);
-	}
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(checks); i++)
+		result = check_none(bundle, checks[i].sql, checks[i].text, err);
+	if (result == 0 && bundle->tags)
+		result = check_none(bundle,
+				    "SELECT count(*) FROM execution_tag WHERE execution NOT IN (SELECT id FROM "
+				    "execution) OR typeof(tag) <> 'text' OR length(tag) NOT BETWEEN 1 AND 64 OR "
+				    "tag GLOB '*[^A-Za-z0-9._:/-]*' OR instr(CAST(tag AS BLOB), x'00') > 0",
+				    "a tag is not as it must be", err);
 	if (result == 0)
 		result = check_ids(bundle, err);
 	if (result == 0)
@@ -322,6 +334,26 @@ static int import_baselines(struct store_txn *txn, struct store_bundle *bundle, 
 	return result;
 }
 
+/* Also of an execution that was there: tags that it lacks. */
+static int import_tags(struct store_txn *txn, struct store_bundle *bundle, const char *id, int64_t *ret_new,
+		       struct err *err)
+{
+	auto_statement sqlite3_stmt *row = NULL;
+	int result = store_bundle_prepare(bundle, "SELECT * FROM execution_tag WHERE execution = ?1", &row, err);
+
+	if (result == 0)
+		sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
+	while (result == 0 && sqlite3_step(row) == SQLITE_ROW) {
+		auto_query struct query q = query_begin(txn->conn, SQL_IMPORT_TAG);
+		int64_t rows = 0;
+
+		store_bundle_bind_row(&q, row, NULL);
+		result = query_run(&q, &rows, err);
+		*ret_new += rows;
+	}
+	return result;
+}
+
 static int is_there(struct store_txn *txn, const char *id, struct err *err)
 {
 	auto_query struct query q = query_begin(txn->conn, SQL_EXECUTION_STATE);
@@ -391,6 +423,7 @@ static int audit_import(struct store_txn *txn, const struct store_carried *done,
 	store_audit_init(&entry, STORE_AUDIT_IMPORT, "log", "audit");
 	store_audit_int(&entry, "executions", done->executions);
 	store_audit_int(&entry, "added", done->added);
+	store_audit_int(&entry, "tags", done->tags);
 	return store_txn_audit(txn, &entry, err);
 }
 
@@ -425,10 +458,12 @@ int store_bundle_import_rows(struct store_txn *txn, struct store_bundle *bundle,
 			result = import_one(txn, bundle, row, err);
 		if (result == 0)
 			result = import_baselines(txn, bundle, (const char *)sqlite3_column_text(row, 0), err);
+		if (result == 0 && bundle->tags)
+			result = import_tags(txn, bundle, (const char *)sqlite3_column_text(row, 0), &ret->tags, err);
 		ret->executions++;
 		ret->added += !there;
 	}
-	if (result == 0 && ret->added > 0)
+	if (result == 0 && (ret->added > 0 || ret->tags > 0))
 		result = audit_import(txn, ret, err);
 	return result;
 }

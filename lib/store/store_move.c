@@ -20,7 +20,7 @@
 
 /* clang-format off */
 static const struct store_bundle_kind kind = {
-	"PRAGMA application_id = 0x5350424f; PRAGMA user_version = 3;" STORE_BUNDLE_TABLES
+	"PRAGMA application_id = 0x5350424f; PRAGMA user_version = 4;" STORE_BUNDLE_TABLES
 	"CREATE TABLE owner (name TEXT PRIMARY KEY) STRICT;"
 	"CREATE TABLE token (" STORE_BUNDLE_COLUMNS(STORE_MOVE_TOKEN) ", PRIMARY KEY (id)) STRICT;"
 	"CREATE TABLE snippet (" STORE_BUNDLE_COLUMNS(STORE_MOVE_SNIPPET)
@@ -28,7 +28,8 @@ static const struct store_bundle_kind kind = {
 	"CREATE TABLE conversation (name TEXT PRIMARY KEY) STRICT;"
 	"CREATE TABLE file (" STORE_BUNDLE_COLUMNS(STORE_MOVE_FILE) ", PRIMARY KEY (conversation, name)) STRICT;"
 	"CREATE TABLE run (execution TEXT PRIMARY KEY, conversation TEXT NOT NULL) STRICT;",
-	"an owner of sallyport owners pack", 0x5350424f /* "SPBO" */, 3, "SELECT blob FROM file"};
+	"an owner of sallyport owners pack", 0x5350424f /* "SPBO" */, 4, "SELECT blob FROM file",
+	STORE_BUNDLE_TAG_TABLE};
 /* clang-format on */
 
 static const struct {

@@ -36,6 +36,7 @@
 	NEXT(generation) NEXT(name) NEXT(change) NEXT(reason) NEXT(blob) NEXT(media_type) NEXT(mode) NEXT(size) \
 		NEXT(mtime_us)
 
+#define STORE_BUNDLE_TAG(FIRST, NEXT)       FIRST(execution) NEXT(tag)
 #define STORE_BUNDLE_RUNTIME(FIRST, NEXT)   FIRST(hash) NEXT(description) NEXT(first_us)
 #define STORE_BUNDLE_TOOL_LIST(FIRST, NEXT) FIRST(hash) NEXT(definitions) NEXT(first_us)
 #define STORE_BUNDLE_SERVER(FIRST, NEXT) \
@@ -62,6 +63,10 @@
 	X(BUNDLE_EXECUTION, READ, \
 	  "SELECT " BUNDLE_NAMES(STORE_BUNDLE_EXECUTION) " FROM execution WHERE id = :id AND state <> 'running'") \
 	X(BUNDLE_FILES, READ, "SELECT " BUNDLE_NAMES(STORE_BUNDLE_FILE) " FROM execution_file WHERE execution = :id") \
+	X(BUNDLE_TAGS, READ, "SELECT " BUNDLE_NAMES(STORE_BUNDLE_TAG) " FROM execution_tag WHERE execution = :id") \
+	X(IMPORT_TAG, WRITE, \
+	  "INSERT OR IGNORE INTO execution_tag (" BUNDLE_NAMES(STORE_BUNDLE_TAG) ") VALUES (" BUNDLE_VALUES( \
+		  STORE_BUNDLE_TAG) ")") \
 	X(BUNDLE_BASELINES, READ, \
 	  "SELECT " BUNDLE_NAMES(STORE_BUNDLE_BASELINE) " FROM baseline WHERE execution = :id") \
 	X(BUNDLE_BASELINE_FILES, READ, \

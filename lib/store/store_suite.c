@@ -20,7 +20,7 @@ static const struct store_bundle_kind kind = {
 	"compare TEXT NOT NULL,"   /* what of the outcome counts: replay --compare */
 	"normalise TEXT NOT NULL," /* what does not: replay --normalise */
 	"promoted_us INTEGER NOT NULL) STRICT;",
-	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 3, NULL};
+	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 3, NULL, NULL};
 
 static const struct {
 	const char *sql, *text;

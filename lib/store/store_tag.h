@@ -1,6 +1,7 @@
 /*
  * store_tag.h - names by which an operator finds runs again (filter "tag"). They are no part of what was recorded: no
- * bundle carries them, and they can be taken away. Each change stands in the audit log.
+ * verdict on the record covers them, and they can be taken away. Each change stands in the audit log. Bundles carry
+ * them; an import adds those that a run lacks.
  */
 #pragma once
 

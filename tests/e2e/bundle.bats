@@ -63,6 +63,46 @@ refuse() {
 	[ ! -e "$SP_DIR/none" ]
 }
 
+# old_bundle FROM TO: as releases before tags wrote it
+old_bundle() {
+	cp "$1" "$2"
+	sqlite3 "$2" "DROP TABLE execution_tag; PRAGMA user_version = 5"
+}
+
+@test "tags go along, also to runs that are there already; bundles of the version before tags are read" {
+	local db=$SP_DIR/other/sallyport.db first
+	say python 'print(1)'
+	say python 'print(2)'
+	sp_stdio_end
+	first=$(sp_sql 'SELECT min(id) FROM execution')
+	cli 0 sallyport tag nightly --all
+	cli 0 sallyport tag team/red "$first"
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	old_bundle "$SP_DIR/b" "$SP_DIR/old"
+	cli 0 other import "$SP_DIR/old" --json
+	[ "$output" = '{"summary":{"executions":2,"new":2,"already_there":0}}' ]
+	[ "$(sqlite3 "$db" 'SELECT count(*) FROM execution_tag')" = 0 ]
+	cli 0 other tag mine "$first"
+	cli 0 other import "$SP_DIR/b"
+	[ "$(sqlite3 "$db" 'SELECT tag, count(*) FROM execution_tag GROUP BY tag' | paste -sd ' ')" = 'mine|1 nightly|2 team/red|1' ]
+	cli 0 other log --tag team/red --json
+	[ "$(jq -r .id <<<"$output")" = "$first" ]
+	cli 0 other replay --tag nightly --json
+	[ "$(tail -1 <<<"$output" | jq .summary.identical)" = 2 ]
+	# Once more is no change, and each change is in the log.
+	cli 0 other import "$SP_DIR/b"
+	[ "$(sqlite3 "$db" "SELECT json_extract(entry, '$.f.added'), json_extract(entry, '$.f.tags') FROM audit WHERE kind = 'import' ORDER BY n" | paste -sd ' ')" = '2|0 0|3' ]
+	# A selection takes the tags of its runs only; a suite has its cases' own tags.
+	cli 0 sallyport export -o "$SP_DIR/one" --tag team/red
+	[ "$(sqlite3 "$SP_DIR/one" 'SELECT tag FROM execution_tag ORDER BY tag' | paste -sd ' ')" = 'nightly team/red' ]
+	cli 0 sallyport promote --suite "$SP_DIR/suite" "$first"
+	cli 2 other import "$SP_DIR/suite"
+	# An older one still: not known.
+	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 4"
+	cli 2 other import "$SP_DIR/old"
+	[[ $stderr == *"version 4, this program knows 6: write it anew"* ]]
+}
+
 # env_is JSON: the environment of the bundle's execution, without the variable that Sallyport adds
 env_is() {
 	[ "$(sqlite3 "$SP_DIR/b" 'SELECT env FROM execution' | jq -c 'del(.FILE_BASE_URL)')" = "$1" ]
@@ -95,6 +135,12 @@ env_is() {
 	refuse tables "CREATE TRIGGER t AFTER INSERT ON blob BEGIN DELETE FROM blob; END"
 	refuse tables "CREATE VIEW v AS SELECT 1"
 	refuse tables "ALTER TABLE execution ADD COLUMN more ANY"
+	refuse tables "PRAGMA user_version = 5"
+	refuse tables "DROP TABLE execution_tag"
+	refuse "a tag is not" "INSERT INTO execution_tag VALUES ('x', 'nightly')"
+	for tag in "''" "'a b'" "'$(printf %065d 0)'" "char(27) || '[2J'" "7" "'a' || char(0)"; do
+		refuse "a tag is not" "INSERT INTO execution_tag SELECT id, $tag FROM execution"
+	done
 	refuse "version 9" "PRAGMA user_version = 9"
 	refuse "not a bundle" "PRAGMA application_id = 7"
 	refuse larger "UPDATE execution SET code = zeroblob(70000)"

@@ -179,6 +179,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	on 2 drain --owner owner2
 	sqlite3 "$(readlink "$FRONT/h2")/data/sallyport.db" "INSERT INTO snippet VALUES ('owner2', 'kept', 2, 'bash', 'what it does', '{}', '[]', 'echo kept', 1),
 		('', 'all', 1, 'bash', 'for everybody', '{}', '[]', 'echo all', 1)"
+	on 2 tag nightly --owner owner2
 	run on 2 owners pack owner2 "$FRONT/owner2"
 	[ "$output" = "owner2: 1 tokens, 1 versions of snippets, 1 conversations with 1 files, $before runs" ]
 	[ "$(stat -c %a "$FRONT/owner2")" = 600 ]
@@ -203,6 +204,7 @@ on() { "$SP_BIN/sallyport" "$2" --config "$(readlink "$FRONT/h$1")/sallyport.jso
 	on 1 owners unpack "$FRONT/owner2"
 	[ "$(rows 1 2)" = "$before" ]
 	[ "$(sqlite3 -readonly "$(readlink "$FRONT/h1")/data/sallyport.db" "SELECT owner, name, version, code FROM snippet")" = "owner2|kept|2|echo kept" ]
+	[ "$(on 1 tag --json | jq -c .)" = "[{\"tag\":\"nightly\",\"executions\":$before}]" ]
 	run on 1 owners unpack "$FRONT/owner2"
 	[ "$status" = 5 ]
 	[[ $output == *"has conversations here already"* ]]
