@@ -148,7 +148,12 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 	const struct grade_feedback *feedback = &trial->feedback;
 	char **flags = trial->node->settings.validator_flags;
 	static const char *const kattis[] = {"/data/" JUDGE_IN, "/data/" JUDGE_ANS, "/data/" FEEDBACK};
-	static const char *const testlib[] = {"/data/" JUDGE_IN, "/dev/stdin", "/data/" JUDGE_ANS};
+	static const char *const checker[] = {"/data/" JUDGE_IN, "/dev/stdin", "/data/" JUDGE_ANS};
+	/* The second is a file that it writes, for a checker of later, which packages do not have. */
+	static const char *const interactor[] = {"/data/" JUDGE_IN, "/data/" FEEDBACK "output", "/data/" JUDGE_ANS};
+	const char *const *first = !validator->testlib			 ? kattis
+				   : trial->bench->package->interactive ? interactor
+									 : checker;
 	size_t n = 0, n_flags = 0;
 
 	while (flags && flags[n_flags])
@@ -156,7 +161,7 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 	const char **args = xcalloc(ARRAY_SIZE(kattis) + n_flags + 1, sizeof(*args));
 	struct jail_file *files = xcalloc(validator->count + feedback->count + 3, sizeof(*files));
 	for (size_t i = 0; i < ARRAY_SIZE(kattis); i++)
-		args[i] = validator->testlib ? testlib[i] : kattis[i];
+		args[i] = first[i];
 	for (size_t i = 0; i < n_flags; i++)
 		args[ARRAY_SIZE(kattis) + i] = flags[i];
 	for (size_t i = 0; i < validator->count; i++)

@@ -59,21 +59,17 @@ static bool number_of(struct token token, double *ret)
 	return *end == '\0';
 }
 
-/* No hexadecimal numbers and no "nan(…)": the format's numbers are those that people write. */
+/* No hexadecimal numbers, "nan" or "inf", which are words: the format's numbers are those that people write. */
 static bool plain_number(struct token token, double *ret)
 {
 	for (size_t i = 0; i < token.length; i++)
-		if (token.data[i] == 'x' || token.data[i] == 'X' || token.data[i] == '(')
+		if (token.data[i] == 'x' || token.data[i] == 'X')
 			return false;
-	return number_of(token, ret);
+	return number_of(token, ret) && isfinite(*ret);
 }
 
 static bool same_number(const struct grade_compare *how, double answer, double output)
 {
-	if (isnan(answer) || isnan(output))
-		return isnan(answer) && isnan(output);
-	if (isinf(answer) || isinf(output))
-		return answer == output;
 	double difference = fabs(answer - output);
 	return (how->has_absolute && difference <= how->absolute) ||
 	       (how->has_relative && difference <= how->relative * fabs(answer));

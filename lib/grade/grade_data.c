@@ -138,17 +138,25 @@ static void grader_flag(struct grade_settings *settings, const char *flag, bool 
 		settings->ignore_sample = true;
 }
 
+/* "continue"; problem.yaml had other words for it once. */
+static bool goes_on(const char *reject)
+{
+	return reject && (streq(reject, "continue") || streq(reject, "grade") || streq(reject, "worst_error"));
+}
+
 static int legacy_settings(const struct grade_package *package, struct json_object *from, bool root,
 			   struct grade_settings *ret, struct err *err)
 {
 	const char *reject = grade_yaml_text(from, "on_reject"), *grading = grade_yaml_text(from, "grading");
 	int result;
 
-	ret->stop = !package->scoring || !reject || !streq(reject, "continue");
 	ret->custom_grader = grading && streq(grading, "custom");
 	ret->grader_flags = words(NULL, from, "grader_flags");
 	for (char **flag = ret->grader_flags; *flag; flag++)
 		grader_flag(ret, *flag, root);
+	/* In pass-fail problems the first rejection decides, but for a group that may be accepted in spite of it. */
+	ret->stop = !goes_on(reject) ||
+		    (!package->scoring && !ret->custom_grader && !ret->accept_if_any && !ret->always_accept);
 	if ((result = grade_yaml_number(from, "accept_score", 1, &ret->accept_score, err)) < 0 ||
 	    (result = grade_yaml_number(from, "reject_score", 0, &ret->reject_score, err)) < 0 ||
 	    (result = read_range(from, ret, err)) < 0)
@@ -342,8 +350,25 @@ static bool ends_with(const char *text, const char *end)
 	return length > tail && streq(text + length - tail, end);
 }
 
+static const char *const settings_files[] = {"testdata.yaml", "test_group.yaml"};
+
+/* 2025-09: folders in a group below secret/, or in sample/, are no groups; their cases are the group's. */
+static bool is_plain_folder(const struct reader *reader, const struct grade_node *group, const char *path)
+{
+	bool groupless = str_starts(group->name, "secret/") || streq(group->name, "sample");
+
+	for (size_t i = 0; groupless && i < ARRAY_SIZE(settings_files); i++) {
+		auto_free char *settings = xasprintf("%s/%s", path, settings_files[i]);
+
+		groupless = access(settings, F_OK) != 0; /* of an earlier draft, which has groups in groups */
+	}
+	return groupless && reader->package->format == GRADE_2025_09;
+}
+
 static int read_group(struct reader *reader, struct grade_node *node, struct json_object *above, int depth,
 		      struct err *err);
+static int read_names(struct reader *reader, struct grade_node *node, struct json_object *settings, const char *below,
+		      int depth, struct err *err);
 
 /* One name of a group's folder: a case, a group below it, or nothing of ours, wherever that leads. */
 static int read_entry(struct reader *reader, struct grade_node *node, struct json_object *settings, const char *name,
@@ -363,9 +388,32 @@ static int read_entry(struct reader *reader, struct grade_node *node, struct jso
 		return err_set(err, ERR_DENIED, "%s leads out of the package", path);
 	if (S_ISREG(st.st_mode))
 		return read_case(reader, node, settings, name, err);
-	if (S_ISDIR(st.st_mode) && !ends_with(name, ".files"))
-		return read_group(reader, add_node(node, name), settings, depth + 1, err);
-	return 0;
+	if (!S_ISDIR(st.st_mode) || ends_with(name, ".files"))
+		return 0;
+	if (is_plain_folder(reader, node, real))
+		return read_names(reader, node, settings, name, depth + 1, err);
+	return read_group(reader, add_node(node, name), settings, depth + 1, err);
+}
+
+/* Everything in the group's folder, or in `below`, a folder of it. */
+static int read_names(struct reader *reader, struct grade_node *node, struct json_object *settings, const char *below,
+		      int depth, struct err *err)
+{
+	auto_free char *folder = xasprintf("%s/data/%s/%s", reader->package->path, node->name, below);
+	char **names = NULL;
+	int result = depth > GRADE_DATA_DEPTH
+			     ? err_set(err, ERR_LIMIT, "data/%s: more than %d groups below each other", node->name,
+				       GRADE_DATA_DEPTH)
+			     : list_folder(folder, &names, err);
+
+	for (char **name = names; result == 0 && *name; name++) {
+		auto_free char *whole = xasprintf("%s%s%s", below, *below ? "/" : "", *name);
+
+		if (*node->name || streq(whole, "sample") || streq(whole, "secret"))
+			result = read_entry(reader, node, settings, whole, depth, err);
+	}
+	strings_free(names);
+	return result;
 }
 
 static int read_group(struct reader *reader, struct grade_node *node, struct json_object *above, int depth,
@@ -373,32 +421,20 @@ static int read_group(struct reader *reader, struct grade_node *node, struct jso
 {
 	const struct grade_package *package = reader->package;
 	auto_json struct json_object *own = NULL, *settings = NULL;
-	auto_free char *folder = xasprintf("%s/data/%s", package->path, node->name);
-	static const char *const files[] = {"testdata.yaml", "test_group.yaml"};
-	char **names = NULL;
 	int result;
 
-	if (depth > GRADE_DATA_DEPTH)
-		return err_set(err, ERR_LIMIT, "data/%s: more than %d groups below each other", node->name,
-			       GRADE_DATA_DEPTH);
 	/* The format's own name first; packages were moved between formats by half, too. */
-	for (size_t i = 0; i < ARRAY_SIZE(files) && !own; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(settings_files) && !own; i++) {
 		bool second = (i == 0) == (package->format == GRADE_2025_09);
 		auto_free char *yaml =
-			xasprintf("data/%s%s%s", node->name, *node->name ? "/" : "", files[second]);
+			xasprintf("data/%s%s%s", node->name, *node->name ? "/" : "", settings_files[second]);
 
 		if ((result = read_yaml(package, yaml, &own, err)) < 0)
 			return result;
 	}
 	settings = merge(above, own);
-	if ((result = make_settings(package, settings, node, err)) < 0 ||
-	    (result = list_folder(folder, &names, err)) < 0)
-		return result;
-	for (char **name = names; result == 0 && *name; name++)
-		if (*node->name || streq(*name, "sample") || streq(*name, "secret"))
-			result = read_entry(reader, node, settings, *name, depth, err);
-	strings_free(names);
-	return result;
+	result = make_settings(package, settings, node, err);
+	return result < 0 ? result : read_names(reader, node, settings, "", depth, err);
 }
 
 int grade_data_read(const struct grade_package *package, struct grade_node **ret_root, struct err *err)

@@ -195,6 +195,13 @@ static void apply_use(const char *use, struct grade_expect *ret)
 	}
 }
 
+static void add_rule(uint32_t permitted, uint32_t required, struct grade_expect *ret)
+{
+	if (ret->n_rules < GRADE_PARTS_MAX)
+		ret->rules[ret->n_rules++] = (struct grade_expect_part){
+			.pattern = "{sample,secret}", .permitted = permitted, .required = required};
+}
+
 /* `replaced`: the folder whose own rule this is, which it takes what it does not say from; or NULL. */
 static void apply_rule(struct json_object *rule, const struct folder *replaced, struct grade_expect *ret)
 {
@@ -208,7 +215,8 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 		uint32_t set = allowed(permitted, required);
 
 		if (replaced)
-			ret->lower_bound = ret->upper_bound = false;
+			ret->lower_bound = ret->upper_bound = false, ret->n_rules = 0;
+		add_rule(permitted, required, ret);
 		bound(permitted, required, ret);
 		ret->verdicts = replaced || !ret->verdicts ? set : ret->verdicts & set;
 		ret->partial = ret->partial && !replaced;
@@ -245,17 +253,23 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	if (folder) {
 		ret->verdicts = allowed(folder->permitted, folder->required);
 		ret->partial = folder->partial;
+		if (!folder->partial)
+			add_rule(folder->permitted, folder->required, ret);
 		if (folder->timed)
 			bound(folder->permitted, folder->required, ret);
 	}
 	if (!yaml || !json_object_is_type(yaml, json_type_object))
 		return;
-	json_object_object_foreach(yaml, pattern, rule)
-	{
-		bool whole = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
+	/* A folder's rule is there before those of patterns, wherever it stands. */
+	for (int pass = 0; pass < 2; pass++) {
+		json_object_object_foreach(yaml, pattern, rule)
+		{
+			bool whole = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
 
-		if (rule && json_object_is_type(rule, json_type_object) && grade_expect_glob(pattern, path))
-			apply_rule(rule, !whole ? NULL : folder ? folder : &own, ret);
+			if (whole == (pass == 0) && rule && json_object_is_type(rule, json_type_object) &&
+			    grade_expect_glob(pattern, path))
+				apply_rule(rule, !whole ? NULL : folder ? folder : &own, ret);
+		}
 	}
 }
 
@@ -321,6 +335,7 @@ void grade_expect_comment(const struct grade_source *source, struct grade_expect
 	if (set) {
 		expect->verdicts = set;
 		expect->partial = false;
+		expect->n_rules = 0;
 	}
 	read_grades(source, expect);
 	at = comment(source, "@EXPECTED_SCORE@:", &length);
@@ -354,7 +369,7 @@ bool grade_expect_allows(uint32_t set, enum grade_verdict verdict)
 
 bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full)
 {
-	if (!grade_expect_allows(expect->verdicts, verdict))
+	if (!expect->by_case && !grade_expect_allows(expect->verdicts, verdict))
 		return false;
 	if (expect->has_score && !isnan(score) && (score < expect->least - 1e-6 || score > expect->most + 1e-6))
 		return false;

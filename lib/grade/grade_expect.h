@@ -29,6 +29,11 @@ struct grade_expect {
 	bool lower_bound, upper_bound; /* of the time limit, in later formats: it may not be too slow, or has to be */
 	struct grade_expect_part parts[GRADE_PARTS_MAX];
 	size_t n_parts;
+	/* What `verdicts` was made of: what each rule says of every case. It counts in the place of `verdicts` where
+	 * by_case is set: there the whole has a score, and is AC with any. */
+	struct grade_expect_part rules[GRADE_PARTS_MAX];
+	size_t n_rules;
+	bool by_case;
 	uint32_t grades[GRADE_PARTS_MAX]; /* of the groups in secret, in order; it counts where there are as many */
 	size_t n_grades;
 };

@@ -195,10 +195,14 @@ static void score(struct work *work, struct jail_client *client, struct entry *e
 	struct grade_total *total = &entry->submission->total;
 
 	if (entry->program.verdict == GRADE_AC) {
-		const struct grade_scope scope = {work->judge->cases, work->judge->n_cases, &sheet, total};
+		const struct grade_scope scope = {work->judge->root, work->judge->cases, work->judge->n_cases, &sheet,
+						  total};
+		struct grade_expect *expect = &entry->submission->expect;
 
 		grade_score_total(&work->bench, client, &sheet, work->judge->root, total);
-		grade_scope_met(&entry->submission->expect, &scope, entry->submission->unmet);
+		expect->by_case = expect->n_rules > 0 && !expect->partial && work->judge->package->scoring &&
+				  work->judge->package->format == GRADE_2025_09 && total->verdict != GRADE_JE;
+		grade_scope_met(expect, &scope, entry->submission->unmet);
 		note_margin(work, entry);
 	} else {
 		*total = (struct grade_total){.verdict = entry->program.verdict, .score = NAN, .full = NAN};

@@ -16,7 +16,7 @@
 
 #include "lib/base/util.h"
 
-#define MEMORY_VERSION "1"
+#define MEMORY_VERSION "2"
 #define DEPTH_MAX      32
 #define BLOCK          65536
 
@@ -192,6 +192,7 @@ struct json_object *grade_memory_print(const struct grade_submission *submission
 	json_add_bool(object, "compiled", submission->compiled);
 	json_add_bool(object, "from_cache", submission->from_cache);
 	json_add_string(object, "unmet", submission->unmet);
+	json_add_bool(object, "by_case", submission->expect.by_case);
 	return object;
 }
 
@@ -258,6 +259,7 @@ bool grade_memory_parse(const struct grade_judge *judge, struct json_object *res
 	copy_text(result, "message", total.message, sizeof(total.message));
 	copy_text(result, "language", submission->language, sizeof(submission->language));
 	copy_text(result, "unmet", submission->unmet, sizeof(submission->unmet));
+	submission->expect.by_case = flag(result, "by_case");
 	submission->compiled = flag(result, "compiled");
 	submission->from_cache = flag(result, "from_cache");
 	submission->total = total;

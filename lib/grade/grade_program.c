@@ -374,12 +374,29 @@ static void mark_entry_executable(struct grade_program *program)
 			program->files[i].mode |= 0555;
 }
 
+/* Does a file define the name as 42, as C, the compiler's command or an enumeration do it? */
+static bool defines_42(const struct grade_file *file, const char *name)
+{
+	const char *at = file->data, *end = file->data + file->length;
+
+	while ((at = memmem(at, (size_t)(end - at), name, strlen(name)))) {
+		at += strlen(name);
+		while (at < end && strchr(" \t=(", *at) && *at)
+			at++;
+		if (end - at >= 2 && at[0] == '4' && at[1] == '2')
+			return true;
+	}
+	return false;
+}
+
 /* testlib's own header has 0 for "ok"; the copies that speak the package format's codes have 42. */
 static bool is_testlib(const struct grade_source *source)
 {
-	return (grade_source_contains(source, "registerTestlibCmd") ||
-		grade_source_contains(source, "registerInteraction")) &&
-	       !grade_source_contains(source, "OK_EXIT_CODE 42") && !grade_source_contains(source, "_ok = 42");
+	for (size_t i = 0; i < source->count; i++)
+		if (defines_42(&source->files[i], "OK_EXIT_CODE") || defines_42(&source->files[i], "_ok"))
+			return false;
+	return grade_source_contains(source, "registerTestlibCmd") ||
+	       grade_source_contains(source, "registerInteraction");
 }
 
 void grade_program_make(const struct grade_maker *maker, const struct grade_source *source, struct grade_program *ret)

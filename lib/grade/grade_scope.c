@@ -7,8 +7,16 @@
 
 #include "lib/base/util.h"
 
+/* Behind what ended its group a case may have run at the same time: it is as if it had not. */
+static bool counts(const struct grade_scope *scope, size_t i)
+{
+	return scope->sheet->states[i] == GRADE_DONE &&
+	       grade_score_turn(scope->sheet, scope->root, scope->cases[i]) != GRADE_NEVER;
+}
+
+/* `whose`: who says so, and of what: "submissions.yaml" and " in secret/1". */
 static bool verdicts_met(const struct grade_expect_part *part, const struct grade_scope *scope,
-			 char ret_why[GRADE_MESSAGE])
+			 const char *const whose[2], char ret_why[GRADE_MESSAGE])
 {
 	bool all = true, any = false, seen = false, said = !part->message;
 
@@ -16,7 +24,7 @@ static bool verdicts_met(const struct grade_expect_part *part, const struct grad
 		if (!grade_expect_glob(part->pattern, scope->cases[i]->name))
 			continue;
 		any = true;
-		if (scope->sheet->states[i] != GRADE_DONE) {
+		if (!counts(scope, i)) {
 			all = false;
 			continue;
 		}
@@ -25,22 +33,28 @@ static bool verdicts_met(const struct grade_expect_part *part, const struct grad
 		said = said || strstr(scope->sheet->outcomes[i].message, part->message);
 		seen = seen || grade_expect_allows(part->required, verdict);
 		if (!grade_expect_allows(part->permitted, verdict)) {
-			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which submissions.yaml does not permit in %s",
-				 scope->cases[i]->name, grade_verdict_text(verdict), part->pattern);
+			snprintf(ret_why, GRADE_MESSAGE, "%s is %s, which %s does not permit%s", scope->cases[i]->name,
+				 grade_verdict_text(verdict), whose[0], whose[1]);
 			return false;
 		}
 	}
 	if (any && all && !seen) {
-		snprintf(ret_why, GRADE_MESSAGE, "no case in %s has a verdict that submissions.yaml requires",
-			 part->pattern);
+		snprintf(ret_why, GRADE_MESSAGE, "no case%s has a verdict that %s requires", whose[1], whose[0]);
 		return false;
 	}
 	if (any && all && !said) {
-		snprintf(ret_why, GRADE_MESSAGE, "no judge's message in %s has \"%.100s\"", part->pattern,
-			 part->message);
+		snprintf(ret_why, GRADE_MESSAGE, "no judge's message%s has \"%.100s\"", whose[1], part->message);
 		return false;
 	}
 	return true;
+}
+
+static bool part_met(const struct grade_expect_part *part, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
+{
+	auto_free char *where = xasprintf(" in %s", part->pattern);
+	const char *const whose[] = {"submissions.yaml", where};
+
+	return verdicts_met(part, scope, whose, ret_why);
 }
 
 static bool score_met(const struct grade_expect_part *part, const struct grade_scope *scope,
@@ -63,11 +77,7 @@ static bool score_met(const struct grade_expect_part *part, const struct grade_s
 /* The groups in secret against the list of the source's comment; one that was not judged says nothing. */
 static bool grades_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
 {
-	struct grade_node *root = scope->n_cases > 0 ? scope->cases[0] : NULL;
-
-	while (root && root->parent)
-		root = root->parent;
-	const struct grade_node *secret = root ? grade_data_find(root, "secret") : NULL;
+	const struct grade_node *secret = grade_data_find(scope->root, "secret");
 	size_t number = 0, groups = 0;
 	for (size_t i = 0; secret && i < secret->count; i++)
 		groups += !secret->children[i]->is_case;
@@ -92,9 +102,14 @@ static bool grades_met(const struct grade_expect *expect, const struct grade_sco
 
 bool grade_scope_met(const struct grade_expect *expect, const struct grade_scope *scope, char ret_why[GRADE_MESSAGE])
 {
+	static const char *const whole[] = {"its folder or submissions.yaml", ""};
+
 	*ret_why = '\0';
 	for (size_t i = 0; i < expect->n_parts; i++)
-		if (!verdicts_met(&expect->parts[i], scope, ret_why) || !score_met(&expect->parts[i], scope, ret_why))
+		if (!part_met(&expect->parts[i], scope, ret_why) || !score_met(&expect->parts[i], scope, ret_why))
+			return false;
+	for (size_t i = 0; expect->by_case && i < expect->n_rules; i++)
+		if (!verdicts_met(&expect->rules[i], scope, whole, ret_why))
 			return false;
 	return grades_met(expect, scope, ret_why);
 }

@@ -1,6 +1,7 @@
 /*
  * grade_scope.h - rules of submissions.yaml for a part of the test data: a rule's members "sample", "secret" and what
- * begins with "sample/" or "secret/" (a pattern as for submissions) hold for the cases and groups that they match.
+ * begins with "sample/" or "secret/" (a pattern as for submissions) hold for the cases and groups that they match. The
+ * rules of folders and submissions hold for all cases, where expectations are compared case by case.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 
 /* What a submission did; `cases` by their index. */
 struct grade_scope {
-	struct grade_node *const *cases;
+	struct grade_node *root, *const *cases;
 	size_t n_cases;
 	const struct grade_sheet *sheet;
 	const struct grade_total *total;

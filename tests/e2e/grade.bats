@@ -367,8 +367,8 @@ of_classes() {
 	printf 'scoring: {score: 30}\n' >p/data/secret/a/test_group.yaml
 	printf 'scoring: {score: 70, require_pass: secret/a}\n' >p/data/secret/b/test_group.yaml
 	echo 7 >p/data/secret/b/1.ans
-	judge 0 p accepted/a.py
-	[ "$(of accepted/a.py .score)" = 30 ]
+	judge 1 p accepted/a.py # what is accepted there is so in every case
+	[ "$(of accepted/a.py '[.score, .as_expected] | tojson')" = '[30,false]' ]
 	printf 'static_validation_score: 5\n' >>p/data/secret/a/test_group.yaml
 	judge 2 p
 	[[ $stderr == *"static validators are not supported"* ]]
@@ -463,6 +463,14 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	rule 0 "" 'partly/small.py: {secret/3: {message: "what was not run says nothing"}}'
 	rule 1 'no judge'"'"'s message in secret/1 has "nothing"' 'partly/small.py: {secret/1: {message: nothing}}'
 	rule 1 "no case in secret/1 has a verdict" 'partly/small.py: {secret/1: {required: [TLE, MLE]}}'
+	# What ran at the side of the rejection that ended it all says nothing either.
+	small q $'problem_format_version: 2025-09\n'
+	case_of q/data/secret 2 2 3
+	mkdir q/submissions/wrong_answer
+	printf 'import time\nn = int(input())\nassert n == 1\ntime.sleep(0.5)\nprint(7)\n' >q/submissions/wrong_answer/a.py
+	echo 'wrong_answer/a.py: {secret: {permitted: [AC, WA]}}' >q/submissions/submissions.yaml
+	judge 0 q -j 2 wrong_answer
+	[ "$(of wrong_answer/a.py .case)" = secret/1 ]
 }
 
 @test "scores of 2025-09: sum, min, require_pass, multipliers" {
@@ -472,6 +480,61 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of partly/half.py .score)" = 50 ]
 	[ "$(of partly/small.py '.groups[] | select(.name == "secret/3") | .name')" = "" ] # was not run: secret/2 did not pass
 	[ "$(of wrong_answer/none.py '[.verdict, .score] | tojson')" = '["WA",0]' ]
+}
+
+@test "2025-09: folders in a group are no groups; what scores is expected case by case, in any number of jails" {
+	local jobs
+	for jobs in 1 4; do
+		judge 0 "$PACKAGES/folders" -j $jobs
+		[ "$(jq -r 'select(.submission) | [.submission, .verdict, .score] | join(" ")' <<<"$output" | paste -sd ' ')" = \
+			"accepted/a.py AC 100 rejected/crash.py AC 30 wrong_answer/small.py AC 20" ]
+		[ "$(of accepted/a.py '.groups | map(.name) | join(" ")')" = "sample secret secret/1-sum secret/2-all" ]
+	done
+	cp -r "$PACKAGES/folders" p
+	local to=p/submissions
+	mv $to/wrong_answer/small.py $to/accepted
+	sed -i '/^accepted/d' $to/submissions.yaml
+	cp $to/accepted/a.py $to/rejected
+	printf 'n = int(input())\nassert n != 1\nprint(n + 1 if n < 10 else 0)\n' >$to/wrong_answer/both.py
+	judge 1 p --results r.db
+	[ "$(of accepted/small.py .message)" = "secret/1-sum/large/1 is WA, which its folder or submissions.yaml does not permit" ]
+	[ "$(of rejected/a.py .message)" = "no case has a verdict that its folder or submissions.yaml requires" ]
+	[ "$(of wrong_answer/both.py .as_expected)" = false ]
+	[ "$(of rejected/crash.py .as_expected)" = true ]
+	jq -c 'select(.submission) | .as_expected' <<<"$output" >whole
+	judge 1 p --resume --results r.db
+	diff whole <(jq -c 'select(.submission) | .as_expected' <<<"$output")
+	# The folder's own rule in submissions.yaml comes first, wherever it stands.
+	printf 'accepted/small.py: {required: [WA]}\naccepted: {permitted: [AC, WA]}\n' >$to/submissions.yaml
+	judge 0 p accepted
+	[ "$(of accepted/small.py .as_expected)" = true ]
+	printf 'accepted/small.py: {permitted: [AC]}\naccepted: {permitted: [AC, WA]}\n' >$to/submissions.yaml
+	judge 1 p accepted/small.py
+}
+
+@test "nobody scores, and a group goes on after a rejection: a grader decides, or one accepted case does" {
+	local jobs
+	for jobs in 1 4; do
+		judge 0 "$PACKAGES/lenient" -j $jobs
+		[ "$(jq -c '.summary | [.verdicts, .as_expected]' <<<"$summary")" = '[{"AC":2,"WA":3},5]' ]
+		[ "$(of accepted/enough.py .cases_run)" = 9 ]
+		[ "$(of wrong_answer/quarter.py .cases_run)" = 4 ]
+	done
+}
+
+@test "legacy: the words that problem.yaml once had for on_reject" {
+	local word
+	small p
+	case_of p/data/secret 2 2 9
+	case_of p/data/secret 3 3 4
+	mkdir p/submissions/partially_accepted
+	mv p/submissions/accepted/a.py p/submissions/partially_accepted
+	for word in "grade 20" "worst_error 20" "first_error 10"; do
+		printf 'type: scoring\nlimits: {memory: 256}\ngrading: {on_reject: %s, accept_score: 10, range: 0 30}\n' "${word% *}" >p/problem.yaml
+		echo 'grader_flags: always_accept' >p/data/testdata.yaml
+		judge 0 p
+		[ "$(of partially_accepted/a.py .score)" = "${word#* }" ]
+	done
 }
 
 @test "a submission from elsewhere, and what is not there" {
@@ -843,6 +906,46 @@ both() {
 	for n in 3 7 8; do echo "print($n)" >"p/submissions/accepted/$n.py"; done
 	judge 3 p
 	[ "$(jq -r 'select(.submission) | .verdict' <<<"$output" | paste -sd' ')" = "WA PE JE AC" ]
+	# A copy of it that speaks the package format's codes has the format's arguments, too.
+	local define
+	for define in '#define  OK_EXIT_CODE	42' 'enum { _ok = 42, _wa = 43 };' '// -DOK_EXIT_CODE=42'; do
+		printf '%s\nvoid registerTestlibCmd();\nint main(int, char **argv) { return argv[3][6] == 102 ? 42 : 3; } // /data/feedback/\n' \
+			"$define" >p/output_validators/check.cpp
+		judge 0 p accepted/3.py
+	done
+}
+
+@test "testlib's interactors: what they write beside is a file, never the program's output" {
+	small p 'validation: custom interactive'
+	mkdir -p p/output_validators p/submissions/{wrong_answer,run_time_error}
+	cat >p/output_validators/interact.cpp <<-'END'
+		#include <cstdio>
+		static FILE *in, *tout, *ans;
+		static void registerInteraction(int argc, char **argv)
+		{
+			in = fopen(argv[1], "r");
+			tout = fopen(argv[2], "w");
+			ans = argc > 3 ? fopen(argv[3], "r") : nullptr;
+		}
+		int main(int argc, char **argv)
+		{
+			int n = 0, wanted = 0, got = 0;
+			registerInteraction(argc, argv);
+			if (!in || !tout || !ans || fscanf(in, "%d", &n) != 1 || fscanf(ans, "%d", &wanted) != 1)
+				return 3;
+			printf("%d\n", n);
+			fflush(stdout);
+			fprintf(tout, "%d\n", wanted);
+			fclose(tout);
+			if (scanf("%d", &got) != 1) return 8;
+			return got == wanted ? 0 : 1;
+		}
+	END
+	echo 'print(7)' >p/submissions/wrong_answer/a.py
+	echo 'input()' >p/submissions/wrong_answer/silent.py
+	echo 'input(); raise SystemExit(1)' >p/submissions/run_time_error/a.py
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":2,"RTE":1}' ]
 }
 
 @test "legacy: a rejected case has its group's score, whatever its validator wrote; flags as a list; what a grader is told" {

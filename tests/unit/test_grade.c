@@ -62,6 +62,10 @@ static void numbers(void **state)
 	assert_false(same("float_tolerance 1", "1", "0x1"));
 	assert_false(same("float_tolerance 1", "1", "1e999"));
 	assert_true(same("float_tolerance 1e-6", "word", "WORD"));
+	assert_true(same("float_tolerance 1e-6", "inf", "INF"));
+	assert_false(same("float_tolerance 1e-6", "inf", "infinity"));
+	assert_false(same("float_tolerance 1e-6", "nan(1)", "nan(2)"));
+	assert_false(same("float_tolerance 1e-6", "1", "inf"));
 }
 
 static void flags(void **state)
