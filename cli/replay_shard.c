@@ -24,26 +24,29 @@ static int variable(const char *name, int *ret)
 	return 0;
 }
 
-/* What Slurm's arrays, Kubernetes' indexed jobs and Bazel say; their numbers begin at 0 or at MIN. */
+/* What Slurm's arrays, Kubernetes' indexed jobs and Bazel say; numbers begin at 0 or at MIN, and Slurm's may go up
+ * by more than 1. */
 static bool from_environment(struct replay_shard *ret)
 {
 	static const struct {
-		const char *index, *least, *count;
+		const char *index, *count, *least, *step;
 	} sources[] = {
-		{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
-		{"TEST_SHARD_INDEX", NULL, "TEST_TOTAL_SHARDS"},
-		{"JOB_COMPLETION_INDEX", NULL, NULL}, /* the number of shards is what --shard /N says */
+		{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
+		{"TEST_SHARD_INDEX", "TEST_TOTAL_SHARDS", NULL, NULL},
+		{"JOB_COMPLETION_INDEX", NULL, NULL, NULL}, /* the number of shards is what --shard /N says */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
-		int index, least = 0, count = ret->count;
+		int index, least = 0, step = 1, count = ret->count;
 
 		if (variable(sources[i].index, &index) < 0 ||
 		    (count == 0 && (!sources[i].count || variable(sources[i].count, &count) < 0)))
 			continue;
 		if (sources[i].least)
 			variable(sources[i].least, &least);
-		*ret = (struct replay_shard){index - least + 1, count};
+		if (sources[i].step)
+			variable(sources[i].step, &step);
+		*ret = (struct replay_shard){(index - least) / MAX(step, 1) + 1, count};
 		return true;
 	}
 	return false;

@@ -225,7 +225,7 @@ same_report() { # FILE FILE
 	echo "$output" >"$SP_DIR/whole"
 	replay 0 --text "echo 1" --shard 1/1 --results "$SP_DIR/one.db"
 	run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard 1/3 --results "$SP_DIR/s1.db"
-	SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=6 SLURM_ARRAY_TASK_COUNT=3 \
+	SLURM_ARRAY_TASK_ID=10 SLURM_ARRAY_TASK_MIN=6 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_STEP=4 \
 		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/s2.db"
 	TEST_SHARD_STATUS_FILE="$SP_DIR/status" JOB_COMPLETION_INDEX=2 \
 		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard /3 --results "$SP_DIR/s3.db"
