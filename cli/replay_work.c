@@ -105,7 +105,7 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 			runner->store, runner->client, &runner->secrets, replay_tools, &tools, report->deterministic};
 
 		result = job_replay(&from, execution, compare_run, &comparison, err);
-		if (result == -ERR_INVALID) /* a secret that an earlier run of its sandbox was given */
+		if (result == -ERR_INVALID) /* an earlier run of its sandbox had a secret; a row of somebody else */
 			report->reason = xstrdup(err->text);
 		bridge_stop(tools.bridge);
 	}
@@ -358,6 +358,8 @@ static char *obstacle(const struct replay_runner *runner, const struct store_exe
 {
 	if (runner->instead && *execution->sandbox_id)
 		return xstrdup("it ran in a live sandbox, after other runs: no other code can take its place");
+	if (execution->network && runner->config->network.allow.count == 0)
+		return xstrdup("it had network, which this server does not allow: network.allow is empty");
 	if (runner->bless && replay_without_outcome(execution))
 		return NULL;
 	return replay_incomparable_with(execution, &runner->secrets);

@@ -77,17 +77,16 @@ static void run_clear(struct replay *replay)
 
 /* -------- from the row -------------------------------------------------------------------------------- */
 
+/* *ret is the caller's, also where it is of another type. */
 static int parse_stored(const char *what, const char *text, enum json_type type, struct json_object **ret,
 			struct err *err)
 {
 	if (!text)
-		return err_set(err, ERR_CORRUPT, "the row has no %s", what);
+		return err_set(err, ERR_INVALID, "the row has no %s", what);
 	if (json_parse(text, strlen(text), ret, err) < 0)
-		return err_set(err, ERR_CORRUPT, "the row's %s is not JSON", what);
-	if (!json_object_is_type(*ret, type)) {
-		json_put_pointer(ret);
-		return err_set(err, ERR_CORRUPT, "the row's %s has the wrong type", what);
-	}
+		return err_set(err, ERR_INVALID, "the row's %s is not JSON", what);
+	if (!json_object_is_type(*ret, type))
+		return err_set(err, ERR_INVALID, "the row's %s has the wrong type", what);
 	return 0;
 }
 
@@ -105,7 +104,7 @@ static int load_arguments(struct replay *replay, const char *text, struct err *e
 		struct json_object *item = json_object_array_get_idx(array, i);
 
 		if (!json_object_is_type(item, json_type_string))
-			return err_set(err, ERR_CORRUPT, "the row's arguments must be texts");
+			return err_set(err, ERR_INVALID, "the row's arguments must be texts");
 		replay->args[i] = xstrdup(json_object_get_string(item));
 	}
 	return 0;

@@ -29,6 +29,11 @@ static const struct {
 	 "OR "
 	 "(env IS NOT NULL AND NOT json_valid(env)) OR (result IS NOT NULL AND NOT json_valid(result))",
 	 "a run is not as it must be"},
+	{"SELECT count(*) FROM execution WHERE json_type(args) <> 'array' OR json_type(limits) <> 'object' OR "
+	 "json_type(env) <> 'object' OR json_type(result) <> 'object' OR EXISTS (SELECT 1 FROM json_each(args) WHERE "
+	 "type <> 'text') OR EXISTS (SELECT 1 FROM json_each(env) WHERE type NOT IN ('text', 'null', 'false') OR key "
+	 "= '' OR instr(key, '=') > 0)",
+	 "a run is not as it must be"},
 	{"SELECT count(*) FROM execution WHERE length(CAST(code AS BLOB)) > 65536 OR length(CAST(stdin AS BLOB)) > "
 	 "65536 "
 	 "OR length(CAST(stdout AS BLOB)) > 65536 OR length(CAST(stderr AS BLOB)) > 65536 OR length(args) > 1048576 OR "
@@ -484,6 +489,8 @@ int store_bundle_import(struct store_bundle *bundle, struct store *store, struct
 		result = store_bundle_import_blobs(bundle, store, err);
 	if (result == 0)
 		result = store_commit(store, import_work, &importing, err);
+	if (result == -ERR_CONFLICT) /* what the schema's own constraints refuse */
+		result = -(int)(err->code = ERR_INVALID);
 	if (result < 0)
 		return err_wrap(err, "%s", bundle->path);
 	ret->executions += importing.done.executions;

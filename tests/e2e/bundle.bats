@@ -146,6 +146,9 @@ env_is() {
 	refuse larger "UPDATE execution SET code = zeroblob(70000)"
 	refuse "not as it must be" "UPDATE execution SET args = '[' "
 	refuse "not as it must be" "UPDATE execution SET owner = '../x'"
+	for what in "args = '{}'" "args = '[1]'" "limits = '[]'" "result = '[]'" "env = '[]'" "env = '{\"A\":1}'" "env = '{\"A=B\":\"x\"}'" "env = '{\"\":\"x\"}'"; do
+		refuse "not as it must be" "UPDATE execution SET $what"
+	done
 	refuse "an id" "DELETE FROM execution_file; UPDATE execution SET id = 'x' WHERE id = (SELECT max(id) FROM execution)"
 	refuse missing "DELETE FROM blob"
 	refuse size "UPDATE execution_file SET size = 1"
@@ -165,7 +168,35 @@ env_is() {
 	cli 2 other import "$SP_DIR/nothing"
 	cli 2 other import "$SP_DIR/b" "$SP_DIR/bad"
 	[ ! -e "$SP_DIR/other" ]
+	# What only the schema's own constraints refuse: nothing of it is in the record.
+	for what in "verdict = 'ZZ'" "created_us = 'x'" "run_cpu_user_us = 'x'"; do
+		cp "$SP_DIR/b" "$SP_DIR/bad"
+		sqlite3 "$SP_DIR/bad" "UPDATE execution SET $what WHERE id = (SELECT max(id) FROM execution)"
+		cli 2 other import "$SP_DIR/bad"
+		[ "$(sqlite3 "$SP_DIR/other/sallyport.db" 'SELECT count(*) FROM execution')" = 0 ]
+	done
 	cli 0 other import "$SP_DIR/b"
+}
+
+@test "a bundle's runs that cannot be repeated here are named; the others go on" {
+	local i network first
+	for ((i = 0; i < 4; i++)); do say python "print($i)"; done
+	sp_stdio_end
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	first=$(sp_sql 'SELECT min(id) FROM execution')
+	network=$(sp_sql 'SELECT max(id) FROM execution')
+	sqlite3 "$SP_DIR/b" "UPDATE execution SET limits = '{\"wall_us\":-1}' WHERE id = '$first'; UPDATE execution SET network = 1 WHERE id = '$network'"
+	cli 0 other import "$SP_DIR/b"
+	cli 0 other replay --all --json
+	[ "$(tail -1 <<<"$output" | jq -c '[.summary.identical, .summary.not_replayable]')" = '[2,2]' ]
+	[[ $(jq -r "select(.id == \"$first\") | .reason" <<<"$output") == *"the row's limits: wall_us"* ]]
+	[[ $(jq -r "select(.id == \"$network\") | .reason" <<<"$output") == *"network, which this server does not allow"* ]]
+	# A row that was spoilt in the database itself, too.
+	for what in '[' '{}' '[1]'; do
+		sqlite3 "$SP_DIR/other/sallyport.db" "PRAGMA ignore_check_constraints = ON; UPDATE execution SET args = '$what' WHERE id <> '$first' AND id <> '$network'"
+		cli 0 other replay --all --json
+		[ "$(tail -1 <<<"$output" | jq .summary.not_replayable)" = 4 ]
+	done
 }
 
 # All 800 with CRUXEVAL=800.
