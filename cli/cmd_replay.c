@@ -128,6 +128,8 @@ static int open_old(struct replay_batch *batch, struct err *err)
 	setenv(name, batch->options->old_runners, 1);
 	int result = cli_open_jailer(&config, &batch->old.client, err);
 
+	if (result == 0)
+		result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
 	if (kept)
 		setenv(name, kept, 1);
 	else
@@ -141,10 +143,10 @@ static int open_runners(struct replay_batch *batch, struct err *err)
 
 	if (result == 0)
 		result = jail_client_runners(batch->client, &batch->runners, err);
-	if (result == 0)
-		replay_settings_key(&batch->settings, batch->runners, batch->key);
 	if (result == 0 && batch->options->old_runners && (batch->settings.by & (REPLAY_BY_CPU | REPLAY_BY_MEMORY)))
 		result = open_old(batch, err);
+	if (result == 0)
+		replay_settings_key(&batch->settings, batch->runners, batch->key);
 	if (result == 0 && batch->settings.live)
 		result = replay_tools_connect(batch->config, &batch->upstream, err);
 	return result;

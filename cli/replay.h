@@ -54,6 +54,7 @@ struct replay_settings {
 	bool deterministic; /* also where what is expected did not come of such a run */
 	bool live; /* real servers answer the calls of tools: what a run does is done once, unless `repeat` says more */
 	const struct job_secrets *secrets; /* of --secret; NULL: none */
+	struct json_object *old_runners;   /* of the side that suspects alternate with; NULL: what was recorded */
 };
 /* "verdict,stdout,cpu", or what is not to be: "-stderr"; NULL: the defaults. */
 int replay_settings_by(const char *list, unsigned *ret, struct err *err);

@@ -32,6 +32,7 @@ void replay_batch_clear(struct replay_batch *batch)
 	jail_client_free(batch->old.client);
 	upstream_close(batch->upstream);
 	json_put_pointer(&batch->runners);
+	json_put_pointer(&batch->settings.old_runners);
 	store_results_close(batch->results);
 	report_free(batch->report);
 	if (batch->reports)

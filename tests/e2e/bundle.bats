@@ -199,6 +199,26 @@ env_is() {
 	done
 }
 
+@test "a bundle for which there is no room on the disk: nothing of it is written" {
+	[ "$(id -u)" = 0 ] || skip "mounting a small file system needs root"
+	say python 'import random; open("f", "wb").write(random.randbytes(3000000))'
+	sp_stdio_end
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	mkdir "$SP_DIR/narrow"
+	jq '.data_dir = "narrow/data"' "$SP_CONFIG" >"$SP_DIR/narrow.json"
+	# shellcheck disable=SC2016 # the inner shell expands them
+	SP_DIR=$SP_DIR run -0 unshare -m bash -c '
+		import() { "$SP_BIN/sallyport" import --config "$SP_DIR/narrow.json" "$SP_DIR/b"; }
+		mount -t tmpfs -o size=5m none "$SP_DIR/narrow" || exit 77
+		import
+		echo "status $?"
+		[ "$(sqlite3 "$SP_DIR/narrow/data/sallyport.db" "SELECT count(*) FROM execution")" = 0 ] || exit 78
+		[ -z "$(find "$SP_DIR/narrow/data/blobs" -type f -size +1000k)" ] || exit 79
+		mount -o remount,size=20m "$SP_DIR/narrow" && import'
+	echo "$output"
+	[[ $output == *"there is no room for it on the disk of "*"status 6"*"1 executions, 1 of them new"* ]]
+}
+
 # All 800 with CRUXEVAL=800.
 @test "CRUXEval: recorded, replayed, carried into an empty database, replayed there: all identical" {
 	local data=${TESTDATA:-$SP_ROOT/../shared/data}/cruxeval.jsonl.xz count=${CRUXEVAL:-60} task

@@ -241,9 +241,77 @@ same_report() { # FILE FILE
 	sqlite3 "$SP_DIR/s2.db" 'DELETE FROM result'
 	replay 5 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s2.db"
 	[ "$(jq '.summary.classes.missing > 0' <<<"$summary")" = true ]
+	# More executions move none from one shard to another.
+	rm "$SP_DIR/in"
+	sp_stdio
+	for i in 9 10 11 12; do say bash "echo $i"; done
+	sp_stdio_end
+	for i in 1 3; do
+		sqlite3 "$SP_DIR/s$i.db" 'SELECT execution FROM result' | sort >"$SP_DIR/before"
+		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard "$i/3" --results "$SP_DIR/n$i.db"
+		[ -z "$(sqlite3 "$SP_DIR/n$i.db" 'SELECT execution FROM result' | sort | comm -13 - "$SP_DIR/before")" ]
+		[ "$(sqlite3 "$SP_DIR/n$i.db" 'SELECT execution FROM result' | sort | comm -23 - "$SP_DIR/before" | sort)" = \
+			"$(sqlite3 "$SP_DIR/n$i.db" "SELECT execution FROM result WHERE execution IN (SELECT value FROM json_each('$(sp_sql "SELECT json_group_array(id) FROM (SELECT id FROM execution ORDER BY id DESC LIMIT 4)")')) ORDER BY execution")" ]
+	done
 	replay 2 --all --shard 4/3
 	replay 2 --all --shard 3
 	replay 2 --all --shard /3
+}
+
+@test "results are of one set of interpreters: under another, or beside other old ones, runs are done again" {
+	local now=$BATS_TEST_TMPDIR/now old=$BATS_TEST_TMPDIR/old
+	say python 'print("one")'
+	say bash 'echo two'
+	sp_stdio_end
+	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+	for folder in "$now" "$old"; do
+		cp -r "$SP_ROOT/jail/runners" "$folder"
+		cp /bin/true "$folder.bin"
+		jq '.name = "mine" | .aliases = [] | .extensions = [] | .interpreters = [$path]' --arg path "$folder.bin" "$folder/bash.json" >"$folder/mine.json"
+		chmod -R a+rX "$folder" "$folder.bin"
+	done
+	# Stored results are printed as they are, so whoever prints this text ran nothing.
+	again() { # CLASS ARGUMENT…
+		local class=$1
+		shift
+		SALLYPORT_JAILER_SOCKET='' SALLYPORT_JAILER_RUNNERS_DIR=$now replay 0 --all --resume --results "$SP_DIR/r.db" "$@"
+		[ "$(jq -r 'select(.id) | .class' <<<"$output" | sort -u | xargs)" = "$class" ]
+		sqlite3 "$SP_DIR/r.db" "UPDATE result SET report = replace(report, '\"identical\"', '\"stored\"')"
+	}
+	again identical
+	again stored
+	touch -d yesterday "$now.bin"
+	again identical
+	again stored
+	again identical --compare default,memory --old-runners "$old"
+	again stored --compare default,memory --old-runners "$old"
+	echo >>"$old.bin"
+	again identical --compare default,memory --old-runners "$old"
+	again stored --old-runners "$old" # nothing is compared that they are for
+	again identical --deterministic
+	again identical --normalise none
+	# A service knows versions.
+	replay 0 --all --resume --results "$SP_DIR/r.db"
+	[ "$(jq -r 'select(.id) | .class' <<<"$output" | sort -u)" = identical ]
+}
+
+@test "filters choose what log shows with them" {
+	local filter
+	say python 'print("one")'
+	say bash 'exit 3'
+	sp_say run_code '{"conversationId": "d", "language": "bash", "code": "echo three"}'
+	sp_stdio_end
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE execution SET created_us = created_us - 7200000000, finished_us = finished_us - 7200000000 WHERE instr(code, 'one')"
+	"$SP_BIN/sallyport" tag --config "$SP_CONFIG" mine --language bash
+	for filter in "--language bash" "--verdict RE" "--verdict OK --conversation c" "--conversation d" "--since 1h" "--until 1h" "--text three" "--tag mine" \
+		"--tag mine --verdict OK" "--owner local" "--owner nobody" "--task 1234"; do
+		# shellcheck disable=SC2086 # words
+		replay 0 $filter
+		# shellcheck disable=SC2086
+		diff <(jq -r 'select(.id) | .id' <<<"$output") <("$SP_BIN/sallyport" log --config "$SP_CONFIG" --json $filter | jq -r .id | sort)
+		echo "$filter: $(jq -s 'map(select(.id)) | length' <<<"$output")"
+	done | tee "$BATS_TEST_TMPDIR/counts"
+	[ "$(grep -c ': [12]$' "$BATS_TEST_TMPDIR/counts")" = 9 ]
 }
 
 @test "a file that holds no results is left alone" {
@@ -307,6 +375,12 @@ same_report() { # FILE FILE
 	replay 11 --all --resume --results "$SP_DIR/cut.db"
 	[[ $stderr == *"cut.db"*"malformed"* ]]
 	[ "$(sha256sum <"$SP_DIR/cut.db")" = "$before" ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "PRAGMA user_version = 999"
+	replay 8 --all
+	[[ $stderr == *"install the newer release"* ]]
+	run -8 "$SP_BIN/sallyport" export --config "$SP_CONFIG" --all -o "$SP_DIR/none"
+	[ ! -e "$SP_DIR/none" ]
+	sqlite3 "$SP_DIR/data/sallyport.db" "PRAGMA user_version = $(sed -n 's/^PRAGMA user_version = \([0-9]*\);.*/\1/p' "$SP_ROOT/schema.sql")"
 	cut_file "$SP_DIR/data/sallyport.db"
 	replay 11 --all
 	[[ $stderr == *"the database is damaged"*"restore it from a backup"* ]]
