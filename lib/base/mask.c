@@ -223,6 +223,17 @@ static void take(struct mask_stream *stream, char byte)
 		add_span(stream, began(stream, mask->nodes[stream->state].match));
 }
 
+/* Bytes with which no form begins, where none is under way: most of all. Returns how many. */
+static size_t pass(struct mask_stream *stream, const char *data, size_t length)
+{
+	size_t n = 0;
+
+	while (n < length && !stream->mask->root[(unsigned char)data[n]])
+		n++;
+	stream->place += n;
+	return n;
+}
+
 /* Lets go what is held before the place. */
 static void let_go(struct mask_stream *stream, unsigned long long safe, struct buf *to)
 {
@@ -264,8 +275,11 @@ void mask_stream_add(struct mask_stream *stream, const char *data, size_t length
 		size_t piece = MIN(length, (size_t)PIECE);
 
 		buf_add(&stream->held, data, piece);
-		for (size_t i = 0; i < piece; i++)
-			take(stream, data[i]);
+		for (size_t i = stream->state ? 0 : pass(stream, data, piece); i < piece;) {
+			take(stream, data[i++]);
+			if (!stream->state)
+				i += pass(stream, data + i, piece - i);
+		}
 		let_go(stream, began(stream, stream->mask->nodes[stream->state].depth), to);
 		data += piece;
 		length -= piece;
