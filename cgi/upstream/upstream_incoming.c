@@ -273,10 +273,11 @@ static void notified(struct connection *connection, const char *method, struct r
 	}
 }
 
-static void answered(struct connection *connection, struct exchange *via, struct raw message)
+enum part { PART_METHOD, PART_ID, PART_PARAMETERS, PART_RESULT, PART_ERROR, PARTS };
+
+static void answered(struct connection *connection, struct exchange *via, const struct raw parts[PARTS])
 {
-	struct raw result = raw_member(message, "result"), error = raw_member(message, "error");
-	struct raw id = raw_member(message, "id");
+	struct raw result = parts[PART_RESULT], error = parts[PART_ERROR], id = parts[PART_ID];
 	struct exchange *exchange = NULL;
 	int64_t number;
 
@@ -296,13 +297,20 @@ static void answered(struct connection *connection, struct exchange *via, struct
 
 void connection_received(struct connection *connection, struct exchange *via, struct raw message)
 {
-	auto_free char *method = raw_string(raw_member(message, "method"));
-	struct raw id = raw_member(message, "id");
+	static const char *const names[PARTS] = {[PART_METHOD] = "method",
+						 [PART_ID] = "id",
+						 [PART_PARAMETERS] = "params",
+						 [PART_RESULT] = "result",
+						 [PART_ERROR] = "error"};
+	struct raw parts[PARTS];
+
+	raw_members(message, names, PARTS, parts);
+	auto_free char *method = raw_string(parts[PART_METHOD]);
 
 	if (method == NULL)
-		answered(connection, via, message);
-	else if (id.text == NULL)
-		notified(connection, method, raw_member(message, "params"));
+		answered(connection, via, parts);
+	else if (parts[PART_ID].text == NULL)
+		notified(connection, method, parts[PART_PARAMETERS]);
 	else if (connection->state == CONNECTION_READY)
-		requested(connection, method, id, raw_member(message, "params"));
+		requested(connection, method, parts[PART_ID], parts[PART_PARAMETERS]);
 }

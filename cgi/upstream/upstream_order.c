@@ -268,9 +268,8 @@ static void task_began(struct order *order, struct raw task)
 	poll_later(order, task);
 }
 
-static void end_result(struct order *order, struct raw result)
+static void end_result(struct order *order, struct raw result, struct raw is_error)
 {
-	struct raw is_error = raw_member(result, "isError");
 	size_t max = (size_t)order->connection->loop->config->upstream.result_kb << 10;
 
 	if (result.length > max) {
@@ -308,19 +307,22 @@ void connection_next_round(struct order *order, char *responses)
 
 static void call_answered(struct order *order, struct raw result)
 {
-	struct raw type = raw_member(result, "resultType"), task = raw_member(result, "task");
+	enum { TYPE, TASK, IS_ERROR, PARTS };
+	static const char *const names[PARTS] = {[TYPE] = "resultType", [TASK] = "task", [IS_ERROR] = "isError"};
+	struct raw parts[PARTS];
 
+	raw_members(result, names, PARTS, parts);
 	if (!raw_is_object(result))
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s answered with something that is no result",
 				     order->connection->server->name);
-	else if (raw_is(type, "\"input_required\""))
+	else if (raw_is(parts[TYPE], "\"input_required\""))
 		input_required(order, result);
-	else if (raw_is(type, "\"task\""))
+	else if (raw_is(parts[TYPE], "\"task\""))
 		task_began(order, result);
-	else if (wants_task(order) && raw_is_object(task))
-		task_began(order, task);
+	else if (wants_task(order) && raw_is_object(parts[TASK]))
+		task_began(order, parts[TASK]);
 	else
-		end_result(order, result);
+		end_result(order, result, parts[IS_ERROR]);
 }
 
 static void task_answered(struct order *order, struct raw task)
@@ -337,7 +339,7 @@ static void task_answered(struct order *order, struct raw task)
 	else if (!modern)
 		send_task(order, EXCHANGE_RESULT);
 	else if (raw_is(status, "\"completed\"") && raw_is_object(result))
-		end_result(order, result);
+		end_result(order, result, raw_member(result, "isError"));
 	else
 		connection_end_error(order, UPSTREAM_PROTOCOL, "%s's task failed: %.300s", name,
 				     message != NULL ? message : "it does not say why");
@@ -406,7 +408,7 @@ void connection_answered(struct exchange *exchange, struct raw result, struct ra
 	else if (kind == EXCHANGE_TASK)
 		task_answered(order, result);
 	else
-		end_result(order, result);
+		end_result(order, result, raw_member(result, "isError"));
 	connection_advance(connection);
 }
 

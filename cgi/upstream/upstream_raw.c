@@ -2,7 +2,7 @@
  * upstream_raw.c - see upstream_raw.h.
  *
  * raw_check walks the grammar once by recursive descent, bounded by JSON_DEPTH_MAX, and copies as it goes. After it,
- * finding a value's end needs no grammar: brackets are counted outside of strings. A member is looked for by walking
+ * finding a value's end needs no grammar: brackets are counted outside of strings. Members are looked for by walking
  * one object's members, so a document is read a few times, not built.
  */
 #include "upstream_raw.h"
@@ -301,25 +301,33 @@ static bool key_is(struct raw key, const char *name)
 	return text != NULL && streq(text, name);
 }
 
-struct raw raw_member(struct raw object, const char *name)
+void raw_members(struct raw object, const char *const names[], size_t count, struct raw ret[])
 {
-	struct raw found = {0};
 	const char *end = object.text + object.length;
 
+	memset(ret, 0, count * sizeof(*ret));
 	if (!raw_is_object(object))
-		return found;
+		return;
 	for (const char *at = behind_blanks(object.text + 1, end); *at == '"';) {
 		const char *behind = behind_string(at);
 		struct raw key = {at, (size_t)(behind - at)};
 
 		at = behind_blanks(behind_blanks(behind, end) + 1, end);
 		behind = behind_value(at, end);
-		if (key_is(key, name))
-			found = (struct raw){at, (size_t)(behind - at)};
+		for (size_t i = 0; i < count; i++)
+			if (key_is(key, names[i]))
+				ret[i] = (struct raw){at, (size_t)(behind - at)};
 		at = behind_blanks(behind, end);
 		if (*at == ',')
 			at = behind_blanks(at + 1, end);
 	}
+}
+
+struct raw raw_member(struct raw object, const char *name)
+{
+	struct raw found;
+
+	raw_members(object, &name, 1, &found);
 	return found;
 }
 

@@ -26,6 +26,8 @@ int raw_check(const char *text, size_t length, struct buf *out, struct err *err)
 struct raw raw_value(const char *text, size_t length);
 /* The member's value; of several with this name the last. Absent: .text is NULL; also where `object` is no object. */
 struct raw raw_member(struct raw object, const char *name);
+/* The same of several names in one walk: of a large result each walk costs. */
+void raw_members(struct raw object, const char *const names[], size_t count, struct raw ret[]);
 /* Walks an array: *at begins at 0; false behind the last item, and where it is no array. */
 bool raw_item(struct raw array, size_t *at, struct raw *ret);
 

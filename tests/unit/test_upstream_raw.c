@@ -92,6 +92,25 @@ static void finds_members(void **state)
 	assert_false(raw_item(raw_value("[ ]", 3), &at, &item));
 }
 
+/* Several names at once are as good as each by itself. */
+static void finds_several(void **state)
+{
+	static const char text[] = "{\"id\":1,\"result\":{\"id\":2,\"error\":3},\"i\\u0064\":[4],\"x\":5}";
+	static const char *const names[] = {"error", "id", "result", "x", "id"};
+	struct raw found[ARRAY_SIZE(names)], object = raw_value(text, strlen(text));
+
+	(void)state;
+	raw_members(object, names, ARRAY_SIZE(names), found);
+	assert_null(found[0].text);
+	assert_true(raw_is(found[1], "[4]"));
+	assert_true(raw_is(found[2], "{\"id\":2,\"error\":3}"));
+	assert_true(raw_is(found[3], "5"));
+	assert_ptr_equal(found[4].text, found[1].text);
+	raw_members(found[3], names, ARRAY_SIZE(names), found);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_null(found[i].text);
+}
+
 /* Strings end where they end, whatever they hold. */
 static void passes_strings(void **state)
 {
@@ -182,6 +201,7 @@ int main(void)
 		cmocka_unit_test(takes_what_servers_send),
 		cmocka_unit_test(refuses_what_is_no_json),
 		cmocka_unit_test(finds_members),
+		cmocka_unit_test(finds_several),
 		cmocka_unit_test(passes_strings),
 		cmocka_unit_test(canonical_is_one_text),
 		cmocka_unit_test(reads_streams_in_any_pieces),
