@@ -14,8 +14,8 @@
 
 #include "util.h"
 
-#define LENIENT (1u << 31) /* with a view: bind_recall … */
-#define ASKED   (1u << 30) /* … bind_parse_asked */
+#define LENIENT    (1u << 31)            /* with a view: bind_recall … */
+#define ASKED      (1u << 30)            /* … bind_parse_asked */
 #define INT64_EDGE 9223372036854775808.0 /* 2^63, exact as a double: the first that does not fit */
 
 static void *field(const struct bind *bind, void *base)
@@ -366,28 +366,40 @@ static int parse_member(const struct bind *bind, struct json_object *value, void
 	return err_set(err, ERR_INTERNAL, "the table's entry for %s has no type", bind->name);
 }
 
-static bool known(const struct bind *table, const char *key, unsigned view, const char **ret_near)
+static bool known(const struct bind *table, const char *key, unsigned view)
 {
-	for (const struct bind *bind = table; bind->name != NULL; bind++) {
+	for (const struct bind *bind = table; bind->name != NULL; bind++)
+		if (bind_in_view(bind, view) &&
+		    (bind->type == BIND_INLINE ? known(bind->table, key, view) : streq(bind->name, key)))
+			return true;
+	return false;
+}
+
+/* The first name that a typing error made this of; NULL: none. */
+static const char *near_one(const struct bind *table, const char *key, unsigned view)
+{
+	const char *near = NULL;
+
+	for (const struct bind *bind = table; bind->name != NULL && near == NULL; bind++) {
 		if (!bind_in_view(bind, view))
 			continue;
-		if (bind->type == BIND_INLINE ? known(bind->table, key, view, ret_near) : streq(bind->name, key))
-			return true;
-		if (bind->type != BIND_INLINE && *ret_near == NULL && str_near(bind->name, key))
-			*ret_near = bind->name;
+		if (bind->type == BIND_INLINE)
+			near = near_one(bind->table, key, view);
+		else if (str_near(bind->name, key))
+			near = bind->name;
 	}
-	return false;
+	return near;
 }
 
 static int check_unknown(const struct bind *table, struct json_object *object, unsigned view, struct err *err)
 {
 	json_object_object_foreach(object, key, value)
 	{
-		const char *near = NULL;
-
 		(void)value;
-		if (known(table, key, view, &near))
+		if (known(table, key, view))
 			continue;
+		const char *near = near_one(table, key, view);
+
 		if (near != NULL)
 			return err_member(err, key, "unknown member, did you mean \"%s\"?", near);
 		return err_member(err, key, "unknown member");
