@@ -39,7 +39,7 @@ class Later:
 def names():
     """What a program finds without an import."""
     index = {}
-    with open(INDEX, encoding="utf-8") as file:
+    with open(INDEX, "rb") as file:
         exec(file.read(), index)
 
     def module(name):
