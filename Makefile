@@ -91,10 +91,11 @@ $(B)/exam/%.inc: lib/grade/exam/%
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(call obj,lib/grade/grade_exam.c): $(EXAM)
 
-# What programs that call tools find in their jails (cgi/bridge/bridge_files.c holds it): modules, and the program mcp, which is
-# static and without sanitizers, as the probes are.
-$(call obj,cgi/bridge/bridge_files.c): $(B)/bridge/mcp $(wildcard cgi/bridge/guest/*.*)
-$(call obj,cgi/bridge/bridge_files.c): ALL_CFLAGS += -DBRIDGE_HELPER='"$(B)/bridge/mcp"'
+# What programs that call tools find in their jails: modules (cgi/bridge/bridge_files.c holds them), and the program mcp (the jailer has
+# it: jail/root_mount.c), which is static and without sanitizers, as the probes are.
+$(call obj,cgi/bridge/bridge_files.c): $(wildcard cgi/bridge/guest/*.*)
+$(call obj,jail/root_mount.c): $(B)/bridge/mcp
+$(call obj,jail/root_mount.c): ALL_CFLAGS += -DHELPER_PROGRAM='"$(B)/bridge/mcp"'
 ifeq ($(SAN),)
 $(B)/bridge/mcp: $(call obj,cgi/bridge/bridge_helper.c cgi/bridge/bridge_frame.c cgi/upstream/upstream_raw.c) $(B)/libbase.a
 	@mkdir -p $(@D)

@@ -20,8 +20,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/client/jail.h"
+#include "lib/base/embed.h"
 #include "lib/base/util.h"
 #include "sys.h"
+
+#ifndef HELPER_PROGRAM /* the Makefile says it */
+#define HELPER_PROGRAM "build/bridge/mcp"
+#endif
+EMBED(root_mount_mcp, HELPER_PROGRAM);
 
 #define BASE           "/sys"
 #define OWN_NODES      BASE "/dev"
@@ -31,20 +38,11 @@
 /* A read-only mount still allows writing to the device, but nobody can change the node's timestamps through it. */
 #define ATTR_DEVICE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
-static const char *const directories[] = {"etc",
-					  "dev",
-					  "dev/shm",
-					  "proc",
-					  "tmp",
-					  "data",
-					  "code",
-					  "var",
-					  "run",
-					  "home",
-					  "mnt",
-					  "opt",
-					  "opt/sallyport",
-					  "opt/sallyport/modules",
+static const char *const directories[] = {"etc",  "dev",           "dev/shm",
+					  "proc", "tmp",           "data",
+					  "code", "var",           &JAIL_PROGRAMS[1],
+					  "run",  "home",          "mnt",
+					  "opt",  "opt/sallyport", "opt/sallyport/modules",
 					  NULL};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", NULL};
 /* Directories of the host's root that are links into /usr, or (on an older layout) directories of their own. */
@@ -134,11 +132,16 @@ static int bind_at(int at, const char *source, int root, const char *target, uin
 	return move_mount(tree, "", root, target, MOVE_MOUNT_F_EMPTY_PATH) ? failed(err, "attaching", source) : 0;
 }
 
+static int make_file_of(int root, const char *name, mode_t mode, const char *bytes, size_t length, struct err *err)
+{
+	auto_close int fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	return fd < 0 || write_all(fd, bytes, length) ? failed(err, "writing", name) : 0;
+}
+
 static int make_file(int root, const char *name, const char *text, struct err *err)
 {
-	auto_close int fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-	return fd < 0 || write_all(fd, text, strlen(text)) ? failed(err, "writing", name) : 0;
+	return make_file_of(root, name, 0644, text, strlen(text), err);
 }
 
 static void copy_file(int from_dir, const char *from, int to_dir, const char *to)
@@ -214,7 +217,8 @@ static int make_entries(int root, struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(made_files); i++)
 		if (make_file(root, made_files[i].name, made_files[i].text, err) < 0)
 			return -ERR_SYSTEM;
-	return 0;
+	return make_file_of(root, &(JAIL_PROGRAMS "/mcp")[1], 0755, root_mount_mcp,
+			    (size_t)(root_mount_mcp_end - root_mount_mcp), err);
 }
 
 /* Where devices are bound from: nodes of ours, so that locks on /dev/null are not the host's, if we may make them and
@@ -413,6 +417,7 @@ int root_mount_add(const struct root_plan *plan, struct root_mount *of, struct e
 	of->n_bound = has_overlays(root) ? of->n_shown : 0;
 	if (!plan->rootfs && !plan->modules_dir[0])
 		show(of, &ROOT_MOUNT_MODULES[1]);
+	show(of, &JAIL_PROGRAMS[1]);
 	show(of, "etc");
 	show(of, "proc");
 	return 0;

@@ -1,10 +1,10 @@
 /*
  * bridge_files.c - see bridge_files.h.
  *
- * What does not change from run to run (modules, drivers, the program mcp) is part of this program and becomes
- * anonymous files once; each run gets descriptors of them. What describes its servers is printed for each run, and only
- * in the forms that its language reads. All of it is filled into /code by the jailer, like the program's own source,
- * and is the guest's to break.
+ * What does not change from run to run (modules, drivers) is part of this program and becomes anonymous files once;
+ * each run gets descriptors of them. What describes a server is printed for its list, in the forms that a language
+ * reads, and stays with the list for the next runs. All of it is filled into /code by the jailer, like the program's
+ * own source, and is the guest's to break.
  */
 #include "bridge_files.h"
 
@@ -22,34 +22,28 @@
 
 #define FILES_MAX (8 << 20)
 
-#ifndef BRIDGE_HELPER /* the Makefile says it */
-#define BRIDGE_HELPER "build/bridge/mcp"
-#endif
 EMBED(guest_tools_py, "cgi/bridge/guest/tools.py");
 EMBED(guest_mcp_py, "cgi/bridge/guest/mcp.py");
 EMBED(guest_core_mjs, "cgi/bridge/guest/core.mjs");
 EMBED(guest_global_mjs, "cgi/bridge/guest/global.mjs");
 EMBED(guest_package_json, "cgi/bridge/guest/package.json");
-EMBED(guest_mcp, BRIDGE_HELPER);
 
 enum { FOR_PYTHON = 1, FOR_NODE = 2, FOR_OTHERS = 4, FOR_ALL = 7 };
 static const struct fixed {
 	const char *name, *bytes, *end;
 	int for_whom;
-	uint32_t mode;
 } fixed[] = {
-	{"tools/__init__.py", guest_tools_py, guest_tools_py_end, FOR_PYTHON, 0444},
-	{"mcp/__init__.py", guest_mcp_py, guest_mcp_py_end, FOR_PYTHON, 0444},
-	{"node_modules/tools/core.mjs", guest_core_mjs, guest_core_mjs_end, FOR_NODE, 0444},
-	{"node_modules/tools/global.mjs", guest_global_mjs, guest_global_mjs_end, FOR_NODE, 0444},
-	{"node_modules/tools/package.json", guest_package_json, guest_package_json_end, FOR_NODE, 0444},
-	{"bin/mcp", guest_mcp, guest_mcp_end, FOR_ALL, 0555},
+	{"tools/__init__.py", guest_tools_py, guest_tools_py_end, FOR_PYTHON},
+	{"mcp/__init__.py", guest_mcp_py, guest_mcp_py_end, FOR_PYTHON},
+	{"node_modules/tools/core.mjs", guest_core_mjs, guest_core_mjs_end, FOR_NODE},
+	{"node_modules/tools/global.mjs", guest_global_mjs, guest_global_mjs_end, FOR_NODE},
+	{"node_modules/tools/package.json", guest_package_json, guest_package_json_end, FOR_NODE},
 };
 static int fixed_fds[ARRAY_SIZE(fixed)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-const char *const bridge_environment[] = {"MCP_SOCKET=" JAIL_SOCKET, "PATH=/code/bin:/usr/local/bin:/usr/bin:/bin",
-					  NULL};
+const char *const bridge_environment[] = {"MCP_SOCKET=" JAIL_SOCKET,
+					  "PATH=" JAIL_PROGRAMS ":/usr/local/bin:/usr/bin:/bin", NULL};
 
 static void make_fixed(void)
 {
@@ -159,17 +153,17 @@ static void print_index_json(struct buf *out, struct upstream_list *const *lists
 	json_print(out, index);
 }
 
-static void print_index_text(struct buf *out, struct upstream_list *const *lists, size_t count)
+static void print_lines(struct buf *out, const struct upstream_list *list, const char *const *decisions)
 {
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < lists[i]->count; k++) {
-			const struct upstream_tool *tool = &lists[i]->tools[k];
-			const char *text = json_get_string(tool->object, "description");
+	(void)decisions;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct upstream_tool *tool = &list->tools[i];
+		const char *text = json_get_string(tool->object, "description");
 
-			buf_printf(out, "%s.%s - ", lists[i]->server->name, tool->name);
-			bridge_stub_text(out, text ? text : "", BRIDGE_BRIEF_MAX);
-			buf_putc(out, '\n');
-		}
+		buf_printf(out, "%s.%s - ", list->server->name, tool->name);
+		bridge_stub_text(out, text ? text : "", BRIDGE_BRIEF_MAX);
+		buf_putc(out, '\n');
+	}
 }
 
 /* Parameters whose names in programs are not their own. */
@@ -191,8 +185,9 @@ static struct json_object *renamed(struct json_object *schema)
 	return found;
 }
 
-static void print_definitions(struct buf *out, const struct upstream_list *list)
+static void print_definitions(struct buf *out, const struct upstream_list *list, const char *const *decisions)
 {
+	(void)decisions;
 	auto_json struct json_object *array = json_object_new_array();
 	char alias[UPSTREAM_ALIAS_SIZE];
 
@@ -210,10 +205,11 @@ static void print_definitions(struct buf *out, const struct upstream_list *list)
 	json_print(out, array);
 }
 
-static void print_module(struct buf *out, const struct upstream_list *list)
+static void print_module(struct buf *out, const struct upstream_list *list, const char *const *decisions)
 {
 	char alias[UPSTREAM_ALIAS_SIZE];
 
+	(void)decisions;
 	buf_puts(out, "import { tools } from './core.mjs';\nconst server = tools[");
 	print_string(out, list->server->name);
 	buf_puts(out, "];\nexport default server;\n");
@@ -233,30 +229,68 @@ static void print_index_module(struct buf *out, struct upstream_list *const *lis
 		buf_printf(out, "export const %s = own[\"%s\"];\n", lists[i]->server->alias, lists[i]->server->alias);
 }
 
-static int add_server(struct bridge_files *files, const struct upstream_list *list, const char *const *decisions,
+static void print_python(struct buf *out, const struct upstream_list *list, const char *const *decisions)
+{
+	bridge_stub_file(out, list, decisions, BRIDGE_PYTHON);
+}
+
+static void print_typescript(struct buf *out, const struct upstream_list *list, const char *const *decisions)
+{
+	bridge_stub_file(out, list, decisions, BRIDGE_TYPESCRIPT);
+}
+
+/* What describes one server. Of a hundred tools it takes milliseconds to print, so it stays with the list. */
+static const struct description {
+	const char *folder, *extension;
+	int for_whom;
+	bool shows_decisions;
+	void (*print)(struct buf *out, const struct upstream_list *list, const char *const *decisions);
+} lines = {"tools/", "index.txt", FOR_ALL, false, print_lines},
+  descriptions[] = {
+	  {"tools/stubs/", ".json", FOR_PYTHON | FOR_NODE, false, print_definitions},
+	  {"tools/stubs/", ".pyi", FOR_PYTHON | FOR_OTHERS, true, print_python},
+	  {"node_modules/tools/", ".mjs", FOR_NODE, false, print_module},
+	  {"node_modules/tools/", ".d.ts", FOR_NODE, true, print_typescript},
+};
+
+/* Appends it to `out`. Its key is what the text depends on besides the list. */
+static void describe(struct buf *out, struct upstream_list *list, const struct description *description,
+		     const char *const *decisions)
+{
+	const size_t begin = out->length;
+	auto_buf struct buf key = {0};
+
+	buf_init(&key, FILES_MAX);
+	buf_puts(&key, description->extension);
+	for (size_t i = 0; description->shows_decisions && decisions && i < list->count; i++) {
+		buf_putc(&key, ' ');
+		buf_puts(&key, decisions[i]);
+	}
+	const struct upstream_text *kept = upstream_list_text(list, key.data);
+
+	if (kept) {
+		buf_add(out, kept->bytes, kept->length);
+		return;
+	}
+	description->print(out, list, decisions);
+	if (out->length > begin && !out->overflow)
+		upstream_list_keep_text(list, key.data, out->data + begin, out->length - begin);
+}
+
+static int add_server(struct bridge_files *files, struct upstream_list *list, const char *const *decisions,
 		      int for_whom, struct buf *text, struct err *err)
 {
-	const char *alias = list->server->alias;
-	auto_free char *json = xasprintf("tools/stubs/%s.json", alias), *pyi = xasprintf("tools/stubs/%s.pyi", alias);
-	auto_free char *module = xasprintf("node_modules/tools/%s.mjs", alias);
-	auto_free char *types = xasprintf("node_modules/tools/%s.d.ts", alias);
 	int result = 0;
 
-	if (for_whom & (FOR_PYTHON | FOR_NODE)) {
-		print_definitions(text, list);
-		result = add(files, json, text, err);
-	}
-	if (result == 0 && (for_whom & (FOR_PYTHON | FOR_OTHERS))) {
-		bridge_stub_file(text, list, decisions, BRIDGE_PYTHON);
-		result = add(files, pyi, text, err);
-	}
-	if (result == 0 && (for_whom & FOR_NODE)) {
-		print_module(text, list);
-		result = add(files, module, text, err);
-	}
-	if (result == 0 && (for_whom & FOR_NODE)) {
-		bridge_stub_file(text, list, decisions, BRIDGE_TYPESCRIPT);
-		result = add(files, types, text, err);
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(descriptions); i++) {
+		const struct description *one = &descriptions[i];
+
+		if (!(one->for_whom & for_whom))
+			continue;
+		auto_free char *name = xasprintf("%s%s%s", one->folder, list->server->alias, one->extension);
+
+		describe(text, list, one, decisions);
+		result = add(files, name, text, err);
 	}
 	return result;
 }
@@ -266,7 +300,8 @@ static int add_index(struct bridge_files *files, const struct bridge_files_spec 
 {
 	int result = 0;
 
-	print_index_text(text, spec->lists, spec->count);
+	for (size_t i = 0; i < spec->count; i++)
+		describe(text, spec->lists[i], &lines, NULL);
 	result = add(files, "tools/index.txt", text, err);
 	if (result == 0 && (for_whom & FOR_PYTHON)) {
 		print_index_python(text, spec);
@@ -296,7 +331,7 @@ static int add_fixed(struct bridge_files *files, int for_whom, struct err *err)
 			return err_errno(err, "a descriptor of %s", fixed[i].name);
 		files->files = xrealloc(files->files, files->count + 1, sizeof(*files->files));
 		files->files[files->count++] =
-			(struct jail_file){.name = xstrdup(fixed[i].name), .mode = fixed[i].mode, .fd = fd};
+			(struct jail_file){.name = xstrdup(fixed[i].name), .mode = 0444, .fd = fd};
 	}
 	return 0;
 }

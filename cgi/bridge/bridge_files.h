@@ -1,11 +1,12 @@
 /*
- * bridge_files.h - what a run that names servers finds below /code: modules for Python and JavaScript, the program mcp,
- * and the tree that describes its tools.
+ * bridge_files.h - what a run that names servers finds below /code: modules for Python and JavaScript, and the tree
+ * that describes its tools.
  *
  *     tools/            the Python module; index.txt: a line a tool; stubs/SERVER.json .pyi: definitions and types
  *     mcp/              the Python module with the seed's names (mcp.runtime, mcp.servers.NAME)
  *     node_modules/tools/   the module for JavaScript and TypeScript; SERVER.mjs and SERVER.d.ts: a module a server
- *     bin/mcp           for bash, C, Go
+ *
+ * The program mcp, for bash, C and Go, is in every jail (JAIL_PROGRAMS); here it comes onto PATH.
  */
 #pragma once
 

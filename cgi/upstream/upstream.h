@@ -78,6 +78,12 @@ struct upstream_tool {
 	struct json_object *object; /* the same, parsed */
 	char hash[65];              /* SHA-256 of its canonical name, title, description, schemas, annotations */
 };
+/* What somebody made of a list and left with it for those who hold it later. */
+struct upstream_text {
+	struct upstream_text *next;
+	char *key, *bytes;
+	size_t length;
+};
 /* What a server offers, at one moment: does not change any more, and goes with the last who holds it. */
 struct upstream_list {
 	const struct upstream_server *server;
@@ -91,6 +97,8 @@ struct upstream_list {
 	int64_t read_us;              /* clock_now_us */
 	bool sealed;
 	_Atomic int references;
+	struct upstream_text *texts; /* upstream_list_text */
+	size_t texts_length;
 };
 /* The list, from the cache while it is fresh. Blocks until `deadline_us` (clock_monotonic_us) at most; *ret is the
  * caller's. The error's code: ERR_UNAVAILABLE, ERR_LIMIT, ERR_CORRUPT (not MCP). */
@@ -104,6 +112,11 @@ struct upstream_list *upstream_list_keep(struct upstream_list *list); /* one mor
 void upstream_list_free(struct upstream_list *list);                  /* NULL is fine */
 void upstream_list_free_pointer(struct upstream_list **list);
 #define auto_upstream_list __attribute__((cleanup(upstream_list_free_pointer)))
+/* The text of this key, which is there as long as the list; NULL: none. From any thread. */
+const struct upstream_text *upstream_list_text(struct upstream_list *list, const char *key);
+/* Leaves a copy with the list, unless it has one or its texts would have more than UPSTREAM_TEXTS_MAX bytes. */
+void upstream_list_keep_text(struct upstream_list *list, const char *key, const char *bytes, size_t length);
+#define UPSTREAM_TEXTS_MAX (4 << 20)
 /* By its exact name. ERR_NOT_FOUND names the nearest. */
 int upstream_list_find(const struct upstream_list *list, const char *name, const struct upstream_tool **ret,
 		       struct err *err);

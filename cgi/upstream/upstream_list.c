@@ -6,6 +6,7 @@
  */
 #include "upstream_list.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "lib/base/util.h"
@@ -47,6 +48,12 @@ void upstream_list_free(struct upstream_list *list)
 		free(unconst(list->version));
 		free(unconst(list->protocol));
 	}
+	for (struct upstream_text *text; (text = list->texts) != NULL;) {
+		list->texts = text->next;
+		free(text->key);
+		free(text->bytes);
+		free(text);
+	}
 	free(list->left_out.items);
 	free(list->tools);
 	free(list);
@@ -56,6 +63,41 @@ void upstream_list_free_pointer(struct upstream_list **list)
 {
 	upstream_list_free(*list);
 	*list = NULL;
+}
+
+static pthread_mutex_t texts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct upstream_text *find_text(const struct upstream_list *list, const char *key)
+{
+	const struct upstream_text *text = list->texts;
+
+	while (text != NULL && !streq(text->key, key))
+		text = text->next;
+	return text;
+}
+
+const struct upstream_text *upstream_list_text(struct upstream_list *list, const char *key)
+{
+	pthread_mutex_lock(&texts_lock);
+	const struct upstream_text *text = find_text(list, key);
+
+	pthread_mutex_unlock(&texts_lock);
+	return text;
+}
+
+void upstream_list_keep_text(struct upstream_list *list, const char *key, const char *bytes, size_t length)
+{
+	size_t size = strlen(key) + length;
+
+	pthread_mutex_lock(&texts_lock);
+	if (find_text(list, key) == NULL && size <= UPSTREAM_TEXTS_MAX - list->texts_length) {
+		struct upstream_text *text = xmalloc(sizeof(*text));
+
+		*text = (struct upstream_text){list->texts, xstrdup(key), xmemdup(bytes, length), length};
+		list->texts = text;
+		list->texts_length += size;
+	}
+	pthread_mutex_unlock(&texts_lock);
 }
 
 static void leave_out(struct upstream_list *list, const char *name, const char *why)

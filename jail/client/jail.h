@@ -73,6 +73,8 @@ struct jail_file {
 /* Where jail_fill_code puts files, and the socket of a program with tools. */
 #define JAIL_CODE   "/code"
 #define JAIL_SOCKET JAIL_CODE "/.mcp"
+/* Where the program mcp is, which speaks to that socket: in every jail, and on nobody's PATH unless `env` says so. */
+#define JAIL_PROGRAMS "/var/bin"
 /* Below /data: what pip and npm install there in programs with network. */
 #define JAIL_PACKAGES        ".packages"
 #define JAIL_PACKAGES_PYTHON "/data/" JAIL_PACKAGES "/python"

@@ -71,13 +71,15 @@ refused() {
 		$b cat /app/file /var/lib/file
 		$b head -n 1 /etc/passwd
 		echo x >/usr/bin/new; echo x >/etc/new; echo x >/new; echo x >/app/file
+		/var/bin/mcp servers; echo x >/var/bin/mcp
 		echo fine >/data/f && $b cat /data/f && $b ls /dev /usr /proc/1/status
 	EOF
 	echo "$output"
 	[ "$status" -eq 0 ]
 	for word in made-here theirs "/etc/ssh/key': No such" "/etc/closed': No such" "/etc/resolv.conf': No such" "/etc/link': No such" \
 		"/root/file': No such" "/data/old': No such" "/var/lib/file': No such" "root:x:0:0" "create /usr/bin/new: Read-only" "create /etc/new: Read-only" \
-		"create /new: Read-only" "create /app/file: Read-only" fine urandom; do
+		"create /new: Read-only" "create /app/file: Read-only" \
+		"may call no tools" "create /var/bin/mcp: Read-only" fine urandom; do
 		[[ $output == *"$word"* ]]
 	done
 	[[ $output != *python* ]]

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cgi/bridge/bridge_files.h"
 #include "cgi/bridge/bridge_stub.h"
 #include "cgi/upstream/upstream_list.h"
 #include "lib/base/util.h"
@@ -204,11 +205,86 @@ static void real_servers(void **state)
 	}
 }
 
+/* What a run of this list and these decisions finds in a file; the caller's. */
+static char *found(struct upstream_list *list, const char *const *decisions, const char *runner, const char *name)
+{
+	const struct bridge_files_spec spec = {.lists = &list, .count = 1, .decisions = decisions, .runner = runner};
+	struct bridge_files files;
+	char *text = NULL;
+
+	assert_int_equal(bridge_files_make(&spec, &files, NULL), 0);
+	for (size_t i = 0; i < files.count; i++) {
+		if (!streq(files.files[i].name, name))
+			continue;
+		assert_null(text);
+		text = xcalloc(1, 1 << 16);
+		assert_true(pread(files.files[i].fd, text, (1 << 16) - 1, 0) > 0);
+	}
+	bridge_files_clear(&files);
+	assert_non_null(text);
+	return text;
+}
+
+/* The description of a server is made once, and again where it must say something else. */
+static void kept_descriptions(void **state)
+{
+	static const char *const allow[] = {"allow", "allow"}, *const ask[] = {"allow", "ask"};
+	static const char *const names[][2] = {{"python", "tools/stubs/s.pyi"},
+					       {"javascript", "node_modules/tools/s.d.ts"},
+					       {"bash", "tools/index.txt"},
+					       {"python", "tools/stubs/s.json"},
+					       {"typescript", "node_modules/tools/s.mjs"}};
+	auto_upstream_list struct upstream_list *list =
+		list_of("[{\"name\":\"one\",\"inputSchema\":{}},{\"name\":\"two\",\"inputSchema\":{}}]");
+	auto_upstream_list struct upstream_list *other = list_of("[{\"name\":\"else\",\"inputSchema\":{}}]");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *runner = names[i][0], *name = names[i][1];
+		const bool decided = i < 2;
+		auto_free char *first = found(list, allow, runner, name), *asked = found(list, ask, runner, name);
+		auto_free char *again = found(list, allow, runner, name), *free_of = found(list, NULL, runner, name);
+		auto_free char *others = found(other, allow, runner, name);
+		const struct upstream_text *texts = list->texts;
+
+		assert_string_equal(first, again);
+		assert_non_null(strstr(first, "two"));
+		assert_int_equal(strstr(asked, "[ask]") != NULL, decided);
+		assert_null(strstr(first, "[ask]"));
+		assert_null(strstr(free_of, "[ask]"));
+		assert_non_null(strstr(others, "else"));
+		assert_null(strstr(others, "two"));
+		free(found(list, ask, runner, name));
+		assert_ptr_equal(list->texts, texts);
+	}
+	assert_int_equal(list->texts_length > 0, 1);
+}
+
+static void kept_texts_are_bounded(void **state)
+{
+	auto_upstream_list struct upstream_list *list = upstream_list_new(&server);
+	auto_free char *large = xcalloc(1, UPSTREAM_TEXTS_MAX);
+
+	(void)state;
+	upstream_list_keep_text(list, "large", large, UPSTREAM_TEXTS_MAX - 5);
+	assert_int_equal(upstream_list_text(list, "large")->length, UPSTREAM_TEXTS_MAX - 5);
+	upstream_list_keep_text(list, "k", "v", 1);
+	assert_null(upstream_list_text(list, "k"));
+	upstream_list_keep_text(list, "large", "other", 5);
+	assert_int_equal(upstream_list_text(list, "large")->length, UPSTREAM_TEXTS_MAX - 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules),   cmocka_unit_test(references),   cmocka_unit_test(budget),
-		cmocka_unit_test(hostile), cmocka_unit_test(descriptions), cmocka_unit_test(real_servers),
+		cmocka_unit_test(rules),
+		cmocka_unit_test(references),
+		cmocka_unit_test(budget),
+		cmocka_unit_test(hostile),
+		cmocka_unit_test(descriptions),
+		cmocka_unit_test(real_servers),
+		cmocka_unit_test(kept_descriptions),
+		cmocka_unit_test(kept_texts_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
