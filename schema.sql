@@ -567,8 +567,9 @@ END;
 -- The index by which `sallyport log --text` finds texts in code and output: trigrams, without the texts. The rows from 64 ×
 -- execution.recorded are pieces of the code's beginning, + 16 of stdout's, + 32 of stderr's. Kept by the sweep (lib/store/store_search.h),
 -- so a run costs nothing here; runs behind `through` are searched without it. A content that is erased leaves the index with it; stale says
--- that parts of it are still in older segments: 1, and 2 while they are being merged; debt: so much went since they were merged last. FTS5
--- merges nothing by itself, because it would do so at the end of a transaction, however long that takes.
+-- that parts of it are still in older segments: 1, and 2 while they are being merged; debt: so much went since they were merged last (2^60:
+-- the index is being emptied, and filled again). FTS5 merges nothing by itself, because it would do so at the end of a transaction, however
+-- long that takes.
 CREATE VIRTUAL TABLE search USING fts5 (text, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
 CREATE TABLE searched (
 	one     INTEGER PRIMARY KEY CHECK (one = 1),

@@ -2,9 +2,9 @@
  * store_query.c - see store_query.h.
  *
  * What makes a connection ours: foreign keys on; double-quoted strings, extension loading and functions from the schema
- * off; SQLite's own defences on (nobody writes the schema or shadow tables by SQL); a busy timeout, since a CLI may
- * write next to the gateway. Readers are opened read-only and under an authorizer as well: belt and braces, because
- * what they run is chosen by clients' requests.
+ * off; SQLite's own defences on (nobody writes the schema or shadow tables by SQL, but for the statements that are
+ * marked so: see store_search.c); a busy timeout, since a CLI may write next to the gateway. Readers are opened
+ * read-only and under an authorizer as well: belt and braces, because what they run is chosen by clients' requests.
  *
  * Texts for people are made here out of SQLite's result codes, once: a full disk, a read-only one, a file that is no
  * database.
@@ -17,7 +17,7 @@
 #include "lib/base/util.h"
 #include "store_schema.h"
 
-enum access { READ, WRITE };
+enum access { READ, WRITE, SHADOW };
 static const struct {
 	const char *name, *text;
 	enum access access;
@@ -228,6 +228,13 @@ int store_conn_prepare(struct store_conn *conn, bool fresh, struct err *err)
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
 
+/* Whenever such a statement is prepared, which SQLite does again by itself when the schema was changed. */
+static void allow_shadow(struct store_conn *conn, enum store_sql which, bool allow)
+{
+	if (statements[which].access == SHADOW)
+		sqlite3_db_config(conn->db, SQLITE_DBCONFIG_DEFENSIVE, allow ? 0 : 1, NULL);
+}
+
 static int prepare(struct store_conn *conn, enum store_sql which)
 {
 	if (conn->statements[which] != NULL)
@@ -240,10 +247,12 @@ int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct 
 {
 	for (enum store_sql which = 0; which < SQL_STATEMENTS; which++) {
 		/* The identity was asked before the authorizer came, which does not let pragmas through. */
-		if (kind == STORE_CONN_READER && (statements[which].access == WRITE || which == SQL_IDENTITY))
+		if (kind == STORE_CONN_READER && (statements[which].access != READ || which == SQL_IDENTITY))
 			continue;
+		allow_shadow(conn, which, true);
 		int result = prepare(conn, which);
 
+		allow_shadow(conn, which, false);
 		if (result != SQLITE_OK) {
 			store_conn_error(conn, result, err);
 			return err_wrap(err, "statement %s", statements[which].name);
@@ -281,6 +290,7 @@ struct query query_begin(struct store_conn *conn, enum store_sql which)
 {
 	struct query query = {.conn = conn, .which = which};
 
+	allow_shadow(conn, which, true);
 	query.result = prepare(conn, which);
 	if (query.result != SQLITE_OK)
 		return query;
@@ -293,6 +303,7 @@ struct query query_begin(struct store_conn *conn, enum store_sql which)
 
 void query_end(struct query *query)
 {
+	allow_shadow(query->conn, query->which, false);
 	if (query->statement == NULL)
 		return;
 	sqlite3_reset(query->statement);

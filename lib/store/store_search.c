@@ -4,7 +4,9 @@
  * The index keeps no text (content='', detail=none), so an entry is removed by giving FTS5 the very text that it was
  * made from: head_of makes that text, both times out of the same bytes. Where they cannot be read any more (a content
  * whose file was altered or removed) the whole index is emptied and filled again: an entry that stays would keep what
- * was to be forgotten.
+ * was to be forgotten. FTS5 empties its tables in one step, 160 ms of processor for 100 MB of text. So their rows are
+ * removed here, some in each transaction. In between the index is a damaged one, and nobody asks FTS5: through is 0,
+ * STORE_SQL_MATCH is the empty phrase, and nothing is put in, taken out or merged.
  *
  * FTS5 merges segments on its own when a transaction ends, as many at once as it likes; the schema turns that off, and
  * it is done here, in steps. FTS5 bounds a step by the pages that it writes. Of entries that go nothing is written,
@@ -25,6 +27,9 @@
 #define DEBT	    (256 * 1024)
 #define DEBT_EACH   256 /* an entry costs more than its bytes */
 #define TRIGRAM	    3
+
+/* FRESH to MERGING are values of searched.stale; EMPTYING is STALE with a debt that nothing else can make. */
+enum state { FRESH, STALE, MERGING, EMPTYING };
 
 /* -------- texts --------------------------------------------------------------------------------------- */
 
@@ -187,6 +192,73 @@ static int entries(struct store_txn *txn, struct pass *pass, struct query *row, 
 	return failed;
 }
 
+/* -------- state --------------------------------------------------------------------------------------- */
+
+static int set_state(struct store_txn *txn, enum state state, int64_t debt, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_STATE);
+
+	query_bind_int(&q, ":state", state == EMPTYING ? STALE : state);
+	query_bind_int(&q, ":debt", state == EMPTYING ? STORE_SEARCH_ALL : debt);
+	return query_run(&q, NULL, err);
+}
+
+/* STALE with a debt below this is FRESH. */
+static int read_state(struct store_txn *txn, int64_t debt, enum state *ret_state, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_IS_STALE);
+	int found = query_next(&q, err);
+
+	*ret_state = found > 0 ? (enum state)query_int(&q, SEARCHED_STALE) : FRESH;
+	if (*ret_state == STALE && query_int(&q, SEARCHED_DEBT) >= STORE_SEARCH_ALL)
+		*ret_state = EMPTYING;
+	else if (*ret_state == STALE && query_int(&q, SEARCHED_DEBT) < debt)
+		*ret_state = FRESH;
+	return MIN(found, 0);
+}
+
+static int move_on(struct store_txn *txn, int64_t through, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_MOVE_ON);
+
+	query_bind_int(&q, ":through", through);
+	return query_run(&q, NULL, err);
+}
+
+/* -------- emptying ------------------------------------------------------------------------------------ */
+
+static int begin_emptying(struct store_txn *txn, struct err *err)
+{
+	int failed = move_on(txn, 0, err);
+
+	return failed < 0 ? failed : set_state(txn, EMPTYING, 0, err);
+}
+
+static int remove_some(struct store_txn *txn, enum store_sql which, int64_t *ret_gone, struct err *err)
+{
+	auto_query struct query q = query_begin(txn->conn, which);
+
+	return query_run(&q, ret_gone, err);
+}
+
+/* The next pages of the index. Behind the last FTS5 itself begins anew, which is quick now. */
+static int empty_on(struct store_txn *txn, bool *ret_more, struct err *err)
+{
+	const int64_t until = clock_monotonic_us() + STORE_BUDGET_US / 2; /* the commit takes as long once more */
+	int64_t pages = 0, places = 0;
+	int failed;
+
+	do {
+		failed = remove_some(txn, SQL_SEARCH_EMPTY_PLACES, &places, err);
+		if (failed == 0)
+			failed = remove_some(txn, SQL_SEARCH_EMPTY_PAGES, &pages, err);
+		*ret_more = pages + places > 0;
+	} while (failed == 0 && *ret_more && clock_monotonic_us() < until);
+	if (failed == 0 && !*ret_more)
+		failed = remove_some(txn, SQL_SEARCH_EMPTY, NULL, err);
+	return failed < 0 || *ret_more ? failed : set_state(txn, FRESH, 0, err);
+}
+
 /* -------- merging ------------------------------------------------------------------------------------- */
 
 static int merge(struct store_txn *txn, int64_t pages, bool *ret_moved, struct err *err)
@@ -215,22 +287,20 @@ static int merge_on(struct store_txn *txn, bool *ret_more, struct err *err)
 
 /* -------- filling ------------------------------------------------------------------------------------- */
 
-static int move_on(struct store_txn *txn, int64_t through, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_MOVE_ON);
-
-	query_bind_int(&q, ":through", through);
-	return query_run(&q, NULL, err);
-}
-
 static int fill_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	bool *more = arg;
 	struct pass pass = {.which = SQL_SEARCH_ADD, .until_us = clock_monotonic_us() + STORE_BUDGET_US};
 	auto_query struct query row = query_begin(txn->conn, SQL_SEARCH_NEXT);
 	int64_t through = 0;
-	int failed = 0, found = 1;
+	enum state state;
+	int failed = read_state(txn, 0, &state, err), found = 1;
 
+	if (failed == 0 && state == EMPTYING) { /* another process began to; it is filled afterwards */
+		failed = empty_on(txn, more, err);
+		*more = true;
+		return failed;
+	}
 	while (failed == 0 && !pass.more && clock_monotonic_us() < pass.until_us &&
 	       (found = query_next(&row, err)) > 0) {
 		failed = entries(txn, &pass, &row, err);
@@ -245,7 +315,12 @@ static int fill_work(struct store_txn *txn, void *arg, struct err *err)
 
 static int settle_work(struct store_txn *txn, void *arg, struct err *err)
 {
-	return merge_on(txn, arg, err);
+	bool *more = arg;
+	enum state state;
+	int failed = read_state(txn, 0, &state, err);
+
+	*more = false;
+	return failed < 0 || state == EMPTYING ? failed : merge_on(txn, more, err);
 }
 
 /* Each transaction leaves a segment; they are merged on the way, so that a search looks into few. */
@@ -266,47 +341,30 @@ int store_search_fill(struct store *store, struct err *err)
 
 /* -------- forgetting ---------------------------------------------------------------------------------- */
 
-/* One transaction, the only one here that is not bounded: FTS5 empties its tables at once or not at all, and an index
- * without some of its pages is a damaged one. It holds the writer for as long as the pages take to be overwritten:
- * measured for 100 MB of text (52 MB of index), 160 ms of processor, 390 ms in all. */
-static int start_anew(struct store_txn *txn, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_EMPTY);
-	int failed = query_run(&q, NULL, err);
-
-	return failed < 0 ? failed : move_on(txn, 0, err);
-}
-
-enum { FRESH, STALE, MERGING }; /* searched.stale */
-
-static int set_state(struct store_txn *txn, int state, int64_t debt, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_STATE);
-
-	query_bind_int(&q, ":state", state);
-	query_bind_int(&q, ":debt", debt);
-	return query_run(&q, NULL, err);
-}
-
 int store_txn_search_forget(struct store_txn *txn, const struct store_search_forget *forget, bool *ret_more,
 			    struct err *err)
 {
 	struct pass pass = {.which = SQL_SEARCH_REMOVE,
 			    .first = streq(forget->what, "output") ? STORE_SEARCH_STDOUT : STORE_SEARCH_CODE,
 			    .until_us = forget->until_us};
-	auto_query struct query row = query_begin(txn->conn, SQL_SEARCH_ROW);
+	enum state state;
+	int found = read_state(txn, 0, &state, err);
 
 	*ret_more = false;
+	if (found < 0 || state == EMPTYING)
+		return found;
+	auto_query struct query row = query_begin(txn->conn, SQL_SEARCH_ROW);
+
 	query_bind_text(&row, ":id", forget->id);
-	int found = query_next(&row, err);
+	found = query_next(&row, err);
 
 	if (found <= 0) /* it runs */
 		return found;
 	found = entries(txn, &pass, &row, err);
 	if (found == 0 && pass.lost)
-		found = start_anew(txn, err);
-	*ret_more = pass.more && !pass.lost;
-	return found < 0 || (pass.weight == 0 && !pass.lost) ? found : set_state(txn, STALE, pass.weight, err);
+		return begin_emptying(txn, err);
+	*ret_more = pass.more;
+	return found < 0 || pass.weight == 0 ? found : set_state(txn, STALE, pass.weight, err);
 }
 
 struct purging {
@@ -314,30 +372,20 @@ struct purging {
 	bool more;
 };
 
-/* The state in *ret_state, or FRESH where the debt is small. */
-static int read_state(struct store_txn *txn, int64_t debt, int64_t *ret_state, struct err *err)
-{
-	auto_query struct query q = query_begin(txn->conn, SQL_SEARCH_IS_STALE);
-	int found = query_next(&q, err);
-
-	*ret_state = found > 0 ? query_int(&q, SEARCHED_STALE) : FRESH;
-	if (*ret_state == STALE && query_int(&q, SEARCHED_DEBT) < debt)
-		*ret_state = FRESH;
-	return MIN(found, 0);
-}
-
 /* A negative number of pages begins to merge all of the index, further calls go on with it; one that changed nothing
  * found that it is done. */
 static int purge_work(struct store_txn *txn, void *arg, struct err *err)
 {
 	struct purging *purging = arg;
-	int64_t state;
+	enum state state;
 	bool moved;
 	int failed = read_state(txn, purging->debt, &state, err);
 
 	purging->more = failed == 0 && state != FRESH;
 	if (!purging->more)
 		return failed;
+	if (state == EMPTYING)
+		return empty_on(txn, &purging->more, err);
 	if (state == STALE) {
 		failed = merge(txn, -MERGE_PAGES, &moved, err);
 		return failed < 0 ? failed : set_state(txn, MERGING, 0, err);

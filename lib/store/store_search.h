@@ -11,7 +11,8 @@
  * A content leaves the index before it is erased, the last piece in the same transaction. A process that is killed in
  * between leaves a run that the index does not find by these pieces. FTS5 then still has their trigrams in older
  * segments of its tables until these are merged: `searched.stale` says that they have to be, and store_search_purge
- * does it.
+ * does it. A content that cannot be read any more cannot be taken out by itself: store_search_purge removes the whole
+ * index then, and the next store_search_fill makes it anew.
  */
 #pragma once
 

@@ -22,10 +22,15 @@ enum {
 enum { STORE_SEARCHED_COLUMNS(COLUMN_NAME, COLUMN_NAME) SEARCHED_COLUMNS };
 #define STORE_SQL_SEARCHED "(SELECT through FROM searched)"
 
+/* searched.debt of an index that is being emptied; no texts amount to it. */
+#define STORE_SEARCH_ALL (INT64_C(1) << 60)
+#define STORE_SQL_MATCH	 "iif((SELECT debt FROM searched) < 1 << 60, :match, '\"\"')"
+
 /* Runs that may have the text: those that the index names, those that it does not know yet, and those whose code it
  * knows the beginning of. */
 #define STORE_SQL_CANDIDATES                                                                                           \
-	"SELECT id FROM execution WHERE recorded IN (SELECT search.rowid / 64 FROM search WHERE search MATCH :match) " \
+	"SELECT id FROM execution WHERE recorded IN (SELECT search.rowid / 64 FROM search WHERE search "               \
+	"MATCH " STORE_SQL_MATCH ") "                                                                                  \
 	"UNION SELECT id FROM execution WHERE recorded > " STORE_SQL_SEARCHED " UNION SELECT id FROM execution WHERE " \
 	"code_blob IS NOT NULL UNION SELECT id FROM execution WHERE instance IN (SELECT id FROM "         \
 	"instance) AND state = 'running' ORDER BY id "
@@ -38,6 +43,10 @@ enum { STORE_SEARCHED_COLUMNS(COLUMN_NAME, COLUMN_NAME) SEARCHED_COLUMNS };
 	X(SEARCH_HAS, READ, "SELECT 1 FROM search WHERE search MATCH :first AND rowid = :place")                       \
 	X(SEARCH_ADD, WRITE, "INSERT INTO search (rowid, text) VALUES (:place, :text)")                                \
 	X(SEARCH_REMOVE, WRITE, "INSERT INTO search (search, rowid, text) VALUES ('delete', :place, :text)")           \
+	X(SEARCH_EMPTY_PAGES, SHADOW,                                                                                  \
+	  "DELETE FROM search_data WHERE id IN (SELECT id FROM search_data WHERE id > 10 LIMIT 16)")                   \
+	X(SEARCH_EMPTY_PLACES, SHADOW,                                                                                 \
+	  "DELETE FROM search_idx WHERE (segid, term) IN (SELECT segid, term FROM search_idx LIMIT 64)")               \
 	X(SEARCH_EMPTY, WRITE, "INSERT INTO search (search) VALUES ('delete-all')")                                    \
 	X(SEARCH_MERGE, WRITE, "INSERT INTO search (search, rank) VALUES ('merge', :pages)")                           \
 	X(SEARCH_MOVE_ON, WRITE, "UPDATE searched SET through = :through")                                             \

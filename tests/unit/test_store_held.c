@@ -19,6 +19,7 @@
 #define GARBAGE "20000" /* contents that nothing names */
 #define TEXTS   150
 #define LONG_TEXTS 2
+#define LOST_TEXTS 60
 #define PARTS   16
 #define DAY_US  (24 * 3600 * INT64_C(1000000))
 
@@ -148,11 +149,11 @@ static void run_with_texts(struct fixture *f, size_t code, size_t out)
 }
 
 /* A transaction is a small part of the whole; on a machine with nothing else to do the longest takes 20 to 25 ms. */
-static void in_parts(const struct fixture *f, const char *what)
+static void in_parts(const struct fixture *f, const char *what, int parts)
 {
 	const long long longest = store_longest_us(f->store), all = store_used_us(f->store);
 
-	if (longest > all / PARTS)
+	if (longest > all / parts)
 		fail_msg("%s held the writer for %lld us of %lld us", what, longest, all);
 	if (getenv("HELD") != NULL)
 		print_message("%s: %lld us of %lld us\n", what, longest, all);
@@ -175,12 +176,44 @@ static void texts(void **state)
 	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
 	assert_answer(f, "SELECT through = (SELECT max(recorded) FROM execution) FROM searched", "1");
 	assert_answer(f, "SELECT sum(length(block)) > 2000000 FROM search_data", "1");
-	in_parts(f, "putting texts into the index");
+	in_parts(f, "putting texts into the index", PARTS);
 	reopen(f, STORE_WRITE);
 	ok(store_forget(f->store, &all_of_ann, &erased, &err));
 	assert_int_equal(erased.executions, TEXTS + LONG_TEXTS);
 	assert_answer(f, "SELECT sum(length(block)) < 1000 FROM search_data", "1");
-	in_parts(f, "taking them out");
+	in_parts(f, "taking them out", PARTS);
+}
+
+/* A content is lost, so all of the index goes: a quick thing, in fewer parts. */
+static void texts_of_a_lost_content(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_erased erased = {0};
+	struct store_swept swept = {0};
+	struct store_execution run = sample("bob");
+	const struct store_erase erase = {
+		.id = run.id, .what = STORE_ERASE_CONTENT, .before_us = INT64_MAX, .why = "request"};
+	struct store_text lost = random_text(STORE_INLINE_MAX + 1);
+
+	ok(store_blob_put(f->store, lost.data, lost.length, run.stdout_text.blob, &err));
+	run.stdout_text.data = NULL;
+	run.stdout_text.length = lost.length;
+	free(lost.data);
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	for (int i = 0; i < LOST_TEXTS; i++)
+		run_with_texts(f, STORE_INLINE_MAX, STORE_INLINE_MAX);
+	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
+	assert_answer(f, "SELECT sum(length(block)) > 20000000 FROM search_data", "1");
+	auto_free char *remove = xasprintf("find '%s/blobs' -type f -delete", f->data);
+
+	assert_int_equal(system(remove), 0);
+	reopen(f, STORE_WRITE);
+	ok(store_forget(f->store, &erase, &erased, &err));
+	assert_int_equal(erased.executions, 1);
+	assert_answer(f, "SELECT sum(length(block)) < 1000 FROM search_data", "1");
+	in_parts(f, "emptying the index", PARTS / 4);
 }
 
 int main(void)
@@ -188,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(forget_and_sweep, setup, teardown),
 		cmocka_unit_test_setup_teardown(texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(texts_of_a_lost_content, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,16 +225,13 @@ static void erased_before_it_was_indexed(void **state)
 	assert_false(in_file(f));
 }
 
-/* Where a text cannot be read again, what was made of it cannot be taken out: the index is made anew. */
-static void a_lost_content(void **state)
+/* A run whose output is in a file, which is lost after the index has it. */
+static struct store_execution run_of_lost(struct fixture *f)
 {
-	struct fixture *f = *state;
 	auto_free char *large = xmalloc(STORE_SEARCH_HEAD + 100);
 	struct store_execution run = sample("alice");
 	char path[SHA256_HEX_SIZE + 1];
-	struct err err = ERR_INIT;
 
-	run_of(f, "bob", "import other", "", "");
 	memset(large, '.', STORE_SEARCH_HEAD + 100);
 	memcpy(large, RARE, strlen(RARE));
 	run.stdout_text = blob_text(f, large, STORE_SEARCH_HEAD + 100);
@@ -246,16 +243,91 @@ static void a_lost_content(void **state)
 	auto_free char *file = xasprintf("%s/blobs/%s", f->data, path);
 
 	assert_int_equal(unlink(file), 0);
-	const struct store_erase erase = {
-		.what = STORE_ERASE_OUTPUT, .id = run.id, .before_us = INT64_MAX, .why = "request"};
+	return run;
+}
 
-	ok(store_forget(f->store, &erase, &(struct store_erased){0}, &err));
-	assert_answer(f, "SELECT through FROM searched", "0");
+/* Where a text cannot be read again, what was made of it cannot be taken out: the index is made anew. */
+static void a_lost_content(void **state)
+{
+	struct fixture *f = *state;
+
+	run_of(f, "bob", "import other", "", "");
+	const struct store_execution run = run_of_lost(f);
+
+	forget(f, run.id, STORE_ERASE_OUTPUT);
+	assert_answer(f, "SELECT through || ' ' || debt FROM searched", "0 0");
 	assert_false(in_pages(f));
 	assert_int_equal(hits(f, "import other"), 1);
 	fill(f);
 	assert_int_equal(hits(f, "import other"), 1);
 	assert_false(in_pages(f));
+	assert_false(in_file(f));
+}
+
+static void sql(const struct fixture *f, const char *text)
+{
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	sqlite3 *db;
+	char *wrong = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000);
+	if (sqlite3_exec(db, text, NULL, NULL, &wrong) != SQLITE_OK)
+		fail_msg("%s", wrong);
+	sqlite3_close(db);
+}
+
+/* The record of a process that was killed when most of the index was gone. */
+static void nearly_emptied(struct fixture *f)
+{
+	fill(f);
+	sql(f, "UPDATE searched SET through = 0, stale = 1, debt = 1 << 60;"
+	       "DELETE FROM search_data WHERE id > 10 AND id < (SELECT max(id) FROM search_data)");
+	assert_answer(f, "SELECT count(*) FROM search_data", "3");
+}
+
+static void kept_of_every(struct fixture *f, size_t runs)
+{
+	assert_answer(f, "SELECT debt FROM searched", "0");
+	assert_int_equal(hits(f, "of the others"), runs);
+	fill(f);
+	assert_int_equal(hits(f, "of the others"), runs);
+	assert_sound(f);
+}
+
+/* While it is being emptied texts are found without the index, and nobody asks or alters it; whoever needs it next
+ * goes on. */
+static void killed_while_it_was_emptied(void **state)
+{
+	enum { RUNS = 6 };
+	struct fixture *f = *state;
+	struct err err = ERR_INIT;
+	struct store_execution rare = run_of(f, "alice", "print('" RARE "')", "", "");
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		char text[3000];
+
+		for (unsigned at = 0; at < sizeof(text) - 1; at++)
+			text[at] = (char)('0' + (i * 31 + at * at * 7919 / 64) % 75);
+		memcpy(text + sizeof(text) - 20, " of the others     \0", 20);
+		run_of(f, "bob", text, "", "");
+		fill(f); /* segments of their own */
+	}
+	nearly_emptied(f);
+	assert_int_equal(hits(f, "of the others"), RUNS);
+	assert_int_equal(hits(f, RARE), 1);
+	sql(f, "VACUUM"); /* the statements have to be prepared again */
+	forget(f, rare.id, STORE_ERASE_CONTENT);
+	assert_int_equal(hits(f, RARE), 0);
+	assert_false(in_pages(f));
+	assert_false(in_file(f));
+	kept_of_every(f, RUNS);
+	nearly_emptied(f);
+	ok(store_search_fill(f->store, &err));
+	kept_of_every(f, RUNS);
+	nearly_emptied(f);
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us()}, &(struct store_swept){0}, &err));
+	kept_of_every(f, RUNS);
 }
 
 /* Killed between the erasure and the merge: the next sweep does it. */
@@ -348,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(erased_words_leave_the_index, setup, teardown),
 		cmocka_unit_test_setup_teardown(erased_before_it_was_indexed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_content, setup, teardown),
+		cmocka_unit_test_setup_teardown(killed_while_it_was_emptied, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sweep_merges, setup, teardown),
 		cmocka_unit_test_setup_teardown(pieces, setup, teardown),
 		cmocka_unit_test(queries),
