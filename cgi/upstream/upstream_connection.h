@@ -186,7 +186,7 @@ void connection_close(struct connection *connection); /* politely */
 void connection_started(struct connection *connection);
 void connection_received(struct connection *connection, struct exchange *via, struct raw message);
 void connection_failed(struct exchange *exchange, const struct failure *failure); /* frees it */
-void connection_lost(struct connection *connection, const char *why); /* the transport is gone, with all exchanges */
+void connection_lost(struct connection *connection, const char *why, const char *text); /* with all exchanges */
 struct exchange *connection_find(struct connection *connection, int64_t id);
 
 /* Among the files of a connection: upstream_life.c, */
@@ -194,7 +194,8 @@ struct exchange *connection_exchange(struct connection *connection, enum exchang
 void connection_send(struct exchange *exchange);
 void connection_drop(struct exchange *exchange); /* frees it; the transport forgets it */
 void connection_enter(struct connection *connection, enum connection_state state);
-void connection_broken(struct connection *connection, const char *why); /* what waits learns it */
+/* What waits learns the text, which may have what the server wrote; the log gets why, which has nothing of it. */
+void connection_broken(struct connection *connection, const char *why, const char *text);
 void connection_advance(struct connection *connection);
 void connection_end(struct order *order, struct upstream_answer *answer); /* frees the order */
 void connection_end_error(struct order *order, enum upstream_kind kind, const char *format, ...)

@@ -101,6 +101,7 @@ static bool names_modern(struct raw versions)
 
 static void probed(struct connection *connection, struct raw result, struct raw error)
 {
+	static const char refuses[] = "it speaks " UPSTREAM_MODERN " and refuses every request";
 	int64_t code = 0;
 
 	raw_int(raw_member(error, "code"), &code);
@@ -114,7 +115,7 @@ static void probed(struct connection *connection, struct raw result, struct raw 
 		if (connection->probes < PROBES_MAX)
 			probe(connection);
 		else
-			connection_broken(connection, "it speaks " UPSTREAM_MODERN " and refuses every request");
+			connection_broken(connection, refuses, refuses);
 	} else {
 		initialize(connection);
 	}
@@ -137,13 +138,13 @@ static void initialized(struct connection *connection, struct raw result, struct
 	struct exchange *notice;
 
 	if (revision == NULL) {
-		auto_free char *why =
-			error.text != NULL
-				? xasprintf("it refused initialize: %.300s", message != NULL ? message : "")
-				: xstrdup("it answered initialize with a protocol version that we do not speak");
+		const char *why = error.text != NULL
+					  ? "it refused initialize"
+					  : "it answered initialize with a protocol version that we do not speak";
+		auto_free char *text = message != NULL ? xasprintf("%s: %.300s", why, message) : xstrdup(why);
 
 		connection->era = ERA_UNKNOWN;
-		connection_broken(connection, why);
+		connection_broken(connection, why, text);
 		return;
 	}
 	connection->protocol = revision;
@@ -183,6 +184,7 @@ static bool says_unknown(const struct failure *failure)
 
 void connection_shake_failed(struct connection *connection, enum exchange_kind kind, const struct failure *failure)
 {
+	static const char credentials[] = "it wants other credentials (headers)";
 	bool probing = kind == EXCHANGE_PROBE, program = connection->server->command != NULL;
 
 	/* A program's silence, rubbish and any refusal of a request that is not known: legacy. */
@@ -192,8 +194,14 @@ void connection_shake_failed(struct connection *connection, enum exchange_kind k
 	}
 	if (connection->era_us == 0 || probing)
 		connection->era = ERA_UNKNOWN;
-	if (failure->kind == FAILURE_STATUS && (failure->status == 401 || failure->status == 403))
-		connection_broken(connection, "it wants other credentials (headers)");
-	else
-		connection_broken(connection, failure->text);
+	if (failure->kind == FAILURE_STATUS && (failure->status == 401 || failure->status == 403)) {
+		connection_broken(connection, credentials, credentials);
+		return;
+	}
+	const char *ours = failure->kind == FAILURE_GARBLED ? "its answer is not MCP" : failure->text;
+	auto_free char *why = failure->kind == FAILURE_STATUS
+				      ? xasprintf("it answered with status %d", failure->status)
+				      : xstrdup(ours);
+
+	connection_broken(connection, why, failure->text);
 }

@@ -132,7 +132,8 @@ static void requested(struct connection *connection, const char *method, struct 
 	bool known;
 	auto_free char *answer = answer_at_once(connection, method, &known);
 
-	log_event(LOG_DEBUG, "upstream server asks", "server", connection->server->name, "method", method, NULL);
+	log_event(LOG_DEBUG, "upstream server asks", "server", connection->server->name, "method",
+		  known ? method : "(unknown)", NULL);
 	if (!known)
 		send_answer(connection, id, "error",
 			    "{\"code\":-32601,\"message\":\"Method not found: Sallyport does not offer it\"}");
@@ -268,8 +269,7 @@ static void notified(struct connection *connection, const char *method, struct r
 		if (connection->loop->changed)
 			connection->loop->changed(connection->loop->changed_arg);
 	} else {
-		log_event(LOG_DEBUG, "upstream notification", "server", connection->server->name, "method", method,
-			  NULL);
+		log_event(LOG_DEBUG, "upstream notification", "server", connection->server->name, NULL);
 	}
 }
 

@@ -234,13 +234,13 @@ static void back_off(struct connection *connection)
 	connection->not_before_us = now + MIN(seconds, BACKOFF_MAX) * SECOND;
 }
 
-void connection_broken(struct connection *connection, const char *why)
+void connection_broken(struct connection *connection, const char *why, const char *text)
 {
-	auto_free char *reason = xstrdup(why);
+	auto_free char *reason = xstrdup(text);
 	struct order *order, *orders = connection->orders;
 	struct order *last = NULL;
 
-	log_event(LOG_WARN, "upstream server failed", "server", connection->server->name, "why", reason, NULL);
+	log_event(LOG_WARN, "upstream server failed", "server", connection->server->name, "why", why, NULL);
 	snprintf(connection->problem, sizeof(connection->problem), "%s", reason);
 	connection_enter(connection, CONNECTION_CLOSED);
 	connection_forget_session(connection);
@@ -261,7 +261,7 @@ void connection_broken(struct connection *connection, const char *why)
 	connection->transport->close(connection);
 }
 
-void connection_lost(struct connection *connection, const char *why)
+void connection_lost(struct connection *connection, const char *why, const char *text)
 {
 	/* Some servers end at any request before initialize: the next start says that first. */
 	if (connection->state == CONNECTION_PROBING && connection->server->command != NULL) {
@@ -273,7 +273,7 @@ void connection_lost(struct connection *connection, const char *why)
 		connection_advance(connection);
 		return;
 	}
-	connection_broken(connection, why);
+	connection_broken(connection, why, text);
 }
 
 void connection_started(struct connection *connection)
@@ -295,7 +295,7 @@ static void open_connection(struct connection *connection)
 	connection_enter(connection, CONNECTION_STARTING);
 	connection->deadline_us = loop->now_us + connection->server->start_seconds * SECOND;
 	if (connection->transport->open(connection, &err) < 0)
-		connection_broken(connection, err.text);
+		connection_broken(connection, err.text, err.text);
 }
 
 void connection_advance(struct connection *connection)
@@ -397,9 +397,12 @@ static void check_handshake(struct connection *connection)
 		}
 	}
 	if (connection->state != CONNECTION_CLOSED && connection->state != CONNECTION_READY &&
-	    connection->deadline_us <= now)
-		connection_broken(connection, connection->state == CONNECTION_STARTING ? "it did not start in time"
-										       : "it did not answer in time");
+	    connection->deadline_us <= now) {
+		const char *why = connection->state == CONNECTION_STARTING ? "it did not start in time"
+									   : "it did not answer in time";
+
+		connection_broken(connection, why, why);
+	}
 }
 
 void connection_turn(struct connection *connection)

@@ -119,7 +119,7 @@ void pipe_failed(struct pipe_wire *wire, const char *why)
 	auto_free char *text = xasprintf("%s%s%s", why, words[0] != '\0' ? ", it wrote: " : "", words);
 
 	if (wire->connection != NULL)
-		connection_lost(wire->connection, text);
+		connection_lost(wire->connection, why, text);
 }
 
 static void write_out(struct pipe_wire *wire)

@@ -219,8 +219,31 @@ everything_secret() {
 	[ "$SP_STATUS" = 401 ]
 }
 
-@test "at the most talkative level no log has what a client wrote, what came of it, or a token" {
+# Servers whose settings, questions, answers and files say it, too: one of them talks, one is away.
+talkative_servers() {
+	jq -n --rawfile code "$BATS_TEST_DIRNAME/talkative_server.py" '{mcpServers: {
+		talk: {command: "/usr/bin/python3", args: ["-c", $code], env: {KEY: "geheim-key"}, data: "keep", tools: {allow: ["note"]}},
+		away: {url: "http://127.0.0.1:1/geheim?key=geheim-url", headers: {Authorization: "Bearer geheim-header"}, private: true}}}' >"$SP_DIR/servers.json"
+	chmod 600 "$SP_DIR/servers.json"
+	export SALLYPORT_UPSTREAM_FILE=$SP_DIR/servers.json
+}
+
+tools_secret() {
+	local what SP_TOKEN
+	SP_TOKEN=$(sp_cli token add --owner alice --servers talk,away --json | jq -r .token)
+	for what in geheim-answer geheim-failure geheim-error geheim-broken geheim-end; do
+		sp_call run_code "$(jq -nc --arg what "$what" '{conversationId: "geheim-tools", language: "python", servers: ["talk"],
+			code: "try:\n    print(tools.talk.note(what=\"\($what)\"))\nexcept Exception as e:\n    print(e)"}')"
+		[ "$(sp_get details.verdict)" = OK ]
+	done
+	[ "$(sp_sql "SELECT group_concat(DISTINCT state) FROM (SELECT state FROM tool_call ORDER BY state)")" = done,failed ]
+	sp_call run_code '{"conversationId":"geheim-tools","language":"python","servers":["away"],"code":"print(tools.away.geheim_tool(geheim=1))"}'
+	[ "$(sp_sql "SELECT count(*) FROM tool_call WHERE result LIKE '%geheim-answer to geheim-failure%'")" -gt 0 ]
+}
+
+@test "at the most talkative level no log has what a client or a server wrote, what came of it, or a token" {
 	local format
+	talkative_servers
 	for format in text json; do
 		sp_stop "$SP_GATEWAY_PID"
 		sp_stop "$SP_JAILER_PID"
@@ -229,12 +252,17 @@ everything_secret() {
 		sp_start_jailer
 		sp_start_gateway
 		everything_secret
+		tools_secret
 		sp_cli log --text geheim-code >"$SP_DIR/found" 2>"$SP_DIR/cli.log"
 		[ -s "$SP_DIR/found" ]
 		sp_until "" grep -q 'run done' "$SP_DIR/jailer.log"
 		grep -q debug "$SP_DIR/jailer.log"
 		grep -qE 'rpc("?[=:]"?)\(unknown\)' "$SP_DIR/gateway.log"
+		grep -q 'upstream server asks' "$SP_DIR/gateway.log"
+		grep -q 'upstream notification' "$SP_DIR/gateway.log"
+		grep -q 'upstream server failed' "$SP_DIR/gateway.log"
 		run ! grep -i geheim "$SP_DIR"/*.log
+		echo "$output"
 		run ! grep -F "${SP_TOKEN##*_}" "$SP_DIR"/*.log
 	done
 }
