@@ -278,8 +278,8 @@ int store_open(const char *data_dir, enum store_mode mode, struct store **ret, s
 	/* One reader is opened at once: what is wrong with it is known now and not at the first request. */
 	if (failed == 0)
 		failed = store_reader_take(store, &reader, err);
-	if (failed == 0)
-		failed = store_conn_check(reader.conn, STORE_CONN_READER, err);
+	if (failed == 0 && store_conn_check(reader.conn, STORE_CONN_READER, err) < 0)
+		failed = err_wrap(err, "%s/sallyport.db", store->path);
 	if (failed < 0) {
 		store_reader_return(&reader);
 		store_close(store);

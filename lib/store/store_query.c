@@ -253,6 +253,11 @@ int store_conn_check(struct store_conn *conn, enum store_conn_kind kind, struct 
 		int result = prepare(conn, which);
 
 		allow_shadow(conn, which, false);
+		if (result == SQLITE_ERROR) /* a table or column is not there */
+			return err_set(err, ERR_CORRUPT,
+				       "the database's schema is not as Sallyport made it (%s): restore it from a "
+				       "backup",
+				       sqlite3_errmsg(conn->db));
 		if (result != SQLITE_OK) {
 			store_conn_error(conn, result, err);
 			return err_wrap(err, "statement %s", statements[which].name);

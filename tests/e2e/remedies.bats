@@ -81,11 +81,12 @@ serves() {
 	sp_cli show "$id" --stdout | grep -q zzz
 }
 
-@test "a database that is damaged, of no version, or gone: the folder is moved away, the backup restored" {
+@test "a database that is damaged, altered, of no version, or gone: the folder is moved away, the backup restored" {
 	local how text
-	for how in damaged version gone; do
+	for how in damaged altered version gone; do
 		case $how in
 		damaged) dd if=/dev/urandom of="$SP_DIR/data/sallyport.db" bs=4096 seek=1 count=40 conv=notrunc status=none && text="restore it from a backup" ;;
+		altered) sqlite3 "$SP_DIR/data/sallyport.db" 'DROP TABLE snippet' && text="schema is not as Sallyport made it (no such table: snippet): restore it from a backup" ;;
 		version) sqlite3 "$SP_DIR/data/sallyport.db" 'PRAGMA user_version = -1' && text="no valid version (-1): restore it from a backup" ;;
 		gone) rm "$SP_DIR"/data/sallyport.db* && text="is empty or was missing, but $SP_DIR/data/blobs has contents that it must name: restore it from a backup" ;;
 		esac

@@ -358,6 +358,21 @@ static int as_nobody(struct fixture *f)
 	return 0;
 }
 
+static void altered_schema(void **state)
+{
+	struct fixture *f = *state;
+
+	close_it(f);
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "ALTER TABLE snippet RENAME COLUMN code TO text", NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	refused_in_all_modes(f, ERR_CORRUPT, "schema is not as Sallyport made it (no such column: code): restore it");
+}
+
 static void skip_without_root(void)
 {
 	if (geteuid() == 0)
@@ -463,6 +478,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(empty_beside_contents, setup, teardown),
 		cmocka_unit_test_setup_teardown(commits_are_synced, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(altered_schema, setup, teardown),
 		cmocka_unit_test_setup_teardown(folder_of_another_account, setup, teardown),
 		cmocka_unit_test_setup_teardown(group_of_the_web_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(root_gives_what_it_makes, setup, teardown),
