@@ -135,21 +135,33 @@ static void add(struct group *group, const struct store_execution *e)
 	group->walls[group->n_walls++] = e->run.wall_us;
 }
 
-/* Once under each system call that was refused. */
+/* Once under each system call, and each host and port, that was refused. */
 static void add_denied(struct adding *adding, const struct store_execution *e)
 {
 	auto_json struct json_object *result = NULL;
-	struct json_object *denied;
+	struct json_object *calls, *network, *hosts = NULL;
+	char key[KEY_SIZE];
 
 	if (e->result_json == NULL || strstr(e->result_json, "\"denied\"") == NULL ||
-	    json_parse(e->result_json, strlen(e->result_json), &result, NULL) < 0 ||
-	    (denied = json_get(result, "denied", json_type_array)) == NULL)
+	    json_parse(e->result_json, strlen(e->result_json), &result, NULL) < 0)
 		return;
-	for (size_t i = 0; i < json_object_array_length(denied); i++) {
-		const char *name = json_get_string(json_object_array_get_idx(denied, i), "name");
+	calls = json_get(result, "denied", json_type_array);
+	network = json_get(result, "network", json_type_object);
+	if (network != NULL)
+		hosts = json_get(network, "denied", json_type_array);
+	for (size_t i = 0; calls != NULL && i < json_object_array_length(calls); i++) {
+		const char *name = json_get_string(json_object_array_get_idx(calls, i), "name");
 
 		if (name != NULL)
 			add(group_of(adding, name), e);
+	}
+	for (size_t i = 0; hosts != NULL && i < json_object_array_length(hosts); i++) {
+		struct json_object *one = json_object_array_get_idx(hosts, i);
+		const char *host = json_get_string(one, "host");
+
+		snprintf(key, sizeof(key), "%.80s:%d", host != NULL ? host : "",
+			 json_object_get_int(json_get(one, "port", json_type_int)));
+		add(group_of(adding, key), e);
 	}
 }
 
@@ -343,8 +355,8 @@ static const struct cli_option stats_options[] = {
 	 .offset = offsetof(struct stats, by),
 	 .value = "WHAT",
 	 .help = "one line for each owner (default), token, language, verdict, conversation, hour, day, failure's "
-		 "message, or system call that was denied; the slowest runs; each limit that refused somebody, and how "
-		 "often; the disk of each owner",
+		 "message, or system call or host that was denied; the slowest runs; each limit that refused somebody, "
+		 "and how often; the disk of each owner",
 	 .choices = bys},
 	{.name = "limit",
 	 .letter = 'n',

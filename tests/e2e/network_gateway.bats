@@ -69,6 +69,7 @@ code() { # a request of one program with network
 	[ "$(sp_get 'details.network.denied[0] | "\(.host) \(.port) \(.reason)"')" = "evil.example 80 not in network.allow" ]
 	[[ $(sp_get '.result.content[-1].text') == *"[network] evil.example:80: not in network.allow"* ]]
 	[[ $(sp_get '.result.content[-1].text') == *"[network] an address that is not in network.allow was tried (1)"* ]]
+	[ "$(sp_cli stats --by denied --json | jq -c '[.denied, .runs]')" = '["evil.example:80",1]' ]
 	id=$(sp_get details.execution_id)
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" --json "$id"
 	[ "$(jq -r .result.network.unrouted <<<"$output")" = 1 ]
