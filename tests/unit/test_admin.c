@@ -1,4 +1,6 @@
 /* The admin page: sign-in, cookies, forms, downloads; what its store lists, and for how long. */
+#include <sqlite3.h>
+
 #include "cgi/admin/admin_page.h"
 #include "cgi/admin/admin_session.h"
 #include "gateway.h"
@@ -248,6 +250,26 @@ static void revoked(void **state)
 	assert_int_equal(get_status("/admin/runs", mine), 401);
 }
 
+/* A token that has expired since one signed in. */
+static void token_expires(void **state)
+{
+	auto_free char *mine = cookie();
+	auto_free char *path = xasprintf("%s/sallyport.db", fixture.folder);
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(get_status("/admin/runs", mine), 200);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE token SET expires_us = created_us + 1 WHERE owner = 'root'", NULL, NULL,
+				      NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(get_status("/admin/runs", mine), 401);
+	auto_answer struct answer again = sign_in_as(admin_token, "192.0.2.1");
+
+	assert_int_equal(again.status, 401);
+}
+
 static void expires(void **state)
 {
 	auto_free char *mine = cookie();
@@ -446,7 +468,7 @@ int main(void)
 		TEST(signs_in),        TEST(other_scopes),      TEST(next_is_ours), TEST(attempts),
 		TEST(pages_of_others), TEST(signs_out),         TEST(revoked),      TEST(expires),
 		TEST(many_sessions),   TEST(from_a_chat),       TEST(shows_text),   TEST(views_are_logged),
-		TEST(large_forms),     TEST(bounded_questions),
+		TEST(large_forms),     TEST(bounded_questions), TEST(token_expires),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
