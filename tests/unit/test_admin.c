@@ -260,8 +260,8 @@ static void token_expires(void **state)
 	(void)state;
 	assert_int_equal(get_status("/admin/runs", mine), 200);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE token SET expires_us = created_us + 1 WHERE owner = 'root'", NULL, NULL,
-				      NULL),
+	assert_int_equal(sqlite3_exec(db, "UPDATE token SET expires_us = created_us + 1 WHERE owner = 'root'", NULL,
+				      NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(get_status("/admin/runs", mine), 401);
