@@ -256,6 +256,13 @@ scraped() { query_is 'up{job="sallyport"}' 1; }
 	sp_until "" query_is 'count(up)' 1
 	[ "$(curl -sf "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/rules" | jq '[.data.groups[].rules[].name] | length')" = \
 		"$(grep -c 'alert:' "$SP_ROOT/docs/alerts.yml")" ]
+	# What the dashboard asks is PromQL, and what is not a rate has an answer here.
+	local expr answer none=0
+	while IFS= read -r expr; do
+		answer=$(promtool query instant -o json "http://127.0.0.1:$PROMETHEUS_PORT" "${expr//\$__rate_interval/10s}")
+		[[ $expr == *rate* || $expr == *increase* || $answer != '[]' ]] || none=$((none + 1))
+	done < <(jq -r '(.panels[].targets // [])[].expr | gsub("\\$instance"; ".*")' "$SP_ROOT/docs/grafana.json")
+	[ "$none" = 4 ] # the signer's two, the last backup, the last verification
 	sp_stop "$SP_JAILER_PID"
 	sp_until "" query_is 'ALERTS{alertname="SallyportJailerDown"}' 1 # pending: for a minute yet
 }
@@ -323,9 +330,23 @@ same_id() {
 # The names of series in a PromQL text.
 names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u; }
 
-@test "the alert rules and the dashboard name metrics that exist" {
+# lacking FILE: what the queries on standard input, one a line, group or filter by and no sample in the file has. (Prometheus adds instance; by
+# le buckets are told apart.)
+lacking() {
+	local query metric label
+	while IFS= read -r query; do
+		metric=$(grep -oE '\b(sallyport|mcp_server|process)_[a-z_]+' <<<"$query" | head -1)
+		for label in $(grep -oE 'by \([^)]*\)|[a-z_]+=~?"' <<<"$query" | sed -E 's/^by \(|\)$|=~?"$|,//g'); do
+			case $label in instance | le) continue ;; esac
+			grep -qE "^$metric\{(.*,)?$label=" "$1" || echo "$metric has no label $label: $query"
+		done
+	done
+}
+
+@test "the alert rules and the dashboard name metrics, and labels, that exist" {
 	promtool check rules "$SP_ROOT/docs/alerts.yml"
-	sp_start_gateway
+	start_stack
+	run_python 'import ctypes; ctypes.CDLL(None).unshare(0x10000000)'
 	metrics
 	# Those of the gateway, and those that commands write.
 	{
@@ -339,9 +360,17 @@ names() { grep -oE '\b(sallyport|mcp|process)_[a-z_]+' | sed -E 's/_(bucket|sum|
 	run -0 comm -23 <(sort -u "$SP_DIR/alerts" "$SP_DIR/dashboard") "$SP_DIR/known"
 	echo "$output"
 	[ -z "$output" ]
+	# Those that commands write have their labels in the table.
+	sed -nE 's/^METRIC_JOB\([A-Z_]*, "([a-z_]*)", [A-Z]*, ([A-Z]+).*/\1{\L\2="x"} 1/p' "$SP_ROOT/lib/base/metrics.def" >>"$SP_DIR/body"
+	jq -r '(.panels[].targets // [])[].expr' "$SP_ROOT/docs/grafana.json" >"$SP_DIR/queries"
+	sed -n '/expr:/,/\(for\|labels\):/p' "$SP_ROOT/docs/alerts.yml" | grep -v 'for:\|labels:\|expr: >-\|up{job' >>"$SP_DIR/queries"
+	[ "$(wc -l <"$SP_DIR/queries")" -gt 45 ]
+	run -0 lacking "$SP_DIR/body" <"$SP_DIR/queries"
+	echo "$output"
+	[ -z "$output" ]
 }
 
-# rule NAME EXPECTED SERIES VALUES…: does the alert fire after 30 minutes of these samples, one a minute?
+# rule NAME EXPECTED SERIES VALUES…: does the alert fire after 30 minutes ($AT) of these samples, one a minute?
 rule() {
 	local name=$1 expected=$2
 	shift 2
@@ -349,7 +378,7 @@ rule() {
 		printf '%s\n' "rule_files: [\"$SP_ROOT/docs/alerts.yml\"]" 'evaluation_interval: 1m' 'tests:' '  - interval: 1m' '    input_series:'
 		printf "      - {series: '%s', values: '%s'}\n" "$@"
 		printf '%s\n' '    promql_expr_test:' "      - expr: count(ALERTS{alertname=\"$name\",alertstate=\"firing\"}) or vector(0)" \
-			'        eval_time: 30m' "        exp_samples: [{labels: '{}', value: $expected}]"
+			'        eval_time: '"${AT:-30m}" "        exp_samples: [{labels: '{}', value: $expected}]"
 	} >"$SP_DIR/rule.yml"
 	promtool test rules "$SP_DIR/rule.yml"
 }
@@ -359,13 +388,17 @@ rule() {
 	rule SallyportDown 1 'up{job="sallyport"}' 0x40
 	rule SallyportDown 0 'up{job="sallyport"}' 1x40
 	rule SallyportJailerDown 1 sallyport_jailer_up 0x40
+	rule SallyportJailerDown 0 sallyport_jailer_up 1x40
 	rule SallyportSandboxFailures 1 'sallyport_runs_total{verdict="XX"}' 0+1x40
 	rule SallyportSandboxFailures 0 'sallyport_runs_total{verdict="RE"}' 0+100x40 'sallyport_runs_total{verdict="XX"}' 0x40
 	rule SallyportSandboxFailures 0 'sallyport_runs_total{verdict="OK"}' 0+500x40 'sallyport_runs_total{verdict="XX"}' 0+1x40
 	rule SallyportSlowToStart 1 "$wait{le=\"5.0\"}" 0+9x40 "$wait{le=\"10.0\"}" 0+10x40 "$wait{le=\"+Inf\"}" 0+10x40
 	rule SallyportSlowToStart 0 "$wait{le=\"5.0\"}" 0+10x40 "$wait{le=\"10.0\"}" 0+10x40 "$wait{le=\"+Inf\"}" 0+10x40
 	rule SallyportStoreErrors 1 sallyport_store_errors_total 0+1x40
+	rule SallyportStoreErrors 0 sallyport_store_errors_total 5x40
 	rule SallyportDiskFull 0 sallyport_disk_free_bytes 1000000000x40
+	AT=3h rule SallyportDiskFull 1 sallyport_disk_free_bytes 1000000000-1000000x200
+	AT=3h rule SallyportDiskFull 0 sallyport_disk_free_bytes 1000000000-100000x200
 	rule SallyportWalGrows 1 'sallyport_database_bytes{file="wal"}' 300000000x40
 	rule SallyportWalGrows 0 'sallyport_database_bytes{file="main"}' 300000000x40
 	rule SallyportAuditWentBack 1 sallyport_audit_rewritten '0x20 1x20'
@@ -377,5 +410,8 @@ rule() {
 	rule SallyportAuditNotAnchored 1 'sallyport_audit_anchor_timestamp_seconds{anchor="1:file"}' -6000x40
 	rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 0x40
 	rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 1x40
+	AT=49h rule SallyportBackupOld 1 sallyport_backup_success_timestamp_seconds 1x3000
+	AT=49h rule SallyportBackupOld 0 sallyport_backup_success_timestamp_seconds 7200x3000
 	rule SallyportLimitsHit 1 'sallyport_rejections_total{limit="queue"}' 0+60x40
+	rule SallyportLimitsHit 0 'sallyport_rejections_total{limit="queue"}' 0+1x40
 }
