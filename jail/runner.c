@@ -51,6 +51,7 @@ static const struct bind table[] = {
 	LIST(silent_calls, 0),
 	LIST(silent_blocks, 0),
 	LIST(silent_imports, 0),
+	LIST(silent_ends, 0),
 	LIST(live, 0),
 	{.name = "driver", .type = BIND_STRING, .offset = offsetof(struct runner, driver), .min = 1, .max = 64},
 	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},

@@ -24,6 +24,7 @@
  *       "silent_calls": ["print("],                    a program that ends with one of these calls, or in a block that
  *       "silent_blocks": ["if ", …],                   begins so, and imports nothing but these modules, has nothing to
  *       "silent_imports": ["json", …],                 show and is started by "run" (silent.h)
+ *       "silent_ends": ["console.", …],                nor has one whose last line is a call that begins so
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
@@ -68,7 +69,8 @@ struct runner {
 	const char *name, *source, *install, *rootfs, *driver, *show, *call, *helper, *seccomp,
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
-		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports;
+		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports,
+		silent_ends;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */

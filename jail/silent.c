@@ -5,7 +5,8 @@
  * text or gives names by their text, the name of a silent call where it is not called. What no line forbids is decided
  * by the last line that is not indented: a call of print that ends with the line, or the head of a block. A
  * veto by mistake (the word in a comment or a string) costs 2 ms; a missing one would hide a value or a figure.
- * This runs in the jailer, in front of each program of Python, so it copies the text once and looks at it once.
+ * In JavaScript, whose imports draw nothing, the last line alone decides.
+ * This runs in the jailer, in front of each program, so it copies the text once and looks at it once.
  */
 #include "silent.h"
 
@@ -186,6 +187,20 @@ static bool ends_silently(const struct runner *runner, const char *last, bool mo
 	return begins_with_one(last, &runner->silent_calls) && closes_at_end(strchr(last, '('));
 }
 
+/* Is the last line a call that begins so? It may be indented and have a semicolon behind it. */
+static bool ends_in_call(const struct runner *runner, char *text)
+{
+	size_t length = strlen(text);
+
+	while (length > 0 && strchr(BLANKS "\n;", text[length - 1]))
+		text[--length] = '\0';
+	const char *line = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
+	line += strspn(line, BLANKS);
+	const char *open = strchr(line, '(');
+
+	return open && begins_with_one(line, &runner->silent_ends) && closes_at_end(open);
+}
+
 bool silent_text(const struct runner *runner, const char *text, size_t length, int data)
 {
 	const struct program program = {runner, data};
@@ -196,6 +211,8 @@ bool silent_text(const struct runner *runner, const char *text, size_t length, i
 
 	if (strlen(copy) != length || strpbrk(copy, "\r\f"))
 		return false;
+	if (runner->silent_ends.count > 0)
+		return ends_in_call(runner, copy);
 	for (char *line = strtok_r(copy, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
 		if (!line_silent(&program, line))
 			return false;
@@ -215,8 +232,9 @@ bool silent_text(const struct runner *runner, const char *text, size_t length, i
 bool silent_file(const struct runner *runner, int fd, int data)
 {
 	struct stat st;
+	const bool tells = runner->silent_calls.count > 0 || runner->silent_ends.count > 0;
 
-	if (fd < 0 || !runner->silent_calls.count || fstat(fd, &st) || st.st_size > SILENT_TEXT_MAX)
+	if (fd < 0 || !tells || fstat(fd, &st) || st.st_size > SILENT_TEXT_MAX)
 		return false;
 	auto_free char *text = xcalloc(1, (size_t)st.st_size + 1);
 	ssize_t n = pread(fd, text, (size_t)st.st_size, 0);

@@ -1,3 +1,4 @@
+// @bun
 // show.cjs - shows the completion value of a program in JavaScript (Node) or TypeScript (bun): loaded before it, as a preloaded module.
 //
 // The program is loaded as ever. Only where its last statement is an expression, its text gets an assignment to a setter of ours in front of
@@ -6,6 +7,9 @@
 //
 // The value is shown when the expression has it, as the engine's console does. Showing has a length of its own and, where code of the
 // program may take part in it, a time; what goes wrong in it is one line. undefined, null, functions and promises are not shown: calls made for what they do return them.
+//
+// All of this is compiled before the program, so its length counts. The first line makes bun take the file as it is: as a module (no `require`),
+// and its bytes as Latin-1 (no other characters in strings). Generators and first uses of regular expressions cost more than to show a value.
 'use strict';
 
 const bun = typeof Bun !== 'undefined', say = console.log;
@@ -13,19 +17,14 @@ let streams = false; // the program uses process.stdout
 let proxies = false; // it may have one (bun, which cannot ask a value)
 const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
 const SIMPLE = 200; // values in what is shown without a guard
-const SETTER = 'ᐅ', SHOWN_MAX = 16 * 1024, SHOW_MS = 5000, SOURCE_MAX = 256 * 1024, TRIES = 40;
-// What an assignment would turn from a declaration or a block into a value; `import` of a statement, not of a call.
-const NO_EXPRESSION = /^(?:function|class|async\s+function|let|var|const|export|enum|interface|type|namespace|declare|abstract|import\s*[^\s(.]|[{@])/;
+const SETTER = '\u1405', SHOWN_MAX = 16 * 1024, SHOW_MS = 5000, SOURCE_MAX = 256 * 1024, TRIES = 40, COMMENTS_MAX = 4;
+const LOOKED_MAX = 16 * SOURCE_MAX; // characters looked at behind the places that are tried
+// What an assignment would turn from a declaration or a block into a value, and export default; nothing else begins like it.
+const NO_EXPRESSION = /^(?:(?:function|class|async\s+function|export)(?![\w$])|[{@])/, ITS_FIRST = 'fcae{@';
 // Lines that go on with the statement before them.
 const GOES_ON = /^(?:[([`+\-*/%,.?:&|^<>=!;)\]}]|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
-// bun never runs what a plugin gives it for a CommonJS program: such a one is made a module. Modules have require, but not these, and
-// are strict: what that may change is left alone.
-const MODULE = /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m, COMMONJS = /\b(?:require|__filename|__dirname)\b/, ONLY_COMMONJS = /\b(?:module|exports)\b/;
-const SLOPPY = /\b(?:this|arguments|with|delete|eval|Function)\b|[\]}]\s*=(?![=>])|\bfor\s*\(\s*[\w$.]+\s+(?:of|in)\b/;
-const ASSIGNED = /(?<![.\w$]|:\s*)([A-Za-z_$][\w$]*)\s*=(?![=>])/g, DECLARING = /\b(?:const|let|var)\s+(?:[{[][^=;]*[\]}]|[\w$]+)/g;
-const NAME = /^[\w$]+\s*;?\s*$/;
-const ENDS = /;?\s*(?:\/\/[^\n]*)?\s*$/;
+const NAME = /^[\w$]+$/;
 
 function checker() {
 	if (bun) {
@@ -53,23 +52,36 @@ function checker() {
 	return (text) => whole(text) || (/^[ \t]*(?:import|export)\b/m.test(text) && whole(plain(text)));
 }
 
-// Places where the last statement may begin, from the end: behind each ; of a line, and at each line's beginning.
-function* places(source) {
-	for (let end = source.length; end > 0; ) {
-		const begin = source.lastIndexOf('\n', end - 1) + 1;
-		for (let at = source.lastIndexOf(';', end - 1); at >= begin; at = source.lastIndexOf(';', at - 1)) {
-			yield at + 1;
-			if (at === 0) break;
-		}
-		yield begin;
-		end = begin - 1;
+// The last place before `end` where a statement may begin: behind a ; or at a line's beginning. -1: none.
+function place(source, end) {
+	return end > 1 ? Math.max(source.lastIndexOf(';', end - 2), source.lastIndexOf('\n', end - 2)) + 1 : end - 1;
+}
+
+// Where what stands behind blanks and comments begins.
+function behindComments(text, begin) {
+	const rest = text.slice(begin).trimStart();
+	return text.length - rest.length + (rest[0] === '/' ? (COMMENTS.exec(rest)?.[0].length ?? 0) : 0);
+}
+
+// Does a comment begin on the line before this place? Then anything may follow on it.
+function isComment(text, begin, valid) {
+	return text.slice(text.lastIndexOf('\n', begin - 1) + 1, begin).includes('//') && valid(`${text.slice(0, begin)})`);
+}
+
+// The expression without what may follow it, one ; and a comment, as far as it is accepted; '' if it is not. A // may also stand in a string.
+function bare(expression, accepts) {
+	const line = expression.lastIndexOf('\n');
+	for (let end = expression.length, left = COMMENTS_MAX; end > line && left > 0; end = expression.lastIndexOf('//', end - 1), left--) {
+		const text = expression.slice(0, end).trimEnd(), plain = text.endsWith(';') ? text.slice(0, -1).trimEnd() : text;
+		if (accepts(plain)) return plain;
 	}
+	return '';
 }
 
 // Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), right before a
 // name or a number, else behind the line before. A line that throws is printed, and is to look as it was.
-function insert(source, start, valid) {
-	if (NAME.test(source.slice(start))) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
+function insert(source, start, valid, name) {
+	if (name) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
 	const at = (place) => `${source.slice(0, place)};${SETTER}=`;
 	const between = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*$/;
 	let above = -1;
@@ -85,18 +97,17 @@ function insert(source, start, valid) {
 
 function rewritten(source) {
 	if (source.length > SOURCE_MAX || source.includes(SETTER)) return source;
-	const last = source.trimEnd().replace(/^[^]*\n/, '');
-	if (/^\s*(?:console\.|process\.)/.test(last) && !/;.*;/.test(last)) return source; // the usual end, which has no value
-	const valid = checker();
-	let tries = TRIES;
-	for (const begin of places(source)) {
-		const text = source.slice(begin), start = begin + (COMMENTS.exec(text)?.[0].length ?? 0), expression = source.slice(start);
-		if (expression.trim() === '' || (begin > 0 && source[begin - 1] !== ';' && GOES_ON.test(expression))) continue;
+	const text = source.trimEnd(), valid = checker();
+	let looked = LOOKED_MAX, tries = TRIES;
+	for (let begin = text.length + 1; (begin = place(text, begin)) >= 0 && (looked -= text.length - begin) > 0; ) {
+		const start = behindComments(text, begin), expression = text.slice(start);
+		if (expression === '' || (begin > 0 && text[begin - 1] !== ';' && GOES_ON.test(expression))) continue;
 		if (tries-- === 0) break;
-		if (!valid(source.slice(0, begin))) continue;
-		if (!NAME.test(expression) && !valid(`0?(0,\n${expression.replace(ENDS, '')}\n):0`)) continue;
-		if (NO_EXPRESSION.test(expression) || !valid(`0?\n${expression.replace(ENDS, '')}\n:0`)) break;
-		return insert(source, start, valid);
+		if (begin > 0 && (!valid(text.slice(0, begin)) || isComment(text, begin, valid))) continue;
+		const plain = bare(expression, (text) => NAME.test(text) || valid(`0?(0,\n${text}\n):0`));
+		if (plain === '') continue;
+		if ((ITS_FIRST.includes(plain[0]) && NO_EXPRESSION.test(plain)) || !valid(`0?\n${plain}\n:0`)) break;
+		return insert(source, start, valid, NAME.test(plain));
 	}
 	return source;
 }
@@ -119,17 +130,24 @@ function simple(value, left = { over: SIMPLE }) {
 	return true;
 }
 
-// A program in CommonJS that is the same as a module, as far as can be told without parsing it: all that it assigns to it declares.
-function isStrict(source) {
-	if (ONLY_COMMONJS.test(source)) return false;
+function isModule(source) {
+	return (source.includes('import') || source.includes('export')) && /^[ \t]*(?:import\b(?!\s*[(.])|export\b)/m.test(source);
+}
+
+// bun never runs what a plugin gives it for a CommonJS program: such a one is made a module. Modules have require, but neither module
+// nor exports, and are strict. Is it the same as a module, as far as can be told without parsing it: all that it assigns to it declares?
+function isLikeModule(source) {
+	if (!(source.includes('require') || source.includes('__')) || !/\b(?:require|__filename|__dirname)\b/.test(source)) return true;
+	if (/\b(?:module|exports)\b/.test(source)) return false;
 	if (/^\s*(['"])use strict\1/.test(source)) return true;
-	if (SLOPPY.test(source.replace(DECLARING, ''))) return false;
-	const declared = new Set((source.match(DECLARING) ?? []).join(' ').match(/[\w$]+/g));
-	return Array.from(source.matchAll(ASSIGNED)).every(([, name]) => declared.has(name));
+	const declaring = /\b(?:const|let|var)\s+(?:[{[][^=;]*[\]}]|[\w$]+)/g, assigned = /(?<![.\w$]|:\s*)([A-Za-z_$][\w$]*)\s*=(?![=>])/g;
+	if (/\b(?:this|arguments|with|delete|eval|Function)\b|[\]}]\s*=(?![=>])|\bfor\s*\(\s*[\w$.]+\s+(?:of|in)\b/.test(source.replace(declaring, ''))) return false;
+	const declared = new Set((source.match(declaring) ?? []).join(' ').match(/[\w$]+/g));
+	return Array.from(source.matchAll(assigned)).every(([, name]) => declared.has(name));
 }
 
 function text(value) {
-	const vm = require('node:vm');
+	const vm = bun ? process.getBuiltinModule('node:vm') : require('node:vm');
 	const output = ['stdout', 'stderr'].map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]);
 	const own = Symbol.for('sallyport.inspect');
 	let made = '';
@@ -188,8 +206,8 @@ function start() {
 			},
 		});
 	}
-	if (bun && !MODULE.test(plain)) {
-		if (COMMONJS.test(plain) && !isStrict(plain)) return;
+	if (bun && !isModule(plain)) {
+		if (!isLikeModule(plain)) return;
 		source += '\nexport {};';
 	}
 	if (!bun) require('node:util'); // by way of the hooks below it takes milliseconds

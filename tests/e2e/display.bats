@@ -256,6 +256,51 @@ throw t'; do
 	[ "$SHOWN" = '{ x: 1 }' ] || [ "$SHOWN" = $'{\n  x: 1,\n}' ]
 }
 
+@test "JavaScript and TypeScript: what a last value may look like, and what is none" {
+	local language code wanted
+	for language in javascript typescript; do
+		while IFS='|' read -r code wanted; do
+			value $language "$(printf '%b' "$code")" '{"conversationId":"looks"}'
+			[ "${SHOWN//\"/\'}" = "$(printf '%b' "$wanted")" ] || { echo "$language: $code: $SHOWN"; return 1; }
+			verdict OK
+		done <<-'END'
+			const variance = 3\nvariance|3
+			const types = [1]\ntypes.map((x) => x + 1)|[ 2 ]
+			const letters = ["a"]; letters.join("")|'a'
+			const classes = 2\nclasses + 1|3
+			const importer = 1\nimporter|1
+			const async = 4; async|4
+			typeof 5|'number'
+			"http://a.example/b"|'http://a.example/b'
+			[1].concat("http://a").length; // see http://b|2
+			const s = 4\ns // rows; columns|4
+			const s = 4\ns; // first; second()|4
+			process.argv.length|2
+			console.log("in") ?? 5|in\n5
+			;;5;|5
+			let z\nz = 5, 6|
+			function f() {}|
+			class A {}|
+			const f = 1\nexport default f|
+		END
+	done
+	for language in javascript typescript; do # 30,000 lines of comments are not searched for ever
+		value $language $'5\n'"$(printf '//\n%.0s' {1..30000})" '{"conversationId":"looks"}'
+		verdict OK
+		[ "$(sp_get details.cpu_us)" -lt 700000 ]
+	done
+}
+
+@test "JavaScript and TypeScript: a program that ends in a call that prints is started as it is" {
+	local language
+	for language in javascript typescript; do
+		value $language $'import fs from "node:fs"\nconsole.log(fs.existsSync("/code/.show"));' '{"conversationId":"as it is"}'
+		[ "$SHOWN" = false ]
+		value $language $'import fs from "node:fs"\nfs.existsSync("/code/.show")' '{"conversationId":"as it is"}'
+		[ "$SHOWN" = true ]
+	done
+}
+
 @test "JavaScript and TypeScript: values that fail, never end or print are not the program's failure" {
 	local language custom='[Symbol.for("nodejs.util.inspect.custom")]'
 	for language in javascript typescript; do

@@ -136,6 +136,49 @@ static void imports(void **state)
 	}
 }
 
+/* Languages in which the last line alone decides. */
+static void last_lines(void **state)
+{
+	static const char *const quiet[] = {
+		"console.log(1)",
+		"import fs from 'node:fs';\nconst a = [1];\n  console.error(a, ')', \"(\");  \n\n",
+		"if (x) {}\nprocess.exit(3);;",
+		"process.stdout.write('x')",
+	};
+	static const char *const loud[] = {
+		"",
+		";",
+		"1",
+		"console",
+		"console.log",
+		"console.log(1), 5",
+		"console.log(1); a",
+		"console.log(1); // a",
+		"console.log(1) ?? f(2)",
+		"console.log(`;`), f(2)",
+		"process.argv.slice(2)",
+		"process.version",
+		"a = console.log(1)",
+		"console.log(1)\na",
+		"console.log(1)\n}",
+		"console.log(1)\r\na",
+		"consoles.log(1)",
+	};
+	static const char *const names[] = {"javascript", "typescript"};
+
+	(void)state;
+	for (size_t n = 0; n < ARRAY_SIZE(names); n++) {
+		const struct runner *runner = runners_find(&runners, names[n]);
+
+		for (size_t i = 0; i < ARRAY_SIZE(quiet); i++)
+			if (!silent_text(runner, quiet[i], strlen(quiet[i]), -1))
+				fail_msg("not silent in %s: %s", names[n], quiet[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(loud); i++)
+			if (silent_text(runner, loud[i], strlen(loud[i]), -1))
+				fail_msg("silent in %s: %s", names[n], loud[i]);
+	}
+}
+
 /* A module of the conversation's is found before the interpreter's own. */
 static void shadows(void **state)
 {
@@ -183,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends),
 		cmocka_unit_test(imports),
+		cmocka_unit_test(last_lines),
 		cmocka_unit_test(shadows),
 		cmocka_unit_test(files),
 	};
