@@ -260,36 +260,91 @@ static bool has_libraries(struct json_object *runner)
 	return libraries && json_object_array_length(libraries) > 0;
 }
 
-/* "python 3.11.2; numpy, pandas, …", on a line of its own; languages without libraries share one, behind the `first` of
- * them. "" where the room ends before. */
-static void describe_runner(struct json_object *runner, bool first, size_t room, struct buf *text)
-{
-	const char *version = json_get_string(runner, "version"), *name = json_get_string(runner, "name");
-	bool own_line = has_libraries(runner);
-	auto_buf struct buf line = {0};
-	size_t shown = 0;
-
-	buf_init(&line, TOOL_DESCRIPTION_MAX);
-	buf_printf(&line, "%s%s", own_line || first ? "\n- " : ", ", name);
-	version += version ? strcspn(version, "0123456789") : 0;
-	if (version && *version)
-		buf_printf(&line, " %.*s", (int)strspn(version, "0123456789."), version);
-	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
-		if (!has_library(runner, well_known[i]) || line.length + strlen(well_known[i]) + 2 > room)
-			continue;
-		buf_printf(&line, "%s%s", shown++ ? ", " : "; ", well_known[i]);
-	}
-	if (line.length <= room)
-		buf_add(text, line.data, line.length);
-}
-
-#define NETWORK_SHOWN 512 /* characters of the list of hosts */
-
 static bool available(struct json_object *runner)
 {
 	return json_get_string(runner, "name") &&
 	       json_object_get_boolean(json_get(runner, "available", json_type_boolean));
 }
+
+static void name_runner(struct json_object *runner, bool with_version, struct buf *text)
+{
+	const char *version = with_version ? json_get_string(runner, "version") : NULL;
+
+	buf_puts(text, json_get_string(runner, "name"));
+	version += version ? strcspn(version, "0123456789") : 0;
+	if (version && *version)
+		buf_printf(text, " %.*s", (int)strspn(version, "0123456789."), version);
+}
+
+/* The line that languages without libraries share: "bash 5.2.15, c 12.2.0". "" where there are none. */
+static void describe_others(struct json_object *runners, bool with_versions, struct buf *line)
+{
+	const size_t count = runners ? json_object_array_length(runners) : 0;
+
+	buf_init(line, SIZE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (!available(runner) || has_libraries(runner))
+			continue;
+		buf_puts(line, line->length ? ", " : "\n- ");
+		name_runner(runner, with_versions, line);
+	}
+}
+
+/* A line of its own: "python 3.11.2; numpy, pandas, …", with libraries in at most `spare` bytes. What they took. */
+static size_t describe_runner(struct json_object *runner, size_t spare, struct buf *text)
+{
+	size_t taken = 0;
+
+	buf_puts(text, "\n- ");
+	name_runner(runner, true, text);
+	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
+		if (!has_library(runner, well_known[i]) || taken + strlen(well_known[i]) + 2 > spare)
+			continue;
+		buf_printf(text, "%s%s", taken ? ", " : "; ", well_known[i]);
+		taken += strlen(well_known[i]) + 2;
+	}
+	return taken;
+}
+
+/* The languages that have libraries, a line each. */
+static void describe_with_libraries(struct json_object *runners, size_t spare, struct buf *text)
+{
+	const size_t count = runners ? json_object_array_length(runners) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+
+		if (available(runner) && has_libraries(runner))
+			spare -= describe_runner(runner, spare, text);
+	}
+}
+
+/* Which languages there are, and with which libraries. Names of languages come before libraries, these before versions
+ * of languages that have none. Where not even the names fit, the schema has them. */
+static void describe_languages(struct json_object *runners, struct buf *text)
+{
+	static const char head[] = "\nLanguages:";
+	auto_buf struct buf bare = {0}, names = {0}, versions = {0};
+
+	buf_init(&bare, SIZE_MAX);
+	buf_puts(&bare, head);
+	describe_with_libraries(runners, 0, &bare);
+	describe_others(runners, false, &names);
+	describe_others(runners, true, &versions);
+	const size_t least = text->length + bare.length + names.length;
+
+	if (least > TOOL_DESCRIPTION_MAX)
+		return;
+	buf_puts(text, head);
+	describe_with_libraries(runners, TOOL_DESCRIPTION_MAX - least, text);
+	const struct buf *others = text->length + versions.length <= TOOL_DESCRIPTION_MAX ? &versions : &names;
+
+	buf_add(text, others->data, others->length);
+}
+
+#define NETWORK_SHOWN 512 /* characters of the list of hosts */
 
 static void remove_property(struct json_object *tool, const char *name)
 {
@@ -362,7 +417,6 @@ static void refine(struct server *server, struct json_object *tool)
 	const size_t count = runners ? json_object_array_length(runners) : 0;
 	struct json_object *names = json_object_new_array(), *language = tool_property(tool, "language");
 	auto_buf struct buf text = {0};
-	size_t n_plain = 0;
 
 	refine_servers(server, tool);
 	refine_offers(server->config, tool);
@@ -372,17 +426,12 @@ static void refine(struct server *server, struct json_object *tool)
 	buf_puts(&text, json_get_string(tool, "description"));
 	buf_puts(&text, files_of(server->config));
 	json_add_string(tool, "description", text.data);
-	buf_puts(&text, "\nLanguages:");
-	for (size_t i = 0; i < 2 * count; i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i % count);
+	describe_languages(runners, &text);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
 
-		if (!available(runner))
-			continue;
-		if (i < count)
+		if (available(runner))
 			json_object_array_add(names, json_object_new_string(json_get_string(runner, "name")));
-		if (has_libraries(runner) == (i < count))
-			describe_runner(runner, i >= count && n_plain++ == 0, TOOL_DESCRIPTION_MAX - text.length,
-					&text);
 	}
 	if (language && json_object_array_length(names) > 0) {
 		json_add_string(tool, "description", text.data);

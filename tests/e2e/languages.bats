@@ -90,6 +90,24 @@ language() {
 		[[ $description == *" $name 34.56.789"* ]]
 	done
 	[[ $description != *rust* ]]
+	# More libraries than there is room for: no language goes for them, versions do.
+	sed -i 's/requests openpyxl; do/requests openpyxl pillow seaborn sympy beautifulsoup4 lxml statsmodels networkx plotly pypdf python-docx reportlab psycopg2; do/' "$SP_DIR/runners/python.json"
+	for file in "$SP_DIR"/runners/{javascript,typescript}.json; do
+		jq '.libraries = ["/bin/sh", "-c", "echo csv-parser 1; echo pg 1"]' "$file" >"$SP_DIR/runner" && cp "$SP_DIR/runner" "$file"
+	done
+	sp_stop "$SP_GATEWAY_PID"
+	sp_stop "$SP_JAILER_PID"
+	sp_start_jailer
+	sp_start_gateway
+	sp_call list_runners '{}'
+	sp_mcp tools/list '"x":1' ''
+	description=$(jq -r '.result.tools[] | select(.name == "run_code") | .description' "$SP_DIR/body")
+	echo "$description"
+	[ "${#description}" -le 1024 ]
+	[[ $description == *$'\n- python 34.56.789; numpy, pandas, matplotlib, scipy, scikit-learn, requests, openpyxl, pillow'* ]]
+	[[ $description == *$'\n- javascript 34.56.789; csv-parser, pg\n'* ]]
+	[[ $description == *$'\n- typescript 34.56.789'* ]]
+	[[ $description == *$'\n- bash, c, cpp, csharp, go, java, lua, perl, php, r, ruby, sql' ]]
 }
 
 @test "java" {
