@@ -244,10 +244,11 @@ def table(frame):
     """The first rows in Markdown."""
     rows, columns = frame.shape
     part = frame.iloc[:ROWS, :COLUMNS]
-    lines = [["", *map(cell, part.columns)], ["---"] * (part.shape[1] + 1)]
+    names = ", ".join(str(name) for name in part.index.names if name is not None)
+    lines = [[cell(names), *map(cell, part.columns)], ["---"] * (part.shape[1] + 1)]
     lines += [[cell(value) for value in row] for row in part.itertuples(name=None)]
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return text + (f"\n\n{rows} rows, {columns} columns" if rows > ROWS or columns > COLUMNS else "")
+    return text + (f"\n\n{rows} rows, {columns} columns" if rows > ROWS or columns > COLUMNS or rows == 0 else "")
 
 
 def as_text(value):

@@ -69,6 +69,10 @@ object()'
 @test "a DataFrame is a table of its first rows" {
 	shows $'import pandas as pd\npd.DataFrame({"name": ["a|b", "c"], "n": [1, 2.5]})'
 	[ "$SHOWN" = $'|  | name | n |\n| --- | --- | --- |\n| 0 | a\\|b | 1.0 |\n| 1 | c | 2.5 |' ]
+	shows $'import pandas as pd\npd.DataFrame({"town|": ["a", "a", "b"], "year": [1, 1, 2], "n": [1, 2, 3]}).groupby(["town|", "year"]).sum()'
+	[ "$SHOWN" = $'| town\\|, year | n |\n| --- | --- |\n| (\'a\', 1) | 3 |\n| (\'b\', 2) | 3 |' ]
+	shows $'import pandas as pd\npd.DataFrame({"n": []})'
+	[ "$SHOWN" = $'|  | n |\n| --- | --- |\n\n0 rows, 1 columns' ]
 	shows $'import pandas as pd, numpy as np\npd.DataFrame({"n": np.zeros(10_000_000, dtype="int8")})' '{"memory_mb":512}'
 	verdict OK
 	[ "$(wc -l <<<"$SHOWN")" = 24 ]
