@@ -50,21 +50,42 @@ function wrongForGemini(path, { additionalProperties, ...schema }) {
 	return schema.required?.some((name) => !schema.properties[name]) && `${path}: requires what it does not have`;
 }
 
-async function listed(env) {
+async function ask(stack, method, params = {}) {
+	const headers = { ...stack.headers, 'Content-Type': 'application/json', Accept: 'application/json' };
+	const answer = await fetch(stack.url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
+	return (await answer.json()).result;
+}
+
+async function listed(env, use) {
 	const stack = await Stack.start({ env });
 	try {
-		const headers = { ...stack.headers, 'Content-Type': 'application/json', Accept: 'application/json' };
-		const answer = await fetch(stack.url, { method: 'POST', headers, body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' });
-		return (await answer.json()).result.tools;
+		const { tools } = await ask(stack, 'tools/list');
+		await use?.(tools, (name, args) => ask(stack, 'tools/call', { name, arguments: args }));
+		return tools;
 	} finally {
 		await stack.stop();
+	}
+}
+
+/* What several SDKs send for members that are not given: null, for each optional one of each tool. */
+async function takesNull(tools, call) {
+	const conversation = { conversationId: 'null' };
+	await call('write_file', { ...conversation, path: 'a', content: 'x' });
+	const ran = await call('run_code', { ...conversation, language: 'bash', code: 'echo 1' });
+	const given = { ...conversation, executionId: ran._meta['sallyport/result'].execution_id, language: 'bash', code: 'true', path: 'a', paths: ['a'], filename: 'a', content: 'YQ==' };
+	for (const { name, inputSchema: { properties, required = [] } } of tools) {
+		const needed = name === 'write_file' ? [...required, 'content'] : required;
+		const args = Object.fromEntries(Object.keys(properties).map((member) => [member, needed.includes(member) ? given[member] : null]));
+		const result = await call(name, args);
+		if (name === 'reset_session') assert.equal(result.content[0].text, 'There was no session to end.');
+		else assert.ok(result && !result.isError, `${name} ${JSON.stringify(args)}: ${JSON.stringify(result)}`);
 	}
 }
 
 const asSeen = ({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema });
 
 test('tools/list costs a model little, and each service takes it', { timeout: TIMEOUT_MS }, async (t) => {
-	const own = await listed({}), all = await listed({ SALLYPORT_TOOLS_SETS: 'isolator,interpreter,bridge,snippets', SALLYPORT_NETWORK_ALLOW: 'example.org:443' });
+	const own = await listed({}, takesNull), all = await listed({ SALLYPORT_TOOLS_SETS: 'isolator,interpreter,bridge,snippets', SALLYPORT_NETWORK_ALLOW: 'example.org:443' });
 	assert.ok(all.length > own.length);
 	await t.test(`at most ${TOKENS_MAX} tokens`, () => {
 		const each = own.map((tool) => [tool.name, encode(JSON.stringify(asSeen(tool))).length]);

@@ -52,6 +52,10 @@ bash_code() { # CONVERSATION CODE
 	[[ $(text) == "raw/c.bin (application/octet-stream, 3 bytes) $SP_URL/files/"* ]]
 	sp_call delete_files '{"conversationId":"w","paths":["notes","/data/raw/c.bin"]}'
 	[ "$(text)" = "removed 2 files" ]
+	sp_call upload_file '{"conversationId":"w","filename":"/data/up/deep/u.txt","content":"dXA="}'
+	[ "$(sp_get details.file.name)" = up/deep/u.txt ]
+	bash_code w 'cat up/deep/u.txt; rm -r up'
+	[ "$(sp_get details.stdout)" = up ]
 	bash_code w 'find . -type f'
 	[ "$(text)" = ./b.csv ]
 	[ "$(sp_sql "select count(*) from audit where kind = 'file.delete'")" = 1 ]

@@ -370,7 +370,11 @@ _ = open("v.svg", "w").write("<svg/>")')"
 	sp_call nothing '{}'
 	[ "$SP_STATUS" = 200 ]
 	[ "$(sp_get '[.error.code,.error.message]|tojson')" = '[-32602,"Unknown tool: nothing"]' ]
-	http_refuses 404 /mcp GET /.well-known/oauth-protected-resource </dev/null
+	for path in /.well-known/oauth-protected-resource /.well-known/oauth-authorization-server/mcp /nothing; do
+		http_refuses 404 /mcp GET $path </dev/null
+		[ "$(sp_get .error)" = not_found ] # clients of OAuth show these two
+		[[ $(sp_get .error_description) == *" "* ]]
+	done
 	http_refuses 403 Origin POST /mcp HTTP_ORIGIN=http://evil.example.com <<<'{}'
 	http_refuses 403 Host POST /mcp HTTP_HOST=evil.example.com <<<'{}'
 	http_refuses 405 method PUT /mcp </dev/null

@@ -63,6 +63,15 @@ small() {
 	[ "$(jq -c '.summary | [.submissions, .compiled, .from_cache]' <<<"$summary")" = '[6,0,3]' ]
 }
 
+@test "a submission shows no value of its last line" {
+	small p
+	rm p/submissions/accepted/a.py
+	printf 'n = int(input())\nprint(n + 1)\nn\n' >p/submissions/accepted/a.py
+	printf 'const n = +require("fs").readFileSync(0, "utf8"); console.log(n + 1)\nn\n' >p/submissions/accepted/b.js
+	judge 0 p
+	[ "$(jq -c '.summary.verdicts' <<<"$summary")" = '{"AC":2}' ]
+}
+
 @test "an interactive problem: who is to blame" {
 	judge 0 "$PACKAGES/guess"
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2,"WA":2,"TLE":1,"RTE":1}' ]

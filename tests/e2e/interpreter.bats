@@ -44,6 +44,8 @@ tools() {
 	[ "$(sp_get 'details.files.created[0].name')" = f ]
 	sp_call execute_code '{"code":"print(x + 2, open(\"f\").read())"}'
 	[ "$(text)" = "42 file" ]
+	sp_call execute_code '{"code":"x + 2"}' # that system shows no values
+	[ "$(sp_get '[details.verdict, details.stdout] | tojson')" = '["OK",""]' ]
 	sp_call execute_code '{"code":"print(\"oops\"); raise SystemExit(3)","language":"python"}'
 	[ "$(sp_get .result.isError)" = true ]
 	[[ $(text) == $'oops\n[verdict RE] '* ]]

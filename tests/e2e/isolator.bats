@@ -51,6 +51,10 @@ complete() { # PREFIX
 	[ "$(sp_get details.verdict)" = OK ]
 	sp_call execute_code '{"language":"bash","entrypoint_code":"printf out"}'
 	[ "$(text; echo .)" = $'--- stdout ---\nout\n--- stderr ---\n\n.' ]
+	for language in python javascript; do # that system shows no values
+		sp_call execute_code "{\"language\":\"$language\",\"entrypoint_code\":\"40 + 2\"}"
+		[ "$(sp_get '[details.verdict, details.stdout] | tojson')" = '["OK",""]' ]
+	done
 }
 
 @test "a failure says so first: error, and timeout" {
