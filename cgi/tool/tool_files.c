@@ -12,8 +12,14 @@
 
 const char *tool_files_path(const char *path)
 {
-	if (str_starts(path, "/data/"))
-		path += strlen("/data/");
+	static const char *const folders[] = {"/data/", "/mnt/data/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		if (!str_starts(path, folders[i]))
+			continue;
+		path += strlen(folders[i]);
+		break;
+	}
 	while (str_starts(path, "./"))
 		path += strlen("./");
 	return path;

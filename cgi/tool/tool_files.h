@@ -1,7 +1,8 @@
 /*
  * tool_files.h - what the tools for a conversation's files share.
  *
- * Paths are below /data. Models write them as their programs do: "/data/a.csv" and "./a.csv" mean "a.csv".
+ * Paths are below /data. Models write them as their programs do: "/data/a.csv", "/mnt/data/a.csv" and "./a.csv" mean
+ * "a.csv".
  */
 #pragma once
 

@@ -120,7 +120,7 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 
 	if (result < 0)
 		return result;
-	if (streq(folder, "/data") || streq(folder, ".") || streq(folder, "/"))
+	if (streq(folder, "/data") || streq(folder, "/mnt/data") || streq(folder, ".") || streq(folder, "/"))
 		*folder = '\0';
 	for (size_t length = strlen(folder); length > 0 && folder[length - 1] == '/'; length--)
 		folder[length - 1] = '\0';

@@ -39,8 +39,16 @@ bash_code() { # CONVERSATION CODE
 	sp_call list_files '{"conversationId":"w"}'
 	[[ $(text) == "3 files, 20 bytes; address: $SP_URL/files/"*/NAME$'\nb.csv (text/csv, 3 bytes)\nnotes/a.txt (text/plain, 14 bytes)\nraw/c.bin (application/octet-stream, 3 bytes)' ]]
 	[ "$(sp_get 'details | [.count, .bytes, .files[1].name, .next] | tojson')" = '[3,20,"notes/a.txt",null]' ]
-	sp_call list_files '{"conversationId":"w","path":"/data/notes/"}'
-	[ "$(sp_get details.count)" = 1 ]
+	for path in notes ./notes /data/notes/ /mnt/data/notes; do
+		sp_call list_files "{\"conversationId\":\"w\",\"path\":\"$path\"}"
+		[ "$(sp_get details.count)" = 1 ]
+	done
+	for path in / . /data /data/ /mnt/data /mnt/data/; do
+		sp_call list_files "{\"conversationId\":\"w\",\"path\":\"$path\"}"
+		[ "$(sp_get details.count)" = 3 ]
+	done
+	sp_call read_file '{"conversationId":"w","path":"/mnt/data/b.csv"}'
+	[ "$(text)" = x,y ]
 	sp_call list_files '{"conversationId":"w","after":"b.csv"}'
 	[ "$(sp_get 'details.files | map(.name) | join(" ")')" = "notes/a.txt raw/c.bin" ]
 	sp_call read_file '{"conversationId":"w","path":"notes/a.txt"}'
@@ -112,7 +120,11 @@ bash_code() { # CONVERSATION CODE
 
 @test "bad input: paths" {
 	local path
-	for path in ../a a/../b /etc/passwd .. a//b a/ '' $'a\nb' "$(printf 'x%.0s' {1..300})" "$(printf 'a/%.0s' {1..300})b" "$(printf 'abcdefghijklmnop/%.0s' {1..62})abcdefghijklmnop"; do
+	for path in /etc/passwd /data /mnt /mnt/data; do
+		write bad "$path" x
+		refused "path: must be below /data, and relative or begin with /data/"
+	done
+	for path in ../a a/../b .. a//b a/ '' $'a\nb' "$(printf 'x%.0s' {1..300})" "$(printf 'a/%.0s' {1..300})b" "$(printf 'abcdefghijklmnop/%.0s' {1..62})abcdefghijklmnop"; do
 		write bad "$path" x
 		refused "path"
 	done
