@@ -340,6 +340,32 @@ static void add_tools(const struct store_tools *tools, struct buf *text)
 	buf_puts(text, tools->n_calls > 0 ? "\n" : "");
 }
 
+/* Does the program's last word say that it misses a package? pip itself advises things that are not to be had here. */
+static bool misses_package(const struct run_shown *error)
+{
+	static const char *const words[] = {"No module named '",      "Cannot find module '",
+					    "Cannot find package '",  "externally-managed-environment",
+					    "npm error code EROFS",   "pip: command not found",
+					    "pip3: command not found", "npm: command not found"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (memmem(error->head, error->head_length, words[i], strlen(words[i])) ||
+		    memmem(error->tail.data, error->tail.length, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+static void add_packages(struct server *server, struct buf *text)
+{
+	const char *list = tool_find(server, "list_runners") ? "; list_runners names those that are there" : "";
+
+	if (server->config->network.allow.count > 0)
+		buf_printf(text, "packages: in bash with network, pip install NAME or npm install NAME adds one%s\n",
+			   list);
+	else
+		buf_printf(text, "packages: nothing can be installed here%s\n", list);
+}
+
 static void add_notes(struct server *server, const struct job_result *result, const struct run_streams *streams,
 		      size_t images_hidden, struct buf *text)
 {
@@ -347,6 +373,8 @@ static void add_notes(struct server *server, const struct job_result *result, co
 
 	if (result->jail.verdict != JAIL_OK)
 		buf_printf(text, "%s: %s\n", jail_verdict_text(result->jail.verdict), result->jail.message);
+	if (result->jail.verdict == JAIL_RE && misses_package(&streams->error))
+		add_packages(server, text);
 	if (*result->note)
 		buf_printf(text, "session: %s\n", result->note);
 	for (const char *line = result->workspace; line && *line; line = strchrnul(line, '\n') + 1)

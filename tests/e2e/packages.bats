@@ -90,7 +90,28 @@ prints() {
 	[[ $(sp_get details.stderr) == *'No space left on device'* ]]
 }
 
-@test "the description says how to install, or that nothing can be" {
+# hinted WORDS: how an answer speaks of packages after programs that miss one; nothing is said after others.
+hinted() {
+	local language code
+	while IFS='|' read -r language code; do
+		runs none "$language" "$code"
+		[ "$(sp_get details.verdict)" = RE ]
+		[[ $(sp_get '.result.content[-1].text') == *$'\npackages: '"$1; list_runners names those that are there" ]] || { cat "$SP_DIR/body"; return 1; }
+	done <<-'END'
+		python|import nosuch
+		javascript|require("nosuch")
+		javascript|import "nosuch"
+		typescript|import "nosuch"
+		bash|pip install nosuch
+		bash|npm install nosuch
+	END
+	for code in 'raise NameError("module")' 'import sys; print("No module named '"'x'"'", file=sys.stderr)'; do
+		runs none python "$code"
+		[[ $(sp_get '[.result.content[].text] | join("")') != *packages:* ]]
+	done
+}
+
+@test "the description says how to install, or that nothing can be; so does the answer to a program that misses a package" {
 	local description
 	description() {
 		sp_mcp tools/list '"x":1' ''
@@ -101,10 +122,12 @@ prints() {
 	[ "${#description}" -le 1024 ]
 	installs none 'pip install --retries 0 demo-none'
 	[ "$(sp_get details.verdict)" = RE ]
+	hinted 'in bash with network, pip install NAME or npm install NAME adds one'
 	sp_stop "$SP_GATEWAY_PID"
 	jq 'del(.network)' "$SP_CONFIG" >"$SP_DIR/without"
 	mv "$SP_DIR/without" "$SP_CONFIG"
 	sp_start_gateway
 	description=$(description)
 	[[ $description != *"pip install NAME"* && $description == *"Nothing can be installed."* ]]
+	hinted 'nothing can be installed here'
 }
