@@ -22,9 +22,9 @@ const LOOKED_MAX = 16 * SOURCE_MAX; // characters looked at behind the places th
 // What an assignment would turn from a declaration or a block into a value, and export default; nothing else begins like it.
 const NO_EXPRESSION = /^(?:(?:function|class|async\s+function|export)(?![\w$])|[{@])/, ITS_FIRST = 'fcae{@';
 // Lines that go on with the statement before them.
-const GOES_ON = /^(?:[([`+\-*/%,.?:&|^<>=!;)\]}]|in\b|instanceof\b|as\b|satisfies\b)/;
+const GOES_ON = /^(?:[([`+\-*/%,?:&|^<>=;)\]}]|\.(?!\d)|!=|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
-const NAME = /^[\w$]+$/;
+const NAME = /^[\w$]+(?:\s*\/\/[^\n]*)?$/;
 
 function checker() {
 	if (bun) {
@@ -68,21 +68,29 @@ function isComment(text, begin, valid) {
 	return text.slice(text.lastIndexOf('\n', begin - 1) + 1, begin).includes('//') && valid(`${text.slice(0, begin)})`);
 }
 
-// The expression without what may follow it, one ; and a comment, as far as it is accepted; '' if it is not. A // may also stand in a string.
+// Does what stands before end with a block? Then no line goes on with it, and a declaration could stand on the same line.
+function endsWithBlock(before, valid) {
+	before = before.trimEnd();
+	for (let line; (line = before.lastIndexOf('\n') + 1) > 0 && before.slice(line).trimStart().startsWith('//'); ) before = before.slice(0, line).trimEnd();
+	return before.endsWith('}') && valid(`${before}let ${SETTER}`);
+}
+
+// The expression without what may follow it, ; and a comment, as far as it is accepted; '' if it is not. A // may also stand in a string.
 function bare(expression, accepts) {
 	const line = expression.lastIndexOf('\n');
 	for (let end = expression.length, left = COMMENTS_MAX; end > line && left > 0; end = expression.lastIndexOf('//', end - 1), left--) {
-		const text = expression.slice(0, end).trimEnd(), plain = text.endsWith(';') ? text.slice(0, -1).trimEnd() : text;
+		let plain = expression.slice(0, end).trimEnd();
+		while (plain.endsWith(';')) plain = plain.slice(0, -1).trimEnd();
 		if (accepts(plain)) return plain;
 	}
 	return '';
 }
 
-// Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), right before a
-// name or a number, else behind the line before. A line that throws is printed, and is to look as it was.
+// Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), else behind the
+// line before. A line that throws is printed, and is to look as it was.
 function insert(source, start, valid, name) {
-	if (name) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
-	const at = (place) => `${source.slice(0, place)};${SETTER}=`;
+	const assign = `${SETTER}=${name ? '[][0]||' : ''}`; // of a name that is not there V8 blames the assignment, unless something stands between
+	const at = (place) => `${source.slice(0, place)};${assign}`;
 	const between = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*$/;
 	let above = -1;
 	for (let end = start; (end = source.lastIndexOf('\n', end - 1)) > 0 && between.test(source.slice(end, start)); ) {
@@ -91,7 +99,7 @@ function insert(source, start, valid, name) {
 		if (place > 0 && !valid(at(place))) return at(place) + source.slice(place);
 		if (above < 0 && !valid(at(end))) above = end;
 	}
-	if (above < 0) return `${source.slice(0, start)}${SETTER}=${source.slice(start)}`;
+	if (above < 0) return source.slice(0, start) + assign + source.slice(start);
 	return at(above) + source.slice(above);
 }
 
@@ -101,7 +109,8 @@ function rewritten(source) {
 	let looked = LOOKED_MAX, tries = TRIES;
 	for (let begin = text.length + 1; (begin = place(text, begin)) >= 0 && (looked -= text.length - begin) > 0; ) {
 		const start = behindComments(text, begin), expression = text.slice(start);
-		if (expression === '' || (begin > 0 && text[begin - 1] !== ';' && GOES_ON.test(expression))) continue;
+		if (expression === '') continue;
+		if (begin > 0 && text[begin - 1] !== ';' && GOES_ON.test(expression) && !endsWithBlock(text.slice(0, begin), valid)) continue;
 		if (tries-- === 0) break;
 		if (begin > 0 && (!valid(text.slice(0, begin)) || isComment(text, begin, valid))) continue;
 		const plain = bare(expression, (text) => NAME.test(text) || valid(`0?(0,\n${text}\n):0`));

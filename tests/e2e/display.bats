@@ -245,7 +245,10 @@ console.log(typeof require, f())
 main()' 'undefined' '// nothing' 'let x = 1
 process.exitCode = 3
 console.error(x)' 'console.log(1)
-null.x' 'function f() { throw new Error("x") }
+null.x' 'console.log(1)
+missing' 'if (1) {
+}
+missing // and a comment' 'function f() { throw new Error("x") }
 // last
 f()' 'const x = (' 'process.exit(4)' 'const s = new Set([1])
 for (const one of s)
@@ -281,7 +284,12 @@ throw t'; do
 			const s = 4\ns; // first; second()|4
 			process.argv.length|2
 			console.log("in") ?? 5|in\n5
-			;;5;|5
+			;;5;;|5
+			function twice(x) { return 2 * x }\n[1, 2].map(twice)|[ 2, 4 ]
+			for (const i of [1]) {\n}\n// note; that\n(1 + 1)|2
+			const f = function () { return [] }\n[0]|
+			const t = true\n!t|false
+			console.log("in")\n.5|in\n0.5
 			let z\nz = 5, 6|
 			function f() {}|
 			class A {}|
