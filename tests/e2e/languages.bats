@@ -204,6 +204,14 @@ public final class Start {
 		'all <- list(); repeat all[[length(all) + 1]] <- numeric(1e5) + 1' 'Sys.sleep(1e6)'
 }
 
+@test "r: a plot is a picture, not a PDF" {
+	needs r
+	echo >in
+	runs 0 r 'plot(1:3); hist(c(1, 2, 2))' -o out
+	[ "$(ls out | paste -sd ' ')" = "Rplot001.png Rplot002.png" ]
+	[ "$(head -c 4 out/Rplot001.png | tail -c 3)" = PNG ]
+}
+
 @test "csharp" {
 	needs csharp
 	language csharp 'using System;
