@@ -355,6 +355,19 @@ static bool misses_package(const struct run_shown *error)
 	return false;
 }
 
+/* The system calls that the jail refused; the sentence of a program that failed has them already (verdict_mention). */
+static void add_denied(const struct jail_result *jail, struct buf *text)
+{
+	const size_t count = jail->denied ? json_object_array_length(jail->denied) : 0;
+
+	if (jail->verdict == JAIL_RE || jail->verdict == JAIL_SG)
+		return;
+	for (size_t i = 0; i < count; i++)
+		buf_printf(text, "%s%s%s", i ? ", " : "the jail refused: ",
+			   json_get_string(json_object_array_get_idx(jail->denied, i), "name"),
+			   i + 1 == count ? "\n" : "");
+}
+
 static void add_packages(struct server *server, struct buf *text)
 {
 	const char *list = tool_find(server, "list_runners") ? "; list_runners names those that are there" : "";
@@ -379,6 +392,7 @@ static void add_notes(struct server *server, const struct job_result *result, co
 		buf_printf(text, "session: %s\n", result->note);
 	for (const char *line = result->workspace; line && *line; line = strchrnul(line, '\n') + 1)
 		buf_printf(text, "workspace: %.*s\n", (int)strcspn(line, "\n"), line);
+	add_denied(&result->jail, text);
 	add_cut(result, &streams->out, "stdout", result->jail.stdout_truncated, text);
 	add_cut(result, &streams->error, "stderr", result->jail.stderr_truncated, text);
 	buf_init(&network, RUN_NOTES_MAX / 4);

@@ -54,7 +54,7 @@ int job_file_path_check(const char *path, const char *member, struct err *err)
 	if (strlen(path) > JAIL_NAME_MAX)
 		return err_member(err, member, "must have at most %d bytes, not %zu", JAIL_NAME_MAX, strlen(path));
 	if (*path == '/')
-		return err_member(err, member, "must be below /data, and relative or begin with /data/");
+		return err_member(err, member, "must be relative, without \"/\" in front");
 	int levels = 0;
 
 	for (const char *segment = path, *end; segment; segment = *end ? end + 1 : NULL) {

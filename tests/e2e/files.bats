@@ -122,7 +122,7 @@ bash_code() { # CONVERSATION CODE
 	local path
 	for path in /etc/passwd /data /mnt /mnt/data; do
 		write bad "$path" x
-		refused "path: must be below /data, and relative or begin with /data/"
+		refused 'path: must be relative, without "/" in front'
 	done
 	for path in ../a a/../b .. a//b a/ '' $'a\nb' "$(printf 'x%.0s' {1..300})" "$(printf 'a/%.0s' {1..300})b" "$(printf 'abcdefghijklmnop/%.0s' {1..62})abcdefghijklmnop"; do
 		write bad "$path" x

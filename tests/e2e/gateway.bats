@@ -91,6 +91,9 @@ sys.exit(4)')"
 	[ "$(sp_get 'details | [.oom_killed, (.warm | type), .setup_us >= 0, .denied] | tojson')" = '[false,"boolean",true,[{"name":"unshare","number":'"$(uname -m | sed 's/x86_64/272/; t; s/.*/97/')"'}]]' ]
 	[[ $(sp_get details.message) == *"exit status 4. The jail refused it: unshare." ]]
 	id=$(sp_get details.execution_id)
+	[ "$(sp_get '.result.content[-1].text')" = "[sallyport] RE: The program ended with exit status 4. The jail refused it: unshare." ]
+	sp_call run_code "$(python modern 'import ctypes; ctypes.CDLL(None).unshare(0x10000000); print("went on")')"
+	[ "$(sp_get '[details.verdict, .result.content[].text] | tojson')" = '["OK","went on\n","[sallyport] the jail refused: unshare\n"]' ]
 	[ "$(sp_sql "select result->>'denied[0].name', result->>'rss_peak_bytes' > 1000000, result->>'switches_voluntary' > 0 from execution where id='$id'" | tr '|' ' ')" = "unshare 1 1" ]
 }
 

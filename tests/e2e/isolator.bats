@@ -127,7 +127,7 @@ complete() { # PREFIX
 		{"snippet_name":"hello","entrypoint_code":"1"}|snippet_name: and entrypoint_code exclude each other
 		{"language":"python","code":"1"}|code: unknown member
 		{"language":"python","entrypoint_code":"1","entrypoint_filename":"../x.py"}|must not be ".."
-		{"language":"python","entrypoint_code":"1","entrypoint_filename":"/etc/x.py"}|must not be empty
+		{"language":"python","entrypoint_code":"1","entrypoint_filename":"/etc/x.py"}|must be relative
 		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a","content":""},{"filename":"a/b","content":""}]}|one is a folder of the other
 		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"main.py","content":""}]}|main.py is the program's own name
 		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a//b","content":""}]}|must not be empty
