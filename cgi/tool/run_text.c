@@ -340,6 +340,11 @@ static void add_tools(const struct store_tools *tools, struct buf *text)
 	buf_puts(text, tools->n_calls > 0 ? "\n" : "");
 }
 
+static bool holds(const char *data, size_t length, const char *word)
+{
+	return length > 0 && memmem(data, length, word, strlen(word)); /* data of nothing may be NULL */
+}
+
 /* Does the program's last word say that it misses a package? pip itself advises things that are not to be had here. */
 static bool misses_package(const struct run_shown *error)
 {
@@ -349,8 +354,8 @@ static bool misses_package(const struct run_shown *error)
 					    "pip3: command not found", "npm: command not found"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (memmem(error->head, error->head_length, words[i], strlen(words[i])) ||
-		    memmem(error->tail.data, error->tail.length, words[i], strlen(words[i])))
+		if (holds(error->head, error->head_length, words[i]) ||
+		    holds(error->tail.data, error->tail.length, words[i]))
 			return true;
 	return false;
 }
