@@ -3,13 +3,13 @@
  * whole Sallyport; what the client sees, what the record holds, and a replay without any server.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Stack, gauged, makeState, root } from './stack.js';
+import { Stack, gauged, makeState, root, until } from './stack.js';
 
 const TIMEOUT_MS = 180_000;
 const node = path.join(root, 'jail/runners/npm/node_modules/.bin/node');
@@ -34,6 +34,7 @@ const results = {
 };
 readline.createInterface({ input: process.stdin }).on('line', async (line) => {
 	const { id, method, params } = JSON.parse(line);
+	if (method === 'notifications/cancelled') appendFileSync(folder + '/calls', 'cancelled\\n');
 	if (id === undefined) return;
 	const answer = results[method] ? { result: await results[method](params) } : { error: { code: -32601, message: 'no ' + method } };
 	console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
@@ -44,7 +45,25 @@ const prices = {
 	calls: () => readFileSync(path.join(prices.folder, 'calls'), 'utf8').trim().split('\n'),
 };
 
-let stack, file;
+/* Says which process it is, and takes its time; notes each start. */
+const COUNTED = `
+import { appendFileSync } from 'node:fs';
+import readline from 'node:readline';
+appendFileSync(process.argv[2] + '/counted', process.pid + '\\n');
+const results = {
+	initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'counted', version: '1' } }),
+	'tools/list': () => ({ tools: [{ name: 'pid', inputSchema: { type: 'object' } }] }),
+	'tools/call': () => ({ content: [{ type: 'text', text: 'pid ' + process.pid }] }),
+};
+readline.createInterface({ input: process.stdin }).on('line', (line) => {
+	const { id, method } = JSON.parse(line);
+	const answer = results[method] ? { result: results[method]() } : { error: { code: -32601, message: 'no ' + method } };
+	if (id !== undefined) setTimeout(() => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer })), method === 'tools/call' ? 1000 : 0);
+});
+`;
+const noted = (name) => (existsSync(path.join(prices.folder, name)) ? readFileSync(path.join(prices.folder, name), 'utf8').trim().split('\n') : []);
+
+let stack, file, failures;
 before(async () => {
 	const state = makeState();
 	const folder = path.join(state, 'files');
@@ -57,6 +76,7 @@ before(async () => {
 	writeFileSync(path.join(prices.folder, 'calls'), '', { mode: 0o666 });
 	chmodSync(path.join(prices.folder, 'calls'), 0o666);
 	writeFileSync(path.join(prices.folder, 'server.mjs'), PRICES);
+	writeFileSync(path.join(prices.folder, 'counted.mjs'), COUNTED);
 	file = path.join(state, 'upstream.json');
 	writeFileSync(
 		file,
@@ -66,12 +86,19 @@ before(async () => {
 				files: { command: node, args: [server('filesystem'), folder], ...open },
 				memory: { command: node, args: [server('memory')], env: { MEMORY_FILE_PATH: path.join(folder, 'memory.json') }, ...open, tools: { allow: ['read_*', 'create_*'], deny: ['delete_*'] } },
 				prices: { command: node, args: [path.join(prices.folder, 'server.mjs'), prices.folder], jail: false, tools: { allow: ['price'], ask: ['buy'] } },
+				counted: { command: node, args: [path.join(prices.folder, 'counted.mjs'), prices.folder], share: 'all', start: 'gateway', instances: 2, ...open },
+				dying: { command: '/bin/sh', args: ['-c', `date +%s%N >>${prices.folder}/dying; echo no licence >&2; exit 1`], ...open },
 				broken: { command: '${SP_NO_SUCH_VARIABLE}', ...open },
 			},
 		}),
 		{ mode: 0o644 },
 	);
 	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file } });
+	failures = (async () => {
+		const said = [];
+		for (let n = 0; n < 6; n++) said.push((await stack.call('run_code', { conversationId: 'dying', language: 'python', code: '1', servers: ['dying'] })).result.content[0].text);
+		return said;
+	})();
 });
 after(async () => {
 	stack?.complaints();
@@ -116,6 +143,28 @@ test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async
 	assert.equal((await stack.run({ language: 'typescript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');
 	const bash = await stack.run({ language: 'bash', code: 'mcp call everything.echo message=x; mcp tools memory | head -1', servers: ['everything', 'memory'] });
 	assert.match(bash.stdout, /^Echo: x\nmemory\.create_entities\(/);
+});
+
+test('a server that starts with the gateway is there before anybody calls; busy, it gets a second process', { timeout: TIMEOUT_MS }, async () => {
+	await until('the start of the server', () => noted('counted').length === 1);
+	const code = 'import asyncio\nprint(*sorted(set(await asyncio.gather(*[tools.counted.pid() for _ in range(6)]))), sep="\\n")';
+	const result = await stack.run({ language: 'python', code, servers: ['counted'] });
+	assert.deepEqual(result.stdout.trim().split('\n'), noted('counted').map((pid) => `pid ${pid}`).sort(), result.stderr);
+	assert.equal(noted('counted').length, 2);
+});
+
+test('a tool that must be called as a task is', { timeout: TIMEOUT_MS }, async () => {
+	const result = await stack.run({ language: 'python', code: "print('Research' in str(tools.everything.simulate_research_query(topic='ports')))", servers: ['everything'] });
+	assert.equal(result.stdout, 'True\n', result.stderr);
+});
+
+test('a server that fails at each start is started ever more rarely, and then not at all', { timeout: TIMEOUT_MS }, async () => {
+	const said = await failures;
+	const [, ...starts] = noted('dying').map((at) => Number(at) / 1e9); /* the very first ended at our question which era it speaks */
+	assert.equal(starts.length, 5);
+	for (const [n, seconds] of [1, 2, 4, 8].entries()) assert.ok(starts[n + 1] - starts[n] > seconds - 0.1, `start ${n + 2} after ${starts[n + 1] - starts[n]} s`);
+	for (const text of said.slice(0, 5)) assert.match(text, /the server dying: dying is not available: .*it wrote: no licence/);
+	assert.match(said[5], /dying is not available, it failed 5 times: .*no licence/);
 });
 
 test('calls at once take the time of one', { timeout: TIMEOUT_MS }, async () => {
@@ -426,6 +475,18 @@ test('a program that ends with calls under way: they are cancelled, and the reco
 	assert.equal(result.stdout, 'ends\n', result.stderr);
 	assert.deepEqual(result.toolCalls.map(({ state }) => state).sort(), ['cancelled', 'cancelled', 'cancelled', 'done']);
 }));
+
+test('a server hears that nobody waits any more: a deadline, the end of a run', { timeout: TIMEOUT_MS }, async () => {
+	const cancelled = () => prices.calls().filter((line) => line === 'cancelled').length;
+	prices.says({ pear: 3 }, 120_000);
+	const late = await stack.run({ language: 'python', code: "import tools\ntry: tools.call('prices', 'price', {'item': 'pear'}, timeout=1)\nexcept tools.Timeout as error: print(error.kind)", servers: ['prices'] });
+	assert.equal(late.stdout, 'timeout\n', late.stderr);
+	await until('the first call to be cancelled', () => cancelled() === 1);
+	const code = "import os, time\nimport tools\ntools.wire().ask({'op': 'call', 'server': 'prices', 'tool': 'price', 'arguments': {'item': 'last'}}, print)\ntime.sleep(1)\nos._exit(0)";
+	await stack.run({ language: 'python', code, servers: ['prices'] });
+	await until('the second call to be cancelled', () => cancelled() === 2);
+	assert.deepEqual(prices.calls().slice(-2), ['price last', 'cancelled']);
+});
 
 test('a task calls servers', { timeout: TIMEOUT_MS }, async () => {
 	const client = new Client({ name: 'test', version: '1' }, { capabilities: {} });

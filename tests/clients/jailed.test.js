@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -239,4 +239,11 @@ attempt('dies')
 	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 	assert.equal(toolCalls.length, 18);
 	assert.ok(!JSON.stringify(toolCalls).includes(SECRET));
+	/* Nor is it anywhere else: database, blobs, logs of gateway and jailer. */
+	for (const entry of readdirSync(stack.state, { recursive: true, withFileTypes: true })) {
+		const at = path.join(entry.parentPath ?? entry.path, entry.name);
+		if (!entry.isFile() || at === path.join(stack.state, 'upstream.json')) continue;
+		const bytes = readFileSync(at);
+		for (const secret of [SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex'), other.token]) assert.ok(!bytes.includes(secret), at);
+	}
 });

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -630,6 +630,7 @@ describe('who may call what', () => {
 		description = 'second';
 		const before = calls;
 		await until('the change to be seen', async () => /definition changed/.test(said(await as('things', 'read_it'))));
+		assert.match(readFileSync(path.join(stack.state, 'log/gateway.log'), 'utf8'), /definition of an upstream tool changed.*things.*read_it/);
 		const { code: exit, stderr } = await run(path.join(bin, 'sallyport'), ['upstream', 'accept', '--config', stack.config, 'things'], {
 			env: { ...process.env, SALLYPORT_UPSTREAM_FILE: stack.file },
 		});
