@@ -226,33 +226,63 @@ static int search(struct tool_call *call, const void *bound, struct tool_result 
 	return 0;
 }
 
-/* "server.tool": a server's name may have dots, too. */
+/* Is it "server.tool" of this server? A server's name may have dots, too. */
+static const char *tool_of(const struct upstream_server *server, const char *name)
+{
+	const char *const names[] = {server->name, server->alias};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_starts(name, names[i]) && name[strlen(names[i])] == '.')
+			return name + strlen(names[i]) + 1;
+	return NULL;
+}
+
+/* The lists of the servers of these tools: no other server is started, or waited for. */
+static int read_lists_of(const struct tool_call *call, const struct bind_strings *tools, struct lists *ret,
+			 struct err *err)
+{
+	struct upstream *upstream;
+	struct bind_strings names = {0};
+	int result = tool_upstream(call->server, &upstream, err);
+	size_t count;
+
+	if (result < 0)
+		return result;
+	const struct upstream_server *servers = upstream_servers(upstream, &count);
+	auto_free const char **items = xcalloc(count + 1, sizeof(*items));
+
+	names.items = items;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < tools->count; k++)
+			if (tool_of(&servers[i], tools->items[k])) {
+				items[names.count++] = servers[i].name;
+				break;
+			}
+	return names.count > 0 ? read_lists(call, &names, ret, err) : 0;
+}
+
 static int find_exact(const struct lists *lists, const char *name, struct upstream_found *ret, struct err *err)
 {
 	for (size_t i = 0; i < lists->count; i++) {
-		const struct upstream_server *server = lists->items[i]->server;
-		const char *const names[] = {server->name, server->alias};
+		const char *tool = tool_of(lists->items[i]->server, name);
 
-		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
-			size_t length = strlen(names[k]);
-
-			if (str_starts(name, names[k]) && name[length] == '.') {
-				ret->list = lists->items[i];
-				return upstream_list_find(lists->items[i], name + length + 1, &ret->tool, err);
-			}
-		}
+		ret->list = lists->items[i];
+		if (tool)
+			return upstream_list_find(lists->items[i], tool, &ret->tool, err);
 	}
+	if (lists->unavailable && json_object_array_length(lists->unavailable) > 0)
+		return err_set(err, ERR_UNAVAILABLE, "%s",
+			       json_object_get_string(json_object_array_get_idx(lists->unavailable, 0)));
 	return err_set(err, ERR_NOT_FOUND, "\"%.64s\" is no \"server.tool\" that you can use: see search_tools", name);
 }
 
 static int describe(struct tool_call *call, const void *bound, struct tool_result *ret, struct err *err)
 {
 	const struct describe_arguments *arguments = bound;
-	const struct bind_strings all = {0};
 	auto_lists struct lists lists = {0};
 	auto_json struct json_object *tools = json_object_new_array();
 	auto_buf struct buf text = {0};
-	int result = read_lists(call, &all, &lists, err);
+	int result = read_lists_of(call, &arguments->tools, &lists, err);
 
 	buf_init(&text, ANSWER_MAX);
 	for (size_t i = 0; result == 0 && i < arguments->tools.count; i++) {

@@ -99,6 +99,7 @@ before(async () => {
 		for (let n = 0; n < 6; n++) said.push((await stack.call('run_code', { conversationId: 'dying', language: 'python', code: '1', servers: ['dying'] })).result.content[0].text);
 		return said;
 	})();
+	failures.catch(() => {}); /* a test awaits it */
 });
 after(async () => {
 	stack?.complaints();
@@ -143,6 +144,8 @@ test('JavaScript, TypeScript and bash call them', { timeout: TIMEOUT_MS }, async
 	assert.equal((await stack.run({ language: 'typescript', code: script, servers: ['everything'] })).stdout, 'Echo: x\n');
 	const bash = await stack.run({ language: 'bash', code: 'mcp call everything.echo message=x; mcp tools memory | head -1', servers: ['everything', 'memory'] });
 	assert.match(bash.stdout, /^Echo: x\nmemory\.create_entities\(/);
+	const c = await stack.run({ language: 'c', code: '#include <stdlib.h>\nint main(void) { return system("mcp call everything.echo message=c") ? 1 : 0; }\n', servers: ['everything'] });
+	assert.equal(c.stdout, 'Echo: c\n', JSON.stringify(c));
 });
 
 test('a server that starts with the gateway is there before anybody calls; busy, it gets a second process', { timeout: TIMEOUT_MS }, async () => {
@@ -151,6 +154,21 @@ test('a server that starts with the gateway is there before anybody calls; busy,
 	const result = await stack.run({ language: 'python', code, servers: ['counted'] });
 	assert.deepEqual(result.stdout.trim().split('\n'), noted('counted').map((pid) => `pid ${pid}`).sort(), result.stderr);
 	assert.equal(noted('counted').length, 2);
+});
+
+test('search_tools shows as much of a tool as it is asked for', { timeout: TIMEOUT_MS }, async () => {
+	const found = async (more) => (await stack.call('search_tools', { query: 'sum of two numbers', servers: ['everything'], limit: 1, ...more })).result.content[0].text;
+	const [names, summary, full] = await Promise.all(['names', 'summary', 'full'].map((detail) => found({ detail })));
+	assert.match(names, /^everything\.get-sum - Returns the sum of two numbers\n/);
+	assert.doesNotMatch(names, /float/);
+	assert.match(summary, /get[-_]sum\(\*, a: float, b: float\)/);
+	assert.doesNotMatch(summary, /Returns the sum/);
+	assert.match(full, /get_sum\(\*, a: float, b: float\) -> Any\nReturns the sum of two numbers\n/);
+	for (const text of [names, summary, full]) assert.match(text, /\n1 of 13 tools; more match/);
+	const described = async (...tools) => (await stack.call('describe_tools', { tools })).result.content[0].text;
+	assert.equal(await described('everything.get-sum'), 'everything.get_sum(*, a: float, b: float) -> Any\nReturns the sum of two numbers\n'); /* nor is another server started for it */
+	assert.match(await described('dying.x'), /dying is not available: .*no licence/);
+	assert.match(await described('nobody.x'), /"nobody\.x" is no "server\.tool" that you can use/);
 });
 
 test('a tool that must be called as a task is', { timeout: TIMEOUT_MS }, async () => {

@@ -265,7 +265,7 @@ describe('a second Sallyport', () => {
 
 describe('a hostile server over HTTP', () => {
 	const SECRET = 'sk-0123456789abcdef/+==';
-	let server, calls, inits, discovers;
+	let server, calls, inits, discovers, cancelled;
 	const tool = (name, more = {}) => ({ name, inputSchema: { type: 'object' }, ...more });
 	const text = (value) => ({ content: [{ type: 'text', text: value }] });
 	const json = (response, status, body, headers = {}) => response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body));
@@ -347,6 +347,7 @@ describe('a hostile server over HTTP', () => {
 	};
 	const lists = {
 		loop: () => ({ tools: [], nextCursor: 'again' }),
+		two: ({ cursor }) => (cursor === undefined ? { tools: [tool('a')], nextCursor: '' } : { tools: [tool(`b${cursor}`)] }),
 		pages: (params) => ({ tools: [], nextCursor: String(Number(params.cursor ?? 0) + 1) }),
 		many: () => ({ tools: Array.from({ length: 1001 }, (_, i) => tool(`t${i}`)) }),
 		nolist: () => ({}),
@@ -373,6 +374,7 @@ describe('a hostile server over HTTP', () => {
 			acts[what](request, response, headers);
 		} else {
 			if (!request.method) server.heard?.(request);
+			if (request.method === 'notifications/cancelled') cancelled.push(request.params.requestId);
 			response.writeHead(202).end();
 		}
 	}
@@ -393,6 +395,7 @@ describe('a hostile server over HTTP', () => {
 	});
 	const entry = (what, more = {}) => {
 		calls = [];
+		cancelled = [];
 		inits = discovers = 0;
 		return { bad: { url: `http://127.0.0.1:${server.address().port}/${what}`, private: true, ...more } };
 	};
@@ -418,6 +421,11 @@ describe('a hostile server over HTTP', () => {
 			assert.equal(calls.length, 1);
 		});
 	}
+	test('it hears of a call that nobody waits for any more', async () => {
+		await call(entry('never'), 'act', {}, ['-t', '0.5']);
+		await until('the notice', () => cancelled.length > 0);
+		assert.deepEqual(cancelled, [calls[0].id]);
+	});
 	test('a lost answer of an idempotent tool is asked for again, once', async () => {
 		await call(entry('half', { idempotent: ['a*'] }), 'act');
 		assert.equal(calls.length, 2);
@@ -455,7 +463,7 @@ describe('a hostile server over HTTP', () => {
 	});
 	test('lists: pages that do not end, too many tools, no list', async () => {
 		for (const [what, said] of Object.entries({
-			loop: /0 tools/, pages: /longer than 8 MiB or 100 pages/, many: /more than 1000 tools/, nolist: /answered tools\/list without a list/,
+			loop: /0 tools/, two: /2 tools/, pages: /longer than 8 MiB or 100 pages/, many: /more than 1000 tools/, nolist: /answered tools\/list without a list/,
 		})) {
 			const { stdout } = await upstream(entry(what), ['check', '--json']);
 			assert.match(JSON.parse(stdout)[0].about, said);
