@@ -202,11 +202,10 @@ bool bridge_stub_clashes(const struct upstream_list *list, size_t tool)
 
 /* -------- a file -------------------------------------------------------------------------------------- */
 
-static void print_documented(struct buf *out, const struct upstream_tool *tool, enum bridge_language language)
+void bridge_stub_documented(struct buf *out, const struct upstream_tool *tool, const char *margin)
 {
 	auto_json struct json_object *properties = NULL, *required = NULL;
 	struct bridge_types types = {.root = json_get(tool->object, "inputSchema", json_type_object)};
-	const char *margin = language == BRIDGE_PYTHON ? "    " : " * ";
 
 	bridge_schema_members(&types, types.root, &properties, &required);
 	buf_puts(out, margin);
@@ -253,12 +252,12 @@ static void print_tool(struct buf *out, const struct upstream_list *list, size_t
 		buf_add(out, head.data, head.length);
 		buf_printf(out, ":%s%s%s\n    \"\"\"\n", decision ? "  # [" : "", decision ? decision : "",
 			   decision ? "]" : "");
-		print_documented(out, tool, language);
+		bridge_stub_documented(out, tool, "    ");
 		buf_puts(out, "    \"\"\"\n\n");
 		return;
 	}
 	buf_puts(out, "/**\n");
-	print_documented(out, tool, language);
+	bridge_stub_documented(out, tool, " * ");
 	buf_puts(out, " */\nexport function ");
 	buf_add(out, head.data, head.length);
 	buf_printf(out, ";%s%s%s\n\n", decision ? " // [" : "", decision ? decision : "", decision ? "]" : "");

@@ -39,6 +39,8 @@
 /* "issue_write(*, method: Literal['create'], owner: str, labels: list[str] = ...) -> Any"; the caller's. */
 char *bridge_stub_signature(const struct upstream_tool *tool);
 void bridge_stub_line(struct buf *out, const struct upstream_tool *tool, enum bridge_language language);
+/* A tool's description, then a line for each parameter that has one; each line behind the margin. */
+void bridge_stub_documented(struct buf *out, const struct upstream_tool *tool, const char *margin);
 /* A whole server: a .pyi or .d.ts that parses. `decisions` NULL, or one a tool: "ask" is shown. */
 void bridge_stub_file(struct buf *out, const struct upstream_list *list, const char *const *decisions,
 		      enum bridge_language language);

@@ -47,7 +47,8 @@ static const struct bind search_table[] = {
 	 .type = BIND_CHOICE,
 	 .offset = offsetof(struct search_arguments, detail),
 	 .choices = details,
-	 .description = "names: one line each; summary: with types; full: with the whole description. Default: names."},
+	 .description = "names: one line each; summary: with types; full: with the whole description and those of "
+			"arguments. Default: names."},
 	{.name = "limit",
 	 .type = BIND_INT,
 	 .offset = offsetof(struct search_arguments, limit),
@@ -156,9 +157,9 @@ static void print_tool(struct buf *out, const struct upstream_list *list, const 
 	}
 	buf_printf(out, "%s.", list->server->alias);
 	bridge_stub_line(out, tool, BRIDGE_PYTHON);
-	if (detail == DETAIL_FULL && text != NULL) {
+	if (detail == DETAIL_FULL) {
 		buf_putc(out, '\n');
-		bridge_stub_text(out, text, BRIDGE_DESCRIPTION_MAX);
+		bridge_stub_documented(out, tool, "");
 	}
 }
 
