@@ -218,7 +218,7 @@ static int make_entries(int root, struct err *err)
 		if (make_file(root, made_files[i].name, made_files[i].text, err) < 0)
 			return -ERR_SYSTEM;
 	return make_file_of(root, &(JAIL_PROGRAMS "/mcp")[1], 0755, root_mount_mcp,
-			    (size_t)(root_mount_mcp_end - root_mount_mcp), err);
+			    (size_t)((uintptr_t)root_mount_mcp_end - (uintptr_t)root_mount_mcp), err);
 }
 
 /* Where devices are bound from: nodes of ours, so that locks on /dev/null are not the host's, if we may make them and
