@@ -336,8 +336,7 @@ lacking() {
 	local query metric label
 	while IFS= read -r query; do
 		metric=$(grep -oE '\b(sallyport|mcp_server|process)_[a-z_]+' <<<"$query" | head -1)
-		for label in $(grep -oE 'by \([^)]*\)|[a-z_]+=~?"' <<<"$query" | sed -E 's/^by \(|\)$|=~?"$|,//g'); do
-			case $label in instance | le) continue ;; esac
+		grep -oE 'by \([^)]*\)|[a-z_]+=~?"' <<<"$query" | sed -E 's/^by \(|\)$|=~?"$|,//g' | tr ' ' '\n' | grep -vx 'instance\|le' | while IFS= read -r label; do
 			grep -qE "^$metric\{(.*,)?$label=" "$1" || echo "$metric has no label $label: $query"
 		done
 	done
