@@ -268,6 +268,20 @@ UNUSED static void finish(struct store *store, struct store_execution *execution
 	ok(store_commit(store, finish_work, &(struct run){execution, changes, n}, &err));
 }
 
+/* By SQLite alone, as somebody else would. */
+UNUSED static void sql(const struct fixture *f, const char *text)
+{
+	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
+	sqlite3 *db;
+	char *wrong = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000);
+	if (sqlite3_exec(db, text, NULL, NULL, &wrong) != SQLITE_OK)
+		fail_msg("%s", wrong);
+	sqlite3_close(db);
+}
+
 /* In a child of its own, with the store closed (SQLite must not be open across a fork). Returns its exit status:
  * cmocka's asserts do not work there, so the work says by number what went wrong. */
 UNUSED static int in_child(struct fixture *f, int (*work)(struct fixture *f))

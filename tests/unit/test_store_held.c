@@ -54,19 +54,6 @@ static int record_batch(struct store_txn *txn, void *arg, struct err *err)
 	return failed;
 }
 
-static void sql(const struct fixture *f, const char *text)
-{
-	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
-	sqlite3 *db;
-	char *wrong = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 60000);
-	if (sqlite3_exec(db, text, NULL, NULL, &wrong) != SQLITE_OK)
-		fail_msg("%s", wrong);
-	sqlite3_close(db);
-}
-
 /* Many runs, one with many files, many contents that nothing names. */
 static void fill(struct fixture *f)
 {

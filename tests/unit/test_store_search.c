@@ -264,19 +264,6 @@ static void a_lost_content(void **state)
 	assert_false(in_file(f));
 }
 
-static void sql(const struct fixture *f, const char *text)
-{
-	auto_free char *path = xasprintf("%s/sallyport.db", f->data);
-	sqlite3 *db;
-	char *wrong = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 60000);
-	if (sqlite3_exec(db, text, NULL, NULL, &wrong) != SQLITE_OK)
-		fail_msg("%s", wrong);
-	sqlite3_close(db);
-}
-
 /* The record of a process that was killed when most of the index was gone. */
 static void nearly_emptied(struct fixture *f)
 {
