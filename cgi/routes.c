@@ -38,6 +38,7 @@ struct route {
 	enum route_auth auth;
 	bool cors; /* pages of allowed Origins may read the replies */
 	void (*handle)(struct exchange *exchange, const char *method, const char *rest);
+	void (*headers)(struct reply *reply); /* of all its replies; or NULL */
 };
 
 /* For supervisors and load balancers on the same machine. */
@@ -59,18 +60,18 @@ static void token_get(struct exchange *exchange, const char *method, const char 
 }
 
 static const struct route routes[] = {
-	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle},
-	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle}, /* some clients add the slash */
-	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream},
-	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message},
-	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle},
-	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle}, /* signs in by itself */
-	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle},
-	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle},
-	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get},
-	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get},
-	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready},
-	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics},
+	{"/mcp", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL},
+	{"/mcp/", false, "POST, GET, DELETE", ROUTE_TOKEN, true, mcp_handle, NULL}, /* some clients add the slash */
+	{"/sse", false, "GET", ROUTE_TOKEN, true, sse_stream, NULL},
+	{"/messages", false, "POST", ROUTE_TOKEN, true, sse_message, NULL},
+	{"/files/", true, "GET, HEAD, PUT, POST, DELETE", ROUTE_READ_OPEN, true, files_handle, NULL},
+	{"/admin", false, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers}, /* signs in by itself */
+	{"/admin/", true, "GET, HEAD, POST", ROUTE_OPEN, false, admin_handle, admin_headers},
+	{"/v1/", true, "GET, POST, DELETE", ROUTE_TOKEN, false, api_handle, NULL},
+	{"/_token", false, "GET", ROUTE_KNOWN, false, token_get, NULL},
+	{"/healthz", false, "GET, HEAD", ROUTE_LOOPBACK, true, health_get, NULL},
+	{"/readyz", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_ready, NULL},
+	{"/metrics", false, "GET, HEAD", ROUTE_MONITOR, false, monitor_metrics, NULL},
 };
 
 static const struct route *find_route(const char *path)
@@ -142,6 +143,8 @@ static void dispatch(struct exchange *exchange, const char *method, const char *
 		reply_refuse(reply, 404, NOT_FOUND);
 		return;
 	}
+	if (route->headers)
+		route->headers(reply);
 	/* A header that does not fit the buffer must not pass for an absent one. */
 	const char *host_raw = request_param(exchange->request, "HTTP_HOST"),
 		   *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
@@ -215,12 +218,14 @@ void routes_handle(struct server *server, const struct request *request, struct 
 		reply_refuse(reply, 400, err.text);
 	else
 		dispatch(&exchange, method, path);
+	const struct route *route = find_route(path);
 	if (reply->body.overflow || reply->headers.overflow) {
 		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
 		buf_reset(&reply->headers);
+		if (route && route->headers)
+			route->headers(reply);
 		reply_refuse(reply, 500, "the answer is larger than the server can send");
 	}
-	const struct route *route = find_route(path);
 
 	count(reply, route ? route->path : "-");
 	write_log(reply, method, route ? route->path : "-", started);

@@ -42,7 +42,7 @@ static const struct view {
 	{"audit", "Audit", page_audit},
 };
 
-static void add_headers(struct reply *reply)
+void admin_headers(struct reply *reply)
 {
 	reply_header(reply, "Content-Security-Policy", "%s", policy);
 	reply_header(reply, "X-Content-Type-Options", "nosniff");
@@ -348,7 +348,6 @@ void admin_handle(struct exchange *exchange, const char *method, const char *res
 			     "the admin page is not served here: admin.enabled in the configuration");
 		return;
 	}
-	add_headers(exchange->reply);
 	if (str_starts(rest, "asset/")) {
 		send_asset(exchange, rest + strlen("asset/"));
 		return;

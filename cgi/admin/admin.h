@@ -11,4 +11,5 @@
 
 #include "cgi/http/exchange.h"
 
+void admin_headers(struct reply *reply); /* what every reply below /admin has, refusals too */
 void admin_handle(struct exchange *exchange, const char *method, const char *rest);

@@ -330,6 +330,30 @@ static int add_run(struct store_txn *txn, void *arg, struct err *err)
 	return result < 0 ? result : store_txn_execution_begin(txn, &run, err);
 }
 
+static void headers_of_refusals(void **state)
+{
+	static const char *const names[] = {"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
+					    "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"};
+	static const struct {
+		const char *method, *uri, *variable;
+		int status;
+	} refused[] = {
+		{"PUT", "/admin/run/x", "HTTP_HOST=localhost", 405},
+		{"GET", "/admin/runs", "HTTP_ORIGIN=https://evil.example", 403},
+		{"GET", "/admin", "HTTP_HOST=evil.example", 403},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		auto_answer struct answer answer =
+			ask(&fixture, refused[i].method, refused[i].uri, NULL, refused[i].variable, NULL);
+
+		assert_int_equal(answer.status, refused[i].status);
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			assert_non_null(header_of(&answer, names[k]));
+	}
+}
+
 static void shows_text(void **state)
 {
 	static const char *const parts[] = {"", "/code", "/stdout"};
@@ -469,6 +493,7 @@ int main(void)
 		TEST(pages_of_others), TEST(signs_out),         TEST(revoked),      TEST(expires),
 		TEST(many_sessions),   TEST(from_a_chat),       TEST(shows_text),   TEST(views_are_logged),
 		TEST(large_forms),     TEST(bounded_questions), TEST(token_expires),
+		TEST(headers_of_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
