@@ -208,7 +208,8 @@ public final class Start {
 	needs r
 	echo >in
 	runs 0 r 'plot(1:3); hist(c(1, 2, 2))' -o out
-	[ "$(ls out | paste -sd ' ')" = "Rplot001.png Rplot002.png" ]
+	local made=(out/*)
+	[ "${made[*]}" = "out/Rplot001.png out/Rplot002.png" ]
 	[ "$(head -c 4 out/Rplot001.png | tail -c 3)" = PNG ]
 }
 
