@@ -133,18 +133,16 @@ static bool admitted(struct exchange *exchange, const struct route *route, const
 	return false;
 }
 
-static void dispatch(struct exchange *exchange, const char *method, const char *path)
+/* route NULL: there is none. */
+static void dispatch(struct exchange *exchange, const struct route *route, const char *method, const char *path)
 {
 	char host[HOST_MAX], origin[HOST_MAX];
-	const struct route *route = find_route(path);
 	struct reply *reply = exchange->reply;
 
 	if (!route) {
 		reply_refuse(reply, 404, NOT_FOUND);
 		return;
 	}
-	if (route->headers)
-		route->headers(reply);
 	/* A header that does not fit the buffer must not pass for an absent one. */
 	const char *host_raw = request_param(exchange->request, "HTTP_HOST"),
 		   *origin_raw = request_param(exchange->request, "HTTP_ORIGIN");
@@ -214,11 +212,14 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	trace_request_id(request, reply->request_id);
 	reply->head = streq(method, "HEAD");
 	path[0] = '\0';
-	if (http_path(request, routes_known, path, &err) < 0)
+	int result = http_path(request, routes_known, path, &err);
+	const struct route *route = find_route(path);
+	if (route && route->headers)
+		route->headers(reply);
+	if (result < 0)
 		reply_refuse(reply, 400, err.text);
 	else
-		dispatch(&exchange, method, path);
-	const struct route *route = find_route(path);
+		dispatch(&exchange, route, method, path);
 	if (reply->body.overflow || reply->headers.overflow) {
 		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
 		buf_reset(&reply->headers);
