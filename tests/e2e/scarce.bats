@@ -60,14 +60,14 @@ teardown() {
 	}
 	limited 0 # this program's own files
 	limited 1 # the jailer's
-	# Enough for them: programs get what is left, and the signal as usual.
-	echo 'grep -E "^Sig(Ign|Blk)" /proc/self/status; head -c 200000 /dev/zero >big; echo "$?"; wc -c <big' >"$SP_DIR/program.sh"
-	run bash -c '(ulimit -f 100; "$1/sallyport" run -l bash - <"$2/program.sh" 2>"$2/err") | cat' - "$SP_BIN" "$SP_DIR"
+	# Enough for them, with the program mcp of 0.9 MB that the jailer keeps: programs get what is left, and the signal as usual.
+	echo 'grep -E "^Sig(Ign|Blk)" /proc/self/status; head -c 2000000 /dev/zero >big; echo "$?"; wc -c <big' >"$SP_DIR/program.sh"
+	run bash -c '(ulimit -f 1000; "$1/sallyport" run -l bash - <"$2/program.sh" 2>"$2/err") | cat' - "$SP_BIN" "$SP_DIR"
 	echo "$output"
-	[[ $output == *"SigIgn:"*"0000000000000000"*$'\n153\n102400' ]]
+	[[ $output == *"SigIgn:"*"0000000000000000"*$'\n153\n1024000' ]]
 	# Output that does not fit.
-	echo 'head -c 300000 /dev/zero' >"$SP_DIR/program.sh"
-	run bash -c '(ulimit -f 100; "$1/sallyport" run -l bash - <"$2/program.sh" 2>&1 >/dev/null; echo "exit $?") | cat' - "$SP_BIN" "$SP_DIR"
+	echo 'head -c 3000000 /dev/zero' >"$SP_DIR/program.sh"
+	run bash -c '(ulimit -f 1000; "$1/sallyport" run -l bash - <"$2/program.sh" 2>&1 >/dev/null; echo "exit $?") | cat' - "$SP_BIN" "$SP_DIR"
 	echo "$output"
 	[[ $output == *'"write the output": File too large'*"exit 125" ]]
 }
