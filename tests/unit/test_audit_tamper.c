@@ -1,6 +1,6 @@
 /*
  * test_audit_tamper.c - what an attacker does to the record, and by which verdict it is found: the table of
- * docs/audit.md.
+ * docs/security.md.
  *
  * Each act works on a copy of one record with SQLite alone, as somebody with the gateway's rights can: triggers are
  * dropped, foreign keys are off. One row of `acts` is one row of the table; every column of each audited table is
@@ -222,7 +222,7 @@ static void untouched(void **state)
 	assert_int_equal(report.entries, report.covered);
 }
 
-/* What no entry covers; docs/audit.md has the list. */
+/* What no entry covers; docs/security.md has the list. */
 static const char *const uncovered[] = {"token.used_us",
 					"conversation.seen_us",
 					"conversation.idle_from_us",
