@@ -81,13 +81,18 @@ describe('the admin page', { concurrency: false }, () => {
 	test('the first view of 100,000 runs is quick and small', async () => {
 		const { context, page } = await open();
 		await signIn(page);
+		const cookies = await context.cookies();
 		for (const view of ['/admin/', '/admin/runs']) {
-			let bytes = 0;
-			for (let i = 0; i < 5; i++) bytes = (await (await page.request.get(stack.base + view)).body()).length;
-			assert.ok(bytes > 2000 && bytes <= WIRE_BYTES, `${view}: ${bytes} bytes`);
+			for (let i = 0; i < 5; i++) await page.request.get(stack.base + view);
+			// With nothing in the cache: the page and all that it loads.
+			const first = await open();
+			await first.context.addCookies(cookies);
+			await first.page.goto(stack.base + view);
+			const sizes = await first.page.evaluate(() => ['navigation', 'resource'].map((type) => performance.getEntriesByType(type).map((entry) => entry.transferSize)));
+			const bytes = sizes.flat().reduce((sum, size) => sum + size, 0);
+			assert.ok(sizes[0][0] > 2000 && sizes[1].length >= 2 && bytes <= WIRE_BYTES, `${view}: ${JSON.stringify(sizes)} bytes`);
+			await first.context.close();
 		}
-		const assets = await page.evaluate(() => performance.getEntriesByType('resource').reduce((sum, entry) => sum + entry.transferSize, 0));
-		assert.ok(assets + 40_000 <= WIRE_BYTES, `assets: ${assets} bytes`);
 		const times = [...readFileSync(path.join(stack.state, 'log/gateway.log'), 'utf8').matchAll(/method=GET route=\/admin\/ status=200 us=(\d+) owner=ops/g)].map((match) => Number(match[1]));
 		times.sort((a, b) => a - b);
 		assert.ok(times.length >= 10);
