@@ -225,8 +225,9 @@ static void finish_last(struct hand *hand)
 {
 	const struct grade_exam exam = exam_of(hand, false);
 	struct grade_exam_result result = hand->last;
-	bool there = result.leaving;
 
+	if (!result.leaving)
+		return;
 	for (int try = 1; result.leaving; try++) {
 		struct err err = ERR_INIT;
 
@@ -237,9 +238,8 @@ static void finish_last(struct hand *hand)
 		else
 			grade_exam_say(&result, GRADE_JE, "the sandbox failed: %s", err.text);
 	}
-	if (there)
-		put(hand->work, hand->last_index, &result);
 	hand->last.leaving = NULL;
+	put(hand->work, hand->last_index, &result);
 }
 
 static void act(void *arg, struct jail_client *client, void **own, const void *step)
