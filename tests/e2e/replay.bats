@@ -270,7 +270,7 @@ same_report() { # FILE FILE
 		jq '.name = "mine" | .aliases = [] | .extensions = [] | .interpreters = [$path]' --arg path "$folder.bin" "$folder/bash.json" >"$folder/mine.json"
 		chmod -R a+rX "$folder" "$folder.bin"
 	done
-	# Stored results are printed as they are, so whoever prints this text ran nothing.
+	# Stored results are printed as they are, so a replay that prints this text ran nothing.
 	again() { # CLASS ARGUMENT…
 		local class=$1
 		shift

@@ -282,8 +282,8 @@ static void kept_of_every(struct fixture *f, size_t runs)
 	assert_sound(f);
 }
 
-/* While it is being emptied texts are found without the index, and nobody asks or alters it; whoever needs it next
- * goes on. */
+/* While it is being emptied texts are found without the index, and nobody asks or alters it; the process that needs it
+ * next goes on. */
 static void killed_while_it_was_emptied(void **state)
 {
 	enum { RUNS = 6 };
