@@ -133,8 +133,7 @@ static void send_part(struct exchange *exchange, const char *tag)
 		reply_header(reply, "Content-Range", "bytes %lld-%lld/%lld", (long long)reply->file_offset,
 			     (long long)(reply->file_offset + reply->file_length - 1), (long long)size);
 	} else if (part < 0) {
-		close_pointer(&reply->file_fd);
-		reply->file_fd = -1;
+		fd_close(&reply->file_fd);
 		buf_reset(&reply->headers);
 		reply_header(reply, "Content-Range", "bytes */%lld", (long long)size);
 		reply_refuse(reply, 416, "the range begins beyond the end of the file");
@@ -186,8 +185,7 @@ void files_download(struct exchange *exchange, const char *method, const struct 
 	reply_header(reply, "ETag", "%s", tag);
 	if (known && strstr(known, tag)) {
 		reply->status = 304;
-		close_pointer(&reply->file_fd);
-		reply->file_fd = -1;
+		fd_close(&reply->file_fd);
 	} else if (prefix && prefix[0]) {
 		delegate(exchange, &file);
 	} else {

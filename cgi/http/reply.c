@@ -16,9 +16,7 @@ void reply_clear(struct reply *reply)
 {
 	buf_clear(&reply->headers);
 	buf_clear(&reply->body);
-	if (reply->file_fd >= 0)
-		close_pointer(&reply->file_fd);
-	reply->file_fd = -1;
+	fd_close(&reply->file_fd);
 }
 
 void reply_header(struct reply *reply, const char *name, const char *format, ...)

@@ -71,8 +71,8 @@ static int begin(struct jail_client *client, struct jail_once *once, const struc
 	once->program.stderr_fd = errors;
 	if (result == 0)
 		result = jail_once_begin(client, once, err);
-	grade_channel_close(&once->program.stdin_fd);
-	grade_channel_close(&once->program.stdout_fd);
+	fd_close(&once->program.stdin_fd);
+	fd_close(&once->program.stdout_fd);
 	once->program.stderr_fd = once->program.code_fd = -1;
 	return result;
 }
@@ -229,7 +229,7 @@ static void hear_candidate(struct talk *talk)
 
 	grade_channel_receive(channel);
 	if (channel->to.overflow || channel->from.overflow)
-		grade_channel_close(&channel->out);
+		fd_close(&channel->out);
 	if (talk->candidate->once.over)
 		note_end(talk->candidate);
 	if (!talk->asked)

@@ -253,12 +253,6 @@ struct pair {
 	int first;                 /* which ended first; -1 */
 };
 
-static void close_fd(int *fd)
-{
-	close_pointer(fd);
-	*fd = -1;
-}
-
 /* Waits for an event of the jailer, and reads what nobody reads any more. */
 static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *err)
 {
@@ -272,13 +266,13 @@ static int pair_step(struct grade_trial *trial, struct pair *pair, struct err *e
 		return err_errno(err, "waiting for two programs");
 	for (int i = 0; i < 2; i++)
 		if (fds[1 + i].revents && read(pair->read_end[i], block, sizeof(block)) == 0)
-			close_fd(&pair->read_end[i]);
+			fd_close(&pair->read_end[i]);
 	int result = jail_client_dispatch(trial->client, err);
 	for (int i = 0; i < 2; i++) {
 		if (pair->first < 0 && pair->once[i]->done)
 			pair->first = i;
 		if (pair->once[i]->done || pair->once[i]->over)
-			close_fd(&pair->write_end[i]);
+			fd_close(&pair->write_end[i]);
 	}
 	return result;
 }

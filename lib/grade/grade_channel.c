@@ -37,12 +37,6 @@ int grade_channel_open(struct grade_channel *channel, struct jail_program *progr
 	return 0;
 }
 
-void grade_channel_close(int *fd)
-{
-	close_pointer(fd);
-	*fd = -1;
-}
-
 void grade_channel_send(struct grade_channel *channel)
 {
 	ssize_t n;
@@ -54,7 +48,7 @@ void grade_channel_send(struct grade_channel *channel)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) {
-			grade_channel_close(&channel->in);
+			fd_close(&channel->in);
 			break;
 		}
 		channel->sent += (size_t)n;
@@ -77,7 +71,7 @@ void grade_channel_receive(struct grade_channel *channel)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n <= 0)
-			grade_channel_close(&channel->out);
+			fd_close(&channel->out);
 		else
 			buf_add(&channel->from, block, (size_t)n);
 	}

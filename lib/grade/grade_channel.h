@@ -19,10 +19,9 @@ struct grade_channel {
 		.in = -1, .out = -1                                                                                    \
 	}
 
-/* Pipes for a program; its ends go into `program`, and are the caller's to close (grade_channel_close) after begin. */
+/* Pipes for a program; its ends go into `program`, and are the caller's to close after begin. */
 int grade_channel_open(struct grade_channel *channel, struct jail_program *program, struct err *err);
 void grade_channel_clear(struct grade_channel *channel);
-void grade_channel_close(int *fd); /* becomes -1 */
 /* Sends what can be sent of `to`. */
 void grade_channel_send(struct grade_channel *channel);
 /* Receives what is there. The caller looks for lines afterwards: nothing else wakes its loop for them. */
