@@ -192,7 +192,9 @@ static void texts_of_a_lost_content(void **state)
 	for (int i = 0; i < LOST_TEXTS; i++)
 		run_with_texts(f, STORE_INLINE_MAX, STORE_INLINE_MAX);
 	ok(store_gc(f->store, &(struct store_gc){.now_us = DAY_US}, &swept, &err));
-	assert_answer(f, "SELECT sum(length(block)) > 20000000 FROM search_data", "1");
+	assert_answer(f, "SELECT through = (SELECT max(recorded) FROM execution) FROM searched", "1");
+	/* How far it was merged on the way depends on how quick the machine was. */
+	assert_answer(f, "SELECT sum(length(block)) > 10000000 FROM search_data", "1");
 	auto_free char *remove = xasprintf("find '%s/blobs' -type f -delete", f->data);
 
 	assert_int_equal(system(remove), 0);
