@@ -160,6 +160,21 @@ static bool names_part(const char *key)
 	       str_starts(key, "secret/");
 }
 
+/* What use_for_time_limit adds: "lower" is a rule that nothing may be too slow, "upper" that something has to be. */
+static void constrain(const char *use, uint32_t *permitted, uint32_t *required)
+{
+	if (use && streq(use, "lower"))
+		*permitted &= ~TLE;
+	if (use && streq(use, "upper"))
+		*required &= TLE;
+}
+
+/* Does it leave the time limit alone? */
+static bool opts_out(const char *use)
+{
+	return use && !streq(use, "lower") && !streq(use, "upper") && !streq(use, "true");
+}
+
 /* What the rule says of parts of the data. */
 static void add_parts(struct json_object *rule, struct grade_expect *ret)
 {
@@ -169,11 +184,15 @@ static void add_parts(struct json_object *rule, struct grade_expect *ret)
 		    ret->n_parts == GRADE_PARTS_MAX)
 			continue;
 		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
+		const char *use = grade_yaml_text(value, "use_for_time_limit");
 
 		*part = (struct grade_expect_part){.pattern = key,
 						   .permitted = verdict_set(value, "permitted", ANY),
 						   .required = verdict_set(value, "required", ANY),
 						   .message = grade_yaml_text(value, "message")};
+		constrain(use, &part->permitted, &part->required);
+		part->lower_bound = !opts_out(use) && !(part->permitted & TLE);
+		part->upper_bound = !opts_out(use) && part->required == TLE;
 		read_score(value, &part->has_score, &part->least, &part->most);
 	}
 }
@@ -190,7 +209,7 @@ static void apply_use(const char *use, struct grade_expect *ret)
 	if (streq(use, "lower") || streq(use, "upper")) {
 		ret->lower_bound = streq(use, "lower");
 		ret->upper_bound = streq(use, "upper");
-	} else if (!streq(use, "true")) {
+	} else if (opts_out(use)) {
 		ret->lower_bound = ret->upper_bound = false;
 	}
 }
@@ -202,25 +221,35 @@ static void add_rule(uint32_t permitted, uint32_t required, struct grade_expect 
 			.pattern = "{sample,secret}", .permitted = permitted, .required = required};
 }
 
+/* What it says of the verdicts of all cases. */
+static void apply_verdicts(struct json_object *rule, const char *use, const struct folder *replaced,
+			   struct grade_expect *ret)
+{
+	bool says = json_object_object_get_ex(rule, "permitted", NULL) ||
+		    json_object_object_get_ex(rule, "required", NULL) ||
+		    (use && (streq(use, "lower") || streq(use, "upper")));
+	uint32_t permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY);
+	uint32_t required = verdict_set(rule, "required", replaced ? replaced->required : ANY);
+
+	if (!says)
+		return;
+	constrain(use, &permitted, &required);
+	uint32_t set = allowed(permitted, required);
+
+	if (replaced)
+		ret->lower_bound = ret->upper_bound = false, ret->n_rules = 0;
+	add_rule(permitted, required, ret);
+	bound(permitted, required, ret);
+	ret->verdicts = replaced || !ret->verdicts ? set : ret->verdicts & set;
+	ret->partial = ret->partial && !replaced;
+}
+
 /* `replaced`: the folder whose own rule this is, which it takes what it does not say from; or NULL. */
 static void apply_rule(struct json_object *rule, const struct folder *replaced, struct grade_expect *ret)
 {
-	bool says =
-		json_object_object_get_ex(rule, "permitted", NULL) || json_object_object_get_ex(rule, "required", NULL);
-	uint32_t permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY);
-	uint32_t required = verdict_set(rule, "required", replaced ? replaced->required : ANY);
-	const char *text;
+	const char *use = grade_yaml_text(rule, "use_for_time_limit"), *text;
 
-	if (says) {
-		uint32_t set = allowed(permitted, required);
-
-		if (replaced)
-			ret->lower_bound = ret->upper_bound = false, ret->n_rules = 0;
-		add_rule(permitted, required, ret);
-		bound(permitted, required, ret);
-		ret->verdicts = replaced || !ret->verdicts ? set : ret->verdicts & set;
-		ret->partial = ret->partial && !replaced;
-	}
+	apply_verdicts(rule, use, replaced, ret);
 	read_score(rule, &ret->has_score, &ret->least, &ret->most);
 	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
 		ret->parts[ret->n_parts++] = (struct grade_expect_part){
@@ -230,8 +259,8 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))
 		ret->hint.entry = text;
-	if ((text = grade_yaml_text(rule, "use_for_time_limit")))
-		apply_use(text, ret);
+	if (use)
+		apply_use(use, ret);
 }
 
 /* Only what lies in a folder has its row. */
@@ -349,6 +378,23 @@ void grade_expect_comment(const struct grade_source *source, struct grade_expect
 			expect->least = expect->most = number;
 		}
 	}
+}
+
+const struct grade_expect_part *grade_expect_lower(const struct grade_expect *expect, const char *case_name)
+{
+	for (size_t i = 0; i < expect->n_parts; i++)
+		if (expect->parts[i].lower_bound && grade_expect_glob(expect->parts[i].pattern, case_name))
+			return &expect->parts[i];
+	return NULL;
+}
+
+bool grade_expect_upper(const struct grade_expect *expect, const char *case_name)
+{
+	bool upper = expect->upper_bound;
+
+	for (size_t i = 0; i < expect->n_parts && !upper; i++)
+		upper = expect->parts[i].upper_bound && grade_expect_glob(expect->parts[i].pattern, case_name);
+	return upper;
 }
 
 bool grade_expect_allows(uint32_t set, enum grade_verdict verdict)

@@ -19,6 +19,7 @@ struct grade_expect_part {
 	bool has_score;
 	double least, most;
 	const char *message; /* that a judgemessage.txt in it has to hold; or NULL */
+	bool lower_bound, upper_bound; /* of the time limit: it may not be too slow there, or has to be */
 };
 struct grade_expect {
 	uint32_t verdicts; /* GRADE_BIT of those that are allowed; 0: nothing is expected */
@@ -26,7 +27,7 @@ struct grade_expect {
 	bool has_score;
 	double least, most; /* the score, where has_score */
 	struct grade_hint hint; /* by submissions.yaml: strings of the caller's document */
-	bool lower_bound, upper_bound; /* of the time limit, in later formats: it may not be too slow, or has to be */
+	bool lower_bound, upper_bound; /* the same for all cases, in later formats */
 	struct grade_expect_part parts[GRADE_PARTS_MAX];
 	size_t n_parts;
 	/* What `verdicts` was made of: what each rule says of every case. It counts in the place of `verdicts` where
@@ -42,6 +43,10 @@ struct grade_expect {
 void grade_expect_folder(struct json_object *yaml, const char *path, struct grade_expect *ret);
 /* What comments in the source say; call it after grade_expect_folder. */
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect);
+/* The rule by which it may not be too slow in this case; NULL: none of a part of the data. */
+const struct grade_expect_part *grade_expect_lower(const struct grade_expect *expect, const char *case_name);
+/* Does it have to be too slow, in this case among others? */
+bool grade_expect_upper(const struct grade_expect *expect, const char *case_name);
 /* Is the verdict, or what it counts as, in a set of GRADE_BITs? */
 bool grade_expect_allows(uint32_t set, enum grade_verdict verdict);
 /* Is the verdict (and the score, with `full` the best that there is) as expected? */

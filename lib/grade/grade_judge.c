@@ -4,62 +4,31 @@
  * One lock over everything but what a thread works on. A submission goes WAITING -> COMPILING -> RUNNING -> SCORING ->
  * DONE; a case of it NOT_RUN -> RUNNING -> DONE, or stays NOT_RUN where an earlier rejection has decided
  * (grade_score_turn). The thread that finds that a submission's last case is through takes it to SCORING. There are two
- * rounds where the time limit is not known: the first with the accepted submissions only, free of a limit, the second
- * with the others.
+ * rounds where the time limit is not known: the first with what the limit comes from only, free of a limit (accepted
+ * submissions, and those cases of others that may not be too slow), the second with the rest.
  */
 #include "grade_judge.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "grade_memory.h"
-#include "grade_own.h"
 #include "grade_scope.h"
-#include "grade_yaml.h"
+#include "grade_work.h"
 
 #include "lib/base/util.h"
 
 #define AHEAD_CASES 8 /* where a package has fewer, jails made ahead would be thrown away too often */
 
-enum stage { WAITING, COMPILING, RUNNING, SCORING, DONE };
-
-struct entry {
-	struct grade_submission *submission;
-	enum stage stage;
-	bool first_round; /* runs free of a limit, to find it */
-	struct grade_program program;
-	enum grade_case_state *states;
-	struct grade_outcome *outcomes;
-	size_t from;    /* no case before it is left to start */
-	size_t running; /* cases */
-	char key[SHA256_HEX_SIZE]; /* "": nothing is kept */
-};
-
-struct work {
-	struct grade_judge *judge;
-	struct grade_bench bench;
-	struct grade_own own;
-	struct json_object *runners;
-	bool first_round;
-	char key[SHA256_HEX_SIZE];       /* of what results depend on, where there is a memory */
-	char limit_key[SHA256_HEX_SIZE]; /* and of a time limit that comes from the submissions */
-
-	struct grade_crew crew; /* its lock: for the rest, and for entries but what a thread works on */
-	struct entry *entries;
-	size_t to_report; /* the next in the list */
-	size_t cases_done;
-};
-
 /* -------- what is to do ------------------------------------------------------------------------------- */
 
 struct step {
-	struct entry *entry;
-	enum stage stage;  /* COMPILING, RUNNING or SCORING */
-	size_t case_index; /* RUNNING */
+	struct grade_entry *entry;
+	enum grade_stage stage; /* COMPILING, RUNNING or SCORING */
+	size_t case_index;      /* RUNNING */
 };
 
 /* A case of this submission that can start; else, are any left? */
-static bool next_case(struct work *work, struct entry *entry, size_t *ret, bool *ret_left)
+static bool next_case(struct grade_work *work, struct grade_entry *entry, size_t *ret, bool *ret_left)
 {
 	const struct grade_sheet sheet = {entry->states, entry->outcomes};
 	struct grade_judge *judge = work->judge;
@@ -70,6 +39,9 @@ static bool next_case(struct work *work, struct entry *entry, size_t *ret, bool 
 			entry->from += i == entry->from;
 			continue;
 		}
+		if (work->first_round && entry->in_part &&
+		    !grade_expect_lower(&entry->submission->expect, judge->cases[i]->name))
+			continue;
 		switch (grade_score_turn(&sheet, judge->root, judge->cases[i])) {
 		case GRADE_NOW:
 			*ret = i;
@@ -84,59 +56,61 @@ static bool next_case(struct work *work, struct entry *entry, size_t *ret, bool 
 	return false;
 }
 
-static bool choose(struct work *work, struct step *ret)
+static bool choose(struct grade_work *work, struct step *ret)
 {
 	for (size_t i = 0; i < work->judge->count; i++) {
-		struct entry *entry = &work->entries[i];
+		struct grade_entry *entry = &work->entries[i];
 		bool left;
 
-		if (entry->first_round != work->first_round || entry->stage == DONE)
+		if (entry->first_round != work->first_round || entry->stage == STAGE_DONE)
 			continue;
-		if (entry->stage == WAITING) {
+		if (entry->stage == STAGE_WAITING) {
 			entry->states = xcalloc(work->judge->n_cases, sizeof(*entry->states));
 			entry->outcomes = xcalloc(work->judge->n_cases, sizeof(*entry->outcomes));
-			*ret = (struct step){entry, entry->stage = COMPILING, 0};
+			*ret = (struct step){entry, entry->stage = STAGE_COMPILING, 0};
 			return true;
 		}
-		if (entry->stage != RUNNING)
+		if (entry->stage != STAGE_RUNNING)
 			continue;
 		if (next_case(work, entry, &ret->case_index, &left)) {
 			entry->states[ret->case_index] = GRADE_RUNNING;
 			entry->running++;
-			*ret = (struct step){entry, RUNNING, ret->case_index};
+			*ret = (struct step){entry, STAGE_RUNNING, ret->case_index};
 			return true;
 		}
 		/* What waits for others waits for cases that run. Without any, nothing will decide: a group that needs
 		 * itself. */
-		if (entry->running == 0) {
-			*ret = (struct step){entry, entry->stage = SCORING, 0};
+		if (entry->running == 0 && work->first_round && entry->in_part) {
+			entry->first_round = false; /* the rest of it, in the second */
+		} else if (entry->running == 0) {
+			*ret = (struct step){entry, entry->stage = STAGE_SCORING, 0};
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool all_done(const struct work *work)
+static bool all_done(const struct grade_work *work)
 {
 	for (size_t i = 0; i < work->judge->count; i++)
-		if (work->entries[i].first_round == work->first_round && work->entries[i].stage != DONE)
+		if (work->entries[i].first_round == work->first_round && work->entries[i].stage != STAGE_DONE)
 			return false;
 	return true;
 }
 
 static enum grade_choice choose_step(void *arg, void *ret_step)
 {
-	struct work *work = arg;
+	struct grade_work *work = arg;
 
-	if (all_done(work))
-		return GRADE_FINISHED;
-	return choose(work, ret_step) ? GRADE_STEP : GRADE_WAIT;
+	if (choose(work, ret_step))
+		return GRADE_STEP;
+	return all_done(work) ? GRADE_FINISHED : GRADE_WAIT;
 }
 
 /* -------- doing it ------------------------------------------------------------------------------------ */
 
-static int read_source(const struct work *work, const struct grade_submission *submission, struct grade_source *ret,
-		       struct err *err)
+int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
+		       struct grade_source *ret, struct err *err)
 {
 	const struct grade_package *package = work->judge->package;
 	bool inside = str_starts(submission->path, package->path);
@@ -145,14 +119,14 @@ static int read_source(const struct work *work, const struct grade_submission *s
 				 ret, err);
 }
 
-static void compile(struct work *work, struct jail_client *client, struct entry *entry)
+static void compile(struct grade_work *work, struct jail_client *client, struct grade_entry *entry)
 {
 	struct grade_submission *submission = entry->submission;
 	struct grade_judge *judge = work->judge;
 	const struct grade_maker maker = {client, work->runners, judge->package, judge->cache, .own = false};
 	auto_source struct grade_source source = {0};
 	struct err err = ERR_INIT;
-	int result = read_source(work, submission, &source, &err);
+	int result = grade_judge_source(work, submission, &source, &err);
 
 	if (result == 0) {
 		grade_expect_comment(&source, &submission->expect);
@@ -171,25 +145,35 @@ static void compile(struct work *work, struct jail_client *client, struct entry 
 }
 
 /* How far a program may go over the time limit: one that has to be too slow shows by how much. */
-static double patience(const struct work *work, const struct entry *entry)
+static double patience(const struct grade_work *work, const struct grade_entry *entry, const struct grade_node *node)
 {
-	return work->judge->derived && entry->submission->expect.upper_bound ? work->judge->package->too_slow : 1;
+	bool upper = work->judge->derived && grade_expect_upper(&entry->submission->expect, node->name);
+
+	return upper ? work->judge->package->too_slow : 1;
 }
 
 /* Slow programs exceed the limit by less than the package wants: no limit fits all of its programs. */
-static void note_margin(const struct work *work, const struct entry *entry)
+static void note_margin(const struct grade_work *work, const struct grade_entry *entry)
 {
 	struct grade_total *total = &entry->submission->total;
-	double seconds = (double)total->cpu_us * 1e-6, limit = work->judge->time_limit;
+	const struct grade_judge *judge = work->judge;
+	int64_t slowest_us = 0;
 
-	if (total->first && entry->outcomes[total->first->index].late && seconds < limit * patience(work, entry))
+	if (!total->first || !entry->outcomes[total->first->index].late)
+		return;
+	for (size_t i = 0; i < judge->n_cases; i++)
+		if (entry->states[i] == GRADE_DONE &&
+		    grade_expect_upper(&entry->submission->expect, judge->cases[i]->name))
+			slowest_us = MAX(slowest_us, entry->outcomes[i].cpu_us);
+	double seconds = (double)slowest_us * 1e-6, wanted = judge->time_limit * patience(work, entry, total->first);
+	if (seconds < wanted)
 		snprintf(total->message, sizeof(total->message),
 			 "%.3g s; time_limit_to_tle wants at least %g s of what is too slow: no time limit fits the "
 			 "package's submissions here",
-			 seconds, limit * patience(work, entry));
+			 seconds, wanted);
 }
 
-static void score(struct work *work, struct jail_client *client, struct entry *entry)
+static void score(struct grade_work *work, struct jail_client *client, struct grade_entry *entry)
 {
 	const struct grade_sheet sheet = {entry->states, entry->outcomes};
 	struct grade_total *total = &entry->submission->total;
@@ -214,11 +198,12 @@ static void score(struct work *work, struct jail_client *client, struct entry *e
 }
 
 /* Hands over what is complete, in order. With the lock. */
-static void report(struct work *work)
+static void report(struct grade_work *work)
 {
 	struct grade_judge *judge = work->judge;
 
-	while (!work->crew.over && work->to_report < judge->count && work->entries[work->to_report].stage == DONE) {
+	while (!work->crew.over && work->to_report < judge->count &&
+	       work->entries[work->to_report].stage == STAGE_DONE) {
 		const struct grade_submission *submission = &judge->submissions[work->to_report++];
 
 		if (submission->reported)
@@ -226,51 +211,40 @@ static void report(struct work *work)
 	}
 }
 
-/* With the lock. */
-static void keep(const struct work *work, const struct entry *entry)
+static void finish(struct grade_work *work, struct grade_entry *entry)
 {
-	const struct grade_memory *memory = work->judge->memory;
-	auto_json struct json_object *result = NULL;
-
-	if (!memory || !*entry->key || entry->submission->total.verdict == GRADE_JE)
-		return;
-	result = grade_memory_print(entry->submission);
-	memory->keep(memory->arg, entry->submission->name, entry->key, result);
-}
-
-static void finish(struct work *work, struct entry *entry)
-{
-	entry->stage = DONE;
-	keep(work, entry);
+	entry->stage = STAGE_DONE;
+	grade_recall_keep(work, entry);
 }
 
 static void do_step(void *arg, struct jail_client *client, void **own, const void *taken)
 {
 	const struct step *step = taken;
-	struct work *work = arg;
-	struct entry *entry = step->entry;
+	struct grade_work *work = arg;
+	struct grade_entry *entry = step->entry;
 	struct grade_judge *judge = work->judge;
 	struct grade_bench bench = work->bench;
 	struct grade_outcome outcome = {0};
 	struct grade_ahead *ahead = *own;
 
-	bench.patience = patience(work, entry);
-	if (step->stage == COMPILING)
+	if (step->stage == STAGE_COMPILING) {
 		compile(work, client, entry);
-	else if (step->stage == SCORING)
+	} else if (step->stage == STAGE_SCORING) {
 		score(work, client, entry);
-	else
+	} else {
+		bench.patience = patience(work, entry, judge->cases[step->case_index]);
 		grade_case_run(&bench, client, &entry->program, judge->cases[step->case_index],
 			       judge->n_cases >= AHEAD_CASES ? &ahead : NULL, &outcome);
+	}
 	*own = ahead;
 	pthread_mutex_lock(&work->crew.lock);
-	if (step->stage == COMPILING) {
-		entry->stage = entry->program.verdict == GRADE_AC ? RUNNING : SCORING;
-		if (entry->stage == SCORING) {
+	if (step->stage == STAGE_COMPILING) {
+		entry->stage = entry->program.verdict == GRADE_AC ? STAGE_RUNNING : STAGE_SCORING;
+		if (entry->stage == STAGE_SCORING) {
 			score(work, client, entry);
 			finish(work, entry);
 		}
-	} else if (step->stage == SCORING) {
+	} else if (step->stage == STAGE_SCORING) {
 		finish(work, entry);
 	} else {
 		entry->outcomes[step->case_index] = outcome;
@@ -285,7 +259,7 @@ static void do_step(void *arg, struct jail_client *client, void **own, const voi
 }
 
 /* The package's own programs. */
-static int make_own(struct work *work, struct jail_client *client, struct err *err)
+static int make_own(struct grade_work *work, struct jail_client *client, struct err *err)
 {
 	int result;
 
@@ -300,77 +274,29 @@ static int make_own(struct work *work, struct jail_client *client, struct err *e
 	return result;
 }
 
-/* -------- what an earlier run found ------------------------------------------------------------------- */
-
-#define LIMIT_NAME "time limit"
-
-static void recall(struct work *work, struct entry *entry)
-{
-	const struct grade_judge *judge = work->judge;
-	struct grade_submission *submission = entry->submission;
-	auto_source struct grade_source source = {0};
-	auto_json struct json_object *result = NULL;
-
-	if (read_source(work, submission, &source, NULL) < 0)
-		return; /* it cannot be judged, and is no work */
-	grade_memory_program(work->key, &source, entry->key);
-	if (judge->memory->recall(judge->memory->arg, submission->name, entry->key, &result) &&
-	    grade_memory_parse(judge, result, submission)) {
-		grade_expect_comment(&source, &submission->expect);
-		entry->stage = DONE;
-	}
-}
-
-/* The limit that an earlier run took from the same submissions. */
-static void recall_limit(struct work *work)
-{
-	struct grade_judge *judge = work->judge;
-	struct sha256 *digest = sha256_new();
-	auto_json struct json_object *found = NULL;
-	double limit;
-
-	for (size_t i = 0; i < judge->count; i++)
-		if (grade_judge_bounds(judge->package, &judge->submissions[i]))
-			sha256_add(digest, work->entries[i].key, SHA256_HEX_SIZE);
-	sha256_finish(digest, work->limit_key);
-	if (!judge->memory->recall(judge->memory->arg, LIMIT_NAME, work->limit_key, &found) ||
-	    grade_yaml_number(found, "seconds", 0, &limit, NULL) < 0 || !(limit > 0))
-		return;
-	judge->time_limit = limit;
-	judge->derived = true;
-}
-
-static int recall_all(struct work *work, struct err *err)
-{
-	struct grade_judge *judge = work->judge;
-	int result = judge->memory ? grade_memory_package(judge, work->runners, work->key, err) : 0;
-
-	if (!judge->memory || result < 0)
-		return result;
-	for (size_t i = 0; i < judge->count; i++)
-		recall(work, &work->entries[i]);
-	if (!judge->time_limit)
-		recall_limit(work);
-	report(work);
-	return 0;
-}
-
-static void keep_limit(const struct work *work)
-{
-	const struct grade_memory *memory = work->judge->memory;
-	auto_json struct json_object *limit = json_object_new_object();
-	char text[40];
-
-	if (!memory)
-		return;
-	snprintf(text, sizeof(text), "%.17g", work->judge->time_limit);
-	json_add_string(limit, "seconds", text);
-	memory->keep(memory->arg, LIMIT_NAME, work->limit_key, limit);
-}
-
 /* -------- the time limit ------------------------------------------------------------------------------ */
 
-static int find_time_limit(struct work *work, struct err *err)
+/* The slowest case of what counts for the limit; -1: nothing of it was as expected. */
+static int64_t slowest(const struct grade_work *work, const struct grade_entry *entry)
+{
+	const struct grade_submission *submission = entry->submission;
+	const struct grade_judge *judge = work->judge;
+	int64_t slowest_us = -1;
+
+	if (grade_judge_bounds(judge->package, submission) &&
+	    grade_expect_allows(submission->expect.verdicts, submission->total.verdict))
+		return submission->total.cpu_us;
+	for (size_t i = 0; entry->in_part && entry->stage == STAGE_RUNNING && i < judge->n_cases; i++) {
+		const struct grade_expect_part *rule = grade_expect_lower(&submission->expect, judge->cases[i]->name);
+
+		if (rule && entry->states[i] == GRADE_DONE &&
+		    grade_expect_allows(rule->permitted, entry->outcomes[i].verdict))
+			slowest_us = MAX(slowest_us, entry->outcomes[i].cpu_us);
+	}
+	return slowest_us;
+}
+
+static int find_time_limit(struct grade_work *work, struct err *err)
 {
 	struct grade_judge *judge = work->judge;
 	const struct grade_package *package = judge->package;
@@ -379,8 +305,11 @@ static int find_time_limit(struct work *work, struct err *err)
 	int result;
 
 	for (size_t i = 0; i < judge->count; i++) {
-		work->entries[i].first_round = grade_judge_bounds(package, &judge->submissions[i]);
-		any = any || work->entries[i].first_round;
+		struct grade_entry *entry = &work->entries[i];
+
+		entry->first_round = grade_recall_makes_limit(judge, entry);
+		entry->in_part = entry->first_round && !grade_judge_bounds(package, entry->submission);
+		any = any || entry->first_round;
 	}
 	if (!any)
 		return err_set(
@@ -391,9 +320,7 @@ static int find_time_limit(struct work *work, struct err *err)
 	if ((result = grade_crew_run(&work->crew, err)) < 0)
 		return result;
 	for (size_t i = 0; i < judge->count; i++)
-		if (work->entries[i].first_round &&
-		    grade_expect_allows(judge->submissions[i].expect.verdicts, judge->submissions[i].total.verdict))
-			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
+		slowest_us = MAX(slowest_us, slowest(work, &work->entries[i]));
 	if (slowest_us < 0) /* none was accepted: what ran at all has to do */
 		for (size_t i = 0; i < judge->count; i++)
 			slowest_us = MAX(slowest_us, judge->submissions[i].total.cpu_us);
@@ -401,11 +328,12 @@ static int find_time_limit(struct work *work, struct err *err)
 	judge->time_limit = MIN(MAX(steps, 1) * package->time_resolution, GRADE_TIME_LIMIT_MAX);
 	work->first_round = false;
 	judge->derived = true;
-	keep_limit(work);
+	grade_recall_keep_limit(work);
+	grade_recall_rest(work);
 	return 0;
 }
 
-static void entries_clear(struct work *work)
+static void entries_clear(struct grade_work *work)
 {
 	for (size_t i = 0; i < work->judge->count; i++) {
 		grade_program_clear(&work->entries[i].program);
@@ -419,7 +347,7 @@ static void entries_clear(struct work *work)
 
 int grade_judge_run(struct grade_judge *judge, struct err *err)
 {
-	struct work work = {
+	struct grade_work work = {
 		.judge = judge,
 		.bench = {.package = judge->package},
 		.crew = {.dial = &judge->dial,
@@ -439,7 +367,9 @@ int grade_judge_run(struct grade_judge *judge, struct err *err)
 	if (result == 0)
 		result = make_own(&work, work.crew.clients[0], err);
 	if (result == 0)
-		result = recall_all(&work, err);
+		result = grade_recall_all(&work, err);
+	if (result == 0)
+		report(&work);
 	if (result == 0 && !judge->time_limit)
 		result = find_time_limit(&work, err);
 	if (result == 0) { /* does nothing where the first round said that it is over */

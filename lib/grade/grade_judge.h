@@ -4,9 +4,9 @@
  *
  * Threads work on one list. Each has a client of the jailer of its own and takes the first thing that can be done: the
  * earliest submission's compilation or next case. Time limit, where the package has none: the accepted submissions
- * (later formats: all that may not be too slow) run first, with GRADE_FREE_SECONDS a case; the slowest case, by the
- * format's rule, makes the limit, and their outcomes count as they are. What has to be too slow then runs on up to
- * time_limit_to_tle times the limit, and its message says where that is not reached.
+ * (later formats: all that may not be too slow, be it in a part of the data) run first, with GRADE_FREE_SECONDS a
+ * case; the slowest case, by the format's rule, makes the limit, and their outcomes count as they are. What has to be
+ * too slow then runs on up to time_limit_to_tle times the limit, and its message says where that is not reached.
  */
 #pragma once
 
@@ -54,7 +54,8 @@ struct grade_judge {
 /* Reads test data and the list of submissions: all of the package, or those that `names` name (below submissions/, else
  * files or folders anywhere). ERR_INVALID where there is nothing to judge. */
 int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t n_names, struct err *err);
-/* Does it run first, for the time limit? */
+/* Does it run first, for the time limit: all of it, or the cases that grade_expect_lower has a rule for? */
 bool grade_judge_bounds(const struct grade_package *package, const struct grade_submission *submission);
+bool grade_judge_bounds_in_part(const struct grade_package *package, const struct grade_submission *submission);
 int grade_judge_run(struct grade_judge *judge, struct err *err);
 void grade_judge_clear(struct grade_judge *judge);

@@ -699,6 +699,61 @@ busy() {
 	[ "$(of partially_accepted/slow.py .verdict)" != "" ]
 }
 
+@test "a time limit from parts of the data: what may not be too slow there, and what has to be" {
+	small p
+	rm p/.timelimit
+	printf 'problem_format_version: 2025-09\nlimits: {memory: 256, time_resolution: 0.1}\n' >p/problem.yaml
+	case_of p/data/secret 2 2 3
+	mkdir p/submissions/time_limit_exceeded
+	# One second in the first case, fifty in the second.
+	printf 'import time\nn = int(input())\nwhile time.process_time() < (1 if n == 1 else 50): pass\nprint(n + 1)\n' >p/submissions/time_limit_exceeded/part.py
+	rules() { # RULE…: of that submission
+		printf 'time_limit_exceeded/part.py:\n' >p/submissions/submissions.yaml
+		printf '  %s\n' "$@" >>p/submissions/submissions.yaml
+	}
+	rules 'secret/1: {permitted: [AC]}' 'secret/2: {required: [TLE]}'
+	judge 0 p
+	[ "$(jq '.summary.time_limit_s >= 2' <<<"$summary")" = true ]
+	[ "$(of time_limit_exceeded/part.py '[.verdict, .case, .cases_run, .cpu_us < 30000000] | tojson')" = '["TLE","secret/2",2,true]' ] # the second had the limit
+	# Named alone, too: it makes the limit together with what is not reported.
+	judge 0 p accepted
+	[ "$(jq -c '.summary | [.submissions, .time_limit_s >= 2]' <<<"$summary")" = '[1,true]' ]
+	rules 'secret/1: {permitted: [AC], use_for_time_limit: false}'
+	judge 1 p
+	[ "$(jq '.summary.time_limit_s < 2' <<<"$summary")" = true ]
+	[ "$(of time_limit_exceeded/part.py .case)" = secret/1 ]
+	rules 'secret/1: {use_for_time_limit: lower}'
+	judge 0 p
+	[ "$(jq '.summary.time_limit_s >= 2' <<<"$summary")" = true ]
+	# What has to be too slow in a part goes on there until it is so by time_limit_to_tle.
+	mkdir p/submissions/slow
+	mv p/submissions/{time_limit_exceeded,slow}/part.py
+	rmdir p/submissions/time_limit_exceeded
+	printf 'problem_format_version: 2025-09\nlimits: {memory: 256, time_resolution: 0.1, time_multipliers: {time_limit_to_tle: 40}}\n' >p/problem.yaml
+	printf 'slow/part.py: {secret/1: {required: [TLE]}}\n' >p/submissions/submissions.yaml
+	judge 0 p
+	[[ "$(of slow/part.py .message)" == *"time_limit_to_tle wants at least"* ]]
+	printf 'slow/part.py: {secret/1: {permitted: [WA, TLE]}}\n' >p/submissions/submissions.yaml
+	judge 0 p
+	[[ "$(of slow/part.py .message)" == "more than "*" s" ]]
+}
+
+@test "--resume: what depends on a time limit from the submissions is judged again where they make another" {
+	small p
+	rm p/.timelimit
+	mkdir p/submissions/time_limit_exceeded
+	printf 'problem_format_version: 2025-09\nlimits: {memory: 256, time_resolution: 2}\n' >p/problem.yaml
+	busy 300 >p/submissions/time_limit_exceeded/slow.py
+	judge 0 p --results r.db
+	[ "$(of time_limit_exceeded/slow.py .verdict)" = TLE ]
+	judge 0 p --resume --results r.db
+	[ "$(jq '.summary.time_limit_s == 2' <<<"$summary")" = true ]
+	busy 170 >p/submissions/accepted/a.py
+	judge 1 p --resume --results r.db
+	[ "$(jq '.summary.time_limit_s >= 4' <<<"$summary")" = true ]
+	[ "$(of time_limit_exceeded/slow.py .verdict)" = AC ]
+}
+
 @test "C++ of before 2017: names that std has since; what no standard has is a compile error" {
 	small p
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint data[10], size, n;\nint main() { cin >> n; data[size++] = n; cout << data[0] + size << endl; }\n' >p/submissions/accepted/old.cpp

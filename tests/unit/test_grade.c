@@ -203,6 +203,49 @@ static void folders(void **state)
 	assert_int_equal(expect.verdicts, 0);
 }
 
+static void bounds_in_parts(void **state)
+{
+	static const char text[] =
+		"time_limit_exceeded/a.py: {sample: {permitted: [AC]}, secret/*-hard: {required: [TLE]}}\n"
+		"rejected/a.py: {secret/1: {use_for_time_limit: lower}, secret/2: {use_for_time_limit: upper}}\n"
+		"rejected/b.py: {secret/1: {permitted: [AC], use_for_time_limit: false},"
+		" secret/2: {required: [TLE], use_for_time_limit: false},"
+		" sample: {permitted: [AC, TLE], required: [RTE, TLE]}}\n"
+		"rejected/c.py: {use_for_time_limit: lower}\n";
+	static const struct {
+		const char *path, *name;
+		bool lower, upper;
+	} rows[] = {
+		{"time_limit_exceeded/a.py", "sample/1", true, true},
+		{"time_limit_exceeded/a.py", "secret/1-hard", false, true},
+		{"rejected/a.py", "secret/1", true, false},
+		{"rejected/a.py", "secret/1/deep", true, false},
+		{"rejected/a.py", "secret/2", false, true},
+		{"rejected/a.py", "secret/11", false, false},
+		{"rejected/b.py", "secret/1", false, false},
+		{"rejected/b.py", "secret/2", false, false},
+		{"rejected/b.py", "sample/1", false, false},
+	};
+	auto_json struct json_object *rules = NULL;
+	struct grade_expect expect;
+
+	(void)state;
+	assert_int_equal(grade_yaml_parse(text, strlen(text), &rules, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		grade_expect_folder(rules, rows[i].path, &expect);
+		assert_int_equal(grade_expect_lower(&expect, rows[i].name) != NULL, rows[i].lower);
+		assert_int_equal(grade_expect_upper(&expect, rows[i].name), rows[i].upper);
+		assert_false(expect.lower_bound);
+	}
+	/* Each is a rule like those of permitted and required, too. */
+	grade_expect_folder(rules, "rejected/a.py", &expect);
+	assert_false(grade_expect_allows(grade_expect_lower(&expect, "secret/1")->permitted, GRADE_TLE));
+	assert_true(grade_expect_allows(grade_expect_lower(&expect, "secret/1")->permitted, GRADE_WA));
+	grade_expect_folder(rules, "rejected/c.py", &expect);
+	assert_true(expect.lower_bound);
+	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_RTE));
+}
+
 static void comments(void **state)
 {
 	struct grade_file file = {.name = (char[]){"a.py"}};
@@ -341,7 +384,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens),   cmocka_unit_test(numbers),	      cmocka_unit_test(flags),
 		cmocka_unit_test(yaml),	    cmocka_unit_test(bad_yaml),	      cmocka_unit_test(globs),
-		cmocka_unit_test(folders),  cmocka_unit_test(comments),	      cmocka_unit_test(wrong_packages),
+		cmocka_unit_test(folders),
+		cmocka_unit_test(bounds_in_parts),  cmocka_unit_test(comments),	      cmocka_unit_test(wrong_packages),
 		cmocka_unit_test(settings), cmocka_unit_test(verdicts),
 	};
 
