@@ -3,8 +3,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "replay.h"
 
@@ -69,22 +69,6 @@ int replay_settings_secrets(const struct bind_strings *list, struct job_secrets 
 	return 0;
 }
 
-/* A private jailer asks no interpreter for its version before somebody uses it: the files stand for the versions. */
-static void add_runners(struct json_object *runners, struct buf *text)
-{
-	json_print(text, runners);
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-		const char *version = json_get_string(runner, "version");
-		const char *interpreter = json_get_string(runner, "interpreter");
-		struct stat file;
-
-		if (version && !*version && interpreter && stat(interpreter, &file) == 0)
-			buf_printf(text, " %s %lld %lld.%09ld", json_get_string(runner, "name"),
-				   (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-	}
-}
-
 void replay_settings_key(const struct replay_settings *settings, struct json_object *runners, char ret[SHA256_HEX_SIZE])
 {
 	auto_buf struct buf text = {0};
@@ -97,8 +81,8 @@ void replay_settings_key(const struct replay_settings *settings, struct json_obj
 	normalise_version(settings->normalisers, &text);
 	for (size_t i = 0; settings->secrets && i < settings->secrets->count; i++)
 		buf_printf(&text, "%s ", settings->secrets->names[i]);
-	add_runners(runners, &text);
+	jail_runners_versions(runners, &text);
 	if (settings->old_runners)
-		add_runners(settings->old_runners, &text);
+		jail_runners_versions(settings->old_runners, &text);
 	sha256_hex(text.data, text.length, ret);
 }

@@ -59,6 +59,7 @@ static const struct bind table[] = {
 	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
+	LIST(libraries_are, 0),
 	LIST(env, 0),
 	LIST(quiet, 0),
 	FAMILY(seccomp),
@@ -84,14 +85,42 @@ static int check_families(struct runner *runner, struct err *err)
 	return 0;
 }
 
+static bool in_modules(const struct runner *runner, const char *path)
+{
+	return !runner->rootfs && str_starts(path, ROOT_MOUNT_MODULES "/");
+}
+
+/* What a jail of this runner sees as `path`, on the host; the caller's. */
+static char *on_host(const struct runner *runner, const char *path, const char *modules_dir)
+{
+	if (in_modules(runner, path))
+		return xasprintf("%s%s", modules_dir, path + strlen(ROOT_MOUNT_MODULES));
+	return xasprintf("%s%s", runner->rootfs ? runner->rootfs : "", path);
+}
+
 /* The path on the host of what is an executable file where a jail of this runner sees `path`; NULL. The caller's. */
 static char *present(const struct runner *runner, const char *path, const char *modules_dir)
 {
-	if (runner->rootfs || !str_starts(path, ROOT_MOUNT_MODULES "/"))
-		return rootfs_has(runner->rootfs, path) ? xasprintf("%s%s", runner->rootfs ? runner->rootfs : "", path)
-							: NULL;
-	auto_free char *moved = xasprintf("%s%s", modules_dir, path + strlen(ROOT_MOUNT_MODULES));
-	return modules_dir[0] && rootfs_has(NULL, moved) ? steal(&moved) : NULL;
+	auto_free char *place = on_host(runner, path, modules_dir);
+	bool modules = in_modules(runner, path);
+
+	if (modules ? !modules_dir[0] || !rootfs_has(NULL, place) : !rootfs_has(runner->rootfs, path))
+		return NULL;
+	return steal(&place);
+}
+
+static void find_libraries(struct runner *runner, const char *modules_dir)
+{
+	for (size_t i = 0; i < runner->libraries_are.count; i++) {
+		const char *pattern = runner->libraries_are.items[i];
+		auto_free char *place = on_host(runner, pattern, modules_dir);
+
+		if (in_modules(runner, pattern) && !modules_dir[0])
+			continue;
+		if (!runner->libraries_on_host)
+			runner->libraries_on_host = json_object_new_array();
+		json_object_array_add(runner->libraries_on_host, json_object_new_string(place));
+	}
 }
 
 /* The folders that the configuration names for services are as if the runner file did. */
@@ -138,6 +167,7 @@ static int check(struct runner *runner, const struct runners_host *host, struct 
 	for (size_t i = 0; result == 0 && i < runner->interpreters.count && !runner->interpreter; i++)
 		if ((runner->on_host = present(runner, runner->interpreters.items[i], host->modules_dir)))
 			runner->interpreter = runner->interpreters.items[i];
+	find_libraries(runner, host->modules_dir);
 	return result;
 }
 
@@ -182,6 +212,7 @@ static void clear(struct runner *runner)
 	bind_clear(table, runner);
 	json_put_pointer(&runner->document);
 	json_put_pointer(&runner->found_libraries);
+	json_put_pointer(&runner->libraries_on_host);
 	root_mount_clear(&runner->root);
 	free(runner->cache_name);
 	free(runner->on_host);
@@ -327,6 +358,8 @@ struct json_object *runners_print(const struct runners *runners)
 		json_add_string(object, "version", runner->fingerprint);
 		json_add(object, "libraries",
 			 runner->found_libraries ? json_object_get(runner->found_libraries) : json_object_new_array());
+		if (runner->libraries_on_host)
+			json_add(object, "libraries_are", json_object_get(runner->libraries_on_host));
 		json_add_bool(object, "compiled", runner->compile.count > 0);
 		json_add_bool(object, "live", runner->live.count > 0);
 		if (runner->internal)

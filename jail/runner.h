@@ -27,6 +27,8 @@
  *       "silent_ends": ["console.", …],                nor has one whose last line is a call that begins so
  *       "version": ["{interpreter}", "--version"],     the first line that it prints is the fingerprint
  *       "libraries": ["{interpreter}", …],             prints lines "name version"
+ *       "libraries_are": ["/usr/lib/…/numpy-*"],        patterns of files that say by name or contents which libraries
+ *                                                      there are: they stand for versions that nobody asked for
  *       "cache": ["{interpreter}", …],                 prints the name of a file below /tmp, then the file: put there
  *                                                      before each run
  *       "seccomp": "native",                           the family of system calls for its programs (seccomp.h); absent:
@@ -70,7 +72,7 @@ struct runner {
 		*seccomp_compile;
 	struct bind_strings aliases, extensions, interpreters, compile, run, tools_run, show_run, live, version,
 		libraries, cache, precompile, env, quiet, binds, silent_calls, silent_blocks, silent_imports,
-		silent_ends;
+		silent_ends, libraries_are;
 	bool service;          /* for programs that last (jail_spec.service); its jails see upstream.binds, too */
 	bool internal;         /* not a language to write in: for parts of Sallyport that name it (a compiler alone) */
 	int64_t reserves_mb;   /* that its interpreter reserves and does not use: weaker limits count that, too */
@@ -79,6 +81,7 @@ struct runner {
 	enum seccomp_family family, family_compile;
 	const char *interpreter; /* NULL: not available */
 	char *on_host;           /* its path there */
+	struct json_object *libraries_on_host; /* where those patterns are there; NULL: none */
 	int driver_fd, show_fd, call_fd, helper_fd; /* their texts; -1 */
 	struct root_mount root;  /* its jails' own, if it names a rootfs or binds; path "" otherwise */
 	char fingerprint[RUNNER_FINGERPRINT];

@@ -1,10 +1,15 @@
-/* client_runners.c - which of the runners that the jailer listed is meant: by name or alias, or by a file's extension.
- */
+/* client_runners.c - which of the runners that the jailer listed is meant: by name or alias, or by a file's extension;
+ * and what results of theirs depend on. */
+#include <fcntl.h>
+#include <glob.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "client_runners.h"
 #include "lib/base/util.h"
+
+#define LIBRARIES_MAX (1 << 20) /* bytes of a file that says which there are */
 
 static bool is_named(struct json_object *runner, const char *name)
 {
@@ -85,4 +90,38 @@ struct json_object *jail_runners_offered(struct json_object *runners)
 		if (json_get(json_object_array_get_idx(runners, i), "internal", json_type_boolean))
 			json_object_array_del_idx(runners, i, 1);
 	return runners;
+}
+
+/* Names of folders have versions in them; files have them in their contents. */
+static void add_matches(const char *pattern, struct buf *ret)
+{
+	glob_t list;
+
+	if (glob(pattern, 0, NULL, &list) == 0)
+		for (size_t i = 0; i < list.gl_pathc; i++) {
+			auto_free char *text = NULL;
+			int found = read_file_at(AT_FDCWD, list.gl_pathv[i], LIBRARIES_MAX, &text, NULL, NULL);
+
+			buf_printf(ret, " %s %s", list.gl_pathv[i], found < 0 ? "" : text);
+		}
+	globfree(&list);
+}
+
+void jail_runners_versions(struct json_object *runners, struct buf *ret)
+{
+	json_print(ret, runners);
+	for (size_t i = 0; i < json_object_array_length(runners); i++) {
+		struct json_object *runner = json_object_array_get_idx(runners, i);
+		struct json_object *libraries = json_get(runner, "libraries_are", json_type_array);
+		const char *version = json_get_string(runner, "version");
+		const char *interpreter = json_get_string(runner, "interpreter");
+		struct stat file;
+
+		if (!version || *version || !interpreter || stat(interpreter, &file))
+			continue;
+		buf_printf(ret, " %s %lld %lld.%09ld", json_get_string(runner, "name"), (long long)file.st_size,
+			   (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+		for (size_t k = 0; libraries && k < json_object_array_length(libraries); k++)
+			add_matches(json_object_get_string(json_object_array_get_idx(libraries, k)), ret);
+	}
 }

@@ -11,3 +11,6 @@ const char *jail_runner_near(struct json_object *runners, const char *name);
 struct json_object *jail_runner_for_file(struct json_object *runners, const char *path);
 /* The list without its internal runners, which are not offered as languages; takes the list over. */
 struct json_object *jail_runners_offered(struct json_object *runners);
+/* What results that are kept depend on, as text: the list, and, where a private jailer asked no runner for its version,
+ * what stands for it: size and time of the interpreter, and the files that say which libraries there are. */
+void jail_runners_versions(struct json_object *runners, struct buf *ret);

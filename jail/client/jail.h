@@ -169,7 +169,8 @@ void jail_client_hold(struct jail_client *client);
  *          "live":bool,"states":{jails of each state},"limits":{…defaults and caps…}}
  *   runners: [{"name","aliases":[],"extensions":[],"available":bool,"install":"apt-get install …","version",
  *             "interpreter":its path on the host or null,
- *             "libraries":[{"name","version"}],"compiled":bool,"live":bool}]; live: in a live jail its interpreter
+ *             "libraries":[{"name","version"}],"libraries_are":[patterns of files on the host that stand for them],
+ *             "compiled":bool,"live":bool}]; live: in a live jail its interpreter
  *             keeps state */
 int jail_client_info(struct jail_client *client, struct json_object **ret, struct err *err);
 int jail_client_runners(struct jail_client *client, struct json_object **ret, struct err *err);

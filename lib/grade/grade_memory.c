@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 
 #define MEMORY_VERSION "2"
@@ -105,6 +106,15 @@ static void add_json(struct sha256 *digest, struct json_object *object)
 	add_text(digest, "");
 }
 
+static void add_runners(struct sha256 *digest, struct json_object *runners)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, SIZE_MAX / 2);
+	jail_runners_versions(runners, &text);
+	add_text(digest, text.data);
+}
+
 int grade_memory_package(const struct grade_judge *judge, struct json_object *runners, char ret[SHA256_HEX_SIZE],
 			 struct err *err)
 {
@@ -114,7 +124,7 @@ int grade_memory_package(const struct grade_judge *judge, struct json_object *ru
 	snprintf(limit, sizeof(limit), "%.17g", judge->time_limit);
 	add_text(digest, MEMORY_VERSION);
 	add_text(digest, limit);
-	add_json(digest, runners);
+	add_runners(digest, runners);
 	add_json(digest, judge->expectations);
 	int result = add_folder(digest, judge->package->dir, true, 0, err);
 	sha256_finish(digest, result < 0 ? NULL : ret);

@@ -8,6 +8,7 @@
 #include "grade_run.h"
 #include "grade_memory.h"
 
+#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 
 #define AHEAD_JOBS_MAX 12 /* with more, four jails a thread may be more than a service has (jailer.jails) */
@@ -158,7 +159,7 @@ static void recall_all(struct work *work)
 
 	buf_init(&about, SIZE_MAX / 2);
 	buf_printf(&about, "%.17g ", run->time_limit);
-	json_print(&about, work->runners);
+	jail_runners_versions(work->runners, &about);
 	sha256_hex(about.data, about.length, common);
 	for (size_t i = 0; i < run->tasks->n_samples; i++)
 		recall(work, i, common);

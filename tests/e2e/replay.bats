@@ -292,6 +292,24 @@ same_report() { # FILE FILE
 	again stored --old-runners "$old" # nothing is compared that they are for
 	again identical --deterministic
 	again identical --normalise none
+	# What says which libraries there are, for those that nobody asked: names of folders, contents of files.
+	mkdir -p "$now.libraries/numpy-1.24.2.dist-info"
+	echo '"pg": "8.11.3"' >"$now.lock"
+	jq --arg names "$now.libraries/*-info" --arg file "$now.lock" '.libraries_are = [$names, $file, "/nowhere/*"]' "$now/python.json" >"$now/new"
+	mv "$now/new" "$now/python.json"
+	chmod a+r "$now/python.json"
+	again identical
+	again stored
+	mv "$now.libraries/numpy-1.24.2.dist-info" "$now.libraries/numpy-1.24.3.dist-info"
+	again identical
+	again stored
+	echo '"pg": "8.11.4"' >"$now.lock"
+	again identical
+	again stored
+	mkdir "$now.libraries/notes"
+	again stored
+	mkdir "$now.libraries/more-0.1.egg-info"
+	again identical
 	# A service knows versions.
 	replay 0 --all --resume --results "$SP_DIR/r.db"
 	[ "$(jq -r 'select(.id) | .class' <<<"$output" | sort -u)" = identical ]
@@ -498,6 +516,8 @@ policy_of_replay() {
 	[ "$(jq -r .sha256 <<<"$python")" = "$(sha256sum "$interpreter" | cut -d' ' -f1)" ]
 	[ "$(jq -r .kernel <<<"$python")" = "$(uname -r)" ]
 	[ "$(jq -r .version <<<"$python")" = "$(/usr/bin/python3 --version)" ]
+	[ "$(jq -r .architecture <<<"$python")" = "$(uname -m)" ]
+	[ "$(jq -r .processor <<<"$python")" = "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" ]
 	[ "$(jq -r .libraries.numpy <<<"$python")" = "$(/usr/bin/python3 -c 'import numpy; print(numpy.__version__)')" ]
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$(sp_sql "SELECT id FROM execution WHERE instr(code, 'four')")"
 	grep -qE '^ran on +interpreter +/' <<<"$output"
@@ -509,9 +529,9 @@ policy_of_replay() {
 	replay 1 --all
 	[ "$(jq -c 'select(.class == "output_changed") | .runtime' <<<"$output")" = '[]' ]
 	[ "$(jq -c 'select(.class == "identical") | .runtime' <<<"$output" | sort -u)" = null ]
-	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE runtime SET description = json_set(description, '$.kernel', '2.4.0', '$.libraries.numpy', '0.1', '$.libraries.gone', '7')"
+	sqlite3 "$SP_DIR/data/sallyport.db" "UPDATE runtime SET description = json_set(description, '$.kernel', '2.4.0', '$.processor', 'Z80', '$.libraries.numpy', '0.1', '$.libraries.gone', '7')"
 	replay 1 --all
-	[ "$(jq -c 'select(.class == "output_changed") | .runtime | map([.what, .recorded]) | sort' <<<"$output")" = '[["kernel","2.4.0"],["library gone","7"],["library numpy","0.1"]]' ]
+	[ "$(jq -c 'select(.class == "output_changed") | .runtime | map([.what, .recorded]) | sort' <<<"$output")" = '[["kernel","2.4.0"],["library gone","7"],["library numpy","0.1"],["processor","Z80"]]' ]
 	run -1 "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
 	grep -q "^  ran on another kernel: recorded 2.4.0, now $(uname -r)$" <<<"$output"
 }
