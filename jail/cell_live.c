@@ -30,19 +30,12 @@
 
 static void frozen_ready(struct loop_watch *watch, uint32_t events);
 
-static int make_pipe(int ret[2], struct err *err)
-{
-	if (pipe2(ret, O_CLOEXEC) || fcntl(ret[0], F_SETFL, O_NONBLOCK))
-		return err_errno(err, "making a pipe for the jail's output");
-	return 0;
-}
-
 int cell_live_open(struct cell *cell, struct err *err)
 {
 	struct cell_live *live = &cell->live;
 	int result = cgroup_freezer_make(cell->group, &live->door, &live->events, err);
 	for (int i = 0; i < 2 && result == 0; i++)
-		result = make_pipe(live->pipes[i], err);
+		result = output_pipe(live->pipes[i], err);
 	live->on = result == 0;
 	return result;
 }

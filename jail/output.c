@@ -10,6 +10,7 @@
 
 #define CHUNK         65536
 #define CHUNKS_A_TURN 8 /* then others have their turn */
+#define OUTPUT_MODE 0622 /* the guest is another user: this lets it open /dev/stdout and /dev/stderr, as scripts do */
 
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd)
 {
@@ -23,21 +24,27 @@ void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr
 	}
 }
 
+int output_pipe(int ret[2], struct err *err)
+{
+	if (pipe2(ret, O_CLOEXEC) || fcntl(ret[0], F_SETFL, O_NONBLOCK) || fchmod(ret[1], OUTPUT_MODE))
+		return err_errno(err, "making a pipe for the program's output");
+	return 0;
+}
+
 int output_pipes(struct output *output, int ret_write[2], struct err *err)
 {
 	for (int i = 0; i < 2; i++) {
-		int ends[2];
+		int ends[2] = {-1, -1}, result;
 
 		if (output->direct[i] >= 0) {
 			ret_write[i] = steal_fd(&output->direct[i]);
 			continue;
 		}
-		if (pipe2(ends, O_CLOEXEC))
-			return err_errno(err, "making a pipe for the program's output");
+		result = output_pipe(ends, err);
 		output->pipe[i] = ends[0];
 		ret_write[i] = ends[1];
-		if (fcntl(ends[0], F_SETFL, O_NONBLOCK))
-			return err_errno(err, "making a pipe for the program's output");
+		if (result < 0)
+			return result;
 	}
 	return 0;
 }

@@ -27,6 +27,9 @@ struct output {
 
 /* Takes the sinks over. */
 void output_init(struct output *output, int64_t limit, int stdout_fd, int stderr_fd);
+/* A pipe: [0] for us, nonblocking, [1] for programs, which can open it again by name. After a failure both are the
+ * caller's (-1 in: none). */
+int output_pipe(int ret[2], struct err *err);
 /* New pipes (pipe[i] stays -1 where a client's goes to the program); ret_write are the ends for the program, the
  * caller's also after a failure (-1 in: none). */
 int output_pipes(struct output *output, int ret_write[2], struct err *err);

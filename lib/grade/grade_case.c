@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "grade_crew.h"
@@ -292,13 +293,17 @@ static int pair_begin(struct grade_trial *trial, struct pair *pair, int pipes[2]
 	return 0;
 }
 
+/* Both programs are other users than we are: this lets them open /dev/stdin and /dev/stdout. */
+static int pair_pipe(int ret[2], struct err *err)
+{
+	return pipe2(ret, O_CLOEXEC) || fchmod(ret[0], 0666) ? err_errno(err, "making pipes") : 0;
+}
+
 static int pair_run(struct grade_trial *trial, struct pair *pair, struct err *err)
 {
 	int pipes[2][2] = {{-1, -1}, {-1, -1}}, result = 0;
 
-	if (pipe2(pipes[0], O_CLOEXEC) || pipe2(pipes[1], O_CLOEXEC))
-		result = err_errno(err, "making pipes");
-	else
+	if ((result = pair_pipe(pipes[0], err)) == 0 && (result = pair_pipe(pipes[1], err)) == 0)
 		result = pair_begin(trial, pair, pipes, err);
 	for (int i = 0; i < 2; i++) {
 		pair->read_end[i] = pipes[i][0];

@@ -111,6 +111,21 @@ small() {
 	judge 0 p
 	[ "$(jq -c '.summary | [.verdicts, .as_expected]' <<<"$summary")" = '[{"AC":1,"WA":6,"TLE":1,"RTE":2},10]' ]
 	[ "$(jq -r 'select(.verdict == "WA") | .message' <<<"$output" | paste -sd,)" = "no answer,not understood,and more,no answer,not understood,not that" ]
+	# Both sides open what they talk through by name.
+	cat >$to/accepted/named.sh <<-'END'
+		exec 4</dev/stdin
+		l=1 h=100
+		while [ $l -lt $h ]; do
+			m=$(((l + h) / 2))
+			echo "Q $m" >/dev/stdout
+			read -r s <&4
+			if [ "$s" = "<" ]; then l=$((m + 1)); else h=$m; fi
+		done
+		echo "A $l" | tee /dev/stderr
+	END
+	sed -i '1s/.*/import sys; sys.stdin = open("\/dev\/stdin"); sys.stdout = open("\/dev\/stdout", "w")/' p/output_validators/v.py
+	judge 0 p accepted
+	[ "$(of accepted/named.sh .verdict)" = AC ]
 	# The validator talks to one run of the program after the other.
 	printf 'problem_format_version: 2025-09\ntype: [interactive, multi-pass]\nlimits: {memory: 256, time_limit: 1, validation_passes: 3}\n' >p/problem.yaml
 	cat >p/output_validators/v.py <<-'END'

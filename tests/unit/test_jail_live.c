@@ -221,6 +221,8 @@ static void background_output(void **state)
 	live_expect(&live, "(until [ -e /tmp/go ]; do sleep 0.01; done; echo later; touch /tmp/gone) & echo now",
 		    JAIL_OK, "now\n");
 	live_expect(&live, "touch /tmp/go; until [ -e /tmp/gone ]; do sleep 0.01; done", JAIL_OK, "later\n");
+	live_expect(&live, "echo by name >/dev/stdout; echo so too >/dev/stderr", JAIL_OK, "by name\n");
+	assert_string_equal(live.try.error, "so too\n");
 }
 
 /* -------- frozen -------------------------------------------------------------------------------------- */

@@ -103,9 +103,31 @@ static void output(void **state)
 	}
 }
 
+#define BY_NAME                                                                                                        \
+	"echo one >/dev/stdout; echo two | tee /dev/stderr; cat /dev/stdin; (cat </dev/stdout) 2>/dev/null || echo no"
+
+/* Shell scripts open them by name; what was written there is not for reading. */
+static void by_name(void **state)
+{
+	auto_try struct try try = {.jail = NULL};
+	struct jail_spec spec = {.runner = "bash"};
+	auto_close int code_fd = memfd_with("code", BY_NAME, strlen(BY_NAME));
+	auto_close int input = memfd_with("input", "three\n", 6);
+
+	(void)state;
+	try_begin(client, &try, &spec);
+	struct jail_program program = {
+		.code_fd = code_fd, .stdin_fd = input, .stdout_fd = try.out_fd, .stderr_fd = try.error_fd};
+	assert_int_equal(jail_run(try.jail, &program, &try.err), 0);
+	try_end(client, &try);
+	assert_string_equal(try.out, "one\ntwo\nthree\nno\n");
+	assert_string_equal(try.error, "two\n");
+}
+
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[] = {cmocka_unit_test(input), cmocka_unit_test(output)};
+	struct CMUnitTest tests[] = {cmocka_unit_test(input), cmocka_unit_test(output),
+				     cmocka_unit_test(by_name)};
 
 	return try_run(tests, argc, argv, start, stop);
 }
