@@ -408,8 +408,8 @@ bool grade_expect_allows(uint32_t set, enum grade_verdict verdict)
 		counts = GRADE_WA;
 	else if (verdict == GRADE_RTE)
 		counts = GRADE_MLE;
-	else if (verdict == GRADE_OLE && (set & rejected) == rejected)
-		return true;
+	else if (verdict == GRADE_OLE)
+		return set & (rejected | GRADE_BIT(GRADE_OLE));
 	return set & (GRADE_BIT(verdict) | GRADE_BIT(counts));
 }
 

@@ -4,7 +4,8 @@
  * Three sources: the folder below submissions/ (accepted, wrong_answer, …), comments in a source, which win over the
  * folder (@EXPECTED_RESULTS@:, @EXPECTED_SCORE@:, and @EXPECTED_GRADES@ for the groups in secret), and
  * submissions/submissions.yaml (2023-07 on), whose rules come on top. The format knows AC, WA, TLE and RTE: wherever
- * expectations are compared, MLE counts as RTE, PE as WA, and OLE meets what allows every rejection.
+ * expectations are compared, MLE counts as RTE, PE as WA, and OLE as any of the three rejections: what writes too much
+ * ends by a signal in one judge, runs on until it is too slow in the next, and is cut and compared in a third.
  */
 #pragma once
 

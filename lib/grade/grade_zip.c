@@ -205,8 +205,9 @@ static int unpack(struct unpacking *unpacking, struct err *err)
 static bool is_package(const char *folder)
 {
 	auto_free char *yaml = xasprintf("%s/problem.yaml", folder);
+	auto_free char *ini = xasprintf("%s/domjudge-problem.ini", folder);
 
-	return access(yaml, F_OK) == 0;
+	return access(yaml, F_OK) == 0 || access(ini, F_OK) == 0;
 }
 
 /* The top, or the one folder below it that has a problem.yaml. */

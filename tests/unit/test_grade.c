@@ -190,7 +190,14 @@ static void folders(void **state)
 	assert_true(expect.has_score && expect.least == 10 && expect.most == 20);
 	grade_expect_folder(NULL, "run_time_error/a.py", &expect);
 	assert_true(grade_expect_met(&expect, GRADE_MLE, NAN, NAN));
+	assert_true(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	grade_expect_folder(NULL, "accepted/a.py", &expect);
 	assert_false(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	grade_expect_folder(NULL, "compiler_error/a.py", &expect);
+	assert_false(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	grade_expect_folder(NULL, "output_limit/a.py", &expect);
+	assert_true(grade_expect_met(&expect, GRADE_OLE, NAN, NAN));
+	assert_false(grade_expect_met(&expect, GRADE_TLE, NAN, NAN));
 	grade_expect_folder(NULL, "rejected/a.py", &expect);
 	assert_true(grade_expect_met(&expect, GRADE_OLE, NAN, NAN) && grade_expect_met(&expect, GRADE_PE, NAN, NAN));
 	assert_false(grade_expect_met(&expect, GRADE_CE, NAN, NAN) || grade_expect_met(&expect, GRADE_AC, NAN, NAN));
