@@ -209,6 +209,15 @@ enum grade_verdict grade_check_verdict(const struct grade_program *validator, co
 	return GRADE_JE;
 }
 
+/* Does what it writes to score.txt count? */
+static bool gives_score(const struct grade_trial *trial)
+{
+	const struct grade_package *package = trial->bench->package;
+
+	return package->custom_score &&
+	       !(package->format == GRADE_2025_09 && str_starts(trial->node->name, "sample/"));
+}
+
 /* What the validator said, with its files; sets the outcome. */
 void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 {
@@ -222,14 +231,14 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 	if (verdict == GRADE_JE)
 		return grade_trial_say(outcome, verdict, "the validator failed: %s", result->message);
 	grade_trial_say(outcome, verdict, "%s", message ? message : "");
-	if (read_score(trial, "score.txt", &outcome->score) ||
-	    read_score(trial, "score_multiplier.txt", &outcome->multiplier))
+	if (gives_score(trial) && (read_score(trial, "score.txt", &outcome->score) ||
+				   read_score(trial, "score_multiplier.txt", &outcome->multiplier)))
 		return;
 	if (verdict != GRADE_AC && trial->feedback.next >= 0)
 		return grade_trial_say(outcome, GRADE_JE, "the validator wrote nextpass.in and did not accept");
 	/* In the legacy format a rejected case has its group's reject_score, whatever the validator wrote. */
 	bool legacy = trial->bench->package->format == GRADE_LEGACY;
-	if (!trial->bench->package->custom_score || (legacy && verdict != GRADE_AC))
+	if (legacy && verdict != GRADE_AC)
 		outcome->score = outcome->multiplier = NAN;
 	else if (verdict != GRADE_AC && !(isnan(outcome->score) && isnan(outcome->multiplier)))
 		grade_trial_say(outcome, GRADE_JE, "the validator gave a score and did not accept");

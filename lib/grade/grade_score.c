@@ -134,7 +134,10 @@ static struct worth case_worth(struct scorer *scorer, const struct grade_node *n
 	total->cpu_us = MAX(total->cpu_us, outcome->cpu_us);
 	total->wall_us = MAX(total->wall_us, outcome->wall_us);
 	total->memory_bytes = MAX(total->memory_bytes, outcome->memory_bytes);
-	if (outcome->verdict != GRADE_AC && !total->first) {
+	/* A fault of the judge's makes the verdict, wherever it is, and is what is told. */
+	bool fault = outcome->verdict == GRADE_JE && total->first &&
+		     scorer->sheet->outcomes[total->first->index].verdict != GRADE_JE;
+	if (fault || (outcome->verdict != GRADE_AC && !total->first)) {
 		total->first = node;
 		snprintf(total->message, sizeof(total->message), "%s", outcome->message);
 	}
@@ -272,7 +275,7 @@ static struct worth later_child(struct scorer *scorer, const struct grade_node *
 		one.score = 0;
 	else if (child->is_case && !pass_fail)
 		case_score(scorer, child, case_maximum(group), &one);
-	else if (child->is_case && !isnan(one.score) && !streq(group->name, "sample"))
+	else if (child->is_case && !isnan(one.score))
 		fault(scorer, child, &one, "the validator gave a score in a pass-fail group");
 	return one;
 }

@@ -536,6 +536,26 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	judge 1 p accepted/small.py
 }
 
+@test "2025-09: what a validator writes of scores in a sample is nothing" {
+	small p $'problem_format_version: 2025-09\ntype: scoring\n'
+	case_of p/data/sample 1 1 9 # nobody gets it right
+	case_of p/data/sample 2 1 2
+	mkdir p/output_validator
+	cat >p/output_validator/v.py <<-'END'
+		import sys
+		open(sys.argv[3] + "score.txt", "w").write("none" if "sample" in sys.argv else "50")
+		sys.exit(42 if open(sys.argv[2]).read() == sys.stdin.read() else 43)
+	END
+	echo 'output_validator_args: [sample]' >p/data/sample/test_group.yaml
+	mv p/submissions/accepted p/submissions/mine
+	judge 0 p
+	[ "$(of mine/a.py '[.verdict, .score] | tojson')" = '["AC",50]' ]
+	# In the secret data it is the judge's error.
+	echo 9 >p/data/secret/1.ans
+	judge 3 p
+	[ "$(of mine/a.py '[.case, .message] | tojson')" = '["secret/1","the validator gave a score and did not accept"]' ]
+}
+
 @test "nobody scores, and a group goes on after a rejection: a grader decides, or one accepted case does" {
 	local jobs
 	for jobs in 1 4; do
@@ -569,6 +589,14 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[[ $stderr == *"nowhere.py is neither below submissions/ nor a file"* ]]
 	judge 2 .
 	[[ $stderr == *"not a problem package: it has no problem.yaml"* ]]
+	# DOMjudge's packages need not have one.
+	small ini
+	rm ini/problem.yaml ini/.timelimit
+	printf "probid = A\ntimelimit = 3\n" >ini/domjudge-problem.ini
+	judge 0 ini
+	[ "$(jq -c '.summary | [.verdicts, .time_limit_s == 3]' <<<"$summary")" = '[{"AC":1},true]' ]
+	/usr/bin/python3 -m zipfile -c ini.zip ini
+	judge 0 ini.zip
 	small p
 	rm -r p/data/secret/*
 	judge 2 p
