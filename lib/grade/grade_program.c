@@ -29,7 +29,6 @@
 #define COMPILE_PIDS    256
 #define COMPILE_DATA    (512 << 20)
 #define CACHE_VERSION   "1"
-#define OLDER_CPP       "-std=gnu++14"
 
 /* -------- anonymous files ----------------------------------------------------------------------------- */
 
@@ -297,21 +296,29 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 }
 
 /* What a package's program in C++ is tried with when the compiler refuses it: many were written before C++17 took names
- * like data, size and byte into std. What the compiler said first counts where that fails, too. */
+ * like data, size and byte into std, some before C++14 took gets away. What the compiler said first counts where that
+ * fails, too. `end`: where the standard is added to the arguments. */
 static void build_older(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
-			const char *const *args, struct grade_program *program)
+			char *const *args, char **end, struct grade_program *program)
 {
-	auto_program struct grade_program older = {0};
+	static const char *const standards[] = {"-std=gnu++14", "-std=gnu++11"};
 
-	run_build(maker, source, runner, NULL, args, &(struct building){.program = &older});
-	if (older.verdict != GRADE_AC)
-		return;
-	clear_files(program);
-	program->verdict = GRADE_AC;
-	*program->message = '\0';
-	program->files = steal(&older.files);
-	program->count = older.count;
-	older.count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(standards) && program->verdict != GRADE_AC; i++) {
+		auto_program struct grade_program older = {0};
+
+		*end = xstrdup(standards[i]);
+		run_build(maker, source, runner, NULL, (const char *const *)args,
+			  &(struct building){.program = &older});
+		free(steal(end));
+		if (older.verdict != GRADE_AC)
+			continue;
+		clear_files(program);
+		program->verdict = GRADE_AC;
+		*program->message = '\0';
+		program->files = steal(&older.files);
+		program->count = older.count;
+		older.count = 0;
+	}
 }
 
 static void compile(const struct grade_maker *maker, const struct grade_source *source, struct json_object *language,
@@ -335,10 +342,8 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 	const char *runner = json_get_string(build, "name");
 	bool refused = run_build(maker, source, runner, NULL, (const char *const *)args,
 				 &(struct building){.program = program});
-	if (refused && packaged && streq(source->runner, "cpp")) {
-		args[n++] = xstrdup(OLDER_CPP);
-		build_older(maker, source, runner, (const char *const *)args, program);
-	}
+	if (refused && packaged && streq(source->runner, "cpp"))
+		build_older(maker, source, runner, args, &args[n], program);
 	while (n > 0)
 		free(args[--n]);
 	if (program->verdict == GRADE_AC && path)

@@ -105,12 +105,63 @@ bool grade_source_is_code(struct json_object *runner, const char *name)
 	return false;
 }
 
+static bool word_character(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool contains(const struct grade_file *file, const char *text)
+{
+	return memmem(file->data, file->length, text, strlen(text)) != NULL;
+}
+
+/* Does the line (without its comment) call a function of Python 2 only? */
+static bool calls(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	return at && at[strlen(name)] == '(' && (at == line || (!word_character(at[-1]) && at[-1] != '.'));
+}
+
+/* A statement that Python 3 has not, or a function; `strings`: what looks like a statement may be in a long string. */
+static bool python2_line(const struct grade_file *file, const char *line, bool strings)
+{
+	static const char *const names[] = {"raw_input", "xrange"};
+	const char *print = line + strspn(line, " \t");
+
+	if (!strings && str_starts(print, "print") && strchr(" \t", print[5]) && print[5]) {
+		const char *what = print + 5 + strspn(print + 5, " \t");
+
+		if (word_character(*what) || *what == '"' || *what == '\'')
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		auto_free char *given = xasprintf("%s =", names[i]), *defined = xasprintf("def %s", names[i]);
+
+		if (calls(line, names[i]) && !contains(file, given) && !contains(file, defined) &&
+		    !contains(file, "NameError"))
+			return true;
+	}
+	return false;
+}
+
+/* By its first line, else by what is no Python 3: the extension was Python 2's for many years. */
 static bool python2(const struct grade_file *file)
 {
-	const char *line = file->length > 2 && str_starts(file->data, "#!") ? file->data : NULL;
-	const char *end = line ? memchr(line, '\n', file->length) : NULL;
+	auto_free char *text = xstrndup(file->data, file->length);
+	size_t first = str_starts(text, "#!") ? strcspn(text, "\n") : 0;
+	bool strings = strstr(text, "\"\"\"") || strstr(text, "'''");
 
-	return line && memmem(line, end ? (size_t)(end - line) : file->length, "python2", 7);
+	if (first && memmem(text, first, "python2", 7))
+		return true;
+	if (first && memmem(text, first, "python3", 7))
+		return false;
+	for (char *save = NULL, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+		line[strcspn(line, "#")] = '\0';
+		if (python2_line(file, line, strings))
+			return true;
+	}
+	return false;
 }
 
 /* The language of most of the files; where C and C++ are mixed, C++. */
@@ -172,13 +223,14 @@ static bool is_part(const struct grade_source *source, size_t index)
 	return false;
 }
 
-/* The first source that is no part of another one, else the first. */
+/* The first source that is no part of another one, nor the mark of a package in Python, else the first. */
 static void first_source(struct json_object *runner, struct grade_source *source)
 {
 	bool found = false;
 
 	for (size_t i = 0; runner && i < source->count; i++) {
-		bool whole = grade_source_is_code(runner, source->files[i].name) && !is_part(source, i);
+		bool whole = grade_source_is_code(runner, source->files[i].name) && !is_part(source, i) &&
+			     !streq(source->files[i].name, "__init__.py");
 
 		if (whole || (!found && grade_source_is_code(runner, source->files[i].name)))
 			source->entry = i;
@@ -287,7 +339,8 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 	if (S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run")))
 		source.script = xstrdup("run");
 	find_program(runners, hint, &source);
-	refuse_lookalikes(&source);
+	if (!hint || !hint->language)
+		refuse_lookalikes(&source);
 	*ret = source;
 	source = (struct grade_source){0};
 	return 0;

@@ -320,6 +320,26 @@ of_classes() {
 }
 
 # csharp.json compiles one file for each run.
+@test "Python: of before version 3, which no runner has; a folder that is a package" {
+	small p
+	local folder=p/submissions/accepted
+	printf 'n = raw_input()\nprint int(n) + 1\n' >$folder/old1.py
+	printf '#!/usr/bin/env python\nprint "%%d" %% 2\n' >$folder/old2.py
+	printf 'for i in xrange(1):\n\tprint(2)\n' >$folder/old3.py
+	printf '#!/usr/bin/python2.7\nprint(2)\n' >$folder/old4.py
+	printf 'try:\n\tinput = raw_input\nexcept NameError:\n\tpass\nprint(int(input()) + 1) # raw_input()\n' >$folder/both.py
+	printf '"""\nprint "2"\n"""\nxrange = range\nfor i in xrange(1): print(2)\n' >$folder/new1.py
+	printf '#!/usr/bin/env python3\nprinted = "xrange(2)"\nprint (2)\n' >$folder/new2.py
+	mkdir $folder/package
+	touch $folder/package/__init__.py
+	printf 'from other import f\nprint(f(int(input())))\n' >$folder/package/solve.py
+	echo 'def f(n): return n + 1' >$folder/package/other.py
+	judge 0 p
+	[ "$(jq -r 'select(.submission) | "\(.submission[9:]) \(.verdict)"' <<<"$output" | paste -sd,)" = \
+		"a.py AC,both.py AC,new1.py AC,new2.py AC,old1.py SKIP,old2.py SKIP,old3.py SKIP,old4.py SKIP,package AC" ]
+	[[ "$(of accepted/old1.py .message)" == *"Python 2"* ]]
+}
+
 @test "C#: several files, compiled once, an entry point" {
 	[ -x /usr/bin/mcs ] || skip "mcs is not installed"
 	small p
@@ -802,7 +822,9 @@ busy() {
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint data[10], size, n;\nint main() { cin >> n; data[size++] = n; cout << data[0] + size << endl; }\n' >p/submissions/accepted/old.cpp
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint main() { int n; cin >> n; vector<int> v{n}; cout << ssize(v) + n + ranges::max(v) - n << endl; }\n' >p/submissions/accepted/new.cpp
 	printf '#include <bits/stdc++.h>\nusing namespace std;\nint main() { ranges::sort(none); }\n' >p/submissions/accepted/wrong.cpp
+	printf '#include <cstdio>\nint main() { char line[10]; int n; gets(line); sscanf(line, "%%d", &n); printf("%%d\\n", n + 1); }\n' >p/submissions/accepted/older.cpp
 	judge 1 p
+	[ "$(of accepted/older.cpp .verdict)" = AC ]
 	[ "$(of accepted/old.cpp '[.verdict, .message] | tojson')" = '["AC",""]' ]
 	[ "$(of accepted/wrong.cpp .verdict)" = CE ]
 	[[ "$(of accepted/wrong.cpp .message)" == *"none"* ]]
