@@ -1044,6 +1044,32 @@ both() {
 	done
 }
 
+@test "testlib's checkers: one that its package wraps in a script speaks the format's codes" {
+	small p 'validation: custom'
+	mkdir -p p/output_validators/check p/submissions/wrong_answer
+	cat >p/output_validators/check/check.cpp <<-'END'
+		#include <cstdio>
+		#include <cstdlib>
+		static void registerTestlibCmd(int argc, char **argv) { if (argc < 4) exit(3); }
+		int main(int argc, char **argv)
+		{
+			int a = 0, b = 0;
+			registerTestlibCmd(argc, argv);
+			return fscanf(fopen(argv[2], "r"), "%d", &a) == 1 && fscanf(fopen(argv[3], "r"), "%d", &b) == 1 && a == b ? 0 : 1;
+		}
+	END
+	printf '#!/bin/sh\nc++ -o checker check.cpp\n' >p/output_validators/check/build
+	printf '#!/bin/sh\ncat >out\n"$(dirname "$0")/checker" "$1" out "$2" && exit 42\nexit 43\n' >p/output_validators/check/run
+	chmod +x p/output_validators/check/{build,run}
+	echo 'print(7)' >p/submissions/wrong_answer/a.py
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":1,"WA":1}' ]
+	# Without it, what the build makes is the checker itself.
+	printf '#!/bin/sh\nc++ -o run check.cpp\n' >p/output_validators/check/build
+	rm p/output_validators/check/run
+	judge 0 p
+}
+
 @test "testlib's interactors: what they write beside is a file, never the program's output" {
 	small p 'validation: custom interactive'
 	mkdir -p p/output_validators p/submissions/{wrong_answer,run_time_error}
