@@ -17,6 +17,8 @@
 #include "grade_yaml.h"
 #include "lib/base/util.h"
 
+#define BLANKS " \t\r\n" /* a text over several lines ends with one */
+
 struct reader {
 	const struct grade_package *package;
 	size_t cases;
@@ -82,8 +84,8 @@ static char **words(char **list, struct json_object *settings, const char *key)
 
 		list = add_string(list, item ? item : "", strlen(item ? item : ""));
 	}
-	for (; text && *(text += strspn(text, " \t")); text += strcspn(text, " \t"))
-		list = add_string(list, text, strcspn(text, " \t"));
+	for (; text && *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
+		list = add_string(list, text, strcspn(text, BLANKS));
 	return list ? list : xcalloc(1, sizeof(*list));
 }
 
@@ -97,8 +99,8 @@ static char **split(const char *text)
 {
 	char **list = NULL;
 
-	for (; *(text += strspn(text, " \t")); text += strcspn(text, " \t"))
-		list = add_string(list, text, strcspn(text, " \t"));
+	for (; *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
+		list = add_string(list, text, strcspn(text, BLANKS));
 	return list;
 }
 

@@ -118,8 +118,9 @@ static int seconds(const char *text, const char *file, double *ret, struct err *
 {
 	char *end;
 	double number = strtod(text, &end);
+	char after = end[strspn(end, " \t\r\n'\"s")]; /* a comment may be there */
 
-	if (end == text || end[strspn(end, " \t\r\n'\"s")] || !(number > 0))
+	if (end == text || (after && !strchr(";#", after)) || !(number > 0))
 		return err_set(err, ERR_INVALID, "%s: \"%.*s\" is not a time limit in seconds", file,
 			       (int)strcspn(text, "\r\n"), text);
 	*ret = number;

@@ -394,12 +394,13 @@ static bool defines_42(const struct grade_file *file, const char *name)
 	return false;
 }
 
-/* testlib's own header has 0 for "ok"; the copies that speak the package format's codes have 42. A script that comes with
- * a checker speaks for it, in the format's codes. */
+/* testlib's own header has 0 for "ok"; the copies that speak the package format's codes have 42. A script that comes
+ * with a checker speaks for it, in the format's codes. */
 static bool is_testlib(const struct grade_source *source)
 {
 	for (size_t i = 0; i < source->count; i++)
-		if (streq(source->files[i].name, "run") || defines_42(&source->files[i], "OK_EXIT_CODE") || defines_42(&source->files[i], "_ok"))
+		if (streq(source->files[i].name, "run") || defines_42(&source->files[i], "OK_EXIT_CODE") ||
+		    defines_42(&source->files[i], "_ok"))
 			return false;
 	return grade_source_contains(source, "registerTestlibCmd") ||
 	       grade_source_contains(source, "registerInteraction");

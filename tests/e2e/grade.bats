@@ -373,8 +373,8 @@ of_classes() {
 @test "what editors and other systems make of a package: marks, line ends, scripts, other dialects of problem.yaml" {
 	small p
 	rm p/.timelimit
-	printf '\xef\xbb\xbfname: {en: One}\r\nauthor: [A, B]\r\nkeywords:\r\nlimits:\r\n  memory: 256\r\nvalidator_flags: float_tolerance 1e-2\r\n' >p/problem.yaml
-	printf "\xef\xbb\xbftimelimit='2.5'\r\nshort-name = A\r\n" >p/domjudge-problem.ini
+	printf '\xef\xbb\xbfname: {en: One}\r\nauthor: [A, B]\r\nkeywords:\r\nlimits:\r\n  memory: 256\r\nvalidator_flags: >\r\n  float_tolerance 1e-2\r\n' >p/problem.yaml
+	printf "\xef\xbb\xbftimelimit='2.5' ; seconds\r\nshort-name = A\r\n" >p/domjudge-problem.ini
 	printf '1\r\n' >p/data/secret/1.in
 	printf '2.001\r\n' >p/data/secret/1.ans
 	printf '\xef\xbb\xbf#!/usr/bin/env python3\r\nprint(int(input()) + 1)\r\n' >p/submissions/accepted/mark.py
