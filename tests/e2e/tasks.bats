@@ -126,6 +126,42 @@ unknown() {
 	"$SP_BIN/sallyport" log --task "$done" | grep -q ' OK  *expired '
 }
 
+@test "replay and export by token, and by task: what one of two tokens of an owner ran" {
+	export SALLYPORT_CONFIG=$SP_CONFIG
+	local token=$SP_TOKEN first second other
+	named() { "$SP_BIN/sallyport" token add --owner carol --name "$1" --json; }
+	ids() { # ARGUMENT…: what a replay of them ran, all as recorded
+		run -0 --separate-stderr "$SP_BIN/sallyport" replay --json "$@"
+		jq -r 'select(.id) | "\(.id) \(.class)"' <<<"$output" | sort | sed 's/ identical$//' | xargs
+	}
+	ran() { # CODE: by the token at hand; the execution's id
+		sp_call run_code "$(jq -nc --arg code "$1" '{conversationId: "shared", language: "bash", code: $code}')"
+		sp_get details.execution_id
+	}
+	first=$(named one) second=$(named two)
+	SP_TOKEN=$(jq -r .token <<<"$first")
+	local one_a one_b two
+	one_a=$(ran 'echo one a')
+	SP_TOKEN=$(jq -r .token <<<"$second")
+	two=$(ran 'echo two')
+	open_session
+	begin 'echo a task'
+	legacy tasks/result "{\"taskId\":\"$TASK\"}"
+	other=$(sp_get details.execution_id)
+	SP_TOKEN=$(jq -r .token <<<"$first")
+	one_b=$(ran 'echo one b')
+	SP_TOKEN=$token
+	[ "$(ids --token "$(jq -r .id <<<"$first")")" = "$one_a $one_b" ]
+	[ "$(ids --token "$(jq -r .id <<<"$second")")" = "$two $other" ]
+	[ "$(ids --token "$(jq -r .id <<<"$second")" --text two)" = "$two" ]
+	[ "$(ids --owner carol)" = "$one_a $two $other $one_b" ]
+	[ "$(ids --task "$TASK")" = "$other" ]
+	[ "$(ids --token "$(jq -r .id <<<"$first")" --task "$TASK")" = "" ]
+	[ "$(ids --token nobody)" = "" ]
+	run -0 "$SP_BIN/sallyport" export --output "$BATS_TEST_TMPDIR/one" --token "$(jq -r .id <<<"$first")" --json
+	[ "$(SALLYPORT_DATA_DIR=$BATS_TEST_TMPDIR/there SALLYPORT_CONFIG='' "$SP_BIN/sallyport" import "$BATS_TEST_TMPDIR/one" --json | jq .summary.executions)" = 2 ]
+}
+
 @test "legacy: a program that fails makes the task fail, and its result says how" {
 	open_session
 	begin 'echo no >&2; exit 3'
