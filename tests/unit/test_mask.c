@@ -94,6 +94,11 @@ static void test_base64(void **state)
 
 			assert_int_equal(strlen(url), strlen(is));
 		}
+	/* At the end of what is encoded the last digit goes, too, although some of its bits are nobody's. */
+	auto_mask struct mask *seven = mask_of("hunter2");
+
+	assert_masked(seven, "aHVudGVyMg== eGh1bnRlcjI=", "***== eG***=");
+	assert_masked(seven, "aHVudGVyMg", "***");
 	/* What base64 and xxd make of it, in lines. */
 	assert_masked(mask, "a8O2bmln\nfj8+Lytw\nYXNz\n", "***\n");
 	assert_masked(mask, "6bc3b66e 6bc3b66e69677e3f\n3e2f2b70617373", "6bc3b66e ***");
@@ -108,6 +113,7 @@ static void test_url_json(void **state)
 	assert_masked(mask, "a%20b%2Fc%27d%22~%21%0A%5C", "***");
 	assert_masked(mask, "a%20b%2fc%27d%22~%21%0a%5c", "***");
 	assert_masked(mask, "a+b%2Fc%27d%22%7E%21%0A%5C", "***");
+	assert_masked(mask, "a+b%2Fc%27d%22~%21%0A%5C a+b%2fc%27d%22~%21%0a%5c", "*** ***");
 	assert_masked(mask, "a%20b/c%27d%22~%21%0A%5C a%20b%2Fc'd%22~!%0A%5C a%20b/c'd%22~!%0A%5C", "*** *** ***");
 	assert_masked(mask, "{\"K\":\"a b/c'd\\\"~!\\n\\\\\"}", "{\"K\":\"***\"}");
 }

@@ -26,6 +26,7 @@ static const struct {
 	{NORMALISE_NEWLINES, "  \n  \n", ""},
 	{NORMALISE_NEWLINES, "a\rb", "a\rb"},
 	{NORMALISE_ANSI, "\033[1;31mred\033[0m \033]0;title\007x", "red x"},
+	{NORMALISE_ANSI, "[1;31m red [0m ]0;title", "[1;31m red [0m ]0;title"},
 	{NORMALISE_ADDRESSES, "<object at 0x7f00deadbeef>, 0xff", "<object at [ADDRESS]>, 0xff"},
 	{NORMALISE_PATHS, "/tmp/tmp8g_x2kq1/a /tmp/x.Ab3dEf9Q /tmp/out.txt", "[PATH]/a [PATH] /tmp/out.txt"},
 	{NORMALISE_PIDS, "pid 12, PID=7 /proc/99/x rapid 5", "[PID], [PID] [PID]/x rapid 5"},
@@ -43,7 +44,9 @@ static const struct {
 	{NORMALISE_FLOATS, "0.30000000000000004 1e-3 7", "0.3 0.001 7"},
 	{NORMALISE_JSON, "{\"b\": 1, \"a\": [ {\"d\":2,\"c\":3} ]}", "{\"a\":[{\"c\":3,\"d\":2}],\"b\":1}\n"},
 	{NORMALISE_JSON, "text\n{\"b\":1, \"a\":2}\n[2, 1]", "text\n{\"a\":2,\"b\":1}\n[2,1]"},
+	{NORMALISE_JSON, "{\"b\": 1, \"a\": }\n{'b': 1}\n[2,\n", "{\"b\": 1, \"a\": }\n{'b': 1}\n[2,\n"},
 	{NORMALISE_LINES, "b\na\nab\n", "a\nab\nb\n"},
+	{NORMALISE_LINES, " b\na b\n", " b\na b\n"},
 };
 
 static void each_one(void **state)
@@ -59,6 +62,51 @@ static void each_one(void **state)
 		assert_string_equal(left.data, cases[i].left);
 		buf_clear(&left);
 	}
+}
+
+/* Two texts that differ in what one normaliser hides, and a third that differs in more: what hid it is that one, though
+ * all are on, and where it is off they are not equal. */
+static void each_says_so(void **state)
+{
+	static const struct {
+		enum normaliser which;
+		const char *a, *b, *c;
+	} rows[] = {
+		{NORMALISE_NEWLINES, "a\nb\n", "a \r\nb", "a\n\nb"},
+		{NORMALISE_ANSI, "\033[1mbold\033[0m", "bold", "[1mbold[0m"},
+		{NORMALISE_ADDRESSES, "at 0x7f00deadbeef", "at 0x55d0c0ffee00", "at 0x55"},
+		{NORMALISE_PATHS, "in /tmp/tmp8g_x2kq1", "in /tmp/tmpzzzzzzzz", "in /tmp/other"},
+		{NORMALISE_PIDS, "pid 12", "pid 13", "rapid 13"},
+		{NORMALISE_UUIDS, "019bf2aa-1111-7222-8333-444455556666", "019bf2aa-1111-7222-8333-444455556667",
+		 "019bf2aa-1111-7222-8333-44445555666"},
+		{NORMALISE_TIMES, "2026-11-22T16:15:56Z", "2026-11-22T16:15:57Z", "2026-11-22T16:25:57Z"},
+		{NORMALISE_DURATIONS, "took 3 ms", "took 4 ms", "took 4 m"},
+		{NORMALISE_SETS, "{'b', 'a'}", "{'a', 'b'}", "{'a', 'c'}"},
+		{NORMALISE_FLOATS, "0.30000000000000004", "0.3", "0.31"},
+		{NORMALISE_JSON, "{\"b\": \"x\", \"a\": []}", "{\"a\":[],\"b\":\"x\"}",
+		 "{\"a\":[],\"b\":\"y\"}"},
+		{NORMALISE_LINES, "one\ntwo\n", "two\none\n", "two\ntwo\n"},
+	};
+	unsigned seen = 0, hidden, all;
+
+	(void)state;
+	assert_int_equal(normalise_parse("all", &all, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const unsigned bit = NORMALISE_BIT(rows[i].which);
+		const struct normalise_text a = {rows[i].a, strlen(rows[i].a), window};
+		const struct normalise_text b = {rows[i].b, strlen(rows[i].b), window};
+		const struct normalise_text c = {rows[i].c, strlen(rows[i].c), window};
+
+		hidden = 0;
+		assert_true(normalise_equal(bit, &a, &b, &hidden));
+		assert_int_equal(hidden, bit);
+		assert_true(normalise_equal(all, &a, &b, &hidden));
+		assert_int_equal(hidden, bit);
+		assert_false(normalise_equal(all & ~bit, &a, &b, &hidden));
+		assert_false(normalise_equal(all, &a, &c, &hidden));
+		seen |= bit;
+	}
+	assert_int_equal(seen, NORMALISE_BIT(NORMALISERS) - 1); /* none was left out */
 }
 
 static void says_what_it_hid(void **state)
@@ -255,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_one),
+		cmocka_unit_test(each_says_so),
 		cmocka_unit_test(says_what_it_hid),
 		cmocka_unit_test(bytes_and_long_lines),
 		cmocka_unit_test(lists),
