@@ -218,6 +218,8 @@ probe-table: deps
 
 # All of the labelled programs in the folder TESTDATA (docs/performance.md): `make test` takes some of them.
 data-test: deps
+	@[ -f "$${TESTDATA:-../shared/data}/HumanEval.jsonl.gz" ] || { \
+		echo 'data-test: no HumanEval.jsonl.gz in '"$${TESTDATA:-../shared/data}"': make data-test TESTDATA=folder' >&2; exit 1; }
 	@$(SUBMAKE) all recorded
 	@SP_BIN=$(abspath $(RECORDED)) TEST_DATA=all bats -f 'real data' tests/e2e/grade_tasks.bats
 	@SP_BIN=$(abspath $(RECORDED)) CRUXEVAL=800 bats -f CRUXEval tests/e2e/bundle.bats

@@ -319,6 +319,18 @@ of_classes() {
 	[ "$(of accepted/java .verdict)" = WA ]
 }
 
+@test "Rust of older editions; what none has is a compile error, as the newest sees it" {
+	[ -x /usr/bin/rustc ] || skip "rustc is not installed"
+	small p
+	echo 'fn twice(f: Box<Fn(i32) -> i32>) -> i32 { f(1) } fn main() { println!("{}", twice(Box::new(|n| n * 2))); }' >p/submissions/accepted/e2018.rs
+	echo 'fn main() { let async = 2; match async { 0...5 => println!("{}", async), _ => {} } }' >p/submissions/accepted/e2015.rs
+	echo 'fn main() { let (a, b); [a, b] = [1, 1]; println!("{}", a + b); }' >p/submissions/accepted/e2021.rs
+	echo 'fn main() { let async = 2; nowhere }' >p/submissions/accepted/wrong.rs
+	judge 1 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":4,"CE":1}' ]
+	[[ "$(of accepted/wrong.rs .message)" == *"async"* ]]
+}
+
 # csharp.json compiles one file for each run.
 @test "Python: of before version 3, which no runner has; a folder that is a package" {
 	small p
