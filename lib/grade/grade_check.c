@@ -305,7 +305,8 @@ int grade_check_grader(const struct grade_bench *bench, struct jail_client *clie
 		return err_set(err, ERR_INVALID, "the grader failed: %s", once.result.message);
 	if ((result = jail_once_output(&once, 1, TEXT_MAX, &text, NULL, err)) < 0)
 		return result;
-	if (sscanf(text, "%7s %lf", verdict, &score) != 2 || grade_verdict_parse(verdict, &ret->verdict))
+	if (sscanf(text, "%7s %lf", verdict, &score) != 2 || !isfinite(score) ||
+	    grade_verdict_parse(verdict, &ret->verdict))
 		return err_set(err, ERR_INVALID, "the grader printed no verdict and score");
 	ret->score = score;
 	return 0;

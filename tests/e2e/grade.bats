@@ -1148,6 +1148,12 @@ both() {
 	chmod +x p/output_validators/scripts/*
 	judge 0 p
 	[ "$(of accepted/a.py .score)" = 10 ]
+	local said
+	for said in "AC nan" "AC inf" "AC" "OK 3" ""; do
+		printf 'print("%s")\n' "$said" >p/graders/grade.py
+		judge 3 p
+		[ "$(of accepted/a.py '[.verdict, .score, .message] | tojson')" = '["JE",0,"data/secret: the grader printed no verdict and score"]' ]
+	done
 }
 
 @test "--fail-fast: nothing is judged after the first that is not as expected" {
