@@ -134,7 +134,7 @@ static struct worth case_worth(struct scorer *scorer, const struct grade_node *n
 	total->cpu_us = MAX(total->cpu_us, outcome->cpu_us);
 	total->wall_us = MAX(total->wall_us, outcome->wall_us);
 	total->memory_bytes = MAX(total->memory_bytes, outcome->memory_bytes);
-	/* A fault of the judge's makes the verdict, wherever it is, and is what is told. */
+	/* A fault of the judge makes the verdict wherever it is: its case and message are shown. */
 	bool fault = outcome->verdict == GRADE_JE && total->first &&
 		     scorer->sheet->outcomes[total->first->index].verdict != GRADE_JE;
 	if (fault || (outcome->verdict != GRADE_AC && !total->first)) {
