@@ -193,7 +193,6 @@ static int later_settings(const struct grade_package *package, struct json_objec
 	bool secret = streq(name, "secret");
 	int result;
 
-
 	ret->max_score = secret ? 100 : INFINITY;
 	if (most && streq(most, "unbounded"))
 		ret->max_score = INFINITY;
@@ -275,9 +274,28 @@ static int read_yaml(const struct grade_package *package, const char *path, stru
 
 /* -------- the tree ------------------------------------------------------------------------------------ */
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length > tail && streq(text + length - tail, end);
+}
+
+static size_t stem(const char *name)
+{
+	return strlen(name) - (ends_with(name, ".in") ? strlen(".in") : 0);
+}
+
+/* As cases and groups are called, without ".in": "1" comes before "1-a". */
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const char *one = *(char *const *)a, *other = *(char *const *)b;
+	size_t length = stem(one), other_length = stem(other);
+	int order = memcmp(one, other, MIN(length, other_length));
+
+	if (!order && length != other_length)
+		return length < other_length ? -1 : 1;
+	return order ? order : strcmp(one, other);
 }
 
 /* Names in a folder, sorted; hidden ones are left out. */
@@ -343,13 +361,6 @@ static int read_case(struct reader *reader, struct grade_node *parent, struct js
 	}
 	merged = merge(settings, own);
 	return make_settings(reader->package, merged, node, err);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), tail = strlen(end);
-
-	return length > tail && streq(text + length - tail, end);
 }
 
 static const char *const settings_files[] = {"testdata.yaml", "test_group.yaml"};

@@ -598,6 +598,28 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	done
 }
 
+@test "cases and groups come in the order of their names, which have no extension" {
+	local name
+	small p
+	rm p/data/secret/*
+	for name in 1 1-a 10 2 a/x b; do case_of "p/data/secret/$(dirname "$name")" "$(basename "$name")" "$name" "$name"; done
+	mkdir p/submissions/wrong_answer
+	rm p/submissions/accepted/a.py
+	echo 'print(input())' >p/submissions/accepted/a.py
+	while read -r name; do
+		echo "n = input(); print(n if n in '$name'.split(',') else 'no')" >p/submissions/wrong_answer/w.py
+		judge 0 p
+		[ "$(of wrong_answer/w.py .case)" = "secret/${name##*>}" ]
+	done <<-'END'
+		0>1
+		1,>1-a
+		1,1-a,>10
+		1,1-a,10,>2
+		1,1-a,10,2,>a/x
+		1,1-a,10,2,a/x,>b
+	END
+}
+
 @test "legacy: the words that problem.yaml once had for on_reject" {
 	local word
 	small p
