@@ -26,8 +26,9 @@ static const struct fault faults[] = {
 	/* opening, in the jailer: cell_live.c, cgroup_freezer.c */
 	{"bash", "mkdirat", "1+", NULL, "making a cgroup to freeze", 0},
 	{"bash", "openat", "1+", "cgroup.events", "opening the cgroup to freeze", 0},
-	{"bash", "pipe2", "1+", NULL, "making a pipe for the jail's output", 0},
-	{"bash", "fcntl", "1+", NULL, "making a pipe for the jail's output", 0},
+	{"bash", "pipe2", "1+", NULL, "making a pipe for the program's output", 0},
+	{"bash", "fcntl", "1+", NULL, "making a pipe for the program's output", 0},
+	{"bash", "fchmod", "1+", NULL, "making a pipe for the program's output", 0},
 	/* before a run */
 	{"bash", "openat", "1", "cgroup.freeze", "thaw the jail", 0},
 	{"python", "openat", "3", "cgroup.freeze", "thaw the jail", 0},
