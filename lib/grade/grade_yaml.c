@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <yaml.h>
 
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 
 struct reader {
@@ -177,13 +178,27 @@ static int build(struct reader *reader, const yaml_event_t *event, int depth, st
 	return 0;
 }
 
+/* By the mark of its byte order; libyaml reads it. */
+static bool is_utf16(const char *text, size_t length)
+{
+	return length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
+}
+
 int grade_yaml_parse(const char *text, size_t length, struct json_object **ret, struct err *err)
 {
 	__attribute__((cleanup(reader_clear))) struct reader reader = {.anchors = json_object_new_object()};
+	auto_buf struct buf safe = {0};
 	struct json_object *made = NULL;
 
 	if (!yaml_parser_initialize(&reader.parser))
 		return err_set(err, ERR_INTERNAL, "libyaml has no memory");
+	/* Names of people in an older code page are no reason to refuse a package. */
+	if (!utf8_valid(text, length) && !is_utf16(text, length)) {
+		buf_init(&safe, SIZE_MAX);
+		utf8_safe(&safe, text, length);
+		text = safe.data;
+		length = safe.length;
+	}
 	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
 	for (;;) {
 		auto_event yaml_event_t event = {0};

@@ -101,6 +101,24 @@ static void yaml(void **state)
 	assert_true(number == 7);
 }
 
+/* Latin-1 in a name; UTF-16, as an editor may save it. */
+static void yaml_of_old(void **state)
+{
+	static const char latin[] = "author: Bj\xf6rn \xc5\nquoted: \"\xf6\"\nmemory: 5\n";
+	static const char wide[] = "\xff\xfem\0:\0 \0" "5\0\n\0";
+	auto_json struct json_object *object = NULL, *other = NULL;
+	double number = 0;
+
+	(void)state;
+	assert_int_equal(grade_yaml_parse(latin, strlen(latin), &object, NULL), 0);
+	assert_int_equal(grade_yaml_number(object, "memory", 0, &number, NULL), 0);
+	assert_true(number == 5);
+	assert_string_equal(grade_yaml_text(object, "quoted"), "\xc3\xb6");
+	assert_int_equal(grade_yaml_parse(wide, sizeof(wide) - 1, &other, NULL), 0);
+	assert_int_equal(grade_yaml_number(other, "m", 0, &number, NULL), 0);
+	assert_true(number == 5);
+}
+
 static void bad_yaml(void **state)
 {
 	static const char *const wrong[] = {"a: [", "a: &x [*x]\n", "? [a]\n: b\n", "a: 1\na: 2\n", "\t- a"};
@@ -389,11 +407,11 @@ static void verdicts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),   cmocka_unit_test(numbers),	      cmocka_unit_test(flags),
-		cmocka_unit_test(yaml),	    cmocka_unit_test(bad_yaml),	      cmocka_unit_test(globs),
-		cmocka_unit_test(folders),
-		cmocka_unit_test(bounds_in_parts),  cmocka_unit_test(comments),	      cmocka_unit_test(wrong_packages),
-		cmocka_unit_test(settings), cmocka_unit_test(verdicts),
+		cmocka_unit_test(tokens),    cmocka_unit_test(numbers),		 cmocka_unit_test(flags),
+		cmocka_unit_test(yaml),	     cmocka_unit_test(bad_yaml),	 cmocka_unit_test(yaml_of_old),
+		cmocka_unit_test(globs),     cmocka_unit_test(folders),		 cmocka_unit_test(bounds_in_parts),
+		cmocka_unit_test(comments),  cmocka_unit_test(wrong_packages),	 cmocka_unit_test(settings),
+		cmocka_unit_test(verdicts),
 	};
 
 	return cmocka_run_group_tests_name("grade", tests, NULL, NULL);
