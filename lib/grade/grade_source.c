@@ -149,12 +149,12 @@ static bool python2_line(const struct grade_file *file, const char *line, bool s
 static bool python2(const struct grade_file *file)
 {
 	auto_free char *text = xstrndup(file->data, file->length);
-	size_t first = str_starts(text, "#!") ? strcspn(text, "\n") : 0;
+	auto_free char *first = xstrndup(text, str_starts(text, "#!") ? strcspn(text, "\n") : 0);
 	bool strings = strstr(text, "\"\"\"") || strstr(text, "'''");
 
-	if (first && memmem(text, first, "python2", 7))
+	if (strstr(first, "python2"))
 		return true;
-	if (first && memmem(text, first, "python3", 7))
+	if (strstr(first, "python3"))
 		return false;
 	for (char *save = NULL, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
 		line[strcspn(line, "#")] = '\0';
