@@ -68,15 +68,16 @@ static int inside(struct err *err, const char *name, ssize_t index)
 	return err_member(err, path, "%s", text);
 }
 
-static int check_count(const struct bind *bind, size_t count, const char *unit, struct err *err)
+/* `units`: "bytes", which is "byte" of one. */
+static int check_count(const struct bind *bind, size_t count, const char *units, struct err *err)
 {
-	if (count < (size_t)MAX(bind->min, 0))
-		return err_member(err, bind->name, "must have at least %lld %s, not %zu", (long long)bind->min, unit,
-				  count);
-	if (bind->max > 0 && count > (size_t)bind->max)
-		return err_member(err, bind->name, "must have at most %lld %s, not %zu", (long long)bind->max, unit,
-				  count);
-	return 0;
+	const bool few = count < (size_t)MAX(bind->min, 0);
+	const int64_t bound = few ? bind->min : bind->max;
+
+	if (!few && (bind->max <= 0 || count <= (size_t)bind->max))
+		return 0;
+	return err_member(err, bind->name, "must have at %s %lld %.*s, not %zu", few ? "least" : "most",
+			  (long long)bound, (int)strlen(units) - (bound == 1), units, count);
 }
 
 static int parse_int(const struct bind *bind, struct json_object *value, void *ret, struct err *err)

@@ -174,7 +174,7 @@ static void test_refused(void **state)
 		{"{\"word\":\"ok\",\"number\":true}", "number", "number: must be an integer, not a boolean"},
 		{"{\"word\":\"ok\",\"color\":\"blue\"}", "color", "color: must be one of \"red\", \"green\""},
 		{"{\"word\":\"ok\",\"text\":\"12345678901\"}", "text", "text: must have at most 10 bytes, not 11"},
-		{"{\"word\":\"ok\",\"list\":[]}", "list", "list: must have at least 1 items, not 0"},
+		{"{\"word\":\"ok\",\"list\":[]}", "list", "list: must have at least 1 item, not 0"},
 		{"{\"word\":\"ok\",\"list\":[\"a\",\"b\",\"c\",\"d\"]}", "list",
 		 "list: must have at most 3 items, not 4"},
 		{"{\"word\":\"ok\",\"list\":[\"a\",7]}", "list[1]", "list[1]: must be a string, not an integer"},
