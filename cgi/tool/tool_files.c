@@ -10,19 +10,36 @@
 
 #define URL_MAX (16 * 1024)
 
+/* What models call the conversation's folder. */
+static const char *const folders[] = {"/data", "/mnt/data"};
+
 const char *tool_files_path(const char *path)
 {
-	static const char *const folders[] = {"/data/", "/mnt/data/"};
-
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		if (!str_starts(path, folders[i]))
+		const size_t length = strlen(folders[i]);
+
+		if (!str_starts(path, folders[i]) || path[length] != '/')
 			continue;
-		path += strlen(folders[i]);
+		path += length + 1;
 		break;
 	}
 	while (str_starts(path, "./"))
 		path += strlen("./");
 	return path;
+}
+
+char *tool_files_folder(const char *path)
+{
+	auto_free char *folder = xstrdup(tool_files_path(path));
+
+	for (size_t length = strlen(folder); length > 0 && folder[length - 1] == '/'; length--)
+		folder[length - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		if (streq(folder, folders[i]))
+			*folder = '\0';
+	if (streq(folder, "."))
+		*folder = '\0';
+	return steal(&folder);
 }
 
 int tool_files_conversation(const struct tool_call *call, const char *name, struct store_conversation *ret,

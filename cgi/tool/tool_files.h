@@ -23,6 +23,8 @@
 
 /* The path without what stands for /data; points into it. */
 const char *tool_files_path(const char *path);
+/* The same of a folder, without slashes at its end; "" is all of /data. The caller's. */
+char *tool_files_folder(const char *path);
 /* Of the caller's; ERR_INVALID names the argument. */
 int tool_files_conversation(const struct tool_call *call, const char *name, struct store_conversation *ret,
 			    struct err *err);

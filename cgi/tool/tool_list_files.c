@@ -113,17 +113,13 @@ static int list(struct tool_call *call, const void *bound, struct tool_result *r
 {
 	const struct list_arguments *arguments = bound;
 	const char *after = arguments->after ? tool_files_path(arguments->after) : "";
-	auto_free char *folder = xstrdup(arguments->path ? tool_files_path(arguments->path) : "");
+	auto_free char *folder = tool_files_folder(arguments->path ? arguments->path : "");
 	struct store_conversation conversation;
 	const struct store_page page = {.limit = -1, .name = after, .name_length = strlen(after)};
 	int result = tool_files_conversation(call, arguments->conversation, &conversation, err);
 
 	if (result < 0)
 		return result;
-	if (streq(folder, "/data") || streq(folder, "/mnt/data") || streq(folder, ".") || streq(folder, "/"))
-		*folder = '\0';
-	for (size_t length = strlen(folder); length > 0 && folder[length - 1] == '/'; length--)
-		folder[length - 1] = '\0';
 	struct listing listing = {.call = call,
 				  .conversation = &conversation,
 				  .signs = call->server->config->files.url_seconds > 0,
