@@ -199,6 +199,14 @@ static void write_log(const struct reply *reply, const char *method, const char 
 		  reply->request_id, NULL);
 }
 
+/* Every reply of a route begins with the route's headers, also one that takes the place of another. route NULL: none. */
+static void begin_headers(struct reply *reply, const struct route *route)
+{
+	buf_reset(&reply->headers);
+	if (route && route->headers)
+		route->headers(reply);
+}
+
 void routes_handle(struct server *server, const struct request *request, struct reply *reply)
 {
 	int64_t started = clock_monotonic_us();
@@ -214,17 +222,14 @@ void routes_handle(struct server *server, const struct request *request, struct 
 	path[0] = '\0';
 	int result = http_path(request, routes_known, path, &err);
 	const struct route *route = find_route(path);
-	if (route && route->headers)
-		route->headers(reply);
+	begin_headers(reply, route);
 	if (result < 0)
 		reply_refuse(reply, 400, err.text);
 	else
 		dispatch(&exchange, route, method, path);
 	if (reply->body.overflow || reply->headers.overflow) {
 		log_event(LOG_ERROR, "reply too large", "rpc", reply->method, NULL);
-		buf_reset(&reply->headers);
-		if (route && route->headers)
-			route->headers(reply);
+		begin_headers(reply, route);
 		reply_refuse(reply, 500, "the answer is larger than the server can send");
 	}
 
