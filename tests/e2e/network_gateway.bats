@@ -77,6 +77,12 @@ code() { # a request of one program with network
 	[ "$(jq -r '.result.network.denied[0].host' <<<"$output")" = evil.example ]
 	run -0 "$SP_BIN/sallyport" show --config "$SP_CONFIG" "$id"
 	[[ $output == *network*yes* ]]
+	# also of a run that goes well, after its own output
+	sp_call run_code "$(code "curl -s http://evil.example/x >/dev/null; curl -s --noproxy '' -x '' http://192.0.2.1/; echo done")"
+	[ "$(sp_get details.verdict)" = OK ]
+	[ "$(sp_get '[.result.content[].text] | join("")')" = "done
+[sallyport] [network] evil.example:80: not in network.allow
+[network] an address that is not in network.allow was tried (1): only what it names is reached, by name" ]
 }
 
 @test "a run without network has none of it in its answer" {
