@@ -230,10 +230,11 @@ slurm-test: deps-debian
 	@$(SUBMAKE) all
 	@tests/batch/slurm $(BIN)
 
-# A minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
+# 10,000 restores; a minute of everything at once under each sanitizer (tests/stress/run). The jailer has one thread: ThreadSanitizer is for the others.
 STRESS_SECONDS ?= 60
 stress: deps
-	@$(SUBMAKE) all
+	@$(SUBMAKE) all recorded
+	@SP_BIN=$(abspath $(RECORDED)) RESTORES=10000 bats -f 'thousand restores' tests/e2e/files.bats
 	@$(SUBMAKE) SAN=thread B=build/san-thread all
 	@$(SUBMAKE) SAN=address,undefined B=build/san all
 	@tests/stress/run thread build/san-thread/bin $(BIN) $(STRESS_SECONDS)
@@ -288,7 +289,7 @@ help:
 	@echo 'make agents-test          what reaches the model of six agents, which are installed if they are missing'
 	@echo 'make data-test            all of HumanEval, HumanEvalPack and CRUXEval (TESTDATA=folder)'
 	@echo 'make slurm-test           docs/batch.md on a Slurm cluster of two nodes on this machine'
-	@echo 'make stress               a minute of everything at once under each sanitizer'
+	@echo 'make stress               10,000 restores, then a minute of everything at once under each sanitizer'
 	@echo 'make probe-table          run the escape probes in every mode and write what they said into docs/probes.md'
 	@echo 'make deps [RUNNERS=all]   install the Debian and npm packages that are missing; all: those of every language, too'
 	@echo 'make deb                  Debian packages, in build/deb'
