@@ -1,9 +1,10 @@
 -- wrk's side of `make bench`: tools/call of run_code with print(1), in turn over a few conversations; the token comes by the environment.
--- BENCH_SERVERS, BENCH_CODE, BENCH_LANGUAGE, BENCH_OUT: with these MCP servers, and this program in the place of print(1), in this language,
--- whose output is this.
+-- BENCH_SERVERS, BENCH_CODE, BENCH_LANGUAGE, BENCH_OUT, BENCH_DISPLAY: with these MCP servers, and this program in the place of print(1), in
+-- this language, whose output is this, with this value of "display".
 -- Prints median latency in microseconds, requests, and how many did not answer as they must.
 local body = [[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"conversationId":"bench-%d",]]
 	.. (os.getenv("BENCH_SERVERS") and '"servers":["' .. os.getenv("BENCH_SERVERS") .. '"],' or "")
+	.. (os.getenv("BENCH_DISPLAY") and '"display":' .. os.getenv("BENCH_DISPLAY") .. "," or "")
 	.. [["language":"]] .. (os.getenv("BENCH_LANGUAGE") or "python") .. [[","code":"]] .. (os.getenv("BENCH_CODE") or "print(1)") .. [["},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",]]
 	.. [["io.modelcontextprotocol/clientCapabilities":{}}}}]]
 local conversations, turn = 64, 0
