@@ -87,9 +87,11 @@ function bare(expression, accepts) {
 }
 
 // Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), else behind the
-// line before. A line that throws is printed, and is to look as it was.
-function insert(source, start, valid, name) {
-	const assign = `${SETTER}=${name ? '[][0]||' : ''}`; // of a name that is not there V8 blames the assignment, unless something stands between
+// line before. A line that throws is printed, and is to look as it was. Only a sequence needs a bracket behind it.
+function insert(source, start, valid, plain, sequence) {
+	// of a name that is not there V8 blames the assignment, unless something stands between
+	const assign = `${SETTER}=${sequence ? '(' : NAME.test(plain) ? '[][0]||' : ''}`;
+	if (sequence) source = `${source.slice(0, start + plain.length)}\n)${source.slice(start + plain.length)}`; // it may end with a comment
 	const at = (place) => `${source.slice(0, place)};${assign}`;
 	const between = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*$/;
 	let above = -1;
@@ -115,8 +117,10 @@ function rewritten(source) {
 		if (begin > 0 && (!valid(text.slice(0, begin)) || isComment(text, begin, valid))) continue;
 		const plain = bare(expression, (text) => NAME.test(text) || valid(`0?(0,\n${text}\n):0`));
 		if (plain === '') continue;
-		if ((ITS_FIRST.includes(plain[0]) && NO_EXPRESSION.test(plain)) || !valid(`0?\n${plain}\n:0`)) break;
-		return insert(source, start, valid, NAME.test(plain));
+		if (ITS_FIRST.includes(plain[0]) && NO_EXPRESSION.test(plain)) break;
+		const sequence = !valid(`0?\n${plain}\n:0`);
+		if (sequence && !valid(`0?[0,\n${plain}\n]:0`)) break;
+		return insert(source, start, valid, plain, sequence);
 	}
 	return source;
 }

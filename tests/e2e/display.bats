@@ -244,7 +244,8 @@ console.log(typeof require, f())
 	2' 'async function main() { console.log("in") }
 main()' 'undefined' '// nothing' 'let x = 1
 process.exitCode = 3
-console.error(x)' 'console.log(1)
+console.error(x)' 'let x
+x = 1, console.error(x)' 'console.log(1)
 null.x' 'console.log(1)
 missing' 'if (1) {
 }
@@ -290,7 +291,12 @@ throw t'; do
 			const f = function () { return [] }\n[0]|
 			const t = true\n!t|false
 			console.log("in")\n.5|in\n0.5
-			let z\nz = 5, 6|
+			let z\nz = 5, 6|6
+			let z\nz = 5,\n"a,b"; // last|'a,b'
+			let z = 1, y = 2;\n(z, y)|2
+			const list = [1, 2], n = 3\nlist.length, n // both|3
+			5, console.log("in")|in
+			let a = 1, b = 2|
 			function f() {}|
 			class A {}|
 			const f = 1\nexport default f|
