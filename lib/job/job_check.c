@@ -61,6 +61,8 @@ int job_file_path_check(const char *path, const char *member, struct err *err)
 		if (++levels > JAIL_LEVELS_MAX)
 			return err_member(err, member, "must have at most %d folders", JAIL_LEVELS_MAX - 1);
 		end = strchrnul(segment, '/');
+		if (end == segment && *path)
+			return err_member(err, member, "must not contain \"//\" or end with \"/\"");
 		auto_free char *name = xstrndup(segment, (size_t)(end - segment));
 		int result = job_file_name_check(name, member, err);
 

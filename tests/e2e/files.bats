@@ -124,7 +124,11 @@ bash_code() { # CONVERSATION CODE
 		write bad "$path" x
 		refused 'path: must be relative, without "/" in front'
 	done
-	for path in ../a a/../b .. a//b a/ '' $'a\nb' "$(printf 'x%.0s' {1..300})" "$(printf 'a/%.0s' {1..300})b" "$(printf 'abcdefghijklmnop/%.0s' {1..62})abcdefghijklmnop"; do
+	for path in a//b a/ notes/b//; do
+		write bad "$path" x
+		refused 'path: must not contain "//" or end with "/"'
+	done
+	for path in ../a a/../b .. '' $'a\nb' "$(printf 'x%.0s' {1..300})" "$(printf 'a/%.0s' {1..300})b" "$(printf 'abcdefghijklmnop/%.0s' {1..62})abcdefghijklmnop"; do
 		write bad "$path" x
 		refused "path"
 	done

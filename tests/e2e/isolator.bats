@@ -130,7 +130,7 @@ complete() { # PREFIX
 		{"language":"python","entrypoint_code":"1","entrypoint_filename":"/etc/x.py"}|must be relative
 		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a","content":""},{"filename":"a/b","content":""}]}|one is a folder of the other
 		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"main.py","content":""}]}|main.py is the program's own name
-		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a//b","content":""}]}|must not be empty
+		{"language":"python","entrypoint_code":"1","additional_files":[{"filename":"a//b","content":""}]}|must not contain "//" or end with "/"
 	CASES
 }
 
