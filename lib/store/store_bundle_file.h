@@ -1,4 +1,4 @@
-/* store_bundle_file.h - the file of a bundle; between store_bundle.c and store_bundle_import.c. */
+/* store_bundle_file.h - the file of a bundle; between store_bundle.c, _check.c and _import.c. */
 #pragma once
 
 #include <sqlite3.h>
@@ -82,6 +82,8 @@ int store_bundle_carry(struct store_bundle *bundle, struct query *from, const ch
 void store_bundle_guard(struct store_bundle *bundle);
 /* Everything that store_bundle_open promises. */
 int store_bundle_check(struct store_bundle *bundle, struct err *err);
+/* Each content, whose bytes must have its name; into the store, if there is one. */
+int store_bundle_each_blob(struct store_bundle *bundle, struct store *store, int64_t *ret_bytes, struct err *err);
 int store_bundle_number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err);
 /* The contents that rows refer to and that are not there yet. */
 int store_bundle_add_blobs(struct store_bundle *bundle, struct store *store, struct err *err);

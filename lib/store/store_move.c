@@ -2,7 +2,7 @@
  * store_move.c - see store_move.h.
  *
  * Out: a bundle of another kind, whose rows beyond those of runs are carried as they are. In: the order of an import
- * (store_bundle_import.c): the schema, then every row, then the contents, then all rows in one transaction, through the
+ * (store_bundle_check.c, store_bundle_import.c): the schema, then every row, then the contents, then all rows in one transaction, through the
  * functions by which tokens, conversations and files come into being here, so that the audit log has its entries.
  */
 #include "store_move.h"
