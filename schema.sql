@@ -17,7 +17,7 @@
 -- migration in lib/store/store_migrate.c, which a test compares with this text.
 
 PRAGMA application_id = 0x53505254; -- "SPRT"
-PRAGMA user_version = 24;
+PRAGMA user_version = 25;
 
 -- One start of a program that writes here. While it lives it holds a lock (flock) on instances/ID.lock; a row whose lock is free
 -- belongs to a process that is gone, and what it left running is marked interrupted by the next start. pid and boot_id are for
@@ -125,9 +125,9 @@ CREATE TABLE conversation (
 ) STRICT;
 CREATE INDEX conversation_by_idle ON conversation (idle_from_us);
 
--- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… next to the database; of output of runs, where that is
--- smaller by a quarter, the file blobs/ab/cdef….gz, as gzip(1) writes it. `size` is the content's. The file is complete and on
--- disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
+-- A content, named by the SHA-256 of its bytes, which are the file blobs/ab/cdef… next to the database; of output of runs and
+-- of calls of tools, where that is smaller by a quarter, the file blobs/ab/cdef….gz, as gzip(1) writes it. `size` is the content's. The
+-- file is complete and on disk before a row is written here, in the transaction of the first row that refers to it. A row that nothing refers to any more
 -- is removed after some hours, its file after that: a crash in between leaves a file too many, never one too few.
 CREATE TABLE blob (
 	sha256     TEXT PRIMARY KEY CHECK (length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'),
@@ -161,7 +161,7 @@ CREATE TRIGGER file_resized AFTER UPDATE OF size ON file WHEN new.size <> old.si
 END;
 
 -- What the record holds of each owner, in bytes, compared with retention.owner_mb at each call: the contents of `holding`, each once; `bytes`
--- of the owner's executions; of their calls of tools arguments, result and 256; 1024 for a conversation, 128 for a file in it; of each version of a snippet
+-- of the owner's executions; of their calls of tools what the row has of arguments and result, and 256; 1024 for a conversation, 128 for a file in it; of each version of a snippet
 -- its texts and 512. Kept by triggers.
 CREATE TABLE usage (
 	owner TEXT PRIMARY KEY,
@@ -423,8 +423,12 @@ CREATE TABLE tool_call (
 	queued_us      INTEGER NOT NULL,
 	started_us     INTEGER NOT NULL,         -- 0: never
 	finished_us    INTEGER NOT NULL,
+	arguments_blob TEXT REFERENCES blob (sha256) CHECK (arguments_blob IS NULL OR arguments = 'null'), -- where they are too long for the row
+	result_blob    TEXT REFERENCES blob (sha256) CHECK (result_blob IS NULL OR result = ''),
 	PRIMARY KEY (execution, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tool_call_by_arguments_blob ON tool_call (arguments_blob) WHERE arguments_blob IS NOT NULL;
+CREATE INDEX tool_call_by_result_blob ON tool_call (result_blob) WHERE result_blob IS NOT NULL;
 CREATE TRIGGER tool_call_counted AFTER INSERT ON tool_call BEGIN
 	UPDATE usage SET bytes = bytes + 256 + length(CAST(new.arguments AS BLOB)) + length(CAST(new.result AS BLOB))
 		WHERE owner = (SELECT owner FROM execution WHERE id = new.execution);
@@ -433,6 +437,15 @@ CREATE TRIGGER tool_call_recounted AFTER UPDATE OF arguments, result ON tool_cal
 	UPDATE usage SET bytes = bytes + length(CAST(new.arguments AS BLOB)) + length(CAST(new.result AS BLOB))
 		- length(CAST(old.arguments AS BLOB)) - length(CAST(old.result AS BLOB))
 		WHERE owner = (SELECT owner FROM execution WHERE id = new.execution);
+END;
+CREATE TRIGGER tool_call_held AFTER INSERT ON tool_call WHEN new.arguments_blob IS NOT NULL OR new.result_blob IS NOT NULL BEGIN
+	INSERT INTO holding (owner, blob, size) SELECT owner, sha256, size FROM execution JOIN blob ON sha256 IN (new.arguments_blob, new.result_blob)
+		WHERE execution.id = new.execution ON CONFLICT (owner, blob) DO UPDATE SET doubt = 0 WHERE doubt = 1;
+END;
+CREATE TRIGGER tool_call_left AFTER UPDATE OF arguments_blob, result_blob ON tool_call
+	WHEN old.arguments_blob IS NOT NULL OR old.result_blob IS NOT NULL BEGIN
+	UPDATE holding SET doubt = 1 WHERE owner = (SELECT owner FROM execution WHERE id = old.execution)
+		AND blob IN (old.arguments_blob, old.result_blob);
 END;
 
 -- Erased executions of which files and calls of tools are still being removed, in parts. Empty, but for those moments and a kill.
@@ -537,9 +550,13 @@ CREATE TABLE baseline_call (
 	queued_us      INTEGER NOT NULL,
 	started_us     INTEGER NOT NULL,
 	finished_us    INTEGER NOT NULL,
+	arguments_blob TEXT REFERENCES blob (sha256) CHECK (arguments_blob IS NULL OR arguments = 'null'),
+	result_blob    TEXT REFERENCES blob (sha256) CHECK (result_blob IS NULL OR result = ''),
 	PRIMARY KEY (execution, generation, seq),
 	FOREIGN KEY (execution, generation) REFERENCES baseline (execution, generation) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX baseline_call_by_arguments_blob ON baseline_call (arguments_blob) WHERE arguments_blob IS NOT NULL;
+CREATE INDEX baseline_call_by_result_blob ON baseline_call (result_blob) WHERE result_blob IS NOT NULL;
 CREATE TRIGGER execution_counted AFTER INSERT ON execution BEGIN
 	INSERT INTO usage (owner, bytes) VALUES (new.owner, new.bytes) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
 	INSERT INTO holding (owner, blob, size)

@@ -142,5 +142,7 @@ int replay_bless(struct store *store, const struct replay_bless *bless, struct r
 
 	if (result == 0)
 		result = store_baseline_text(store, candidate->stderr_fd, &candidate->outcome.stderr_text, err);
+	if (result == 0 && bless->record)
+		result = store_tools_keep(store, &candidate->tools, err);
 	return result < 0 ? result : store_baseline_add(store, &blessing, ret_generation, err);
 }

@@ -211,7 +211,7 @@ void job_note_lost_changes(struct job *job);                        /* after job
 int job_prepare(struct job_errand *errand, struct err *err);        /* keeper: running files, inputs, first batch */
 int job_open_batch(struct job_errand *errand, struct err *err);     /* keeper: the next batch */
 int job_store_output(struct job_errand *errand, struct err *err);   /* keeper: a job_output's descriptor into a blob */
-bool job_output_inline(const struct job *job);                      /* does all output stand in the row? */
+bool job_output_inline(const struct job *job);                      /* does all output stand in rows? */
 void job_list_changes(struct job *job);                             /* result.changes out of the outputs */
 int job_store_streams(struct job_errand *errand, struct err *err);  /* output texts; into blobs: keeper */
 int job_remove_running(struct job_errand *errand, struct err *err); /* keeper */

@@ -432,7 +432,7 @@ bool job_output_inline(const struct job *job)
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0 && (fstat(fds[i], &status) < 0 || status.st_size > STORE_INLINE_MAX))
 			return false;
-	return true;
+	return store_tools_inline(&job->run.result.tools);
 }
 
 int job_store_streams(struct job_errand *errand, struct err *err)
@@ -453,6 +453,8 @@ int job_store_streams(struct job_errand *errand, struct err *err)
 	if (failed == 0)
 		failed = record_stream(job, fds[1], &run->stderr_text, &result->stderr_text, &result->stderr_more,
 				       err);
+	if (failed == 0)
+		failed = store_tools_keep(job->engine->store, &result->tools, err);
 	run->result_json = print_result(job);
 	return failed;
 }

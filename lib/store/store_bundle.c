@@ -21,8 +21,49 @@
 #include "store_bundle_file.h"
 
 static const struct store_bundle_kind bundle_kind = {
-	"PRAGMA application_id = 0x53504255; PRAGMA user_version = 6;" STORE_BUNDLE_TABLES STORE_BUNDLE_AUDIT_TABLES,
-	"a bundle of sallyport export", 0x53504255 /* "SPBU" */, 6, NULL, STORE_BUNDLE_TAG_TABLE};
+	"PRAGMA application_id = 0x53504255;" STORE_BUNDLE_TABLES STORE_BUNDLE_AUDIT_TABLES,
+	"a bundle of sallyport export",
+	0x53504255 /* "SPBU" */,
+	7,
+	NULL,
+	{STORE_BUNDLE_TAGS, STORE_BUNDLE_CALL_TEXTS}};
+
+static int later_tables(const struct store_bundle_kind *kind)
+{
+	int count = 0;
+
+	while (count < (int)ARRAY_SIZE(kind->later) && kind->later[count] != 0)
+		count++;
+	return count;
+}
+
+int store_bundle_oldest(const struct store_bundle_kind *kind)
+{
+	return kind->version - later_tables(kind);
+}
+
+bool store_bundle_has(const struct store_bundle *bundle, enum store_bundle_table table)
+{
+	const int count = later_tables(bundle->kind) - (bundle->kind->version - bundle->version);
+
+	for (int i = 0; i < count; i++)
+		if (bundle->kind->later[i] == table)
+			return true;
+	return false;
+}
+
+int store_bundle_make_later(const struct store_bundle *bundle, sqlite3 *db)
+{
+	static const char *const tables[] = {[STORE_BUNDLE_TAGS] = STORE_BUNDLE_TAG_TABLE,
+					     [STORE_BUNDLE_CALL_TEXTS] = STORE_BUNDLE_CALL_TEXT_TABLE};
+	auto_free char *version = xasprintf("PRAGMA user_version = %d", bundle->version);
+	int result = sqlite3_exec(db, version, NULL, NULL, NULL);
+
+	for (int i = 1; i < (int)ARRAY_SIZE(tables) && result == SQLITE_OK; i++)
+		if (store_bundle_has(bundle, (enum store_bundle_table)i))
+			result = sqlite3_exec(db, tables[i], NULL, NULL, NULL);
+	return result;
+}
 
 int store_bundle_failed(struct store_bundle *bundle, struct err *err)
 {
@@ -66,14 +107,14 @@ int store_bundle_create(const char *path, const struct store_bundle_kind *kind, 
 
 	bundle->kind = kind;
 	bundle->path = xstrdup(path);
-	bundle->tags = kind->tags != NULL;
+	bundle->version = kind->version;
 	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
 	unlink(bundle->part);
 	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||
 	    chmod(bundle->part, 0600) < 0 || /* it has what people sent, in clear */
 	    sqlite3_exec(bundle->db, kind->schema, NULL, NULL, NULL) != SQLITE_OK ||
-	    (kind->tags && sqlite3_exec(bundle->db, kind->tags, NULL, NULL, NULL) != SQLITE_OK) ||
+	    store_bundle_make_later(bundle, bundle->db) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
 		int result = store_bundle_failed(bundle, err);
 
@@ -194,7 +235,12 @@ static int add_one(struct store_bundle *bundle, struct store *store, const char 
 
 	for (size_t i = 0; over && result >= 0 && i < ARRAY_SIZE(carried); i++)
 		result = carry_by_id(bundle, store, carried[i].from, id, carried[i].to, err);
-	if (over && result >= 0 && bundle->tags)
+	if (over && result >= 0 && store_bundle_has(bundle, STORE_BUNDLE_CALL_TEXTS))
+		result = carry_by_id(bundle, store, SQL_BUNDLE_CALL_TEXTS, id,
+				     "INSERT OR IGNORE INTO call_text VALUES (" BUNDLE_VALUES(
+					     STORE_BUNDLE_CALL_TEXT) ")",
+				     err);
+	if (over && result >= 0 && store_bundle_has(bundle, STORE_BUNDLE_TAGS))
 		result = carry_by_id(bundle, store, SQL_BUNDLE_TAGS, id,
 				     "INSERT OR IGNORE INTO execution_tag VALUES (" BUNDLE_VALUES(STORE_BUNDLE_TAG) ")",
 				     err);
@@ -269,9 +315,10 @@ int store_bundle_add_blobs(struct store_bundle *bundle, struct store *store, str
 {
 	auto_statement sqlite3_stmt *statement = NULL;
 	auto_free char *sql =
-		xasprintf("SELECT name FROM (SELECT name FROM %s UNION %s) WHERE name IS NOT NULL AND name "
-			  "NOT IN (SELECT sha256 FROM blob)",
-			  STORE_BUNDLE_BLOBS, bundle->kind->more_blobs ? bundle->kind->more_blobs : "SELECT NULL");
+		xasprintf("SELECT name FROM (SELECT name FROM %s UNION SELECT name FROM %s UNION %s) WHERE name IS NOT "
+			  "NULL AND name NOT IN (SELECT sha256 FROM blob)",
+			  STORE_BUNDLE_BLOBS, STORE_BUNDLE_CALL_BLOBS,
+			  bundle->kind->more_blobs ? bundle->kind->more_blobs : "SELECT NULL");
 	int result = store_bundle_prepare(bundle, sql, &statement, err);
 
 	while (result == 0 && sqlite3_step(statement) == SQLITE_ROW)

@@ -120,6 +120,9 @@ static const char load_rows[] =
 	ROWS_OF("tool_call", STORE_BUNDLE_CALL, "", "")
 	"INSERT INTO main.audit SELECT n, at_us, kind, object, entry FROM bundle.audit;"
 	"INSERT INTO main.audit_detail SELECT n, salt, detail FROM bundle.audit WHERE salt IS NOT NULL;";
+static const char load_texts[] =
+	"UPDATE main.tool_call SET (arguments_blob, result_blob) = (SELECT arguments_blob, result_blob FROM "
+	"bundle.call_text AS t WHERE t.execution = tool_call.execution AND t.seq = tool_call.seq AND generation = 1)";
 /* clang-format on */
 
 static int load(struct store_conn *conn, const char *path, struct err *err)
@@ -141,6 +144,10 @@ static int load(struct store_conn *conn, const char *path, struct err *err)
 	}
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(conn->db, load_rows, NULL, NULL, NULL);
+	if (result == SQLITE_OK && /* an older one has no such table */
+	    sqlite3_table_column_metadata(conn->db, "bundle", "call_text", NULL, NULL, NULL, NULL, NULL, NULL) ==
+		    SQLITE_OK)
+		result = sqlite3_exec(conn->db, load_texts, NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : store_conn_error(conn, result, err);
 }
 

@@ -13,9 +13,10 @@
 #define BUNDLE_CALL_MAX "16777216" /* bytes of arguments, a result, a list of tools */
 
 /* What must not be there; each is a count, and a sentence. */
-static const struct {
+struct none {
 	const char *sql, *text;
-} checks[] = {
+};
+static const struct none checks[] = {
 	{"SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'", "the file is damaged"},
 	{"SELECT count(*) FROM execution WHERE typeof(id) <> 'text' OR state NOT IN ('finished', 'interrupted') OR "
 	 "owner "
@@ -80,6 +81,23 @@ static const struct {
 	 "a content is missing"},
 };
 
+/* Of the texts of calls that are contents. */
+static const struct none texts[] = {
+	{"SELECT count(*) FROM " STORE_BUNDLE_CALL_BLOBS " WHERE name IS NOT NULL AND name NOT IN (SELECT sha256 FROM "
+	 "blob)",
+	 "a content is missing"},
+	{"SELECT count(*) FROM call_text AS t WHERE NOT EXISTS (SELECT 1 FROM tool_call AS c WHERE t.generation = 1 "
+	 "AND c.execution = t.execution AND c.seq = t.seq AND (arguments_blob IS NULL OR arguments = 'null') AND "
+	 "(result_blob IS NULL OR result = '')) AND NOT EXISTS (SELECT 1 FROM baseline_call AS c WHERE c.execution = "
+	 "t.execution AND c.generation = t.generation AND c.seq = t.seq AND (arguments_blob IS NULL OR arguments = "
+	 "'null') AND (result_blob IS NULL OR result = ''))",
+	 "a text belongs to no call of a tool"},
+	{"SELECT count(*) FROM call_text JOIN blob ON sha256 IN (arguments_blob, result_blob) WHERE length(data) > "
+	 BUNDLE_CALL_MAX " OR instr(data, x'00') > 0 OR (sha256 = arguments_blob AND NOT json_valid(CAST(data AS "
+	 "TEXT)))",
+	 "a text of a call of a tool is not as it must be"},
+};
+
 int store_bundle_number(struct store_bundle *bundle, const char *sql, int64_t *ret, struct err *err)
 {
 	auto_statement sqlite3_stmt *statement = NULL;
@@ -113,7 +131,7 @@ static int check_schema(struct store_bundle *bundle, struct err *err)
 	sqlite3 *ours = NULL;
 	bool same = sqlite3_open_v2(":memory:", &ours, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
 		    sqlite3_exec(ours, bundle->kind->schema, NULL, NULL, NULL) == SQLITE_OK &&
-		    (!bundle->tags || sqlite3_exec(ours, bundle->kind->tags, NULL, NULL, NULL) == SQLITE_OK);
+		    store_bundle_make_later(bundle, ours) == SQLITE_OK;
 	auto_free char *wanted = schema_text(ours), *is = schema_text(bundle->db);
 
 	sqlite3_close(ours);
@@ -133,8 +151,8 @@ static int check_identity(struct store_bundle *bundle, struct err *err)
 		return result;
 	if (application != bundle->kind->application_id)
 		return err_set(err, ERR_INVALID, "%s is not %s", bundle->path, bundle->kind->what);
-	bundle->tags = bundle->kind->tags && version == bundle->kind->version;
-	if (version < bundle->kind->version - (bundle->kind->tags != NULL))
+	bundle->version = (int)version;
+	if (version < store_bundle_oldest(bundle->kind))
 		return err_set(err, ERR_UNAVAILABLE, "%s is of version %lld, this program knows %d: write it anew",
 			       bundle->path, (long long)version, bundle->kind->version);
 	if (version > bundle->kind->version)
@@ -216,10 +234,13 @@ int store_bundle_check(struct store_bundle *bundle, struct err *err)
 {
 	int64_t bytes = 0;
 	int result = check_identity(bundle, err);
+	const bool with_texts = result == 0 && store_bundle_has(bundle, STORE_BUNDLE_CALL_TEXTS);
 
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(checks); i++)
 		result = check_none(bundle, checks[i].sql, checks[i].text, err);
-	if (result == 0 && bundle->tags)
+	for (size_t i = 0; result == 0 && with_texts && i < ARRAY_SIZE(texts); i++)
+		result = check_none(bundle, texts[i].sql, texts[i].text, err);
+	if (result == 0 && store_bundle_has(bundle, STORE_BUNDLE_TAGS))
 		result = check_none(bundle,
 				    "SELECT count(*) FROM execution_tag WHERE execution NOT IN (SELECT id FROM "
 				    "execution) OR typeof(tag) <> 'text' OR length(tag) NOT BETWEEN 1 AND 64 OR "

@@ -40,15 +40,20 @@ struct store_txn;
 	"CREATE TABLE audit (n INTEGER PRIMARY KEY, at_us ANY, kind ANY, object ANY, entry ANY, salt ANY, detail ANY, "\
 	"proof ANY) STRICT;"                                                                                           \
 	"CREATE TABLE audit_head (size INTEGER PRIMARY KEY, root ANY, checkpoint ANY) STRICT;"
-/* The tags of those runs. */
+/* Tables that came later, each with a version of its own. */
 #define STORE_BUNDLE_TAG_TABLE                                                                                         \
-	"CREATE TABLE execution_tag (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_TAG) ", PRIMARY KEY (execution, tag)) STRICT;"
+	"CREATE TABLE IF NOT EXISTS execution_tag (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_TAG)                            \
+	", PRIMARY KEY (execution, tag)) STRICT;"
+#define STORE_BUNDLE_CALL_TEXT_TABLE                                                                                   \
+	"CREATE TABLE IF NOT EXISTS call_text (" STORE_BUNDLE_COLUMNS(STORE_BUNDLE_CALL_TEXT)                          \
+	", PRIMARY KEY (execution, generation, seq)) STRICT;"
+enum store_bundle_table { STORE_BUNDLE_TAGS = 1, STORE_BUNDLE_CALL_TEXTS }; /* in the order in which they came */
 struct store_bundle_kind {
-	const char *schema, *what; /* all of it but tags; "a bundle of sallyport export" */
-	int application_id, version;
-	const char *more_blobs; /* a query for contents besides STORE_BUNDLE_BLOBS; NULL: none */
-	const char *tags; /* STORE_BUNDLE_TAG_TABLE, which `version` has and the version before, still read, lacks;
-			     NULL: it has no tags, and no other version is read */
+	const char *schema, *what; /* without those tables; "a bundle of sallyport export" */
+	int application_id, version;            /* the newest, which has all of `later` … */
+	const char *more_blobs;                 /* a query for contents besides STORE_BUNDLE_BLOBS; NULL: none */
+	enum store_bundle_table later[2];       /* … and each version before lacks the last one; 0: no more. All of
+						   these versions are read */
 };
 
 /* Names of all contents that rows refer to; one may be NULL. */
@@ -56,6 +61,7 @@ struct store_bundle_kind {
 	"(SELECT code_blob AS name FROM execution UNION SELECT stdin_blob FROM execution UNION SELECT stdout_blob "    \
 	"FROM execution UNION SELECT stderr_blob FROM execution UNION SELECT blob FROM execution_file "                \
 	"UNION SELECT stdout_blob FROM baseline UNION SELECT stderr_blob FROM baseline)"
+#define STORE_BUNDLE_CALL_BLOBS "(SELECT arguments_blob AS name FROM call_text UNION SELECT result_blob FROM call_text)"
 
 /* A condition: the column is no path below /data. */
 #define STORE_BUNDLE_BAD_PATH(name)                                                                                    \
@@ -68,8 +74,12 @@ struct store_bundle {
 	sqlite3 *db;
 	char *path, *part; /* part: the file while it is written; NULL: none */
 	bool leave_env;
-	bool tags; /* it has the table */
+	int version;
 };
+int store_bundle_oldest(const struct store_bundle_kind *kind); /* version that is read */
+bool store_bundle_has(const struct store_bundle *bundle, enum store_bundle_table table);
+/* The tables that its version has and the file lacks, and that version. */
+int store_bundle_make_later(const struct store_bundle *bundle, sqlite3 *db);
 int store_bundle_failed(struct store_bundle *bundle, struct err *err);
 /* A file of this kind, to be written by store_bundle_add and _finish; one to be read, checked. */
 int store_bundle_create(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,

@@ -2,8 +2,8 @@
  * store_bundle_import.c - a bundle of somebody else, into this record.
  *
  * The order: everything is checked (store_bundle_check.c); then the contents go into the blob folder, where nothing
- * names them yet and the sweeper finds them if it ends here; then the rows, in one transaction, under the constraints of
- * schema.sql.
+ * names them yet and the sweeper finds them if it ends here; then the rows, in one transaction, under the constraints
+ * of schema.sql.
  */
 #include <stdio.h>
 #include <string.h>
@@ -99,14 +99,19 @@ static int import_rows_of(struct store_txn *txn, struct store_bundle *bundle, co
 /* Also of an execution that was there: generations that it lacks. */
 static int import_baselines(struct store_txn *txn, struct store_bundle *bundle, const char *id, struct err *err)
 {
-	static const struct {
+	const struct {
 		const char *select;
 		enum store_sql insert;
 	} tables[] = {
 		{"SELECT * FROM baseline WHERE execution = ?1 ORDER BY generation", SQL_IMPORT_BASELINE},
 		{"SELECT * FROM baseline_file WHERE execution = ?1", SQL_IMPORT_BASELINE_FILE},
 		{"SELECT * FROM baseline_server WHERE execution = ?1", SQL_IMPORT_BASELINE_SERVER},
-		{"SELECT * FROM baseline_call WHERE execution = ?1", SQL_IMPORT_BASELINE_CALL},
+		{store_bundle_has(bundle, STORE_BUNDLE_CALL_TEXTS)
+			 ? "SELECT * FROM baseline_call LEFT JOIN call_text USING (execution, generation, seq) WHERE "
+			   "execution = ?1"
+			 : "SELECT *, NULL AS arguments_blob, NULL AS result_blob FROM baseline_call WHERE "
+			   "execution = ?1",
+		 SQL_IMPORT_BASELINE_CALL},
 	};
 	int result = 0;
 
@@ -158,7 +163,13 @@ static int import_calls(struct store_txn *txn, struct store_bundle *bundle, cons
 				    SQL_IMPORT_SERVER, err);
 
 	if (result == 0)
-		result = import_rows_of(txn, bundle, id, "SELECT * FROM tool_call WHERE execution = ?1",
+		result = import_rows_of(txn, bundle, id,
+					store_bundle_has(bundle, STORE_BUNDLE_CALL_TEXTS)
+						? "SELECT c.*, arguments_blob, result_blob FROM tool_call AS c LEFT "
+						  "JOIN call_text AS t ON t.execution = c.execution AND t.seq = c.seq "
+						  "AND generation = 1 WHERE c.execution = ?1"
+						: "SELECT *, NULL AS arguments_blob, NULL AS result_blob FROM "
+						  "tool_call WHERE execution = ?1",
 					SQL_IMPORT_CALL, err);
 	if (result == 0)
 		result = store_bundle_prepare(bundle, "SELECT seq FROM tool_call WHERE execution = ?1 ORDER BY seq",
@@ -239,7 +250,7 @@ int store_bundle_import_rows(struct store_txn *txn, struct store_bundle *bundle,
 			result = import_one(txn, bundle, row, err);
 		if (result == 0)
 			result = import_baselines(txn, bundle, (const char *)sqlite3_column_text(row, 0), err);
-		if (result == 0 && bundle->tags)
+		if (result == 0 && store_bundle_has(bundle, STORE_BUNDLE_TAGS))
 			result = import_tags(txn, bundle, (const char *)sqlite3_column_text(row, 0), &ret->tags, err);
 		ret->executions++;
 		ret->added += !there;

@@ -220,6 +220,8 @@ static int interrupt(struct store *store, struct interrupted *run,
 	if (failed == 0)
 		failed = take_calls(store, run->id, &run->tools, err);
 	if (failed == 0)
+		failed = store_tools_keep(store, &run->tools, err);
+	if (failed == 0)
 		failed = commit(store, interrupt_work, run, err);
 	free(run->out.data);
 	free(run->err.data);

@@ -253,6 +253,23 @@ static const struct {
 	 "ALTER TABLE searched ADD COLUMN debt INTEGER NOT NULL DEFAULT 0 CHECK (debt >= 0);"
 	 "UPDATE searched SET through = 0, stale = 0;"
 	 "PRAGMA user_version = 24;"},
+	/* Long arguments and results of calls are contents; those that are there stay in their rows. */
+	{24,
+	 "ALTER TABLE tool_call ADD COLUMN arguments_blob TEXT REFERENCES blob (sha256) CHECK "
+	 "(arguments_blob IS NULL OR arguments = 'null');"
+	 "ALTER TABLE tool_call ADD COLUMN result_blob TEXT REFERENCES blob (sha256) CHECK (result_blob IS "
+	 "NULL OR result = '');"
+	 "CREATE INDEX tool_call_by_arguments_blob ON tool_call (arguments_blob) WHERE arguments_blob "
+	 "IS NOT NULL;"
+	 "CREATE INDEX tool_call_by_result_blob ON tool_call (result_blob) WHERE result_blob IS NOT NULL;"
+	 "ALTER TABLE baseline_call ADD COLUMN arguments_blob TEXT REFERENCES blob (sha256) CHECK "
+	 "(arguments_blob IS NULL OR arguments = 'null');"
+	 "ALTER TABLE baseline_call ADD COLUMN result_blob TEXT REFERENCES blob (sha256) CHECK (result_blob IS "
+	 "NULL OR result = '');"
+	 "CREATE INDEX baseline_call_by_arguments_blob ON baseline_call (arguments_blob) WHERE arguments_blob "
+	 "IS NOT NULL;"
+	 "CREATE INDEX baseline_call_by_result_blob ON baseline_call (result_blob) WHERE result_blob IS NOT NULL;"
+	 "PRAGMA user_version = 25;"},
 };
 const int store_schema_newest = 1 + (int)ARRAY_SIZE(steps);
 

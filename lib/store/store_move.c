@@ -2,8 +2,9 @@
  * store_move.c - see store_move.h.
  *
  * Out: a bundle of another kind, whose rows beyond those of runs are carried as they are. In: the order of an import
- * (store_bundle_check.c, store_bundle_import.c): the schema, then every row, then the contents, then all rows in one transaction, through the
- * functions by which tokens, conversations and files come into being here, so that the audit log has its entries.
+ * (store_bundle_check.c, store_bundle_import.c): the schema, then every row, then the contents, then all rows in one
+ * transaction, through the functions by which tokens, conversations and files come into being here, so that the audit
+ * log has its entries.
  */
 #include "store_move.h"
 
@@ -20,7 +21,7 @@
 
 /* clang-format off */
 static const struct store_bundle_kind kind = {
-	"PRAGMA application_id = 0x5350424f; PRAGMA user_version = 4;" STORE_BUNDLE_TABLES
+	"PRAGMA application_id = 0x5350424f;" STORE_BUNDLE_TABLES
 	"CREATE TABLE owner (name TEXT PRIMARY KEY) STRICT;"
 	"CREATE TABLE token (" STORE_BUNDLE_COLUMNS(STORE_MOVE_TOKEN) ", PRIMARY KEY (id)) STRICT;"
 	"CREATE TABLE snippet (" STORE_BUNDLE_COLUMNS(STORE_MOVE_SNIPPET)
@@ -28,8 +29,8 @@ static const struct store_bundle_kind kind = {
 	"CREATE TABLE conversation (name TEXT PRIMARY KEY) STRICT;"
 	"CREATE TABLE file (" STORE_BUNDLE_COLUMNS(STORE_MOVE_FILE) ", PRIMARY KEY (conversation, name)) STRICT;"
 	"CREATE TABLE run (execution TEXT PRIMARY KEY, conversation TEXT NOT NULL) STRICT;",
-	"an owner of sallyport owners pack", 0x5350424f /* "SPBO" */, 4, "SELECT blob FROM file",
-	STORE_BUNDLE_TAG_TABLE};
+	"an owner of sallyport owners pack", 0x5350424f /* "SPBO" */, 5, "SELECT blob FROM file",
+	{STORE_BUNDLE_TAGS, STORE_BUNDLE_CALL_TEXTS}};
 /* clang-format on */
 
 static const struct {

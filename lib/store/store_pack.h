@@ -1,9 +1,9 @@
 /*
  * store_pack.h - contents that are kept compressed: the file of a content abcd… is then cd….gz, as gzip(1) writes it.
  *
- * Only what nobody but this program reads is packed, the output of runs; nginx sends the files of conversations as they
- * are. A content may be there in both forms: who needs the plain one puts it next to the other, and it is the one that
- * is read. What does not get smaller by a quarter stays as it is.
+ * Only what nobody but this program reads is packed: the output of runs, long texts of calls of tools. nginx sends the
+ * files of conversations as they are. A content may be there in both forms: who needs the plain one puts it next to the
+ * other, and it is the one that is read. What does not get smaller by a quarter stays as it is.
  */
 #pragma once
 

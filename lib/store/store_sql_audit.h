@@ -84,11 +84,14 @@ enum {
 #define STORE_SQL_AUDIT_TOKEN                                                                                          \
 	"SELECT id, owner, scopes, revoked_us, id, owner, name, scopes, hash, created_us, expires_us, results, "       \
 	"servers FROM token "
+/* A long text is its content's name, as bytes, which no text in a row is. */
+#define STORE_SQL_AUDIT_TEXT(text)                                                                                     \
+	"iif(" text "_blob IS NULL, call." text ", CAST(call." text " || " text "_blob AS BLOB))"
 #define STORE_SQL_AUDIT_CALL                                                                                           \
 	"SELECT execution, owner, seq, call.state, is_error, seq, connection, server, tool, is_read, definition, "     \
-	"arguments, arguments_hash, occurrence, decision, rule, decided_by, call.state, kind, is_error, call.result, " \
-	"protocol, attempts, approval_us, queued_us, started_us, call.finished_us FROM tool_call AS call CROSS "       \
-	"JOIN execution ON execution.id = call.execution "
+	STORE_SQL_AUDIT_TEXT("arguments") ", arguments_hash, occurrence, decision, rule, decided_by, call.state, "     \
+	"kind, is_error, " STORE_SQL_AUDIT_TEXT("result") ", protocol, attempts, approval_us, queued_us, started_us, " \
+	"call.finished_us FROM tool_call AS call CROSS JOIN execution ON execution.id = call.execution "
 #define STORE_SQL_AUDIT_CONVERSATION "SELECT id, owner, name, hash, created_us FROM conversation "
 #define STORE_SQL_AUDIT_FILE                                                                                           \
 	"SELECT c.hash, c.owner, f.size, f.conversation, f.name, f.blob, f.media_type, f.mode, f.size, f.mtime_us "    \

@@ -81,9 +81,10 @@ enum { STORE_ERASURE_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) ERASURE_COLU
 	  "DELETE FROM execution_file WHERE execution = :id AND (phase, name) IN (SELECT phase, "                      \
 	  "name " STORE_SQL_ERASED_FILES ")")                                                                          \
 	X(ERASE_CALLS, WRITE,                                                                                          \
-	  "UPDATE tool_call SET arguments = 'null', arguments_hash = '', result = '' WHERE execution = :id AND seq "   \
-	  "IN "                                                                                                        \
-	  "(SELECT seq FROM tool_call WHERE execution = :id AND result <> '' ORDER BY seq LIMIT :limit)")              \
+	  "UPDATE tool_call SET arguments = 'null', arguments_hash = '', result = '', arguments_blob = NULL, "         \
+	  "result_blob = NULL WHERE execution = :id AND seq IN (SELECT seq FROM tool_call WHERE execution = :id AND "  \
+	  "(arguments_hash <> '' OR result <> '' OR coalesce(arguments_blob, result_blob) IS NOT NULL) ORDER BY seq "  \
+	  "LIMIT :limit)")              \
 	X(ERASING_ADD, WRITE,                                                                                          \
 	  "INSERT INTO erasing (execution, what) VALUES (:id, :what) ON CONFLICT (execution) DO UPDATE SET what = "    \
 	  "min(what, excluded.what)")                                                                                  \

@@ -59,7 +59,11 @@ enum {
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stdout_blob = sha256) "                                         \
 	"AND NOT EXISTS (SELECT 1 FROM execution WHERE stderr_blob = sha256) "                                         \
 	"AND NOT EXISTS (SELECT 1 FROM baseline WHERE stdout_blob = sha256) "                                          \
-	"AND NOT EXISTS (SELECT 1 FROM baseline WHERE stderr_blob = sha256)"
+	"AND NOT EXISTS (SELECT 1 FROM baseline WHERE stderr_blob = sha256) "                                          \
+	"AND NOT EXISTS (SELECT 1 FROM tool_call WHERE arguments_blob = sha256) "                                      \
+	"AND NOT EXISTS (SELECT 1 FROM tool_call WHERE result_blob = sha256) "                                         \
+	"AND NOT EXISTS (SELECT 1 FROM baseline_call WHERE arguments_blob = sha256) "                                  \
+	"AND NOT EXISTS (SELECT 1 FROM baseline_call WHERE result_blob = sha256)"
 
 #define STORE_SQL_SERVED "coalesce(:served, (SELECT served_us FROM uptime WHERE one = 1))"
 

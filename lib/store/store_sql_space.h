@@ -49,6 +49,9 @@ enum { STORE_HOLDING_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) HOLDING_COLU
 	  "EXISTS (SELECT 1 FROM execution WHERE code_blob = :blob AND owner = :owner) OR EXISTS (SELECT 1 FROM "      \
 	  "execution WHERE stdin_blob = :blob AND owner = :owner) OR EXISTS (SELECT 1 FROM execution WHERE "           \
 	  "stdout_blob = :blob AND owner = :owner) OR EXISTS (SELECT 1 FROM execution WHERE stderr_blob = :blob AND "  \
+	  "owner = :owner) OR EXISTS (SELECT 1 FROM (SELECT execution FROM tool_call WHERE arguments_blob = :blob "    \
+	  "LIMIT 1000) JOIN execution ON id = execution WHERE owner = :owner) OR EXISTS (SELECT 1 FROM (SELECT "       \
+	  "execution FROM tool_call WHERE result_blob = :blob LIMIT 1000) JOIN execution ON id = execution WHERE "     \
 	  "owner = :owner)")                                                                                           \
 	X(HOLDING_BELIEVE, WRITE, "UPDATE holding SET doubt = 0 WHERE owner = :owner AND blob = :blob")                \
 	X(HOLDING_DROP, WRITE, "DELETE FROM holding WHERE owner = :owner AND blob = :blob AND doubt = 1")

@@ -25,7 +25,9 @@
 	NEXT(CALL_APPROVAL_US, "approval_us", approval_us)                                                             \
 	NEXT(CALL_QUEUED_US, "queued_us", queued_us)                                                                   \
 	NEXT(CALL_STARTED_US, "started_us", started_us)                                                                \
-	NEXT(CALL_FINISHED_US, "finished_us", finished_us)
+	NEXT(CALL_FINISHED_US, "finished_us", finished_us)                                                             \
+	NEXT(CALL_ARGUMENTS_BLOB, "arguments_blob", arguments_blob)                                                    \
+	NEXT(CALL_RESULT_BLOB, "result_blob", result_blob)
 enum { STORE_TOOL_CALL_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) CALL_COLUMNS };
 #define STORE_SQL_TOOL_CALL STORE_TOOL_CALL_COLUMNS(COLUMN_SQL, COLUMN_SQL_NEXT, COLUMN_SQL_NEXT) " "
 
@@ -58,26 +60,27 @@ enum { STORE_PIN_COLUMNS(COLUMN_NAME, COLUMN_NAME, COLUMN_NAME) PIN_COLUMNS };
 	  "INSERT INTO tool_call (execution, seq, connection, server, tool, is_read, definition, arguments, "          \
 	  "arguments_hash, occurrence, decision, rule, decided_by, state, kind, is_error, result, protocol, "          \
 	  "attempts, "                                                                                                 \
-	  "approval_us, queued_us, started_us, finished_us) VALUES (:execution, :seq, :connection, :server, :tool, "   \
+	  "approval_us, queued_us, started_us, finished_us, arguments_blob, result_blob) VALUES (:execution, :seq, "   \
+	  ":connection, :server, :tool, "                                                                              \
 	  ":is_read, :definition, :arguments, :arguments_hash, :occurrence, :decision, :rule, :decided_by, :state, "   \
-	  ":kind, :is_error, :result, :protocol, :attempts, :approval, :queued, :started, :finished)")                 \
+	  ":kind, :is_error, :result, :protocol, :attempts, :approval, :queued, :started, :finished, "                 \
+	  ":arguments_blob, :result_blob)")                                                                            \
 	X(PIN_LIST, READ, "SELECT " STORE_SQL_PIN "FROM tool_pin WHERE server = :server")                              \
 	X(PIN_ADD, WRITE,                                                                                              \
 	  "INSERT OR IGNORE INTO tool_pin (server, tool, hash, first_us) VALUES (:server, :tool, :hash, :now)")        \
 	X(PIN_ACCEPT, WRITE,                                                                                           \
 	  "INSERT INTO tool_pin (server, tool, hash, first_us, decided_us) VALUES (:server, :tool, :hash, :now, "      \
 	  ":now) ON CONFLICT (server, tool) DO UPDATE SET hash = excluded.hash, decided_us = :now")                    \
-	X(TOOL_BYTES, WRITE, "UPDATE execution SET bytes = bytes + :bytes WHERE id = :execution")                      \
 	X(BASELINE_SERVER_ADD, WRITE,                                                                                  \
 	  "INSERT INTO baseline_server (execution, generation, position, name, alias, description, list) VALUES "      \
 	  "(:execution, :generation, :position, :name, :alias, :description, :list)")                                  \
 	X(BASELINE_CALL_ADD, WRITE,                                                                                    \
 	  "INSERT INTO baseline_call (execution, generation, seq, connection, server, tool, is_read, definition, "     \
 	  "arguments, arguments_hash, occurrence, decision, rule, decided_by, state, kind, is_error, result, "         \
-	  "protocol, attempts, approval_us, queued_us, started_us, finished_us) VALUES (:execution, :generation, "     \
-	  ":seq, :connection, :server, :tool, :is_read, :definition, :arguments, :arguments_hash, :occurrence, "       \
-	  ":decision, :rule, :decided_by, :state, :kind, :is_error, :result, :protocol, :attempts, :approval, "        \
-	  ":queued, :started, :finished)")                                                                             \
+	  "protocol, attempts, approval_us, queued_us, started_us, finished_us, arguments_blob, result_blob) VALUES "  \
+	  "(:execution, :generation, :seq, :connection, :server, :tool, :is_read, :definition, :arguments, "           \
+	  ":arguments_hash, :occurrence, :decision, :rule, :decided_by, :state, :kind, :is_error, :result, "           \
+	  ":protocol, :attempts, :approval, :queued, :started, :finished, :arguments_blob, :result_blob)")             \
 	X(BASELINE_SERVERS, READ,                                                                                      \
 	  "SELECT " STORE_SQL_TOOL_SERVER "FROM baseline_server JOIN tool_list ON hash = list WHERE execution = "      \
 	  ":execution AND generation = " STORE_SQL_CASSETTE " ORDER BY position")                                      \

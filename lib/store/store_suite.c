@@ -13,14 +13,14 @@
 #define BUSY_MS 10000
 
 static const struct store_bundle_kind kind = {
-	"PRAGMA application_id = 0x53505355; PRAGMA user_version = 3;" STORE_BUNDLE_TABLES "CREATE TABLE suite_case ("
+	"PRAGMA application_id = 0x53505355;" STORE_BUNDLE_TABLES "CREATE TABLE suite_case ("
 	"execution TEXT PRIMARY KEY,"
 	"name TEXT NOT NULL,"
 	"tags TEXT NOT NULL,"      /* JSON */
 	"compare TEXT NOT NULL,"   /* what of the outcome counts: replay --compare */
 	"normalise TEXT NOT NULL," /* what does not: replay --normalise */
 	"promoted_us INTEGER NOT NULL) STRICT;",
-	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 3, NULL, NULL};
+	"a suite of sallyport promote", 0x53505355 /* "SPSU" */, 4, NULL, {STORE_BUNDLE_CALL_TEXTS}};
 
 static const struct {
 	const char *sql, *text;
@@ -60,9 +60,22 @@ static int make(struct store_bundle *suite, struct err *err)
 	int64_t objects = 0;
 	int result = store_bundle_number(suite, "SELECT count(*) FROM sqlite_schema", &objects, err);
 
-	if (result == 0 && objects == 0 && sqlite3_exec(suite->db, kind.schema, NULL, NULL, NULL) != SQLITE_OK)
-		result = store_bundle_failed(suite, err);
-	return result;
+	if (result < 0 || objects > 0)
+		return result;
+	suite->version = kind.version;
+	return sqlite3_exec(suite->db, kind.schema, NULL, NULL, NULL) == SQLITE_OK &&
+			       store_bundle_make_later(suite, suite->db) == SQLITE_OK
+		       ? 0
+		       : store_bundle_failed(suite, err);
+}
+
+/* Of an older version: it gets the tables that it lacks. */
+static int upgrade(struct store_bundle *suite, struct err *err)
+{
+	if (suite->version == kind.version)
+		return 0;
+	suite->version = kind.version;
+	return store_bundle_make_later(suite, suite->db) == SQLITE_OK ? 0 : store_bundle_failed(suite, err);
 }
 
 static int open_file(const char *path, int flags, struct store_bundle **ret, struct err *err)
@@ -113,7 +126,9 @@ int store_suite_change(const char *path, struct store_bundle **ret, struct err *
 				 : store_bundle_failed(suite, err);
 	if (result == 0)
 		result = make(suite, err);
-	return give(suite, result < 0 ? result : check(suite, err), ret);
+	if (result == 0)
+		result = check(suite, err);
+	return give(suite, result < 0 ? result : upgrade(suite, err), ret);
 }
 
 static int has_case(struct store_bundle *suite, const char *id, struct err *err)

@@ -3,7 +3,7 @@
  * whole Sallyport; what the client sees, what the record holds, and a replay without any server.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -258,6 +258,49 @@ except RuntimeError as error: print(error.kind)
 	const other = await stack.cli(['replay', random.execution_id]);
 	assert.match(other.stdout + other.stderr, /diverged/);
 	assert.match(other.stdout + other.stderr, /call 1, everything\.echo with \{"message":"0\.\d+"\}, was not made then/);
+});
+
+test('long arguments and results are contents of the record, wherever it goes', { timeout: TIMEOUT_MS }, async () => {
+	const long = 900_000;
+	const code = `
+for letter in 'aab':
+	answer = tools.everything.echo.sync(message=letter * ${long})
+	print(len(answer), answer[-1])
+`;
+	const made = await stack.run({ language: 'python', code, servers: ['everything'] });
+	assert.equal(made.stdout, `${long + 6} a\n${long + 6} a\n${long + 6} b\n`, made.stderr);
+	const id = made.execution_id, file = (name) => path.join(stack.state, name);
+	const cli = async (config, ...args) => {
+		const { stdout, stderr, code: status } = await stack.cli(args, config);
+		assert.equal(status, 0, args.join(' ') + stdout + stderr);
+		return stdout;
+	};
+	const there = (name) => {
+		writeFileSync(file(name + '.json'), JSON.stringify({ ...JSON.parse(readFileSync(stack.config, 'utf8').replace(/^ *\/\/.*$/gm, '')), data_dir: file(name) }));
+		return file(name + '.json');
+	};
+	const holds = async (config) => {
+		const { toolCalls } = JSON.parse(await cli(config, 'show', '--json', id));
+		assert.deepEqual(toolCalls.map((call) => JSON.parse(call.arguments).message.length), [long, long, long]);
+		assert.deepEqual(toolCalls.map((call) => call.result.includes('Echo: ' + JSON.parse(call.arguments).message)), [true, true, true]);
+		assert.match(await cli(config, 'show', id), /everything\.echo +\{"message":"aaaa/);
+		await cli(config, 'replay', id);
+	};
+	await holds(stack.config);
+	assert.equal(JSON.parse((await cli(stack.config, 'log', '--json', '--tool', 'everything.echo', '--limit', '1')).split('\n')[0]).id, id);
+	await cli(stack.config, 'export', '--output', file('long.bundle'), id);
+	await cli(stack.config, 'verify', file('long.bundle'));
+	await cli(there('long-imported'), 'import', file('long.bundle'));
+	await holds(file('long-imported.json'));
+	await cli(stack.config, 'backup', '--key', file('long-backup'));
+	await cli(stack.config, 'verify', '--blobs', file('long-backup'));
+	await cli(there('long-restored'), 'restore', file('long-backup'));
+	await holds(file('long-restored.json'));
+	/* In the record that was imported they are the only contents: two texts of arguments, two results. */
+	const contents = () => readdirSync(path.join(file('long-imported'), 'blobs'), { recursive: true }).map((name) => path.join(file('long-imported'), 'blobs', name)).filter((name) => statSync(name).isFile() && /[0-9a-f]{62}(\.gz)?$/.test(name));
+	assert.equal(contents().length, 4);
+	await cli(file('long-imported.json'), 'forget', '--execution', id, '--yes');
+	await cli(file('long-imported.json'), 'verify');
 });
 
 test('replay --live asks the real servers, --record keeps what they answer', { timeout: TIMEOUT_MS }, async () => {

@@ -66,7 +66,7 @@ refuse() {
 # old_bundle FROM TO: as releases before tags wrote it
 old_bundle() {
 	cp "$1" "$2"
-	sqlite3 "$2" "DROP TABLE execution_tag; PRAGMA user_version = 5"
+	sqlite3 "$2" "DROP TABLE execution_tag; DROP TABLE call_text; PRAGMA user_version = 5"
 }
 
 @test "tags go along, also to runs that are there already; bundles of the version before tags are read" {
@@ -137,6 +137,7 @@ env_is() {
 	refuse tables "ALTER TABLE execution ADD COLUMN more ANY"
 	refuse tables "PRAGMA user_version = 5"
 	refuse tables "DROP TABLE execution_tag"
+	refuse tables "DROP TABLE call_text"
 	refuse "a tag is not" "INSERT INTO execution_tag VALUES ('x', 'nightly')"
 	for tag in "''" "'a b'" "'$(printf %065d 0)'" "char(27) || '[2J'" "7" "'a' || char(0)"; do
 		refuse "a tag is not" "INSERT INTO execution_tag SELECT id, $tag FROM execution"

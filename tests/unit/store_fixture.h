@@ -148,7 +148,9 @@ static void assert_counted(const struct fixture *f)
 		"ON conversation.id = conversation UNION SELECT owner, execution_file.blob FROM execution_file "
 		"JOIN execution ON id = execution UNION SELECT owner, code_blob FROM execution UNION SELECT owner, "
 		"stdin_blob FROM execution UNION SELECT owner, stdout_blob FROM execution UNION SELECT owner, "
-		"stderr_blob FROM execution) WHERE blob IS NOT NULL EXCEPT SELECT owner || ' ' || blob FROM holding"));
+		"stderr_blob FROM execution UNION SELECT owner, arguments_blob FROM tool_call JOIN execution ON id = "
+		"execution UNION SELECT owner, result_blob FROM tool_call JOIN execution ON id = execution) WHERE blob "
+		"IS NOT NULL EXCEPT SELECT owner || ' ' || blob FROM holding"));
 	assert_answer(
 		f,
 		"SELECT count(*) FROM execution WHERE bytes <> 1024 + iif(code IS NULL, 0, code_bytes) + "

@@ -1,0 +1,342 @@
+/* test_store_tool.c - long arguments and results of calls of tools: contents like output, stored once, that stay as
+ * long as a call names them, go with it, travel in bundles, and are found where they were altered. */
+#include "lib/audit/audit_verify.h"
+#include "lib/store/store_bundle.h"
+#include "lib/store/store_erase.h"
+#include "lib/store/store_gc.h"
+#include "lib/store/store_pack.h"
+#include "lib/store/store_tool.h"
+#include "lib/store/store_txn.h"
+#include "store_fixture.h"
+
+#define LONG    (3 << 20)
+#define LATE_US (2 * STORE_BLOB_GRACE_US)
+
+static char result_text[LONG + 1], arguments_text[200000 + 1];
+
+static int group_setup(void **state)
+{
+	(void)state;
+	memset(result_text, 'r', LONG);
+	memset(arguments_text, 'a', sizeof(arguments_text) - 1);
+	arguments_text[0] = arguments_text[sizeof(arguments_text) - 2] = '"';
+	return 0;
+}
+
+struct adding {
+	const char *id;
+	struct store_tools *tools;
+};
+
+static int add_work(struct store_txn *txn, void *arg, struct err *err)
+{
+	struct adding *adding = arg;
+
+	return store_txn_tools_add(txn, adding->id, adding->tools, err);
+}
+
+static struct store_tool_call call_of(int64_t seq, const char *arguments, const char *result)
+{
+	return (struct store_tool_call){.seq = seq,
+					.connection = 1,
+					.server = unconst("files"),
+					.tool = unconst("read"),
+					.arguments = unconst(arguments),
+					.arguments_hash = "h",
+					.state = "done",
+					.kind = "result",
+					.result = unconst(result),
+					.result_length = strlen(result),
+					.attempts = 1};
+}
+
+/* A run of two equal calls with long texts, and a short one between them. */
+static void run_with_calls(struct fixture *f, char ret_id[ID_SIZE])
+{
+	struct store_tool_call calls[] = {call_of(1, arguments_text, result_text), call_of(2, "{}", "short"),
+					  call_of(3, arguments_text, result_text)};
+	struct store_tool_server server = {.name = unconst("files"),
+					   .alias = unconst("files"),
+					   .description = unconst(""),
+					   .definitions = unconst("[]")};
+	struct store_tools tools = {.servers = &server, .n_servers = 1, .calls = calls, .n_calls = 3};
+	struct store_execution run = sample("ann");
+	struct err err = ERR_INIT;
+
+	sha256_hex("[]", 2, server.list);
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	assert_false(store_tools_inline(&tools));
+	fails(store_commit(f->store, add_work, &(struct adding){run.id, &tools}, &err), ERR_INTERNAL);
+	ok(store_tools_keep(f->store, &tools, &err));
+	ok(store_commit(f->store, add_work, &(struct adding){run.id, &tools}, &err));
+	snprintf(ret_id, ID_SIZE, "%s", run.id);
+}
+
+static void assert_calls(struct fixture *f, const char *id)
+{
+	struct store_tools tools = {0};
+	struct err err = ERR_INIT;
+
+	ok(store_tools_load(f->store, id, &tools, &err));
+	assert_int_equal(tools.n_calls, 3);
+	assert_string_equal(tools.calls[1].arguments, "{}");
+	assert_string_equal(tools.calls[1].result, "short");
+	for (int i = 0; i < 3; i += 2) {
+		assert_string_equal(tools.calls[i].arguments, arguments_text);
+		assert_int_equal(tools.calls[i].result_length, LONG);
+		assert_string_equal(tools.calls[i].result, result_text);
+	}
+	store_tools_clear(&tools);
+}
+
+static int files_of(const struct fixture *f)
+{
+	auto_free char *command = xasprintf("exit $(find %s/blobs -type f -path '*/blobs/*/*' | wc -l)", f->data);
+
+	return WEXITSTATUS(system(command));
+}
+
+static void sweep_late(struct fixture *f)
+{
+	struct store_swept swept = {0};
+	struct err err = ERR_INIT;
+
+	ok(store_gc(f->store, &(struct store_gc){.now_us = clock_now_us() + LATE_US}, &swept, &err));
+	assert_sound(f);
+}
+
+static void stored_once_and_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	char id[ID_SIZE];
+	struct store_erased erased = {0};
+	struct err err = ERR_INIT;
+
+	run_with_calls(f, id);
+	assert_sound(f);
+	assert_answer(f, "SELECT count(*) FROM blob", "2");
+	assert_answer(f, "SELECT max(length(result) + length(arguments)) FROM tool_call", "7");
+	assert_answer(f, "SELECT sum(size) FROM holding WHERE owner = 'ann'", "3345728");
+	sweep_late(f); /* they are named */
+	assert_int_equal(files_of(f), 2);
+	assert_calls(f, id);
+	ok(store_forget(
+		f->store,
+		&(struct store_erase){.id = id, .what = STORE_ERASE_OUTPUT, .before_us = INT64_MAX, .why = "request"},
+		&erased, &err));
+	assert_int_equal(erased.executions, 1);
+	assert_answer(f, "SELECT count(arguments_blob) + count(result_blob) FROM tool_call", "0");
+	sweep_late(f);
+	assert_answer(f, "SELECT count(*) FROM blob", "0");
+	assert_answer(f, "SELECT count(*) FROM holding", "0");
+	assert_int_equal(files_of(f), 0);
+}
+
+/* As version 24 left it: a long text in the row, and no columns for contents. */
+static void an_older_record(void **state)
+{
+	struct fixture *f = *state;
+	struct store_execution run = sample("ann");
+	struct store_tools tools = {0};
+	struct err err = ERR_INIT;
+
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	store_close(f->store);
+	f->store = NULL;
+	auto_free char *older = xasprintf(
+		"DROP TRIGGER tool_call_held; DROP TRIGGER tool_call_left; DROP INDEX tool_call_by_arguments_blob; "
+		"DROP "
+		"INDEX tool_call_by_result_blob; DROP INDEX baseline_call_by_arguments_blob; DROP INDEX "
+		"baseline_call_by_result_blob; ALTER TABLE tool_call DROP COLUMN arguments_blob; ALTER TABLE tool_call "
+		"DROP COLUMN result_blob; ALTER TABLE baseline_call DROP COLUMN arguments_blob; ALTER TABLE "
+		"baseline_call DROP COLUMN result_blob; PRAGMA user_version = 24; INSERT INTO tool_call (execution, "
+		"seq, connection, server, tool, is_read, arguments, arguments_hash, occurrence, state, kind, is_error, "
+		"result, attempts, approval_us, queued_us, started_us, finished_us) VALUES ('%s', 1, 1, 'files', "
+		"'read', 0, '{}', 'h', 0, 'done', 'result', 0, '%s', 1, 0, 0, 0, 0)",
+		run.id, result_text);
+
+	sql(f, older);
+	ok(store_open(f->data, STORE_SERVE, &f->store, &err));
+	assert_answer(f, "PRAGMA user_version", "25");
+	ok(store_tools_load(f->store, run.id, &tools, &err));
+	assert_int_equal(tools.n_calls, 1);
+	assert_string_equal(tools.calls[0].result, result_text);
+	store_tools_clear(&tools);
+	assert_sound(f);
+}
+
+static void export_to(struct fixture *f, const char *id, const char *path)
+{
+	struct store_bundle *bundle = NULL;
+	struct err err = ERR_INIT;
+
+	ok(store_bundle_new(path, &bundle, &err));
+	ok(store_bundle_add(bundle, f->store, id, &err));
+	ok(store_bundle_finish(bundle, f->store, &err));
+	store_bundle_close(bundle);
+}
+
+static void refused(const char *path, const char *change, const char *text)
+{
+	auto_free char *copy = xasprintf("%s.copy", path), *command = xasprintf("cp %s %s.copy", path, path);
+	struct store_bundle *bundle = NULL;
+	struct err err = ERR_INIT;
+	sqlite3 *db;
+	char *wrong = NULL;
+
+	assert_int_equal(system(command), 0);
+	assert_int_equal(sqlite3_open(copy, &db), SQLITE_OK);
+	if (sqlite3_exec(db, change, NULL, NULL, &wrong) != SQLITE_OK)
+		fail_msg("%s", wrong);
+	sqlite3_close(db);
+	assert_true(store_bundle_open(copy, &bundle, &err) < 0);
+	if (!strstr(err.text, text))
+		fail_msg("%s: %s", change, err.text);
+}
+
+static void carried(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = {.data = xasprintf("%s/other", f->base)};
+	auto_free char *path = xasprintf("%s/runs.bundle", f->base);
+	struct store_bundle *bundle = NULL;
+	struct store_carried done = {0};
+	struct err err = ERR_INIT;
+	char id[ID_SIZE];
+
+	run_with_calls(f, id);
+	export_to(f, id, path);
+	refused(path, "DELETE FROM blob WHERE length(data) = 3145728", "a content is missing");
+	refused(path, "UPDATE blob SET data = x'78' WHERE length(data) = 3145728", "a content does not have its hash");
+	refused(path, "UPDATE call_text SET seq = 7 WHERE seq = 1", "belongs to no call");
+	refused(path, "UPDATE tool_call SET result = 'x' WHERE seq = 1", "belongs to no call");
+	refused(path, "UPDATE call_text SET arguments_blob = result_blob", "not as it must be");
+	refused(path, "DROP TABLE call_text", "its tables are not those");
+	ok(store_open(other.data, STORE_SERVE, &other.store, &err));
+	ok(store_bundle_open(path, &bundle, &err));
+	ok(store_bundle_import(bundle, other.store, &done, &err));
+	store_bundle_close(bundle);
+	assert_int_equal(done.added, 1);
+	assert_answer(&other, "SELECT count(*) FROM blob", "2");
+	assert_sound(&other);
+	sweep_late(&other);
+	assert_calls(&other, id);
+	store_close(other.store);
+	free(other.data);
+}
+
+/* A bundle of the version before, which has no such table. */
+static void carried_by_an_older_release(void **state)
+{
+	struct fixture *f = *state;
+	auto_free char *path = xasprintf("%s/runs.bundle", f->base);
+	struct fixture other = {.data = xasprintf("%s/other", f->base)};
+	struct store_bundle *bundle = NULL;
+	struct store_carried done = {0};
+	struct store_tools tools = {0};
+	struct err err = ERR_INIT;
+	char id[ID_SIZE];
+	sqlite3 *db;
+
+	run_with_calls(f, id);
+	export_to(f, id, path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE tool_call SET result = 'in the row'; DROP TABLE call_text; DELETE FROM "
+				      "blob; PRAGMA user_version = 6",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	ok(store_open(other.data, STORE_SERVE, &other.store, &err));
+	ok(store_bundle_open(path, &bundle, &err));
+	ok(store_bundle_import(bundle, other.store, &done, &err));
+	store_bundle_close(bundle);
+	ok(store_tools_load(other.store, id, &tools, &err));
+	assert_string_equal(tools.calls[0].result, "in the row");
+	store_tools_clear(&tools);
+	assert_sound(&other);
+	store_close(other.store);
+	free(other.data);
+}
+
+static void altered(void **state)
+{
+	struct fixture *f = *state;
+	struct store_tools tools = {0};
+	struct err err = ERR_INIT;
+	char id[ID_SIZE];
+
+	run_with_calls(f, id);
+	auto_free char *command =
+		xasprintf("for file in $(find %s/blobs -type f -path '*/blobs/*/*'); do truncate -s 10 "
+			  "$file; done",
+			  f->data);
+
+	assert_int_equal(system(command), 0);
+	fails(store_tools_load(f->store, id, &tools, &err), ERR_CORRUPT);
+}
+
+static int quiet(void *arg, const char *what, int64_t done, int64_t total)
+{
+	(void)arg, (void)what, (void)done, (void)total;
+	return 0;
+}
+
+/* Other texts in the place of those that are contents, in every way that leaves a row. */
+static void verified(void **state)
+{
+	static const char *const changes[] = {
+		"seq = seq",
+		"arguments = 'x'",
+		"result = 'x'",
+		"arguments_blob = NULL",
+		"result_blob = NULL",
+		"arguments_blob = result_blob",
+		"result_blob = arguments_blob",
+		"arguments = 'null' || arguments_blob, arguments_blob = NULL",
+		"result = result_blob, result_blob = NULL",
+	};
+	struct fixture *f = *state;
+	struct fixture copy = {.data = xasprintf("%s/copy", f->base)};
+	auto_free char *blobs = xasprintf("%s/blobs", copy.data);
+	const struct audit_request request = {.path = copy.data, .blobs = blobs, .progress = quiet};
+	char id[ID_SIZE];
+
+	run_with_calls(f, id);
+	store_close(f->store);
+	f->store = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		auto_free char *take = xasprintf("rm -rf %s && cp -r %s %s", copy.data, f->data, copy.data);
+		auto_free char *change =
+			xasprintf("PRAGMA ignore_check_constraints = ON; UPDATE tool_call SET %s WHERE "
+				  "seq = 1",
+				  changes[i]);
+		struct audit_report report;
+		struct err err = ERR_INIT;
+
+		assert_int_equal(system(take), 0);
+		sql(&copy, change);
+		ok(audit_verify(&request, &report, &err));
+		const bool whole = report.parts[AUDIT_CONTENT].state == AUDIT_HOLDS;
+
+		if (whole != (i == 0))
+			fail_msg("%s: %s", changes[i], report.parts[AUDIT_CONTENT].text);
+	}
+	free(copy.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(stored_once_and_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_older_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(carried, setup, teardown),
+		cmocka_unit_test_setup_teardown(carried_by_an_older_release, setup, teardown),
+		cmocka_unit_test_setup_teardown(altered, setup, teardown),
+		cmocka_unit_test_setup_teardown(verified, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, NULL);
+}
