@@ -300,6 +300,7 @@ for letter in 'aab':
 	const contents = () => readdirSync(path.join(file('long-imported'), 'blobs'), { recursive: true }).map((name) => path.join(file('long-imported'), 'blobs', name)).filter((name) => statSync(name).isFile() && /[0-9a-f]{62}(\.gz)?$/.test(name));
 	assert.equal(contents().length, 4);
 	await cli(file('long-imported.json'), 'forget', '--execution', id, '--yes');
+	assert.doesNotMatch(await cli(file('long-imported.json'), 'show', '--json', id), /aaa|bbb/);
 	await cli(file('long-imported.json'), 'verify');
 });
 

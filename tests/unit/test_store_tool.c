@@ -1,10 +1,11 @@
 /* test_store_tool.c - long arguments and results of calls of tools: contents like output, stored once, that stay as
  * long as a call names them, go with it, travel in bundles, and are found where they were altered. */
 #include "lib/audit/audit_verify.h"
+#include "lib/store/store_baseline.h"
 #include "lib/store/store_bundle.h"
 #include "lib/store/store_erase.h"
 #include "lib/store/store_gc.h"
-#include "lib/store/store_pack.h"
+#include "lib/store/store_suite.h"
 #include "lib/store/store_tool.h"
 #include "lib/store/store_txn.h"
 #include "store_fixture.h"
@@ -106,12 +107,22 @@ static void sweep_late(struct fixture *f)
 	assert_sound(f);
 }
 
+static void forget_output(struct fixture *f, const char *id)
+{
+	struct store_erased erased = {0};
+	struct err err = ERR_INIT;
+
+	ok(store_forget(
+		f->store,
+		&(struct store_erase){.id = id, .what = STORE_ERASE_OUTPUT, .before_us = INT64_MAX, .why = "request"},
+		&erased, &err));
+	assert_int_equal(erased.executions, 1);
+}
+
 static void stored_once_and_forgotten(void **state)
 {
 	struct fixture *f = *state;
-	char id[ID_SIZE];
-	struct store_erased erased = {0};
-	struct err err = ERR_INIT;
+	char id[ID_SIZE], other[ID_SIZE];
 
 	run_with_calls(f, id);
 	assert_sound(f);
@@ -121,12 +132,16 @@ static void stored_once_and_forgotten(void **state)
 	sweep_late(f); /* they are named */
 	assert_int_equal(files_of(f), 2);
 	assert_calls(f, id);
-	ok(store_forget(
-		f->store,
-		&(struct store_erase){.id = id, .what = STORE_ERASE_OUTPUT, .before_us = INT64_MAX, .why = "request"},
-		&erased, &err));
-	assert_int_equal(erased.executions, 1);
-	assert_answer(f, "SELECT count(arguments_blob) + count(result_blob) FROM tool_call", "0");
+	run_with_calls(f, other);
+	forget_output(f, id);
+	assert_answer(f,
+		      "SELECT count(arguments_blob) + count(result_blob) FROM tool_call WHERE execution = (SELECT "
+		      "min(execution) FROM tool_call)",
+		      "0");
+	sweep_late(f); /* another run of the owner names them */
+	assert_int_equal(files_of(f), 2);
+	assert_calls(f, other);
+	forget_output(f, other);
 	sweep_late(f);
 	assert_answer(f, "SELECT count(*) FROM blob", "0");
 	assert_answer(f, "SELECT count(*) FROM holding", "0");
@@ -278,6 +293,72 @@ static void altered(void **state)
 	fails(store_tools_load(f->store, id, &tools, &err), ERR_CORRUPT);
 }
 
+/* What real servers answered later, for a generation. */
+static void expected(void **state)
+{
+	struct fixture *f = *state;
+	struct store_tool_call call = call_of(1, "{}", result_text + 1);
+	struct store_tool_server server = {.name = unconst("files"),
+					   .alias = unconst("files"),
+					   .description = unconst(""),
+					   .definitions = unconst("[]")};
+	struct store_tools tools = {.servers = &server, .n_servers = 1, .calls = &call, .n_calls = 1}, found = {0};
+	struct store_execution run = sample("ann");
+	const struct store_blessing blessing = {.outcome = &run, .author = "a", .reason = "r", .tools = &tools};
+	struct err err = ERR_INIT;
+	int64_t generation = 0;
+
+	sha256_hex("[]", 2, server.list);
+	begin(f->store, &run);
+	finish(f->store, &run, NULL, 0);
+	ok(store_tools_keep(f->store, &tools, &err));
+	ok(store_baseline_add(f->store, &blessing, &generation, &err));
+	assert_int_equal(generation, 2);
+	assert_answer(f, "SELECT length(result) FROM baseline_call", "0");
+	sweep_late(f);
+	assert_int_equal(files_of(f), 1);
+	ok(store_tools_expected(f->store, run.id, 2, &found, &err));
+	assert_string_equal(found.calls[0].result, result_text + 1);
+	store_tools_clear(&found);
+}
+
+/* A suite that an older release made gets the table when a case is added. */
+static void an_older_suite(void **state)
+{
+	struct fixture *f = *state;
+	auto_free char *path = xasprintf("%s/cases.suite", f->base);
+	struct store_bundle *suite = NULL;
+	struct err err = ERR_INIT;
+	int64_t texts = 0;
+	char id[ID_SIZE];
+	sqlite3 *db;
+
+	for (int i = 0; i < 2; i++) {
+		run_with_calls(f, id);
+		ok(store_suite_change(path, &suite, &err));
+		assert_int_equal(store_suite_add(suite, f->store, &(struct store_suite_case){.id = id}, &err), 1);
+		ok(store_suite_finish(suite, f->store, &err));
+		store_bundle_close(suite);
+		if (i > 0)
+			break;
+		assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, "DROP TABLE call_text; PRAGMA user_version = 3", NULL, NULL, NULL),
+				 SQLITE_OK);
+		sqlite3_close(db);
+	}
+	ok(store_suite_open(path, &suite, &err));
+	store_bundle_close(suite);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_stmt *count = NULL;
+
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM call_text", -1, &count, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+	texts = sqlite3_column_int64(count, 0);
+	sqlite3_finalize(count);
+	sqlite3_close(db);
+	assert_int_equal(texts, 2); /* of the second run */
+}
+
 static int quiet(void *arg, const char *what, int64_t done, int64_t total)
 {
 	(void)arg, (void)what, (void)done, (void)total;
@@ -335,6 +416,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(carried, setup, teardown),
 		cmocka_unit_test_setup_teardown(carried_by_an_older_release, setup, teardown),
 		cmocka_unit_test_setup_teardown(altered, setup, teardown),
+		cmocka_unit_test_setup_teardown(expected, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_older_suite, setup, teardown),
 		cmocka_unit_test_setup_teardown(verified, setup, teardown),
 	};
 
