@@ -143,6 +143,8 @@ static int put(struct exchange *exchange, const struct files_place *place, const
 
 	if (place->folder)
 		return err_set(err, ERR_INVALID, "the path must be a file's, without a slash at its end");
+	if (request_param(exchange->request, "HTTP_CONTENT_RANGE"))
+		return err_set(err, ERR_INVALID, "a part of a file cannot be put (Content-Range): send all of it");
 	return put_files(exchange, place, &file, 1, err);
 }
 

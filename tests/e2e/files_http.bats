@@ -127,10 +127,15 @@ FORM="CONTENT_TYPE=multipart/form-data; boundary=frontier"
 	status 413
 	echo x | sp_http PUT "${PLACE}zipped" HTTP_CONTENT_ENCODING=gzip
 	status 415
+	echo x | sp_http PUT "${PLACE}seed" "HTTP_CONTENT_RANGE=bytes 0-1/10"
+	status 400
+	grep -F "a part of a file cannot be put" "$SP_DIR/body"
 	echo x | sp_http PUT "${PLACE}seed/below"
 	status 409
 	get "$PLACE"
 	[ "$(jq -r '.files | map(.name) | map(select(test("short|large|zipped|below"))) | length' "$SP_DIR/body")" = 0 ]
+	get "${PLACE}seed"
+	[ "$(cat "$SP_DIR/body")" = seed ]
 }
 
 @test "ranges: resumed where the content is the same" {
