@@ -3,7 +3,9 @@
  * whole Sallyport; what the client sees, what the record holds, and a replay without any server.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -63,6 +65,56 @@ readline.createInterface({ input: process.stdin }).on('line', (line) => {
 `;
 const noted = (name) => (existsSync(path.join(prices.folder, name)) ? readFileSync(path.join(prices.folder, name), 'utf8').trim().split('\n') : []);
 
+/* A server over HTTP that speaks the modern era only. What it heard is in `heard`; `begun` answers when the tool that it names was called. */
+const modern = {
+	heard: [],
+	waiting: [],
+	hear(what) {
+		modern.heard.push(what);
+		modern.waiting = modern.waiting.filter(({ for: wanted, answer }) => !modern.heard.includes(wanted) || answer());
+	},
+	answer(request, response, headers) {
+		const { id, method, params } = request;
+		const say = (result) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } }));
+		const refuse = (status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }));
+		const text = (value) => ({ content: [{ type: 'text', text: value }] });
+		const tool = (name, properties = {}) => ({ name, inputSchema: { type: 'object', properties } });
+		if (method === 'server/discover') return say({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, serverInfo: { name: 'modern', version: '1' } });
+		if (method === 'tools/list') return say({ tools: [tool('hang'), tool('finished'), tool('endless'), tool('begun', { what: { type: 'string' } })], ttlMs: 600_000 });
+		if (method.startsWith('tasks/')) {
+			if (headers['mcp-name'] !== params.taskId) return refuse(400);
+			modern.hear(`${method} ${params.taskId}`);
+			const polls = modern.heard.filter((what) => what === `tasks/get ${params.taskId}`).length;
+			if (method === 'tasks/cancel') return say({});
+			return say({ taskId: params.taskId, pollIntervalMs: 50, ...(params.taskId === 'finished' && polls === 2 ? { status: 'completed', result: text('the end of a task') } : { status: 'working' }) });
+		}
+		if (method !== 'tools/call') return refuse(404);
+		modern.hear(params.name);
+		if (params.name === 'hang') {
+			response.on('close', () => modern.hear('closed'));
+			response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
+		} else if (params.name === 'begun') {
+			modern.waiting.push({ for: params.arguments.what, answer: () => void say(text('it has begun')) });
+			modern.hear('begun');
+		} else {
+			say({ resultType: 'task', taskId: params.name, status: 'working', pollIntervalMs: 50 });
+		}
+	},
+	async start() {
+		modern.server = http.createServer((request, response) => {
+			let body = '';
+			request.on('data', (data) => (body += data));
+			request.on('end', () => (request.method === 'POST' ? modern.answer(JSON.parse(body), response, request.headers) : response.writeHead(405).end()));
+		}).listen(0, '127.0.0.1');
+		await once(modern.server, 'listening');
+		return `http://127.0.0.1:${modern.server.address().port}/mcp`;
+	},
+	stop() {
+		modern.server?.closeAllConnections();
+		modern.server?.close();
+	},
+};
+
 let stack, file, failures;
 before(async () => {
 	const state = makeState();
@@ -88,6 +140,7 @@ before(async () => {
 				prices: { command: node, args: [path.join(prices.folder, 'server.mjs'), prices.folder], jail: false, tools: { allow: ['price'], ask: ['buy'] } },
 				counted: { command: node, args: [path.join(prices.folder, 'counted.mjs'), prices.folder], share: 'all', start: 'gateway', instances: 2, ...open },
 				dying: { command: '/bin/sh', args: ['-c', `date +%s%N >>${prices.folder}/dying; echo no licence >&2; exit 1`], ...open },
+				modern: { url: await modern.start(), private: true, tools: { allow: ['*'] } },
 				broken: { command: '${SP_NO_SUCH_VARIABLE}', ...open },
 			},
 		}),
@@ -104,6 +157,7 @@ before(async () => {
 after(async () => {
 	stack?.complaints();
 	await stack?.stop();
+	modern.stop();
 });
 
 test('Python calls real servers; values, failures, images', { timeout: TIMEOUT_MS }, async () => {
@@ -174,6 +228,43 @@ test('search_tools shows as much of a tool as it is asked for', { timeout: TIMEO
 test('a tool that must be called as a task is', { timeout: TIMEOUT_MS }, async () => {
 	const result = await stack.run({ language: 'python', code: "print('Research' in str(tools.everything.simulate_research_query(topic='ports')))", servers: ['everything'] });
 	assert.equal(result.stdout, 'True\n', result.stderr);
+});
+
+test('a task of a modern server is asked for until it is done', { timeout: TIMEOUT_MS }, async () => {
+	const result = await stack.run({ language: 'python', code: 'print(tools.modern.finished())', servers: ['modern'] });
+	assert.equal(result.stdout, 'the end of a task\n', result.stderr);
+	assert.equal(modern.heard.filter((what) => what === 'tasks/get finished').length, 2);
+});
+
+/* The program ends while its call is under way; what its server heard of that is `end`. */
+for (const [name, begun, end] of [['hang', 'hang', 'closed'], ['endless', 'tasks/get endless', 'tasks/cancel endless']]) {
+	test(`a modern server hears that nobody waits for ${name} any more`, { timeout: TIMEOUT_MS }, async () => {
+		const code = `
+import os, threading
+threading.Thread(target=tools.modern.${name}, daemon=True).start()
+print(tools.modern.begun(what='${begun}'), flush=True)
+os._exit(0)`;
+		const result = await stack.run({ language: 'python', code, servers: ['modern'] });
+		assert.equal(result.stdout, 'it has begun\n', result.stderr);
+		await until(end, () => modern.heard.includes(end));
+	});
+}
+
+test('a Go program calls a tool by mcp', { timeout: TIMEOUT_MS, skip: existsSync('/usr/bin/go') ? false : 'Go is not installed (apt-get install golang-go)' }, async () => {
+	const code = `package main
+
+import (
+	"fmt"
+	"os/exec"
+)
+
+func main() {
+	out, err := exec.Command("mcp", "call", "everything.echo", "message=go").Output()
+	fmt.Print(string(out), err)
+}
+`;
+	const result = await stack.run({ language: 'go', code, servers: ['everything'] });
+	assert.equal(result.stdout, 'Echo: go\n<nil>', JSON.stringify(result));
 });
 
 test('a server that fails at each start is started ever more rarely, and then not at all', { timeout: TIMEOUT_MS }, async () => {
