@@ -100,7 +100,7 @@ old_bundle() {
 	# An older one still: not known.
 	sqlite3 "$SP_DIR/old" "PRAGMA user_version = 4"
 	cli 2 other import "$SP_DIR/old"
-	[[ $stderr == *"version 4, this program knows 6: write it anew"* ]]
+	[[ $stderr == *"version 4, this program knows 7: write it anew"* ]]
 }
 
 # env_is JSON: the environment of the bundle's execution, without the variable that Sallyport adds
