@@ -251,6 +251,8 @@ static int run(struct exchange *exchange, const struct exec_body *body, struct e
 
 	if (result == 0)
 		result = job_submit(engine, &request, &job, err);
+	if (result < 0 && err && streq(err->member, "language"))
+		result = err_member(err, "lang", "%s", err->text + strlen("language: "));
 	if (result == 0)
 		result = job_wait(job, exchange->request->hangup_fd, &done, err);
 	if (result == 0)

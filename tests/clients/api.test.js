@@ -140,7 +140,7 @@ test('the plain HTTP API', { timeout: TIMEOUT_MS }, async (t) => {
 				assert.match(answer.body.error_description, text);
 			};
 			await refused({ lang: 'py' }, 400, /code/);
-			await refused({ lang: 'cobol', code: '1' }, 400, /there are bash/);
+			await refused({ lang: 'cobol', code: '1' }, 400, /^lang: "cobol" is unknown; there are bash/);
 			await refused({ lang: 'py', code: '1', session_id: '../x' }, 400, /session_id/);
 			await refused({ lang: 'py', code: '1', files: [{ id, session_id: id }] }, 404, /files\[0\]/);
 			await refused({ lang: 'py', code: '1', files: [{ id: '..', session_id: id }] }, 404, /files\[0\]/);
