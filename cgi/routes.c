@@ -199,7 +199,7 @@ static void write_log(const struct reply *reply, const char *method, const char 
 		  reply->request_id, NULL);
 }
 
-/* Every reply of a route begins with the route's headers, also one that takes the place of another. route NULL: none. */
+/* Every reply of a route begins with its headers, also one in the place of another. route NULL: there is none. */
 static void begin_headers(struct reply *reply, const struct route *route)
 {
 	buf_reset(&reply->headers);
