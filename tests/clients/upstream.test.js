@@ -422,7 +422,8 @@ describe('a hostile server over HTTP', () => {
 		});
 	}
 	test('it hears of a call that nobody waits for any more', async () => {
-		await call(entry('never'), 'act', {}, ['-t', '0.5']);
+		/* On a busy machine the time may be over before the call is sent. */
+		for (const seconds of ['0.5', '4', '30']) if (!calls.length) await call(entry('never'), 'act', {}, ['-t', seconds]);
 		await until('the notice', () => cancelled.length > 0);
 		assert.deepEqual(cancelled, [calls[0].id]);
 	});

@@ -13,7 +13,7 @@
 #include "live_try.h"
 
 #define SANDBOXES_MAX 6 /* two made ahead, one that fails while being made ahead, and some */
-#define COUNTS_MAX    20 /* in one of three or four, on a busy machine, a jail made ahead takes a call of those counted */
+#define COUNTS_MAX    20 /* on a busy machine a jail made ahead takes a call of those counted, now and then */
 #define RUNS          3
 
 struct fault {
