@@ -240,7 +240,9 @@ same_report() { # FILE FILE
 	[[ $stderr == *"shard 2 of 3 is missing"* ]]
 	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s1.db"
 	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/one.db"
-	sqlite3 "$SP_DIR/s2.db" 'DELETE FROM result'
+	# Ids are random: of eight cases, a shard may have none.
+	for i in 1 2 3; do [ "$(sqlite3 "$SP_DIR/s$i.db" 'SELECT count(*) FROM result')" = 0 ] || some=$i; done
+	sqlite3 "$SP_DIR/s$some.db" 'DELETE FROM result'
 	replay 5 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s2.db"
 	[ "$(jq '.summary.classes.missing > 0' <<<"$summary")" = true ]
 	# More executions move none from one shard to another.
@@ -248,7 +250,8 @@ same_report() { # FILE FILE
 	sp_stdio
 	for i in 9 10 11 12; do say bash "echo $i"; done
 	sp_stdio_end
-	for i in 1 3; do
+	for i in 1 2 3; do
+		[ "$i" != "$some" ] || continue
 		sqlite3 "$SP_DIR/s$i.db" 'SELECT execution FROM result' | sort >"$SP_DIR/before"
 		run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --shard "$i/3" --results "$SP_DIR/n$i.db"
 		[ -z "$(sqlite3 "$SP_DIR/n$i.db" 'SELECT execution FROM result' | sort | comm -13 - "$SP_DIR/before")" ]
