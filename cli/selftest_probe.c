@@ -175,13 +175,6 @@ static int wait_for_output(const struct probe_place *place, struct attempt *atte
 }
 
 /* -------- judging ------------------------------------------------------------------------------------- */
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), n = strlen(end);
-
-	return length >= n && streq(text + length - n, end);
-}
-
 static bool detail_fits(const struct probe_terms *terms, const struct jail_result *result)
 {
 	uint64_t number;
@@ -241,7 +234,7 @@ static void judge(const struct probe_place *place, const struct probe_terms *ter
 	if (result->verdict != ends || (ends == terms->ends && !detail_fits(terms, result)))
 		complain(ret, "%s instead of %s%s%s: %.160s", jail_verdict_text(result->verdict),
 			 jail_verdict_text(ends), terms->detail[0] ? ":" : "", terms->detail, result->message);
-	if (ends == JAIL_OK && !ends_with(said, HELD))
+	if (ends == JAIL_OK && !str_ends(said, HELD))
 		complain(ret, "it did not come to its end");
 	/* On a slow machine starting a program takes longer than that. */
 	if (terms->cpu_below_us && place->patience == 1 && cpu >= terms->cpu_below_us)

@@ -252,7 +252,7 @@ static int run(struct exchange *exchange, const struct exec_body *body, struct e
 	if (result == 0)
 		result = job_submit(engine, &request, &job, err);
 	if (result < 0 && err && streq(err->member, "language"))
-		result = err_member(err, "lang", "%s", err->text + strlen("language: "));
+		result = err_member(err, "lang", "%s", err_reason(err));
 	if (result == 0)
 		result = job_wait(job, exchange->request->hangup_fd, &done, err);
 	if (result == 0)

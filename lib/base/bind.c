@@ -54,18 +54,13 @@ static int wrong_type(const char *name, const char *expected, struct json_object
 static int inside(struct err *err, const char *name, ssize_t index)
 {
 	char path[2 * ERR_MEMBER_SIZE], place[32] = "";
-	const char *text;
 
 	if (err == NULL)
 		return -ERR_INVALID;
-	/* The text begins with "MEMBER: ", or ": " for an item of an array: that is put in front again, longer. */
-	text = err->text + strlen(err->member);
-	if (str_starts(text, ": "))
-		text += 2;
 	if (index >= 0)
 		snprintf(place, sizeof(place), "[%zd]", index);
 	snprintf(path, sizeof(path), "%s%s%s%s", name, place, err->member[0] != '\0' ? "." : "", err->member);
-	return err_member(err, path, "%s", text);
+	return err_member(err, path, "%s", err_reason(err));
 }
 
 /* `units`: "bytes", which is "byte" of one. */

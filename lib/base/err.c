@@ -97,6 +97,13 @@ int err_member(struct err *err, const char *member, const char *format, ...)
 	return -ERR_INVALID;
 }
 
+const char *err_reason(const struct err *err)
+{
+	const char *text = err->text + strlen(err->member);
+
+	return strncmp(text, ": ", 2) == 0 ? text + 2 : text;
+}
+
 int err_errno(struct err *err, const char *format, ...)
 {
 	int number = errno;

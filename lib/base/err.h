@@ -50,6 +50,8 @@ const struct err_info *err_info(enum err_code code);
 int err_set(struct err *err, enum err_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* ERR_INVALID about a member: the text becomes "MEMBER: text". */
 int err_member(struct err *err, const char *member, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The text without "MEMBER: ", or without the ": " that an item of an array has there. */
+const char *err_reason(const struct err *err);
 /* ERR_SYSTEM: the text with ": " and strerror(errno) behind it. Call it before anything else changes errno. */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts "context: " in front of the text and returns -code again (-ERR_INTERNAL for err NULL: keep the first function's

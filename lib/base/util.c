@@ -115,6 +115,13 @@ bool str_starts(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool str_ends(const char *text, const char *suffix)
+{
+	size_t length = strlen(text), n = strlen(suffix);
+
+	return length >= n && streq(text + length - n, suffix);
+}
+
 /* Levenshtein distance, one row at a time. */
 bool str_near(const char *a, const char *b)
 {

@@ -71,6 +71,7 @@ static inline bool streq(const char *a, const char *b)
 	return __builtin_strcmp(a, b) == 0;
 }
 bool str_starts(const char *text, const char *prefix);
+bool str_ends(const char *text, const char *suffix);
 /* Are they the same but for letter case or up to two typing errors? For "did you mean …". */
 bool str_near(const char *a, const char *b);
 

@@ -95,11 +95,6 @@ static void put_cpp_tests(struct buf *text, const char *test)
 	buf_puts(text, "void sallyport_tests_run()\n{\n\tsallyport_tests();\n}\n");
 }
 
-static bool part_of_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /* The name of the function in "TYPE NAME(PARAMETERS"; "" with length 0 where there is none. */
 static const char *function_name(const char *signature, size_t *ret_length)
 {
@@ -108,7 +103,7 @@ static const char *function_name(const char *signature, size_t *ret_length)
 	while (end && end > signature && isspace((unsigned char)end[-1]))
 		end--;
 	const char *start = end;
-	while (start && start > signature && part_of_name(start[-1]))
+	while (start && start > signature && grade_source_in_name(start[-1]))
 		start--;
 	*ret_length = start ? (size_t)(end - start) : 0;
 	return start;
@@ -120,7 +115,7 @@ static bool replaceable(const char *test, const char *name)
 	size_t length = strlen(name);
 
 	for (const char *at = strstr(test, name); at; at = strstr(at + length, name))
-		if (!part_of_name(at[length]) && at > test && strchr(".>:", at[-1]))
+		if (!grade_source_in_name(at[length]) && at > test && strchr(".>:", at[-1]))
 			return false;
 	return length > 0;
 }
@@ -254,7 +249,7 @@ static bool go_uses(const char *text, const char *import)
 		return true;
 	snprintf(name, sizeof(name), "%.*s.", (int)length, start);
 	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-		if (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '.'))
+		if (at == text || (!grade_source_in_name(at[-1]) && at[-1] != '.'))
 			return true;
 	return false;
 }

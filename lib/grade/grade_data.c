@@ -72,6 +72,13 @@ static char **add_string(char **list, const char *text, size_t length)
 	return list;
 }
 
+static char **add_words(char **list, const char *text)
+{
+	for (; *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
+		list = add_string(list, text, strcspn(text, BLANKS));
+	return list;
+}
+
 /* A member's words: a string that is split at blanks, or a sequence. Never NULL. */
 static char **words(char **list, struct json_object *settings, const char *key)
 {
@@ -84,8 +91,8 @@ static char **words(char **list, struct json_object *settings, const char *key)
 
 		list = add_string(list, item ? item : "", strlen(item ? item : ""));
 	}
-	for (; text && *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
-		list = add_string(list, text, strcspn(text, BLANKS));
+	if (text)
+		list = add_words(list, text);
 	return list ? list : xcalloc(1, sizeof(*list));
 }
 
@@ -93,15 +100,6 @@ static char **words(char **list, struct json_object *settings, const char *key)
 static const char *either(struct json_object *settings, const char *name, const char *other)
 {
 	return settings && !json_object_object_get_ex(settings, name, NULL) ? other : name;
-}
-
-static char **split(const char *text)
-{
-	char **list = NULL;
-
-	for (; *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
-		list = add_string(list, text, strcspn(text, BLANKS));
-	return list;
 }
 
 static int read_range(struct json_object *settings, struct grade_settings *ret, struct err *err)
@@ -164,7 +162,7 @@ static int legacy_settings(const struct grade_package *package, struct json_obje
 	    (result = read_range(from, ret, err)) < 0)
 		return result;
 	ret->max_score = INFINITY;
-	ret->validator_flags = words(split(package->validator_flags), from,
+	ret->validator_flags = words(add_words(NULL, package->validator_flags), from,
 				     either(from, "output_validator_flags", "output_validator_args"));
 	return 0;
 }
@@ -274,16 +272,9 @@ static int read_yaml(const struct grade_package *package, const char *path, stru
 
 /* -------- the tree ------------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), tail = strlen(end);
-
-	return length > tail && streq(text + length - tail, end);
-}
-
 static size_t stem(const char *name)
 {
-	return strlen(name) - (ends_with(name, ".in") ? strlen(".in") : 0);
+	return strlen(name) - (str_ends(name, ".in") ? strlen(".in") : 0);
 }
 
 /* As cases and groups are called, without ".in": "1" comes before "1-a". */
@@ -390,7 +381,7 @@ static int read_entry(struct reader *reader, struct grade_node *node, struct jso
 	auto_free char *path =
 		xasprintf("%s/data/%s%s%s", reader->package->path, node->name, *node->name ? "/" : "", name);
 	auto_free char *real = realpath(path, NULL);
-	bool input = ends_with(name, ".in");
+	bool input = str_ends(name, ".in");
 	struct stat st;
 
 	if (!real || stat(real, &st))
@@ -401,7 +392,7 @@ static int read_entry(struct reader *reader, struct grade_node *node, struct jso
 		return err_set(err, ERR_DENIED, "%s leads out of the package", path);
 	if (S_ISREG(st.st_mode))
 		return read_case(reader, node, settings, name, err);
-	if (!S_ISDIR(st.st_mode) || ends_with(name, ".files"))
+	if (!S_ISDIR(st.st_mode) || str_ends(name, ".files"))
 		return 0;
 	if (is_plain_folder(reader, node, real))
 		return read_names(reader, node, settings, name, depth + 1, err);

@@ -307,7 +307,7 @@ static int find_time_limit(struct grade_work *work, struct err *err)
 	for (size_t i = 0; i < judge->count; i++) {
 		struct grade_entry *entry = &work->entries[i];
 
-		entry->first_round = grade_recall_makes_limit(judge, entry);
+		entry->first_round = grade_judge_makes_limit(package, entry->submission);
 		entry->in_part = entry->first_round && !grade_judge_bounds(package, entry->submission);
 		any = any || entry->first_round;
 	}

@@ -54,8 +54,9 @@ struct grade_judge {
 /* Reads test data and the list of submissions: all of the package, or those that `names` name (below submissions/, else
  * files or folders anywhere). ERR_INVALID where there is nothing to judge. */
 int grade_judge_open(struct grade_judge *judge, const char *const *names, size_t n_names, struct err *err);
-/* Does it run first, for the time limit: all of it, or the cases that grade_expect_lower has a rule for? */
+/* Does all of it run first, for the time limit? */
 bool grade_judge_bounds(const struct grade_package *package, const struct grade_submission *submission);
-bool grade_judge_bounds_in_part(const struct grade_package *package, const struct grade_submission *submission);
+/* Does the limit come from it, or from the cases of it that grade_expect_lower has a rule for? */
+bool grade_judge_makes_limit(const struct grade_package *package, const struct grade_submission *submission);
 int grade_judge_run(struct grade_judge *judge, struct err *err);
 void grade_judge_clear(struct grade_judge *judge);

@@ -15,13 +15,13 @@ bool grade_judge_bounds(const struct grade_package *package, const struct grade_
 	       (package->format != GRADE_LEGACY || str_starts(submission->name, "accepted/"));
 }
 
-bool grade_judge_bounds_in_part(const struct grade_package *package, const struct grade_submission *submission)
+bool grade_judge_makes_limit(const struct grade_package *package, const struct grade_submission *submission)
 {
-	bool any = false;
+	bool any = grade_judge_bounds(package, submission);
 
 	for (size_t i = 0; i < submission->expect.n_parts && package->format != GRADE_LEGACY; i++)
 		any = any || submission->expect.parts[i].lower_bound;
-	return any && !grade_judge_bounds(package, submission);
+	return any;
 }
 
 static bool listed(const struct grade_judge *judge, const char *name)
@@ -38,9 +38,7 @@ static int add(struct grade_judge *judge, const char *name, const char *path, bo
 	struct grade_submission added = {.name = xstrdup(name), .path = xstrdup(path), .reported = reported};
 
 	grade_expect_folder(judge->expectations, name, &added.expect);
-	bool bounds = grade_judge_bounds(judge->package, &added) || grade_judge_bounds_in_part(judge->package, &added);
-
-	if (!reported && (!bounds || listed(judge, name))) {
+	if (!reported && (!grade_judge_makes_limit(judge->package, &added) || listed(judge, name))) {
 		free(added.name);
 		free(added.path);
 		return 0;

@@ -19,7 +19,6 @@
 
 #define SMALL_FILE_MAX (64 * 1024)
 #define MIB            (1 << 20)
-#define DOMJUDGE_INI   "domjudge-problem.ini"
 
 static bool has_word(const char *text, const char *word)
 {
@@ -136,7 +135,7 @@ static int domjudge_ini(char *text, double *ret, struct err *err)
 			continue;
 		char *value = strchr(line, '=');
 		if (value)
-			return seconds(value + 1 + strspn(value + 1, " \t'\""), DOMJUDGE_INI, ret, err);
+			return seconds(value + 1 + strspn(value + 1, " \t'\""), GRADE_DOMJUDGE_INI, ret, err);
 	}
 	return 0;
 }
@@ -149,7 +148,7 @@ static int other_time_limit(struct grade_package *package, struct err *err)
 		return 0;
 	if (read_file_at(package->dir, ".timelimit", SMALL_FILE_MAX, &plain, NULL, NULL) == 0)
 		return seconds(past_mark(plain), ".timelimit", &package->time_limit, err);
-	if (read_file_at(package->dir, DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
+	if (read_file_at(package->dir, GRADE_DOMJUDGE_INI, SMALL_FILE_MAX, &ini, NULL, NULL) == 0)
 		return domjudge_ini(past_mark(ini), &package->time_limit, err);
 	return 0;
 }
@@ -216,7 +215,7 @@ static int read_settings(struct grade_package *package, struct err *err)
 	int result = grade_yaml_read(package->dir, "problem.yaml", &yaml, err);
 
 	/* DOMjudge's packages need not have it. */
-	if (result == -ERR_NOT_FOUND && faccessat(package->dir, DOMJUDGE_INI, F_OK, 0) == 0)
+	if (result == -ERR_NOT_FOUND && faccessat(package->dir, GRADE_DOMJUDGE_INI, F_OK, 0) == 0)
 		result = 0;
 	if (result < 0)
 		return result == -ERR_NOT_FOUND

@@ -15,6 +15,7 @@
 #include "lib/base/err.h"
 #include "lib/base/json.h"
 
+#define GRADE_DOMJUDGE_INI   "domjudge-problem.ini"
 #define GRADE_TIME_LIMIT_MAX 149.0 /* seconds: the jail's wall clock has twice that and a second, at most 300 */
 
 enum grade_format { GRADE_LEGACY, GRADE_2023_07, GRADE_2025_09 };

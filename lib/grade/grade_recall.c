@@ -14,12 +14,6 @@
 
 #define LIMIT_NAME "time limit"
 
-bool grade_recall_makes_limit(const struct grade_judge *judge, const struct grade_entry *entry)
-{
-	return grade_judge_bounds(judge->package, entry->submission) ||
-	       grade_judge_bounds_in_part(judge->package, entry->submission);
-}
-
 static void find_key(struct grade_work *work, struct grade_entry *entry)
 {
 	auto_source struct grade_source source = {0};
@@ -36,8 +30,8 @@ static void recall(struct grade_work *work, struct grade_entry *entry)
 	auto_source struct grade_source source = {0};
 	auto_json struct json_object *result = NULL;
 
-	if (*entry->key && grade_judge_source(work, submission, &source, NULL) == 0 &&
-	    judge->memory->recall(judge->memory->arg, submission->name, entry->key, &result) &&
+	if (*entry->key && judge->memory->recall(judge->memory->arg, submission->name, entry->key, &result) &&
+	    grade_judge_source(work, submission, &source, NULL) == 0 &&
 	    grade_memory_parse(judge, result, submission)) {
 		grade_expect_comment(&source, &submission->expect);
 		entry->stage = STAGE_DONE;
@@ -70,7 +64,7 @@ static void recall_limit(struct grade_work *work)
 	double limit;
 
 	for (size_t i = 0; i < judge->count; i++)
-		if (grade_recall_makes_limit(judge, &work->entries[i]))
+		if (grade_judge_makes_limit(judge->package, &judge->submissions[i]))
 			sha256_add(digest, work->entries[i].key, SHA256_HEX_SIZE);
 	sha256_finish(digest, work->limit_key);
 	if (!judge->memory->recall(judge->memory->arg, LIMIT_NAME, work->limit_key, &found) ||

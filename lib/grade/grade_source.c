@@ -7,6 +7,7 @@
  */
 #include "grade_source.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -105,9 +106,9 @@ bool grade_source_is_code(struct json_object *runner, const char *name)
 	return false;
 }
 
-static bool word_character(char c)
+bool grade_source_in_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return isalnum((unsigned char)c) || c == '_';
 }
 
 static bool contains(const struct grade_file *file, const char *text)
@@ -120,7 +121,7 @@ static bool calls(const char *line, const char *name)
 {
 	const char *at = strstr(line, name);
 
-	return at && at[strlen(name)] == '(' && (at == line || (!word_character(at[-1]) && at[-1] != '.'));
+	return at && at[strlen(name)] == '(' && (at == line || (!grade_source_in_name(at[-1]) && at[-1] != '.'));
 }
 
 /* A statement that Python 3 has not, or a function; `strings`: what looks like a statement may be in a long string. */
@@ -132,14 +133,15 @@ static bool python2_line(const struct grade_file *file, const char *line, bool s
 	if (!strings && str_starts(print, "print") && strchr(" \t", print[5]) && print[5]) {
 		const char *what = print + 5 + strspn(print + 5, " \t");
 
-		if (word_character(*what) || *what == '"' || *what == '\'')
+		if (grade_source_in_name(*what) || *what == '"' || *what == '\'')
 			return true;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!calls(line, names[i]))
+			continue;
 		auto_free char *given = xasprintf("%s =", names[i]), *defined = xasprintf("def %s", names[i]);
 
-		if (calls(line, names[i]) && !contains(file, given) && !contains(file, defined) &&
-		    !contains(file, "NameError"))
+		if (!contains(file, given) && !contains(file, defined) && !contains(file, "NameError"))
 			return true;
 	}
 	return false;

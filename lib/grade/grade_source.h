@@ -51,3 +51,5 @@ void grade_source_clear(struct grade_source *source);
 bool grade_source_is_code(struct json_object *runner, const char *name);
 /* Does any file hold this text? */
 bool grade_source_contains(const struct grade_source *source, const char *text);
+/* Is it a character of names in programs? */
+bool grade_source_in_name(char c);

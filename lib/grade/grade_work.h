@@ -41,8 +41,6 @@ struct grade_work {
 int grade_judge_source(const struct grade_work *work, const struct grade_submission *submission,
 		       struct grade_source *ret, struct err *err);
 
-/* Does the time limit come from it, or from cases of it? */
-bool grade_recall_makes_limit(const struct grade_judge *judge, const struct grade_entry *entry);
 /* Before anything runs: what is known is DONE, and the time limit may be. */
 int grade_recall_all(struct grade_work *work, struct err *err);
 /* As soon as the time limit is known: the others. */

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "grade_package.h"
 #include "lib/base/buf.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
@@ -205,7 +206,7 @@ static int unpack(struct unpacking *unpacking, struct err *err)
 static bool is_package(const char *folder)
 {
 	auto_free char *yaml = xasprintf("%s/problem.yaml", folder);
-	auto_free char *ini = xasprintf("%s/domjudge-problem.ini", folder);
+	auto_free char *ini = xasprintf("%s/" GRADE_DOMJUDGE_INI, folder);
 
 	return access(yaml, F_OK) == 0 || access(ini, F_OK) == 0;
 }

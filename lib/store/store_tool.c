@@ -6,7 +6,7 @@
  * an operator's.
  *
  * A long text (arguments, result) is a content, as output of runs is. Its row has a text in its place that no reader
- * may take for it: `null` is no object of arguments, and a result is never empty.
+ * may take for it: `null` (arguments are an object), and an empty one (a result never is).
  */
 #include "store_tool.h"
 
