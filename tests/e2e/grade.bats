@@ -292,7 +292,6 @@ of_classes() {
 	[[ "$(of accepted/wrong.rs .message)" == *"async"* ]]
 }
 
-# csharp.json compiles one file for each run.
 @test "Python: of before version 3, which no runner has; a folder that is a package" {
 	small p
 	local folder=p/submissions/accepted
@@ -313,6 +312,7 @@ of_classes() {
 	[[ "$(of accepted/old1.py .message)" == *"Python 2"* ]]
 }
 
+# csharp.json compiles one file for each run.
 @test "C#: several files, compiled once, an entry point" {
 	[ -x /usr/bin/mcs ] || skip "mcs is not installed"
 	small p

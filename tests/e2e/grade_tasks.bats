@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # sallyport grade over tasks as JSON Lines: the formats, the languages, forgeries, real data (TESTDATA), files that are wrong.
+# shellcheck disable=SC2154 # stderr is from bats
 
 bats_require_minimum_version 1.5.0
 load lib.bash
+load grade.bash
 
 setup_file() {
 	export TASKS=$SP_ROOT/tests/data/tasks XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
@@ -10,18 +12,10 @@ setup_file() {
 	sp_private_jailers
 }
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-# grade STATUS ARGUMENT…: lines in $output, the summary in $summary
+# grade STATUS ARGUMENT…: as judge, with the members of the summary in $summary
 grade() {
-	local status_wanted=$1
-	shift
-	run "-$status_wanted" --separate-stderr "$SP_BIN/sallyport" grade --json "$@"
-	# shellcheck disable=SC2154 # bats sets stderr
-	echo "$output" "$stderr"
-	summary=$(tail -1 <<<"$output" | jq .summary)
+	judge "$@"
+	summary=$(jq .summary <<<"$summary")
 }
 
 # some FILE: the lines of real data that make test takes; TEST_DATA=all: all of them
