@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bridge_files.h"
+#include "bridge_progress.h"
 #include "bridge_question.h"
 #include "bridge_record.h"
 #include "cgi/upstream/upstream_pin.h"
@@ -30,7 +31,8 @@ struct tools {
 	struct bridge_files files;
 	struct bridge_run *run;
 	struct bridge_questions *questions;
-	int calls_fd; /* running/ID.calls: opened with the first call */
+	struct bridge_progress *progress; /* NULL: no server is asked for it */
+	int calls_fd;                     /* running/ID.calls: opened with the first call */
 };
 
 static void free_run(struct job_tools *job)
@@ -44,6 +46,7 @@ static void free_run(struct job_tools *job)
 	free(tools->pins);
 	bridge_files_clear(&tools->files);
 	bridge_questions_free(tools->questions);
+	bridge_progress_free(tools->progress);
 	fd_close(&tools->calls_fd);
 	free(tools->lists);
 	free(tools->decisions);
@@ -137,6 +140,14 @@ static void done(void *arg, const struct upstream_answer *answer)
 			   });
 }
 
+static void progressed(void *arg, double done, double total, const char *text)
+{
+	const struct bridge_call *call = arg;
+	const struct tools *tools = call->provider_arg;
+
+	bridge_progress_put(tools->progress, call, done, total, text);
+}
+
 static struct upstream_key key_of(const struct tools *tools, const struct upstream_list *list)
 {
 	return (struct upstream_key){.server = list->server, .owner = tools->owner, .run = tools->execution};
@@ -198,6 +209,7 @@ static void call(void *arg, struct bridge_call *asked)
 		.definition = asked->tool,
 		.list = asked->list,
 		.timeout_us = asked->timeout_us,
+		.progress = tools->progress ? progressed : NULL,
 	};
 	asked->handle = upstream_call(tools->spec.upstream, &upstream, done, asked);
 }
@@ -361,6 +373,7 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 				.owner = xstrdup(spec->owner),
 				.grant = spec->grant ? xstrdup(spec->grant) : NULL,
 				.questions = bridge_questions_new(spec->refusal),
+				.progress = spec->progress ? bridge_progress_new() : NULL,
 				.calls_fd = -1};
 	tools->lists = xcalloc(spec->servers.count + 1, sizeof(*tools->lists));
 	tools->pins = xcalloc(spec->servers.count + 1, sizeof(*tools->pins));
@@ -380,4 +393,9 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 struct bridge_questions *bridge_tools_questions(struct job_tools *job)
 {
 	return container_of(job, struct tools, job)->questions;
+}
+
+struct bridge_progress *bridge_tools_progress(struct job_tools *job)
+{
+	return container_of(job, struct tools, job)->progress;
 }

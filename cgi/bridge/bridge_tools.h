@@ -23,9 +23,13 @@ struct bridge_tools_spec {
 	struct bind_strings servers;
 	const char *runner;
 	const char *refusal; /* why nobody can be asked to allow a call (bridge_question.h); NULL: somebody can */
+	bool progress;       /* the client wants to hear how far calls are (bridge_progress.h) */
 };
 /* ERR_NOT_FOUND names the nearest server, ERR_DENIED, ERR_UNAVAILABLE (the server says why). */
 int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **ret, struct err *err);
 struct bridge_questions;
 /* What its programs' calls need a person for; lives as long as `job`. */
 struct bridge_questions *bridge_tools_questions(struct job_tools *job);
+struct bridge_progress;
+/* How far they are; likewise. NULL: nobody wants to hear of it. */
+struct bridge_progress *bridge_tools_progress(struct job_tools *job);

@@ -221,7 +221,7 @@ struct json_object *mcp_task_describe(struct mcp_call *call, const char *id)
 	if (store_task_find(server->store, id, call->exchange->token.owner, &task, NULL) < 0)
 		return NULL;
 	auto_json struct json_object *questions =
-		task.state == STORE_TASK_WORKING ? tasks_questions(server->tasks, id) : NULL;
+		task.state == STORE_TASK_WORKING ? tasks_questions(server->tasks, id, task.message) : NULL;
 	struct json_object *object = json_object_new_object();
 
 	mcp_task_print(call, &task, questions != NULL, object);

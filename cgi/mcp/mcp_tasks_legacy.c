@@ -147,10 +147,13 @@ static int list_one(void *arg, const struct store_task *task)
 		json_add_string(listing->call->result, "nextCursor", cursor.data);
 		return 1;
 	}
-	auto_json struct json_object *questions = tasks_questions(listing->call->exchange->server->tasks, task->id);
+	struct store_task shown = *task;
+	auto_json struct json_object *questions =
+		tasks_questions(listing->call->exchange->server->tasks, task->id,
+				task->state == STORE_TASK_WORKING ? shown.message : NULL);
 
 	object = json_object_new_object();
-	mcp_task_print(listing->call, task, questions != NULL, object);
+	mcp_task_print(listing->call, &shown, questions != NULL, object);
 	json_object_array_add(listing->tasks, object);
 	memcpy(listing->last, task->id, ID_SIZE);
 	return 0;

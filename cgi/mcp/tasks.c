@@ -14,6 +14,7 @@
 #include "cgi/http/hub.h"
 #include "cgi/http/thread.h"
 #include "lib/base/log.h"
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "mcp_stream.h"
 #include "progress.h"
@@ -27,7 +28,9 @@ struct running_task {
 	task_body body;
 	char *argument, *progress_token;
 	task_tell tell;
+	int64_t offset[2], progress; /* that the client has: how much of each stream; the last value */
 	bool cancelled;
+	char message[ERR_TEXT_SIZE];             /* of a server, on the progress of a call; "": none yet */
 	struct json_object *questions, *answers; /* questions: only those without an answer; NULL: none */
 };
 
@@ -102,28 +105,59 @@ static void ask_for_run(struct running_task *work)
 		tell(tasks, &work->task);
 }
 
-/* Waits for the run; its client hears meanwhile what it prints, if it listens, and is asked what the run needs. */
+/* False: nobody listens. */
+static bool tell_progress(struct running_task *work, int64_t bytes, const char *text)
+{
+	const int64_t progress = MAX(bytes, work->progress + 1);
+
+	if (!work->progress_token ||
+	    !work->tell(work->tasks->server, &work->task, work->progress_token, progress, text))
+		return false;
+	work->progress = progress;
+	return true;
+}
+
+static void tell_output(struct running_task *work, struct buf *text)
+{
+	int64_t after[2] = {work->offset[0], work->offset[1]};
+
+	progress_new_output(work->job, after, text);
+	if (text->length > 0 && tell_progress(work, after[0] + after[1], text->data))
+		memcpy(work->offset, after, sizeof(after));
+	buf_reset(text);
+}
+
+/* Clients that listen hear of it, those that ask find it in the task. */
+static void tell_servers(struct running_task *work, struct buf *text)
+{
+	if (!work->asks->progress(work->asks, work->job, text))
+		return;
+	pthread_mutex_lock(&work->tasks->lock);
+	snprintf(work->message, sizeof(work->message), "%.*s",
+		 (int)utf8_cut(text->data, text->length, sizeof(work->message) - 1), text->data);
+	pthread_mutex_unlock(&work->tasks->lock);
+	tell(work->tasks, &work->task);
+	tell_progress(work, 0, text->data);
+	buf_reset(text);
+}
+
+/* Waits for the run; its client hears meanwhile of its progress, if it listens, and is asked what the run needs. */
 static int wait_run(struct running_task *work, const struct job_result **ret, struct err *err)
 {
-	int64_t offset[2] = {0, 0};
-	auto_buf struct buf text = {0};
-
-	const int pause_ms = work->progress_token ? MCP_PROGRESS_PAUSE_US / 1000 : -1;
+	const bool servers = work->asks && work->asks->progress;
+	const int pause_ms = work->progress_token || servers ? MCP_PROGRESS_PAUSE_US / 1000 : -1;
 	const int asks_fd = work->asks ? work->asks->fd : -1;
+	auto_buf struct buf text = {0};
+	int what;
 
 	buf_init(&text, 2 * MCP_PROGRESS_TEXT_MAX);
-	while ((work->progress_token || work->asks) && job_wait_some(work->job, -1, asks_fd, pause_ms, NULL) > 0) {
-		int64_t after[2] = {offset[0], offset[1]};
-
-		if (work->asks)
+	while ((pause_ms >= 0 || asks_fd >= 0) && (what = job_wait_some(work->job, -1, asks_fd, pause_ms, NULL)) > 0) {
+		if (what == JOB_WOKEN)
 			ask_for_run(work);
-		if (!work->progress_token)
-			continue;
-		buf_reset(&text);
-		progress_new_output(work->job, after, &text);
-		if (text.length > 0 &&
-		    work->tell(work->tasks->server, &work->task, work->progress_token, after[0] + after[1], text.data))
-			memcpy(offset, after, sizeof(offset));
+		if (work->progress_token)
+			tell_output(work, &text);
+		if (servers)
+			tell_servers(work, &text);
 	}
 	return job_wait(work->job, -1, ret, err);
 }
@@ -372,7 +406,7 @@ static struct json_object *copy_of(struct json_object *object)
 	return copy;
 }
 
-struct json_object *tasks_questions(struct tasks *tasks, const char *id)
+struct json_object *tasks_questions(struct tasks *tasks, const char *id, char ret_message[ERR_TEXT_SIZE])
 {
 	struct json_object *questions = NULL;
 
@@ -381,6 +415,8 @@ struct json_object *tasks_questions(struct tasks *tasks, const char *id)
 
 	if (work && work->questions && !work->cancelled)
 		questions = copy_of(work->questions);
+	if (work && work->message[0] && ret_message)
+		memcpy(ret_message, work->message, sizeof(work->message));
 	pthread_mutex_unlock(&tasks->lock);
 	return questions;
 }

@@ -27,16 +27,21 @@ struct running_task;
 /* What a task does where it is no run; on a thread of its own. *ret: a CallToolResult, the caller's. A failure is the
  * task's. */
 typedef int (*task_body)(struct running_task *work, const char *argument, struct json_object **ret, struct err *err);
-/* Tells the client of a session: of the task's end, or (`text` not NULL) of what its run printed, `progress` bytes
- * until now. False: nobody listens there, so that what was printed shall be told later. On the task's thread. */
+/* Tells the client of a session: of the task's end, or (`text` not NULL) of its progress: what its run printed, or what
+ * a server said of a call. False: nobody listens there, so that what was printed shall be told later. On the task's
+ * thread. */
 typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress,
 			  const char *text);
-/* What a run asks its client for while it is under way. On the task's thread, but for `answer`. */
+/* What a run's calls have for its client while it is under way. On the task's thread, but for `answer`. */
+struct job;
 struct task_asks {
-	int fd; /* readable when the questions may be others than before */
+	int fd; /* readable when the questions may be others than before; -1: it asks nothing */
 	/* {"key":{"method","params"}}, the caller's; NULL: none now */
 	struct json_object *(*questions)(struct task_asks *asks);
 	void (*answer)(struct task_asks *asks, const char *key, struct json_object *response);
+	/* Appends what a server said last of its progress; false: nothing since the last time. NULL: nobody wants to
+	 * hear of it. */
+	bool (*progress)(struct task_asks *asks, const struct job *job, struct buf *ret);
 	void (*free)(struct task_asks *asks);
 };
 /* What becomes a task: a run, or a body. */
@@ -47,7 +52,7 @@ struct task_start {
 	int64_t ttl_ms;            /* as asked for; <= 0: the default */
 	struct job_engine *engine; /* NULL: the body */
 	const struct job_request *request;
-	struct task_asks *asks; /* of the run; taken over, also on failure; NULL: it asks nothing */
+	struct task_asks *asks; /* of the run; taken over, also on failure; NULL: there is nothing */
 	task_body body;
 	const char *argument;       /* copied */
 	task_tell tell;             /* NULL: no notifications */
@@ -60,8 +65,9 @@ int tasks_start(struct tasks *tasks, const struct task_start *start, struct stor
 bool tasks_at_work(struct tasks *tasks, const char *id);
 /* ERR_NOT_FOUND; ERR_CONFLICT: it has ended. *ret: as it is now. */
 int tasks_cancel(struct tasks *tasks, const char *id, const char *owner, struct store_task *ret, struct err *err);
-/* What the task asks its client for: {"key":{"method","params"}}, the caller's; NULL: nothing. */
-struct json_object *tasks_questions(struct tasks *tasks, const char *id);
+/* What the task asks its client for: {"key":{"method","params"}}, the caller's; NULL: nothing. `ret_message` (NULL:
+ * nobody wants it) becomes what a server said last of the progress of a call of the task's run. */
+struct json_object *tasks_questions(struct tasks *tasks, const char *id, char ret_message[ERR_TEXT_SIZE]);
 /* Answers by key; what nobody asked is ignored. The owner was checked. */
 void tasks_answer(struct tasks *tasks, const char *id, struct json_object *responses);
 

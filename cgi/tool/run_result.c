@@ -7,7 +7,6 @@
  */
 #include "run_result.h"
 
-#include "cgi/bridge/bridge_tools.h"
 #include "cgi/http/files.h"
 #include "cgi/http/uri.h"
 #include "cgi/mcp/mcp_stream.h"
@@ -301,7 +300,6 @@ static int wait_for(struct tool_call *call, struct tool_run *run, run_result_mak
 int run_result_of(struct tool_call *call, const struct job_request *request, run_result_maker *maker,
 		  struct tool_result *ret, struct err *err)
 {
-	struct bridge_questions *questions = request->tools ? bridge_tools_questions(request->tools) : NULL;
 	struct job_engine *engine;
 	struct job *job;
 	bool as_task = false;
@@ -316,7 +314,7 @@ int run_result_of(struct tool_call *call, const struct job_request *request, run
 	if (result < 0)
 		return result;
 	log_begin(call, job, request);
-	struct tool_run *run = tool_run_new(job, questions, request->key_hash);
+	struct tool_run *run = tool_run_new(job, request->tools, request->key_hash);
 
 	if (call->tool->pass)
 		run->who = "The model";

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp.h"
 #include "cgi/mcp/signed.h"
 #include "lib/base/text.h"
@@ -40,6 +41,7 @@ void tool_run_release(struct tool_run *run)
 		return;
 	job_release(run->job);
 	bridge_questions_free(run->questions);
+	bridge_progress_free(run->progress);
 	free(run);
 }
 
@@ -71,12 +73,14 @@ void tool_parked_free(struct tool_parked *parked)
 	free(parked);
 }
 
-struct tool_run *tool_run_new(struct job *job, struct bridge_questions *questions, const char *hash)
+struct tool_run *tool_run_new(struct job *job, struct job_tools *tools, const char *hash)
 {
+	struct bridge_progress *progress = tools ? bridge_tools_progress(tools) : NULL;
 	struct tool_run *run = xcalloc(1, sizeof(*run));
 
 	*run = (struct tool_run){.job = job,
-				 .questions = questions ? bridge_questions_keep(questions) : NULL,
+				 .questions = tools ? bridge_questions_keep(bridge_tools_questions(tools)) : NULL,
+				 .progress = progress ? bridge_progress_keep(progress) : NULL,
 				 .who = "A program",
 				 .references = 1};
 	snprintf(run->hash, sizeof(run->hash), "%s", hash ? hash : "");

@@ -8,12 +8,14 @@
  */
 #pragma once
 
+#include "cgi/bridge/bridge_progress.h"
 #include "cgi/bridge/bridge_question.h"
 #include "cgi/mcp/tools.h"
 
 #define TOOL_PARKED_MAX 4 /* of an owner: each of them holds a jail */
 
 struct job;
+struct job_tools;
 struct tool_parked;
 struct tool_parked *tool_parked_new(void);
 /* Nobody will answer any more: what waits is refused. When the server stops, before the engine drains. */
@@ -24,6 +26,7 @@ void tool_parked_free(struct tool_parked *parked); /* NULL is fine */
 struct tool_run {
 	struct job *job;
 	struct bridge_questions *questions; /* NULL: its programs call nothing */
+	struct bridge_progress *progress;   /* NULL: they call nothing, or nobody wants to hear of it */
 	char hash[65];                      /* of the call (tool_hash) */
 	const char *who;                    /* wants to call, in questions: "A program" */
 	struct tool_run *next;              /* the rest is tool_park.c's */
@@ -32,8 +35,8 @@ struct tool_run {
 	char owner[STORE_OWNER_MAX + 1];
 	int64_t until_us;
 };
-/* Holds `questions`; takes over the reference of `job`. */
-struct tool_run *tool_run_new(struct job *job, struct bridge_questions *questions, const char *hash);
+/* `tools` NULL: its programs call nothing. Takes over the reference of `job`. */
+struct tool_run *tool_run_new(struct job *job, struct job_tools *tools, const char *hash);
 void tool_run_release(struct tool_run *run); /* NULL is fine */
 /* Makes the question the answer of `call`. ERR_BUSY: the owner has too many such runs. */
 int tool_park(struct tool_call *call, struct tool_run *run, struct err *err);

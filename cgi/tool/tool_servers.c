@@ -78,7 +78,8 @@ static int make(const struct tool_call *call, const struct bind_strings *servers
 					       .servers = *servers,
 					       .runner = runner,
 					       .refusal = call->mcp ? mcp_cannot_elicit(call->mcp)
-								    : "nobody can be asked here"};
+								    : "nobody can be asked here",
+					       .progress = call->mcp && mcp_progress_token(call->mcp)};
 
 	return bridge_tools_new(&spec, ret, err);
 }

@@ -1,4 +1,5 @@
 /* tool_task.c - runs that become tasks instead of being waited for; see tools.h. */
+#include "cgi/bridge/bridge_progress.h"
 #include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp_tasks.h"
 #include "lib/base/util.h"
@@ -25,12 +26,13 @@ int tool_task_choose(struct tool_call *call, int64_t wall_seconds, bool *ret, st
 	return 0;
 }
 
-/* -------- what the program of a task needs the user for ----------------------------------------------- */
+/* -------- what the program of a task needs the user for, and how far its calls are -------------------- */
 
 struct asks {
 	struct task_asks task;
-	struct bridge_questions *questions;
+	struct bridge_questions *questions; /* NULL: nobody can be asked */
 	struct bridge_listener listener;
+	struct bridge_progress *progress; /* NULL: nobody wants to hear of it */
 };
 
 static struct json_object *questions_now(struct task_asks *task)
@@ -63,46 +65,61 @@ static void answer(struct task_asks *task, const char *key, struct json_object *
 	bridge_question_list_free(list, count);
 }
 
+static bool progress_now(struct task_asks *task, const struct job *job, struct buf *ret)
+{
+	return tool_progress(job, container_of(task, struct asks, task)->progress, ret);
+}
+
 static void free_asks(struct task_asks *task)
 {
 	struct asks *asks = container_of(task, struct asks, task);
 
-	bridge_questions_leave(asks->questions, &asks->listener);
+	if (asks->questions)
+		bridge_questions_leave(asks->questions, &asks->listener);
 	bridge_questions_free(asks->questions);
+	bridge_progress_free(asks->progress);
 	free(asks);
 }
 
-/* NULL: the client cannot be asked; then the calls are refused. */
-static struct task_asks *make_asks(const struct tool_call *call, struct bridge_questions *questions)
+/* Where the client cannot be asked, the calls are refused. */
+static void listen_to(const struct tool_call *call, struct bridge_questions *questions, struct asks *asks)
 {
 	struct err err = ERR_INIT;
-	struct asks *asks;
 
-	if (!questions)
-		return NULL;
-	if (!call->revision->modern) {
+	if (!call->revision->modern)
 		bridge_questions_refuse(questions, "a task in this revision of the protocol cannot ask anybody");
-		return NULL;
-	}
-	asks = xcalloc(1, sizeof(*asks));
-	if (bridge_questions_listen(questions, &asks->listener, &err) < 0) {
+	else if (bridge_questions_listen(questions, &asks->listener, &err) < 0)
 		bridge_questions_refuse(questions, err.text);
-		free(asks);
+	else
+		asks->questions = bridge_questions_keep(questions);
+}
+
+/* `tools` NULL: its programs call nothing. */
+static struct task_asks *make_asks(const struct tool_call *call, struct job_tools *tools)
+{
+	struct bridge_progress *progress = tools ? bridge_tools_progress(tools) : NULL;
+
+	if (!tools)
 		return NULL;
-	}
-	asks->questions = bridge_questions_keep(questions);
-	asks->task = (struct task_asks){asks->listener.fd, questions_now, answer, free_asks};
+	struct asks *asks = xcalloc(1, sizeof(*asks));
+
+	listen_to(call, bridge_tools_questions(tools), asks);
+	asks->progress = progress ? bridge_progress_keep(progress) : NULL;
+	asks->task = (struct task_asks){.fd = asks->questions ? asks->listener.fd : -1,
+					.questions = questions_now,
+					.answer = answer,
+					.progress = progress ? progress_now : NULL,
+					.free = free_asks};
 	return &asks->task;
 }
 
 int tool_task_start(struct tool_call *call, struct job_engine *engine, const struct job_request *request,
 		    struct err *err)
 {
-	struct bridge_questions *questions = request->tools ? bridge_tools_questions(request->tools) : NULL;
 	struct task_start start = {.tool = call->tool->name,
 				   .engine = engine,
 				   .request = request,
-				   .asks = make_asks(call, questions)};
+				   .asks = make_asks(call, request->tools)};
 	int result = mcp_task_start(call->mcp, &start, err);
 
 	if (result < 0)

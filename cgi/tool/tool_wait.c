@@ -7,6 +7,8 @@
  * can be repeated), one of the legacy era by notifications/cancelled; either way the job goes on to its
  * end, which is CX, on its own: what was printed until then is recorded.
  *
+ * What servers say of the progress of calls (bridge_progress.h) goes to the client at the same pace, in other messages.
+ *
  * Calls of tools that need the user's approval (bridge_question.h) are asked about meanwhile: in the legacy era by
  * requests on the call's stream, one after the other; in the modern era by an answer that asks back (tool_park.h).
  */
@@ -15,6 +17,7 @@
 #include "cgi/http/hub.h"
 #include "cgi/mcp/mcp_stream.h"
 #include "cgi/mcp/progress.h"
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "tool_ask.h"
 #include "tool_common.h"
@@ -25,8 +28,9 @@
 struct watch {
 	struct mcp_call *mcp;
 	struct job *job;
-	int64_t offset[2]; /* how much of each stream was sent */
-	int64_t told_us;   /* when */
+	struct bridge_progress *progress;   /* of servers; NULL: there will be none */
+	int64_t offset[2];                  /* how much of each stream was sent */
+	int64_t told_us;                    /* when */
 	struct bridge_questions *questions; /* NULL: there will be none */
 	struct bridge_listener listener;
 	struct mcp_question question;       /* that the client has */
@@ -46,6 +50,31 @@ static int patience(const struct watch *watch)
 	return pause > 0 ? (int)(pause / 1000) + 1 : MIN(keep_alive, (int)(MCP_PROGRESS_PAUSE_US / 1000));
 }
 
+bool tool_progress(const struct job *job, struct bridge_progress *progress, struct buf *ret)
+{
+	struct bridge_progress_text report;
+	auto_buf struct buf masked = {0};
+
+	if (!bridge_progress_take(progress, &report))
+		return false;
+	buf_init(&masked, SIZE_MAX);
+	job_mask_text(job, report.text, report.length, report.cut, &masked);
+	utf8_printable(ret, masked.data, masked.length);
+	if (report.cut)
+		buf_puts(ret, "…");
+	return true;
+}
+
+/* What a server said counts one more, as a sign of life does. */
+static void tell_servers(struct watch *watch)
+{
+	auto_buf struct buf text = {0};
+
+	buf_init(&text, TOOL_PROGRESS_MAX);
+	if (tool_progress(watch->job, watch->progress, &text))
+		mcp_progress(watch->mcp, watch->mcp->progress + 1, -1, text.data);
+}
+
 static void tell(struct watch *watch)
 {
 	bool due = stream_patience_ms(watch->mcp->stream) == 0;
@@ -58,6 +87,8 @@ static void tell(struct watch *watch)
 	if (text.length > 0 || due)
 		mcp_progress(watch->mcp, MAX(watch->offset[0] + watch->offset[1], watch->mcp->progress + 1), -1,
 			     text.length > 0 ? text.data : NULL);
+	if (watch->progress)
+		tell_servers(watch);
 }
 
 static bool cancelled(struct mcp_call *mcp)
@@ -169,7 +200,10 @@ static int wait_and_ask(struct tool_call *call, struct tool_run *run, struct wat
 
 int tool_wait(struct tool_call *call, struct tool_run *run, const struct job_result **ret, struct err *err)
 {
-	struct watch watch = {.mcp = call->mcp, .job = run->job, .questions = call->mcp ? run->questions : NULL};
+	struct watch watch = {.mcp = call->mcp,
+			      .job = run->job,
+			      .progress = run->progress,
+			      .questions = call->mcp ? run->questions : NULL};
 	int flight_fd = call->mcp && call->mcp->flight ? call->mcp->flight->wake_fd : -1;
 	auto_close int both = watch.questions ? watch_all(&watch, flight_fd) : -1;
 	struct err own = ERR_INIT;

@@ -240,7 +240,6 @@ void connection_replied(struct connection_loop *loop, uint64_t id, const char *r
 
 static void progressed(struct connection *connection, struct raw parameters)
 {
-	auto_free char *text = raw_string(raw_member(parameters, "message"));
 	double progress = -1, total = -1;
 	struct exchange *exchange;
 	int64_t token;
@@ -252,6 +251,7 @@ static void progressed(struct connection *connection, struct raw parameters)
 		return;
 	raw_number(raw_member(parameters, "progress"), &progress);
 	raw_number(raw_member(parameters, "total"), &total);
+	auto_free char *text = raw_string(raw_member(parameters, "message"));
 	auto_buf struct buf masked;
 
 	buf_init(&masked, ANSWER_MAX);

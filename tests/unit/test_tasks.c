@@ -135,7 +135,7 @@ static struct json_object *questions_of(const char *id, int count)
 	struct hub_message *message;
 
 	assert_int_equal(hub_listen(fixture.server.hub, &listener, NULL), 0);
-	while (!(questions = tasks_questions(fixture.server.tasks, id)) ||
+	while (!(questions = tasks_questions(fixture.server.tasks, id, NULL)) ||
 	       json_object_object_length(questions) != count) {
 		json_object_put(questions);
 		hub_wait(fixture.server.hub, &listener, -1, 10000, &message);
@@ -170,13 +170,13 @@ static void questions(void **state)
 	answer(task.id, "{\"b\":{\"y\":2},\"a\":{}}");
 	task = ended(task.id);
 	assert_string_equal(task.result, "{\"b\":{\"y\":2},\"a\":{}}");
-	assert_null(tasks_questions(fixture.server.tasks, task.id));
+	assert_null(tasks_questions(fixture.server.tasks, task.id, NULL));
 	store_task_clear(&task);
 	/* One that is cancelled asks nothing any more. */
 	task = start(ask_twice, "{\"a\":{}}");
 	json_object_put(questions_of(task.id, 1));
 	assert_int_equal(tasks_cancel(fixture.server.tasks, task.id, "alice", &task, NULL), 0);
-	assert_null(tasks_questions(fixture.server.tasks, task.id));
+	assert_null(tasks_questions(fixture.server.tasks, task.id, NULL));
 }
 
 static void bounded(void **state)
