@@ -251,7 +251,7 @@ async function request(method, name, params) {
 for (const [name, _meta, expected] of [['with', { progressToken: 'p' }, 'worker.steps: 1 of 1: this is step 1'], ['without', {}, undefined]])
 	test(`a task of 2026-07-28 ${name} a progressToken: its status`, { timeout: TIMEOUT_MS }, async () => {
 		heard = [];
-		const { result: task } = await request('tools/call', 'run_code', { name: 'run_code', arguments: program('print(tools.worker.steps(of=1))', { timeout_seconds: SYNCHRONOUS + 1 }), _meta });
+		const { result: task } = await request('tools/call', 'run_code', { name: 'run_code', arguments: program('print(tools.worker.steps(of=1), tools.worker.asked())', { timeout_seconds: SYNCHRONOUS + 1 }), _meta });
 		assert.equal(task.resultType, 'task', JSON.stringify(task));
 		const look = async () => (await request('tasks/get', task.taskId, { taskId: task.taskId })).result;
 		if (expected) {
@@ -263,6 +263,6 @@ for (const [name, _meta, expected] of [['with', { progressToken: 'p' }, 'worker.
 		if (expected) assert.equal((await until('the next one', async () => [await look()].find(({ statusMessage }) => statusMessage !== expected))).statusMessage, 'worker.steps: 1.5: no total');
 		heard.push({ message: 'no total' });
 		const ended = await until('the end', async () => [await look()].find(({ status }) => status === 'completed'));
-		assert.equal(details(ended.result).stdout, 'done\n');
+		assert.equal(details(ended.result).stdout, `done ${expected !== undefined}\n`);
 		assert.notEqual(ended.statusMessage, 'worker.steps: 1.5: no total');
 	});
