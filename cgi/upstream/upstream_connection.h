@@ -61,7 +61,7 @@ struct order {
 	struct order *next;
 	uint64_t id;
 	struct upstream_key key;
-	bool list; /* else a call */
+	bool list, dispatched; /* list: else a call */
 	char *method, *tool, *arguments;
 	size_t length;
 	char *owner, *run;
@@ -78,7 +78,7 @@ struct order {
 	int64_t not_before_us;         /* waits until then: for a server that is busy, or a task to be polled */
 	int64_t queued_us, started_us; /* clock_now_us */
 	int attempts, rounds, reconnects;
-	bool dispatched;
+	int64_t token; /* of its progress, which stays when the call has become a task; 0: none */
 	char *task;                      /* its id; "": none was made yet but one must be */
 	int asked;                       /* questions that wait for an answer */
 	char *responses, *request_state; /* JSON, for the next round of input_required; NULL: none */

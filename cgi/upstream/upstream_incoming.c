@@ -240,14 +240,15 @@ void connection_replied(struct connection_loop *loop, uint64_t id, const char *r
 
 static void progressed(struct connection *connection, struct raw parameters)
 {
+	const struct order *order = connection->orders;
 	double progress = -1, total = -1;
-	struct exchange *exchange;
 	int64_t token;
 
-	if (!raw_int(raw_member(parameters, "progressToken"), &token))
+	if (!raw_int(raw_member(parameters, "progressToken"), &token) || token <= 0)
 		return;
-	exchange = connection_find(connection, token);
-	if (exchange == NULL || exchange->order == NULL || exchange->order->progress == NULL)
+	while (order != NULL && order->token != token)
+		order = order->next;
+	if (order == NULL)
 		return;
 	raw_number(raw_member(parameters, "progress"), &progress);
 	raw_number(raw_member(parameters, "total"), &total);
@@ -256,7 +257,7 @@ static void progressed(struct connection *connection, struct raw parameters)
 
 	buf_init(&masked, ANSWER_MAX);
 	mask_bytes(connection->mask, text != NULL ? text : "", text != NULL ? strlen(text) : 0, &masked);
-	exchange->order->progress(exchange->order->arg, progress, total, masked.data);
+	order->progress(order->arg, progress, total, masked.data);
 }
 
 static void notified(struct connection *connection, const char *method, struct raw parameters)

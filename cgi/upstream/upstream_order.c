@@ -148,6 +148,7 @@ static void send_call(struct order *order)
 		buf_printf(&exchange->body, "\"task\":{\"ttl\":%" PRId64 "},", 2 * order->timeout_us / 1000);
 	add_rounds(order, &exchange->body);
 	message_end(exchange, order->progress != NULL);
+	order->token = order->progress != NULL ? exchange->id : 0;
 	order->dispatched = true;
 	connection_send(exchange);
 }

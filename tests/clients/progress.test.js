@@ -94,14 +94,38 @@ const worker = {
 	},
 };
 
-let stack, folder, env;
+/* A program whose one tool is a task of 2025-11-25: it reports its progress when the task has begun, and ends when the file is there. */
+const TASK = `
+import { existsSync } from 'node:fs';
+import readline from 'node:readline';
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+const task = (status) => ({ taskId: 't', status, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: 60000, pollInterval: 50 });
+let token;
+const results = {
+	initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } }, serverInfo: { name: 'long', version: '1' } }),
+	'tools/list': () => ({ tools: [{ name: 'work', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }] }),
+	'tools/call': ({ _meta }) => ((token = _meta.progressToken), { task: task('working') }),
+	'tasks/get': () => task(existsSync(process.argv[2]) ? 'completed' : 'working'),
+	'tasks/result': () => ({ content: [{ type: 'text', text: 'worked' }] }),
+};
+readline.createInterface({ input: process.stdin }).on('line', (line) => {
+	const { id, method, params } = JSON.parse(line);
+	if (method === 'tasks/get') for (const progressToken of [token + 1000, 0, 'x', token]) say({ method: 'notifications/progress', params: { progressToken, progress: token === progressToken ? 7 : 8 } });
+	if (id !== undefined) say({ id, ...(results[method] ? { result: results[method](params) } : { error: { code: -32601, message: 'Method not found' } }) });
+});
+`;
+
+let stack, folder, env, enough;
 before(async () => {
 	const state = makeState(), file = path.join(state, 'upstream.json');
-	const entry = { tools: { allow: ['*'] } };
+	const entry = { tools: { allow: ['*'] } }, script = path.join(state, 'task.mjs');
+	writeFileSync(script, TASK, { mode: 0o644 });
+	enough = path.join(state, 'enough');
 	writeFileSync(file, JSON.stringify({
 		mcpServers: {
 			worker: { url: await worker.start(), private: true, headers: { Authorization: `Bearer ${CREDENTIAL}` }, ...entry },
 			everything: { command: node, args: [everything], jail: false, ...entry },
+			long: { command: node, args: [script, enough], jail: false, ...entry },
 		},
 	}), { mode: 0o644 });
 	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file, SALLYPORT_TOOLS_UPSTREAM: 'both', SALLYPORT_LIMITS_SYNCHRONOUS_SECONDS: String(SYNCHRONOUS) } });
@@ -211,6 +235,17 @@ for (const [name, connect] of clients.slice(0, 2)) {
 		await client.close();
 	});
 }
+
+test('the call is a task of its server', { timeout: TIMEOUT_MS }, async () => {
+	const { client, call } = await clients[1][1]();
+	heard = [];
+	const done = call('run_code', program('print(tools.long.work())', { servers: ['long'] }), { onprogress });
+	await hears('long.work');
+	writeFileSync(enough, '');
+	assert.equal(details(await done).stdout, 'worked\n');
+	for (const message of messages('long')) assert.equal(message, 'long.work: 7');
+	await client.close();
+});
 
 test('a task of 2025-11-25: its client hears it, and its status says it', { timeout: TIMEOUT_MS }, async () => {
 	const client = new ClientV1(INFO);
