@@ -31,6 +31,7 @@ struct node {
 };
 
 struct mask {
+	_Atomic int references;
 	struct node *nodes; /* 0 is the root */
 	uint32_t count, size;
 	uint32_t depth; /* the greatest */
@@ -133,6 +134,7 @@ struct mask *mask_new(const struct mask_value *values, size_t count)
 {
 	struct mask *mask = xcalloc(1, sizeof(*mask));
 
+	mask->references = 1;
 	mask->size = 1024;
 	mask->nodes = secret_alloc(mask->size * sizeof(*mask->nodes));
 	mask->count = 1;
@@ -147,9 +149,16 @@ struct mask *mask_new(const struct mask_value *values, size_t count)
 	return mask;
 }
 
+struct mask *mask_keep(struct mask *mask)
+{
+	if (mask)
+		mask->references++;
+	return mask;
+}
+
 void mask_free(struct mask *mask)
 {
-	if (!mask)
+	if (!mask || --mask->references > 0)
 		return;
 	secret_free(mask->nodes);
 	free(mask);

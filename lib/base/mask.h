@@ -10,7 +10,8 @@
  *                   digits the value alone decides
  *     hexadecimal   lower and upper case
  *     URL           percent-encoded as RFC 3986, encodeURIComponent, encodeURI and forms do, in both cases
- *     JSON          what its escapes make of quotes, backslashes and control characters
+ *     JSON          what its escapes make of quotes, backslashes and control characters, and of all that is not ASCII
+ *                   where it is escaped, too (Python)
  *
  * Line ends within a match do not hide it (base64 and xxd break lines), as long as no empty line is among them. A value
  * of fewer than MASK_LEAST bytes is not looked for: it would be found everywhere. A program that wants to get a secret
@@ -25,7 +26,8 @@
 
 #define MASK_MARK  "***"
 #define MASK_LEAST 4
-#define MASK_LONG  4096 /* of a longer value the rarer forms (encodeURI, form, URL alphabet) are not looked for */
+/* Of a longer value the rarer forms (encodeURI, form, URL alphabet, JSON in ASCII) are not looked for. */
+#define MASK_LONG 4096
 
 struct mask_value {
 	const char *data;
@@ -34,7 +36,8 @@ struct mask_value {
 struct mask;
 /* NULL where no value is long enough. The values may go afterwards. */
 struct mask *mask_new(const struct mask_value *values, size_t count);
-void mask_free(struct mask *mask); /* NULL: nothing */
+struct mask *mask_keep(struct mask *mask); /* one more holder; from any thread; NULL is fine */
+void mask_free(struct mask *mask);         /* one holder less; NULL is fine */
 void mask_free_pointer(struct mask **mask);
 #define auto_mask __attribute__((cleanup(mask_free_pointer)))
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "secret.h"
+#include "utf8.h"
 #include "util.h"
 
 static const char standard_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -90,23 +91,48 @@ static void url(const struct forms *forms, const char *plain, bool plus, const c
 	forms->each(forms->arg, forms->room, length);
 }
 
-static void json(const struct forms *forms)
+static void unicode(const struct forms *forms, size_t *length, unsigned unit, const char *digits)
+{
+	memcpy(forms->room + *length, "\\u", 2);
+	for (int i = 0; i < 4; i++)
+		forms->room[*length + 2 + (size_t)i] = digits[unit >> (12 - 4 * i) & 15];
+	*length += 6;
+}
+
+/* A character of more than one byte, as one unit of UTF-16 or two. */
+static void character(const struct forms *forms, size_t *length, const char *data, size_t step, const char *digits)
+{
+	unsigned code = (unsigned char)data[0] & (0xffu >> (step + 1));
+
+	for (size_t i = 1; i < step; i++)
+		code = code << 6 | ((unsigned char)data[i] & 63);
+	if (code < 0x10000) {
+		unicode(forms, length, code, digits);
+		return;
+	}
+	unicode(forms, length, 0xd800 + ((code - 0x10000) >> 10), digits);
+	unicode(forms, length, 0xdc00 + ((code - 0x10000) & 0x3ff), digits);
+}
+
+/* `ascii`: all that is not ASCII is escaped, too, as Python does. */
+static void json(const struct forms *forms, bool ascii, const char *digits)
 {
 	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-	size_t length = 0;
+	const char *data = forms->value->data;
+	size_t length = 0, step;
 
-	for (size_t i = 0; i < forms->value->length; i++) {
-		unsigned char byte = (unsigned char)forms->value->data[i];
+	for (size_t i = 0; i < forms->value->length; i += step) {
+		unsigned char byte = (unsigned char)data[i];
 		const char *found = byte ? strchr(escaped, byte) : NULL;
 
+		step = ascii ? MAX(utf8_length(data + i, forms->value->length - i), (size_t)1) : 1;
 		if (found) {
 			forms->room[length++] = '\\';
 			forms->room[length++] = letters[found - escaped];
-		} else if (byte < 32) {
-			memcpy(forms->room + length, "\\u00", 4);
-			forms->room[length + 4] = hex_digits[0][byte >> 4];
-			forms->room[length + 5] = hex_digits[0][byte & 15];
-			length += 6;
+		} else if (step > 1) {
+			character(forms, &length, data + i, step, digits);
+		} else if (byte < 32 || (ascii && byte == 127)) {
+			unicode(forms, &length, byte, digits);
 		} else {
 			forms->room[length++] = (char)byte;
 		}
@@ -121,7 +147,7 @@ void mask_forms(const struct mask_value *value, mask_form_each *each, void *arg)
 	bool rare = value->length <= MASK_LONG;
 
 	each(arg, value->data, value->length);
-	json(&forms);
+	json(&forms, false, hex_digits[0]);
 	for (size_t before = 0; before < 3; before++) {
 		base64(&forms, standard_digits, before);
 		if (rare)
@@ -129,6 +155,8 @@ void mask_forms(const struct mask_value *value, mask_form_each *each, void *arg)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(hex_digits); i++) {
 		hex(&forms, hex_digits[i]);
+		if (rare)
+			json(&forms, true, hex_digits[i]);
 		for (size_t kind = 0; kind < ARRAY_SIZE(url_kinds); kind++)
 			if (rare || !url_kinds[kind].rare)
 				url(&forms, url_kinds[kind].plain, url_kinds[kind].plus, hex_digits[i]);

@@ -116,6 +116,14 @@ static void test_url_json(void **state)
 	assert_masked(mask, "a+b%2Fc%27d%22~%21%0A%5C a+b%2fc%27d%22~%21%0a%5c", "*** ***");
 	assert_masked(mask, "a%20b/c%27d%22~%21%0A%5C a%20b%2Fc'd%22~!%0A%5C a%20b/c'd%22~!%0A%5C", "*** *** ***");
 	assert_masked(mask, "{\"K\":\"a b/c'd\\\"~!\\n\\\\\"}", "{\"K\":\"***\"}");
+	auto_mask struct mask *other = mask_of("p\xc3\xa4\xe2\x82\xac\n\xf0\x9f\x98\x80\x7f");
+
+	assert_masked(other, "\"p\xc3\xa4\xe2\x82\xac\\n\xf0\x9f\x98\x80\x7f\"", "\"***\"");
+	assert_masked(other, "\"p\\u00e4\\u20ac\\n\\ud83d\\ude00\\u007f\"", "\"***\""); /* json.dumps */
+	assert_masked(other, "\"p\\u00E4\\u20AC\\n\\uD83D\\uDE00\\u007F\"", "\"***\"");
+	auto_mask struct mask *bytes = mask_of("\xff\xc3p\xc3\xa4\xe2\x82");
+
+	assert_masked(bytes, "\xff\xc3p\\u00e4\xe2\x82", "***");
 }
 
 /* -------- against the obvious ------------------------------------------------------------------------- */
