@@ -17,15 +17,16 @@ struct bridge_progress *bridge_progress_new(void);
 struct bridge_progress *bridge_progress_keep(struct bridge_progress *progress);
 void bridge_progress_free(struct bridge_progress *progress); /* NULL is fine */
 
-/* For the provider: `done` < 0: the server gave none, `total` likewise. The server's secrets are masked in `text`. */
+/* For the provider: `done` < 0: the server gave none, `total` likewise. In `text` the secrets of server and
+ * run are masked. */
 void bridge_progress_put(struct bridge_progress *progress, const struct bridge_call *call, double done, double total,
 			 const char *text);
 
-/* "SERVER.TOOL: 3 of 10: TEXT", bytes as the server sent them. */
+/* "SERVER.TOOL: 3 of 10: TEXT", as the server sent it. */
 struct bridge_progress_text {
 	char text[BRIDGE_PROGRESS_MAX + 1];
 	size_t length;
-	bool cut; /* there was more, so that the end may be the beginning of anything */
+	bool cut; /* there was more */
 };
 /* False: nothing was put since the last time. */
 bool bridge_progress_take(struct bridge_progress *progress, struct bridge_progress_text *ret);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
+#include "lib/base/mask.h"
 #include "lib/base/util.h"
 
 struct entry {
@@ -28,6 +29,7 @@ struct bridge_questions {
 	pthread_mutex_t lock;
 	struct bridge_listener *listeners;
 	char *refusal;
+	struct mask *mask; /* of the run's secrets; NULL: none */
 	struct entry *first;
 	struct grant *grants;
 	size_t asked, pending;
@@ -61,8 +63,14 @@ void bridge_questions_free(struct bridge_questions *questions)
 		free(grant);
 	}
 	pthread_mutex_destroy(&questions->lock);
+	mask_free(questions->mask);
 	free(questions->refusal);
 	free(questions);
+}
+
+void bridge_questions_veil(struct bridge_questions *questions, struct mask *mask)
+{
+	questions->mask = mask_keep(mask);
 }
 
 int bridge_questions_listen(struct bridge_questions *questions, struct bridge_listener *listener, struct err *err)
@@ -270,6 +278,16 @@ bool bridge_question_drop(struct bridge_questions *questions, const struct bridg
 	return found;
 }
 
+/* A copy that may be shown. */
+static char *shown(const struct bridge_questions *questions, const char *text)
+{
+	struct buf copy;
+
+	buf_init(&copy, SIZE_MAX);
+	mask_bytes(questions->mask, text, strlen(text), &copy);
+	return buf_steal(&copy, NULL);
+}
+
 size_t bridge_question_list(struct bridge_questions *questions, int64_t after, struct bridge_question **ret)
 {
 	size_t count = 0;
@@ -281,8 +299,8 @@ size_t bridge_question_list(struct bridge_questions *questions, int64_t after, s
 			continue;
 		(*ret)[count++] = (struct bridge_question){.number = entry->call->seq,
 							   .server = xstrdup(entry->call->list->server->name),
-							   .tool = xstrdup(tool_of(entry->call)),
-							   .arguments = xstrdup(entry->call->arguments)};
+							   .tool = shown(questions, tool_of(entry->call)),
+							   .arguments = shown(questions, entry->call->arguments)};
 	}
 	pthread_mutex_unlock(&questions->lock);
 	return count;

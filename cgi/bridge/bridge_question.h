@@ -19,6 +19,9 @@ struct bridge_questions;
 struct bridge_questions *bridge_questions_new(const char *refusal);
 struct bridge_questions *bridge_questions_keep(struct bridge_questions *questions);
 void bridge_questions_free(struct bridge_questions *questions); /* NULL is fine */
+/* Before the first call: secrets that questions do not show. NULL: none. */
+struct mask;
+void bridge_questions_veil(struct bridge_questions *questions, struct mask *mask);
 /* Nobody can be asked any more: what is pending is refused, too. */
 void bridge_questions_refuse(struct bridge_questions *questions, const char *refusal);
 /* Somebody who asks a client: `fd` is readable when something was put or dropped; _heard takes that away. */

@@ -17,6 +17,7 @@
 #include "cgi/upstream/upstream_pin.h"
 #include "lib/base/config.h"
 #include "lib/base/log.h"
+#include "lib/base/mask.h"
 #include "lib/base/util.h"
 #include "lib/store/store_calls.h"
 
@@ -32,6 +33,7 @@ struct tools {
 	struct bridge_run *run;
 	struct bridge_questions *questions;
 	struct bridge_progress *progress; /* NULL: no server is asked for it */
+	struct mask *mask;                /* of the run's secrets; NULL: none */
 	int calls_fd;                     /* running/ID.calls: opened with the first call */
 };
 
@@ -47,6 +49,7 @@ static void free_run(struct job_tools *job)
 	bridge_files_clear(&tools->files);
 	bridge_questions_free(tools->questions);
 	bridge_progress_free(tools->progress);
+	mask_free(tools->mask);
 	fd_close(&tools->calls_fd);
 	free(tools->lists);
 	free(tools->decisions);
@@ -59,6 +62,16 @@ static void free_run(struct job_tools *job)
 /* -------- the provider -------------------------------------------------------------------------------- */
 
 /* -------- what a crash leaves of calls (store_calls.h) ------------------------------------------------- */
+
+/* A text without the run's secrets: itself, or in `room`. */
+static const char *veiled(const struct tools *tools, const char *text, size_t length, struct buf *room)
+{
+	if (!tools->mask)
+		return text;
+	buf_init(room, SIZE_MAX);
+	mask_bytes(tools->mask, text, length, room);
+	return room->data;
+}
 
 static struct store_tool_call call_of(const struct bridge_call *call)
 {
@@ -92,7 +105,11 @@ static int note_sending(struct tools *tools, const struct bridge_call *asked, st
 
 	if (result < 0 || tools->calls_fd < 0)
 		return result;
+	auto_buf struct buf tool = {0}, arguments = {0};
+
 	bridge_record_hash(asked->arguments, asked->length, call.arguments_hash);
+	call.tool = unconst(veiled(tools, call.tool, strlen(call.tool), &tool));
+	call.arguments = unconst(veiled(tools, asked->arguments, asked->length, &arguments));
 	return store_calls_sending(tools->calls_fd, &call, asked->list->server->alias, err);
 }
 
@@ -101,11 +118,15 @@ static void note_ended(const struct tools *tools, const struct bridge_call *aske
 	const bool is_result = answer->kind == UPSTREAM_RESULT;
 	const char *text = is_result ? answer->result : answer->text ? answer->text : "";
 	struct store_tool_call call = call_of(asked);
+	auto_buf struct buf result = {0};
 	struct err err = ERR_INIT;
 
+	if (tools->calls_fd < 0)
+		return;
 	call.is_error = is_result && answer->is_error;
-	call.result = unconst(text);
 	call.result_length = is_result ? answer->length : strlen(text);
+	call.result = unconst(veiled(tools, text, call.result_length, &result));
+	call.result_length = tools->mask ? result.length : call.result_length;
 	call.attempts = answer->attempts;
 	snprintf(call.state, sizeof(call.state), "%s",
 		 answer->kind == UPSTREAM_CANCELLED   ? "cancelled"
@@ -113,7 +134,7 @@ static void note_ended(const struct tools *tools, const struct bridge_call *aske
 						  : "failed");
 	snprintf(call.kind, sizeof(call.kind), "%s", upstream_kind_name(answer->kind));
 	snprintf(call.protocol, sizeof(call.protocol), "%s", answer->protocol ? answer->protocol : "");
-	if (tools->calls_fd >= 0 && store_calls_ended(tools->calls_fd, &call, &err) < 0)
+	if (store_calls_ended(tools->calls_fd, &call, &err) < 0)
 		log_event(LOG_WARN, "the end of a call is not noted", "id", tools->execution, "error", err.text, NULL);
 }
 
@@ -144,8 +165,9 @@ static void progressed(void *arg, double done, double total, const char *text)
 {
 	const struct bridge_call *call = arg;
 	const struct tools *tools = call->provider_arg;
+	auto_buf struct buf room = {0};
 
-	bridge_progress_put(tools->progress, call, done, total, text);
+	bridge_progress_put(tools->progress, call, done, total, veiled(tools, text, strlen(text), &room));
 }
 
 static struct upstream_key key_of(const struct tools *tools, const struct upstream_list *list)
@@ -253,6 +275,8 @@ static int open_run(struct job_tools *job, const struct job_tools_run *run, stru
 
 	bridge_caps(tools->spec.config, &spec.caps);
 	tools->execution = xstrdup(run->execution);
+	tools->mask = mask_keep(run->mask);
+	bridge_questions_veil(tools->questions, run->mask);
 	job->references++; /* the bridge's, until `release` */
 	int result = bridge_open(tools->spec.bridge, &spec, &tools->run, err);
 	if (result < 0)

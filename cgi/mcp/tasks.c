@@ -130,7 +130,7 @@ static void tell_output(struct running_task *work, struct buf *text)
 /* Clients that listen hear of it, those that ask find it in the task. */
 static void tell_servers(struct running_task *work, struct buf *text)
 {
-	if (!work->asks->progress(work->asks, work->job, text))
+	if (!work->asks->progress(work->asks, text))
 		return;
 	pthread_mutex_lock(&work->tasks->lock);
 	snprintf(work->message, sizeof(work->message), "%.*s",

@@ -33,7 +33,6 @@ typedef int (*task_body)(struct running_task *work, const char *argument, struct
 typedef bool (*task_tell)(struct server *server, const struct store_task *task, const char *token, int64_t progress,
 			  const char *text);
 /* What a run's calls have for its client while it is under way. On the task's thread, but for `answer`. */
-struct job;
 struct task_asks {
 	int fd; /* readable when the questions may be others than before; -1: it asks nothing */
 	/* {"key":{"method","params"}}, the caller's; NULL: none now */
@@ -41,7 +40,7 @@ struct task_asks {
 	void (*answer)(struct task_asks *asks, const char *key, struct json_object *response);
 	/* Appends what a server said last of its progress; false: nothing since the last time. NULL: nobody wants to
 	 * hear of it. */
-	bool (*progress)(struct task_asks *asks, const struct job *job, struct buf *ret);
+	bool (*progress)(struct task_asks *asks, struct buf *ret);
 	void (*free)(struct task_asks *asks);
 };
 /* What becomes a task: a run, or a body. */

@@ -23,11 +23,11 @@ int tool_task_start(struct tool_call *call, struct job_engine *engine, const str
 #define TOOL_ASKED 1
 struct tool_run;
 int tool_wait(struct tool_call *call, struct tool_run *run, const struct job_result **ret, struct err *err);
-/* Appends what a server said last of a call of the run, for its client: without the run's secrets, in one line. False:
- * nothing since the last time. */
+/* Appends what a server said last of a call of the run, as one line for its client. False: nothing since the last time.
+ */
 struct bridge_progress;
 #define TOOL_PROGRESS_MAX (4 * BRIDGE_PROGRESS_MAX + 4) /* bytes of it */
-bool tool_progress(const struct job *job, struct bridge_progress *progress, struct buf *ret);
+bool tool_progress(struct bridge_progress *progress, struct buf *ret);
 
 /* The runners that the jailer listed, or NULL while it is away; the caller's. */
 struct json_object *tool_runners(struct server *server);

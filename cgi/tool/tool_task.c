@@ -65,9 +65,9 @@ static void answer(struct task_asks *task, const char *key, struct json_object *
 	bridge_question_list_free(list, count);
 }
 
-static bool progress_now(struct task_asks *task, const struct job *job, struct buf *ret)
+static bool progress_now(struct task_asks *task, struct buf *ret)
 {
-	return tool_progress(job, container_of(task, struct asks, task)->progress, ret);
+	return tool_progress(container_of(task, struct asks, task)->progress, ret);
 }
 
 static void free_asks(struct task_asks *task)

@@ -50,16 +50,13 @@ static int patience(const struct watch *watch)
 	return pause > 0 ? (int)(pause / 1000) + 1 : MIN(keep_alive, (int)(MCP_PROGRESS_PAUSE_US / 1000));
 }
 
-bool tool_progress(const struct job *job, struct bridge_progress *progress, struct buf *ret)
+bool tool_progress(struct bridge_progress *progress, struct buf *ret)
 {
 	struct bridge_progress_text report;
-	auto_buf struct buf masked = {0};
 
 	if (!bridge_progress_take(progress, &report))
 		return false;
-	buf_init(&masked, SIZE_MAX);
-	job_mask_text(job, report.text, report.length, report.cut, &masked);
-	utf8_printable(ret, masked.data, masked.length);
+	utf8_printable(ret, report.text, report.length);
 	if (report.cut)
 		buf_puts(ret, "…");
 	return true;
@@ -71,7 +68,7 @@ static void tell_servers(struct watch *watch)
 	auto_buf struct buf text = {0};
 
 	buf_init(&text, TOOL_PROGRESS_MAX);
-	if (tool_progress(watch->job, watch->progress, &text))
+	if (tool_progress(watch->progress, &text))
 		mcp_progress(watch->mcp, watch->mcp->progress + 1, -1, text.data);
 }
 

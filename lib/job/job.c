@@ -264,18 +264,6 @@ size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, s
 	return n > 0 ? (size_t)n : 0;
 }
 
-void job_mask_text(const struct job *job, const char *text, size_t length, bool cut, struct buf *to)
-{
-	auto_mask_stream struct mask_stream stream;
-
-	if (!atomic_load(&job->has_output))
-		return; /* its secrets are not known yet */
-	mask_stream_init(&stream, job->cover.mask);
-	mask_stream_add(&stream, text, length, to);
-	if (!cut)
-		mask_stream_end(&stream, to);
-}
-
 void job_cancel(struct job *job)
 {
 	struct job_engine *engine = job->engine;

@@ -154,8 +154,6 @@ int job_wait_some(struct job *job, int hangup_fd, int wake_fd, int timeout_ms, s
 /* What the program has printed so far on a stream (1 or 2), from `offset` on, at most `size` bytes; returns how many
  * there were. */
 size_t job_output_read(struct job *job, int stream, int64_t offset, char *ret, size_t size);
-/* Appends a text about the run without the run's secrets; of one that was `cut`, not an end that may begin a secret. */
-void job_mask_text(const struct job *job, const char *text, size_t length, bool cut, struct buf *to);
 void job_cancel(struct job *job); /* the run ends with CX; harmless on a finished one */
 bool job_keyed(const struct job *job);     /* it has an idempotency key */
 const char *job_id(const struct job *job); /* a call that repeats another has the other's id in its result */

@@ -297,7 +297,8 @@ static int run_in_jail(struct replay *replay, const struct store_execution *exec
 	struct jail_once *once = &replay->once;
 	const struct job_replay_from *from = replay->from;
 	struct job_tools_given given = {.socket = -1};
-	const struct job_tools_run run = {execution->id, job_tools_wait_note, &replay->wait};
+	const struct job_tools_run run = {
+		.execution = execution->id, .waits = job_tools_wait_note, .arg = &replay->wait};
 	int result = from->tools ? from->tools(from->tools_arg, execution, &replay->tools, err) : 0;
 
 	if (result == 0 && replay->tools)

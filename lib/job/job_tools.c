@@ -96,7 +96,7 @@ void job_tools_tell(struct job *job)
 int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err)
 {
 	struct job_run *run = &job->run;
-	const struct job_tools_run opened = {job->asked.row.id, note_waits, job};
+	const struct job_tools_run opened = {job->asked.row.id, note_waits, job, job->cover.mask};
 	int result = job->asked.tools->open(job->asked.tools, &opened, ret, err);
 
 	if (result < 0)

@@ -20,12 +20,16 @@ struct job_tools_given {
 	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */
 	int socket;             /* for jail_program.tools_fd; stays the giver's */
 };
+struct mask;
 struct job_tools_run {
 	const char *execution;
 	/* On any thread until `close`: the program waits for tools, or goes on; as jail_wait. NULL: nobody wants to
 	 * know. */
 	void (*waits)(void *arg, bool waits, int64_t credit_us);
 	void *arg;
+	/* Of the run's secrets, for what is kept or shown of its calls before `close`; who wants it later keeps it
+	 * (mask_keep). NULL: none, or nothing is kept. */
+	struct mask *mask;
 };
 struct job_tools {
 	_Atomic int references; /* 1 for who makes it */
@@ -59,5 +63,4 @@ void job_tools_wait_step(struct job_tools_wait *wait, struct jail *jail);
 void job_tools_wait_clear(struct job_tools_wait *wait); /* event -1 is fine */
 
 /* Arguments and results without what the run was given as a secret; NULL: it was given none. */
-struct mask;
 void job_tools_veil(const struct mask *mask, struct store_tools *tools);

@@ -1,9 +1,10 @@
 /*
  * store_calls.h - running/ID.calls: what the program of a run has called so far, so that a crash leaves a trace.
  *
- * One line of JSON before a call goes out, one when it has ended. As a run's partial output the file survives the
- * process that writes it, not a power cut. When the run ends orderly its calls go into the record by another way and
- * the file is removed; when its process died, what ends the row as interrupted puts them there (store_instance.c).
+ * One line of JSON before a call goes out, one when it has ended; the run's secrets are masked by who writes them. As a
+ * run's partial output the file survives the process that writes it, not a power cut. When the run ends orderly its
+ * calls go into the record by another way and the file is removed; when its process died, what ends the row as
+ * interrupted puts them there (store_instance.c).
  */
 #pragma once
 

@@ -105,6 +105,16 @@ print(len(everything.get_tiny_image()))`)));
 		assert.equal((await stack.cli(['replay', result.execution_id])).code, 0);
 	});
 
+for (const [name, connect] of clients.slice(0, 3))
+	test(`${name}: the question does not show the run's secrets`, { timeout: TIMEOUT_MS }, async () => {
+		const asked = [];
+		const { client, run } = await connect(() => 'once', asked);
+		const result = details(await run({ ...program("import os\nprint(len(everything.echo(message='is ' + os.environ['S'])))"), secrets: { S: 'hunter2 "ü"' } }));
+		assert.equal(result.stdout, '20\n', JSON.stringify(result));
+		assert.deepEqual(asked, ['A program wants to call everything.echo with {"message":"is ***"}']);
+		await client.close();
+	});
+
 for (const [name, connect] of clients)
 	test(`${name}: who declines, or cannot be asked`, { timeout: TIMEOUT_MS }, async () => {
 		const decline = await connect(() => ({ action: 'decline' }), []);

@@ -106,28 +106,35 @@ test('kill -9 of the gateway: the guest dies, the row is interrupted, what was k
 });
 
 test('kill -9 of the gateway: calls of tools leave a trace, also one that was under way', { timeout: TIMEOUT_MS }, async () => {
+	const secret = 'hunter2 für "einen" 😀';
 	const code = `
+import os
 from tools import everything
 everything.echo(message='é')
 everything.echo(message='é')
 try: everything.get_sum(a='x')
 except Exception: pass
+everything.echo(message=os.environ['S'])
 everything.trigger_long_running_operation(duration=100, steps=1)
 `;
-	const answer = stack.call('run_code', { conversationId: 'calls', language: 'python', code, servers: ['everything'] }).catch(() => null);
+	const answer = stack.call('run_code', { conversationId: 'calls', language: 'python', code, servers: ['everything'], secrets: { S: secret } }).catch(() => null);
 	const trace = () => readdirSync(path.join(stack.state, 'data/running')).filter((name) => name.endsWith('.calls'));
-	await until('the last call to be under way', () =>
-		trace().some((name) => readFileSync(path.join(stack.state, 'data/running', name), 'utf8').includes('trigger-long-running-operation')));
+	const noted = () => trace().map((name) => readFileSync(path.join(stack.state, 'data/running', name), 'utf8')).join('');
+	await until('the last call to be under way', () => noted().includes('trigger-long-running-operation'));
+	assert.doesNotMatch(noted(), /hunter2/);
 	await killAndComeBack('sallyport-gateway');
 	await answer;
 	const row = await rowOf('calls');
 	assert.equal(row.state, 'interrupted');
 	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', row.id])).stdout);
 	assert.deepEqual(toolCalls.map((call) => [call.seq, call.server, call.tool, call.state, call.occurrence]), [
-		[1, 'everything', 'echo', 'done', 0], [2, 'everything', 'echo', 'done', 1], [4, 'everything', 'trigger-long-running-operation', 'failed', 0],
+		[1, 'everything', 'echo', 'done', 0], [2, 'everything', 'echo', 'done', 1], [4, 'everything', 'echo', 'done', 0],
+		[5, 'everything', 'trigger-long-running-operation', 'failed', 0],
 	]);
 	assert.match(JSON.stringify(toolCalls[0]), /Echo: é/);
-	assert.match(JSON.stringify(toolCalls[2]), /interrupted.*whether the tool acted is not known|whether the tool acted is not known.*interrupted/);
+	assert.equal(toolCalls[2].arguments, '{"message":"***"}');
+	assert.match(JSON.stringify(toolCalls[2]), /Echo: \*\*\*/);
+	assert.match(JSON.stringify(toolCalls[3]), /interrupted.*whether the tool acted is not known|whether the tool acted is not known.*interrupted/);
 	assert.deepEqual(trace(), []);
 	assert.equal((await stack.cli(['verify'])).code, 0);
 });

@@ -50,9 +50,9 @@ const tools = {
 	async cuts({ text }, report) {
 		for (const seen of [1, 5, text.length - 1]) {
 			heard = [];
-			report(seen, undefined, `${'.'.repeat(REPORT_MAX - `worker.cuts: ${seen}: `.length - seen)}${text} and more`);
+			report(seen, undefined, `${'.'.repeat(REPORT_MAX - `worker.cuts: ${seen}: `.length - seen)}${text}${'-'.repeat(99)}`);
 			await hears('…');
-			assert.match(heard.find(({ message }) => message?.includes('…')).message, new RegExp(`^worker\\.cuts: ${seen}: \\.+…$`));
+			assert.match(heard.find(({ message }) => message?.includes('…')).message, new RegExp(`^worker\\.cuts: ${seen}: \\.+\\*+-*…$`));
 		}
 	},
 	async flood(_, report, response) {
