@@ -9,7 +9,8 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Stack, legacyProxy, makeState, programsForJails, until } from './stack.js';
+import { gunzipSync } from 'node:zlib';
+import { Stack, legacyProxy, makeState, programsForJails, run, until } from './stack.js';
 
 const TIMEOUT_MS = 240_000;
 const CALLS = 200;
@@ -18,7 +19,7 @@ const SECRET = 'sk-jailed-0123456789';
 /* Each of its tools is wrong in one way. */
 const hostile = `
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
-const names = ['never', 'huge', 'rubbish', 'twice', 'dies', 'samples', 'secret', 'deep', 'half', 'fine'];
+const names = ['never', 'huge', 'rubbish', 'twice', 'dies', 'samples', 'secret', 'spills', 'deep', 'half', 'fine'];
 let grown = 0;
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
 	const { id, method, params, result, error } = JSON.parse(line);
@@ -38,6 +39,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 		case 'dies': return process.exit(1);
 		case 'samples': waiting = id; return say({ id: 'sample', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } });
 		case 'secret': return text(process.env.TOKEN + ' ' + Buffer.from(process.env.TOKEN).toString('base64') + ' ' + Buffer.from(process.env.TOKEN).toString('hex'));
+		case 'spills': return text((process.env.TOKEN + ' ' + Buffer.from(process.env.TOKEN).toString('hex') + ' ' + params.arguments.own + '.'.repeat(9000)).repeat(10));
 		case 'deep': return say({ id, result: { content: [], structuredContent: JSON.parse('{"a":'.repeat(2000) + '1' + '}'.repeat(2000)) } });
 		case 'half': return process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[{"type":"text","text":"\\\\ud83d"}],"n":18446744073709551616}}\\n');
 		default: return text('fine');
@@ -239,11 +241,36 @@ attempt('dies')
 	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
 	assert.equal(toolCalls.length, 18);
 	assert.ok(!JSON.stringify(toolCalls).includes(SECRET));
-	/* Nor is it anywhere else: database, blobs, logs of gateway and jailer. */
+	nowhere(SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex'), other.token);
+});
+
+/* Database, blobs (long ones are packed), what is running, logs of gateway and jailer. */
+function nowhere(...secrets) {
 	for (const entry of readdirSync(stack.state, { recursive: true, withFileTypes: true })) {
 		const at = path.join(entry.parentPath ?? entry.path, entry.name);
 		if (!entry.isFile() || at === path.join(stack.state, 'upstream.json')) continue;
-		const bytes = readFileSync(at);
-		for (const secret of [SECRET, Buffer.from(SECRET).toString('base64'), Buffer.from(SECRET).toString('hex'), other.token]) assert.ok(!bytes.includes(secret), at);
+		const bytes = at.endsWith('.gz') ? gunzipSync(readFileSync(at)) : readFileSync(at);
+		for (const secret of secrets) assert.ok(!bytes.includes(secret), at);
 	}
+}
+
+test('arguments and results that are contents of the record have no secret in them, of the server or of the run', { timeout: TIMEOUT_MS }, async () => {
+	const own = 'a secret of the run', code = "import os\nfrom tools import hostile\nfor n in range(2): print(hostile.spills(own=os.environ['OWN'], more='.' * 100_000 + os.environ['OWN'])[-9000:] == '.' * 9000)";
+	const result = await stack.run({ language: 'python', code, servers: ['hostile'], secrets: { OWN: own } });
+	assert.equal(result.stdout, 'True\nTrue\n', result.stderr);
+	const { toolCalls } = JSON.parse((await stack.cli(['show', '--json', result.execution_id])).stdout);
+	for (const call of toolCalls) {
+		assert.deepEqual(JSON.parse(call.arguments), { own: '***', more: `${'.'.repeat(100_000)}***` });
+		assert.equal(JSON.parse(call.result).content[0].text, `*** *** ***${'.'.repeat(9000)}`.repeat(10));
+	}
+	const { stdout } = await run('sqlite3', ['-readonly', path.join(stack.state, 'data/sallyport.db'), `SELECT DISTINCT arguments_blob, result_blob FROM tool_call WHERE execution = '${result.execution_id}'`]);
+	const blobs = stdout.trim().split('|');
+	assert.equal(blobs.length, 2, stdout);
+	const files = readdirSync(path.join(stack.state, 'data/blobs'), { recursive: true });
+	for (const blob of blobs) assert.ok(files.some((name) => name.startsWith(`${blob.slice(0, 2)}/${blob.slice(2)}`)), blob);
+	nowhere(SECRET, Buffer.from(SECRET).toString('hex'), own);
+	process.env.OWN = own;
+	const replay = await stack.cli(['replay', '--secret', 'OWN', result.execution_id]);
+	delete process.env.OWN;
+	assert.equal(replay.code, 0, replay.stdout + replay.stderr);
 });

@@ -219,6 +219,33 @@ acts_in_log() { # ACT
 	[ "$(acts_in_log accept)" = 1 ]
 }
 
+@test "calls of tools whose texts are contents of the record are shown by their beginnings, until these are forgotten" {
+	sp_stop "$SP_GATEWAY_PID"
+	printf 'long' >"$SP_DIR/description"
+	jq -n --arg server "$BATS_TEST_DIRNAME/admin_server.py" --arg file "$SP_DIR/description" \
+		'{mcpServers: {notes: {command: "/usr/bin/python3", args: [$server, $file], jail: false, tools: {allow: ["*"]}}}}' >"$SP_DIR/servers.json"
+	export SALLYPORT_UPSTREAM_FILE=$SP_DIR/servers.json
+	SP_TOKEN=$(sp_cli token add --owner alice --servers notes --json | jq -r .token)
+	export SP_TOKEN
+	sp_start_gateway
+	sign_in
+	sp_call run_code '{"conversationId": "c", "language": "python", "servers": ["notes"],
+		"code": "print(len(tools.call(\"notes\", \"read<b>\", {\"what\": \"<u>the arguments</u>\" + 100_000 * \"z\"})))"}'
+	local id
+	id=$(sp_get details.execution_id)
+	[ "$(sp_get details.stdout)" = 100018 ]
+	[ "$(sp_sql 'SELECT count(arguments_blob) + count(result_blob), max(length(arguments) + length(result)) FROM tool_call')" = '2|4' ]
+	page "/admin/run/$id"
+	[ "$SP_STATUS" = 200 ]
+	grep -qF '<strong>notes</strong> read&lt;b&gt;' "$SP_DIR/body"
+	grep -qE '&lt;u&gt;the arguments&lt;/u&gt;z{300,400}$' "$SP_DIR/body"
+	grep -qE '&lt;i&gt;the result&lt;/i&gt; y{300,400}<' "$SP_DIR/body"
+	sp_cli forget --execution "$id" --yes
+	page "/admin/run/$id"
+	[ "$SP_STATUS" = 200 ]
+	run ! grep -qE 'zzz|yyy' "$SP_DIR/body"
+}
+
 @test "the other views: owners, charts, health with the doctor, conversation with differences" {
 	sign_in
 	run_python 'open("n.txt", "w").write("one\ntwo\n"); print(1)' c

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output with one tool, whose description is what the file of its argument says."""
+"""An MCP server on standard input and output with one tool, whose description is what the file of its argument says, and whose result is long."""
 import json
 import sys
 
@@ -11,6 +11,8 @@ for line in sys.stdin:
     elif message.get("method") == "tools/list":
         with open(sys.argv[1], encoding="utf-8") as file:
             result = {"tools": [{"name": "read<b>", "description": file.read(), "inputSchema": {"type": "object"}}]}
+    elif message.get("method") == "tools/call":
+        result = {"content": [{"type": "text", "text": "<i>the result</i> " + 100_000 * "y"}]}
     else:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no such method"}}), flush=True)
         continue
