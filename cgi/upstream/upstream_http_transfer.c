@@ -188,13 +188,24 @@ static void set_headers(struct transfer *transfer, const struct connection *conn
 	}
 }
 
-/* A handle without any option; connections and names are the multi handle's. */
-static CURL *take_handle(struct http *http)
+/* What is the same for all requests is set once; http_transfer_begin sets everything else, each time. Connections and
+ * names are the multi handle's. */
+static CURL *new_handle(void)
 {
-	CURL *easy = http->n_spare > 0 ? http->spare[--http->n_spare] : curl_easy_init();
+	CURL *easy = curl_easy_init();
 
 	if (easy == NULL)
 		abort();
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEEP_SECONDS);
+	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	return easy;
 }
 
@@ -205,7 +216,6 @@ static void give_back(struct http *http, CURL *easy)
 		curl_easy_cleanup(easy);
 		return;
 	}
-	curl_easy_reset(easy);
 	http->spare[http->n_spare++] = easy;
 }
 
@@ -227,7 +237,7 @@ void http_transfer_begin(struct transfer *transfer, struct connection *connectio
 	CURL *easy;
 
 	http_transfer_end(transfer, http);
-	easy = transfer->easy = take_handle(http);
+	easy = transfer->easy = http->n_spare > 0 ? http->spare[--http->n_spare] : new_handle();
 	transfer->posts = post;
 	transfer->done = transfer->streams = transfer->large = false;
 	transfer->retry_after_us = -1;
@@ -236,26 +246,17 @@ void http_transfer_begin(struct transfer *transfer, struct connection *connectio
 	curl_easy_setopt(easy, CURLOPT_URL, connection->server->url);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEEP_SECONDS);
-	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, get || post ? NULL : method);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT, get || post ? 0L : (long)GOODBYE_SECONDS);
 	if (post) {
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->exchange->body.length);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, transfer->exchange->body.data);
-	} else if (!get) {
-		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)GOODBYE_SECONDS);
+	} else {
+		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
 	}
 	curl_multi_add_handle(http->multi, easy);
 }

@@ -3,7 +3,9 @@
  * without a record; the jailer is a private one.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { bin, makeState, root, run } from './stack.js';
@@ -69,6 +71,48 @@ test('what a program waits for tools is not its wall clock time', { timeout: TIM
 	writeFileSync(slow, JSON.stringify({ mcpServers: { everything: { command: node, args: [everything], jail: false, tools: { allow: ['*'] } } } }));
 	const waited = await sallyport(['--upstream', slow, '--servers', 'everything', '--timeout', '2', '--json'], 'print(len(tools.everything.trigger_long_running_operation(duration=4, steps=1)) > 0)');
 	assert.equal(JSON.parse(waited.stdout).verdict, 'OK', waited.stdout);
+});
+
+/* The gateway's handles for HTTP requests are used again, for other servers and other methods, too. */
+test('no request over HTTP has anything of the one before it', { timeout: TIMEOUT_MS }, async (t) => {
+	const heard = [];
+	const results = {
+		initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'heard', version: '1' } },
+		'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }, 'tools/call': { content: [] },
+	};
+	const server = http.createServer(async (request, response) => {
+		let body = '';
+		for await (const part of request) body += part;
+		const { id, method, params } = JSON.parse(body || '{}'), said = request.headers;
+		heard.push({ path: request.url, method: request.method, said: method, body, own: said['x-own'], only: said['x-only'], session: said['mcp-session-id'] });
+		if (params?.arguments?.slow) await new Promise((done) => setTimeout(done, 3000)); /* longer than a goodbye may take */
+		if (id === undefined) return void response.writeHead(202).end();
+		const session = method === 'initialize' && request.url === '/one' ? { 'Mcp-Session-Id': 'of-one' } : {};
+		const answer = results[method] ? { result: results[method] } : { error: { code: -32601, message: 'unknown' } };
+		response.writeHead(200, { 'Content-Type': 'application/json', ...session }).end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+	}).listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	t.after(() => { server.closeAllConnections(); server.close(); });
+	const entry = (name, headers, more) => ({ url: `http://127.0.0.1:${server.address().port}/${name}`, private: true, headers: { 'X-Own': name, ...headers }, tools: { allow: ['*'] }, ...more });
+	const both = path.join(state, 'both.json');
+	writeFileSync(both, JSON.stringify({ mcpServers: { one: entry('one', { 'X-Only': 'one' }, { idle_seconds: 1 }), two: entry('two', {}, {}) } }), { mode: 0o600 });
+	const { code, stderr } = await sallyport(
+		['--upstream', both, '--servers', 'one,two'], "import time\ntools.one.act()\ntools.two.act()\ntools.one.act()\ntime.sleep(3)\ntools.two.act(slow=True)\ntools.one.act()",
+	);
+	assert.equal(code, 0, stderr);
+	const calls = heard.filter(({ said }) => said === 'tools/call').map(({ path: at }) => at);
+	assert.deepEqual(calls, ['/one', '/two', '/one', '/two', '/one']);
+	for (const { path: at, own, only, session } of heard) {
+		assert.equal(own, at.slice(1));
+		assert.equal(only, at === '/one' ? 'one' : undefined);
+		if (at === '/two') assert.equal(session, undefined);
+	}
+	const goodbye = heard.findIndex(({ method }) => method === 'DELETE');
+	assert.ok(goodbye > 0 && goodbye < heard.length - 2, 'a goodbye, and calls after it');
+	for (const { method, session, body } of heard) {
+		assert.ok(method === 'POST' || (method === 'DELETE' && session === 'of-one'), method);
+		assert.equal(body === '', method === 'DELETE');
+	}
 });
 
 test('what is wrong is said before anything runs, and ends with 125', { timeout: TIMEOUT_MS }, async () => {
