@@ -50,8 +50,9 @@ static int64_t equal_before(const struct store_tools *tools, const struct store_
 	for (size_t i = 0; i < tools->n_calls; i++) {
 		const struct store_tool_call *other = &tools->calls[i];
 
-		n += streq(other->server, call->server) && streq(other->tool, call->tool) &&
-		     streq(other->arguments_hash, call->arguments_hash);
+		/* The hash first: of calls to one tool it is what differs. */
+		n += streq(other->arguments_hash, call->arguments_hash) && streq(other->tool, call->tool) &&
+		     streq(other->server, call->server);
 	}
 	return n;
 }
