@@ -5,7 +5,6 @@
  */
 #include "cgi/bridge/bridge_tools.h"
 #include "cgi/mcp/mcp_stream.h"
-#include "jail/client/client_runners.h"
 #include "lib/base/util.h"
 #include "tool_common.h"
 #include "tool_direct.h"
@@ -98,14 +97,13 @@ int tool_servers(const struct tool_call *call, const struct bind_strings *server
 int tool_servers_named(const struct tool_call *call, const struct bind_strings *servers, const char *language,
 		       bool network, struct job_tools **ret, struct err *err)
 {
-	auto_json struct json_object *runners = NULL;
+	struct job_engine *engine;
 	int result;
 
 	if ((result = check(call, network, err)) < 0 || (result = start(call->server, err)) < 0)
 		return result;
-	runners = tool_runners(call->server);
-	struct json_object *runner = runners ? jail_runner_named(runners, language) : NULL;
-	const char *name = runner ? json_get_string(runner, "name") : NULL;
+	auto_free char *name =
+		server_engine(call->server, &engine, NULL) < 0 ? NULL : job_engine_runner_name(engine, language);
 
 	return make(call, servers, name ? name : language, ret, err);
 }

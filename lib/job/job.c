@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "jail/client/client_runners.h"
 #include "lib/store/store_space.h"
 
 #define MANY_FILES 1000 /* of a run: behind it memory goes back to the system, where glibc would keep it */
@@ -305,6 +306,20 @@ struct json_object *job_engine_runners(struct job_engine *engine)
 	pthread_mutex_lock(&engine->lock);
 	if (engine->connected)
 		json_object_deep_copy(engine->runners, &copy, NULL);
+	pthread_mutex_unlock(&engine->lock);
+	return copy;
+}
+
+char *job_engine_runner_name(struct job_engine *engine, const char *language)
+{
+	char *copy = NULL;
+
+	pthread_mutex_lock(&engine->lock);
+	struct json_object *runner = engine->connected ? jail_runner_named(engine->runners, language) : NULL;
+	const char *name = runner ? json_get_string(runner, "name") : NULL;
+
+	if (name)
+		copy = xstrdup(name);
 	pthread_mutex_unlock(&engine->lock);
 	return copy;
 }

@@ -39,6 +39,8 @@ void job_engine_drain(struct job_engine *engine);
 void job_engine_stop(struct job_engine *engine); /* the same, and frees it */
 /* What the jailer told at connect (jail_client_runners); a copy, the caller's. NULL while it is away. */
 struct json_object *job_engine_runners(struct job_engine *engine);
+/* The name of the runner that has this name or alias; the caller's. NULL: there is none, or the jailer is away. */
+char *job_engine_runner_name(struct job_engine *engine, const char *language);
 /* With a private jailer in a process that stays: finds the versions and libraries, once; until then job_engine_runners
  * has none. Takes seconds. Failing is no error: what is known stays. */
 void job_engine_learn(struct job_engine *engine);

@@ -250,10 +250,15 @@ static void jailer_comes_later(void **state)
 	assert_int_equal(job_submit(f.engine, &request, &job, &err), -ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "try again in a few seconds"));
 	assert_ok(job_upload(f.engine, &request, &file, &stored, hash, &fixture_err));
+	assert_null(job_engine_runner_name(f.engine, "py")); /* not there yet */
 	fixture_service_start(&f);
 	while (!(runners = job_engine_runners(f.engine)))
 		sched_yield();
 	json_object_put(runners);
+	auto_free char *name = job_engine_runner_name(f.engine, "py"), *none = job_engine_runner_name(f.engine, "latin");
+
+	assert_string_equal(name, "python");
+	assert_null(none);
 	job = fixture_run(&f, &request, JAIL_OK);
 	assert_string_equal(fixture_wait(job)->stdout_text.data, "x\n");
 	job_release(job);
