@@ -1,0 +1,2 @@
+const a: number[] = [1, 2, 3];
+a.map((x) => x * 2)

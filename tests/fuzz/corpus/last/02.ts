@@ -1,0 +1,3 @@
+interface P { x: number; y?: string }
+const p: P = { x: 1 };
+p.x + 1

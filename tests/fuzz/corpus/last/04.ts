@@ -1,0 +1,3 @@
+import { join } from "node:path";
+const s = 'a/b'.split(/[/]/g);
+join(...s, `x${s.length}`)

@@ -1,0 +1,2 @@
+const f = (x: number): number => x;
+f(1);

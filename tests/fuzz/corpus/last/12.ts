@@ -1,0 +1,2 @@
+const x = null as any
+x.y.z
