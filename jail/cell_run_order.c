@@ -142,16 +142,24 @@ bool cell_run_shows(const struct cell *cell)
 	return step->display && !step->tools && !step->bare && cell->runner->show_run.count > 0 && !cell_driven(cell);
 }
 
+static const struct bind_strings *command_of(const struct cell *cell)
+{
+	const struct cell_step *step = cell->run.step;
+	const struct runner *runner = cell->runner;
+
+	if (cell->run.phase == PHASE_COMPILE)
+		return &runner->compile;
+	if (step->tools && runner->tools_run.count)
+		return &runner->tools_run;
+	return cell_run_shows(cell) && !step->continued ? &runner->show_run : &runner->run;
+}
+
 void cell_run_order(const struct cell *cell, struct init_order *order, struct buf *tail)
 {
 	const struct cell_step *step = cell->run.step;
 	const struct runner *runner = cell->runner;
 	bool compile = cell->run.phase == PHASE_COMPILE;
 	const char *const nothing[] = {NULL};
-	const struct bind_strings *command = compile                                 ? &runner->compile
-					     : step->tools && runner->tools_run.count ? &runner->tools_run
-					     : cell_run_shows(cell)                   ? &runner->show_run
-										      : &runner->run;
 
 	order->verb = INIT_RUN;
 	order->has_code = step->fds[0] >= 0 && !cell->run.result.compiled;
@@ -171,7 +179,7 @@ void cell_run_order(const struct cell *cell, struct init_order *order, struct bu
 	if (step->cwd && !compile)
 		snprintf(order->cwd, sizeof(order->cwd), "%s", step->cwd);
 	if (!step->bare)
-		order->n_args = add_command(tail, cell, command, step->entry);
+		order->n_args = add_command(tail, cell, command_of(cell), step->entry);
 	for (char **arg = step->argv; *arg && !compile; arg++, order->n_args++)
 		add_text(tail, *arg);
 	order->n_env = add_env(tail, cell, (const char *const *)step->env);

@@ -57,6 +57,7 @@ static const struct bind table[] = {
 	{.name = "helper", .type = BIND_STRING, .offset = offsetof(struct runner, helper), .min = 1, .max = 64},
 	{.name = "call", .type = BIND_STRING, .offset = offsetof(struct runner, call), .min = 1, .max = 64},
 	{.name = "show", .type = BIND_STRING, .offset = offsetof(struct runner, show), .min = 1, .max = 64},
+	{.name = "tail", .type = BIND_STRING, .offset = offsetof(struct runner, tail), .min = 1, .max = 64},
 	LIST(version, 0),
 	LIST(libraries, 0),
 	LIST(libraries_are, 0),
@@ -185,21 +186,34 @@ static int load_text(int directory, const char *member, const char *name, int *r
 	return *ret_fd < 0 ? err_errno(err, "keeping %s", name) : 0;
 }
 
-static int load_driver(int directory, struct runner *runner, struct err *err)
+static int check_driver(const struct runner *runner, struct err *err)
 {
-	if (runner->helper && load_text(directory, "helper", runner->helper, &runner->helper_fd, err) < 0)
-		return -ERR_INVALID;
-	if (runner->call && load_text(directory, "call", runner->call, &runner->call_fd, err) < 0)
-		return -ERR_INVALID;
 	if ((runner->live.count > 0) != (runner->driver != NULL))
 		return err_member(err, "driver", "goes with \"live\": both or none");
 	if ((runner->show_run.count > 0) != (runner->show != NULL))
 		return err_member(err, "show", "goes with \"show_run\": both or none");
+	if (runner->tail && !runner->show)
+		return err_member(err, "tail", "goes with \"show\", which shows what it cannot");
 	if ((runner->driver || runner->show) && runner->compile.count > 0)
 		return err_member(err, runner->driver ? "live" : "show_run", "does not go with a compile step");
-	int result = runner->driver ? load_text(directory, "driver", runner->driver, &runner->driver_fd, err) : 0;
-	if (result == 0 && runner->show)
-		result = load_text(directory, "show", runner->show, &runner->show_fd, err);
+	return 0;
+}
+
+static int load_driver(int directory, struct runner *runner, struct err *err)
+{
+	struct {
+		const char *member, *name;
+		int *fd;
+	} const texts[] = {
+		{"helper", runner->helper, &runner->helper_fd}, {"call", runner->call, &runner->call_fd},
+		{"driver", runner->driver, &runner->driver_fd}, {"show", runner->show, &runner->show_fd},
+		{"tail", runner->tail, &runner->tail_fd},
+	};
+	int result = check_driver(runner, err);
+
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(texts); i++)
+		if (texts[i].name)
+			result = load_text(directory, texts[i].member, texts[i].name, texts[i].fd, err);
 	return result;
 }
 
@@ -207,6 +221,7 @@ static void clear(struct runner *runner)
 {
 	close_pointer(&runner->driver_fd);
 	close_pointer(&runner->show_fd);
+	close_pointer(&runner->tail_fd);
 	close_pointer(&runner->call_fd);
 	close_pointer(&runner->helper_fd);
 	bind_clear(table, runner);
@@ -223,7 +238,8 @@ static int load_file(int directory, const char *name, const struct runners_host 
 		     struct err *err)
 {
 	auto_free char *text = NULL;
-	struct runner runner = {.driver_fd = -1, .show_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
+	struct runner runner = {
+		.driver_fd = -1, .show_fd = -1, .tail_fd = -1, .call_fd = -1, .helper_fd = -1, .cache_fd = -1};
 	size_t length;
 	int result = read_file_at(directory, name, RUNNER_FILE_MAX, &text, &length, err);
 

@@ -1,8 +1,8 @@
 // @bun
 // show.cjs - shows the completion value of a program in JavaScript (Node) or TypeScript (bun): loaded before it, as a preloaded module.
 //
-// The program is loaded as ever. Only where its last statement is an expression, its text gets an assignment to a setter of ours in front of
-// that expression, on an earlier line if that is possible: lines and columns of tracebacks stay what they are. Where the last statement begins is not parsed here: places are tried from the end, and the engine
+// The program is loaded as ever. Only where its last statement is an expression, its text gets `instanceof` behind it, or an assignment to
+// a setter of ours in front of it, on an earlier line if that is possible: lines and columns of tracebacks stay what they are. Where the last statement begins is not parsed here: places are tried from the end, and the engine
 // says whether what stands before is a program and what stands behind is an expression. What does not look like one is left alone.
 //
 // The value is shown when the expression has it, as the engine's console does. Showing has a length of its own and, where code of the
@@ -25,6 +25,8 @@ const NO_EXPRESSION = /^(?:(?:function|class|async\s+function|export)(?![\w$])|[
 const GOES_ON = /^(?:[([`+\-*/%,?:&|^<>=;)\]}]|\.(?!\d)|!=|in\b|instanceof\b|as\b|satisfies\b)/;
 const COMMENTS = /^(?:\s|\/\/.*(?:\n|$)|\/\*[^]*?\*\/)+/;
 const NAME = /^[\w$]+(?:\s*\/\/[^\n]*)?$/;
+// In an expression without strings and brackets: operators that bind less than instanceof; and a slash, behind which a string may be none.
+const LOOSE = /[=&|^?:,/]/, STRINGS = /(['"`])(?:\\[^]|(?!\1)[^\\])*\1|\?\./g, BRACKETS = /[([{][^()[\]{}]*[)\]}]/g;
 
 function checker() {
 	if (bun) {
@@ -86,11 +88,21 @@ function bare(expression, accepts) {
 	return '';
 }
 
-// Where the assignment goes: on a line before the expression that cannot throw (blank, a comment, closing brackets), else behind the
-// line before. A line that throws is printed, and is to look as it was. Only a sequence needs a bracket behind it.
+// On lines of its own behind the expression, where all of it is then the left side of instanceof: its own lines stay what they are. A
+// semicolon has to go, which Node (but not bun) would show in the line of an error.
+function behind(source, start, valid, plain) {
+	let rest = source.slice(start + plain.length), bare = plain.replace(STRINGS, '');
+	for (let before; before !== bare; ) bare = (before = bare).replace(BRACKETS, '');
+	if (LOOSE.test(bare) || plain.includes('${') || (!bun && rest.trimStart().startsWith(';'))) return undefined;
+	const text = `${source.slice(0, start)}${plain}${bun ? rest.replaceAll(';', ' ') : rest}\ninstanceof ${SETTER}`;
+	return !bun || valid(text) ? text : undefined;
+}
+
+// Or an assignment in front of it: on a line before the expression that cannot throw (blank, a comment, closing brackets), else behind
+// the line before. Only a sequence needs a bracket behind it.
 function insert(source, start, valid, plain, sequence) {
 	// of a name that is not there V8 blames the assignment, unless something stands between
-	const assign = `${SETTER}=${sequence ? '(' : NAME.test(plain) ? '[][0]||' : ''}`;
+	const assign = `${SETTER}=${bun ? '' : '[][0]?0:'}${sequence ? '(' : ''}`;
 	if (sequence) source = `${source.slice(0, start + plain.length)}\n)${source.slice(start + plain.length)}`; // it may end with a comment
 	const at = (place) => `${source.slice(0, place)};${assign}`;
 	const between = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*$/;
@@ -120,7 +132,7 @@ function rewritten(source) {
 		if (ITS_FIRST.includes(plain[0]) && NO_EXPRESSION.test(plain)) break;
 		const sequence = !valid(`0?\n${plain}\n:0`);
 		if (sequence && !valid(`0?[0,\n${plain}\n]:0`)) break;
-		return insert(source, start, valid, plain, sequence);
+		return behind(source, start, valid, plain) ?? insert(source, start, valid, plain, sequence);
 	}
 	return source;
 }
@@ -191,6 +203,12 @@ function show(value) {
 }
 
 function start() {
+	if (bun && Object.hasOwn(globalThis, SETTER)) { // tail.cjs has run the program, and asks for what it cannot do
+		const { [SETTER]: value } = globalThis;
+		delete globalThis[SETTER];
+		show(value);
+		return;
+	}
 	if (bun ? !Bun.isMainThread : process.abort.disabled) return; // a worker, which runs preloaded modules, too
 	const own = bun ? -1 : process.execArgv.indexOf('--require');
 	if (own >= 0) process.execArgv.splice(own, 2); // children of the program are not shown
@@ -225,13 +243,12 @@ function start() {
 	}
 	if (!bun) require('node:util'); // by way of the hooks below it takes milliseconds
 	let shown = false, hooks;
-	Object.defineProperty(globalThis, SETTER, {
-		set(value) {
-			hooks?.deregister();
-			if (!shown) show(value);
-			shown = true;
-		},
-	});
+	const set = (value) => {
+		hooks?.deregister();
+		if (!shown) show(value);
+		shown = true;
+	};
+	Object.defineProperty(globalThis, SETTER, { set, get: () => ({ [Symbol.hasInstance]: set }) });
 	if (bun) {
 		const filter = new RegExp(`^${main.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
 		Bun.plugin({ name: 'show', setup: (build) => build.onLoad({ filter }, () => ({ contents: source, loader: main.endsWith('x') ? 'tsx' : 'ts' })) });

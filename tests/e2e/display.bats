@@ -309,6 +309,126 @@ throw t'; do
 	done
 }
 
+# Each ends before it has a value, or has none: what it says on the way and at its end is as without.
+THROWING=(
+	'null.x'
+	'missing'
+	'const a = 1
+null.x // why'
+	'const a = 1;
+missing(a)'
+	'const a = [1];
+// the last
+a.map((x) => x.y.z)'
+	'const a = {}
+
+a
+	.b
+	.c'
+	'function f(x) {
+	if (x > 2) throw new RangeError(`too ${x}`);
+	return f(x + 1);
+}
+f(0)'
+	'function f(x) { return x.y.z; }
+const one = 1;
+f();'
+	'const f = async (x) => { await null; throw new TypeError("late"); };
+await f([1, "a"])'
+	'await Promise.reject(new Error("refused"))'
+	'const late = Promise.reject(new Error("nobody waits"));
+await 1
+undefined'
+	'setTimeout(() => { throw new Error("later") }, 1);
+undefined'
+	'class A { get x() { throw new Error("got", { cause: new Error("why") }) } }
+new A().x'
+	'function f() { return f() + 1 }
+f()'
+	'JSON.parse("[1,")'
+	'let a = [1,
+	2].at(0).x
+a.y'
+	'import { nothing } from "node:fs"
+nothing'
+	'import { nothing } from "./nowhere.mjs"
+nothing'
+	'console.log(1)
+process.exit(3)
+5'
+	'const e = new Error("made"); console.log(e.stack)
+function f() { throw e }
+f()'
+	'function f() { return 1 }
+console.log(f.toString(), new Error("here").stack)
+undefined'
+	'const a = 1
+f(a b)'
+	'const a = 1 2
+a'
+	'const a = 1
+const a = 2
+a'
+	'const a = (1
+a'
+	'let x = "a
+x'
+	'x y'
+	'5 +'
+	'()'
+)
+
+@test "JavaScript and TypeScript: thirty ways to fail, with the same traceback" {
+	local language code
+	[ ${#THROWING[@]} -ge 29 ]
+	for language in javascript typescript; do
+		for code in "${THROWING[@]}"; do
+			both $language "$code"
+		done
+	done
+}
+
+@test "TypeScript: semicolons, looser operators and own ways, with the same traceback" {
+	local code
+	for code in 'const f = async (x) => { await null; throw new TypeError("late"); };
+await f([1, "a"]);' 'null.x;' 'missing(1); // gone' 'const a = 1;
+null.x;' 'let a = 1
+a = missing.x' 'const a = 1
+a ? missing : a' 'const a = 1; [a
+,
+missing, 5
+]' 'const p = { x: 1 } as any
+p.y.z as number' 'const a = 1; a b;' 'const a = 1;
+f(1,,2);' 'const a = 1;
+a.;' 'import fs from "node:fs"
+console.log(fs.readFileSync(import.meta.path, "utf8"), process.argv)
+undefined' 'import fs from "node:fs"
+console.log(fs.readFileSync(process.argv[1], "utf8"));
+undefined;' 'enum E { A }
+E.A.b.c' 'namespace N { export const x = null }
+N.x.y'; do
+		both typescript "$code"
+	done
+}
+
+@test "TypeScript: a program is continued behind its last expression where that can be, else shown as ever" {
+	local there='[process.execArgv.length, [1].length]'
+	value typescript "$there"
+	[ "$SHOWN" = '[ 0, 1 ]' ]
+	value typescript $'const a: number = process.execArgv.length\na; // and a comment'
+	[ "$SHOWN" = 0 ]
+	for code in "0 || $there" "$there;" $'const Symbol = 1;\n'"$there"; do
+		value typescript "$code"
+		[ "${SHOWN%%,*}" != '[ 0' ] || { echo "$code"; return 1; }
+	done
+	for code in 'new Map([["a", [1]]])' '({ get x() { return 5 } })' '[Symbol("s")]' '"x".repeat(20000).length' 'new (class A { a = 1 })()' '({ f() {} })' 'new Date(0)' '/x/' '[1, [2, [3, [4, { five: [6] }]]]]'; do
+		value typescript "$code"
+		wanted=$SHOWN
+		value typescript "0 || ($code)"
+		[ "$SHOWN" = "$wanted" ] && [ -n "$wanted" ] || { echo "$code: $wanted, $SHOWN"; return 1; }
+	done
+}
+
 @test "JavaScript and TypeScript: a program that ends in a call that prints is started as it is" {
 	local language
 	for language in javascript typescript; do
