@@ -6,9 +6,10 @@
 		if (value === null || typeof value !== 'object') return typeof value !== 'function';
 		const kind = Object.getPrototypeOf(value);
 		if (kind === Array.prototype ? value.length > this.left : kind !== Object.prototype) return false;
-		for (const name of Reflect.ownKeys(value)) {
-			const own = Object.getOwnPropertyDescriptor(value, name);
-			if (this.left-- === 0 || typeof name === 'symbol' || own.get || own.set || !this.plain(own.value)) return false;
+		const names = Reflect.ownKeys(value);
+		for (let i = 0; i < names.length; i++) {
+			const own = Object.getOwnPropertyDescriptor(value, names[i]);
+			if (this.left-- === 0 || typeof names[i] === 'symbol' || own.get || own.set || !this.plain(own.value)) return false;
 		}
 		return true;
 	},
