@@ -187,6 +187,7 @@ url() { echo "https://sallyport.example.org$1"; }
 	sp_until "$pid" open_fetch -o /dev/null "$(url /none)"
 	echo '<script>alert(1)</script>' >"$DIR/blobs/ab/cd.html"
 	open_fetch -D "$DIR/open/head" -o "$DIR/open/body" "$(url /_blobs/ab/cd.html)"
+	open_fetch -D "$DIR/open/beyond" -o "$DIR/open/refusal" -r 1000- "$(url /_blobs/ab/cd.html)"
 	kill "$pid"
 	wait "$pid" || true
 	tr -d '\r' <"$DIR/open/head" >"$DIR/open/lines"
@@ -195,6 +196,13 @@ url() { echo "https://sallyport.example.org$1"; }
 	grep -qix "content-security-policy: sandbox; default-src 'none'" "$DIR/open/lines"
 	grep -qix 'x-content-type-options: nosniff' "$DIR/open/lines"
 	grep -qix 'referrer-policy: no-referrer' "$DIR/open/lines"
+	tr -d '\r' <"$DIR/open/beyond" >"$DIR/open/lines" # each header once, too, where the range is none of the file's
+	cat "$DIR/open/lines"
+	grep -q '^HTTP/.* 416' "$DIR/open/lines"
+	grep -qix 'content-range: bytes \*/26' "$DIR/open/lines"
+	[ "$(grep -ci "^content-security-policy: sandbox; default-src 'none'" "$DIR/open/lines")" = 1 ]
+	[ "$(cut -d: -f1 "$DIR/open/lines" | grep . | sort | uniq -d)" = "" ]
+	[ "$(jq -r .error_description "$DIR/open/refusal")" = "the range begins beyond the end of the file" ]
 }
 
 @test "other paths are 404 as JSON" {
