@@ -157,6 +157,8 @@ int cli_audit(struct store *store, enum store_audit_kind kind, int64_t execution
 int cli_audit_read(const struct config *config, enum store_audit_kind kind, int64_t executions, struct err *err);
 /* The jailer of config.jailer.socket if one is named, else a private one for the life of the client. */
 int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err);
+/* `count` clients of it, for as many threads (jail_client_dial). */
+int cli_open_jailers(const struct config *config, struct jail_client **ret, size_t count, struct err *err);
 
 void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);

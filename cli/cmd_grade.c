@@ -84,11 +84,11 @@ static const struct cli_group grade_groups[] = {
 	{0},
 };
 
-static int connect_jailer(void *arg, struct jail_client **ret, struct err *err)
+static int connect_jailer(void *arg, struct jail_client **ret, size_t count, struct err *err)
 {
 	const struct grading *grading = arg;
 
-	return cli_open_jailer(grading->config, ret, err);
+	return cli_open_jailers(grading->config, ret, count, err);
 }
 
 struct grade_dial grade_dial(struct grading *grading)

@@ -209,22 +209,29 @@ int cli_audit_read(const struct config *config, enum store_audit_kind kind, int6
 	return result < 0 ? result : cli_audit(store, kind, executions, err);
 }
 
-int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
+int cli_open_jailers(const struct config *config, struct jail_client **ret, size_t count, struct err *err)
 {
-	auto_jailer struct jail_client *client = NULL;
 	auto_json struct json_object *info = NULL;
 	bool private = !config->jailer.socket || !*config->jailer.socket;
-	int result = jail_client_dial(config, &client, err);
+	int result = jail_client_dial(config, ret, count, err);
 
 	if (result < 0)
 		return result;
 	/* it answers when it has found all that it needs; else it has said on standard error why not */
-	if (private && jail_client_info(client, &info, err) < 0)
+	if (private && jail_client_info(ret[0], &info, err) < 0) {
+		for (size_t i = 0; i < count; i++)
+			jail_client_free(steal(&ret[i]));
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the private jailer could not start: sallyport doctor says what is missing");
-	cli_priority_of(client);
-	*ret = steal(&client);
+	}
+	for (size_t i = 0; i < count; i++)
+		cli_priority_of(ret[i]);
 	return 0;
+}
+
+int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
+{
+	return cli_open_jailers(config, ret, 1, err);
 }
 
 /* A stored JSON text as a value; what cannot be read becomes null rather than ending a listing. */

@@ -137,7 +137,7 @@ static void ask_service(struct doctor *doctor)
 	auto_json struct json_object *info = NULL;
 	struct err err = ERR_INIT;
 
-	if (jail_client_dial(doctor->config, &client, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
+	if (jail_client_dial(doctor->config, &client, 1, &err) < 0 || jail_client_info(client, &info, &err) < 0) {
 		doctor_add(doctor, "jailer", DOCTOR_MISSING, "start it (make run does), or see what is missing above",
 			   "%s", err.text);
 		return;

@@ -196,11 +196,11 @@ static void report_ready(struct suite *suite)
 /* -------- the threads --------------------------------------------------------------------------------- */
 
 /* A replay opens a connection by itself, and another one when it failed. */
-static int connect_later(void *arg, struct jail_client **ret, struct err *err)
+static int connect_later(void *arg, struct jail_client **ret, size_t count, struct err *err)
 {
 	(void)arg;
 	(void)err;
-	*ret = NULL;
+	memset(ret, 0, count * sizeof(*ret));
 	return 0;
 }
 

@@ -2,7 +2,7 @@
  * jailer.c - program sallyport-jailer: makes jails for its clients (see jail.h for what they can ask, wire.h for how).
  *
  *   sallyport-jailer --config PATH     a service on config.jailer.socket
- *   sallyport-jailer --fd 3            private: one client, on an inherited socket
+ *   sallyport-jailer --fd 3            private: its clients are those on inherited sockets
  *   sallyport-jailer --check           serves nobody: starts, runs a program in each language (check.h)
  *
  * Started as root it becomes nobody: it claims a slice of host ids and a directory of cgroups, builds the jails' root
@@ -34,9 +34,9 @@
 
 static const char usage[] = "usage: sallyport-jailer [--config PATH] [--fd N [--all] | --check]\n"
 			    "Makes jails for sallyport's programs: a service on config.jailer.socket, or with --fd for "
-			    "one client on socket N.\n"
+			    "the client on socket N.\n"
 			    "  --config PATH   configuration file; else SALLYPORT_CONFIG, see sallyport.conf(5)\n"
-			    "  --fd N          private mode\n"
+			    "  --fd N          private mode; may be given again, for more clients\n"
 			    "  --all           with it: find all versions and libraries first, as a service does\n"
 			    "  --check         start, run a program in each language, print one JSON object a step\n"
 			    "  --version, --help\n"
@@ -56,12 +56,12 @@ static int parse_options(int argc, char **argv, struct jailer_options *ret)
 	};
 	uint64_t fd;
 
-	*ret = (struct jailer_options){.client_fd = -1};
+	*ret = (struct jailer_options){.n_clients = 0};
 	for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
 		if (option == 'c')
 			ret->config_path = optarg;
-		else if (option == 'f' && parse_u64(optarg, 3, 1023, &fd) == 0)
-			ret->client_fd = (int)fd;
+		else if (option == 'f' && ret->n_clients < JAIL_SHARED_MAX && parse_u64(optarg, 3, INT32_MAX, &fd) == 0)
+			ret->client_fds[ret->n_clients++] = (int)fd;
 		else if (option == 'a')
 			ret->all = true;
 		else if (option == 'k')
@@ -73,7 +73,7 @@ static int parse_options(int argc, char **argv, struct jailer_options *ret)
 		else
 			return fputs(usage, stderr), 2;
 	}
-	return optind == argc && (ret->client_fd < 0 || !ret->check) ? -1 : (fputs(usage, stderr), 2);
+	return optind == argc && (ret->n_clients == 0 || !ret->check) ? -1 : (fputs(usage, stderr), 2);
 }
 
 /* Groups and jails are made ahead when nobody waits. `idle`: the last wait ended without an event. Returns until when
@@ -141,13 +141,13 @@ int main(int argc, char **argv)
 		return status;
 	jailer.options.command_line = argv[0];
 	jailer.options.command_line_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
-	log_open("jailer", jailer.options.check ? LOG_ERROR : jailer.options.client_fd < 0 ? LOG_INFO : LOG_WARN);
+	log_open("jailer", jailer.options.check ? LOG_ERROR : jailer.options.n_clients == 0 ? LOG_INFO : LOG_WARN);
 	umask(022);
 	signal(SIGXFSZ,
 	       SIG_IGN); /* ulimit -f: EFBIG can be reported. Guests get the default back (init.c) */
 	if (jailer.options.check)
 		return check_host(&jailer, print_line) ? 0 : 1;
-	if (jailer.options.client_fd < 0)
+	if (jailer.options.n_clients == 0)
 		notify_open(&jailer.notify);
 	int result = start(&jailer, &err);
 	if (result < 0) {

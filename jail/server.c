@@ -182,7 +182,7 @@ static void drop(struct server *server, struct server_client **link)
 	close(fd);
 	wire_queue_clear(&client->queue);
 	free(client);
-	server->gone = server->private;
+	server->gone = server->private && server->n_clients == 0;
 }
 
 static void tick_client(struct server_client *client)

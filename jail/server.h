@@ -24,7 +24,7 @@ struct server {
 	struct server_client *clients;
 	size_t n_clients;
 	struct versions *versions; /* NULL: runners are answered as they are */
-	bool gone;           /* private mode: the one client is gone */
+	bool gone; /* private mode: the last client is gone */
 	bool private;
 };
 

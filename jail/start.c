@@ -34,7 +34,7 @@
 
 static bool is_service(const struct jailer *jailer)
 {
-	return jailer->options.client_fd < 0 && !jailer->options.check;
+	return jailer->options.n_clients == 0 && !jailer->options.check;
 }
 
 #define OPEN_FILES_LEAST 256 /* of the jailer; init.c moves descriptors to 64 and above */
@@ -250,7 +250,7 @@ static int start_loop(struct jailer *jailer, struct err *err)
 	jailer->loop = loop_open();
 	if (jailer->loop < 0)
 		return err_errno(err, "making the event loop");
-	result = watch_signals(jailer, jailer->options.client_fd >= 0, err);
+	result = watch_signals(jailer, jailer->options.n_clients > 0, err);
 	if (result < 0)
 		return result;
 	cells_init(&jailer->cells, jailer->loop, &jailer->config, &jailer->identity, jailer->cgroup);
@@ -282,8 +282,8 @@ static int start_loop(struct jailer *jailer, struct err *err)
 		return loop_add(jailer->loop, &jailer->porter_watch, jailer->porter, EPOLLIN, on_connection)
 			       ? err_errno(err, "watching the porter")
 			       : 0;
-	if (jailer->options.client_fd >= 0)
-		server_add(&jailer->server, jailer->options.client_fd);
+	for (size_t i = 0; i < jailer->options.n_clients; i++)
+		server_add(&jailer->server, jailer->options.client_fds[i]);
 	wait(NULL); /* the porter has done its part */
 	return 0;
 }

@@ -16,7 +16,8 @@
 
 struct jailer_options {
 	const char *config_path;
-	int client_fd; /* -1: a service, or a check */
+	int client_fds[JAIL_SHARED_MAX]; /* of a private one */
+	size_t n_clients; /* 0: a service, or a check */
 	bool check;
 	bool all; /* private: finds all versions and libraries, as a service does */
 	char *command_line; /* where `ps` reads it; jails write their label there */

@@ -214,7 +214,7 @@ int page_replay(struct admin_page *page, const struct store_execution *run, stru
 		 "<h1>Replay</h1>\n<p>Run <a class=\"id\" href=\"/admin/run/{}\">{}</a> once more, on its "
 		 "recorded inputs. Nothing of it is kept.</p>\n",
 		 html_part(run->id), html_text(run->id));
-	int result = jail_client_dial(server->config, &client, err);
+	int result = jail_client_dial(server->config, &client, 1, err);
 
 	if (result == 0) {
 		const struct job_replay_from from = {

@@ -108,7 +108,7 @@ static int connect_jailer(struct jails *jails, struct err *err)
 {
 	if (jails->client != NULL)
 		return 0;
-	int result = jail_client_dial(jails->config, &jails->client, err);
+	int result = jail_client_dial(jails->config, &jails->client, 1, err);
 
 	return result < 0 ? err_wrap(err, "connecting to the jailer") : 0;
 }

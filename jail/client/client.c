@@ -17,15 +17,14 @@
 #include "lib/base/config.h"
 #include "lib/base/util.h"
 
-#define JAILER_FD 3 /* where a private jailer finds its client */
-
 extern char **environ;
 
-static struct jail_client *client_new(int socket, pid_t jailer)
+static struct jail_client *client_new(int socket, bool private, pid_t jailer)
 {
 	struct jail_client *client = xcalloc(1, sizeof(*client));
 
 	client->socket = socket;
+	client->private = private;
 	client->jailer = jailer;
 	wire_queue_init(&client->queue);
 	return client;
@@ -52,55 +51,88 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 			       "no jailer answers at %s (%s): start sallyport-jailer, or leave jailer.socket empty",
 			       socket_path, strerror(errno));
 	}
-	*ret = client_new(steal_fd(&fd), 0);
+	*ret = client_new(steal_fd(&fd), false, 0);
 	return 0;
 }
 
-static int spawn(const char *jailer_program, const char *config_path, bool all, struct jail_client **ret,
-		 struct err *err)
+/* The two ends of a connection to a private jailer. */
+struct connection {
+	int ours, theirs;
+	char theirs_text[16];
+};
+
+static int connections_open(struct connection *connections, size_t count, struct err *err)
 {
-	int pair[2];
-	char fd_text[16];
+	for (size_t i = 0; i < count; i++) {
+		int pair[2];
 
-	snprintf(fd_text, sizeof(fd_text), "%d", JAILER_FD);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_errno(err, "making a socket for the jailer");
-	auto_close int ours = pair[0];
-	auto_close int theirs = pair[1];
-	const char *argv[7] = {jailer_program, "--fd", fd_text};
-	size_t count = 3;
-
-	if (all)
-		argv[count++] = "--all";
-	if (config_path) {
-		argv[count++] = "--config";
-		argv[count++] = config_path;
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+			return err_errno(err, "making a socket for the jailer");
+		connections[i].ours = pair[0];
+		connections[i].theirs = pair[1];
+		snprintf(connections[i].theirs_text, sizeof(connections[i].theirs_text), "%d", pair[1]);
+		if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+			return err_errno(err, "preparing the jailer's socket");
 	}
+	return 0;
+}
+
+static int start(const char **argv, const struct connection *connections, size_t count, pid_t *ret, struct err *err)
+{
 	posix_spawn_file_actions_t actions;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, theirs, JAILER_FD);
-	/* A process group of its own: Ctrl-C on our terminal is ours to turn into jail_cancel. */
 	posix_spawnattr_t attributes;
+
+	posix_spawn_file_actions_init(&actions);
+	/* Onto itself: it stays open in the new program (posix_spawn_file_actions_adddup2(3p)). */
+	for (size_t i = 0; i < count; i++)
+		posix_spawn_file_actions_adddup2(&actions, connections[i].theirs, connections[i].theirs);
+	/* A process group of its own: Ctrl-C on our terminal is ours to turn into jail_cancel. */
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-	pid_t pid;
 	/* posix_spawn's argv is not const for historical reasons; it does not write. */
-	int error = posix_spawn(&pid, jailer_program, &actions, &attributes, unconst(argv), environ);
+	int error = posix_spawn(ret, argv[0], &actions, &attributes, unconst(argv), environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
-	if (error != 0) {
-		errno = error;
-		return err_errno(err, "starting the jailer %s", jailer_program);
+	if (error == 0)
+		return 0;
+	errno = error;
+	return err_errno(err, "starting the jailer %s", argv[0]);
+}
+
+static int spawn(const char *jailer_program, const char *config_path, bool all, struct jail_client **ret, size_t count,
+		 struct err *err)
+{
+	struct connection connections[JAIL_SHARED_MAX];
+	const char *argv[5 + 2 * JAIL_SHARED_MAX] = {jailer_program};
+	size_t n_argv = 1;
+	pid_t pid;
+
+	for (size_t i = 0; i < count; i++) {
+		connections[i] = (struct connection){.ours = -1, .theirs = -1};
+		argv[n_argv++] = "--fd";
+		argv[n_argv++] = connections[i].theirs_text;
 	}
-	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-		return err_errno(err, "preparing the jailer's socket");
-	*ret = client_new(steal_fd(&ours), pid);
-	return 0;
+	if (all)
+		argv[n_argv++] = "--all";
+	if (config_path) {
+		argv[n_argv++] = "--config";
+		argv[n_argv++] = config_path;
+	}
+	int result = connections_open(connections, count, err);
+	if (result == 0)
+		result = start(argv, connections, count, &pid, err);
+	for (size_t i = 0; i < count; i++) {
+		if (result == 0) /* the jailer ends with its last client, which waits for it */
+			ret[i] = client_new(steal_fd(&connections[i].ours), true, i + 1 == count ? pid : 0);
+		close_pointer(&connections[i].ours);
+		close_pointer(&connections[i].theirs);
+	}
+	return result;
 }
 
 int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err)
 {
-	return spawn(jailer_program, config_path, false, ret, err);
+	return spawn(jailer_program, config_path, false, ret, 1, err);
 }
 
 char *jail_client_program(const struct config *config, struct err *err)
@@ -119,21 +151,32 @@ char *jail_client_program(const struct config *config, struct err *err)
 	return NULL;
 }
 
-int jail_client_dial(const struct config *config, struct jail_client **ret, struct err *err)
+int jail_client_dial(const struct config *config, struct jail_client **ret, size_t count, struct err *err)
 {
-	auto_free char *program = NULL;
+	const char *socket = config->jailer.socket;
 
-	if (config->jailer.socket && *config->jailer.socket)
-		return jail_client_connect(config->jailer.socket, ret, err);
-	program = jail_client_program(config, err);
-	return program ? jail_client_spawn(program, config->path, ret, err) : -ERR_UNAVAILABLE;
+	if (!socket || !*socket) {
+		auto_free char *program = jail_client_program(config, err);
+
+		return program ? spawn(program, config->path, false, ret, count, err) : -ERR_UNAVAILABLE;
+	}
+	for (size_t i = 0; i < count; i++) {
+		int result = jail_client_connect(socket, &ret[i], err);
+
+		if (result < 0) {
+			while (i > 0)
+				jail_client_free(steal(&ret[--i]));
+			return result;
+		}
+	}
+	return 0;
 }
 
 int jail_client_learn(const struct config *config, struct json_object **ret, struct err *err)
 {
 	auto_free char *program = jail_client_program(config, err);
 	struct jail_client *client;
-	int result = program ? spawn(program, config->path, true, &client, err) : -ERR_UNAVAILABLE;
+	int result = program ? spawn(program, config->path, true, &client, 1, err) : -ERR_UNAVAILABLE;
 
 	if (result < 0)
 		return result;

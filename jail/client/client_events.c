@@ -215,7 +215,7 @@ int jail_client_dispatch(struct jail_client *client, struct err *err)
 	}
 	if (result == 0)
 		return 0;
-	if (result == -ERR_UNAVAILABLE && client->jailer > 0)
+	if (result == -ERR_UNAVAILABLE && client->private)
 		err_set(&why, ERR_UNAVAILABLE, "the private jailer has ended: it says why on standard error");
 	if (why.code != ERR_DENIED)
 		why.code = ERR_UNAVAILABLE;

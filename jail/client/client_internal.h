@@ -19,7 +19,8 @@ struct jail {
 
 struct jail_client {
 	int socket;
-	pid_t jailer; /* private one, or 0 */
+	bool private; /* the jailer is */
+	pid_t jailer; /* the private one whose end this client waits for, or 0 */
 	struct wire_queue queue;
 	struct jail *jails;
 	int64_t next_number;

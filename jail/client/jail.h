@@ -146,8 +146,11 @@ int jail_client_connect(const char *socket_path, struct jail_client **ret, struc
 /* A jailer of its own as a child of this process, rootless or (started by root) not; dies with the client.
  * `config_path` may be NULL: built-in defaults. */
 int jail_client_spawn(const char *jailer_program, const char *config_path, struct jail_client **ret, struct err *err);
-/* The jailer of a configuration: the one on jailer.socket, else a private one. */
-int jail_client_dial(const struct config *config, struct jail_client **ret, struct err *err);
+/* `count` clients of the jailer of a configuration: of the one on jailer.socket, else of a private one, which ends when
+ * the last of them does. jail_client_free of that one waits for it: free them in their order, or each in its own
+ * thread. */
+#define JAIL_SHARED_MAX 8 /* clients of a private jailer */
+int jail_client_dial(const struct config *config, struct jail_client **ret, size_t count, struct err *err);
 /* The runners with versions and libraries, which a private jailer does not find by itself: out of one that is started
  * for it, tries them all in jails (seconds) and ends. */
 int jail_client_learn(const struct config *config, struct json_object **ret, struct err *err);

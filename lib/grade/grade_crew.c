@@ -56,7 +56,11 @@ static void *dial_main(void *arg)
 	struct grade_crew *crew = seat->crew;
 	struct err err = ERR_INIT;
 
-	if (!crew->clients[seat->index] && crew->dial->connect(crew->dial->arg, &crew->clients[seat->index], &err) < 0)
+	struct jail_client **client = &crew->clients[seat->index];
+	int count = MIN(jobs_of(crew) - seat->index, GRADE_CREW_SHARES);
+
+	if (seat->index % GRADE_CREW_SHARES == 0 && !*client &&
+	    crew->dial->connect(crew->dial->arg, client, (size_t)count, &err) < 0)
 		fail(crew, &err);
 	return NULL;
 }

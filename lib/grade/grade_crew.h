@@ -18,9 +18,11 @@
 
 enum grade_choice { GRADE_STEP, GRADE_WAIT, GRADE_FINISHED };
 
-/* How a thread gets a jailer. */
+#define GRADE_CREW_SHARES 2 /* threads, at most, that share a private jailer: one of them keeps it half busy */
+
+/* How `count` threads get clients of one jailer. */
 struct grade_dial {
-	int (*connect)(void *arg, struct jail_client **ret, struct err *err);
+	int (*connect)(void *arg, struct jail_client **ret, size_t count, struct err *err);
 	void *arg;
 };
 

@@ -62,7 +62,7 @@ int job_jailer_begin(struct job_engine *engine, struct err *err)
 	const char *socket = engine->config->jailer.socket;
 	struct err cause = ERR_INIT;
 	struct jail_client *client;
-	int result = jail_client_dial(engine->config, &client, &cause);
+	int result = jail_client_dial(engine->config, &client, 1, &cause);
 
 	if (result == 0)
 		result = adopt(engine, client, &cause);
@@ -182,7 +182,7 @@ static void jailer_retry(struct job_engine *engine)
 	if (engine->client || (!engine->candidate && clock_monotonic_us() < engine->retry_us))
 		return;
 	if (!engine->candidate)
-		result = jail_client_dial(engine->config, &engine->candidate, &err);
+		result = jail_client_dial(engine->config, &engine->candidate, 1, &err);
 	else
 		result = candidate_lives(engine, &err);
 	if (result > 0) {

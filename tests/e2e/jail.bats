@@ -129,6 +129,8 @@ attacks() {
 	[ "$status" -eq 2 ]
 	run "$JAILER" --fd x
 	[ "$status" -eq 2 ]
+	run "$JAILER" --fd 3 --fd 4 --fd 5 --fd 6 --fd 7 --fd 8 --fd 9 --fd 10 --fd 11 # one more than JAIL_SHARED_MAX
+	[ "$status" -eq 2 ]
 	run "$JAILER" more
 	[ "$status" -eq 2 ]
 	run "$JAILER" --config /nonexistent
