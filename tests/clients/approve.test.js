@@ -3,7 +3,7 @@
  * answer Sallyport's questions as a person would; what they answer decides, and the record says so.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
@@ -19,21 +19,17 @@ const INFO = { name: 'test', version: '1' };
 const node = path.join(root, 'jail/runners/npm/node_modules/.bin/node');
 const everything = path.join(root, 'tests/clients/node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 
-let stack, folder, env;
+let stack, env;
 before(async () => {
 	const state = makeState(), file = path.join(state, 'upstream.json');
 	const entry = { command: node, args: [everything], jail: false, tools: { allow: ['get-tiny-image'], ask: ['*'], deny: ['get-env'] } };
 	writeFileSync(file, JSON.stringify({ mcpServers: { everything: entry } }), { mode: 0o644 });
 	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file, SALLYPORT_LIMITS_TOOL_ASK_SECONDS: '20', SALLYPORT_LIMITS_SYNCHRONOUS_SECONDS: '60' } });
-	folder = mkdtempSync('/tmp/sp-');
-	chmodSync(folder, 0o755);
-	env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SALLYPORT_UPSTREAM_FILE: file, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
-	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
+	env = stack.stdioEnv({ SALLYPORT_UPSTREAM_FILE: file });
 });
 after(async () => {
 	stack?.complaints();
 	await stack?.stop();
-	if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 /* A client whose user is `decide`: from a message to the answer's decision, or to a whole result. */

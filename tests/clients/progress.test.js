@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -115,7 +115,7 @@ readline.createInterface({ input: process.stdin }).on('line', (line) => {
 });
 `;
 
-let stack, folder, env, enough;
+let stack, env, enough;
 before(async () => {
 	const state = makeState(), file = path.join(state, 'upstream.json');
 	const entry = { tools: { allow: ['*'] } }, script = path.join(state, 'task.mjs');
@@ -129,17 +129,13 @@ before(async () => {
 		},
 	}), { mode: 0o644 });
 	stack = await Stack.start({ state, env: { SALLYPORT_UPSTREAM_FILE: file, SALLYPORT_TOOLS_UPSTREAM: 'both', SALLYPORT_LIMITS_SYNCHRONOUS_SECONDS: String(SYNCHRONOUS) } });
-	folder = mkdtempSync('/tmp/sp-');
-	chmodSync(folder, 0o755);
-	env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SALLYPORT_UPSTREAM_FILE: file, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '' };
-	if (process.getuid() !== 0) env.SALLYPORT_JAILER_WEAKER_LIMITS = 'true';
+	env = stack.stdioEnv({ SALLYPORT_UPSTREAM_FILE: file });
 });
 after(async () => {
 	stack?.complaints();
 	await stack?.stop();
 	worker.server?.closeAllConnections();
 	worker.server?.close();
-	if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
 const onprogress = (progress) => void heard.push(progress);

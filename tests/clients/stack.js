@@ -176,6 +176,13 @@ export class Stack {
 	home() {
 		return mkdtempSync(path.join(this.state, 'home-'));
 	}
+	/* The environment of a `sallyport stdio` with a data folder of its own, which goes with the stack. */
+	stdioEnv(more) {
+		const folder = this.home();
+		chmodSync(folder, 0o755);
+		const env = { PATH: process.env.PATH, XDG_DATA_HOME: folder, SP_EXCHANGES: process.env.SP_EXCHANGES ?? '', ...more };
+		return process.getuid() === 0 ? env : { ...env, SALLYPORT_JAILER_WEAKER_LIMITS: 'true' };
+	}
 	/* The process that serves as jailer, gateway or nginx. */
 	process(program) {
 		return processes(this.state).find(({ pid, words }) => {
