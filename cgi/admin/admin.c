@@ -2,8 +2,8 @@
  * admin.c - see admin.h: from the address to the view, and the frame around it.
  *
  * Who is not signed in gets the sign-in page under every address, with 401, and is led back afterwards. The cookie is
- * SameSite=Strict, so it is missing when one follows a link from a chat or a mail: then the answer is a page that loads
- * itself once more, and the browser, which now comes from this site, brings the cookie.
+ * SameSite=Lax: a browser brings it when one follows a link from a chat or a mail. No GET does anything, and where a
+ * POST comes from is looked at (admin_session.c).
  */
 #include "admin.h"
 
@@ -53,7 +53,7 @@ void admin_headers(struct reply *reply)
 
 /* -------- the frame ----------------------------------------------------------------------------------- */
 
-static void put_head(struct html *html, const struct admin_page *page, bool again)
+static void put_head(struct html *html, const struct admin_page *page)
 {
 	const struct admin_asset *style = admin_asset(ADMIN_STYLE), *script = admin_asset(ADMIN_SCRIPT),
 				 *icon = admin_asset(ADMIN_ICON);
@@ -66,11 +66,8 @@ static void put_head(struct html *html, const struct admin_page *page, bool agai
 		 "href=\"/admin/asset/{}-{}\">\n",
 		 html_text(page->title), html_text(icon->tag), html_text(icon->name), html_text(style->tag),
 		 html_text(style->name));
-	if (again)
-		html_put(html, "<meta http-equiv=\"refresh\" content=\"0\">\n");
-	else
-		html_put(html, "<script src=\"/admin/asset/{}-{}\" defer></script>\n", html_text(script->tag),
-			 html_text(script->name));
+	html_put(html, "<script src=\"/admin/asset/{}-{}\" defer></script>\n", html_text(script->tag),
+		 html_text(script->name));
 	html_put(html, "</head>\n<body>\n");
 }
 
@@ -97,13 +94,13 @@ static void put_navigation(struct html *html, const struct admin_page *page)
 		 html_text(key), html_text(page->visitor.token.owner));
 }
 
-static void send_page(struct admin_page *page, bool framed, bool again)
+static void send_page(struct admin_page *page, bool framed)
 {
 	struct reply *reply = page->exchange->reply;
 	struct html html;
 
 	html_init(&html, &reply->body);
-	put_head(&html, page, again);
+	put_head(&html, page);
 	if (framed)
 		put_navigation(&html, page);
 	html_put(&html, "<main id=\"main\" tabindex=\"-1\">\n");
@@ -164,7 +161,7 @@ static void send_sign_in(struct admin_page *page, const char *next, const char *
 		 "in</button>"
 		 "</form></div>\n",
 		 html_text(next));
-	send_page(page, false, false);
+	send_page(page, false);
 }
 
 static void redirect(struct exchange *exchange, const char *to)
@@ -197,15 +194,6 @@ static void post_sign_in(struct admin_page *page, const char *form)
 	send_sign_in(page, next, err.text);
 }
 
-/* The cookie may be missing only because the link stood on another site: the page loads itself again. */
-static bool came_from_elsewhere(const struct request *request)
-{
-	const char *site = request_param(request, "HTTP_SEC_FETCH_SITE"),
-		   *mode = request_param(request, "HTTP_SEC_FETCH_MODE");
-
-	return site && mode && (streq(site, "cross-site") || streq(site, "same-site")) && streq(mode, "navigate");
-}
-
 static void send_door(struct admin_page *page, int code, const char *problem)
 {
 	const char *next = request_param(page->exchange->request, "REQUEST_URI");
@@ -213,13 +201,7 @@ static void send_door(struct admin_page *page, int code, const char *problem)
 
 	if (code != -ERR_DENIED) {
 		put_error(page, -ERR_UNAVAILABLE, problem);
-		send_page(page, false, false);
-		return;
-	}
-	if (!had && came_from_elsewhere(page->exchange->request)) {
-		admin_page_title(page, "One moment");
-		html_put(&page->html, "<h1>One moment</h1>\n<p><a href=\"\">Go on</a></p>\n");
-		send_page(page, false, true);
+		send_page(page, false);
 		return;
 	}
 	page->status = 401;
@@ -270,13 +252,13 @@ static void get(struct admin_page *page, const char *rest)
 	if (result < 0)
 		put_error(page, result, err.text);
 	if (!page->raw || result < 0)
-		send_page(page, true, false);
+		send_page(page, true);
 }
 
 static void refuse(struct admin_page *page, int code, const char *text)
 {
 	put_error(page, code, text);
-	send_page(page, false, false);
+	send_page(page, false);
 }
 
 static void post_act(struct admin_page *page, const char *rest, const char *form)
@@ -293,7 +275,7 @@ static void post_act(struct admin_page *page, const char *rest, const char *form
 	}
 	if (result < 0)
 		put_error(page, result, err.text);
-	send_page(page, true, false);
+	send_page(page, true);
 }
 
 static void post(struct admin_page *page, const char *rest)

@@ -81,7 +81,7 @@ static const char *cookie_name(const struct exchange *exchange)
 
 static void set_cookie(struct exchange *exchange, const char *value, int64_t seconds)
 {
-	reply_header(exchange->reply, "Set-Cookie", "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+	reply_header(exchange->reply, "Set-Cookie", "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%lld%s",
 		     cookie_name(exchange), value, (long long)seconds, is_secure(exchange) ? "; Secure" : "");
 }
 

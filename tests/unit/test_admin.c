@@ -79,7 +79,7 @@ static void signs_in(void **state)
 
 	/* public_base_url of the fixture is https */
 	assert_true(str_starts(set, "__Host-sallyport_admin="));
-	assert_non_null(strstr(set, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"));
+	assert_non_null(strstr(set, "; Path=/; HttpOnly; SameSite=Lax; Max-Age=43200; Secure"));
 	auto_free char *mine = cookie();
 
 	assert_int_equal(get_status("/admin", mine), 200);
@@ -295,18 +295,18 @@ static void many_sessions(void **state)
 	assert_int_equal(get_status("/admin/runs", first), 401);
 }
 
+/* The browser brings the cookie (SameSite=Lax), and nobody is asked to sign in again. */
 static void from_a_chat(void **state)
 {
+	static const char site[] = "HTTP_SEC_FETCH_SITE=cross-site", mode[] = "HTTP_SEC_FETCH_MODE=navigate";
+	auto_free char *mine = cookie();
+
 	(void)state;
-	auto_answer struct answer answer = ask(&fixture, "GET", "/admin/runs", NULL, "HTTP_SEC_FETCH_SITE=cross-site",
-					       "HTTP_SEC_FETCH_MODE=navigate", NULL);
-
+	auto_answer struct answer answer = ask(&fixture, "GET", "/admin/runs", NULL, mine, site, mode, NULL);
 	assert_int_equal(answer.status, 200);
-	assert_non_null(strstr(answer.body, "http-equiv=\"refresh\""));
 	assert_null(strstr(answer.body, "type=\"password\""));
-	auto_answer struct answer again = ask(&fixture, "GET", "/admin/runs", NULL, FROM_PAGE, NULL);
-
-	assert_int_equal(again.status, 401);
+	auto_answer struct answer without = ask(&fixture, "GET", "/admin/runs", NULL, site, mode, NULL);
+	assert_int_equal(without.status, 401);
 }
 
 /* -------- what guests and clients wrote --------------------------------------------------------------- */
