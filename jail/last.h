@@ -26,7 +26,8 @@
 
 #define LAST_TEXT_MAX 65536 /* a longer program is not looked at */
 
-/* Adds the program to `ret`, which can be continued: without semicolons behind its last expression. Or adds nothing. */
+/* Adds the program, which has a NUL behind it, to `ret` as it can be continued: without semicolons behind its last
+ * expression. False: it is left alone, and nothing is added. */
 bool last_open(const char *text, size_t length, struct buf *ret);
 /* As a descriptor: the program of `code`, `instanceof`, the tail; -1: neither, or an error. The offsets stay. */
 int last_file(int code, int tail);
