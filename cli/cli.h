@@ -155,10 +155,8 @@ int cli_open_store(const struct cli_common *common, enum store_mode mode, struct
 /* An entry of the audit log; _read: of a command that only reads, which goes on where the record cannot be written. */
 int cli_audit(struct store *store, enum store_audit_kind kind, int64_t executions, struct err *err);
 int cli_audit_read(const struct config *config, enum store_audit_kind kind, int64_t executions, struct err *err);
-/* The jailer of config.jailer.socket if one is named, else a private one for the life of the client. */
-int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err);
-/* `count` clients of it, for as many threads (jail_client_dial). */
-int cli_open_jailers(const struct config *config, struct jail_client **ret, size_t count, struct err *err);
+/* `count` clients of the jailer of config.jailer.socket if one is named, else of a private one (jail_client_dial). */
+int cli_open_jailer(const struct config *config, struct jail_client **ret, size_t count, struct err *err);
 
 void cli_store_pointer(struct store **store);
 void cli_jailer_pointer(struct jail_client **client);

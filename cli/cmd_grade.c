@@ -88,7 +88,7 @@ static int connect_jailer(void *arg, struct jail_client **ret, size_t count, str
 {
 	const struct grading *grading = arg;
 
-	return cli_open_jailers(grading->config, ret, count, err);
+	return cli_open_jailer(grading->config, ret, count, err);
 }
 
 struct grade_dial grade_dial(struct grading *grading)

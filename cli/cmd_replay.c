@@ -126,7 +126,7 @@ static int open_old(struct replay_batch *batch, struct err *err)
 
 	config.jailer.socket = NULL;
 	setenv(name, batch->options->old_runners, 1);
-	int result = cli_open_jailer(&config, &batch->old.client, err);
+	int result = cli_open_jailer(&config, &batch->old.client, 1, err);
 
 	if (result == 0)
 		result = jail_client_runners(batch->old.client, &batch->settings.old_runners, err);
@@ -139,7 +139,7 @@ static int open_old(struct replay_batch *batch, struct err *err)
 
 static int open_runners(struct replay_batch *batch, struct err *err)
 {
-	int result = cli_open_jailer(batch->config, &batch->client, err);
+	int result = cli_open_jailer(batch->config, &batch->client, 1, err);
 
 	if (result == 0)
 		result = jail_client_runners(batch->client, &batch->runners, err);

@@ -252,7 +252,7 @@ static int execute(const struct run *run, struct prepared *p, struct err *err)
 	int result = config_load(run->common.config, &config, err);
 
 	if (result == 0)
-		result = cli_open_jailer(&config, &client, err);
+		result = cli_open_jailer(&config, &client, 1, err);
 	if (result == 0 && run->meta)
 		result = ask_grouped(client, &p->outcome.grouped, err);
 	if (result == 0)

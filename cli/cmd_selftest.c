@@ -244,7 +244,7 @@ static int selftest_run(void *options, struct err *err)
 	if (result == 0 && !(folder = probes_folder(err)))
 		result = -ERR_UNAVAILABLE;
 	if (result == 0)
-		result = cli_open_jailer(&config, &client, err);
+		result = cli_open_jailer(&config, &client, 1, err);
 	if (result == 0)
 		result = selftest_place_open(client, folder, &place, err);
 	if (result == 0)

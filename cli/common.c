@@ -209,7 +209,7 @@ int cli_audit_read(const struct config *config, enum store_audit_kind kind, int6
 	return result < 0 ? result : cli_audit(store, kind, executions, err);
 }
 
-int cli_open_jailers(const struct config *config, struct jail_client **ret, size_t count, struct err *err)
+int cli_open_jailer(const struct config *config, struct jail_client **ret, size_t count, struct err *err)
 {
 	auto_json struct json_object *info = NULL;
 	bool private = !config->jailer.socket || !*config->jailer.socket;
@@ -227,11 +227,6 @@ int cli_open_jailers(const struct config *config, struct jail_client **ret, size
 	for (size_t i = 0; i < count; i++)
 		cli_priority_of(ret[i]);
 	return 0;
-}
-
-int cli_open_jailer(const struct config *config, struct jail_client **ret, struct err *err)
-{
-	return cli_open_jailers(config, ret, 1, err);
 }
 
 /* A stored JSON text as a value; what cannot be read becomes null rather than ending a listing. */

@@ -374,7 +374,7 @@ static int read_submissions(struct suite *suite, struct err *err)
 	suite->submissions = xcalloc(suite->n_submissions, sizeof(*suite->submissions));
 	if (common->n_args == 1 && !suite->grading->results)
 		return 0;
-	result = cli_open_jailer(suite->grading->config, &client, err);
+	result = cli_open_jailer(suite->grading->config, &client, 1, err);
 	if (result == 0)
 		result = jail_client_runners(client, &suite->runners, err);
 	for (size_t i = 0; result == 0 && i + 1 < common->n_args; i++)

@@ -94,7 +94,7 @@ static int run_once(struct replay_runner *runner, const struct store_execution *
 		    struct err *err)
 {
 	struct comparison comparison = {.runner = runner, .execution = execution, .report = report};
-	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, err);
+	int result = runner->client ? 0 : cli_open_jailer(runner->config, &runner->client, 1, err);
 
 	if (result == 0) {
 		struct replay_tools tools = {.config = runner->config,

@@ -19,8 +19,8 @@ static int load(struct config *ret, const char *socket)
 	auto_free char *program = try_jailer();
 	auto_close int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
-	dprintf(fd, "{\"jailer\":{%s,\"program\":\"%s\",\"socket\":\"%s\"}," TRY_LIMITS "}", try_jailer_members(), program,
-		socket);
+	dprintf(fd, "{\"jailer\":{%s,\"program\":\"%s\",\"socket\":\"%s\"}," TRY_LIMITS "}", try_jailer_members(),
+		program, socket);
 	return config_load(path, ret, NULL);
 }
 

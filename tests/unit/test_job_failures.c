@@ -255,7 +255,8 @@ static void jailer_comes_later(void **state)
 	while (!(runners = job_engine_runners(f.engine)))
 		sched_yield();
 	json_object_put(runners);
-	auto_free char *name = job_engine_runner_name(f.engine, "py"), *none = job_engine_runner_name(f.engine, "latin");
+	auto_free char *name = job_engine_runner_name(f.engine, "py");
+	auto_free char *none = job_engine_runner_name(f.engine, "latin");
 
 	assert_string_equal(name, "python");
 	assert_null(none);
