@@ -191,8 +191,8 @@ int run_session(struct jail_client *client, const struct run_request *request, s
 		.capture = true,
 		.files = request->inputs,
 		.n_files = request->n_inputs,
-		.code_files = request->tools ? request->tools->given.files : NULL,
-		.n_code_files = request->tools ? request->tools->given.n_files : 0,
+		.code_files = request->tools ? request->tools->job->files : NULL,
+		.n_code_files = request->tools ? request->tools->job->n_files : 0,
 		.file = on_file,
 		.arg = &session,
 	};

@@ -152,10 +152,7 @@ static int open_run(struct job_tools *job, const struct job_tools_run *run, stru
 	int result = bridge_open(cassette->bridge, &spec, &cassette->run, err);
 	if (result < 0)
 		return result;
-	*ret = (struct job_tools_given){.files = cassette->files.files,
-					.n_files = cassette->files.count,
-					.env = bridge_environment,
-					.socket = bridge_run_socket(cassette->run)};
+	*ret = (struct job_tools_given){.env = bridge_environment, .socket = bridge_run_socket(cassette->run)};
 	return 0;
 }
 
@@ -192,10 +189,11 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 	struct cassette *cassette = xcalloc(1, sizeof(*cassette));
 	int result = 0;
 
-	*cassette = (struct cassette){.job = {1, open_run, close_run, cassette_free},
-				      .bridge = bridge,
-				      .config = config,
-				      .recorded = *recorded};
+	*cassette =
+		(struct cassette){.job = {.references = 1, .open = open_run, .close = close_run, .free = cassette_free},
+				  .bridge = bridge,
+				  .config = config,
+				  .recorded = *recorded};
 	*recorded = (struct store_tools){0};
 	cassette->servers = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->servers));
 	cassette->lists = xcalloc(cassette->recorded.n_servers + 1, sizeof(*cassette->lists));
@@ -204,11 +202,14 @@ int bridge_cassette_new(struct bridge *bridge, const struct config *config, stru
 	const struct bridge_files_spec spec = {.lists = cassette->lists, .count = cassette->count, .runner = runner};
 	if (result == 0)
 		result = bridge_files_make(&spec, &cassette->files, err);
-	if (result < 0)
+	if (result < 0) {
 		cassette_free(&cassette->job);
-	else
-		*ret = &cassette->job;
-	return result;
+		return result;
+	}
+	cassette->job.files = cassette->files.files;
+	cassette->job.n_files = cassette->files.count;
+	*ret = &cassette->job;
+	return 0;
 }
 
 /* -------- the difference ------------------------------------------------------------------------------ */

@@ -281,10 +281,7 @@ static int open_run(struct job_tools *job, const struct job_tools_run *run, stru
 	int result = bridge_open(tools->spec.bridge, &spec, &tools->run, err);
 	if (result < 0)
 		return result;
-	*ret = (struct job_tools_given){.files = tools->files.files,
-					.n_files = tools->files.count,
-					.env = bridge_environment,
-					.socket = bridge_run_socket(tools->run)};
+	*ret = (struct job_tools_given){.env = bridge_environment, .socket = bridge_run_socket(tools->run)};
 	return 0;
 }
 
@@ -392,7 +389,7 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 	struct tools *tools = xcalloc(1, sizeof(*tools));
 	int result = 0;
 
-	*tools = (struct tools){.job = {1, open_run, close_run, free_run},
+	*tools = (struct tools){.job = {.references = 1, .open = open_run, .close = close_run, .free = free_run},
 				.spec = *spec,
 				.owner = xstrdup(spec->owner),
 				.grant = spec->grant ? xstrdup(spec->grant) : NULL,
@@ -407,11 +404,14 @@ int bridge_tools_new(const struct bridge_tools_spec *spec, struct job_tools **re
 		decide(tools);
 		result = make_files(tools, err);
 	}
-	if (result < 0)
+	if (result < 0) {
 		free_run(&tools->job);
-	else
-		*ret = &tools->job;
-	return result;
+		return result;
+	}
+	tools->job.files = tools->files.files;
+	tools->job.n_files = tools->files.count;
+	*ret = &tools->job;
+	return 0;
 }
 
 struct bridge_questions *bridge_tools_questions(struct job_tools *job)

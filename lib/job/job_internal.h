@@ -85,7 +85,7 @@ struct job_run {
 	bool jail_over;   /* nothing more comes from the jail */
 	bool has_verdict; /* the verdict is known */
 	struct job_waits waits;
-	bool started, tools_open; /* the program was sent; its tools are to be closed */
+	bool started, tools_filled, tools_open; /* the program was sent; its tools are in the jail, are to be closed */
 
 	struct job_input *inputs; /* what /data is filled with */
 	size_t n_inputs, inputs_sent, n_input_fds;

@@ -309,8 +309,8 @@ static int run_in_jail(struct replay *replay, const struct store_execution *exec
 		return result;
 	once->program.tools = replay->tools != NULL;
 	once->program.tools_fd = given.socket;
-	once->code_files = given.files;
-	once->n_code_files = given.n_files;
+	once->code_files = replay->tools ? replay->tools->files : NULL;
+	once->n_code_files = replay->tools ? replay->tools->n_files : 0;
 	if (!replay->tools)
 		return jail_once(replay->client, once, err);
 	once->program.env = replay->tools_env = job_tools_environment(replay->env, given.env);

@@ -194,6 +194,7 @@ static enum job_step start(struct job *job)
 {
 	struct job_run *run = &job->run;
 	auto_json struct json_object *limits = NULL;
+	struct err err = ERR_INIT;
 
 	job_metrics_start(job);
 	run->limits = job->asked.limits;
@@ -206,6 +207,9 @@ static enum job_step start(struct job *job)
 	}
 	run->has_jail = true;
 	job->engine->running++;
+	/* While the row is written. A sandbox is filled in order with what went from it. */
+	if (job->asked.tools && !job->asked.live && job_tools_fill(job, &err) < 0)
+		job_note_failure(job, err.text);
 	limits = bind_print(jail_limits_table, &run->limits);
 	run->limits_json = job_json_text(limits);
 	job_lend_writer(&job->turn.errand, job_begin_work);

@@ -93,6 +93,14 @@ void job_tools_tell(struct job *job)
 			  atomic_exchange(&job->run.waits.credit_us, 0));
 }
 
+int job_tools_fill(struct job *job, struct err *err)
+{
+	const struct job_tools *tools = job->asked.tools;
+
+	job->run.tools_filled = true;
+	return jail_fill_code(job->run.jail, tools->files, tools->n_files, err);
+}
+
 int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***ret_env, struct err *err)
 {
 	struct job_run *run = &job->run;
@@ -103,7 +111,7 @@ int job_tools_give(struct job *job, struct job_tools_given *ret, const char ***r
 		return result;
 	run->tools_open = true;
 	*ret_env = job_tools_environment(run->env, ret->env);
-	return jail_fill_code(run->jail, ret->files, ret->n_files, err);
+	return run->tools_filled ? 0 : job_tools_fill(job, err);
 }
 
 /* -------- outside of the engine ----------------------------------------------------------------------- */

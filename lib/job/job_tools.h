@@ -15,8 +15,6 @@
 #include "lib/store/store_tool.h"
 
 struct job_tools_given {
-	const struct jail_file *files; /* for jail_fill_code; they stay the giver's */
-	size_t n_files;
 	const char *const *env; /* "NAME=value", NULL-terminated; what the request names wins */
 	int socket;             /* for jail_program.tools_fd; stays the giver's */
 };
@@ -32,7 +30,9 @@ struct job_tools_run {
 	struct mask *mask;
 };
 struct job_tools {
-	_Atomic int references; /* 1 for who makes it */
+	_Atomic int references;        /* 1 for who makes it */
+	const struct jail_file *files; /* for jail_fill_code, also before `open`; they stay the maker's */
+	size_t n_files;
 	/* Before the program starts. */
 	int (*open)(struct job_tools *tools, const struct job_tools_run *run, struct job_tools_given *ret,
 		    struct err *err);

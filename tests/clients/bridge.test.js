@@ -310,6 +310,16 @@ except tools.Denied as error: print(error.kind)
 	}
 });
 
+/* Their jails are made, and filled with what programs with tools need, before it is known that they are not needed. */
+test('a key that was used answers again, and nothing is called twice', { timeout: TIMEOUT_MS }, async () => {
+	prices.says({ key: 7 });
+	const ask = () => stack.run({ language: 'python', code: "print(tools.prices.price(item='key'))", servers: ['prices'], idempotencyKey: 'once', conversationId: 'key' });
+	const first = await ask(), again = await ask();
+	assert.equal(first.stdout, '7\n', first.stderr);
+	assert.equal(again.execution_id, first.execution_id);
+	assert.equal(prices.calls().filter((call) => call === 'price key').length, 1);
+});
+
 test('a live session: each call has its own servers', { timeout: TIMEOUT_MS }, async () => {
 	const session = (language, code, servers) => stack.run({ language, code, session: true, conversationId: `live-${language}`, ...(servers ? { servers } : {}) });
 	assert.equal((await session('python', "x = tools.everything.echo(message='a')\nprint(x)", ['everything'])).stdout, 'Echo: a\n');
