@@ -94,6 +94,11 @@ static const char *stop(struct token_reader *reader)
 	return reader->end;
 }
 
+static bool has_line_end(const char *from, const char *to)
+{
+	return memchr(from, '\n', (size_t)(to - from)) || memchr(from, '\r', (size_t)(to - from));
+}
+
 /* Behind blanks and comments; is a new line begun there? */
 static bool skip_blanks(struct token_reader *reader)
 {
@@ -111,7 +116,7 @@ static bool skip_blanks(struct token_reader *reader)
 		}
 		if (at == reader->at)
 			return line;
-		line |= strcspn(reader->at, "\r\n") < (size_t)(at - reader->at);
+		line = line || has_line_end(reader->at, at);
 		reader->at = at;
 	}
 }
