@@ -265,12 +265,13 @@ static bool begins_value(const struct token *token)
 /* May a value not come before it? */
 static bool needs_none(const struct scan *scan, const struct token *token, const struct token *before)
 {
-	const bool call = scan->reader.brackets[scan->reader.depth].value; /* of a bracket that was closed */
+	const struct token_reader *reader = &scan->reader;
 
 	switch (token->kind) {
-	case TOKEN_CLOSE:
+	case TOKEN_CLOSE: /* the bracket that was closed lies at the depth now; elsewhere that place may be none */
 		return before->kind == TOKEN_OPEN || before->kind == TOKEN_SEMICOLON ||
-		       (before->kind == TOKEN_COMMA && (*token->begin != ')' || call));
+		       (before->kind == TOKEN_COMMA &&
+			(*token->begin != ')' || reader->brackets[reader->depth].value));
 	case TOKEN_SEMICOLON:
 		return before->kind == TOKEN_SEMICOLON || before->kind == TOKEN_KEYWORD;
 	case TOKEN_DOT:
