@@ -3,10 +3,17 @@
  * file each.
  *
  * All cases are kept until the end, because a matrix, a plan and counts come before the details.
+ *
+ * A file gets its name when it is whole: until then it has none where the file system can do that, so that nothing of
+ * it stays when this program is killed. Links are followed. What is no regular file (a terminal, a pipe, /dev/null) is
+ * written to, and never replaced.
  */
 #include "report.h"
 
+#include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
@@ -35,8 +42,9 @@ static const struct format {
 
 struct file {
 	const struct format *format;
-	const char *path;
-	char *part;
+	char *path;
+	char *part; /* its name before it is whole; NULL: it has its own from the beginning */
+	bool named; /* does it have this name already? */
 	FILE *out;
 };
 struct report {
@@ -49,24 +57,60 @@ struct report {
 
 /* -------- collecting ---------------------------------------------------------------------------------- */
 
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int open_part(struct file *file)
+{
+	auto_free char *path = xstrdup(file->path);
+	int fd = open(dirname(path), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+
+	file->part = xasprintf("%s.part-%d", file->path, (int)getpid());
+	file->named = fd < 0;
+	return fd < 0 ? open(file->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : fd;
+}
+
+/* Gives a file that is whole its name. */
+static bool publish(struct file *file)
+{
+	char path[64];
+	bool written = fflush(file->out) == 0 && !ferror(file->out);
+
+	if (written && file->part && !file->named) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file->out));
+		written = linkat(AT_FDCWD, path, AT_FDCWD, file->part, AT_SYMLINK_FOLLOW) == 0;
+		file->named = written;
+	}
+	return fclose(steal(&file->out)) == 0 && written && (!file->part || rename(file->part, file->path) == 0);
+}
+
 static int open_file(struct report *report, const char *wanted, struct err *err)
 {
 	struct file *file = &report->files[report->n_files];
+	const char *path = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		size_t length = strlen(formats[i].name);
 
-		if (strncmp(wanted, formats[i].name, length) == 0 && wanted[length] == '=' && wanted[length + 1])
-			*file = (struct file){&formats[i], wanted + length + 1, NULL, NULL};
+		if (strncmp(wanted, formats[i].name, length) == 0 && wanted[length] == '=' && wanted[length + 1]) {
+			file->format = &formats[i];
+			path = wanted + length + 1;
+		}
 	}
-	if (!file->format)
+	if (!path)
 		return err_set(err, ERR_INVALID,
 			       "--report takes FORMAT=FILE, and the formats are text, jsonl, junit, tap and html");
-	file->part = xasprintf("%s.part-%d", file->path, (int)getpid());
-	file->out = fopen(file->part, "we");
-	if (!file->out)
-		return err_errno(err, "%s", file->part);
 	report->n_files++;
+	file->path = realpath(path, NULL);
+	if (!file->path)
+		file->path = xstrdup(path);
+	int fd = is_special(file->path) ? open(file->path, O_WRONLY | O_CLOEXEC) : open_part(file);
+	if (fd < 0 || !(file->out = fdopen(fd, "w")))
+		return err_errno(err, "%s", file->path);
 	return 0;
 }
 
@@ -123,9 +167,7 @@ int report_finish(struct report *report, const char *summary, double seconds, st
 		struct file *file = &report->files[i];
 
 		file->format->write(&all, file->out);
-		bool failed = ferror(file->out) != 0;
-
-		if (fclose(steal(&file->out)) != 0 || failed || rename(file->part, file->path) < 0)
+		if (!publish(file))
 			return err_errno(err, "writing %s", file->path);
 		free(steal(&file->part));
 	}
@@ -139,9 +181,10 @@ void report_free(struct report *report)
 	for (size_t i = 0; i < report->n_files; i++) {
 		if (report->files[i].out)
 			fclose(report->files[i].out);
-		if (report->files[i].part)
+		if (report->files[i].part && report->files[i].named)
 			unlink(report->files[i].part);
 		free(report->files[i].part);
+		free(report->files[i].path);
 	}
 	for (size_t i = 0; i < report->count; i++) {
 		struct report_item *item = &report->items[i];

@@ -103,12 +103,18 @@ void store_bundle_close(struct store_bundle *bundle)
 int store_bundle_create(const char *path, const struct store_bundle_kind *kind, struct store_bundle **ret,
 			struct err *err)
 {
-	struct store_bundle *bundle = xcalloc(1, sizeof(*bundle));
+	struct store_bundle *bundle;
+	struct stat st;
 
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device would be replaced by a file */
+		return err_set(err, ERR_INVALID, "%s is no regular file", path);
+	bundle = xcalloc(1, sizeof(*bundle));
 	bundle->kind = kind;
-	bundle->path = xstrdup(path);
+	bundle->path = realpath(path, NULL); /* so would a link, such as /dev/stdout */
+	if (!bundle->path)
+		bundle->path = xstrdup(path);
 	bundle->version = kind->version;
-	bundle->part = xasprintf("%s.part-%d", path, (int)getpid());
+	bundle->part = xasprintf("%s.part-%d", bundle->path, (int)getpid());
 	unlink(bundle->part);
 	if (sqlite3_open_v2(bundle->part, &bundle->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(bundle->db, "PRAGMA journal_mode = MEMORY", NULL, NULL, NULL) != SQLITE_OK ||

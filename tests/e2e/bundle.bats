@@ -123,6 +123,20 @@ env_is() {
 	env_is '{"PLACE":"top-shelf","KEY":null}'
 }
 
+@test "what is no file is not replaced by a bundle" {
+	say python 'print(1)'
+	sp_stdio_end
+	mkfifo "$SP_DIR/pipe"
+	cli 2 sallyport export -o "$SP_DIR/pipe" --all
+	[ -p "$SP_DIR/pipe" ]
+	cli 2 sallyport export -o "$SP_DIR" --all
+	ln -s "$SP_DIR/target" "$SP_DIR/link"
+	: >"$SP_DIR/target"
+	cli 0 sallyport export -o "$SP_DIR/link" --all
+	[ -L "$SP_DIR/link" ]
+	[ -s "$SP_DIR/target" ]
+}
+
 @test "a bundle that is not as it must be: an error, nothing is written" {
 	say python 'open("f", "w").write("x" * 100000)'
 	say python 'print(1)'

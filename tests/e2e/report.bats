@@ -132,7 +132,21 @@ harmless() {
 	[ "$(xpath 'string(//testcase/@name)')" = "Small/0 #0" ]
 }
 
-@test "wrong: a format, a place; an interrupted run leaves no report" {
+@test "what is no file is written to, and stays what it is" {
+	sp_stdio
+	say python 'print("same")'
+	sp_stdio_end
+	mkfifo pipe
+	cat pipe >piped &
+	cli 0 replay --all --report tap=pipe
+	wait $!
+	[ -p pipe ]
+	[ "$(head -1 piped)" = "TAP version 14" ]
+	cli 0 replay --all --report tap=/dev/fd/4 4>given
+	[ "$(head -1 given)" = "TAP version 14" ]
+}
+
+@test "wrong: a format, a place; a run that is interrupted or killed leaves no report" {
 	sp_stdio
 	sp_say run_code "$(jq -cn --arg code "sleep $SP_ASLEEP" '{conversationId: "c", language: "bash", $code, timeout_seconds: 300}')" &
 	local saying=$!
@@ -152,5 +166,12 @@ harmless() {
 	wait "$replaying" || ended=$?
 	[ "$ended" = 5 ]
 	[ ! -e r.html ]
+	sp_until "" sp_none_asleep
+	"$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --report html=r.html 3>&- 2>said &
+	replaying=$!
+	sp_until "$replaying" sp_asleep
+	kill -KILL "$replaying"
+	wait "$replaying" || true
+	[ ! -e "$(compgen -G 'r.html*')" ]
 	sp_until "" sp_none_asleep
 }
