@@ -154,6 +154,30 @@ no_pass() {
 		grep -xE '\["RTE","premature_exit"\] \["RTE","premature_exit"\] \["WA",null\] \[("RTE","premature_exit"|"WA",null)\]'
 }
 
+@test "JavaScript: tests that go on after their last line; what cannot cross equals nothing" {
+	jq -cn '{task_id: "JavaScript/1", prompt: "const f = (x) => {\n", declaration: "const f = (x) => {\n", entry_point: "f",
+		canonical_solution: "  return Promise.resolve(x + 1)\n}\n",
+		test: "const assert = require(\"assert\")\nconst testF = async () => {\n  assert.strictEqual(await f(1), 2)\n  console.assert(await f(41) === 42)\n}\n\ntestF()\n"}' >late.jsonl
+	grade 0 late.jsonl
+	jq -cn '("  return 0\n}\n", "  return Promise.resolve(2)\n}\n", "  return new Promise(() => {})\n}\n", "  return Promise.reject(new Error(\"no\"))\n}\n",
+		"  return new Promise((kept) => setTimeout(kept, 1, x + 1))\n}\n") | {task_id: "JavaScript/1", completion: .}' >samples.jsonl
+	grade 1 late.jsonl --samples samples.jsonl
+	[ "$(jq -c 'select(.task_id) | [.verdict, .reason]' <<<"$output" | paste -sd ' ')" = \
+		'["WA",null] ["WA",null] ["RTE","premature_exit"] ["RTE",null] ["AC",null]' ]
+	# The function is as it ever was, and the tests alone go on.
+	jq -c '.canonical_solution = "  return x + 1\n}\n" | .test |= gsub("await f\\((?<n>[0-9]+)\\)"; "(await null, f(\(.n)))")' late.jsonl >split.jsonl
+	grade 0 split.jsonl
+	[ "$(jq .in_process <<<"$summary")" = 0 ]
+	jq -c '{task_id, completion: "  return x + 2\n}\n"}' split.jsonl >samples.jsonl
+	grade 1 split.jsonl --samples samples.jsonl
+	jq -c '.test = "new Promise(() => { f(1) })\n"' split.jsonl >never.jsonl
+	grade 1 never.jsonl
+	jq -c '.canonical_solution = "  return {}\n}\n" | .test = "require(\"assert\").deepEqual(f(1), {})\n"' split.jsonl >thing.jsonl
+	grade 0 thing.jsonl
+	jq -c '{task_id, completion: "  return new (class { a = 1 })\n}\n"}' split.jsonl >samples.jsonl
+	grade 1 thing.jsonl --samples samples.jsonl
+}
+
 @test "limits: memory, output, a signal, a sleeper" {
 	jq -cn '("    x = bytearray(4 << 30)\n    return 0", "    while True: print(\"x\" * 10000)", "    import os\n    os.kill(os.getpid(), 11)")
 		| {task_id: "Small/0", completion: .}' >samples.jsonl

@@ -1,4 +1,5 @@
-// alone.cjs - code and tests in one process, for suites that cannot be split. See alone.py; a failed console.assert is a failure.
+// alone.cjs - code and tests in one process, for suites that cannot be split. See alone.py; a failed console.assert is a failure. When
+// tests are at their end: see examiner.cjs.
 'use strict';
 (() => {
   const fs = require('fs');
@@ -19,13 +20,27 @@
   globalThis.require = require;
   globalThis.module = { exports: {} };
   globalThis.exports = globalThis.module.exports;
-  let end;
+  let thrown = null, open = false;
+  const throws = (e) => {
+    thrown = thrown || { e };
+  };
+  process.on('unhandledRejection', throws);
+  process.on('uncaughtException', throws);
   try {
-    vm.runInThisContext(source, 'program.js');
-    end = failed === null ? 'passed\n' : 'wrong\n' + failed;
+    const value = vm.runInThisContext(source, 'program.js');
+    if (value instanceof Promise) {
+      open = true;
+      value.finally(() => (open = false)).catch(throws);
+    }
   } catch (e) {
-    end = e && e.code === 'ERR_ASSERTION' ? 'wrong\n' + e.message : 'error\n' + String(e && e.name) + ': ' + String(e && e.message);
+    throws(e);
   }
-  write(1, nonce + end.slice(0, 300));
-  process.exit(0);
+  process.on('beforeExit', () => {
+    const e = thrown && thrown.e;
+    let end = failed === null ? 'passed\n' : 'wrong\n' + failed;
+    if (e && e.code === 'ERR_ASSERTION') end = 'wrong\n' + e.message;
+    else if (thrown && failed === null) end = 'error\n' + String(e && e.name) + ': ' + String(e && e.message);
+    if (!open) write(1, nonce + end.slice(0, 300));
+    process.exit(0);
+  });
 })();

@@ -1,6 +1,7 @@
 // examiner.cjs - runs tests, one task after the other; the code under test is in another jail. See examiner.py.
 //
-// A failed console.assert is a failure, although Node only prints it.
+// A failed console.assert is a failure, although Node only prints it. Tests are at their end when nothing is left to do and the promise,
+// if it is one, that their last line gave is kept.
 'use strict';
 const fs = require('fs');
 
@@ -25,7 +26,12 @@ const say = (text) => {
   for (let at = 0; at < data.length; ) at += fs.writeSync(1, data, at);
 };
 
-const numbers = new WeakMap(); // of the functions of the candidate's that were handed over
+const numbers = new WeakMap(); // of what is the candidate's and cannot cross
+class Thing {
+  constructor(number) {
+    this.thing = number; // so that it equals no other, nor an empty object
+  }
+}
 const encode = (v, depth) => {
   if (v === undefined) return { $: 'u' };
   if (typeof v === 'number') return Number.isFinite(v) && !Object.is(v, -0) ? v : { $: 'n', v: Object.is(v, -0) ? '-0' : String(v) };
@@ -49,7 +55,7 @@ const decode = (v) => {
   if (v.$ === 's') return new Set(v.v.map(decode));
   if (v.$ === 't') {
     const number = v.v;
-    const thing = v.f ? (...args) => ask({ ask: 'call', f: number, args: args.map((x) => encode(x, 0)) }) : {};
+    const thing = v.f ? (...args) => ask({ ask: 'call', f: number, args: args.map((x) => encode(x, 0)) }) : new Thing(number);
     numbers.set(thing, number);
     return thing;
   }
@@ -88,27 +94,48 @@ const helpers = (given, entry) => {
   return lines.slice(0, Math.max(last, 0)).join('\n');
 };
 
-const judge = (task) => {
-  let failed = null;
+let now; // of the tests that run: the first failed assertion, what was thrown, is a promise open?
+const throws = (e) => {
+  now.thrown = now.thrown || { e };
+};
+
+const begin = () => {
+  const task = JSON.parse(line());
+  ended = false;
+  const state = (now = { failed: null, thrown: null, open: false });
   const check = (ok, ...why) => {
-    if (!ok && failed === null) failed = why.map(String).join(' ') || 'console.assert';
+    if (!ok && state.failed === null) state.failed = why.map(String).join(' ') || 'console.assert';
   };
   const quiet = new Proxy({ assert: check }, { get: (o, name) => o[name] || (() => {}) });
   try {
     const entry = ask({ ask: 'get', name: task.entry });
-    new Function('console', 'require', task.entry, helpers(task.given, task.entry) + '\n' + task.tests.join('\n'))(quiet, require, entry);
-    return failed === null ? ['passed', ''] : ['wrong', failed];
+    const text = helpers(task.given, task.entry) + '\n' + task.tests.join('\n');
+    const value = new Function('console', 'require', task.entry, 'return eval(arguments[3])')(quiet, require, entry, text);
+    if (value instanceof Promise) {
+      state.open = true;
+      value.finally(() => (state.open = false)).catch(throws);
+    }
   } catch (e) {
-    if (e instanceof Apart) return ['apart', e.message];
-    if (e && e.code === 'ERR_ASSERTION') return ['wrong', e.message];
-    return failed === null ? ['error', String(e && e.name) + ': ' + String(e && e.message)] : ['wrong', failed];
+    throws(e);
   }
 };
 
-for (;;) {
-  const task = JSON.parse(line());
-  ended = false;
-  const [end, text] = judge(task);
+const verdict = () => {
+  const e = now.thrown && now.thrown.e;
+  if (e instanceof Apart) return ['apart', e.message];
+  if (e && e.code === 'ERR_ASSERTION') return ['wrong', e.message];
+  if (now.failed !== null) return ['wrong', now.failed];
+  if (now.thrown) return ['error', String(e && e.name) + ': ' + String(e && e.message)];
+  return now.open ? ['error', 'the tests wait for what never comes'] : ['passed', ''];
+};
+
+process.on('unhandledRejection', throws);
+process.on('uncaughtException', throws);
+process.on('beforeExit', () => {
+  const [end, text] = verdict();
   say('V' + JSON.stringify({ end: ended ? 'ended' : end, text: text.slice(0, 300) }));
   say('D0');
-}
+  begin();
+  setImmediate(() => {}); // else this process would end
+});
+begin();
