@@ -271,6 +271,8 @@ int replay_batch_merge(struct replay_batch *batch, struct err *err)
 	int64_t began = clock_monotonic_us();
 	int result = replay_shards_open(files->items, files->count, &shards, err);
 
+	if (result == 0 && shards.count == 0)
+		return CLI_INCOMPLETE;
 	if (result == 0)
 		result = begin(batch, err);
 	if (result == 0)

@@ -6,6 +6,7 @@
  */
 #include "replay_shard.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,20 +14,26 @@
 #include "lib/base/util.h"
 #include "replay.h"
 
-static int variable(const char *name, int *ret)
+#define VARIABLE_MAX 1000000000 /* Slurm's indices may be larger than there are shards */
+
+/* 1: it has a number; 0: it is not there. */
+static int variable(const char *name, int *ret, struct err *err)
 {
-	const char *text = getenv(name);
+	const char *text = name ? getenv(name) : NULL;
 	uint64_t value;
 
-	if (!text || parse_u64(text, 0, REPLAY_SHARDS_MAX, &value) < 0)
-		return -1;
+	if (!text || !*text)
+		return 0;
+	if (parse_u64(text, 0, VARIABLE_MAX, &value) < 0)
+		return err_set(err, ERR_INVALID, "%s is '%s', which is no number of a shard: say --shard K/N", name,
+			       text);
 	*ret = (int)value;
-	return 0;
+	return 1;
 }
 
 /* What Slurm's arrays, Kubernetes' indexed jobs and Bazel say; numbers begin at 0 or at MIN, and Slurm's may go up
- * by more than 1. */
-static bool from_environment(struct replay_shard *ret)
+ * by more than 1. 1: there is a shard, 0: nothing was said. */
+static int from_environment(struct replay_shard *ret, struct err *err)
 {
 	static const struct {
 		const char *index, *count, *least, *step;
@@ -37,19 +44,20 @@ static bool from_environment(struct replay_shard *ret)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
-		int index, least = 0, step = 1, count = ret->count;
+		int index = 0, least = 0, step = 1, count = ret->count;
+		int counted = count > 0 ? 1 : variable(sources[i].count, &count, err);
+		int found = counted > 0 ? variable(sources[i].index, &index, err) : counted;
 
-		if (variable(sources[i].index, &index) < 0 ||
-		    (count == 0 && (!sources[i].count || variable(sources[i].count, &count) < 0)))
-			continue;
-		if (sources[i].least)
-			variable(sources[i].least, &least);
-		if (sources[i].step)
-			variable(sources[i].step, &step);
-		*ret = (struct replay_shard){(index - least) / MAX(step, 1) + 1, count};
-		return true;
+		if (found > 0 && variable(sources[i].least, &least, err) < 0)
+			found = -1;
+		if (found > 0 && variable(sources[i].step, &step, err) < 0)
+			found = -1;
+		if (found > 0)
+			*ret = (struct replay_shard){(index - least) / MAX(step, 1) + 1, count};
+		if (found != 0)
+			return found;
 	}
-	return false;
+	return 0;
 }
 
 /* Bazel wants to know that the program shards. */
@@ -61,23 +69,33 @@ static void tell_status(void)
 		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 }
 
+/* K/N or /N. */
+static int parse(const char *text, struct replay_shard *ret, struct err *err)
+{
+	const char *slash = strchr(text, '/');
+	auto_free char *before = slash ? xstrndup(text, (size_t)(slash - text)) : NULL;
+	uint64_t number = 0, count = 0;
+
+	if (!slash || parse_u64(slash + 1, 1, REPLAY_SHARDS_MAX, &count) < 0 ||
+	    (*before && parse_u64(before, 1, count, &number) < 0))
+		return err_set(err, ERR_INVALID, "--shard takes K/N, K from 1 to N, N at most %d", REPLAY_SHARDS_MAX);
+	*ret = (struct replay_shard){(int)number, (int)count};
+	return number > 0;
+}
+
 int replay_shard_choose(const char *text, struct replay_shard *ret, struct err *err)
 {
 	struct replay_shard shard = {0};
-	const char *slash = text ? strchr(text, '/') : NULL;
-	uint64_t number = 0, count = 0;
+	int said = text ? parse(text, &shard, err) : 0;
 
-	if (text) {
-		auto_free char *before = slash ? xstrndup(text, (size_t)(slash - text)) : NULL;
-
-		if (!slash || parse_u64(slash + 1, 1, REPLAY_SHARDS_MAX, &count) < 0 ||
-		    (*before && parse_u64(before, 1, count, &number) < 0))
-			return err_set(err, ERR_INVALID, "--shard takes K/N, K from 1 to N, N at most %d",
-				       REPLAY_SHARDS_MAX);
-		shard = (struct replay_shard){(int)number, (int)count};
-	}
-	if (shard.number == 0 && !from_environment(&shard) && text)
+	if (said == 0)
+		said = from_environment(&shard, err);
+	if (said < 0)
+		return -ERR_INVALID;
+	if (said == 0 && text)
 		return err_set(err, ERR_INVALID, "--shard %s: no variable says which of them this is", text);
+	if (shard.count > REPLAY_SHARDS_MAX)
+		return err_set(err, ERR_INVALID, "%d shards are more than %d", shard.count, REPLAY_SHARDS_MAX);
 	if (shard.count > 0 && (shard.number < 1 || shard.number > shard.count))
 		return err_set(err, ERR_INVALID, "there is no shard %d of %d", shard.number, shard.count);
 	if (shard.count > 0)
@@ -108,12 +126,16 @@ static int add_shard(struct replay_shards *shards, const char *path, struct err 
 {
 	struct store_results *results = NULL;
 	struct store_shard shard = {0};
-	int result = store_results_open(path, false, &results, err);
+	bool there = access(path, F_OK) == 0 || errno != ENOENT;
+	int result = there ? store_results_open(path, false, &results, err) : 0;
 
-	if (result == 0)
+	if (there && result == 0)
 		result = store_results_shard_read(results, &shard, err);
-	if (result == 0)
-		result = err_set(err, ERR_INVALID, "%s has no results", path);
+	if (result == 0) { /* it never began, or was killed as it did */
+		fprintf(stderr, "sallyport: %s %s\n", path, there ? "has no results" : "is not there");
+		store_results_close(results);
+		return 0;
+	}
 	if (result > 0 && shards->count == 0) {
 		shards->count = shard.count;
 		shards->files = xcalloc((size_t)shard.count, sizeof(struct store_results *));

@@ -22,7 +22,8 @@ struct replay_shards {
 };
 #define auto_shards __attribute__((cleanup(replay_shards_clear)))
 void replay_shards_clear(struct replay_shards *shards);
-/* To be cleared also where it fails. ERR_INVALID: a file of another replay, or the same shard twice. */
+/* To be cleared also where it fails. ERR_INVALID: a file of another replay, or the same shard twice. A file that is not
+ * there, or has no results, is named on standard error; count 0: all of them. */
 int replay_shards_open(const char *const *paths, size_t count, struct replay_shards *ret, struct err *err);
 /* Of class "missing" where no file has one. */
 int replay_shards_result(const struct replay_shards *shards, const char *id, int64_t generation,

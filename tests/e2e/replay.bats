@@ -238,6 +238,13 @@ same_report() { # FILE FILE
 	same_report "$SP_DIR/whole" "$SP_DIR/merged"
 	replay 5 --all --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db"
 	[[ $stderr == *"shard 2 of 3 is missing"* ]]
+	# So it is where its file is named but was never made, or was only just made.
+	: >"$SP_DIR/begun.db"
+	for file in nowhere begun; do
+		replay 5 --all --merge "$SP_DIR/$file.db" --merge "$SP_DIR/s3.db" --merge "$SP_DIR/s1.db"
+		[[ $stderr == *"$file.db "*"shard 2 of 3 is missing"* ]]
+		replay 5 --all --merge "$SP_DIR/$file.db"
+	done
 	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/s1.db"
 	replay 2 --all --merge "$SP_DIR/s1.db" --merge "$SP_DIR/one.db"
 	# Ids are random: of eight cases, a shard may have none.
@@ -261,6 +268,13 @@ same_report() { # FILE FILE
 	replay 2 --all --shard 4/3
 	replay 2 --all --shard 3
 	replay 2 --all --shard /3
+	# Half a shard's work is not everybody's.
+	TEST_SHARD_INDEX=second TEST_TOTAL_SHARDS=2 replay 2 --all
+	[[ $stderr == *"TEST_SHARD_INDEX is 'second'"* ]]
+	SLURM_ARRAY_TASK_ID=4000001 SLURM_ARRAY_TASK_MIN=4000000 SLURM_ARRAY_TASK_COUNT=1 replay 2 --all
+	[[ $stderr == *"no shard 2 of 1"* ]]
+	TEST_SHARD_INDEX='' TEST_TOTAL_SHARDS='' SLURM_ARRAY_TASK_ID=7 JOB_COMPLETION_INDEX=3 run "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all
+	[ "$status" != 2 ]
 }
 
 @test "results are of one set of interpreters: under another, or beside other old ones, runs are done again" {
