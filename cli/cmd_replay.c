@@ -221,6 +221,17 @@ static int check_live(const struct replay_options *options, struct err *err)
 	return 0;
 }
 
+static int check_runners(const struct replay_options *options, struct err *err)
+{
+	const struct replay_runners *runners = &options->runners;
+
+	if (runners->first_bad && runners->list.count == 0)
+		return err_set(err, ERR_INVALID, "--first-bad: of which interpreters? Give them with --runner");
+	if (runners->list.count > 1 && options->reports.files.count > 0)
+		return err_set(err, ERR_INVALID, "--report: a file has room for one replay, and each --runner is one");
+	return 0;
+}
+
 static int replay_run(void *arg, struct err *err)
 {
 	struct replay_options *options = arg;
@@ -234,6 +245,8 @@ static int replay_run(void *arg, struct err *err)
 		result = replay_normalisers_load(&options->normalisers, err);
 	if (result == 0)
 		result = check_live(options, err);
+	if (result == 0)
+		result = check_runners(options, err);
 	if (result == 0 && options->bless.on && options->merge.count > 0)
 		result = err_set(err, ERR_INVALID, "--merge runs nothing, so there is nothing to bless");
 	if (result == 0)

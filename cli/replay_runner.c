@@ -4,15 +4,18 @@
  * The folder holds copies of the runner files, with "interpreters" of one of them replaced; an interpreter outside of
  * the directories that every jail has needs its own in the jail, too: the parent of the folder that it is in (its
  * prefix, with its libraries). Replays use a private jailer then, because the service has its own runner files.
+ *
+ * The replay that runs ends with us: SIGINT and SIGTERM are passed on, and it is sent SIGTERM where we are killed.
  */
 #include "replay_runner.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +24,7 @@
 #include "lib/base/util.h"
 
 #define FILE_MAX      (1 << 20)
-#define ARGUMENTS_MAX 4096
+#define ARGUMENTS_MAX (64 << 20) /* bytes; the kernel takes less */
 
 static int put_file(const char *folder, const char *name, const char *text, size_t length, struct err *err)
 {
@@ -108,41 +111,84 @@ static void empty(char **folder)
 }
 
 /* Our own arguments without those that are this file's, and with the runner files of the old side; NULL-terminated.
- * They point into `text` and `old`. */
-static void own_arguments(char *text, size_t length, char *old, char **ret)
+ * They point into `text` and `old`; the caller's. */
+static char **own_arguments(char *text, size_t length, char *old)
 {
-	size_t count = 0;
+	size_t count = 0, all = 0;
 
-	for (char *at = text; at < text + length && count < ARGUMENTS_MAX - 2; at += strlen(at) + 1) {
+	for (size_t i = 0; i < length; i++)
+		all += text[i] == '\0';
+	char **arguments = xcalloc(all + 2, sizeof(*arguments));
+	for (char *at = text; at < text + length; at += strlen(at) + 1) {
 		if (count == 2) /* behind the command's name */
-			ret[count++] = old;
+			arguments[count++] = old;
 		if (streq(at, "--runner"))
 			at += strlen(at) + 1;
 		else if (!str_starts(at, "--runner=") && !streq(at, "--first-bad"))
-			ret[count++] = at;
+			arguments[count++] = at;
 	}
-	ret[count] = NULL;
+	return arguments;
+}
+
+static pid_t start(char *const *arguments, const sigset_t *mask)
+{
+	pid_t self = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (getppid() == self)
+		execve("/proc/self/exe", arguments, environ);
+	_exit(CLI_INCOMPLETE);
+}
+
+/* Until it has ended; the signals are blocked. */
+static int await(pid_t pid, const sigset_t *signals, struct err *err)
+{
+	bool interrupted = false;
+	int signal, status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		sigwait(signals, &signal);
+		if (signal == SIGCHLD)
+			continue;
+		interrupted = true;
+		kill(pid, SIGTERM);
+	}
+	if (interrupted)
+		return err_set(err, ERR_CONFLICT, "interrupted: not every interpreter was tried");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_INCOMPLETE;
 }
 
 static int run_self(const char *folder, const char *old_runners, struct err *err)
 {
 	auto_free char *old = xasprintf("--old-runners=%s", old_runners);
 	auto_free char *text = NULL;
-	auto_free char **arguments = xcalloc(ARGUMENTS_MAX, sizeof(*arguments));
 	auto_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	sigset_t signals, before;
 	size_t length;
-	pid_t pid;
-	int status;
 
-	if (fd < 0 || read_fd(fd, FILE_MAX, &text, &length, err) < 0)
+	signal(SIGCHLD, SIG_DFL); /* where it was ignored there would be no status */
+	if (fd < 0)
 		return err_errno(err, "reading our own arguments");
-	own_arguments(text, length, old, arguments);
+	if (read_fd(fd, ARGUMENTS_MAX, &text, &length, err) < 0)
+		return err_wrap(err, "reading our own arguments");
+	auto_free char **arguments = own_arguments(text, length, old);
+
 	setenv("SALLYPORT_JAILER_RUNNERS_DIR", folder, 1);
 	setenv("SALLYPORT_JAILER_SOCKET", "", 1);
 	fflush(stdout);
-	if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ) || waitpid(pid, &status, 0) < 0)
-		return err_errno(err, "starting a replay");
-	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_INCOMPLETE;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	pid_t pid = start(arguments, &before);
+	int result = pid < 0 ? err_errno(err, "starting a replay") : await(pid, &signals, err);
+
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return result;
 }
 
 static int run_one(const char *spec, const struct config *config, bool json, struct err *err)

@@ -448,6 +448,34 @@ same_report() { # FILE FILE
 	[[ $stderr == *"no runner of that name"* ]]
 }
 
+@test "--runner: interrupted or killed, its replay ends with it; many arguments; what does not go together" {
+	local ended pid said=$SP_DIR/said signal
+	say bash "sleep $SP_ASLEEP" &
+	pid=$!
+	sp_wake
+	wait "$pid"
+	say bash 'echo 1'
+	sp_stdio_end
+	for signal in TERM KILL; do
+		(exec "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/r.db" \
+			--runner bash=/bin/bash --runner bash=/bin/bash 3>&- >"$said" 2>&1) &
+		pid=$!
+		sp_until "$pid" sp_asleep
+		kill "-$signal" "$pid"
+		ended=0
+		wait "$pid" || ended=$?
+		[ "$ended" = "$([ $signal = TERM ] && echo 5 || echo 137)" ]
+		sp_until "" sp_none_asleep
+		[ "$(grep -c '^==' "$said")" = 1 ]
+	done
+	# None of a long list of arguments is forgotten.
+	mapfile -t many < <(yes -- -q | head -n 5000)
+	replay 0 "${many[@]}" --runner bash=/bin/bash "$(sp_sql "SELECT id FROM execution WHERE instr(code, 'echo')")"
+	[ "$(jq .summary.identical <<<"$summary")" = 1 ]
+	replay 2 --all --first-bad
+	replay 2 --all --runner bash=/bin/bash --runner bash=/bin/bash --report "tap=$SP_DIR/r.tap"
+}
+
 @test "a suspect is slower only if it is so in turn with the old interpreter, whatever was recorded" {
 	local slow=$BATS_TEST_TMPDIR/slow recorded now
 	cp -r "$SP_ROOT/jail/runners" "$slow"
