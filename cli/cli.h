@@ -14,12 +14,11 @@
  *             int64_t times;
  *     };
  *     static const struct cli_option hello_options[] = {
- *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, .value =
- * "N", .help = "how often"}, {0},
+ *             {.name = "times", .type = CLI_INT, .offset = offsetof(struct hello, times), .min = 1, .max = 9, …}, {0},
  *     };
- *     static const struct cli_group hello_groups[] = {{hello_options, 0}, {cli_filter_options, offsetof(struct hello,
- * filter)}, {0}}; const struct cli_command cmd_hello = {.name = "hello", .groups = hello_groups, .size = sizeof(struct
- * hello), .run = hello_run, …};
+ *     static const struct cli_group hello_groups[] = {
+ *             {hello_options, 0}, {cli_filter_options, offsetof(struct hello, filter)}, {0}};
+ *     const struct cli_command cmd_hello = {.name = "hello", .groups = hello_groups, .run = hello_run, …};
  *
  * The handler returns an exit code >= 0, or a negative err code with `err` set: main prints "sallyport: TEXT" on stderr
  * and ends with err_info(code)->exit. Results go to stdout and nothing else does. Whatever came from a guest or a
@@ -47,7 +46,7 @@ enum cli_exit {
 	CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
 	CLI_FAILED = 3, /* no such id; further errors have the codes of err_info (lib/base/err.c), see sallyport(1) */
 	CLI_JUDGE_ERROR = 3, /* grade, replay: the judge or the sandbox failed, also when tried again */
-	CLI_INCOMPLETE = 5,  /* grade, replay: interrupted, or a shard is missing */
+	CLI_INCOMPLETE = 5,  /* grade, replay: interrupted, a shard is missing, or results were not kept */
 	/* Only `run`, whose exit code is otherwise the program's own: */
 	CLI_RUN_TIME = 124,    /* wall or CPU time */
 	CLI_RUN_REFUSED = 125, /* refused, or the sandbox failed */

@@ -213,6 +213,7 @@ static int grade_run_command(void *arg, struct err *err)
 	result = kinds[kind](&grading, err);
 	int written = grading.summary ? report_finish(grading.report, grading.summary, grading.seconds, err) : 0;
 
+	result = report_kept(grading.results, true, result);
 	report_free(grading.report);
 	store_results_close(grading.results);
 	free(grading.summary);
@@ -245,7 +246,7 @@ const struct cli_command cmd_grade = {
 		"  sallyport grade regress.suite --tag fast candidate.py\n"
 		"  sallyport grade problems/hello --report junit=hello.xml --report html=hello.html\n\n"
 		"Exit codes: 0 all as expected; 1 something is not; 2 the input cannot be read; 3 a judge error; 5 "
-		"interrupted.\n",
+		"interrupted, or\nresults could not be kept.\n",
 	.groups = grade_groups,
 	.size = sizeof(struct grade_options),
 	.min_args = 1,

@@ -295,7 +295,7 @@ const struct cli_command cmd_replay = {
 		"Exit codes: 0 identical; 1 something differs or is flaky; 2 the command line is wrong; 3 the sandbox "
 		"or "
 		"the store\n"
-		"failed; 5 incomplete: interrupted, or a shard is missing.\n",
+		"failed; 5 incomplete: interrupted, a shard is missing, or results could not be kept.\n",
 	.groups = replay_groups,
 	.size = sizeof(struct replay_options),
 	.max_args = SIZE_MAX,

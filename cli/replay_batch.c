@@ -252,7 +252,9 @@ int replay_batch_run(struct replay_batch *batch, struct err *err)
 	summary.seconds = (double)(clock_monotonic_us() - began) / 1e6;
 	if (result == 0)
 		result = put_summary(batch, &summary, err);
-	return result < 0 ? result : replay_summary_exit(&summary);
+	if (result < 0)
+		return result;
+	return report_kept(batch->results, batch->results_wanted, replay_summary_exit(&summary));
 }
 
 /* -------- what the shards found ----------------------------------------------------------------------- */

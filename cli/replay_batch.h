@@ -43,6 +43,7 @@ struct replay_batch {
 	struct store *store;
 	const struct replay_options *options;
 	struct store_results *results; /* NULL: not kept */
+	bool results_wanted;           /* somebody asked for them */
 	struct replay_settings settings;
 	const struct replay_bless *bless; /* NULL: not wanted */
 	struct job_secrets secrets;

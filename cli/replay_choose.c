@@ -88,6 +88,7 @@ int replay_open_results(struct replay_batch *batch, const struct replay_shard *s
 
 	if (result < 0)
 		return needed ? result : 0;
+	batch->results_wanted = needed;
 	memcpy(mark.key, batch->key, sizeof(mark.key));
 	result = store_results_shard(batch->results, &mark, err);
 	return result < 0 ? result : replay_choose_by_results(batch, err);

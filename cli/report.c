@@ -11,6 +11,7 @@
 #include "report.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
+#include "lib/store/store_results.h"
 
 const struct cli_option report_options[] = {
 	{.name = "report",
@@ -198,6 +200,17 @@ void report_free(struct report *report)
 	free(report->files);
 	free(report->title);
 	free(report);
+}
+
+int report_kept(struct store_results *results, bool wanted, int status)
+{
+	struct err why = ERR_INIT;
+	int64_t lost = results ? store_results_lost(results, &why) : 0;
+
+	if (lost == 0)
+		return status;
+	fprintf(stderr, "sallyport: %" PRId64 " results could not be kept: %s\n", lost, why.text);
+	return wanted && (status == CLI_OK || status == CLI_DIFFERENT) ? CLI_INCOMPLETE : status;
 }
 
 /* -------- the matrix ---------------------------------------------------------------------------------- */

@@ -43,6 +43,10 @@ void report_add(struct report *report, const struct report_case *one);
 int report_finish(struct report *report, const char *summary, double seconds, struct err *err);
 void report_free(struct report *report);
 
+/* Says how many results could not be kept for --resume; `status`, or CLI_INCOMPLETE where they were asked for. */
+struct store_results;
+int report_kept(struct store_results *results, bool wanted, int status);
+
 /* -------- between the files of report_*.c -------------------------------------------------------------- */
 struct report_item { /* as report_case; owned */
 	char *group, *name, *label, *expected, *now, *message, *details, *json;

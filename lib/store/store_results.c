@@ -65,6 +65,8 @@ struct store_results {
 	sqlite3 *db;
 	sqlite3_stmt *statements[STATEMENTS];
 	pthread_mutex_t lock;
+	int64_t lost; /* results that could not be put */
+	struct err why;
 };
 
 static int failed(struct store_results *results, struct err *err)
@@ -214,9 +216,29 @@ int store_results_put(struct store_results *results, const char *execution, cons
 				      result->output.normalised,
 				      result->errors.raw,
 				      result->errors.normalised};
+	struct err failure = ERR_INIT;
 	sqlite3_stmt *statement = begin(results, PUT, values, ARRAY_SIZE(values));
+	int done = end(results, statement, sqlite3_step(statement), &failure);
 
-	return end(results, statement, sqlite3_step(statement), err);
+	if (done < 0) {
+		pthread_mutex_lock(&results->lock);
+		if (results->lost++ == 0)
+			results->why = failure;
+		pthread_mutex_unlock(&results->lock);
+		if (err)
+			*err = failure;
+	}
+	return done;
+}
+
+int64_t store_results_lost(struct store_results *results, struct err *ret_why)
+{
+	pthread_mutex_lock(&results->lock);
+	int64_t lost = results->lost;
+	if (lost > 0)
+		*ret_why = results->why;
+	pthread_mutex_unlock(&results->lock);
+	return lost;
 }
 
 static void copy(sqlite3_stmt *statement, int column, char *ret, size_t size)

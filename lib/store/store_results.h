@@ -37,6 +37,8 @@ struct store_result {
 };
 int store_results_put(struct store_results *results, const char *execution, const char *key,
 		      const struct store_result *result, struct err *err);
+/* How many could not be put, and why the first of them. */
+int64_t store_results_lost(struct store_results *results, struct err *ret_why);
 /* 1 and *ret, or 0: there is none. */
 int store_results_get(struct store_results *results, const char *execution, const char *key, struct store_result *ret,
 		      struct err *err);

@@ -332,6 +332,20 @@ same_report() { # FILE FILE
 	[ "$(jq -r 'select(.id) | .class' <<<"$output" | sort -u)" = identical ]
 }
 
+@test "results for which there is no room are counted, and what asked for them is incomplete" {
+	for i in 1 2 3 4 5 6 7 8; do say bash "echo $i"; done
+	sp_stdio_end
+	ulimit -S -f 40
+	replay 5 --all --results "$SP_DIR/r.db"
+	[[ $stderr == *" results could not be kept: "*"disk I/O error"* ]]
+	[ "$(jq .summary.identical <<<"$summary")" = 8 ]
+	replay 0 --all
+	[[ $stderr == *" results could not be kept: "* ]]
+	ulimit -S -f unlimited
+	replay 0 --all --resume --results "$SP_DIR/r.db"
+	[ "$(sqlite3 "$SP_DIR/r.db" 'SELECT count(*) FROM result')" = 8 ]
+}
+
 @test "filters choose what log shows with them" {
 	local filter
 	say python 'print("one")'
