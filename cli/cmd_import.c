@@ -1,5 +1,7 @@
 /* cmd_import.c - `sallyport import`: bundles of `sallyport export` into this database, each as a whole or not at all.
  */
+#include <poll.h>
+
 #include "cli.h"
 #include "lib/base/util.h"
 #include "lib/store/store_bundle.h"
@@ -8,18 +10,32 @@ struct import_options {
 	struct cli_common common;
 };
 
+#define MAKING_US 30000000 /* another import may be making the database, too */
+
+static bool has_database(const char *folder)
+{
+	int version = 0, result = store_schema_version(folder, &version, NULL);
+
+	return result != -ERR_NOT_FOUND && (result < 0 || version > 0); /* what else is wrong comes out when it is opened */
+}
+
 /* There is a database afterwards. */
 static int make_database(const struct cli_common *common, struct err *err)
 {
 	auto_config struct config config = {0};
-	auto_store struct store *store = NULL;
-	int version, result = config_load(common->config, &config, err);
+	const int64_t began = clock_monotonic_us();
+	int result = config_load(common->config, &config, err);
 
-	if (result < 0)
-		return result;
-	if (!*config.data_dir || store_schema_version(config.data_dir, &version, NULL) != -ERR_NOT_FOUND)
-		return 0; /* what else is wrong comes out when it is opened */
-	return store_open(config.data_dir, STORE_SERVE, &store, err);
+	while (result == 0 && *config.data_dir && !has_database(config.data_dir)) {
+		auto_store struct store *store = NULL;
+
+		result = store_open(config.data_dir, STORE_SERVE, &store, err);
+		if (result == -ERR_CONFLICT && clock_monotonic_us() - began < MAKING_US) {
+			poll(NULL, 0, 10);
+			result = 0;
+		}
+	}
+	return result;
 }
 
 static int import_all(const struct import_options *options, struct store_bundle **bundles, struct store_carried *ret,

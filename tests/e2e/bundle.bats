@@ -123,6 +123,19 @@ env_is() {
 	env_is '{"PLACE":"top-shelf","KEY":null}'
 }
 
+@test "several at once into a folder without a database: one makes it, all are told what is there" {
+	local i pids=()
+	say python 'print(1)'
+	sp_stdio_end
+	cli 0 sallyport export -o "$SP_DIR/b" --all
+	for i in 1 2 3 4 5 6 7 8; do
+		"$SP_BIN/sallyport" import --json --config "$SP_DIR/other.json" "$SP_DIR/b" >"$SP_DIR/imported-$i" 3>&- &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait "$i"; done
+	[ "$(cat "$SP_DIR"/imported-? | jq -s -c '[map(.summary.new) | add, length]')" = '[1,8]' ]
+}
+
 @test "what is no file is not replaced by a bundle" {
 	say python 'print(1)'
 	sp_stdio_end
