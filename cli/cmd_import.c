@@ -16,7 +16,8 @@ static bool has_database(const char *folder)
 {
 	int version = 0, result = store_schema_version(folder, &version, NULL);
 
-	return result != -ERR_NOT_FOUND && (result < 0 || version > 0); /* what else is wrong comes out when it is opened */
+	/* what else is wrong comes out when it is opened */
+	return result != -ERR_NOT_FOUND && (result < 0 || version > 0);
 }
 
 /* There is a database afterwards. */

@@ -336,14 +336,14 @@ same_report() { # FILE FILE
 	for i in 1 2 3 4 5 6 7 8; do say bash "echo $i"; done
 	sp_stdio_end
 	ulimit -S -f 40
-	replay 5 --all --results "$SP_DIR/r.db"
+	replay 5 --all --results "$SP_DIR/full.db"
 	[[ $stderr == *" results could not be kept: "*"disk I/O error"* ]]
 	[ "$(jq .summary.identical <<<"$summary")" = 8 ]
 	replay 0 --all
 	[[ $stderr == *" results could not be kept: "* ]]
 	ulimit -S -f unlimited
-	replay 0 --all --resume --results "$SP_DIR/r.db"
-	[ "$(sqlite3 "$SP_DIR/r.db" 'SELECT count(*) FROM result')" = 8 ]
+	replay 0 --all --resume --results "$SP_DIR/full.db"
+	[ "$(sqlite3 "$SP_DIR/full.db" 'SELECT count(DISTINCT execution) FROM result')" = 8 ]
 }
 
 @test "filters choose what log shows with them" {
@@ -471,7 +471,7 @@ same_report() { # FILE FILE
 	say bash 'echo 1'
 	sp_stdio_end
 	for signal in TERM KILL; do
-		(exec "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/r.db" \
+		(exec "$SP_BIN/sallyport" replay --config "$SP_CONFIG" --all --results "$SP_DIR/ended.db" \
 			--runner bash=/bin/bash --runner bash=/bin/bash 3>&- >"$said" 2>&1) &
 		pid=$!
 		sp_until "$pid" sp_asleep
