@@ -107,21 +107,31 @@ static void add_matches(const char *pattern, struct buf *ret)
 	globfree(&list);
 }
 
+/* A private jailer asked no runner for its version: what stands for it is cheap to see. */
+static void add_stand_in(struct json_object *runner, struct buf *ret)
+{
+	struct json_object *libraries = json_get(runner, "libraries_are", json_type_array);
+	const char *version = json_get_string(runner, "version");
+	const char *interpreter = json_get_string(runner, "interpreter");
+	struct stat file;
+
+	if (!version || *version || !interpreter || stat(interpreter, &file))
+		return;
+	buf_printf(ret, " %s %lld %lld.%09ld", json_get_string(runner, "name"), (long long)file.st_size,
+		   (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+	for (size_t k = 0; libraries && k < json_object_array_length(libraries); k++)
+		add_matches(json_object_get_string(json_object_array_get_idx(libraries, k)), ret);
+}
+
+void jail_runner_version(struct json_object *runner, struct buf *ret)
+{
+	json_print(ret, runner);
+	add_stand_in(runner, ret);
+}
+
 void jail_runners_versions(struct json_object *runners, struct buf *ret)
 {
 	json_print(ret, runners);
-	for (size_t i = 0; i < json_object_array_length(runners); i++) {
-		struct json_object *runner = json_object_array_get_idx(runners, i);
-		struct json_object *libraries = json_get(runner, "libraries_are", json_type_array);
-		const char *version = json_get_string(runner, "version");
-		const char *interpreter = json_get_string(runner, "interpreter");
-		struct stat file;
-
-		if (!version || *version || !interpreter || stat(interpreter, &file))
-			continue;
-		buf_printf(ret, " %s %lld %lld.%09ld", json_get_string(runner, "name"), (long long)file.st_size,
-			   (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-		for (size_t k = 0; libraries && k < json_object_array_length(libraries); k++)
-			add_matches(json_object_get_string(json_object_array_get_idx(libraries, k)), ret);
-	}
+	for (size_t i = 0; i < json_object_array_length(runners); i++)
+		add_stand_in(json_object_array_get_idx(runners, i), ret);
 }

@@ -134,7 +134,7 @@ static char *cache_path(const struct grade_maker *maker, const struct grade_sour
 	auto_buf struct buf about = {0};
 
 	buf_init(&about, 1 << 20);
-	json_print(&about, build);
+	jail_runner_version(build, &about);
 	sha256_add(digest, CACHE_VERSION, sizeof(CACHE_VERSION));
 	sha256_add(digest, about.data, about.length + 1);
 	if (source->said)

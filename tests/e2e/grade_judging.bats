@@ -539,3 +539,26 @@ killed() {
 	[ "$code" = 5 ]
 	grep -q "interrupted" err
 }
+
+@test "an executable is of the compiler that made it: another one compiles again, also where nobody asked its version" {
+	small p
+	cp -r "$SP_ROOT/jail/runners" runners
+	# A private jailer starts no compiler to ask for its version.
+	compiler() { # NUMBER: what programs of it print
+		printf '#!/bin/sh\nexec /usr/bin/gcc -DNUMBER=%s "$@"\n' "$1" >runners/cc.sh
+		chmod -R a+rX . runners && chmod a+x runners/cc.sh
+	}
+	jq '.interpreters = [$cc] | .helper = "cc.sh" | .run = ["/bin/sh", "/code/.helper"] + .run[1:]' --arg cc "$PWD/runners/cc.sh" \
+		"$SP_ROOT/jail/runners/build-c.json" >runners/build-c.json
+	printf '#include <stdio.h>\nint main(void) { printf("%%d\\n", NUMBER); return 0; }\n' >p/submissions/accepted/a.c
+	export SALLYPORT_JAILER_RUNNERS_DIR=$PWD/runners
+	compiler 2
+	judge 0 p accepted/a.c
+	judge 0 p accepted/a.c
+	[ "$(jq -c '.summary | [.compiled, .from_cache]' <<<"$summary")" = '[0,1]' ]
+	compiler 3333
+	judge 1 p accepted/a.c
+	[ "$(jq -c '.summary | [.compiled, .from_cache]' <<<"$summary")" = '[1,0]' ]
+	[[ "$(of accepted/a.c .message)" == *3333* ]]
+	unset SALLYPORT_JAILER_RUNNERS_DIR
+}
