@@ -19,8 +19,8 @@ enum grade_expected grade_report_expected(const struct grade_submission *submiss
 		return GRADE_EXPECTED_NOTHING;
 	if (*submission->unmet)
 		return GRADE_EXPECTED_NO;
-	if (!submission->expect.verdicts)
-		return submission->expect.n_parts > 0 ? GRADE_EXPECTED_YES : GRADE_EXPECTED_NOTHING;
+	if (!submission->expect.verdicts && !submission->expect.n_parts && !submission->expect.has_score)
+		return GRADE_EXPECTED_NOTHING;
 	return grade_expect_met(&submission->expect, total->verdict, total->score, total->full) ? GRADE_EXPECTED_YES
 												: GRADE_EXPECTED_NO;
 }

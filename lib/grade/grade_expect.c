@@ -160,19 +160,33 @@ static bool names_part(const char *key)
 	       str_starts(key, "secret/");
 }
 
-/* What use_for_time_limit adds: "lower" is a rule that nothing may be too slow, "upper" that something has to be. */
-static void constrain(const char *use, uint32_t *permitted, uint32_t *required)
+/* What use_for_time_limit says: a rule is a bound of the time limit by its verdicts, is none whatever they are, or is
+ * the one bound, as a rule that nothing may be too slow (lower), or that something has to be (upper). */
+enum time_use { BY_VERDICTS, NOT_USED, LOWER, UPPER };
+
+static enum time_use time_use(struct json_object *rule)
 {
-	if (use && streq(use, "lower"))
-		*permitted &= ~TLE;
-	if (use && streq(use, "upper"))
-		*required &= TLE;
+	static const struct {
+		const char *word;
+		enum time_use use;
+	} words[] = {{"true", BY_VERDICTS}, {"false", NOT_USED}, {"lower", LOWER}, {"upper", UPPER}};
+	const char *text = grade_yaml_text(rule, "use_for_time_limit");
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(words); i++)
+		if (streq(words[i].word, text))
+			return words[i].use;
+	return text ? NOT_USED : BY_VERDICTS;
 }
 
-/* Does it leave the time limit alone? */
-static bool opts_out(const char *use)
+/* The verdicts and the bounds of one rule. */
+static void apply_use(enum time_use use, struct grade_expect_part *part)
 {
-	return use && !streq(use, "lower") && !streq(use, "upper") && !streq(use, "true");
+	if (use == LOWER)
+		part->permitted &= ~TLE;
+	if (use == UPPER)
+		part->required &= TLE;
+	part->lower_bound = use == LOWER || (use == BY_VERDICTS && !(part->permitted & TLE));
+	part->upper_bound = use == UPPER || (use == BY_VERDICTS && part->required == TLE);
 }
 
 /* What the rule says of parts of the data. */
@@ -184,72 +198,54 @@ static void add_parts(struct json_object *rule, struct grade_expect *ret)
 		    ret->n_parts == GRADE_PARTS_MAX)
 			continue;
 		struct grade_expect_part *part = &ret->parts[ret->n_parts++];
-		const char *use = grade_yaml_text(value, "use_for_time_limit");
 
 		*part = (struct grade_expect_part){.pattern = key,
 						   .permitted = verdict_set(value, "permitted", ANY),
 						   .required = verdict_set(value, "required", ANY),
 						   .message = grade_yaml_text(value, "message")};
-		constrain(use, &part->permitted, &part->required);
-		part->lower_bound = !opts_out(use) && !(part->permitted & TLE);
-		part->upper_bound = !opts_out(use) && part->required == TLE;
+		apply_use(time_use(value), part);
 		read_score(value, &part->has_score, &part->least, &part->most);
 	}
 }
 
-/* What a rule means for the time limit: who may not be too slow is a lower bound, who has to be an upper one. */
-static void bound(uint32_t permitted, uint32_t required, struct grade_expect *ret)
+static void add_rule(const struct grade_expect_part *rule, struct grade_expect *ret)
 {
-	ret->lower_bound = ret->lower_bound || !(permitted & TLE);
-	ret->upper_bound = ret->upper_bound || required == TLE;
-}
-
-static void apply_use(const char *use, struct grade_expect *ret)
-{
-	if (streq(use, "lower") || streq(use, "upper")) {
-		ret->lower_bound = streq(use, "lower");
-		ret->upper_bound = streq(use, "upper");
-	} else if (opts_out(use)) {
-		ret->lower_bound = ret->upper_bound = false;
-	}
-}
-
-static void add_rule(uint32_t permitted, uint32_t required, struct grade_expect *ret)
-{
+	ret->lower_bound = ret->lower_bound || rule->lower_bound;
+	ret->upper_bound = ret->upper_bound || rule->upper_bound;
 	if (ret->n_rules < GRADE_PARTS_MAX)
-		ret->rules[ret->n_rules++] = (struct grade_expect_part){
-			.pattern = "{sample,secret}", .permitted = permitted, .required = required};
+		ret->rules[ret->n_rules++] = *rule;
 }
 
-/* What it says of the verdicts of all cases. */
-static void apply_verdicts(struct json_object *rule, const char *use, const struct folder *replaced,
-			   struct grade_expect *ret)
+/* What it says of the verdicts of all cases, and of the time limit. One rule leaves those of others as they are. */
+static void apply_verdicts(struct json_object *rule, const struct folder *replaced, struct grade_expect *ret)
 {
+	enum time_use use = time_use(rule);
 	bool says = json_object_object_get_ex(rule, "permitted", NULL) ||
-		    json_object_object_get_ex(rule, "required", NULL) ||
-		    (use && (streq(use, "lower") || streq(use, "upper")));
-	uint32_t permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY);
-	uint32_t required = verdict_set(rule, "required", replaced ? replaced->required : ANY);
+		    json_object_object_get_ex(rule, "required", NULL) || use == LOWER || use == UPPER;
+	struct grade_expect_part part = {
+		.pattern = "{sample,secret}",
+		.permitted = verdict_set(rule, "permitted", replaced ? replaced->permitted : ANY),
+		.required = verdict_set(rule, "required", replaced ? replaced->required : ANY),
+	};
 
-	if (!says)
+	if (!says && !(replaced && replaced->folder && use == NOT_USED))
 		return;
-	constrain(use, &permitted, &required);
-	uint32_t set = allowed(permitted, required);
+	apply_use(use, &part);
+	uint32_t set = allowed(part.permitted, part.required);
 
 	if (replaced)
 		ret->lower_bound = ret->upper_bound = false, ret->n_rules = 0;
-	add_rule(permitted, required, ret);
-	bound(permitted, required, ret);
+	add_rule(&part, ret);
 	ret->verdicts = replaced || !ret->verdicts ? set : ret->verdicts & set;
-	ret->partial = ret->partial && !replaced;
+	ret->partial = ret->partial && !(replaced && says);
 }
 
 /* `replaced`: the folder whose own rule this is, which it takes what it does not say from; or NULL. */
 static void apply_rule(struct json_object *rule, const struct folder *replaced, struct grade_expect *ret)
 {
-	const char *use = grade_yaml_text(rule, "use_for_time_limit"), *text;
+	const char *text;
 
-	apply_verdicts(rule, use, replaced, ret);
+	apply_verdicts(rule, replaced, ret);
 	read_score(rule, &ret->has_score, &ret->least, &ret->most);
 	if ((text = grade_yaml_text(rule, "message")) && ret->n_parts < GRADE_PARTS_MAX)
 		ret->parts[ret->n_parts++] = (struct grade_expect_part){
@@ -259,8 +255,6 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 		ret->hint.language = text;
 	if ((text = grade_yaml_text(rule, "entrypoint")))
 		ret->hint.entry = text;
-	if (use)
-		apply_use(use, ret);
 }
 
 /* Only what lies in a folder has its row. */
@@ -280,12 +274,15 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 
 	*ret = (struct grade_expect){0};
 	if (folder) {
+		struct grade_expect_part rule = {.pattern = "{sample,secret}",
+						 .permitted = folder->permitted,
+						 .required = folder->required};
+
+		apply_use(folder->timed ? BY_VERDICTS : NOT_USED, &rule);
 		ret->verdicts = allowed(folder->permitted, folder->required);
 		ret->partial = folder->partial;
 		if (!folder->partial)
-			add_rule(folder->permitted, folder->required, ret);
-		if (folder->timed)
-			bound(folder->permitted, folder->required, ret);
+			add_rule(&rule, ret);
 	}
 	if (!yaml || !json_object_is_type(yaml, json_type_object))
 		return;
@@ -415,7 +412,7 @@ bool grade_expect_allows(uint32_t set, enum grade_verdict verdict)
 
 bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full)
 {
-	if (!expect->by_case && !grade_expect_allows(expect->verdicts, verdict))
+	if (expect->verdicts && !expect->by_case && !grade_expect_allows(expect->verdicts, verdict))
 		return false;
 	if (expect->has_score && !isnan(score) && (score < expect->least - 1e-6 || score > expect->most + 1e-6))
 		return false;

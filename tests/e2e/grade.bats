@@ -490,6 +490,17 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of wrong_answer/a.py .case)" = secret/1 ]
 }
 
+@test "a score is all that a rule expects: in a folder of any name" {
+	cp -r "$PACKAGES/points" p
+	rm -r p/submissions/{accepted,wrong_answer}
+	echo 'partly/small.py: {score: 20}' >p/submissions/submissions.yaml
+	judge 0 p partly/small.py
+	[ "$(of partly/small.py '[.expected, .as_expected] | tojson')" = '[null,true]' ]
+	echo 'partly/small.py: {score: [30, 40]}' >p/submissions/submissions.yaml
+	judge 1 p partly/small.py
+	[ "$(of partly/small.py '[.score, .as_expected] | tojson')" = '[20,false]' ]
+}
+
 @test "scores of 2025-09: sum, min, require_pass, multipliers" {
 	judge 0 "$PACKAGES/points"
 	[ "$(of accepted/a.py .score)" = 100 ]

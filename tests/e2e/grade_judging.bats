@@ -93,6 +93,33 @@ busy() {
 	[[ "$(of slow/part.py .message)" == "more than "*" s" ]]
 }
 
+@test "use_for_time_limit is of its rule: a submission is left out by every rule that would count it" {
+	small p
+	rm p/.timelimit
+	printf 'problem_format_version: 2025-09\nlimits: {memory: 256, time_resolution: 0.1}\n' >p/problem.yaml
+	busy 200 >p/submissions/accepted/slow.py
+	limit() { # STATUS RULE…: is the limit by the slow one?
+		local status=$1
+		shift
+		printf '%s\n' "$@" >p/submissions/submissions.yaml
+		judge "$status" p
+		[ "$(of accepted/slow.py .verdict)" = "$([ "$status" = 0 ] && echo AC || echo TLE)" ]
+	}
+	limit 0 'accepted/slow.py: {use_for_time_limit: false}' # its folder's rule counts it
+	limit 1 'accepted: {use_for_time_limit: false}' 'accepted/a.py: {permitted: [AC]}'
+	limit 0 'accepted: {use_for_time_limit: false}' 'accepted/*.py: {permitted: [AC]}'
+	limit 1 'accepted: {use_for_time_limit: false}' 'accepted/*.py: {permitted: [AC], use_for_time_limit: false}' 'accepted/a.py: {use_for_time_limit: lower}'
+	# Out of the known folders, by one word.
+	mkdir p/submissions/own
+	mv p/submissions/accepted/slow.py p/submissions/own/
+	echo 'own/slow.py: {use_for_time_limit: lower}' >p/submissions/submissions.yaml
+	judge 0 p
+	[ "$(of own/slow.py '[.verdict, .expected] | tojson')" = '["AC",["AC","WA","RTE"]]' ]
+	echo 'own/slow.py: {use_for_time_limit: upper}' >p/submissions/submissions.yaml
+	judge 0 p
+	[ "$(of own/slow.py '[.verdict, .expected] | tojson')" = '["TLE",["WA","TLE","RTE"]]' ]
+}
+
 @test "--resume: what depends on a time limit from the submissions is judged again where they make another" {
 	small p
 	rm p/.timelimit

@@ -167,11 +167,8 @@ static void globs(void **state)
 static void folders(void **state)
 {
 	static const char text[] =
-		"accepted/slow.py: {permitted: [AC, TLE], required: [TLE], use_for_time_limit: false}\n"
 		"time_limit_exceeded: {permitted: [AC, WA, TLE]}\n"
-		"run_time_error/quick.py: {use_for_time_limit: false}\n"
 		"own: {permitted: [AC, WA]}\n"
-		"rejected/late.py: {use_for_time_limit: upper}\n"
 		"mine/*.py: {language: python3, entrypoint: go.py, score: [10, 20], permitted: [WA]}\n";
 	auto_json struct json_object *rules = NULL;
 	struct grade_expect expect;
@@ -180,8 +177,6 @@ static void folders(void **state)
 	assert_int_equal(grade_yaml_parse(text, strlen(text), &rules, NULL), 0);
 	grade_expect_folder(rules, "accepted/a.py", &expect);
 	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_AC));
-	grade_expect_folder(rules, "accepted/slow.py", &expect);
-	assert_false(expect.lower_bound || expect.upper_bound);
 	/* What the rule of a folder does not say is what it was: one has to be too slow. */
 	grade_expect_folder(rules, "time_limit_exceeded/a.py", &expect);
 	assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_WA) | GRADE_BIT(GRADE_TLE));
@@ -191,8 +186,7 @@ static void folders(void **state)
 		bool lower, upper;
 	} bounds[] = {
 		{"accepted/a.py", true, false},		  {"wrong_answer/a.py", true, false},
-		{"run_time_error/a.py", true, false},	  {"run_time_error/quick.py", false, false},
-		{"rejected/a.py", false, false},	  {"rejected/late.py", false, true},
+		{"run_time_error/a.py", true, false},	  {"rejected/a.py", false, false},
 		{"brute_force/a.py", false, false},	  {"partially_accepted/a.py", false, false},
 		{"slow_accepted/a.py", false, false},	  {"own/a.py", true, false},
 		{"memory_limit_exceeded/a.py", false, false},
@@ -226,6 +220,57 @@ static void folders(void **state)
 	assert_false(grade_expect_met(&expect, GRADE_AC, 100, 100));
 	grade_expect_folder(NULL, "mixed/a.py", &expect);
 	assert_int_equal(expect.verdicts, 0);
+}
+
+/* use_for_time_limit is of one rule: those of the folder and of other patterns stay. */
+static void bounds_of_rules(void **state)
+{
+	static const struct {
+		const char *path, *rules;
+		bool lower, upper;
+	} rows[] = {
+		{"accepted/a.py", "accepted/a.py: {use_for_time_limit: false}", true, false},
+		{"accepted/a.py", "accepted/a.py: {permitted: [AC], use_for_time_limit: false}", true, false},
+		{"accepted/a.py", "'*/a.py': {use_for_time_limit: false}", true, false},
+		{"accepted/a.py", "accepted: {use_for_time_limit: false}", false, false},
+		{"accepted/a.py", "accepted: {permitted: [AC, WA], use_for_time_limit: no}", false, false},
+		{"accepted/a.py", "accepted: {use_for_time_limit: false}\naccepted/*: {permitted: [AC]}", true, false},
+		{"accepted/a.py", "accepted/*: {permitted: [AC]}\naccepted: {use_for_time_limit: false}", true, false},
+		{"accepted/a.py", "accepted: {use_for_time_limit: true}", true, false},
+		{"run_time_error/a.py", "run_time_error/a.py: {use_for_time_limit: false}", true, false},
+		{"time_limit_exceeded/a.py", "time_limit_exceeded: {use_for_time_limit: false}", false, false},
+		{"time_limit_exceeded/a.py", "time_limit_exceeded/a.py: {use_for_time_limit: false}", false, true},
+		{"rejected/a.py", "rejected/a.py: {use_for_time_limit: lower}", true, false},
+		{"rejected/a.py", "rejected/a.py: {use_for_time_limit: upper}", false, true},
+		{"rejected/a.py", "rejected/a.py: {use_for_time_limit: true}", false, false},
+		{"rejected/a.py", "rejected/a.py: {permitted: [WA, TLE], required: [TLE], use_for_time_limit: false}",
+		 false, false},
+		{"rejected/a.py", "rejected/a.py: {permitted: [WA, TLE], use_for_time_limit: lower}", true, false},
+		{"rejected/a.py", "rejected/*: {use_for_time_limit: upper}\nrejected/a.py: {use_for_time_limit: false}",
+		 false, true},
+		{"brute_force/a.py", "brute_force: {use_for_time_limit: upper}", false, true},
+		{"brute_force/a.py", "brute_force: {use_for_time_limit: lower}", true, false},
+		{"own/a.py", "own/a.py: {permitted: [AC], use_for_time_limit: sometimes}", false, false},
+		{"own/a.py", "own/a.py: {permitted: [AC]}\nown/*: {use_for_time_limit: false}", true, false},
+		{"own/a.py", "own: {use_for_time_limit: false}", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_json struct json_object *rules = NULL;
+		struct grade_expect expect;
+
+		assert_int_equal(grade_yaml_parse(rows[i].rules, strlen(rows[i].rules), &rules, NULL), 0);
+		grade_expect_folder(rules, rows[i].path, &expect);
+		if (expect.lower_bound != rows[i].lower || expect.upper_bound != rows[i].upper)
+			fail_msg("%s of %s: lower %d, upper %d", rows[i].path, rows[i].rules, expect.lower_bound,
+				 expect.upper_bound);
+		/* What opts out says nothing else; where nothing was expected, nothing is. */
+		if (str_starts(rows[i].rules, "own: "))
+			assert_int_equal(expect.verdicts, 0);
+		if (streq(rows[i].rules, "time_limit_exceeded: {use_for_time_limit: false}"))
+			assert_int_equal(expect.verdicts, GRADE_BIT(GRADE_TLE));
+	}
 }
 
 static void bounds_in_parts(void **state)
@@ -409,7 +454,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens),    cmocka_unit_test(numbers),		 cmocka_unit_test(flags),
 		cmocka_unit_test(yaml),	     cmocka_unit_test(bad_yaml),	 cmocka_unit_test(yaml_of_old),
-		cmocka_unit_test(globs),     cmocka_unit_test(folders),		 cmocka_unit_test(bounds_in_parts),
+		cmocka_unit_test(globs),     cmocka_unit_test(folders),		 cmocka_unit_test(bounds_of_rules),
+		cmocka_unit_test(bounds_in_parts),
 		cmocka_unit_test(comments),  cmocka_unit_test(wrong_packages),	 cmocka_unit_test(settings),
 		cmocka_unit_test(verdicts),
 	};
