@@ -57,6 +57,7 @@ int grade_suite_run(struct grading *grading, struct err *err);
 struct grade_summary {
 	size_t submissions, as_expected, unexpected, skipped, judge_errors, cases_run, compiled, from_cache;
 	size_t verdicts[GRADE_VERDICTS];
+	struct json_object *warnings; /* texts; NULL: none */
 };
 
 enum grade_expected { GRADE_EXPECTED_NOTHING, GRADE_EXPECTED_NO, GRADE_EXPECTED_YES };

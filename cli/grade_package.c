@@ -3,6 +3,7 @@
 
 #include "grade.h"
 #include "lib/base/util.h"
+#include "lib/grade/grade_warn.h"
 #include "lib/grade/grade_zip.h"
 #include "scratch.h"
 
@@ -27,6 +28,18 @@ static void on_progress(void *arg, size_t done, size_t all)
 	struct judging *judging = arg;
 
 	grade_progress(judging->grading, done, all);
+}
+
+static void on_warning(void *arg, const char *text)
+{
+	struct judging *judging = arg;
+
+	fputs("sallyport: warning: ", stderr);
+	cli_print_safe(stderr, text, strlen(text));
+	fputc('\n', stderr);
+	if (!judging->summary.warnings)
+		judging->summary.warnings = json_object_new_array();
+	json_object_array_add(judging->summary.warnings, json_new_safe(text, strlen(text)));
 }
 
 static int exit_code(const struct judging *judging, int result)
@@ -71,6 +84,7 @@ static int judge_package(struct judging *judging, struct grade_package *package,
 		cli_complain(err);
 		return CLI_USAGE;
 	}
+	grade_warn(judge, options->common.n_args == 1, on_warning, judging);
 	raise_caps(grading->config, judge);
 	cli_progress_start(&grading->progress, "cases", (int64_t)(judge->n_cases * judge->count));
 	int result = cli_catch_interrupts(GRADE_INTERRUPTED, err);
@@ -106,5 +120,6 @@ int grade_package_run(struct grading *grading, struct err *err)
 	}
 	int result = judge_package(&judging, &package, err);
 	grade_judge_clear(&judging.judge);
+	json_object_put(judging.summary.warnings);
 	return result;
 }

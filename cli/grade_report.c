@@ -151,6 +151,8 @@ static void print_text(const struct grade_submission *submission)
 		for (int i = 0; i < GRADE_VERDICTS; i++)
 			if (submission->expect.verdicts & GRADE_BIT(i))
 				printf(" %s", grade_verdict_text((enum grade_verdict)i));
+		if (submission->expect.has_score)
+			printf(" %.12g to %.12g points", submission->expect.least, submission->expect.most);
 		if (submission->expect.partial)
 			fputs(" below the full score", stdout);
 	}
@@ -209,6 +211,8 @@ static void put_summary(struct grading *grading, const struct grade_judge *judge
 	json_add_int(object, "from_cache", (int64_t)summary->from_cache);
 	json_add_rounded(object, "time_limit_s", judge->time_limit, 6);
 	json_add_rounded(object, "seconds", seconds, 2);
+	if (summary->warnings)
+		json_add(object, "warnings", json_object_get(summary->warnings));
 	json_add(line, "summary", object);
 	grade_put_summary(grading, line, seconds);
 }

@@ -289,8 +289,8 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(one, other);
 }
 
-/* Names in a folder, sorted; hidden ones are left out. */
-static int list_folder(const char *path, char ***ret, struct err *err)
+/* Names in a folder of the package, sorted. */
+static int list_folder(const struct grade_package *package, const char *path, char ***ret, struct err *err)
 {
 	DIR *dir = opendir(path);
 	char **names = NULL;
@@ -299,7 +299,7 @@ static int list_folder(const char *path, char ***ret, struct err *err)
 	if (!dir)
 		return err_errno(err, "%s", path);
 	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (entry->d_name[0] == '.')
+		if (grade_package_ignores(package, entry->d_name))
 			continue;
 		names = add_string(names, entry->d_name, strlen(entry->d_name));
 		if (++count > 4 * GRADE_CASES_MAX)
@@ -408,7 +408,7 @@ static int read_names(struct reader *reader, struct grade_node *node, struct jso
 	int result = depth > GRADE_DATA_DEPTH
 			     ? err_set(err, ERR_LIMIT, "data/%s: more than %d groups below each other", node->name,
 				       GRADE_DATA_DEPTH)
-			     : list_folder(folder, &names, err);
+			     : list_folder(reader->package, folder, &names, err);
 
 	for (char **name = names; result == 0 && *name; name++) {
 		auto_free char *whole = xasprintf("%s%s%s", below, *below ? "/" : "", *name);

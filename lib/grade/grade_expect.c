@@ -154,7 +154,7 @@ static uint32_t allowed(uint32_t permitted, uint32_t required)
 	return (permitted & ~GRADE_BIT(GRADE_AC)) | (permitted & required & GRADE_BIT(GRADE_AC));
 }
 
-static bool names_part(const char *key)
+bool grade_expect_names_part(const char *key)
 {
 	return streq(key, "sample") || streq(key, "secret") || str_starts(key, "sample/") ||
 	       str_starts(key, "secret/");
@@ -194,7 +194,7 @@ static void add_parts(struct json_object *rule, struct grade_expect *ret)
 {
 	json_object_object_foreach(rule, key, value)
 	{
-		if (!names_part(key) || !value || !json_object_is_type(value, json_type_object) ||
+		if (!grade_expect_names_part(key) || !value || !json_object_is_type(value, json_type_object) ||
 		    ret->n_parts == GRADE_PARTS_MAX)
 			continue;
 		struct grade_expect_part *part = &ret->parts[ret->n_parts++];

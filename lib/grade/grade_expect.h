@@ -52,5 +52,7 @@ bool grade_expect_upper(const struct grade_expect *expect, const char *case_name
 bool grade_expect_allows(uint32_t set, enum grade_verdict verdict);
 /* Is the verdict (and the score, with `full` the best that there is) as expected? */
 bool grade_expect_met(const struct grade_expect *expect, enum grade_verdict verdict, double score, double full);
+/* Is a member of a rule a pattern for a part of the test data? */
+bool grade_expect_names_part(const char *member);
 /* A pattern of submissions.yaml: "*" within a name, {a,b}; it matches a path or a folder above it. */
 bool grade_expect_glob(const char *pattern, const char *path);

@@ -69,7 +69,7 @@ static int add_folder(struct grade_judge *judge, const char *name, const char *p
 		auto_free char *place = xasprintf("%s/%s", path, entries[i]->d_name);
 		auto_free char *full = xasprintf("%s/%s", name, entries[i]->d_name);
 
-		if (entries[i]->d_name[0] != '.' && result == 0)
+		if (!grade_package_ignores(judge->package, entries[i]->d_name) && result == 0)
 			result = add(judge, full, place, reported, err);
 		free(entries[i]);
 	}
@@ -88,7 +88,7 @@ static int add_all(struct grade_judge *judge, bool reported, struct err *err)
 		const char *name = entries[i]->d_name;
 		auto_free char *folder = xasprintf("%s/%s", path, name);
 
-		if (name[0] != '.' && result == 0 && is_folder(folder))
+		if (!grade_package_ignores(judge->package, name) && result == 0 && is_folder(folder))
 			result = add_folder(judge, name, folder, reported, err);
 		free(entries[i]);
 	}

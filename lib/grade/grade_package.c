@@ -228,6 +228,7 @@ static int read_settings(struct grade_package *package, struct err *err)
 		return err_wrap(err, "problem.yaml");
 	if ((result = read_kind(yaml, package, err)) < 0)
 		return result;
+	package->plain_names = package->format == GRADE_2025_09;
 	if (package->format == GRADE_2023_07 && scores_as_later(package))
 		package->format = GRADE_2025_09;
 	if ((result = other_time_limit(package, err)) < 0)
@@ -273,6 +274,13 @@ bool grade_package_holds(const struct grade_package *package, const char *path)
 	size_t length = strlen(package->path);
 
 	return strncmp(path, package->path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool grade_package_ignores(const struct grade_package *package, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+	return *name == '.' || (package->plain_names && (*name == '-' || name[strspn(name, plain)]));
 }
 
 int grade_package_file(const struct grade_package *package, const char *path, int *ret_fd, struct err *err)

@@ -25,6 +25,7 @@ struct grade_package {
 	char *name; /* its last part */
 	int dir;    /* descriptor of it; -1 */
 	enum grade_format format;
+	bool plain_names; /* 2025-09: what has another name than its rule allows counts as not there */
 	bool scoring, interactive, multipass;
 	bool custom_validator; /* a validator of the package's own, where there is one */
 	bool custom_score;     /* legacy: validation has "score"; later formats: any scoring problem may */
@@ -49,6 +50,8 @@ void grade_package_clear(struct grade_package *package); /* an all-zero struct w
 
 /* Is PATH (absolute, links resolved) inside of the package? */
 bool grade_package_holds(const struct grade_package *package, const char *path);
+/* Is a file or folder with this name, which has no slash, as if it were not there? Hidden ones are in every format. */
+bool grade_package_ignores(const struct grade_package *package, const char *name);
 /* Opens a file of the package for reading, following links inside of it; -1 with err. */
 int grade_package_file(const struct grade_package *package, const char *path, int *ret_fd, struct err *err);
 /* A YAML file of the package, with its constants replaced; ERR_NOT_FOUND: there is none. */

@@ -77,9 +77,10 @@ static int add_folder(const struct grade_package *package, struct grade_source *
 	for (int i = 0; i < n; i++) {
 		const char *entry = entries[i]->d_name;
 		auto_free char *place = xasprintf("%s/%s", path, entry), *name = xasprintf("%s%s", below, entry);
+		bool ignored = package ? grade_package_ignores(package, entry) : *entry == '.';
 		struct stat st;
 
-		if (entry[0] != '.' && result == 0 && !stat(place, &st)) {
+		if (!ignored && result == 0 && !stat(place, &st)) {
 			auto_free char *deeper = xasprintf("%s/", name);
 
 			if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)

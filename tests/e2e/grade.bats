@@ -490,6 +490,63 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	[ "$(of wrong_answer/a.py .case)" = secret/1 ]
 }
 
+@test "2025-09: what has a name outside of the rule is left out, and said; elsewhere it is judged" {
+	small p $'problem_format_version: 2025-09\n'
+	mkdir "p/data/secret/a b" p/submissions/{wrong_answer,own+one} p/submissions/accepted/two
+	case_of p/data/secret "3 4" 3 5
+	case_of p/data/secret -5 3 5
+	case_of "p/data/secret/a b" 1 3 5
+	echo 'print(1)' >"p/submissions/wrong_answer/größe.py"
+	echo 'print(2)' | tee p/submissions/own+one/a.py "p/submissions/accepted/two/main (1).py" >/dev/null
+	echo 'print(2)' >p/submissions/accepted/two/a.py
+	touch p/submissions/accepted/.hidden.py
+	judge 0 p
+	[ "$(jq -c '[.summary.submissions, .summary.cases_run, (.summary.warnings | length)]' <<<"$summary")" = '[2,2,8]' ]
+	for name in 'data/secret/-5.in' 'data/secret/-5.ans' 'data/secret/3 4.in' 'data/secret/3 4.ans' 'data/secret/a b' 'submissions/own+one' \
+		'submissions/wrong_answer/größe.py' 'submissions/accepted/two/main (1).py'; do
+		[[ $stderr == *"sallyport: warning: $name is left out"*"rename it"* ]]
+		[ "$(jq --arg name "$name" '[.summary.warnings[] | select(startswith($name + " is left out"))] | length' <<<"$summary")" = 1 ]
+	done
+	# What is named on the command line is judged.
+	judge 0 p "wrong_answer/größe.py"
+	[ "$(jq -c '.summary | [.submissions, .verdicts]' <<<"$summary")" = '[1,{"WA":1}]' ]
+	# No other format leaves them out.
+	small p $'problem_format_version: 2023-07-draft\n'
+	judge 1 p
+	[ "$(jq -c '[.summary.submissions, .summary.warnings]' <<<"$summary")" = '[4,null]' ]
+}
+
+@test "submissions.yaml: words and patterns that say nothing are said" {
+	small p $'problem_format_version: 2025-09\n'
+	says() { # TEXT RULE…: the one warning
+		local text=$1
+		shift
+		printf '%s\n' "$@" >p/submissions/submissions.yaml
+		judge 0 p
+		[ "$(jq -c .summary.warnings <<<"$summary")" = "[\"submissions/submissions.yaml$text\"]" ]
+		[[ $stderr == "sallyport: warning: submissions/submissions.yaml"* ]]
+	}
+	says ': accepted/a.py: permitted has \"PASS\", which is none of AC, WA, TLE and RTE' 'accepted/a.py: {permitted: [AC, PASS]}'
+	says ': accepted/a.py: required has \"MLE\", which is none of AC, WA, TLE and RTE' 'accepted/a.py: {required: [AC, MLE]}'
+	says ': accepted: use_for_time_limit is true, false, lower or upper, not \"never\"' 'accepted: {use_for_time_limit: never}'
+	says ': accepted/a.py: \"permited\" is not known and says nothing' 'accepted/a.py: {permited: [AC]}'
+	says ': accepted/a.py: secret/9 matches no test case' 'accepted/a.py: {secret/9: {permitted: [AC]}}'
+	says ': accepted/a.py: secret/*: \"language\" is not known and says nothing' 'accepted/a.py: {secret/*: {language: c}}'
+	says ': accepted/b.py matches no submission' 'accepted/b.py: {permitted: [AC]}'
+	says ': accepted must be a mapping; it says nothing' 'accepted: [AC]'
+	says ' must be a mapping; it says nothing' '- accepted'
+	for i in {1..25}; do echo "accepted/$i.py: {permitted: [AC]}"; done >p/submissions/submissions.yaml
+	judge 0 p
+	[ "$(jq -c '.summary.warnings | [length, last]' <<<"$summary")" = '[20,"6 more warnings"]' ]
+	printf '%s\n' 'accepted: {permitted: [AC], score: 1, message: ""}' 'brute_force:' 'accepted/{a,b}.py: {model_solution: true, authors: me, sample: {permitted: [AC]}}' \
+		>p/submissions/submissions.yaml
+	mkdir p/data/sample
+	case_of p/data/sample 1 1 2
+	judge 0 p
+	[ "$(jq .summary.warnings <<<"$summary")" = null ]
+	[ "$stderr" = "" ]
+}
+
 @test "a score is all that a rule expects: in a folder of any name" {
 	cp -r "$PACKAGES/points" p
 	rm -r p/submissions/{accepted,wrong_answer}

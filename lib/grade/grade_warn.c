@@ -1,0 +1,161 @@
+/* grade_warn.c - see grade_warn.h. */
+#include "grade_warn.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grade_yaml.h"
+#include "lib/base/util.h"
+
+#define DEPTH_MAX 16
+#define RULES     "submissions/submissions.yaml"
+
+struct warning {
+	const struct grade_judge *judge;
+	void (*say)(void *arg, const char *text);
+	void *arg;
+	size_t count;
+};
+
+/* Takes the text over. */
+static void add_warning(struct warning *warning, char *text)
+{
+	if (++warning->count < GRADE_WARNINGS_MAX)
+		warning->say(warning->arg, text);
+	free(text);
+}
+
+/* -------- names --------------------------------------------------------------------------------------- */
+
+static void check_names(struct warning *warning, const char *below, int depth)
+{
+	const struct grade_package *package = warning->judge->package;
+	auto_free char *path = xasprintf("%s/%s", package->path, below);
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		auto_free char *inner = xasprintf("%s/%s", below, name);
+
+		if (*name != '.' && grade_package_ignores(package, name))
+			add_warning(warning, xasprintf("%s is left out: a name in 2025-09 has letters, digits, \"_\", "
+						"\"-\" and \".\" only and begins with none of the last two; rename it",
+						inner));
+		else if (*name != '.' && entries[i]->d_type == DT_DIR && depth < DEPTH_MAX)
+			check_names(warning, inner, depth + 1);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* -------- submissions.yaml ---------------------------------------------------------------------------- */
+
+static bool one_of(const char *word, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (streq(word, words[i]))
+			return true;
+	return false;
+}
+
+static void check_verdicts(struct warning *warning, const char *rule, const char *member, struct json_object *value)
+{
+	static const char *const words[] = {"AC", "WA", "TLE", "RTE"};
+	bool list = json_object_is_type(value, json_type_array);
+	size_t count = list ? json_object_array_length(value) : 1;
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *item = list ? json_object_array_get_idx(value, i) : value;
+		const char *word = item ? json_object_get_string(item) : "null";
+
+		if (!one_of(word, words, ARRAY_SIZE(words)))
+			add_warning(warning,
+				    xasprintf(RULES ": %s: %s has \"%.40s\", which is none of AC, WA, TLE and RTE",
+						rule, member, word));
+	}
+}
+
+static bool names_case(const struct grade_judge *judge, const char *pattern)
+{
+	for (size_t i = 0; i < judge->n_cases; i++)
+		if (grade_expect_glob(pattern, judge->cases[i]->name))
+			return true;
+	return false;
+}
+
+static void check_rule(struct warning *warning, const char *rule, struct json_object *members, bool part);
+
+static void check_member(struct warning *warning, const char *rule, const char *member, struct json_object *value,
+			 bool part)
+{
+	static const char *const uses[] = {"true", "false", "lower", "upper"};
+	static const char *const others[] = {"score", "message"};
+	static const char *const whole[] = {"language", "entrypoint", "authors", "model_solution"};
+
+	if (streq(member, "permitted") || streq(member, "required")) {
+		check_verdicts(warning, rule, member, value);
+	} else if (streq(member, "use_for_time_limit")) {
+		const char *word = value ? json_object_get_string(value) : "null";
+
+		if (!one_of(word, uses, ARRAY_SIZE(uses)))
+			add_warning(warning, xasprintf(RULES ": %s: use_for_time_limit is true, false, lower or upper, "
+							     "not \"%.40s\"",
+						       rule, word));
+	} else if (!part && grade_expect_names_part(member)) {
+		auto_free char *inner = xasprintf("%s: %s", rule, member);
+
+		if (!names_case(warning->judge, member))
+			add_warning(warning, xasprintf(RULES ": %s matches no test case", inner));
+		check_rule(warning, inner, value, true);
+	} else if (!one_of(member, others, ARRAY_SIZE(others)) &&
+		   (part || !one_of(member, whole, ARRAY_SIZE(whole)))) {
+		add_warning(warning, xasprintf(RULES ": %s: \"%.60s\" is not known and says nothing", rule, member));
+	}
+}
+
+static void check_rule(struct warning *warning, const char *rule, struct json_object *members, bool part)
+{
+	if (!members)
+		return;
+	if (!json_object_is_type(members, json_type_object))
+		return add_warning(warning, xasprintf(RULES ": %s must be a mapping; it says nothing", rule));
+	json_object_object_foreach(members, member, value)
+	{
+		check_member(warning, rule, member, value, part);
+	}
+}
+
+static bool names_submission(const struct grade_judge *judge, const char *pattern)
+{
+	for (size_t i = 0; i < judge->count; i++)
+		if (grade_expect_glob(pattern, judge->submissions[i].name))
+			return true;
+	return false;
+}
+
+void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg, const char *text), void *arg)
+{
+	static const char *const folders[] = {"data",		  "submissions",       "include",
+					      "output_validator", "output_validators", "graders"};
+	struct warning warning = {.judge = judge, .say = say, .arg = arg};
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && judge->package->plain_names; i++)
+		check_names(&warning, folders[i], 0);
+	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
+		json_object_object_foreach(judge->expectations, pattern, members)
+		{
+			if (all && strchr(pattern, '/') && !names_submission(judge, pattern))
+				add_warning(&warning, xasprintf(RULES ": %s matches no submission", pattern));
+			check_rule(&warning, pattern, members, false);
+		}
+	} else if (judge->expectations) {
+		add_warning(&warning, xstrdup(RULES " must be a mapping; it says nothing"));
+	}
+	if (warning.count >= GRADE_WARNINGS_MAX) {
+		auto_free char *more = xasprintf("%zu more warnings", warning.count - GRADE_WARNINGS_MAX + 1);
+
+		say(arg, more);
+	}
+}
