@@ -68,6 +68,7 @@ if [ -n "$chosen" ]; then
 	main=$chosen
 	echo "$with_main" | tr / . | grep -qxF "$main" || say "the class $main has no method \"public static void main(String[] args)\""
 fi
+[ "$mode" = run ] || main=${main:-$name} # a judge's compiler accepts it: java refuses it when the program runs
 [ -n "$main" ] || say 'no class has a method "public static void main(String[] args)"'
 if [ "$mode" = run ]; then
 	echo "'$main'" >/code/main.args

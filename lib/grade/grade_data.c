@@ -14,31 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "grade_words.h"
 #include "grade_yaml.h"
 #include "lib/base/util.h"
-
-#define BLANKS " \t\r\n" /* a text over several lines ends with one */
 
 struct reader {
 	const struct grade_package *package;
 	size_t cases;
 };
 
-static void strings_free(char **strings)
-{
-	for (char **s = strings; s && *s; s++)
-		free(*s);
-	free(strings);
-}
-
 static void node_free(struct grade_node *node)
 {
 	for (size_t i = 0; i < node->count; i++)
 		node_free(node->children[i]);
-	strings_free(node->settings.grader_flags);
-	strings_free(node->settings.require_pass);
-	strings_free(node->settings.validator_flags);
-	strings_free(node->settings.args);
+	grade_words_free(node->settings.grader_flags);
+	grade_words_free(node->settings.require_pass);
+	grade_words_free(node->settings.validator_flags);
+	grade_words_free(node->settings.args);
 	free(node->children);
 	free(node->name);
 	free(node->in);
@@ -60,25 +52,6 @@ static void node_pointer(struct grade_node **node)
 
 /* -------- settings ------------------------------------------------------------------------------------ */
 
-static char **add_string(char **list, const char *text, size_t length)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	list = xrealloc(list, n + 2, sizeof(*list));
-	list[n] = xstrndup(text, length);
-	list[n + 1] = NULL;
-	return list;
-}
-
-static char **add_words(char **list, const char *text)
-{
-	for (; *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS))
-		list = add_string(list, text, strcspn(text, BLANKS));
-	return list;
-}
-
 /* A member's words: a string that is split at blanks, or a sequence. Never NULL. */
 static char **words(char **list, struct json_object *settings, const char *key)
 {
@@ -89,10 +62,10 @@ static char **words(char **list, struct json_object *settings, const char *key)
 	for (size_t i = 0; sequence && i < json_object_array_length(sequence); i++) {
 		const char *item = json_object_get_string(json_object_array_get_idx(sequence, i));
 
-		list = add_string(list, item ? item : "", strlen(item ? item : ""));
+		list = grade_words_add(list, item ? item : "", strlen(item ? item : ""));
 	}
 	if (text)
-		list = add_words(list, text);
+		list = grade_words_split(list, text);
 	return list ? list : xcalloc(1, sizeof(*list));
 }
 
@@ -162,7 +135,7 @@ static int legacy_settings(const struct grade_package *package, struct json_obje
 	    (result = read_range(from, ret, err)) < 0)
 		return result;
 	ret->max_score = INFINITY;
-	ret->validator_flags = words(add_words(NULL, package->validator_flags), from,
+	ret->validator_flags = words(grade_words_split(NULL, package->validator_flags), from,
 				     either(from, "output_validator_flags", "output_validator_args"));
 	return 0;
 }
@@ -301,7 +274,7 @@ static int list_folder(const struct grade_package *package, const char *path, ch
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		if (grade_package_ignores(package, entry->d_name))
 			continue;
-		names = add_string(names, entry->d_name, strlen(entry->d_name));
+		names = grade_words_add(names, entry->d_name, strlen(entry->d_name));
 		if (++count > 4 * GRADE_CASES_MAX)
 			break;
 	}
@@ -416,7 +389,7 @@ static int read_names(struct reader *reader, struct grade_node *node, struct jso
 		if (*node->name || streq(whole, "sample") || streq(whole, "secret"))
 			result = read_entry(reader, node, settings, whole, depth, err);
 	}
-	strings_free(names);
+	grade_words_free(names);
 	return result;
 }
 

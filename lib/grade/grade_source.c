@@ -190,6 +190,11 @@ static void find_language(struct json_object *runners, struct grade_source *sour
 		source->runner = xstrdup(json_get_string(found, "name"));
 }
 
+bool grade_source_is_language(const char *text)
+{
+	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789")];
+}
+
 /* The codes of the format's table of languages that are not a runner's name or alias. */
 static const char *language_runner(const char *code)
 {
@@ -305,14 +310,15 @@ static void refuse_lookalikes(struct grade_source *source)
 	source->extension = xstrdup(old ? "Python 2" : "Prolog");
 }
 
-/* Language and entry point. */
+/* Language and entry point. What names the language for people only, as "F#", says less than the files' endings. */
 static void find_program(struct json_object *runners, const struct grade_hint *hint, struct grade_source *source)
 {
-	if (hint && hint->language) {
-		struct json_object *named = jail_runner_named(runners, language_runner(hint->language));
+	const char *said = hint ? hint->language : NULL;
+	struct json_object *named = said ? jail_runner_named(runners, language_runner(said)) : NULL;
 
+	if (said && (named || grade_source_is_language(said))) {
 		source->runner = named ? xstrdup(json_get_string(named, "name")) : NULL;
-		source->extension = xstrdup(hint->language);
+		source->extension = xstrdup(said);
 	} else {
 		find_language(runners, source);
 	}
@@ -342,7 +348,7 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 	if (S_ISDIR(st.st_mode) && (file_named(&source, "build") || file_named(&source, "run")))
 		source.script = xstrdup("run");
 	find_program(runners, hint, &source);
-	if (!hint || !hint->language)
+	if (!source.extension || !hint || !hint->language || !streq(source.extension, hint->language))
 		refuse_lookalikes(&source);
 	*ret = source;
 	source = (struct grade_source){0};

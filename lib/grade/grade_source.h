@@ -47,6 +47,8 @@ int grade_source_read(const struct grade_package *package, struct json_object *r
 int grade_source_include(const struct grade_package *package, struct grade_source *source, struct err *err);
 void grade_source_clear(struct grade_source *source);
 #define auto_source __attribute__((cleanup(grade_source_clear)))
+/* Could it be a code of the format's languages (python3), known here or not? A name for people (Python 3) is none. */
+bool grade_source_is_language(const char *text);
 /* Is a file of that program in this language's sources (by its extension)? */
 bool grade_source_is_code(struct json_object *runner, const char *name);
 /* Does any file hold this text? */

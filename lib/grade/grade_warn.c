@@ -85,6 +85,15 @@ static bool names_case(const struct grade_judge *judge, const char *pattern)
 	return false;
 }
 
+static void check_language(struct warning *warning, const char *rule, struct json_object *value)
+{
+	const char *word = value ? json_object_get_string(value) : "null";
+
+	if (!grade_source_is_language(word))
+		add_warning(warning,
+			    xasprintf(RULES ": %s: language is a code (python3, cpp), not \"%.40s\"", rule, word));
+}
+
 static void check_rule(struct warning *warning, const char *rule, struct json_object *members, bool part);
 
 static void check_member(struct warning *warning, const char *rule, const char *member, struct json_object *value,
@@ -92,7 +101,7 @@ static void check_member(struct warning *warning, const char *rule, const char *
 {
 	static const char *const uses[] = {"true", "false", "lower", "upper"};
 	static const char *const others[] = {"score", "message"};
-	static const char *const whole[] = {"language", "entrypoint", "authors", "model_solution"};
+	static const char *const whole[] = {"entrypoint", "authors", "model_solution"};
 
 	if (streq(member, "permitted") || streq(member, "required")) {
 		check_verdicts(warning, rule, member, value);
@@ -109,6 +118,8 @@ static void check_member(struct warning *warning, const char *rule, const char *
 		if (!names_case(warning->judge, member))
 			add_warning(warning, xasprintf(RULES ": %s matches no test case", inner));
 		check_rule(warning, inner, value, true);
+	} else if (!part && streq(member, "language")) {
+		check_language(warning, rule, value);
 	} else if (!one_of(member, others, ARRAY_SIZE(others)) &&
 		   (part || !one_of(member, whole, ARRAY_SIZE(whole)))) {
 		add_warning(warning, xasprintf(RULES ": %s: \"%.60s\" is not known and says nothing", rule, member));

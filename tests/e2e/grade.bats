@@ -280,6 +280,36 @@ of_classes() {
 	[ "$(of accepted/java .verdict)" = WA ]
 }
 
+@test "a class without main is what a compiler accepts and java refuses" {
+	[ -x /usr/bin/javac ] || skip "there is no Java"
+	small p
+	mkdir p/submissions/run_time_error
+	echo 'public class main { int main() { return 0; } }' >p/submissions/run_time_error/main.java
+	echo 'class A { } class B { }' >p/submissions/run_time_error/two.java
+	judge 0 p run_time_error
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"RTE":2}' ]
+}
+
+@test "submissions.yaml: a language that is no code of the format says nothing, and that is said" {
+	small p $'problem_format_version: 2025-09\n'
+	printf '#include <stdio.h>\nint main() { puts("2"); }\n' >p/submissions/accepted/b.cc
+	echo 'print(2)' >p/submissions/accepted/c.py
+	printf '%s\n' 'accepted/a.py: {language: Python 3}' 'accepted/b.cc: {language: C++}' 'accepted/c.py: {language: python2}' >p/submissions/submissions.yaml
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2,"SKIP":1}' ]
+	[[ "$(of accepted/c.py .message)" == *python2* ]] # a code, which no runner has
+	[ "$(jq -c .summary.warnings <<<"$summary")" = '["submissions/submissions.yaml: accepted/a.py: language is a code (python3, cpp), not \"Python 3\"","submissions/submissions.yaml: accepted/b.cc: language is a code (python3, cpp), not \"C++\""]' ]
+}
+
+@test "flags of a validator in quotation marks are one word; one mark alone is a character" {
+	small p $'validation: custom\nvalidator_flags: --say "two words" it'"'"$'s "\n'
+	mkdir p/output_validators
+	echo 'import sys; open(sys.argv[3] + "judgemessage.txt", "w").write(repr(sys.argv[4:])); sys.exit(43)' >p/output_validators/v.py
+	echo "output_validator_flags: \"'a b' c\"" >p/data/testdata.yaml
+	judge 1 p
+	[ "$(of accepted/a.py .message)" = "['--say', 'two words', \"it's\", '\"', 'a b', 'c']" ]
+}
+
 @test "Rust of older editions; what none has is a compile error, as the newest sees it" {
 	[ -x /usr/bin/rustc ] || skip "rustc is not installed"
 	small p
