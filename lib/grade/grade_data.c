@@ -418,6 +418,9 @@ int grade_data_read(const struct grade_package *package, struct grade_node **ret
 {
 	__attribute__((cleanup(node_pointer))) struct grade_node *root = add_node(NULL, "");
 	struct reader reader = {.package = package};
+
+	if (faccessat(package->dir, "data", F_OK, 0))
+		return err_set(err, ERR_INVALID, "%s has no folder data/, where test cases are", package->path);
 	int result = read_group(&reader, root, package->grading, 0, err);
 
 	if (result < 0)

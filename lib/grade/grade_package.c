@@ -192,18 +192,32 @@ static int read_kind(struct json_object *yaml, struct grade_package *package, st
 	return 0;
 }
 
-/* The later drafts of 2023-07 score as 2025-09 does, the earlier ones as legacy: by the file that groups are set by. */
+/* Does a file of settings have this member, at the left margin as YAML's first level is? */
+static bool file_says(const char *path, const char *member)
+{
+	auto_free char *text = NULL, *inner = xasprintf("\n%s", member);
+
+	return read_file_at(AT_FDCWD, path, GRADE_YAML_MAX, &text, NULL, NULL) >= 0 &&
+	       (str_starts(text, member) || strstr(text, inner));
+}
+
+/* The later drafts of 2023-07 score as 2025-09 does, the earlier ones as legacy: by the file that groups are set by, or
+ * by its member `scoring`. */
 static bool scores_as_later(const struct grade_package *package)
 {
-	static const char *const patterns[] = {"data/test_group.yaml", "data/secret/test_group.yaml",
-					       "data/secret/*/test_group.yaml"};
+	static const char *const patterns[] = {"data/test_group.yaml",	     "data/secret/test_group.yaml",
+					       "data/secret/*/test_group.yaml", "data/testdata.yaml",
+					       "data/secret/testdata.yaml",	     "data/secret/*/testdata.yaml"};
 	bool found = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(patterns) && package->scoring && !found; i++) {
 		auto_free char *pattern = xasprintf("%s/%s", package->path, patterns[i]);
 		glob_t list;
 
-		found = glob(pattern, 0, NULL, &list) == 0;
+		if (glob(pattern, 0, NULL, &list) == 0)
+			for (size_t k = 0; k < list.gl_pathc && !found; k++)
+				found = str_ends(pattern, "test_group.yaml") ||
+					file_says(list.gl_pathv[k], "scoring:");
 		globfree(&list);
 	}
 	return found;
@@ -298,6 +312,16 @@ int grade_package_file(const struct grade_package *package, const char *path, in
 	return 0;
 }
 
+/* A constant is a value, or a mapping: its member `value` is {{NAME}}, the others are {{NAME.MEMBER}}. */
+static const char *constant(const struct grade_package *package, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	auto_free char *first = xstrndup(name, dot ? (size_t)(dot - name) : strlen(name));
+	struct json_object *members = json_get(package->constants, first, json_type_object);
+
+	return members ? grade_yaml_text(members, dot ? dot + 1 : "value") : grade_yaml_text(package->constants, name);
+}
+
 char *grade_package_constants(const struct grade_package *package, const char *text, size_t length, size_t *ret_length)
 {
 	auto_buf struct buf out = {0};
@@ -311,7 +335,7 @@ char *grade_package_constants(const struct grade_package *package, const char *t
 					  ? memmem(text + i, length - i, "}}", 2)
 					  : NULL;
 		auto_free char *name = end ? xstrndup(text + i + 2, (size_t)(end - text) - i - 2) : NULL;
-		const char *value = name ? grade_yaml_text(package->constants, name) : NULL;
+		const char *value = name ? constant(package, name) : NULL;
 
 		if (value) {
 			buf_puts(&out, value);

@@ -146,6 +146,17 @@ static bool names_submission(const struct grade_judge *judge, const char *patter
 	return false;
 }
 
+static void check_groups(struct warning *warning, struct grade_node *node)
+{
+	for (char **name = node->is_case ? NULL : node->settings.require_pass; name && *name; name++)
+		if (!grade_data_find(warning->judge->root, *name))
+			add_warning(warning, xasprintf("data/%s: require_pass names %s, which is no group: nobody "
+						       "has points in this one",
+						       node->name, *name));
+	for (size_t i = 0; i < node->count; i++)
+		check_groups(warning, node->children[i]);
+}
+
 void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg, const char *text), void *arg)
 {
 	static const char *const folders[] = {"data",		  "submissions",       "include",
@@ -154,6 +165,7 @@ void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && judge->package->plain_names; i++)
 		check_names(&warning, folders[i], 0);
+	check_groups(&warning, judge->root);
 	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
 		json_object_object_foreach(judge->expectations, pattern, members)
 		{

@@ -280,6 +280,26 @@ of_classes() {
 	[ "$(of accepted/java .verdict)" = WA ]
 }
 
+@test "constants: values and mappings, in programs and settings, not in data" {
+	small p $'problem_format_version: 2025-09\nconstants: {LIMIT: 7, TEN: {value: "10.0", GERMAN: "10,0"}, not: {GERMAN: x}}\n'
+	case_of p/data/secret 1 '{{LIMIT}} {{nowhere}}' '7 10.0 10,0 {{LIMIT}} {{nowhere}} {{not}} {{TEN.FRENCH}}'
+	echo 'args: ["{{TEN.GERMAN}}"]' >p/data/secret/test_group.yaml
+	echo 'import sys; print({{LIMIT}}, "{{TEN}}", sys.argv[1], input(), "{{" + "not}}", "{{TEN.FRENCH}}")' >p/submissions/accepted/a.py
+	judge 0 p
+}
+
+@test "what a package lacks or names in vain is said: data/, groups of require_pass" {
+	small p $'problem_format_version: 2025-09\ntype: scoring\n'
+	mkdir p/data/secret/g
+	mv p/data/secret/1.* p/data/secret/g
+	printf 'max_score: 100\nrequire_pass: [secret/nowhere]\n' >p/data/secret/g/test_group.yaml
+	judge 0 p
+	[ "$(jq -c .summary.warnings <<<"$summary")" = '["data/secret/g: require_pass names secret/nowhere, which is no group: nobody has points in this one"]' ]
+	rm -r p/data
+	judge 2 p
+	[ "$stderr" = "sallyport: $PWD/p has no folder data/, where test cases are" ]
+}
+
 @test "a class without main is what a compiler accepts and java refuses" {
 	[ -x /usr/bin/javac ] || skip "there is no Java"
 	small p
@@ -416,6 +436,10 @@ of_classes() {
 	echo 7 >p/data/secret/b/1.ans
 	judge 1 p accepted/a.py # what is accepted there is so in every case
 	[ "$(of accepted/a.py '[.score, .as_expected] | tojson')" = '[30,false]' ]
+	for group in a b; do mv p/data/secret/$group/{test_group,testdata}.yaml; done # earlier ones said the same there
+	judge 1 p accepted/a.py
+	[ "$(of accepted/a.py '[.score, .as_expected] | tojson')" = '[30,false]' ]
+	for group in a b; do mv p/data/secret/$group/{testdata,test_group}.yaml; done
 	printf 'static_validation_score: 5\n' >>p/data/secret/a/test_group.yaml
 	judge 2 p
 	[[ $stderr == *"static validators are not supported"* ]]
