@@ -101,6 +101,7 @@ static int run_once(struct grade_trial *trial, struct jail_once *once)
 
 	for (int try = 0; try < GRADE_TRIES; try++) {
 		if (try > 0) {
+			grade_feedback_clear(&trial->news);
 			jail_once_clear(once);
 			*once = fresh;
 		}
@@ -406,6 +407,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 		.outcome = &outcome,
 		.ahead = ahead,
 		.feedback = {.next = -1},
+		.news = {.next = -1},
 		.input = -1,
 		.answer = -1,
 	};
@@ -419,6 +421,7 @@ void grade_case_run(const struct grade_bench *bench, struct jail_client *client,
 	else
 		run_passes(&trial);
 	grade_feedback_clear(&trial.feedback);
+	grade_feedback_clear(&trial.news);
 	grade_given_clear(&trial);
 	close_pointer(&trial.input);
 	close_pointer(&trial.answer);

@@ -52,11 +52,28 @@ void grade_feedback_clear(struct grade_feedback *feedback)
 {
 	for (size_t i = 0; i < feedback->count; i++) {
 		free((void *)(uintptr_t)feedback->files[i].name);
-		close(feedback->files[i].fd);
+		close_pointer(&feedback->files[i].fd);
 	}
 	free(feedback->files);
 	close_pointer(&feedback->next);
 	*feedback = (struct grade_feedback){.next = -1};
+}
+
+/* Takes the descriptor over; a file of this name is replaced. */
+static void keep_file(struct grade_feedback *feedback, const char *name, int fd)
+{
+	for (size_t i = 0; i < feedback->count; i++)
+		if (streq(feedback->files[i].name, name)) {
+			close(feedback->files[i].fd);
+			feedback->files[i].fd = fd;
+			return;
+		}
+	if (feedback->count == FEEDBACK_FILES) {
+		close(fd);
+		return;
+	}
+	feedback->files = xrealloc(feedback->files, feedback->count + 1, sizeof(*feedback->files));
+	feedback->files[feedback->count++] = (struct jail_file){.name = xstrdup(name), .mode = 0644, .fd = fd};
 }
 
 static void on_feedback(void *arg, const struct jail_change *change)
@@ -71,17 +88,19 @@ static void on_feedback(void *arg, const struct jail_change *change)
 		feedback->next = steal_fd(&fd);
 		return;
 	}
-	for (size_t i = 0; i < feedback->count; i++)
-		if (streq(feedback->files[i].name, change->name)) {
-			close(feedback->files[i].fd);
-			feedback->files[i].fd = steal_fd(&fd);
-			return;
-		}
-	if (feedback->count == FEEDBACK_FILES)
-		return;
-	feedback->files = xrealloc(feedback->files, feedback->count + 1, sizeof(*feedback->files));
-	feedback->files[feedback->count++] =
-		(struct jail_file){.name = xstrdup(change->name), .mode = 0644, .fd = steal_fd(&fd)};
+	keep_file(feedback, change->name, steal_fd(&fd));
+}
+
+/* What the run wrote becomes part of the feedback. */
+static void keep_news(struct grade_trial *trial)
+{
+	struct grade_feedback *news = &trial->news;
+
+	for (size_t i = 0; i < news->count; i++)
+		keep_file(&trial->feedback, news->files[i].name, steal_fd(&news->files[i].fd));
+	close_pointer(&trial->feedback.next);
+	trial->feedback.next = steal_fd(&news->next);
+	grade_feedback_clear(news);
 }
 
 /* The text of a feedback file, cut; the caller's, NULL: it is not there. */
@@ -156,6 +175,7 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 									 : checker;
 	size_t n = 0, n_flags = 0;
 
+	grade_feedback_clear(&trial->news);
 	while (flags && flags[n_flags])
 		n_flags++;
 	const char **args = xcalloc(ARRAY_SIZE(kattis) + n_flags + 1, sizeof(*args));
@@ -185,7 +205,7 @@ struct jail_once grade_check_run(struct grade_trial *trial, int output, struct j
 		.files = files,
 		.n_files = n,
 		.file = on_feedback,
-		.arg = &trial->feedback,
+		.arg = &trial->news,
 	};
 }
 
@@ -224,6 +244,8 @@ void grade_check_judge(struct grade_trial *trial, const struct jail_once *once)
 	const struct jail_result *result = &once->result;
 	struct grade_outcome *outcome = trial->outcome;
 	enum grade_verdict verdict = grade_check_verdict(trial->validator, result);
+
+	keep_news(trial);
 	auto_free char *message = feedback_text(&trial->feedback, "judgemessage.txt");
 
 	if (verdict == GRADE_JE && result->verdict == JAIL_RE)

@@ -347,7 +347,11 @@ static void read_grades(const struct grade_source *source, struct grade_expect *
 void grade_expect_comment(const struct grade_source *source, struct grade_expect *expect)
 {
 	size_t length;
-	const char *at = comment(source, "@EXPECTED_RESULTS@:", &length), *end = at ? at + length : NULL;
+	const char *at = comment(source, "@EXPECTED_RESULTS@:", &length);
+
+	if (!at) /* DOMjudge reads results there, too */
+		at = comment(source, "@EXPECTED_SCORE@:", &length);
+	const char *end = at ? at + length : NULL;
 	uint32_t set = 0;
 
 	for (char word[32]; at && at < end;) {

@@ -26,6 +26,7 @@ struct grade_trial {
 	struct grade_outcome *outcome;
 	struct grade_ahead **ahead;
 	struct grade_feedback feedback;
+	struct grade_feedback news; /* of the validator's last run: part of the above once that is judged */
 	int input; /* of this pass */
 	int answer;
 	struct jail_file *files; /* of the submission and of the case (NAME.files): what the submission is given */

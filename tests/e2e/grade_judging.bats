@@ -171,6 +171,35 @@ busy() {
 	judge 0 p -j 2
 }
 
+@test "a pass that is tried again begins with the feedback that it had, not with what the failed try left" {
+	small p $'type: [interactive, multi-pass]\nproblem_format_version: 2025-09\n'
+	echo 1 >p/.timelimit # so the wall clock has 3 s
+	mkdir p/output_validator
+	cat >p/output_validator/v.py <<-'END'
+		import os, sys
+		folder = sys.argv[3]
+		number = len(open(folder + "state").read()) if os.path.exists(folder + "state") else 0
+		open(folder + "state", "a").write("x")
+		open(folder + "judgemessage.txt", "a").write("pass %d " % number)
+		if number == 0: open(folder + "nextpass.in", "w").write(open(sys.argv[1]).read())
+		print(number, open(sys.argv[1]).read(), flush=True)
+		sys.exit(42 if sys.stdin.readline() == "done %d\n" % number and number < 2 else 43)
+	END
+	cat >p/submissions/accepted/starved.py <<-'END'
+		import time
+		number, until = map(int, input().split())
+		while number == 1 and time.time() < until:
+		    end = time.process_time() + 0.03
+		    while time.process_time() < end: pass
+		    time.sleep(0.07)
+		print("done", number)
+	END
+	rm p/submissions/accepted/a.py
+	echo $(($(date +%s) + 5)) >p/data/secret/1.in # over before a second run of the second pass
+	judge 0 p
+	[ "$(of accepted/starved.py .verdict)" = AC ]
+}
+
 @test "something that is not as expected, a compile error, too much output, too much memory, a deep stack" {
 	small p
 	echo 'print(3)' >p/submissions/accepted/wrong.py

@@ -328,6 +328,9 @@ static void comments(void **state)
 		{"// @EXPECTED_RESULTS@:run_time_error", GRADE_BIT(GRADE_RTE)},
 		{"# @EXPECTED_RESULTS@: CHECK-MANUALLY\n", GRADE_BIT(GRADE_AC)},
 		{"# nothing\n", GRADE_BIT(GRADE_AC)},
+		{"# @EXPECTED_SCORE@: WRONG-ANSWER\n", GRADE_BIT(GRADE_WA)},
+		{"# @EXPECTED_SCORE@: 7\n", GRADE_BIT(GRADE_AC)},
+		{"# @EXPECTED_RESULTS@: TIMELIMIT\n# @EXPECTED_SCORE@: WRONG-ANSWER\n", GRADE_BIT(GRADE_TLE)},
 		{"# @EXPECTED_RESULTS@: CORRECT\n# @EXPECTED_SCORE@: 30.5\n", GRADE_BIT(GRADE_AC)},
 	};
 	struct grade_expect expect;
