@@ -257,6 +257,12 @@ static void apply_rule(struct json_object *rule, const struct folder *replaced, 
 		ret->hint.entry = text;
 }
 
+/* Is the pattern the folder itself, "accepted" or "accepted/"? */
+static bool names_folder(const char *pattern, const char *path, size_t length)
+{
+	return strncmp(pattern, path, length) == 0 && (!pattern[length] || streq(pattern + length, "/"));
+}
+
 /* Only what lies in a folder has its row. */
 static const struct folder *folder_of(const char *path, size_t length)
 {
@@ -290,7 +296,7 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	for (int pass = 0; pass < 2; pass++) {
 		json_object_object_foreach(yaml, pattern, rule)
 		{
-			bool whole = strlen(pattern) == length && strncmp(path, pattern, length) == 0;
+			bool whole = names_folder(pattern, path, length);
 
 			if (whole == (pass == 0) && rule && json_object_is_type(rule, json_type_object) &&
 			    grade_expect_glob(pattern, path))

@@ -57,17 +57,29 @@ static bool part_met(const struct grade_expect_part *part, const struct grade_sc
 	return verdicts_met(part, scope, whose, ret_why);
 }
 
+/* Is it this group, not one that it is in? */
+static bool is_group(const char *pattern, const char *name)
+{
+	size_t depth[2] = {0};
+
+	for (const char *at = pattern; (at = strchr(at, '/')); at++)
+		depth[0]++;
+	for (const char *at = name; (at = strchr(at, '/')); at++)
+		depth[1]++;
+	return depth[0] == depth[1] && grade_expect_glob(pattern, name);
+}
+
 static bool score_met(const struct grade_expect_part *part, const struct grade_scope *scope,
 		      char ret_why[GRADE_MESSAGE])
 {
 	for (size_t i = 0; part->has_score && i < scope->total->n_groups; i++) {
 		const struct grade_group_result *group = &scope->total->groups[i];
 
-		if (!streq(group->group->name, part->pattern) || isnan(group->score))
+		if (!is_group(part->pattern, group->group->name) || isnan(group->score))
 			continue;
 		if (group->score < part->least - 1e-6 || group->score > part->most + 1e-6) {
 			snprintf(ret_why, GRADE_MESSAGE, "%s has %.12g points, submissions.yaml expects %.12g to %.12g",
-				 part->pattern, group->score, part->least, part->most);
+				 group->group->name, group->score, part->least, part->most);
 			return false;
 		}
 	}

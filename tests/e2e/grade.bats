@@ -531,6 +531,8 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	rule 0 "" 'partly/small.py: {sample: {permitted: [AC]}, secret/1: {permitted: [AC], score: 20}, secret: {required: [WA]}}'
 	rule 1 "does not permit in secret" 'partly/small.py: {secret: {permitted: [AC]}}'
 	rule 1 "secret/1 has 20 points, submissions.yaml expects 30 to 40" 'partly/*.py: {secret/1: {score: [30, 40]}}'
+	rule 1 "secret/1 has 20 points, submissions.yaml expects 30 to 40" 'partly/*.py: {"secret/{0,1}": {score: [30, 40]}}'
+	rule 0 "" 'partly/*.py: {secret/*: {score: [0, 40]}, secret/: {permitted: [AC, WA]}}'
 	rule 0 "" 'partly/small.py: {secret/3: {message: "what was not run says nothing"}}'
 	rule 1 'no judge'"'"'s message in secret/1 has "nothing"' 'partly/small.py: {secret/1: {message: nothing}}'
 	rule 1 "no case in secret/1 has a verdict" 'partly/small.py: {secret/1: {required: [TLE, MLE]}}'

@@ -233,6 +233,7 @@ static void bounds_of_rules(void **state)
 		{"accepted/a.py", "accepted/a.py: {permitted: [AC], use_for_time_limit: false}", true, false},
 		{"accepted/a.py", "'*/a.py': {use_for_time_limit: false}", true, false},
 		{"accepted/a.py", "accepted: {use_for_time_limit: false}", false, false},
+		{"accepted/a.py", "accepted/: {use_for_time_limit: false}", false, false},
 		{"accepted/a.py", "accepted: {permitted: [AC, WA], use_for_time_limit: no}", false, false},
 		{"accepted/a.py", "accepted: {use_for_time_limit: false}\naccepted/*: {permitted: [AC]}", true, false},
 		{"accepted/a.py", "accepted/*: {permitted: [AC]}\naccepted: {use_for_time_limit: false}", true, false},
