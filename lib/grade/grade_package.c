@@ -294,7 +294,11 @@ bool grade_package_ignores(const struct grade_package *package, const char *name
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-	return *name == '.' || (package->plain_names && (*name == '-' || name[strspn(name, plain)]));
+	const char *after = name + strspn(name, plain);
+	/* The format has ".c++" in its list of files' endings. */
+	bool allowed = *name != '-' && (!*after || (streq(after, "++") && str_ends(name, ".c++")));
+
+	return *name == '.' || (package->plain_names && !allowed);
 }
 
 int grade_package_file(const struct grade_package *package, const char *path, int *ret_fd, struct err *err)

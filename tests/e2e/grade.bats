@@ -553,11 +553,12 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	case_of p/data/secret -5 3 5
 	case_of "p/data/secret/a b" 1 3 5
 	echo 'print(1)' >"p/submissions/wrong_answer/größe.py"
+	echo 'int main() { return __builtin_puts("2") < 0; }' >p/submissions/accepted/c.c++ # an ending of the format's own list
 	echo 'print(2)' | tee p/submissions/own+one/a.py "p/submissions/accepted/two/main (1).py" >/dev/null
 	echo 'print(2)' >p/submissions/accepted/two/a.py
 	touch p/submissions/accepted/.hidden.py
 	judge 0 p
-	[ "$(jq -c '[.summary.submissions, .summary.cases_run, (.summary.warnings | length)]' <<<"$summary")" = '[2,2,8]' ]
+	[ "$(jq -c '[.summary.submissions, .summary.cases_run, (.summary.warnings | length)]' <<<"$summary")" = '[3,3,8]' ]
 	for name in 'data/secret/-5.in' 'data/secret/-5.ans' 'data/secret/3 4.in' 'data/secret/3 4.ans' 'data/secret/a b' 'submissions/own+one' \
 		'submissions/wrong_answer/größe.py' 'submissions/accepted/two/main (1).py'; do
 		[[ $stderr == *"sallyport: warning: $name is left out"*"rename it"* ]]
@@ -569,7 +570,7 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	# No other format leaves them out.
 	small p $'problem_format_version: 2023-07-draft\n'
 	judge 1 p
-	[ "$(jq -c '[.summary.submissions, .summary.warnings]' <<<"$summary")" = '[4,null]' ]
+	[ "$(jq -c '[.summary.submissions, .summary.warnings]' <<<"$summary")" = '[5,null]' ]
 }
 
 @test "submissions.yaml: words and patterns that say nothing are said" {
