@@ -1,9 +1,24 @@
-/* grade_warn.c - see grade_warn.h. */
+/*
+ * grade_warn.c - see grade_warn.h.
+ *
+ * Everything here was read once already, by those who judge with it: grade_data.c, grade_source.c, grade_expect.c. They
+ * take what they know and pass over the rest, because packages of many tools and years have to be judged. This file
+ * looks at the same things for what was passed over, and is the only one that says so; a verdict never depends on it.
+ *
+ * Four parts: names that the format wants to be ignored (only 2025-09 does), test data that are not there, groups that
+ * nobody can pass, and submissions.yaml. Of that document every member is looked at, so that a word written wrong is
+ * found, not only a wrong value. Patterns of a whole folder may match nothing: packages copy the format's list of them.
+ *
+ * The texts name the file, what is wrong and, where it is not plain, what to do. Their number is bounded; the last one
+ * counts the rest.
+ */
 #include "grade_warn.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "grade_yaml.h"
 #include "lib/base/util.h"
@@ -28,6 +43,13 @@ static void add_warning(struct warning *warning, char *text)
 
 /* -------- names --------------------------------------------------------------------------------------- */
 
+/* A folder to look into; what a case gives to submissions may be called anything. */
+static bool opens(const struct dirent *entry, int depth)
+{
+	return *entry->d_name != '.' && entry->d_type == DT_DIR && depth < DEPTH_MAX &&
+	       !str_ends(entry->d_name, ".files");
+}
+
 static void check_names(struct warning *warning, const char *below, int depth)
 {
 	const struct grade_package *package = warning->judge->package;
@@ -43,11 +65,58 @@ static void check_names(struct warning *warning, const char *below, int depth)
 			add_warning(warning, xasprintf("%s is left out: a name in 2025-09 has letters, digits, \"_\", "
 						"\"-\" and \".\" only and begins with none of the last two; rename it",
 						inner));
-		else if (*name != '.' && entries[i]->d_type == DT_DIR && depth < DEPTH_MAX)
+		else if (opens(entries[i], depth))
 			check_names(warning, inner, depth + 1);
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+/* -------- test data ----------------------------------------------------------------------------------- */
+
+/* An answer without its input: nobody would miss the case. */
+static void check_answers(struct warning *warning, const char *below, int depth)
+{
+	auto_free char *path = xasprintf("%s/%s", warning->judge->package->path, below);
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		auto_free char *inner = xasprintf("%s/%s", below, name);
+		auto_free char *input = xasprintf("%s/%.*s.in", path, (int)strlen(name) - (int)strlen(".ans"), name);
+
+		if (*name != '.' && str_ends(name, ".ans") && access(input, F_OK))
+			add_warning(warning,
+				    xasprintf("%s has no input: without its .in file it is no test case", inner));
+		else if (opens(entries[i], depth))
+			check_answers(warning, inner, depth + 1);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* What git has in the place of a large file that was not fetched. */
+static bool is_pointer(const char *path)
+{
+	static const char first[] = "version https://git-lfs.github.com/spec/";
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char head[sizeof(first) - 1];
+
+	return fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) && memcmp(head, first, sizeof(head)) == 0;
+}
+
+static void check_data(struct warning *warning)
+{
+	const struct grade_judge *judge = warning->judge;
+
+	check_answers(warning, "data/sample", 0);
+	check_answers(warning, "data/secret", 0);
+	for (size_t i = 0; i < judge->n_cases; i++)
+		if (is_pointer(judge->cases[i]->in) || is_pointer(judge->cases[i]->ans))
+			add_warning(warning, xasprintf("data/%s is a pointer of Git LFS, not the test case: git lfs "
+						       "pull fetches it",
+						       judge->cases[i]->name));
 }
 
 /* -------- submissions.yaml ---------------------------------------------------------------------------- */
@@ -165,6 +234,7 @@ void grade_warn(const struct grade_judge *judge, bool all, void (*say)(void *arg
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && judge->package->plain_names; i++)
 		check_names(&warning, folders[i], 0);
+	check_data(&warning);
 	check_groups(&warning, judge->root);
 	if (judge->expectations && json_object_is_type(judge->expectations, json_type_object)) {
 		json_object_object_foreach(judge->expectations, pattern, members)

@@ -1,8 +1,8 @@
 /*
  * grade_warn.h - what in a package is surely not as its author meant it, though it can be judged.
  *
- * Names that 2025-09 leaves out, and words and patterns of submissions.yaml that say nothing: without a warning a case
- * or an expectation would be lost in silence.
+ * Names that 2025-09 leaves out, answers without an input, files that were not fetched, and words and patterns of
+ * submissions.yaml that say nothing: without a warning a case or an expectation would be lost in silence.
  */
 #pragma once
 

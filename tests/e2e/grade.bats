@@ -288,13 +288,19 @@ of_classes() {
 	judge 0 p
 }
 
-@test "what a package lacks or names in vain is said: data/, groups of require_pass" {
+@test "what a package lacks or names in vain is said: data/, inputs, large files, groups of require_pass" {
 	small p $'problem_format_version: 2025-09\ntype: scoring\n'
 	mkdir p/data/secret/g
 	mv p/data/secret/1.* p/data/secret/g
 	printf 'max_score: 100\nrequire_pass: [secret/nowhere]\n' >p/data/secret/g/test_group.yaml
 	judge 0 p
 	[ "$(jq -c .summary.warnings <<<"$summary")" = '["data/secret/g: require_pass names secret/nowhere, which is no group: nobody has points in this one"]' ]
+	printf 'max_score: 100\n' >p/data/secret/g/test_group.yaml
+	echo 5 >p/data/secret/g/2.ans
+	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 1234567\n' 0 >p/data/secret/g/3.in
+	echo 5 >p/data/secret/g/3.ans
+	judge 1 p
+	[ "$(jq -c .summary.warnings <<<"$summary")" = '["data/secret/g/2.ans has no input: without its .in file it is no test case","data/secret/g/3 is a pointer of Git LFS, not the test case: git lfs pull fetches it"]' ]
 	rm -r p/data
 	judge 2 p
 	[ "$stderr" = "sallyport: $PWD/p has no folder data/, where test cases are" ]
