@@ -17,7 +17,7 @@ say() {
 
 # What the public class in a file is called, or nothing.
 public_class() {
-	sed -n -E 's/^([^/*"]*[;}[:space:]])?public +((abstract|final|strictfp|sealed|non-sealed) +)*(class|interface|enum|record|@interface) +([A-Za-z_$][A-Za-z0-9_$]*).*/\5/p' "$1" | head -n 1
+	LC_ALL=C sed -n -E 's/^([^/*"]*[;}[:space:]])?public +((abstract|final|strictfp|sealed|non-sealed) +)*(class|interface|enum|record|@interface) +([A-Za-z_$][A-Za-z0-9_$]*).*/\5/p' "$1" | head -n 1
 }
 
 if [ "$mode" = run ]; then
@@ -42,9 +42,12 @@ else
 		set -- "$@" "$file"
 	done
 fi
+# Names of people in comments, in an older code page, are no reason to refuse a program.
+encoding=UTF-8
+LC_ALL=C.UTF-8 grep -qaxv '.*' "$@" && encoding=ISO-8859-1
 rm -rf "$classes"
 mkdir "$classes"
-javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:-UsePerfData -J-Xmx512m -encoding UTF-8 -d "$classes" \
+javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -J-XX:-UsePerfData -J-Xmx512m -encoding "$encoding" -d "$classes" \
 	-cp '/data:/data/*' -sourcepath /data -implicit:class "$@"
 
 # Who chose an entry point: a file, of which the public class is meant, or a class, which has to be there.

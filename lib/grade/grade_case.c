@@ -58,6 +58,7 @@ static struct jail_once submission(const struct grade_trial *trial)
 		.program = {.code_fd = grade_program_no_code(),
 			    .entry = trial->program->entry,
 			    .args = (const char *const *)trial->node->settings.args,
+			    .env = grade_program_env,
 			    .read_only = !trial->bench->package->writing,
 			    .stdin_fd = trial->input,
 			    .stdout_fd = -1,

@@ -11,7 +11,7 @@
 #include "lib/base/util.h"
 
 #define SHOWN      40  /* bytes of a token that are shown */
-#define NUMBER_MAX 400 /* characters of a token that may be a number */
+#define NUMBER_MAX 400 /* characters of a number that need no memory of their own */
 
 struct text {
 	const char *data, *end;
@@ -49,9 +49,11 @@ static struct token next_blanks(struct text *text)
 
 static bool number_of(struct token token, double *ret)
 {
-	char text[NUMBER_MAX + 1], *end;
+	char small[NUMBER_MAX + 1], *end;
+	auto_free char *large = token.length > NUMBER_MAX ? xcalloc(1, token.length + 1) : NULL;
+	char *text = large ? large : small;
 
-	if (token.length == 0 || token.length > NUMBER_MAX)
+	if (token.length == 0)
 		return false;
 	memcpy(text, token.data, token.length);
 	text[token.length] = '\0';

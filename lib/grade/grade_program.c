@@ -30,6 +30,8 @@
 #define COMPILE_DATA    (512 << 20)
 #define CACHE_VERSION   "1"
 
+const char *const grade_program_env[] = {"PYTHONINTMAXSTRDIGITS=0", NULL};
+
 /* -------- anonymous files ----------------------------------------------------------------------------- */
 
 static int no_code = -1;
@@ -295,29 +297,29 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 	return false;
 }
 
-/* What a package's program in C++ is tried with when the compiler refuses it: many were written before C++17 took names
- * like data, size and byte into std, some before C++14 took gets away. What the compiler said first counts where that
- * fails, too. `end`: where the standard is added to the arguments. */
-static void build_older(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
+/* What a package's program in C++ is tried with when the compiler refuses it: some are newer than the runner's C++20,
+ * many were written before C++17 took names like data, size and byte into std, some before C++14 took gets away. What
+ * the compiler said first counts where that fails, too. `end`: where the standard is added to the arguments. */
+static void build_otherwise(const struct grade_maker *maker, const struct grade_source *source, const char *runner,
 			char *const *args, char **end, struct grade_program *program)
 {
-	static const char *const standards[] = {"-std=gnu++14", "-std=gnu++11"};
+	static const char *const standards[] = {"-std=gnu++23", "-std=gnu++14", "-std=gnu++11"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(standards) && program->verdict != GRADE_AC; i++) {
-		auto_program struct grade_program older = {0};
+		auto_program struct grade_program other = {0};
 
 		*end = xstrdup(standards[i]);
 		run_build(maker, source, runner, NULL, (const char *const *)args,
-			  &(struct building){.program = &older});
+			  &(struct building){.program = &other});
 		free(steal(end));
-		if (older.verdict != GRADE_AC)
+		if (other.verdict != GRADE_AC)
 			continue;
 		clear_files(program);
 		program->verdict = GRADE_AC;
 		*program->message = '\0';
-		program->files = steal(&older.files);
-		program->count = older.count;
-		older.count = 0;
+		program->files = steal(&other.files);
+		program->count = other.count;
+		other.count = 0;
 	}
 }
 
@@ -343,7 +345,7 @@ static void compile(const struct grade_maker *maker, const struct grade_source *
 	bool refused = run_build(maker, source, runner, NULL, (const char *const *)args,
 				 &(struct building){.program = program});
 	if (refused && packaged && streq(source->runner, "cpp"))
-		build_older(maker, source, runner, args, &args[n], program);
+		build_otherwise(maker, source, runner, args, &args[n], program);
 	while (n > 0)
 		free(args[--n]);
 	if (program->verdict == GRADE_AC && path)

@@ -39,6 +39,9 @@ void grade_program_make(const struct grade_maker *maker, const struct grade_sour
 void grade_program_clear(struct grade_program *program);
 #define auto_program __attribute__((cleanup(grade_program_clear)))
 
+/* The environment of a package's programs: Python reads and writes integers of any length, as it did before 3.11. */
+extern const char *const grade_program_env[];
+
 /* An empty file, for jails that run a file of /data: made once, never closed. -1: there are no descriptors. */
 int grade_program_no_code(void);
 

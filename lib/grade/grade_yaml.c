@@ -95,14 +95,12 @@ static int build_mapping(struct reader *reader, int depth, struct json_object *o
 		if (key.type != YAML_SCALAR_EVENT)
 			return err_set(err, ERR_INVALID, "line %zu: a key must be a string", key.start_mark.line + 1);
 		const char *name = (const char *)key.data.scalar.value;
-		if (json_object_object_get_ex(object, name, NULL))
-			return err_set(err, ERR_INVALID, "line %zu: %s is given twice", key.start_mark.line + 1, name);
 		if ((result = next(reader, &value, err)) < 0 ||
 		    (result = build(reader, &value, depth + 1, &member, err)) < 0)
 			return result;
 		if (streq(name, "<<") && !below && json_object_is_type(member, json_type_object))
 			below = member;
-		else
+		else /* where a key is there twice the last one counts, as for problemtools */
 			json_add(object, name, member);
 	}
 }
