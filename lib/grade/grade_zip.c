@@ -1,8 +1,10 @@
 /*
  * grade_zip.c - see grade_zip.h.
  *
- * The list at the archive's end decides what is in it, as for every other program that unpacks it. No link is ever made
- * below the folder, and nobody else can write there: so a name without ".." leads where it says.
+ * The list at the archive's end decides what is in it, as for every other program that unpacks it. Links are made when
+ * all files and the folders of all names are there, and nobody else can write below the folder: so a name without ".."
+ * leads where it says, and a link lies in real folders. It goes up before it goes down: so it leads to what is in the
+ * folder.
  */
 #include "grade_zip.h"
 
@@ -78,6 +80,19 @@ static const char *wrong_name(const char *name)
 	return NULL;
 }
 
+/* Does the link go up at most so far as to the top, and then down to something? */
+static bool stays_inside(const char *name, const char *target)
+{
+	size_t above = 0;
+
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
+		above += slash[1] != '/' && slash[1] != '\0';
+	for (; str_starts(target, "../"); target += strlen("../"))
+		if (above-- == 0)
+			return false;
+	return !wrong_name(target);
+}
+
 /* All folders above the last part of the name; an archive need not list them. */
 static int make_folders(const struct unpacking *unpacking, const char *name, struct err *err)
 {
@@ -141,9 +156,11 @@ static int check_entry(struct unpacking *unpacking, struct archive_entry *entry,
 		return refuse(unpacking, name ? name : "", wrong, err);
 	if (archive_entry_is_encrypted(entry))
 		return refuse(unpacking, name, "is encrypted", err);
-	if (type != AE_IFREG && type != AE_IFDIR)
-		return refuse(unpacking, name, "is a link or a special file: pack what it leads to (zip without -y)",
-			      err);
+	if (type == AE_IFLNK && !stays_inside(name, archive_entry_symlink(entry) ?: ""))
+		return refuse(unpacking, name,
+			      "is a link that leads out of the package: pack what it leads to (zip without -y)", err);
+	if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK)
+		return refuse(unpacking, name, "is a special file", err);
 	return 0;
 }
 
@@ -152,12 +169,24 @@ static int add_entry(struct unpacking *unpacking, struct archive_entry *entry, s
 	const char *name = archive_entry_pathname(entry);
 	int result = make_folders(unpacking, name, err);
 
-	if (result < 0)
+	if (result < 0 || archive_entry_filetype(entry) == AE_IFLNK)
 		return result;
 	if (archive_entry_filetype(entry) == AE_IFREG)
 		return add_file(unpacking, entry, name, err);
 	if (mkdirat(unpacking->top, name, 0700) && errno != EEXIST)
 		return err_errno(err, "unpacking %s", name);
+	return 0;
+}
+
+static int add_link(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
+{
+	const char *name = archive_entry_pathname(entry);
+
+	if (archive_entry_filetype(entry) != AE_IFLNK)
+		return 0;
+	if (symlinkat(archive_entry_symlink(entry), unpacking->top, name))
+		return errno == EEXIST ? refuse(unpacking, name, "is there twice", err)
+				       : err_errno(err, "unpacking %s", name);
 	return 0;
 }
 
@@ -194,6 +223,8 @@ static int unpack(struct unpacking *unpacking, struct err *err)
 
 	if (result == 0)
 		result = walk(unpacking, add_entry, err);
+	if (result == 0)
+		result = walk(unpacking, add_link, err);
 	if (utf8) {
 		uselocale(before);
 		freelocale(utf8);

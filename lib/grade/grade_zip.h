@@ -1,7 +1,7 @@
 /*
  * grade_zip.h - a problem package as a ZIP archive, unpacked into a folder of ours.
  *
- * The archive is not trusted: refused are names that lead out of the folder, links and special files, a name that is
+ * The archive is not trusted: refused are names and links that lead out of the folder, special files, a name that is
  * there twice, what is encrypted, and more files or bytes than the limits below. Sizes are counted as they are written,
  * whatever the archive says of itself.
  */

@@ -757,12 +757,12 @@ print(int(input()) + 1)' >p/submissions/accepted/b.py
 	judge 0 --time-limit 3 q
 }
 
-# zip FILE PROGRAM: an archive that a program in Python writes, "z" is the archive and "link" makes an entry of another kind
+# zip FILE PROGRAM [a]: an archive that a program in Python writes, "z" is the archive and "link" makes an entry of another kind
 zip() {
 	/usr/bin/python3 - "$1" <<-END
 		import stat, sys, warnings, zipfile
 		warnings.simplefilter("ignore")
-		z = zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED)
+		z = zipfile.ZipFile(sys.argv[1], "${3:-w}", zipfile.ZIP_DEFLATED)
 		def link(name, target):
 		    entry = zipfile.ZipInfo(name)
 		    entry.create_system = 3
@@ -791,6 +791,16 @@ zip() {
 	[ "$(jq -c '.summary | [.package, .verdicts]' <<<"$summary")" = '["hello",{"AC":1,"WA":1}]' ]
 	[ "$(of p/submissions/accepted/a.py .case)" = "secret/größe 1" ]
 	sp_until "" sh -c '[ -z "$(ls tmp)" ]'
+	# Links, as archives of repositories have them: of cases, and of folders.
+	mkdir p/data/secret/a
+	mv p/data/secret/{größe\ ,a/}1.in
+	mv p/data/secret/{größe\ ,a/}1.ans
+	mv p/output_validators p/validators
+	(cd p && /usr/bin/python3 -m zipfile -c ../links.zip problem.yaml data submissions validators)
+	zip links.zip 'link("output_validators", "validators"); link("data/secret/b/2.in", "../a/1.in"); link("data/secret/b/2.ans", "../a/1.ans")' a
+	judge 1 links.zip
+	[ "$(of accepted/a.py '[.verdict, .cases] | tojson')" = '["WA",2]' ]
+	sp_until "" sh -c '[ -z "$(ls tmp)" ]'
 }
 
 @test "hostile archives: an error in words, nothing is written elsewhere, nothing is left" {
@@ -809,8 +819,13 @@ zip() {
 	hostile 'leads out' 'z.writestr("p/data/../../../../evil", "")'
 	hostile 'leads out' 'z.writestr("p/./problem.yaml", "")'
 	hostile '"/evil" is an absolute name' 'z.writestr("/evil", "")'
-	hostile 'is a link or a special file' 'link("p", ".."); z.writestr("p/evil", "")'
-	hostile 'is a link or a special file' 'link("p/data/secret/1.ans", "/etc/passwd")'
+	hostile 'is a link that leads out' 'link("p", ".."); z.writestr("p/evil", "")'
+	hostile 'is a link that leads out' 'link("p/data/secret/1.ans", "/etc/passwd")'
+	hostile 'is a link that leads out' 'link("p/a//b", "../../../evil")'
+	hostile 'is a link that leads out' 'link("p/a", "x/../../../evil")'
+	hostile 'is a link that leads out' 'link("p/a", "..")'
+	hostile '"p/b" is there twice' 'z.writestr("p/a/x", ""); link("p/b", "a"); link("p/b/c", "../../evil")'
+	hostile 'is there twice' 'z.writestr("p/a/x", ""); link("p/a", "b")'
 	hostile 'is there twice' 'z.writestr("problem.yaml", ""); z.writestr("problem.yaml", "name: x")'
 	hostile 'is there twice' 'z.writestr("p/a", ""); z.writestr("p/a/evil", "")'
 	hostile 'too many folders' 'z.writestr("a/" * 40 + "evil", "")'
