@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "grade_yaml.h"
 #include "lib/base/util.h"
@@ -40,6 +41,7 @@ static const struct folder {
 	{"memory_limit_exceeded", AC | RTE, RTE, false, false},
 	{"output_limit_exceeded", AC | OLE, OLE, false, false},
 	{"output_limit", AC | OLE, OLE, false, false},
+	{"no_output", AC | WA, WA, false, false},
 	{"compiler_error", CE, CE, false, false},
 	{"rejected", ANY, ANY & ~AC, true, false},
 	{"brute_force", AC | RTE | TLE, RTE | TLE, true, false},
@@ -305,15 +307,28 @@ void grade_expect_folder(struct json_object *yaml, const char *path, struct grad
 	}
 }
 
+/* Behind the mark, whichever case its letters are in; NULL: it is not there. */
+static const char *behind(const struct grade_file *file, const char *mark)
+{
+	const char *at = file->data, *end = file->data + file->length;
+	size_t length = strlen(mark);
+
+	while (at < end && (at = memchr(at, '@', (size_t)(end - at)))) {
+		if ((size_t)(end - at) >= length && strncasecmp(at, mark, length) == 0)
+			return at + length;
+		at++;
+	}
+	return NULL;
+}
+
 static const char *comment(const struct grade_source *source, const char *mark, size_t *ret_length)
 {
 	for (size_t i = 0; i < source->count; i++) {
 		const struct grade_file *file = &source->files[i];
-		const char *at = memmem(file->data, file->length, mark, strlen(mark));
+		const char *at = behind(file, mark);
 
 		if (!at)
 			continue;
-		at += strlen(mark);
 		const char *end = memchr(at, '\n', (size_t)(file->data + file->length - at));
 		*ret_length = (size_t)((end ? end : file->data + file->length) - at);
 		return at;

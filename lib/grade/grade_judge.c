@@ -267,7 +267,7 @@ static int make_own(struct grade_work *work, struct jail_client *client, struct 
 		return result;
 	const struct grade_maker maker = {client, work->runners, work->judge->package, work->judge->cache, .own = true};
 
-	result = grade_own_make(&maker, &work->own, err);
+	result = grade_own_make(&maker, work->judge->root, &work->own, err);
 	work->bench.validators = work->own.validators;
 	work->bench.n_validators = work->own.n_validators;
 	work->bench.grader = work->own.has_grader ? &work->own.grader : NULL;

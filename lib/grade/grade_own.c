@@ -203,7 +203,18 @@ static int make_validators(const struct grade_maker *maker, struct grade_own *re
 	return result;
 }
 
-int grade_own_make(const struct grade_maker *maker, struct grade_own *ret, struct err *err)
+/* Does a group leave it to graders/? Packages have such folders of no use, too. */
+static bool wants_grader(const struct grade_node *node)
+{
+	bool wanted = !node->is_case && node->settings.custom_grader;
+
+	for (size_t i = 0; i < node->count && !wanted; i++)
+		wanted = wants_grader(node->children[i]);
+	return wanted;
+}
+
+int grade_own_make(const struct grade_maker *maker, const struct grade_node *root, struct grade_own *ret,
+		   struct err *err)
 {
 	auto_source struct grade_source whole = {0};
 	auto_free char *path = NULL;
@@ -218,7 +229,7 @@ int grade_own_make(const struct grade_maker *maker, struct grade_own *ret, struc
 	if (result == 0 && package->interactive && ret->n_validators > 1)
 		return err_set(err, ERR_INVALID, "an interactive problem has one output validator, this one has %zu",
 			       ret->n_validators);
-	if (result < 0 || !read_folder(maker, "graders", &path, &whole))
+	if (result < 0 || !wants_grader(root) || !read_folder(maker, "graders", &path, &whole))
 		return result;
 	ret->has_grader = true;
 	return make_whole(maker, path, &whole, "grader", &ret->grader, err);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "grade_data.h"
 #include "grade_program.h"
 
 #define GRADE_VALIDATORS_MAX 16
@@ -17,6 +18,8 @@ struct grade_own {
 	struct grade_program grader;
 	bool has_grader;
 };
-/* An error says which program cannot be used; *ret is to be cleared also then. */
-int grade_own_make(const struct grade_maker *maker, struct grade_own *ret, struct err *err);
+/* `root`: the data, a group of which wants the grader or not. An error says which program cannot be used; *ret is to be
+ * cleared also then. */
+int grade_own_make(const struct grade_maker *maker, const struct grade_node *root, struct grade_own *ret,
+		   struct err *err);
 void grade_own_clear(struct grade_own *own);

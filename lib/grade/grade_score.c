@@ -19,7 +19,8 @@ enum known { UNKNOWN, ACCEPTED, REJECTED };
 
 static bool ignored(const struct grade_node *group, const struct grade_node *child)
 {
-	return group->settings.ignore_sample && streq(child->name, "sample");
+	/* A flag of the default grader: a custom one is told of it, and of the sample. */
+	return group->settings.ignore_sample && !group->settings.custom_grader && streq(child->name, "sample");
 }
 
 /* What is known of the nodes of a group so far. */

@@ -280,7 +280,7 @@ static bool prolog(const struct grade_source *source)
 	return false;
 }
 
-/* The one file that says itself what runs it. */
+/* The one file that says itself what runs it; archives lose the mode that says so, too. */
 static void find_script(struct grade_source *source)
 {
 	const char *found = NULL;
@@ -289,7 +289,7 @@ static void find_script(struct grade_source *source)
 	for (size_t i = 0; i < source->count; i++) {
 		const struct grade_file *file = &source->files[i];
 
-		if ((file->mode & 0100) && file->length > 2 && memcmp(file->data, "#!", 2) == 0) {
+		if (file->length > 2 && memcmp(file->data, "#!", 2) == 0) {
 			found = file->name;
 			n++;
 		}

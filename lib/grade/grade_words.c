@@ -1,7 +1,6 @@
 /* grade_words.c - see grade_words.h. */
 #include "grade_words.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,27 +27,22 @@ char **grade_words_add(char **list, const char *text, size_t length)
 	return list;
 }
 
-/* A word that begins with a quotation mark goes on to the next one, where that is its end. */
-static size_t quoted(const char *text)
-{
-	const char *close = *text == '"' || *text == '\'' ? strchr(text + 1, *text) : NULL;
-
-	return close && (close[1] == '\0' || strchr(BLANKS, close[1])) ? (size_t)(close - text) - 1 : SIZE_MAX;
-}
-
 char **grade_words_split(char **list, const char *text)
 {
 	while (*(text += strspn(text, BLANKS))) {
-		size_t length = quoted(text);
+		auto_free char *word = xcalloc(1, strlen(text) + 1);
+		size_t length = 0;
+		char quote = '\0';
 
-		if (length != SIZE_MAX) {
-			list = grade_words_add(list, text + 1, length);
-			text += length + 2;
-		} else {
-			length = strcspn(text, BLANKS);
-			list = grade_words_add(list, text, length);
-			text += length;
+		for (; *text && (quote || !strchr(BLANKS, *text)); text++) {
+			bool opens = !quote && strchr("'\"", *text) && strchr(text + 1, *text);
+
+			if (opens || *text == quote)
+				quote = opens ? *text : '\0';
+			else
+				word[length++] = *text;
 		}
+		list = grade_words_add(list, word, length);
 	}
 	return list;
 }

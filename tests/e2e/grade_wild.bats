@@ -16,3 +16,34 @@ load grade.bash
 	judge 0 p
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":4}' ]
 }
+
+@test "flags with quotes; marks in any case; verdicts in the mark of a score; DOMjudge's folder no_output" {
+	small p $'validation: custom\nvalidator_flags: --say "not \'this\'" it\'s\n'
+	mkdir -p p/output_validators p/submissions/{mixed,no_output}
+	printf 'output_validator_flags: --tell "a b"\n' >p/data/secret/testdata.yaml
+	printf 'import sys\nassert sys.argv[4:] == ["--say", "not %s", "it%s", "--tell", "a b"]\nsys.exit(42 if "2" in sys.stdin.read() else 43)\n' "'this'" "'s" >p/output_validators/v.py
+	printf '# @expected_results@: Wrong-Answer\nprint(3)\n' >p/submissions/mixed/a.py
+	printf '# @EXPECTED_SCORE@: CORRECT\nprint(2)\n' >p/submissions/mixed/b.py
+	printf '# me@home @EXPECTED_SCORE@: WRONG-ANSWER\nprint(2)\n' >p/submissions/mixed/c.py
+	echo >p/submissions/no_output/a.py
+	judge 1 p
+	[ "$(jq -r 'select(.submission) | [.verdict, .as_expected] | join(" ")' <<<"$output" | paste -sd,)" = "AC true,WA true,AC true,AC false,WA true" ]
+}
+
+@test "a package's own programs: a grader that no group wants, one that is told of the sample, a script without its mode" {
+	small p $'type: scoring\nvalidation: custom\n'
+	mkdir p/graders p/output_validators
+	printf '#!/usr/bin/env python3\nimport sys\nsys.exit(42 if sys.stdin.read().split() == open(sys.argv[2]).read().split() else 43)\n' >p/output_validators/compare
+	echo 'print "AC 1"' >p/graders/old.py
+	judge 0 p
+	[ "$(of accepted/a.py .score)" = 1 ]
+	case_of p/data/sample 1 1 2
+	printf 'on_reject: continue\ngrading: custom\ngrader_flags: ignore_sample\n' >p/data/testdata.yaml
+	printf 'grading: default\n' | tee p/data/sample/testdata.yaml >p/data/secret/testdata.yaml
+	judge 3 p
+	[[ $stderr == *"the grader cannot be used"*"Python 2"* ]]
+	rm p/graders/old.py
+	printf 'import sys\nassert sys.argv[1:] == ["ignore_sample"]\nprint("AC", 10 * len(sys.stdin.readlines()))\n' >p/graders/new.py
+	judge 0 p
+	[ "$(of accepted/a.py .score)" = 20 ]
+}
