@@ -214,8 +214,8 @@ static bool entry_named(const char *name, const char *stem)
 	return strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '\0');
 }
 
-/* A part of another source, which names it as programs name their parts. */
-static bool is_part(const struct grade_source *source, size_t index)
+/* Does a source name another one as programs name their parts? */
+static bool names_part(const struct grade_source *source, size_t by, size_t index)
 {
 	const char *name = source->files[index].name, *slash = strrchr(name, '/');
 	const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
@@ -224,10 +224,17 @@ static bool is_part(const struct grade_source *source, size_t index)
 	auto_free char *path = xasprintf("./%s", stem);
 	const char *const marks[] = {import, from, path};
 
+	for (size_t k = 0; k < ARRAY_SIZE(marks) && by != index; k++)
+		if (contains(&source->files[by], marks[k]))
+			return true;
+	return false;
+}
+
+static bool is_part(const struct grade_source *source, size_t index)
+{
 	for (size_t i = 0; i < source->count; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(marks) && i != index; k++)
-			if (memmem(source->files[i].data, source->files[i].length, marks[k], strlen(marks[k])))
-				return true;
+		if (names_part(source, i, index))
+			return true;
 	return false;
 }
 
@@ -374,9 +381,12 @@ int grade_source_include(const struct grade_package *package, struct grade_sourc
 		if ((i < 2 || codes[i] != source->runner) && is_folder(folder))
 			result = add_folder(package, source, folder, "", 0, err);
 	}
-	/* A driver among what was laid over it is the entry point; else that stays what it was. */
+	/* A driver among what was laid over it is the entry point, by its name, or as it calls the submission; else that
+	 * stays what it was. */
+	size_t entry = source->entry;
 	for (size_t i = before; i < source->count; i++)
-		if (entry_named(source->files[i].name, "main") || entry_named(source->files[i].name, "__main__"))
+		if (entry_named(source->files[i].name, "main") || entry_named(source->files[i].name, "__main__") ||
+		    (source->entry == entry && names_part(source, i, entry)))
 			source->entry = i;
 	return result;
 }

@@ -4,8 +4,8 @@
  *
  * Plain scalars become what YAML 1.1's core says: null, booleans (true, false, yes, no, on, off), integers, floats,
  * else strings; quoted ones are always strings. Mappings keep their order; keys are strings. An alias is
- * the same object as its anchor, so that aliases of aliases take no memory; "<<" brings the members of one mapping. Of a
- * key that is there twice the last one counts.
+ * the same object as its anchor, so that aliases of aliases take no memory; "<<" brings the members of one mapping.
+ * Of a key that is there twice the last one counts.
  * Refused are documents deeper than GRADE_YAML_DEPTH or larger than GRADE_YAML_MAX bytes.
  */
 #pragma once

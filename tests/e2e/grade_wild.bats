@@ -47,3 +47,17 @@ load grade.bash
 	judge 0 p
 	[ "$(of accepted/a.py .score)" = 20 ]
 }
+
+@test "a driver of the package's that has a name of its own: it imports the submission, which imports it" {
+	small p
+	rm p/submissions/accepted/a.py
+	mkdir -p p/include/{python3,java} p/submissions/wrong_answer
+	printf 'import guess\nn = 0\ndef get(): return n\nif __name__ == "__main__":\n    import driver\n    driver.n = int(input())\n    print(guess.solve())\n' >p/include/python3/driver.py
+	printf 'import driver\ndef solve(): return driver.get() + 1\n' >p/submissions/accepted/guess.py
+	mkdir p/submissions/wrong_answer/py
+	printf 'import driver\ndef solve(): return driver.get() + 2\n' >p/submissions/wrong_answer/py/guess.py
+	printf 'public class driver { public static void main(String[] a) { System.out.println(Guess.solve(1)); } }\n' >p/include/java/driver.java
+	printf 'class Guess { static int solve(int n) { return n + 1; } }\n' >p/submissions/accepted/Guess.java
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2,"WA":1}' ]
+}
