@@ -290,7 +290,7 @@ static bool run_build(const struct grade_maker *maker, const struct grade_source
 			compiler_says(&once, program);
 		else if (building->failed)
 			end_with(program, GRADE_JE, "the executable could not be copied", 34);
-		else if (!program->count)
+		else if (!program->count && !building->all)
 			end_with(program, GRADE_CE, "the compiler made no program", 28);
 		return once.result.verdict == JAIL_RE;
 	}
@@ -372,6 +372,11 @@ static void run_scripts(const struct grade_maker *maker, const struct grade_sour
 		return end_with(program, GRADE_JE, "no memory for the sources", 25);
 	for (size_t i = 0; i < made.count; i++)
 		add_file(program, made.files[i].name, made.files[i].mode, fcntl(made.files[i].fd, F_DUPFD_CLOEXEC, 3));
+	for (size_t i = 0; i < program->count; i++)
+		if (streq(program->files[i].name, program->entry))
+			return;
+	auto_free char *why = xasprintf("its build made no file called %s (a link is not kept)", program->entry);
+	end_with(program, GRADE_CE, why, strlen(why));
 }
 
 static void mark_entry_executable(struct grade_program *program)

@@ -167,6 +167,22 @@ static bool python2(const struct grade_file *file)
 	return false;
 }
 
+/* JavaScript for the shell of SpiderMonkey, which reads with readline(): Node has no such function. */
+static bool spidermonkey(const struct grade_file *file)
+{
+	static const char *const others[] = {"require(", "import ", "process.", "readline =", "function readline"};
+	auto_free char *text = xstrndup(file->data, file->length);
+	bool reads = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (contains(file, others[i]))
+			return false;
+	for (char *save = NULL, *line = strtok_r(text, "\r\n", &save); line && !reads;
+	     line = strtok_r(NULL, "\r\n", &save))
+		reads = calls(line, "readline");
+	return reads;
+}
+
 /* The language of most of the files; where C and C++ are mixed, C++. */
 static void find_language(struct json_object *runners, struct grade_source *source)
 {
@@ -308,13 +324,20 @@ static void find_script(struct grade_source *source)
 /* No runner has it: its files are called as those of another language. */
 static void refuse_lookalikes(struct grade_source *source)
 {
-	bool old = source->runner && streq(source->runner, "python") && python2(&source->files[source->entry]);
+	const struct grade_file *entry = &source->files[source->entry];
+	const char *runner = source->runner ? source->runner : "", *found = NULL;
 
-	if (!old && !(source->runner && streq(source->runner, "perl") && prolog(source)))
+	if (streq(runner, "python") && python2(entry))
+		found = "Python 2";
+	else if (streq(runner, "perl") && prolog(source))
+		found = "Prolog";
+	else if (streq(runner, "javascript") && spidermonkey(entry))
+		found = "SpiderMonkey";
+	if (!found)
 		return;
 	free(steal(&source->runner));
 	free(source->extension);
-	source->extension = xstrdup(old ? "Python 2" : "Prolog");
+	source->extension = xstrdup(found);
 }
 
 /* Language and entry point. What names the language for people only, as "F#", says less than the files' endings. */
@@ -381,8 +404,8 @@ int grade_source_include(const struct grade_package *package, struct grade_sourc
 		if ((i < 2 || codes[i] != source->runner) && is_folder(folder))
 			result = add_folder(package, source, folder, "", 0, err);
 	}
-	/* A driver among what was laid over it is the entry point, by its name, or as it calls the submission; else that
-	 * stays what it was. */
+	/* A driver among what was laid over it is the entry point, by its name, or as it calls the submission; else
+	 * that stays what it was. */
 	size_t entry = source->entry;
 	for (size_t i = before; i < source->count; i++)
 		if (entry_named(source->files[i].name, "main") || entry_named(source->files[i].name, "__main__") ||

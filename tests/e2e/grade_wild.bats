@@ -61,3 +61,28 @@ load grade.bash
 	judge 0 p
 	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":2,"WA":1}' ]
 }
+
+@test "JavaScript for SpiderMonkey's shell, which no runner has; readline() of Node, and a program's own" {
+	small p
+	printf 'var n;\nwhile ((n = readline()))\n\tprint(parseInt(n) + 1);\n' >p/submissions/accepted/shell.js
+	printf 'const readline = require("readline").createInterface({input: process.stdin});\nreadline.on("line", l => console.log(+l + 1));\n' >p/submissions/accepted/node.js
+	printf 'const lines = require("fs").readFileSync(0, "utf8").split("\\n");\nconst readline = () => lines.shift();\nconsole.log(+readline() + 1);\n' >p/submissions/accepted/own.js
+	judge 0 p
+	[ "$(jq -c .summary.verdicts <<<"$summary")" = '{"AC":3,"SKIP":1}' ]
+	[ "$(of accepted/shell.js .message)" = "no runner has the language of SpiderMonkey files" ]
+}
+
+@test "a validator whose build makes no program: the message says so" {
+	small p 'validation: custom'
+	mkdir -p p/output_validators/v
+	printf '#!/bin/sh\nln -s v.sh run\n' >p/output_validators/v/build
+	echo 'exit 42' >p/output_validators/v/v.sh
+	judge 3 p
+	mv p/output_validators/v/{v.sh,run} # no fault of a build that makes nothing
+	echo : >p/output_validators/v/build
+	sed -i '1i #!/bin/sh' p/output_validators/v/run
+	judge 0 p
+	rm p/output_validators/v/run
+	judge 3 p
+	[[ $stderr == *"the output validator cannot be used: its build made no file called run"* ]]
+}
